@@ -13,9 +13,11 @@ pub mod age;
 pub mod calibration;
 pub mod contexts;
 pub mod ctr;
+pub mod esp;
 pub mod prefetch;
 pub mod requests;
 pub mod rsa_keys;
+pub mod srtp;
 pub mod tenants;
 
 /// A target: bytes in, a panic where it finds a fault.
@@ -28,8 +30,10 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("calibration", calibration::run),
     ("contexts", contexts::run),
     ("ctr", ctr::run),
+    ("esp", esp::run),
     ("prefetch", prefetch::run),
     ("requests", requests::run),
     ("rsa_keys", rsa_keys::run),
+    ("srtp", srtp::run),
     ("tenants", tenants::run),
 ];

@@ -34,6 +34,11 @@ fn ctr() {
 }
 
 #[test]
+fn esp() {
+    replay("esp");
+}
+
+#[test]
 fn prefetch() {
     replay("prefetch");
 }
@@ -49,13 +54,18 @@ fn rsa_keys() {
 }
 
 #[test]
+fn srtp() {
+    replay("srtp");
+}
+
+#[test]
 fn tenants() {
     replay("tenants");
 }
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 9, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 11, "add a test above for each target");
 }
 
 fn replay(name: &str) {

@@ -40,11 +40,15 @@ pub enum Feature {
     /// FMA on 256-bit registers: allows modular exponentiation in lanes without IFMA. Needs
     /// [`Feature::Avx2`].
     Fma,
+    /// AVX-512 VBMI: look-ups of bytes in 512-bit registers. Needs [`Feature::Avx512`].
+    Vbmi,
+    /// SHA-NI with SSE4.1: rounds of SHA-1 and of SHA-256.
+    Sha,
 }
 
 impl Feature {
     /// Every feature; none builds on a later one.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Ssse3,
         Self::Aes,
         Self::Avx2,
@@ -54,6 +58,8 @@ impl Feature {
         Self::Face,
         Self::Ifma,
         Self::Fma,
+        Self::Vbmi,
+        Self::Sha,
     ];
 
     /// The name used in masks and listings.
@@ -68,6 +74,8 @@ impl Feature {
             Self::Face => "face",
             Self::Ifma => "ifma",
             Self::Fma => "fma",
+            Self::Vbmi => "vbmi",
+            Self::Sha => "sha",
         }
     }
 
@@ -87,10 +95,11 @@ impl Feature {
                     | Self::Face.bit()
                     | Self::Ifma.bit()
                     | Self::Fma.bit()
+                    | Self::Vbmi.bit()
             }
             Self::Vaes => Self::Face.bit(),
-            Self::Avx512 => Self::Face.bit() | Self::Ifma.bit(),
-            Self::Gfni | Self::Face | Self::Ifma | Self::Fma => 0,
+            Self::Avx512 => Self::Face.bit() | Self::Ifma.bit() | Self::Vbmi.bit(),
+            Self::Gfni | Self::Face | Self::Ifma | Self::Fma | Self::Vbmi | Self::Sha => 0,
         };
         self.bit() | more
     }
@@ -126,6 +135,10 @@ impl Cpu {
                 }
                 Feature::Gfni => std::is_x86_feature_detected!("gfni"),
                 Feature::Fma => std::is_x86_feature_detected!("fma"),
+                Feature::Vbmi => std::is_x86_feature_detected!("avx512vbmi"),
+                Feature::Sha => {
+                    std::is_x86_feature_detected!("sha") && std::is_x86_feature_detected!("sse4.1")
+                }
                 Feature::Face | Feature::Ifma => true,
             };
             Feature::ALL

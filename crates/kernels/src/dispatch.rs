@@ -91,6 +91,10 @@ pub mod batch {
         CBC_GFNI256,
         /// Batches of AES-CBC encryption in GFNI on 512-bit registers.
         CBC_GFNI512,
+        /// Runs of AES-CBC encryption in 512-bit VAES beside a hash.
+        CBC_BESIDE_HASH,
+        /// Runs of AES-CBC encryption with AES-NI, beside a hash by SHA-NI if there is one.
+        CBC_STITCHED,
         /// Batches of AES-CTR in registers of a block.
         CTR_AES_NI,
         /// Batches of AES-CTR in 256-bit VAES.
@@ -99,8 +103,14 @@ pub mod batch {
         CTR_VAES512,
         /// Packets of AES-GCM by the kernel for many.
         GCM_VAES512,
+        /// Batches of Triple DES encryption, and runs of decryption, by look-ups in 512-bit registers.
+        TDES_PERMUTE,
+        /// Runs of Triple DES in CBC mode on bits of 64 streams, and of decryption on bits of any width.
+        TDES_BITS,
         /// Runs of a hash function, a message at a time.
         HASH_PORTABLE,
+        /// Runs of a hash function by SHA-NI.
+        HASH_SHA_NI,
         /// Runs of a hash function on 256-bit registers.
         HASH_AVX2,
         /// Runs of a hash function on 512-bit registers.

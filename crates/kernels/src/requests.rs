@@ -35,3 +35,121 @@ pub(crate) trait Counted: Request {
     /// Applies keystream by the kernel for one.
     fn apply_alone(&mut self, backend: Backend);
 }
+
+/// A request that chains blocks of Triple DES.
+pub(crate) trait TdesChained {
+    /// The key as masks of its bits.
+    fn masks(&self) -> &[u64; 192];
+    /// The round keys of encryption.
+    fn rounds(&self) -> &[u64; 48];
+    fn bytes(&self) -> usize;
+    fn data(&mut self) -> InOutBuf<'_, '_, u8>;
+    /// The ciphertext block before the next.
+    fn chain(&mut self) -> &mut [u8; 8];
+}
+
+/// What computes with `N` streams of Triple DES beside each other.
+pub(crate) trait Engine<const N: usize> {
+    /// Whether a lane without a stream has to repeat what another does.
+    const REPEATS: bool;
+
+    /// Gives a lane the key of a stream.
+    fn lay_out(&mut self, lane: usize, stream: &impl TdesChained);
+    /// Encrypts the next blocks of every lane that has some left.
+    ///
+    /// # Safety
+    /// These have at least as many.
+    unsafe fn run(&mut self, lanes: &mut Lanes<N>, blocks: usize);
+}
+
+/// What the lanes are at.
+pub(crate) struct Lanes<const N: usize> {
+    /// The last ciphertext block of each lane.
+    pub(crate) chain: [[u8; 8]; N],
+    pub(crate) from: [*const u8; N],
+    pub(crate) to: [*mut u8; N],
+    /// Blocks that are left.
+    pub(crate) left: [usize; N],
+    /// `None` for a lane that repeats what another does, or is idle.
+    stream: [Option<usize>; N],
+}
+
+/// Encrypts every stream, all lanes for as many blocks as the shortest has left. Then it ends, and another
+/// begins.
+pub(crate) fn encrypt<const N: usize, E: Engine<N>>(
+    engine: &mut E,
+    streams: &mut [impl TdesChained],
+) {
+    let mut lanes = Lanes {
+        chain: [[0; 8]; N],
+        from: [core::ptr::null(); N],
+        to: [core::ptr::null_mut(); N],
+        left: [0; N],
+        stream: [None; N],
+    };
+    let mut next = 0;
+    loop {
+        let mut busy = false;
+        let mut idle = false;
+        for lane in 0..N {
+            if lanes.left[lane] > 0 {
+                busy |= lanes.stream[lane].is_some();
+                continue;
+            }
+            if let Some(stream) = lanes.stream[lane].take() {
+                *streams[stream].chain() = lanes.chain[lane];
+            }
+            while next < streams.len() && streams[next].bytes() == 0 {
+                next += 1;
+            }
+            let Some(stream) = streams.get_mut(next) else {
+                idle = true;
+                continue;
+            };
+            engine.lay_out(lane, stream);
+            lanes.chain[lane] = *stream.chain();
+            lanes.left[lane] = stream.bytes() / 8;
+            (lanes.from[lane], lanes.to[lane]) = stream.data().into_raw();
+            lanes.stream[lane] = Some(next);
+            (next, busy) = (next + 1, true);
+        }
+        if !busy {
+            return;
+        }
+        if idle && E::REPEATS {
+            lanes.repeat_the_longest(engine, streams);
+        }
+        let blocks = (lanes.left.iter().copied().filter(|left| *left > 0)).min();
+        let blocks = blocks.unwrap_or(0);
+        // SAFETY: the streams are borrowed, and no lane has fewer blocks left.
+        unsafe { engine.run(&mut lanes, blocks) };
+        for lane in 0..N {
+            lanes.from[lane] = lanes.from[lane].wrapping_add(8 * blocks);
+            lanes.to[lane] = lanes.to[lane].wrapping_add(8 * blocks);
+            lanes.left[lane] = lanes.left[lane].saturating_sub(blocks);
+        }
+    }
+}
+
+impl<const N: usize> Lanes<N> {
+    /// Lets lanes without a stream repeat the one that has most left. There is none to take any more, so
+    /// that one stays the longest.
+    fn repeat_the_longest(&mut self, engine: &mut impl Engine<N>, streams: &[impl TdesChained]) {
+        let busy = (0..N).filter(|lane| self.stream[*lane].is_some());
+        let Some(longest) = busy.max_by_key(|lane| self.left[*lane]) else {
+            return;
+        };
+        let Some(stream) = self.stream[longest].and_then(|stream| streams.get(stream)) else {
+            return;
+        };
+        for lane in (0..N).filter(|lane| *lane != longest) {
+            if self.left[lane] == 0 {
+                engine.lay_out(lane, stream);
+                self.chain[lane] = self.chain[longest];
+                self.from[lane] = self.from[longest];
+                self.to[lane] = self.to[longest];
+                self.left[lane] = self.left[longest];
+            }
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Triple DES with three keys (SP 800-67) in counter mode (SP 800-38A, section 6.5).
+//! Triple DES with three keys (SP 800-67) in counter mode and in CBC mode (SP 800-38A, sections 6.5 and 6.2).
 //!
 //! A block of Triple DES is worked on as long as hundreds of them are: see `bits::des`. So a request
 //! for less than a pass ([`Ctr::pass_bytes`]) takes as long as one for a pass, and a consumer of many
@@ -10,6 +10,8 @@ use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use crate::bits::des::{self, KeyMasks};
+#[cfg(target_arch = "x86_64")]
+use crate::bits::des_bytes;
 use crate::cpu::Cpu;
 #[cfg(debug_assertions)]
 pub use crate::dispatch::tdes as dispatch;
@@ -17,7 +19,7 @@ use crate::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64;
 #[cfg(target_arch = "x86_64")]
-pub use crate::x86_64::{Avx2, Avx512};
+pub use crate::x86_64::{Avx2, Avx512, Permute512};
 
 /// Bytes of a block.
 pub const BLOCK_BYTES: usize = 8;
@@ -164,4 +166,143 @@ impl fmt::Debug for Ctr {
             .field("backend", &self.backend.name())
             .finish_non_exhaustive()
     }
+}
+
+/// The code that computes Triple DES in CBC mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CbcBackend {
+    /// On bits, as counter mode. Encryption takes as long for one stream as for 64.
+    Bits(Backend),
+    /// By look-ups of bytes in 512-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Permute(Permute512),
+}
+
+impl CbcBackend {
+    fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
+        #[cfg(target_arch = "x86_64")]
+        let special = Permute512::new(cpu).map(Self::Permute);
+        #[cfg(not(target_arch = "x86_64"))]
+        let special: Option<Self> = None;
+        special.into_iter().chain(Backend::all(cpu).map(Self::Bits))
+    }
+
+    /// The backend that `cpu` runs fastest.
+    pub fn preferred(cpu: Cpu) -> Self {
+        Self::all(cpu)
+            .next()
+            .unwrap_or(Self::Bits(Backend::Portable))
+    }
+
+    /// Its name in listings and statistics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bits(backend) => backend.name(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Permute(_) => "permute-avx512",
+        }
+    }
+}
+
+impl Cpu {
+    /// Every backend of Triple DES in CBC mode that this CPU can run, the preferred one first. The last is
+    /// [`Backend::Portable`].
+    pub fn tdes_cbc_backends(self) -> impl Iterator<Item = CbcBackend> {
+        CbcBackend::all(self)
+    }
+}
+
+/// One key in CBC mode, both directions, good for every backend. Wiped on drop.
+pub struct Cbc {
+    pub(crate) masks: KeyMasks,
+    /// For look-ups.
+    pub(crate) rounds: [u64; 48],
+}
+
+impl Cbc {
+    /// Makes ready `key`: the keys that encrypt, decrypt and encrypt a block, in this order.
+    ///
+    /// The value is moved out to the caller, which may leave a copy on the stack. Where that matters, place
+    /// an [`unkeyed`](Self::unkeyed) value first and call [`set_key`](Self::set_key) on it.
+    pub fn new(key: &[u8; KEY_BYTES]) -> Self {
+        let mut cbc = Self::unkeyed();
+        cbc.set_key(key);
+        cbc
+    }
+
+    /// Room for a key. Until [`set_key`](Self::set_key) its output is worthless.
+    pub const fn unkeyed() -> Self {
+        Self {
+            masks: [0; _],
+            rounds: [0; _],
+        }
+    }
+
+    /// Takes `key`, which replaces the previous one.
+    pub fn set_key(&mut self, key: &[u8; KEY_BYTES]) {
+        des::expand(key, &mut self.masks);
+        #[cfg(target_arch = "x86_64")]
+        des_bytes::expand(key, &mut self.rounds);
+    }
+
+    /// Decrypts `data`, whole blocks. `iv` is the ciphertext block before the first, at the start of a
+    /// message its IV, and becomes the last ciphertext block; it stays without data. Encryption takes
+    /// [many streams](crate::batch::encrypt_tdes_cbc).
+    ///
+    /// # Panics
+    /// When the length of `data` is not a multiple of 8 bytes.
+    pub fn decrypt(
+        &self,
+        backend: CbcBackend,
+        iv: &mut [u8; BLOCK_BYTES],
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        assert_whole_blocks(data.len());
+        let masks = &self.masks;
+        let rest = match backend {
+            CbcBackend::Bits(Backend::Portable) => data,
+            #[cfg(target_arch = "x86_64")]
+            CbcBackend::Bits(Backend::Sse2) => x86_64::tdes::decrypt_sse2((), masks, iv, data),
+            #[cfg(target_arch = "x86_64")]
+            CbcBackend::Bits(Backend::Avx2(token)) => {
+                x86_64::tdes::decrypt_avx2(token, masks, iv, data)
+            }
+            #[cfg(target_arch = "x86_64")]
+            CbcBackend::Bits(Backend::Avx512(token)) => {
+                x86_64::tdes::decrypt_avx512(token, masks, iv, data)
+            }
+            #[cfg(target_arch = "x86_64")]
+            CbcBackend::Permute(token) => {
+                // Bits are faster, in passes of 512 blocks.
+                let rest = x86_64::tdes::decrypt_avx512(token.avx512(), masks, iv, data);
+                if !rest.is_empty() {
+                    x86_64::batch::tdes::decrypt(token, &self.rounds, iv, rest);
+                }
+                return;
+            }
+        };
+        if !rest.is_empty() {
+            portable::tdes::decrypt(masks, iv, rest);
+        }
+    }
+}
+
+impl Drop for Cbc {
+    fn drop(&mut self) {
+        self.masks.zeroize();
+        self.rounds.zeroize();
+    }
+}
+
+impl fmt::Debug for Cbc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cbc").finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn assert_whole_blocks(bytes: usize) {
+    assert!(
+        bytes.is_multiple_of(BLOCK_BYTES),
+        "CBC of Triple DES takes whole blocks of 8 bytes, not {bytes} bytes"
+    );
 }

@@ -1,16 +1,19 @@
-// What a shared library exports to be a device of Oarlock: something that raises numbers to powers.
+// What a shared library exports to be a device of Oarlock: something that raises numbers to powers, or
+// encrypts and authenticates data.
 //
-// A library exports one function, |oarlock_device_v1|, which returns a table. Its users name it by
-// its path (oarlock::device::LibraryDevice, docs/devices.md); it becomes a part of their process and
-// stays loaded until that ends. No exception and no longjmp may leave a function of the table, and
-// none may call fork, change signal handlers, or write to standard output or standard error.
+// A library exports |oarlock_device_v1|, |oarlock_device_v2|, or both, which return a table. Its users
+// name it by its path (oarlock::device::LibraryDevice and LibraryEngine, docs/devices.md); it becomes a
+// part of their process and stays loaded until that ends. No exception and no longjmp may leave a
+// function of the table, and none may call fork, change signal handlers, or write to standard output or
+// standard error.
 //
 // All numbers are not negative and big-endian. Pointers that functions are given are valid, not NULL
 // and not aligned in any way, until the function returns, and belong to the caller.
 //
-// A function may write to |*out_device|, |result| and |error| alone, and no further than they are long.
-// Oarlock looks at the bytes around |result| and |error| after every call, and aborts the process with
-// a line that names the library where they have changed: what else has, nobody knows.
+// A function may write to |*out_device|, |*out_offer|, |result|, |data| and |error| alone, and no further
+// than they are long. Oarlock looks at the bytes around |result|, |data| and |error| after every call,
+// and aborts the process with a line that names the library where they have changed: what else has,
+// nobody knows.
 
 #ifndef OARLOCK_DEVICE_H
 #define OARLOCK_DEVICE_H
@@ -113,6 +116,121 @@ typedef struct oarlock_device_table_v1 {
 //
 // The table belongs to the library, and does not change.
 const oarlock_device_table_v1 *oarlock_device_v1(void);
+
+// What follows is for devices that encrypt, authenticate, or both. A library may have either table, or
+// both of them.
+
+// OARLOCK_DEVICE_DATA_ABI_VERSION is the version of |oarlock_device_table_v2|.
+#define OARLOCK_DEVICE_DATA_ABI_VERSION 2
+
+// What a request asks for.
+#define OARLOCK_DEVICE_CIPHER 0            // a stream cipher or AES-CBC
+#define OARLOCK_DEVICE_AEAD 1              // an authenticated cipher
+#define OARLOCK_DEVICE_MAC 2               // HMAC
+#define OARLOCK_DEVICE_DIGEST 3            // a hash
+#define OARLOCK_DEVICE_ENCRYPT_THEN_MAC 4  // a cipher, and HMAC of the ciphertext
+#define OARLOCK_DEVICE_MAC_THEN_ENCRYPT 5  // a cipher, and HMAC of the plaintext
+
+// oarlock_device_service_v2 names what is asked for.
+typedef struct oarlock_device_service_v2 {
+  // kind is OARLOCK_DEVICE_CIPHER or one of the others.
+  uint32_t kind;
+
+  // cipher is the cipher as `oarlock bench` has it, such as "aes-128-gcm", "aes-256-ctr", "aes-128-cbc"
+  // or "chacha20-poly1305"; empty where there is none.
+  const char *cipher;
+
+  // hash is "md5", "sha1", "sha256", "sha384" or "sha512"; empty where there is none.
+  const char *hash;
+} oarlock_device_service_v2;
+
+// oarlock_device_offer_v2 is what a device takes. Estimates will do.
+typedef struct oarlock_device_offer_v2 {
+  // latency_ns is from the call to its return, beside what follows.
+  uint64_t latency_ns;
+
+  // per_request_ns is for how long a request keeps the device from others.
+  uint64_t per_request_ns;
+
+  // key_setup_ns comes in addition, for keys that the device does not have yet.
+  uint64_t key_setup_ns;
+
+  // bytes_per_second is its rate under full load; not zero.
+  uint64_t bytes_per_second;
+} oarlock_device_offer_v2;
+
+// oarlock_device_request_v2 is one request. Ranges are of |data|, from the first byte to the one behind the
+// last, and lie within it. A later header may add to its end.
+typedef struct oarlock_device_request_v2 {
+  // size is the size of this structure.
+  size_t size;
+
+  oarlock_device_service_v2 service;
+
+  // decrypts is one to decrypt or verify, and zero to encrypt or make a tag.
+  uint32_t decrypts;
+
+  // session is the same for all requests with the same keys, and for no others of the process.
+  uint64_t session;
+
+  // The keys; none where the service has none.
+  const uint8_t *cipher_key;
+  size_t cipher_key_len;
+  const uint8_t *mac_key;
+  size_t mac_key_len;
+
+  // iv is, of stream ciphers, the counter block of the first byte as a big-endian number of 16 bytes; of
+  // CBC the block before; of AEADs the nonce.
+  const uint8_t *iv;
+  size_t iv_len;
+
+  // skip is how many bytes of the first block of a stream cipher are used up.
+  size_t skip;
+
+  // data is what is changed in place.
+  uint8_t *data;
+  size_t data_len;
+
+  // What is authenticated alone, before what is encrypted.
+  size_t authenticated_start;
+  size_t authenticated_end;
+
+  // What is encrypted or decrypted.
+  size_t encrypted_start;
+  size_t encrypted_end;
+
+  // Where the tag goes, either way: of a message that is decrypted, the tag that it should have.
+  // Oarlock compares it with the one that it came with, which |data| do not have.
+  size_t tag_start;
+  size_t tag_len;
+} oarlock_device_request_v2;
+
+// oarlock_device_table_v2 is what a device for data consists of. |size|, |abi_version|, |name|, |open|,
+// |close| and |capacity| are as in |oarlock_device_table_v1|, and so is what is said of threads.
+typedef struct oarlock_device_table_v2 {
+  size_t size;
+  uint32_t abi_version;
+  const char *name;
+  int (*open)(const char *options, void **out_device, char *error, size_t error_len);
+  void (*close)(void *device);
+  size_t (*capacity)(void *device);
+
+  // offer returns one and fills |*out_offer| if |device| serves such requests, and zero if not. It must
+  // not wait.
+  int (*offer)(void *device, const oarlock_device_service_v2 *service,
+               oarlock_device_offer_v2 *out_offer);
+
+  // run does |request| and returns one. On failure it returns zero and writes the reason to |error|; what
+  // it has made of |data| is not looked at then.
+  //
+  // It may write to |data| and |error| alone. It may keep the keys for other requests of the session,
+  // and nothing else; it wipes what it does not keep.
+  int (*run)(void *device, const oarlock_device_request_v2 *request, char *error, size_t error_len);
+} oarlock_device_table_v2;
+
+// oarlock_device_v2 returns the table for data, or NULL where it cannot work on this machine. It belongs
+// to the library, and does not change.
+const oarlock_device_table_v2 *oarlock_device_v2(void);
 
 #ifdef __cplusplus
 }  // extern C

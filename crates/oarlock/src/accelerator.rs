@@ -21,7 +21,7 @@ use crate::costs::openssl::Measured;
 use crate::costs::stats::Stats;
 use crate::device::Device;
 use crate::options::Options;
-use crate::packet::esp;
+use crate::packet::{esp, srtp};
 use crate::plan::engine::Engine;
 use crate::plan::openssl::{self, Provided};
 use crate::plan::report::PlanReport;
@@ -290,6 +290,25 @@ impl Accelerator {
     /// As [`esp_outbound`](Self::esp_outbound).
     pub fn esp_inbound(&self, association: &esp::Association<'_>) -> Result<esp::Inbound, Error> {
         esp::Inbound::open_association(&self.0, association)
+    }
+
+    /// The sender's side of SRTP and SRTCP; [`packet::srtp`](crate::packet::srtp) has an example.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] unless each master key has [`Suite::key_bytes`](srtp::Suite::key_bytes);
+    /// [`Error::InvalidInput`] for no key, more than [`Policy::KEYS_MAX`](srtp::Policy::KEYS_MAX), and MKIs
+    /// that are empty, too long, of different lengths or the same; [`Error::NoThreadsFree`] under
+    /// [`Reservation::Exclusive`](crate::Reservation::Exclusive).
+    pub fn srtp_outbound(&self, policy: &srtp::Policy<'_>) -> Result<srtp::Outbound, Error> {
+        srtp::Outbound::open(&self.0, policy)
+    }
+
+    /// The receiver's side of SRTP and SRTCP.
+    ///
+    /// # Errors
+    /// As [`srtp_outbound`](Self::srtp_outbound).
+    pub fn srtp_inbound(&self, policy: &srtp::Policy<'_>) -> Result<srtp::Inbound, Error> {
+        srtp::Inbound::open(&self.0, policy)
     }
 
     /// A private key of RSA (RFC 8017), to sign and decrypt with.

@@ -29,11 +29,15 @@
 //! | numbered records, as in TLS, QUIC or ESP | [`Accelerator::sequenced_aead`] | |
 //! | encrypt a stream, seek in it | [`Accelerator::ctr`], [`Accelerator::stream`] | |
 //! | use idle time before data arrives | [`AcceleratedCtr::prefill`](cipher::AcceleratedCtr::prefill) | `prefetch` |
+//! | packets of IPsec (ESP) or RTP (SRTP), many in a call | [`packet`] | |
 //! | AES-CBC for existing formats | [`Accelerator::cbc`] | |
 //! | RSA signatures, encryption, keys | [`Accelerator::rsa`] | `sign` |
 //! | many RSA requests in flight, async code | [`job::Job`] | `async_sign` |
+//! | any request on whatever does it first: cores, boards, tokens | [`framework::Framework`] | |
 //! | a device of one's own for ciphers | [`device::Device`] | `own_device` |
 //! | a device of one's own for public keys | [`device::PublicKeyDevice`] | |
+//! | a device of one's own with a queue | [`framework::QueuedDevice`] | |
+//! | many packets in one call, IPsec | [`packet::esp`] | `tunnel` |
 //! | keys on a cryptoserver | the crate `oarlock-net` | `remote_device`, `remote_sign` |
 //! | replace `ctr::Ctr128BE<Aes128>` in generic code | [`cipher::AcceleratedCtr<cipher::Aes128>`](cipher::AcceleratedCtr) | |
 //!
@@ -45,7 +49,7 @@
 //! | feature | brings | costs |
 //! |---|---|---|
 //! | `legacy` (default) | Camellia, Twofish, Serpent, ARIA, SM4, CAST-128, Blowfish and Triple DES in counter mode | 7 more crates |
-//! | `rsa` (default) | the modules [`rsa`] and [`job`]: RSA keys, signatures, encryption, modular exponentiation, jobs. Includes `aws-lc` | 45 more crates, a C compiler, most of the build time |
+//! | `rsa` (default) | the modules [`rsa`], [`job`] and [`framework`]: RSA keys, signatures, encryption, modular exponentiation, jobs. Includes `aws-lc` | 45 more crates, a C compiler, most of the build time |
 //! | `aws-lc` | the device `software`: AES and ChaCha20-Poly1305 by aws-lc, for CPUs that lack the instructions of our kernels, and when a device fails | 7 more crates, a C compiler |
 //! | `pkcs11` | `device::Pkcs11Device`: keys on PKCS#11 tokens. Includes `rsa` | 4 crates beside those of `rsa` |
 //! | `library` | `device::LibraryDevice`: devices in shared libraries, behind a C interface. Includes `rsa` | 1 crate beside those of `rsa` |
@@ -97,6 +101,8 @@ pub mod cipher;
 pub mod costs;
 pub mod device;
 mod error;
+#[cfg(feature = "rsa")]
+pub mod framework;
 mod options;
 pub mod packet;
 pub mod plan;

@@ -401,6 +401,93 @@ fn inline_requests_allocate_nothing() {
     assert_eq!(accelerator.threads(), 0);
 }
 
+/// What is made of the master key `KEY` with a salt of zeros: the cipher's key, and the beginning of the state
+/// after the inner block of HMAC (RFC 3711, 4.3; RFC 2104).
+fn srtp_secrets() -> Vec<[u8; 16]> {
+    let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+    let derived = |label: u8| {
+        let mut derived = [0; 20];
+        let mut iv = [0; 16];
+        iv[7] = label;
+        let mut cipher = accelerator.ctr(&KEY, &iv).unwrap();
+        cipher.apply_keystream(&mut derived);
+        derived
+    };
+    let mut block = [0x36; 64];
+    (block.iter_mut().zip(derived(1))).for_each(|(byte, key)| *byte ^= key);
+    let mut state = [
+        0x6745_2301,
+        0xefcd_ab89,
+        0x98ba_dcfe,
+        0x1032_5476,
+        0xc3d2_e1f0,
+    ];
+    sha1::block_api::compress(&mut state, &[block]);
+    let state: Vec<u8> = state.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let secrets = [
+        KEY,
+        derived(0)[..16].try_into().unwrap(),
+        state[..16].try_into().unwrap(),
+    ];
+    secrets.to_vec()
+}
+
+#[test]
+fn no_key_of_srtp_is_left_in_freed_memory_and_no_packet_allocates() {
+    use oarlock::packet::srtp::{InboundPacket, MasterKey, OutboundPacket, Policy, Suite};
+
+    let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+    for mask in ["", "-avx512", "-aes"] {
+        let secrets = std::thread::spawn(srtp_secrets).join().unwrap();
+        let found = freed_with(&secrets, || {
+            let accelerator = Accelerator::builder()
+                .cpu_mask(mask)
+                .max_threads(0)
+                .build()
+                .unwrap();
+            let mut material = [0; 30];
+            material[..16].copy_from_slice(&KEY);
+            let key = MasterKey {
+                mki: &[1],
+                key: &material,
+            };
+            let keys = [key];
+            let suite = Suite::AesCm128HmacSha1_80;
+            let policy = Policy::with_keys(suite, &keys);
+            let mut outbound = accelerator.srtp_outbound(&policy).unwrap();
+            let mut inbound = accelerator.srtp_inbound(&policy).unwrap();
+            // The list of keys grows.
+            for mki in 2..10 {
+                let mki = [mki];
+                outbound.add_key(MasterKey { mki: &mki, ..key }).unwrap();
+            }
+            let mut buffers = [[0; 240]; 40];
+            let mut sequence = 0_u16;
+            let mut allocated = Vec::with_capacity(3);
+            for _ in 0..3 {
+                for buffer in &mut buffers {
+                    sequence += 1;
+                    buffer[0] = 0x80;
+                    buffer[2..4].copy_from_slice(&sequence.to_be_bytes());
+                }
+                // The first packet of a source makes room for what is kept of it.
+                let before = ALLOCATIONS.get();
+                let mut packets = buffers.each_mut().map(|it| OutboundPacket::new(it, 200));
+                outbound.protect(&mut packets);
+                assert!(packets.iter().all(|packet| packet.protected().is_ok()));
+                let mut packets = buffers
+                    .each_mut()
+                    .map(|it| InboundPacket::new(&mut it[..211]));
+                inbound.unprotect(&mut packets);
+                assert!(packets.iter().all(|packet| packet.unprotected().is_ok()));
+                allocated.push(ALLOCATIONS.get() - before);
+            }
+            assert_eq!(allocated[1..], [0, 0], "{mask}");
+        });
+        assert_eq!(found, 0, "{mask}");
+    }
+}
+
 #[test]
 fn the_second_decryption_in_stripes_allocates_no_more_than_counter_mode() {
     let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);

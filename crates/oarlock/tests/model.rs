@@ -21,6 +21,8 @@ mod threads {
         pub(crate) mod queue;
     }
 
+    pub(crate) mod once;
+
     pub(crate) mod prefetch {
         pub(crate) mod slots;
     }
@@ -563,4 +565,103 @@ fn two_helpers_never_fill_the_same_slot_at_once() {
 #[test]
 fn two_helpers_of_different_epochs_never_fill_the_same_slot_at_once() {
     two_helpers(1, |ring, _| ring.consume(9, 1));
+}
+
+mod once {
+    use std::sync::Arc;
+    use std::task::{Poll, Wake, Waker};
+
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use loom::thread;
+
+    use super::threads::once::Slot;
+
+    /// A request, and the number of whoever answered it.
+    type One = Slot<&'static str, u32>;
+
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A device answers, twice; the watch takes the request away and another device answers it; the
+    /// caller waits.
+    #[test]
+    fn one_of_two_attempts_answers_and_who_waits_is_woken() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let slot = Arc::new(One::new());
+            let answers = Arc::new(AtomicUsize::new(0));
+            let woken = Arc::new(Count(AtomicUsize::new(0)));
+            let answer = {
+                let (slot, answers) = (Arc::clone(&slot), Arc::clone(&answers));
+                move |attempt| {
+                    if slot.claim(attempt).is_some() {
+                        answers.fetch_add(1, Ordering::Relaxed);
+                        slot.finish(attempt).into_iter().for_each(Waker::wake);
+                    }
+                }
+            };
+            let first = slot.put("request");
+            let device = {
+                let answer = answer.clone();
+                thread::spawn(move || {
+                    answer(first);
+                    answer(first);
+                })
+            };
+            let watch = {
+                let slot = Arc::clone(&slot);
+                thread::spawn(move || {
+                    if let Some(request) = slot.claim(first) {
+                        let second = slot.put(request);
+                        assert!(second > first);
+                        answer(second);
+                    }
+                })
+            };
+            let waker = Waker::from(Arc::clone(&woken));
+            let early = slot.take_or_leave(&waker);
+            device.join().unwrap();
+            watch.join().unwrap();
+            assert_eq!(answers.load(Ordering::Relaxed), 1);
+            match early {
+                Poll::Ready(answer) => assert!(answer.is_some()),
+                Poll::Pending => {
+                    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+                    assert!(slot.take().is_some());
+                }
+            }
+            assert!(slot.take().is_none() && slot.claim_any().is_none());
+        });
+    }
+
+    /// The caller cancels while a device answers.
+    #[test]
+    fn a_request_is_answered_or_cancelled_and_never_both() {
+        loom::model(|| {
+            let slot = Arc::new(One::new());
+            let first = slot.put("request");
+            let device = {
+                let slot = Arc::clone(&slot);
+                thread::spawn(move || {
+                    let is_mine = slot.claim(first).is_some();
+                    if is_mine {
+                        drop(slot.finish(1));
+                    }
+                    is_mine
+                })
+            };
+            let is_cancelled = slot.claim_any().is_some();
+            if is_cancelled {
+                drop(slot.finish(0));
+            }
+            assert_ne!(device.join().unwrap(), is_cancelled);
+            assert_eq!(slot.take(), Some(u32::from(!is_cancelled)));
+        });
+    }
 }

@@ -7,7 +7,7 @@ use crate::tool::{self, Result, cargo};
 
 /// How long the fuzzer runs on each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 9] = [
+const TARGETS: [&str; 11] = [
     "ctr",
     "prefetch",
     "aead",
@@ -17,6 +17,8 @@ const TARGETS: [&str; 9] = [
     "requests",
     "tenants",
     "calibration",
+    "esp",
+    "srtp",
 ];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 

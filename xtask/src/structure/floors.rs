@@ -28,7 +28,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock",
         &[
-            &["builder"],
+            &["builder", "framework"],
             &["accelerator"],
             &["calibrate"],
             &["packet"],

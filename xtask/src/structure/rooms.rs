@@ -29,6 +29,7 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/threads/pool/", // a slice is split over threads
             "crates/oarlock/src/threads/prefetch/", // memory that threads fill and one reader reads
             "crates/oarlock/src/device/library.rs", // functions of a C library
+            "crates/oarlock/src/device/library/engine.rs", // functions of a C library
             "crates/oarlock/src/aws_lc/",       // aws-lc
             "crates/oarlock/src/device/software/", // aws-lc
             "crates/oarlock/src/threads/heap.rs", // malloc_trim

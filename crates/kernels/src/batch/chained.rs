@@ -1,4 +1,4 @@
-//! AES-CBC, then HMAC of the ciphertext, of independent packets: what ESP does (RFC 4303).
+//! CBC of AES or Triple DES, then HMAC of the ciphertext, of independent packets: what ESP does (RFC 4303).
 //!
 //! Packets are worked on a chunk of each at a time: 16 chunks fit the first cache, so the hash finds
 //! there what the cipher has left.
@@ -7,29 +7,166 @@ use core::ops::Range;
 
 use inout::InOutBuf;
 
+#[cfg(target_arch = "x86_64")]
+use super::beside;
 use super::cbc::{CbcStream, encrypt_cbc};
 use super::hmac::{Hash, HashBackend, HmacKey, Lanes, Phase, assert_tag_bytes};
+use super::tdes::{TdesCbcStream, encrypt_tdes_cbc};
 use crate::aes::Backend;
 use crate::cbc::{self, Cbc};
 use crate::hash::LANES_MAX;
-use crate::key::BLOCK_BYTES;
+use crate::key;
+use crate::tdes;
 use crate::wipe::wipe;
+
+/// A key in CBC mode, whose cipher works on many streams at once: [`Cbc`] or [`tdes::Cbc`].
+pub trait Cipher: sealed::Cipher {}
+impl Cipher for Cbc {}
+impl Cipher for tdes::Cbc {}
+
+mod sealed {
+    use super::*;
+
+    pub trait Cipher {
+        /// A block, as an IV.
+        type Block: Copy + AsMut<[u8]>;
+        /// The code that computes it.
+        type Backend: Copy;
+        /// What it works on.
+        type Stream<'a>
+        where
+            Self: 'a;
+        const ZERO: Self::Block;
+
+        fn stream<'a>(
+            &'a self,
+            iv: &'a mut Self::Block,
+            data: InOutBuf<'a, 'a, u8>,
+        ) -> Self::Stream<'a>;
+        fn encrypt(backend: Self::Backend, streams: &mut [Self::Stream<'_>]);
+        fn decrypt(&self, backend: Self::Backend, iv: &Self::Block, data: InOutBuf<'_, '_, u8>);
+        fn assert_whole_blocks(bytes: usize);
+        /// Encrypts and authenticates packets that were checked, if there is a kernel for both at once.
+        fn beside<H: Hash>(_: Self::Backend, _: HashBackend, _: &mut [CbcHmac<'_, H, Self>]) -> bool
+        where
+            Self: super::Cipher + Sized,
+        {
+            false
+        }
+    }
+
+    macro_rules! cipher {
+        ($key:ty, $backend:ty, $block:expr, $stream:ident, $encrypt:ident, $assert:path,
+         |$this:ident, $by:ident| $decrypt:expr $(, $beside:item)?) => {
+            impl Cipher for $key {
+                type Block = [u8; $block];
+                type Backend = $backend;
+                type Stream<'a> = $stream<'a>;
+                const ZERO: Self::Block = [0; $block];
+
+                fn stream<'a>(
+                    &'a self,
+                    iv: &'a mut Self::Block,
+                    data: InOutBuf<'a, 'a, u8>,
+                ) -> $stream<'a> {
+                    $stream {
+                        key: self,
+                        iv,
+                        data,
+                    }
+                }
+                fn encrypt(backend: $backend, streams: &mut [$stream<'_>]) {
+                    $encrypt(backend, streams);
+                }
+                fn decrypt(
+                    &self,
+                    $by: $backend,
+                    iv: &Self::Block,
+                    data: InOutBuf<'_, '_, u8>,
+                ) {
+                    let $this = self;
+                    let mut iv = *iv;
+                    $decrypt(&mut iv, data);
+                }
+                fn assert_whole_blocks(bytes: usize) {
+                    $assert(bytes);
+                }
+                $($beside)?
+            }
+        };
+    }
+
+    cipher!(
+        Cbc,
+        Backend,
+        key::BLOCK_BYTES,
+        CbcStream,
+        encrypt_cbc,
+        cbc::assert_whole_blocks,
+        // A schedule for decryption belongs to its backend.
+        |this, _by| |iv: &mut _, data| this.decrypt(iv, data),
+        fn beside<H: Hash>(
+            backend: Backend,
+            hash_backend: HashBackend,
+            packets: &mut [CbcHmac<'_, H>],
+        ) -> bool {
+            #[cfg(target_arch = "x86_64")]
+            return beside::encrypt_then_mac(backend, hash_backend, packets);
+            #[cfg(not(target_arch = "x86_64"))]
+            {
+                let _ = (backend, hash_backend, packets);
+                false
+            }
+        }
+    );
+    cipher!(
+        tdes::Cbc,
+        tdes::CbcBackend,
+        tdes::BLOCK_BYTES,
+        TdesCbcStream,
+        encrypt_tdes_cbc,
+        tdes::assert_whole_blocks,
+        |this, by| |iv: &mut _, data| this.decrypt(by, iv, data)
+    );
+}
 
 /// A packet to be encrypted in place, then authenticated.
 #[derive(Debug)]
-pub struct CbcHmac<'a, H: Hash> {
+pub struct CbcHmac<'a, H: Hash, C: Cipher = Cbc> {
     /// The key of the cipher.
-    pub cipher: &'a Cbc,
+    pub cipher: &'a C,
     /// The IV, which ESP also has within the packet.
-    pub iv: &'a [u8; BLOCK_BYTES],
+    pub iv: &'a C::Block,
     /// The key of the MAC.
     pub mac: &'a HmacKey<H>,
     /// All that is authenticated.
     pub packet: &'a mut [u8],
-    /// The part of it that is encrypted, a multiple of 16 bytes.
+    /// The part of it that is encrypted, whole blocks.
     pub encrypted: Range<usize>,
     /// Becomes the first bytes of the tag, as in [`Mac`](super::Mac).
     pub tag: &'a mut [u8],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<H: Hash> beside::Packet<H> for CbcHmac<'_, H> {
+    fn schedule(&self) -> &key::Schedule {
+        &self.cipher.schedule
+    }
+    fn iv(&self) -> &[u8; key::BLOCK_BYTES] {
+        self.iv
+    }
+    fn mac(&self) -> &HmacKey<H> {
+        self.mac
+    }
+    fn packet(&mut self) -> &mut [u8] {
+        self.packet
+    }
+    fn encrypted(&self) -> Range<usize> {
+        self.encrypted.clone()
+    }
+    fn tag(&mut self) -> &mut [u8] {
+        self.tag
+    }
 }
 
 /// Encrypts and authenticates every packet.
@@ -37,22 +174,25 @@ pub struct CbcHmac<'a, H: Hash> {
 /// # Panics
 /// When a range is not of whole blocks or not in its packet, or a tag is longer than a digest, before
 /// any packet is encrypted.
-pub fn encrypt_then_mac<H: Hash>(
-    backend: Backend,
+pub fn encrypt_then_mac<H: Hash, C: Cipher>(
+    backend: C::Backend,
     hash_backend: HashBackend,
-    packets: &mut [CbcHmac<'_, H>],
+    packets: &mut [CbcHmac<'_, H, C>],
 ) {
     for packet in &*packets {
         let encrypted = &packet.packet[packet.encrypted.clone()];
-        cbc::assert_whole_blocks(encrypted.len());
+        C::assert_whole_blocks(encrypted.len());
         assert_tag_bytes::<H>(packet.tag.len());
+    }
+    if C::beside(backend, hash_backend, packets) {
+        return;
     }
     let Some(first) = packets.first() else {
         return;
     };
     let some_key = first.cipher;
-    let mut lanes = Lanes::<H>::new(hash_backend);
-    let mut slots = [Slot::EMPTY; LANES_MAX];
+    let mut lanes = Lanes::<H>::new(hash_backend, packets.len());
+    let mut slots: [Slot<C>; LANES_MAX] = core::array::from_fn(|_| Slot::EMPTY);
     let mut next = 0;
     let mut busy = 0;
     loop {
@@ -69,7 +209,7 @@ pub fn encrypt_then_mac<H: Hash>(
             break;
         }
         let mut left = slots.iter_mut();
-        let mut streams: [CbcStream<'_>; LANES_MAX] = core::array::from_fn(|lane| {
+        let mut streams: [C::Stream<'_>; LANES_MAX] = core::array::from_fn(|lane| {
             let busy = lanes.phase[lane] != Phase::Idle;
             let key = if busy {
                 packets[lanes.request[lane]].cipher
@@ -80,7 +220,8 @@ pub fn encrypt_then_mac<H: Hash>(
             #[allow(clippy::unwrap_used)]
             left.next().unwrap().chunk(key)
         });
-        encrypt_cbc(backend, &mut streams);
+        C::encrypt(backend, &mut streams);
+        drop(streams);
         let mut pending = false;
         for (lane, slot) in slots[..lanes.count].iter().enumerate() {
             pending |= slot.is_pending();
@@ -112,32 +253,31 @@ pub fn encrypt_then_mac<H: Hash>(
         }
     }
     for slot in &mut slots {
-        wipe(&mut slot.chain);
+        wipe(slot.chain.as_mut());
     }
 }
 
 /// How far a packet is encrypted.
-#[derive(Clone, Copy)]
-struct Slot {
+struct Slot<C: Cipher> {
     /// Of the packet.
     start: *mut u8,
     bytes: usize,
     /// Of what is to be encrypted.
     next: usize,
     end: usize,
-    chain: [u8; BLOCK_BYTES],
+    chain: C::Block,
 }
 
-impl Slot {
+impl<C: Cipher> Slot<C> {
     const EMPTY: Self = Self {
         start: core::ptr::null_mut(),
         bytes: 0,
         next: 0,
         end: 0,
-        chain: [0; BLOCK_BYTES],
+        chain: C::ZERO,
     };
 
-    fn of<H: Hash>(packet: &mut CbcHmac<'_, H>) -> Self {
+    fn of<H: Hash>(packet: &mut CbcHmac<'_, H, C>) -> Self {
         Self {
             start: packet.packet.as_mut_ptr(),
             bytes: packet.packet.len(),
@@ -148,7 +288,7 @@ impl Slot {
     }
 
     /// The next chunk, counted as encrypted.
-    fn chunk<'a>(&'a mut self, key: &'a Cbc) -> CbcStream<'a> {
+    fn chunk<'a>(&'a mut self, key: &'a C) -> C::Stream<'a> {
         let bytes = (self.end - self.next).min(CHUNK_BYTES);
         let data: &mut [u8] = if bytes == 0 {
             &mut []
@@ -158,11 +298,7 @@ impl Slot {
             unsafe { core::slice::from_raw_parts_mut(self.start.add(self.next), bytes) }
         };
         self.next += bytes;
-        CbcStream {
-            key,
-            iv: &mut self.chain,
-            data: InOutBuf::from(data),
-        }
+        key.stream(&mut self.chain, InOutBuf::from(data))
     }
 
     /// Whether there is more to encrypt.

@@ -4,10 +4,10 @@ use core::fmt;
 
 use crate::cpu::Cpu;
 use crate::hash::words::Word;
-use crate::hash::{Function, LANES_MAX, Rows};
+use crate::hash::{Function, LANES_MAX, Own, Rows};
 use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::{Avx2, Avx512, batch::words as kernels};
+use crate::x86_64::{Avx2, Avx512, ShaNi, batch::sha, batch::words as kernels};
 
 /// A hash function that every backend has.
 #[cfg(target_arch = "x86_64")]
@@ -26,6 +26,9 @@ impl<H: Function> Hash for H {}
 pub enum HashBackend {
     /// Plain code, a message at a time: the reference.
     Portable,
+    /// The instructions for SHA-1 and SHA-256, two messages at a time; plain code for other functions.
+    #[cfg(target_arch = "x86_64")]
+    ShaNi(ShaNi),
     /// 256-bit registers.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
@@ -42,6 +45,7 @@ impl Cpu {
         let special = [
             Avx512::new(self).map(HashBackend::Avx512),
             Avx2::new(self).map(HashBackend::Avx2),
+            ShaNi::new(self).map(HashBackend::ShaNi),
         ];
         #[cfg(not(target_arch = "x86_64"))]
         let special: [Option<HashBackend>; 0] = { [] };
@@ -50,15 +54,57 @@ impl Cpu {
 }
 
 impl HashBackend {
-    /// The backend that `cpu` runs fastest.
+    /// The backend that `cpu` runs fastest, whatever the function, with messages enough.
     pub fn preferred(cpu: Cpu) -> Self {
         cpu.hash_backends().next().unwrap_or(Self::Portable)
+    }
+
+    /// The backend that `cpu` runs fastest for so many messages at once.
+    pub fn preferred_for<H: Hash>(cpu: Cpu, messages: usize) -> Self {
+        let lanes = Self::preferred(cpu);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(token) = ShaNi::new(cpu)
+            && messages < lanes.lanes_to_pay::<H>()
+        {
+            return Self::ShaNi(token);
+        }
+        let _ = messages;
+        lanes
+    }
+
+    /// The backend that `cpu` runs fastest with AES-CBC before it, for so many packets at once
+    /// ([`encrypt_then_mac`](super::encrypt_then_mac)). Measured on Zen 5.
+    pub fn preferred_after_cbc<H: Hash>(cpu: Cpu, packets: usize) -> Self {
+        let lanes = Self::preferred(cpu);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(token) = ShaNi::new(cpu)
+            && !matches!(H::OWN, Own::None)
+            && (packets < 7 || !matches!(lanes, Self::Avx512(_)))
+        {
+            return Self::ShaNi(token);
+        }
+        let _ = packets;
+        lanes
+    }
+
+    /// From how many messages on it is faster than SHA-NI. Measured on Zen 5.
+    #[cfg(target_arch = "x86_64")]
+    const fn lanes_to_pay<H: Hash>(self) -> usize {
+        match (self, H::OWN) {
+            (_, Own::None) => 0,
+            (Self::Avx512(_), Own::Sha1) => 5,
+            (Self::Avx512(_), Own::Sha256) => 9,
+            (Self::Avx2(_), Own::Sha1) => 8,
+            _ => usize::MAX,
+        }
     }
 
     /// Its name in listings and statistics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::ShaNi(_) => "sha-ni",
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
@@ -71,6 +117,10 @@ impl HashBackend {
         let bytes = match self {
             Self::Portable => return 1,
             #[cfg(target_arch = "x86_64")]
+            Self::ShaNi(_) if matches!(H::OWN, Own::None) => return 1,
+            #[cfg(target_arch = "x86_64")]
+            Self::ShaNi(_) => return 2,
+            #[cfg(target_arch = "x86_64")]
             Self::Avx2(_) => 32,
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => 64,
@@ -81,15 +131,15 @@ impl HashBackend {
     /// Takes `blocks` blocks of each message into their states.
     ///
     /// # Safety
-    /// Of the pointers, the first `lanes` are good for as many blocks.
+    /// Of the pointers, the first `lanes` are good for as many blocks; by SHA-NI, as many as are not null.
     #[inline]
     unsafe fn absorb<H: Hash>(
         self,
         rows: &mut Rows<H::Word>,
-        from: &[*const u8; LANES_MAX],
+        pointers: &[*const u8; LANES_MAX],
         blocks: usize,
     ) {
-        let from = from.as_ptr();
+        let from = pointers.as_ptr();
         // SAFETY: as the caller vouches; plain code needs no instructions.
         unsafe {
             match self {
@@ -97,10 +147,18 @@ impl HashBackend {
                 Self::Avx2(token) => kernels::absorb_avx2::<H>(token, rows, from, blocks),
                 #[cfg(target_arch = "x86_64")]
                 Self::Avx512(token) => kernels::absorb_avx512::<H>(token, rows, from, blocks),
-                Self::Portable => {
+                #[cfg(target_arch = "x86_64")]
+                Self::ShaNi(token) if !matches!(H::OWN, Own::None) => {
+                    if pointers[1].is_null() {
+                        sha::absorb::<H, 1>(token, rows, pointers, blocks);
+                    } else {
+                        sha::absorb::<H, 2>(token, rows, pointers, blocks);
+                    }
+                }
+                _ => {
                     #[cfg(debug_assertions)]
                     crate::dispatch::batch::HASH_PORTABLE.hit();
-                    H::absorb::<<H::Word as Word>::One>(rows, from, blocks);
+                    H::absorb::<<H::Word as Word>::One>(rows, from, blocks, ());
                 }
             }
         }
@@ -187,7 +245,7 @@ pub fn hmac<H: Hash>(backend: HashBackend, macs: &mut [Mac<'_, H>]) {
     for mac in &*macs {
         assert_tag_bytes::<H>(mac.tag.len());
     }
-    let mut lanes = Lanes::<H>::new(backend);
+    let mut lanes = Lanes::<H>::new(backend, macs.len());
     let mut next = 0;
     let mut busy = 0;
     for lane in 0..lanes.count.min(macs.len()) {
@@ -254,10 +312,17 @@ pub(super) enum Phase {
 }
 
 impl<H: Hash> Lanes<H> {
-    pub(super) fn new(backend: HashBackend) -> Self {
+    /// For so many messages in all.
+    pub(super) fn new(backend: HashBackend, messages: usize) -> Self {
+        let count = match backend {
+            // It works on one as well.
+            #[cfg(target_arch = "x86_64")]
+            HashBackend::ShaNi(_) => backend.lanes::<H>().min(messages),
+            _ => backend.lanes::<H>(),
+        };
         Self {
             backend,
-            count: backend.lanes::<H>(),
+            count,
             rows: Rows([[H::Word::default(); LANES_MAX]; 8]),
             from: [core::ptr::null(); LANES_MAX],
             left: [0; LANES_MAX],
@@ -331,23 +396,37 @@ impl<H: Hash> Lanes<H> {
             return;
         };
         let blocks = self.left[fewest];
+        let backend = self.backend;
+        // SAFETY: each lane points at as many blocks, if only at those of another.
+        self.run_by(blocks, fewest, |rows, from| unsafe {
+            backend.absorb::<H>(rows, from, blocks);
+        });
+    }
+
+    /// Has `absorb` read `blocks` blocks of each lane that has any; `one` is such a lane.
+    #[inline]
+    pub(super) fn run_by(
+        &mut self,
+        blocks: usize,
+        one: usize,
+        absorb: impl FnOnce(&mut Rows<H::Word>, &[*const u8; LANES_MAX]),
+    ) {
         let mut kept = None;
         let mut from = self.from;
         for (lane, from) in from[..self.count].iter_mut().enumerate() {
             if self.left[lane] == 0 {
-                *from = self.from[fewest];
+                *from = self.from[one];
                 // Whatever it makes of another's blocks is thrown away.
                 if self.phase[lane] != Phase::Idle {
                     kept.get_or_insert(self.rows);
                 }
             }
         }
-        // SAFETY: each lane points at as many blocks, if only at those of another.
-        unsafe { self.backend.absorb::<H>(&mut self.rows, &from, blocks) };
+        absorb(&mut self.rows, &from);
         for lane in 0..self.count {
             if self.left[lane] > 0 {
                 self.from[lane] = self.from[lane].wrapping_add(blocks * H::BLOCK_BYTES);
-                self.left[lane] -= blocks;
+                self.left[lane] = self.left[lane].saturating_sub(blocks);
             } else if let Some(kept) = &kept {
                 for (row, kept) in self.rows.0.iter_mut().zip(&kept.0) {
                     row[lane] = kept[lane];

@@ -120,29 +120,49 @@ unsafe fn make<P: Plane>(
     state: &mut [[P; 32]; 2],
     planes: &mut [P; 64],
 ) {
-    // SAFETY: as the caller vouches. Key bits are numbered from 0 to 63, of three keys.
+    // SAFETY: as the caller vouches.
     unsafe {
         count(counter, state.as_flattened_mut());
-        let [mut left, mut right] = state.each_mut();
-        for stage in 0..3 {
-            let masks = masks.as_ptr().add(64 * stage);
-            for pair in 0..8 {
-                let (first, second) = match stage {
-                    1 => (15 - 2 * pair, 14 - 2 * pair),
-                    _ => (2 * pair, 2 * pair + 1),
-                };
-                round(left, right, masks, &ROUND_KEYS[first]);
-                round(right, left, masks, &ROUND_KEYS[second]);
-            }
-            // The halves are exchanged at the end of DES, and the final permutation is undone by
-            // the initial one of the next.
-            core::mem::swap(&mut left, &mut right);
-        }
+        let [left, right] = triple::<P, false>(masks, state);
         for (i, plane) in left.iter().chain(&*right).enumerate() {
             planes[PLACES_OUT[i]] = *plane;
         }
         transpose(planes);
     }
+}
+
+/// The 48 rounds of encryption, or of decryption, between the initial and the final permutation. Returns the
+/// left half, then the right one.
+///
+/// # Safety
+/// The instructions of `P` are enabled in the caller.
+#[inline(always)]
+pub(super) unsafe fn triple<'a, P: Plane, const DECRYPT: bool>(
+    masks: &[P::Mask; 3 * 64],
+    state: &'a mut [[P; 32]; 2],
+) -> [&'a mut [P; 32]; 2] {
+    let [mut left, mut right] = state.each_mut();
+    for stage in 0..3 {
+        let key = if DECRYPT { 2 - stage } else { stage };
+        let backwards = DECRYPT != (stage == 1);
+        // SAFETY: as the caller vouches. Key bits are numbered from 0 to 63, of three keys.
+        unsafe {
+            let masks = masks.as_ptr().add(64 * key);
+            for pair in 0..8 {
+                let (first, second) = if backwards {
+                    (15 - 2 * pair, 14 - 2 * pair)
+                } else {
+                    (2 * pair, 2 * pair + 1)
+                };
+                round(left, right, masks, &ROUND_KEYS[first]);
+                round(right, left, masks, &ROUND_KEYS[second]);
+            }
+        }
+        // The halves are exchanged at the end of DES, and the final permutation is undone by the
+        // initial one of the next.
+        core::mem::swap(&mut left, &mut right);
+    }
+    [left, right]
 }
 
 /// Bit i of the blocks from `counter` on, at `PLACES_IN[i]`.
@@ -222,7 +242,7 @@ unsafe fn round<P: Plane>(
 /// # Safety
 /// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-unsafe fn transpose<P: Plane>(planes: &mut [P; 64]) {
+pub(super) unsafe fn transpose<P: Plane>(planes: &mut [P; 64]) {
     // SAFETY: as the caller vouches.
     unsafe {
         for first in 0..8 {
@@ -303,7 +323,7 @@ const PLACES_IN: [usize; 64] = {
 
 /// Where bit i before the final permutation, which undoes the initial one, is in the eight bytes of
 /// a block as a little-endian word.
-const PLACES_OUT: [usize; 64] = {
+pub(super) const PLACES_OUT: [usize; 64] = {
     let mut places = [0; 64];
     let mut i = 0;
     while i < 64 {
@@ -315,7 +335,7 @@ const PLACES_OUT: [usize; 64] = {
 };
 
 /// P.
-const P: [u8; 32] = [
+pub(super) const P: [u8; 32] = [
     16, 7, 20, 21, 29, 12, 28, 17, 1, 15, 23, 26, 5, 18, 31, 10, //
     2, 8, 24, 14, 32, 27, 3, 9, 19, 13, 30, 6, 22, 11, 4, 25,
 ];
@@ -351,7 +371,7 @@ const PC2: [u8; 48] = [
 const SHIFTS: [u8; 16] = [1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 1];
 
 /// Which bits of a key, from 0, the round keys consist of.
-const ROUND_KEYS: [[u8; 48]; 16] = {
+pub(super) const ROUND_KEYS: [[u8; 48]; 16] = {
     let mut keys = [[0; 48]; 16];
     let mut shift = 0;
     let mut round = 0;

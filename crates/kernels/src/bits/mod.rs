@@ -1,6 +1,9 @@
 //! Ciphers that are worked on in bits or words side by side, over registers of any width.
 
 pub(crate) mod des;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod des_bytes;
+pub(crate) mod des_cbc;
 pub(crate) mod des_gates;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod des_ternary;

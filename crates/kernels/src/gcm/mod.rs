@@ -160,6 +160,30 @@ impl Gcm {
         }
     }
 
+    /// As [`open`](Self::open), but what is not authentic becomes zeros, in place as well: without a
+    /// second pass to make the ciphertext again.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[inline(always)]
+    pub fn open_or_zero(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
+        check_lengths(aad.len() as u64, data.len() as u64)?;
+        let mut expected = [0; TAG_BYTES];
+        self.run::<true>(nonce, aad, data.reborrow(), &mut expected)?;
+        if tags_match(&expected, tag) {
+            Ok(())
+        } else {
+            data.get_out().fill(0);
+            Err(AeadError::AuthenticationFailed)
+        }
+    }
+
     /// Writes to `out` the keystream that [`seal_with_keystream`](Self::seal_with_keystream) or
     /// [`open_with_keystream`](Self::open_with_keystream) takes for this nonce:
     /// [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES), then as many bytes as the data have.

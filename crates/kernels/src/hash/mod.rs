@@ -21,6 +21,8 @@ pub trait Function: 'static {
     const INITIAL: [Self::Word; 8];
     /// Whether words are read and written with the most significant byte first.
     const BIG_ENDIAN: bool;
+    /// Which instructions of its own it has.
+    const OWN: Own;
 
     /// Takes `blocks` blocks of `V::LANES` messages into their states.
     ///
@@ -31,9 +33,61 @@ pub trait Function: 'static {
         rows: &mut Rows<Self::Word>,
         from: *const *const u8,
         blocks: usize,
+        beside: impl Beside,
     );
     /// The bytes of a word.
     fn put(word: Self::Word, to: &mut [u8]);
+}
+
+/// A hash function that SHA-NI has instructions for. Its words have 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Own {
+    None,
+    Sha1,
+    Sha256,
+}
+
+/// What is computed beside a hash of blocks of 64 bytes, whose chain leaves units idle: four parts for each
+/// block, in the gaps of its rounds.
+///
+/// # Safety
+/// Every method needs the instructions of its implementor.
+pub trait Beside {
+    /// Before the rounds of a block.
+    unsafe fn begin(&mut self);
+    /// After round `I` of the `N` rounds of a part.
+    unsafe fn step<const I: usize, const N: usize>(&mut self);
+    /// After the rounds of a block.
+    unsafe fn end(&mut self);
+}
+
+// SAFETY: as the trait demands.
+impl<B: Beside> Beside for &mut B {
+    #[inline(always)]
+    unsafe fn begin(&mut self) {
+        // SAFETY: as the trait demands.
+        unsafe { (**self).begin() }
+    }
+    #[inline(always)]
+    unsafe fn step<const I: usize, const N: usize>(&mut self) {
+        // SAFETY: as the trait demands.
+        unsafe { (**self).step::<I, N>() }
+    }
+    #[inline(always)]
+    unsafe fn end(&mut self) {
+        // SAFETY: as the trait demands.
+        unsafe { (**self).end() }
+    }
+}
+
+/// Nothing.
+impl Beside for () {
+    #[inline(always)]
+    unsafe fn begin(&mut self) {}
+    #[inline(always)]
+    unsafe fn step<const I: usize, const N: usize>(&mut self) {}
+    #[inline(always)]
+    unsafe fn end(&mut self) {}
 }
 
 /// The states of up to 16 messages: a row has the same word of each.
@@ -61,12 +115,13 @@ pub enum Sha512 {}
 pub enum Md5 {}
 
 macro_rules! common {
-    ($word:ident, $block:literal, $digest:literal, $words:literal, $put:ident, $big_endian:literal) => {
+    ($word:ident, $block:literal, $digest:literal, $words:literal, $put:ident, $big_endian:literal, $own:ident) => {
         type Word = $word;
         const BLOCK_BYTES: usize = $block;
         const DIGEST_BYTES: usize = $digest;
         const WORDS: usize = $words;
         const BIG_ENDIAN: bool = $big_endian;
+        const OWN: Own = Own::$own;
         #[inline(always)]
         fn put(word: $word, to: &mut [u8]) {
             to.copy_from_slice(&word.$put());
@@ -76,7 +131,7 @@ macro_rules! common {
 
 /// Loads the state, runs `$rounds` for each block, with its 16 words in `$w`, adds and stores.
 macro_rules! for_each_block {
-    ($v:ident, $words:literal, $rows:ident, $from:ident, $blocks:ident, |$state:ident, $w:ident| $rounds:block) => {{
+    ($v:ident, $words:literal, $rows:ident, $from:ident, $blocks:ident, $beside:ident, |$state:ident, $w:ident| $rounds:block) => {{
         let mut sums = [$v::splat(0); $words];
         for (sum, row) in sums.iter_mut().zip(&$rows.0) {
             *sum = $v::load(row.as_ptr());
@@ -85,7 +140,9 @@ macro_rules! for_each_block {
             #[allow(unused_mut)] // MD5 has no message schedule
             let mut $w = $v::block::<{ Self::BIG_ENDIAN }>($from, block * Self::BLOCK_BYTES);
             let mut $state = sums;
+            $beside.begin();
             $rounds
+            $beside.end();
             for (sum, word) in sums.iter_mut().zip($state) {
                 *sum = sum.plus(word);
             }
@@ -97,7 +154,7 @@ macro_rules! for_each_block {
 }
 
 impl Function for Sha1 {
-    common!(u32, 64, 20, 5, to_be_bytes, true);
+    common!(u32, 64, 20, 5, to_be_bytes, true, Sha1);
     const INITIAL: [u32; 8] = [
         0x6745_2301,
         0xefcd_ab89,
@@ -114,6 +171,7 @@ impl Function for Sha1 {
         rows: &mut Rows<u32>,
         from: *const *const u8,
         blocks: usize,
+        mut beside: impl Beside,
     ) {
         macro_rules! rounds {
             ($state:ident, $w:ident, $f:ident, $k:literal; $($t:literal)+) => {
@@ -126,12 +184,13 @@ impl Function for Sha1 {
                     let [a, b, c, d, e] = $state;
                     let rest = e.plus(k.plus($w[$t % 16])).plus(b.$f(c, d));
                     $state = [a.rotate_left::<5, 27>().plus(rest), a, b.rotate_left::<30, 2>(), c, d];
+                    beside.step::<{ $t % 20 }, 20>();
                 )+
             };
         }
         // SAFETY: as the trait demands.
         unsafe {
-            for_each_block!(V, 5, rows, from, blocks, |state, w| {
+            for_each_block!(V, 5, rows, from, blocks, beside, |state, w| {
                 rounds!(state, w, choose, 0x5a82_7999; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
                 rounds!(state, w, parity, 0x6ed9_eba1; 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39);
                 rounds!(state, w, majority, 0x8f1b_bcdc; 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59);
@@ -143,7 +202,7 @@ impl Function for Sha1 {
 
 /// A round of SHA-2. Rotations to the right are written as those to the left, with the way back.
 macro_rules! sha2_rounds {
-    ($v:ident, $state:ident, $w:ident, $k:ident, $expand:expr,
+    ($v:ident, $state:ident, $w:ident, $k:ident, $beside:expr, $expand:expr,
      [$b00:literal $b01:literal $b02:literal], [$b10:literal $b11:literal $b12:literal],
      [$s00:literal $s01:literal $s02:literal], [$s10:literal $s11:literal $s12:literal], $bits:literal; $($t:literal)+) => {
         $(
@@ -166,12 +225,13 @@ macro_rules! sha2_rounds {
             let one = h.plus($w[$t].plus($v::splat($k[$t]))).plus(e.choose(f, g)).plus(x0.parity(x1, x2));
             let two = y0.parity(y1, y2).plus(a.majority(b, c));
             $state = [one.plus(two), a, b, c, d.plus(one), e, f, g];
+            $beside.step::<$t, 16>();
         )+
     };
 }
 
 impl Function for Sha256 {
-    common!(u32, 64, 32, 8, to_be_bytes, true);
+    common!(u32, 64, 32, 8, to_be_bytes, true, Sha256);
     const INITIAL: [u32; 8] = [
         0x6a09_e667,
         0xbb67_ae85,
@@ -188,15 +248,16 @@ impl Function for Sha256 {
         rows: &mut Rows<u32>,
         from: *const *const u8,
         blocks: usize,
+        mut beside: impl Beside,
     ) {
         // SAFETY: as the trait demands.
         unsafe {
-            for_each_block!(V, 8, rows, from, blocks, |state, w| {
+            for_each_block!(V, 8, rows, from, blocks, beside, |state, w| {
                 let [first, rest @ ..] = &K256;
-                sha2_rounds!(V, state, w, first, false,
+                sha2_rounds!(V, state, w, first, beside, false,
                     [2 13 22], [6 11 25], [7 18 3], [17 19 10], 32; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
                 for k in rest {
-                    sha2_rounds!(V, state, w, k, true,
+                    sha2_rounds!(V, state, w, k, beside, true,
                         [2 13 22], [6 11 25], [7 18 3], [17 19 10], 32; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
                 }
             });
@@ -221,10 +282,10 @@ unsafe fn absorb_512<V: Words<Word = u64>, H: Function<Word = u64>>(
             let mut w = V::block::<true>(from, block * H::BLOCK_BYTES);
             let mut state = sums;
             let [first, rest @ ..] = &K512;
-            sha2_rounds!(V, state, w, first, false,
+            sha2_rounds!(V, state, w, first, (), false,
                 [28 34 39], [14 18 41], [1 8 7], [19 61 6], 64; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
             for k in rest {
-                sha2_rounds!(V, state, w, k, true,
+                sha2_rounds!(V, state, w, k, (), true,
                     [28 34 39], [14 18 41], [1 8 7], [19 61 6], 64; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
             }
             for (sum, word) in sums.iter_mut().zip(state) {
@@ -240,7 +301,7 @@ unsafe fn absorb_512<V: Words<Word = u64>, H: Function<Word = u64>>(
 macro_rules! sha512 {
     ($name:ident, $digest:literal, $initial:expr) => {
         impl Function for $name {
-            common!(u64, 128, $digest, 8, to_be_bytes, true);
+            common!(u64, 128, $digest, 8, to_be_bytes, true, None);
             const INITIAL: [u64; 8] = $initial;
 
             #[inline(always)]
@@ -248,6 +309,7 @@ macro_rules! sha512 {
                 rows: &mut Rows<u64>,
                 from: *const *const u8,
                 blocks: usize,
+                _: impl Beside,
             ) {
                 // SAFETY: as the trait demands.
                 unsafe { absorb_512::<V, Self>(rows, from, blocks) }
@@ -286,7 +348,7 @@ sha512!(
 );
 
 impl Function for Md5 {
-    common!(u32, 64, 16, 4, to_le_bytes, false);
+    common!(u32, 64, 16, 4, to_le_bytes, false, None);
     const INITIAL: [u32; 8] = [
         0x6745_2301,
         0xefcd_ab89,
@@ -303,6 +365,7 @@ impl Function for Md5 {
         rows: &mut Rows<u32>,
         from: *const *const u8,
         blocks: usize,
+        mut beside: impl Beside,
     ) {
         // The words of a round lie `$step` apart, the first of them at `$first`.
         macro_rules! rounds {
@@ -318,12 +381,13 @@ impl Function for Md5 {
                         _ => sum.rotate_left::<$r3, { 32 - $r3 }>(),
                     };
                     $state = [$z, $x.plus(rotated), $x, $y];
+                    beside.step::<$t, 16>();
                 )+
             };
         }
         // SAFETY: as the trait demands.
         unsafe {
-            for_each_block!(V, 4, rows, from, blocks, |state, w| {
+            for_each_block!(V, 4, rows, from, blocks, beside, |state, w| {
                 rounds!(state, w, |x, y, z| x.choose(y, z), 0, 1, 0; 7 12 17 22; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
                 rounds!(state, w, |x, y, z| z.choose(x, y), 1, 5, 16; 5 9 14 20; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
                 rounds!(state, w, |x, y, z| x.parity(y, z), 5, 3, 32; 4 11 16 23; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
@@ -334,7 +398,7 @@ impl Function for Md5 {
 }
 
 /// FIPS 180-4, section 4.2.2.
-const K256: [[u32; 16]; 4] = [
+pub(crate) const K256: [[u32; 16]; 4] = [
     [
         0x428a_2f98,
         0x7137_4491,

@@ -5,8 +5,8 @@ use core::mem::MaybeUninit;
 use inout::InOutBuf;
 
 use crate::bits::des::{self, KeyMasks};
-use crate::bits::des_gates;
 use crate::bits::registers::{Plane, substitute};
+use crate::bits::{des_cbc, des_gates};
 
 /// XORs keystream onto `data`, from byte `skip` (less than 8) of the block at `counter` on.
 pub(crate) fn ctr(keys: &KeyMasks, counter: u64, skip: usize, data: InOutBuf<'_, '_, u8>) {
@@ -18,6 +18,20 @@ pub(crate) fn ctr(keys: &KeyMasks, counter: u64, skip: usize, data: InOutBuf<'_,
     // SAFETY: words need no special instruction; the buffer vouches for `bytes` readable at `from`
     // and writable at `to`, which are the same or do not overlap.
     unsafe { des::ctr::<u64>(room.as_mut_ptr(), keys, counter, skip, from, to, bytes) };
+    des::wipe_stack();
+}
+
+/// CBC decryption of whole blocks. `iv` is the ciphertext block before the first, and becomes the last.
+pub(crate) fn decrypt(keys: &KeyMasks, iv: &mut [u8; 8], data: InOutBuf<'_, '_, u8>) {
+    #[cfg(debug_assertions)]
+    crate::dispatch::batch::TDES_BITS.hit();
+    let passes = data.len() / (8 * des::pass_blocks::<u64>());
+    let (whole, rest) = data.split_at(passes * 8 * des::pass_blocks::<u64>());
+    let (from, to) = whole.into_raw();
+    let mut room = MaybeUninit::uninit();
+    // SAFETY: words need no special instruction; the buffer vouches for the passes.
+    unsafe { des_cbc::decrypt::<u64>(room.as_mut_ptr(), keys, iv, from, to, passes) };
+    des_cbc::decrypt_rest(keys, iv, rest);
     des::wipe_stack();
 }
 

@@ -215,11 +215,17 @@ unsafe fn decrypt<V: Lanes, One: Lanes, const R: usize, const UNROLL: usize>(
                 (from, to) = (from.add(4 * V::BYTES), to.add(4 * V::BYTES));
                 bytes -= 4 * V::BYTES;
             }
-            while bytes >= V::BYTES {
+            while bytes >= V::BYTES && !is_four_blocks::<V, One>(bytes) {
                 before = decrypt_group::<V, R, 1>(keys, before, from, to);
                 (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
                 bytes -= V::BYTES;
             }
+        }
+        if is_four_blocks::<V, One>(bytes) {
+            let keys = Keys::<One>::new::<R>(inverse);
+            before = decrypt_group::<One, R, 4>(keys, before, from, to);
+            (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
+            bytes -= V::BYTES;
         }
         while bytes >= BLOCK_BYTES {
             let keys = Keys::<One>::new::<R>(inverse);
@@ -229,6 +235,16 @@ unsafe fn decrypt<V: Lanes, One: Lanes, const R: usize, const UNROLL: usize>(
         }
         before.store(iv.as_mut_ptr());
     }
+}
+
+/// Whether `bytes` begin with a register of `V`, the last, that had better go block by block.
+///
+/// Four chains of `aesdec` end no later than one of a wide register, and 16 bytes come sooner out of a
+/// store just made than 64: 16.4 and 18.3 ns under a key of 256 bits on Zen 5. Where a round is many
+/// instructions, it takes the width.
+#[inline(always)]
+const fn is_four_blocks<V: Lanes, One: Lanes>(bytes: usize) -> bool {
+    V::HAS_AES && V::BYTES == 4 * One::BYTES && bytes >= V::BYTES && bytes < 2 * V::BYTES
 }
 
 /// Decrypts `N` registers, `before` being the block before them, and returns the last one read.

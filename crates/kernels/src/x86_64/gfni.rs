@@ -56,6 +56,7 @@ impl<V: GaloisField> Lanes for Gfni<V> {
     const BLOCKS: usize = V::BLOCKS;
     /// Rounds are too long for the compiler to unroll them all, and so to keep keys in registers.
     const KEYS_IN_MEMORY: bool = true;
+    const HAS_AES: bool = false;
 
     #[inline(always)]
     unsafe fn round(self, key: Self) -> Self {

@@ -18,6 +18,8 @@ pub(super) trait Lanes: Copy {
     const NARROW: bool = Self::BLOCKS < 4;
     /// Round keys are read when their round comes.
     const KEYS_IN_MEMORY: bool = Self::NARROW;
+    /// A round is one instruction.
+    const HAS_AES: bool = true;
 
     unsafe fn splat(block: __m128i) -> Self;
     /// Reads `BYTES` bytes.

@@ -65,6 +65,10 @@ pub struct Gfni256(());
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gfni512(());
 
+/// Proof that AVX-512 VBMI and GFNI are there, beside [`Avx512`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Permute512(());
+
 /// Proof that AVX-512 F, BW, VL and IFMA are there, and that no mask forbids multiplication in lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ifma(());
@@ -158,6 +162,29 @@ impl Face {
     /// The instructions that the cache is built on.
     pub const fn vaes512(self) -> Vaes512 {
         self.0
+    }
+}
+
+/// Proof that SHA-NI and SSE4.1 are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShaNi(());
+
+impl ShaNi {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Sha).then_some(Self(()))
+    }
+}
+
+impl Permute512 {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        (cpu.has(Feature::Vbmi) && cpu.has(Feature::Gfni)).then_some(Self(()))
+    }
+
+    /// Features build on each other.
+    pub(crate) const fn avx512(self) -> Avx512 {
+        Avx512(())
     }
 }
 

@@ -8,7 +8,7 @@ use inout::InOutBuf;
 use super::{Avx2, Avx512};
 use crate::bits::des::{self, KeyMasks, Room};
 use crate::bits::registers::{Plane, Ternary, substitute};
-use crate::bits::{des_gates, des_ternary};
+use crate::bits::{des_cbc, des_gates, des_ternary};
 
 macro_rules! entry_points {
     ($($name:ident $token:ty, $plane:ty, $features:literal, $counter:ident;)+) => {$(
@@ -44,6 +44,50 @@ macro_rules! entry_points {
             des::wipe_stack();
         }
     )+};
+}
+
+macro_rules! decryption {
+    ($($name:ident $token:ty, $plane:ty, $features:literal;)+) => {$(
+        /// CBC decryption of as many passes as `data` has; the rest is left.
+        pub(crate) fn $name<'a>(
+            _: $token,
+            keys: &KeyMasks,
+            iv: &mut [u8; 8],
+            data: InOutBuf<'a, 'a, u8>,
+        ) -> InOutBuf<'a, 'a, u8> {
+            #[target_feature(enable = $features)]
+            unsafe fn with_features(
+                room: *mut des_cbc::Room<$plane>,
+                keys: &KeyMasks,
+                iv: &mut [u8; 8],
+                from: *const u8,
+                to: *mut u8,
+                passes: usize,
+            ) {
+                // SAFETY: the features are enabled here; the rest is as the caller vouches.
+                unsafe { des_cbc::decrypt::<$plane>(room, keys, iv, from, to, passes) }
+            }
+            let pass_bytes = 8 * des::pass_blocks::<$plane>();
+            let passes = data.len() / pass_bytes;
+            let (whole, rest) = data.split_at(passes * pass_bytes);
+            if passes > 0 {
+                #[cfg(debug_assertions)]
+                crate::dispatch::batch::TDES_BITS.hit();
+                let (from, to) = whole.into_raw();
+                let mut room = MaybeUninit::uninit();
+                // SAFETY: the token proves the features; the buffer vouches for the passes.
+                unsafe { with_features(room.as_mut_ptr(), keys, iv, from, to, passes) };
+                des::wipe_stack();
+            }
+            rest
+        }
+    )+};
+}
+
+decryption! {
+    decrypt_sse2 (), __m128i, "sse2";
+    decrypt_avx2 Avx2, __m256i, "avx2";
+    decrypt_avx512 Avx512, __m512i, "avx512f";
 }
 
 entry_points! {

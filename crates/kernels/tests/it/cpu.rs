@@ -19,14 +19,20 @@ fn a_mask_hides_features_and_those_that_build_on_them() {
                 Feature::Face,
                 Feature::Ifma,
                 Feature::Fma,
+                Feature::Vbmi,
             ],
         ),
         (Feature::Vaes, &[Feature::Face]),
-        (Feature::Avx512, &[Feature::Face, Feature::Ifma]),
+        (
+            Feature::Avx512,
+            &[Feature::Face, Feature::Ifma, Feature::Vbmi],
+        ),
         (Feature::Gfni, &[]),
         (Feature::Face, &[]),
         (Feature::Ifma, &[]),
         (Feature::Fma, &[]),
+        (Feature::Vbmi, &[]),
+        (Feature::Sha, &[]),
     ] {
         let masked = cpu.masked(&format!("-{}", feature.name())).unwrap();
         assert_eq!(masked, cpu.without(feature));
@@ -51,7 +57,8 @@ fn a_mask_with_an_unknown_word_names_it() {
         let text = error.to_string();
         assert!(
             text.contains(&format!("{word:?}"))
-                && text.ends_with("-ssse3 -aes -avx2 -vaes -avx512 -gfni -face -ifma -fma")
+                && text
+                    .ends_with("-ssse3 -aes -avx2 -vaes -avx512 -gfni -face -ifma -fma -vbmi -sha")
         );
     }
 }

@@ -413,7 +413,15 @@ fn forged_tags(way: Way) {
             let opened = gcm.open(&nonce, &aad, apart(&cipher, &mut output), &wrong);
             assert_eq!(opened, Err(AeadError::AuthenticationFailed), "{way:?}");
             assert!(output.iter().all(|byte| *byte == 0), "{way:?}: released");
+            let mut zeroed = cipher.clone();
+            let opened = gcm.open_or_zero(&nonce, &aad, zeroed.as_mut_slice().into(), &wrong);
+            assert_eq!(opened, Err(AeadError::AuthenticationFailed), "{way:?}");
+            assert!(zeroed.iter().all(|byte| *byte == 0), "{way:?}: not zeroed");
         }
+        let mut opened = cipher.clone();
+        let buffer = opened.as_mut_slice().into();
+        assert_eq!(gcm.open_or_zero(&nonce, &aad, buffer, &tag), Ok(()));
+        assert!(opened == plain, "{way:?}");
         for (nonce, aad) in [([2; 12], &aad[..]), (nonce, &aad[..19]), (nonce, &[])] {
             assert!(
                 gcm.open(&nonce, aad, data.as_mut_slice().into(), &tag)

@@ -3,8 +3,9 @@
 use inout::InOutBuf;
 use oarlock_kernels::aead::TAG_BYTES;
 
-use super::{AcceleratedAead, refused};
+use super::{AcceleratedAead, refused, undone};
 use crate::Error;
+use crate::costs::cost::Cost;
 use crate::costs::stats::AlgorithmStats;
 use crate::device::keyed::aead::AeadKey;
 use crate::plan::long::{Look, look};
@@ -12,6 +13,11 @@ use crate::plan::pace::Way;
 use crate::threads::pool::Slots;
 
 impl<A: Sync> AcceleratedAead<A> {
+    /// What a message costs on one thread.
+    pub(crate) fn cost(&self) -> Cost {
+        self.route.session().cost
+    }
+
     /// Has `one` do each of `messages`, which have `bytes` together: here and, where that is expected to
     /// gain, on helpers too.
     pub(crate) fn each<T: Send>(
@@ -94,7 +100,8 @@ impl<A: Sync> AcceleratedAead<A> {
         }
     }
 
-    /// As [`open`](Self::open), on the calling thread and without counting it.
+    /// As [`open`](Self::open), on the calling thread and without counting it. What is not authentic
+    /// becomes zeros, which takes no second pass.
     #[inline]
     pub(crate) fn open_one(
         &self,
@@ -104,11 +111,14 @@ impl<A: Sync> AcceleratedAead<A> {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
         match self.route.at_home() {
-            Some(AeadKey::Gcm(gcm)) => gcm.open(nonce, aad, data, tag).map_err(refused),
-            Some(AeadKey::ChaCha20Poly1305(aead)) => {
-                aead.open(nonce, aad, data.reborrow(), tag).map_err(refused)
-            }
-            _ => self.open_by_the_device(nonce, aad, data.reborrow(), tag),
+            Some(AeadKey::Gcm(gcm)) => gcm.open_or_zero(nonce, aad, data, tag).map_err(refused),
+            Some(AeadKey::ChaCha20Poly1305(aead)) => aead
+                .open_or_zero(nonce, aad, data.reborrow(), tag)
+                .map_err(refused),
+            _ => self.route.by_a_device(|key| {
+                key.open_or_zero(nonce, aad, data.reborrow(), tag)
+                    .map_err(undone)
+            }),
         }
     }
 }

@@ -18,6 +18,14 @@ pub(crate) fn leave_thread() {
     process::forks_wait_for(|| unsafe { aws_lc_sys::AWSLC_thread_local_clear() });
 }
 
+/// Fills `data` with random bytes.
+pub(crate) fn random(data: &mut [u8]) {
+    process::forks_wait_for(|| {
+        // SAFETY: so many bytes may be written; it returns 1, or ends the process.
+        unsafe { aws_lc_sys::RAND_bytes(data.as_mut_ptr(), data.len()) };
+    });
+}
+
 /// What aws-lc could not do. It has no name of its own in errors but that of its device.
 fn failed(reason: &str) -> Error {
     Error::DeviceFailed {

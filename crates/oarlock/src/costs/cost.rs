@@ -22,7 +22,7 @@ impl Cost {
     }
 
     pub(crate) fn bytes_per_second(self) -> u64 {
-        (self.bytes_per_ns * 1e9) as u64
+        (self.bytes_per_ns * 1e9).round() as u64
     }
 }
 

@@ -2,6 +2,7 @@
 //! what each of them does, and what it may expect.
 #![allow(unsafe_code)]
 
+mod engine;
 mod guarded;
 
 use std::error::Error;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use libloading::Library;
 use zeroize::Zeroizing;
 
+pub use self::engine::LibraryEngine;
 use self::guarded::Guarded;
 use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::rates::Rates;
@@ -375,8 +377,9 @@ type PowerCrt = unsafe extern "C" fn(
     usize,
 ) -> c_int;
 
-/// The functions of the library at `path`, which stays loaded, and its name.
-fn load(path: &Path) -> Result<(Functions, String), String> {
+/// The library at `path`, which stays loaded: threads of its own may be in it for as long as the process
+/// lasts.
+fn library(path: &Path) -> Result<ManuallyDrop<Library>, String> {
     // SAFETY: loading runs code of the library. Whoever names it vouches for that, as the
     // documentation of `LibraryDevice` demands: of code there is no other proof.
     let library = unsafe { Library::new(path) }.map_err(|error| {
@@ -386,45 +389,51 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
             .map_or_else(|| error.to_string(), ToString::to_string);
         format!("cannot be loaded: {cause}")
     })?;
-    // Threads of its own may be in it for as long as the process lasts.
-    let library = ManuallyDrop::new(library);
-    // SAFETY: the type is the one that the header gives to a function of this name.
-    let table = unsafe {
-        library.get::<unsafe extern "C" fn() -> *const FunctionTable>(b"oarlock_device_v1\0")
-    };
-    let table =
-        table.map_err(|_| "no library of a device: it has no oarlock_device_v1".to_owned())?;
-    // SAFETY: it has no preconditions.
-    let table = unsafe { table() };
+    Ok(ManuallyDrop::new(library))
+}
+
+/// Checks how a table begins, whose type has so many `bytes` in `version`.
+///
+/// # Safety
+/// It is a table of some version, or null.
+unsafe fn check_head(
+    table: *const FunctionTableHead,
+    version: u32,
+    bytes: usize,
+) -> Result<(), String> {
     if table.is_null() {
-        return Err("it cannot work on this machine: its oarlock_device_v1 gives no table".into());
+        return Err(format!(
+            "it cannot work on this machine: its oarlock_device_v{version} gives no table"
+        ));
     }
     // SAFETY: a table, which begins so in every version; it does not change.
-    let FunctionTableHead { size, abi_version } =
-        unsafe { table.cast::<FunctionTableHead>().read_unaligned() };
-    if abi_version != ABI_VERSION {
+    let FunctionTableHead { size, abi_version } = unsafe { table.read_unaligned() };
+    if abi_version != version {
         return Err(format!(
-            "its table is of version {abi_version}, and this program takes {ABI_VERSION}: build it \
+            "its table is of version {abi_version}, and this program takes {version}: build it \
              with the oarlock_device.h of this program"
         ));
     }
-    if size < size_of::<FunctionTable>() {
+    if size < bytes {
         return Err(format!(
-            "its table has {size} bytes, and one of version {ABI_VERSION} has {}",
-            size_of::<FunctionTable>()
+            "its table has {size} bytes, and one of version {version} has {bytes}"
         ));
     }
-    // SAFETY: a table of this version that has at least as many bytes.
-    let table = unsafe { table.read_unaligned() };
-    let lacks = |function: &str| format!("its table has no {function}");
-    if table.name.is_null() {
-        return Err(lacks("name"));
+    Ok(())
+}
+
+/// The name in a table.
+///
+/// # Safety
+/// It is null, or a string that belongs to the library, which stays loaded.
+unsafe fn name_of(name: *const c_char) -> Result<String, String> {
+    if name.is_null() {
+        return Err("its table has no name".into());
     }
-    // SAFETY: a string that belongs to the library, which stays loaded; no byte is read behind its
-    // end, nor more than one too many.
+    // SAFETY: as the caller vouches; no byte is read behind its end, nor more than one too many.
     let name = unsafe {
-        let len = libc::strnlen(table.name, NAME_BYTES_MAX + 1);
-        std::slice::from_raw_parts(table.name.cast::<u8>(), len)
+        let len = libc::strnlen(name, NAME_BYTES_MAX + 1);
+        std::slice::from_raw_parts(name.cast::<u8>(), len)
     };
     if name.is_empty() || name.len() > NAME_BYTES_MAX {
         return Err(format!(
@@ -435,6 +444,27 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
     if name.contains(char::is_control) {
         return Err(format!("its name has a control character: {name:?}"));
     }
+    Ok(name.to_owned())
+}
+
+/// The functions of the library at `path`, and its name.
+fn load(path: &Path) -> Result<(Functions, String), String> {
+    let library = library(path)?;
+    // SAFETY: the type is the one that the header gives to a function of this name.
+    let table = unsafe {
+        library.get::<unsafe extern "C" fn() -> *const FunctionTable>(b"oarlock_device_v1\0")
+    };
+    let table =
+        table.map_err(|_| "no library of a device: it has no oarlock_device_v1".to_owned())?;
+    // SAFETY: it has no preconditions.
+    let table = unsafe { table() };
+    // SAFETY: what the library gives as its table.
+    unsafe { check_head(table.cast(), ABI_VERSION, size_of::<FunctionTable>()) }?;
+    // SAFETY: a table of this version that has at least as many bytes.
+    let table = unsafe { table.read_unaligned() };
+    let lacks = |function: &str| format!("its table has no {function}");
+    // SAFETY: the name of a table.
+    let name = unsafe { name_of(table.name) }?;
     let functions = Functions {
         open: table.open.ok_or_else(|| lacks("open"))?,
         close: table.close.ok_or_else(|| lacks("close"))?,
@@ -443,7 +473,7 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
         power: table.power.ok_or_else(|| lacks("power"))?,
         power_crt: table.power_crt,
     };
-    Ok((functions, name.to_owned()))
+    Ok((functions, name))
 }
 
 /// Calls something of the library at `path` that returns one, or zero and a reason in a buffer.

@@ -4,6 +4,10 @@
 //! it runs. A session opens on the device that is expected to finish first. When that device fails or
 //! is withdrawn, the session moves to the next one with its key and position: no request is lost.
 
+#[cfg(feature = "rsa")]
+mod adapters;
+#[cfg(feature = "rsa")]
+pub(crate) mod compute;
 mod cpu;
 #[cfg(feature = "rsa")]
 pub(crate) mod held;
@@ -17,6 +21,8 @@ mod library;
 mod pkcs11;
 #[cfg(feature = "rsa")]
 mod public_key;
+#[cfg(feature = "rsa")]
+pub(crate) mod queued;
 #[cfg(any(feature = "library", feature = "pkcs11"))]
 mod rates;
 pub(crate) mod registry;
@@ -29,17 +35,22 @@ mod software;
 
 pub use oarlock_kernels::cpu::{Cpu, Feature};
 
+#[cfg(feature = "rsa")]
+pub use self::adapters::{Ciphers, PublicKeys};
 pub use self::cpu::CpuDevice;
 pub use self::interface::{Device, Offer, OpenSession, SessionParams};
 #[cfg(feature = "library")]
-pub use self::library::LibraryDevice;
+pub use self::library::{LibraryDevice, LibraryEngine};
 #[cfg(feature = "pkcs11")]
 pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 #[cfg(feature = "rsa")]
 pub use self::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, complete};
 pub use self::request::{AeadRequest, CbcRequest, CtrRequest, DeviceError, DeviceSession, Request};
 #[cfg(feature = "simulated")]
-pub use self::simulated::{Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice, When};
+pub use self::simulated::{
+    EngineBoard, Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice, SimulatedEngine,
+    When,
+};
 #[cfg(feature = "aws-lc")]
 pub use self::software::SoftwareDevice;
 pub use crate::threads::process::visible_cpu;

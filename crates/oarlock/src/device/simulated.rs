@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! simulated.rs   the device: takes requests, has them computed, lets the time pass, answers
+//! engine.rs      a board for all else, with a queue: it answers when it is asked
 //! board.rs       what a board is, how long it takes for other lengths, when it is at fault
 //! schedule.rs    when a request is done: the model, which knows no clock
 //! ```
@@ -12,6 +13,7 @@
 //! sleeps for the rest of the time. The tests ask the same schedule in virtual time.
 
 mod board;
+mod engine;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,7 @@ use oarlock_kernels::cpu::Cpu;
 use zeroize::Zeroizing;
 
 pub use self::board::{Fault, Host, Injection, Pauses, SimulatedBoard, When};
+pub use self::engine::{EngineBoard, SimulatedEngine};
 use self::schedule::Schedule;
 use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::request::DeviceError;
@@ -167,13 +170,13 @@ impl SimulatedDevice {
         }
         match fault {
             Some(Fault::NoAnswer) => {}
-            Some(Fault::Error) => {
+            Some(Fault::Error | Fault::Reset(_) | Fault::Half) => {
                 let number = admitted.number;
                 answer(Err(DeviceError(format!(
                     "simulated error of request {number}"
                 ))));
             }
-            Some(Fault::WrongResult) => answer(power.map(spoilt)),
+            Some(Fault::WrongResult | Fault::Overrun) => answer(power.map(spoilt)),
             Some(Fault::TwoAnswers) => {
                 answer(power.clone());
                 answer(power);

@@ -5,10 +5,11 @@
 //! does not stop the others, and nothing is allocated for a packet. Packets leave in the order in which
 //! they came.
 //!
-//! [`esp`] is IPsec's.
+//! [`esp`] is IPsec's, [`srtp`] is that of sound and video (RTP).
 
 pub mod esp;
 mod replay;
+pub mod srtp;
 
 use std::fmt;
 
@@ -46,8 +47,21 @@ pub enum PacketError {
     InvalidPadding,
     /// The association has no numbers left: it needs new keys.
     SequenceExhausted,
+    /// It is not of version 2, or its header is longer than the packet.
+    InvalidHeader,
+    /// It names a master key that is not known.
+    UnknownKey,
+    /// It is encrypted and must not be, or the other way round.
+    EncryptionMismatch,
+    /// It is of one source more than there may be.
+    TooManyStreams {
+        /// How many there may be.
+        max: usize,
+    },
+    /// Its number has been used for another packet.
+    Altered,
     /// The device failed, and no other took over.
-    Failed(Error),
+    Failed(Box<Error>),
 }
 
 impl fmt::Display for PacketError {
@@ -74,6 +88,17 @@ impl fmt::Display for PacketError {
             Self::SequenceExhausted => {
                 f.write_str("no sequence numbers are left: negotiate new keys")
             }
+            Self::InvalidHeader => {
+                f.write_str("the header is not of version 2 or longer than the packet")
+            }
+            Self::UnknownKey => f.write_str("the packet names an unknown master key"),
+            Self::EncryptionMismatch => {
+                f.write_str("whether the packet is encrypted is not as agreed")
+            }
+            Self::TooManyStreams { max } => {
+                write!(f, "there are {max} sources already, and no more may be")
+            }
+            Self::Altered => f.write_str("the number has been used for another packet"),
             Self::Failed(error) => error.fmt(f),
         }
     }
@@ -85,7 +110,7 @@ impl From<Error> for PacketError {
     fn from(error: Error) -> Self {
         match error {
             Error::AuthenticationFailed => Self::AuthenticationFailed,
-            error => Self::Failed(error),
+            error => Self::Failed(Box::new(error)),
         }
     }
 }

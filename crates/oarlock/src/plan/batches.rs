@@ -106,7 +106,7 @@ impl Jobs {
     }
 
     /// Puts what `make` makes of `buffers` into the queue, unless that is full.
-    pub(crate) fn submit<R, T>(
+    pub(crate) fn submit<R, T: 'static>(
         &self,
         buffers: R,
         make: impl FnOnce(R) -> PublicKeyRequest,

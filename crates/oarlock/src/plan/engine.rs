@@ -243,7 +243,7 @@ impl Engine {
 
     /// Pool threads that work on jobs at once: a thread that submits one need not take part, so there may be as
     /// many as CPUs. On one CPU there are none.
-    fn threads_busy_max(&self) -> usize {
+    pub(crate) fn threads_busy_max(&self) -> usize {
         match self.helpers_max() {
             0 => 0,
             _ => self.threads_max().min(cpus()),
@@ -260,7 +260,7 @@ impl Engine {
 
     /// Puts what `make` makes of `buffers` into the queue of jobs, unless that is full.
     #[cfg(feature = "rsa")]
-    pub(crate) fn submit<R, T>(
+    pub(crate) fn submit<R, T: 'static>(
         &self,
         buffers: R,
         make: impl FnOnce(R) -> PublicKeyRequest,

@@ -35,15 +35,33 @@ pub(crate) fn look<'a>(
     bytes: usize,
     may_be_cut: bool,
 ) -> Look<'a> {
+    let helpers_max = if may_be_cut { usize::MAX } else { 0 };
+    look_within(engine, strategy, pace, bytes, |engine| {
+        helpers_max.min(LongRequest::helpers_max(engine))
+    })
+}
+
+/// The same with as many helpers as `helpers_max` says, if it is asked.
+pub(crate) fn look_within<'a>(
+    engine: &'a Engine,
+    strategy: Strategy,
+    pace: &mut Pace,
+    bytes: usize,
+    helpers_max: impl FnOnce(&Engine) -> usize,
+) -> Look<'a> {
     match strategy {
         Strategy::Inline | Strategy::Prefetch => return Look::Inline,
         Strategy::Auto if !pace.looks_at(bytes) => return Look::PassOver,
         Strategy::Auto | Strategy::Stripe => {}
     }
-    if !may_be_cut || LongRequest::helpers_max(engine) == 0 {
+    let helpers_max = helpers_max(engine);
+    if helpers_max == 0 {
         return Look::Inline;
     }
-    let request = LongRequest::begin(engine, bytes);
+    let request = LongRequest {
+        helpers_max,
+        ..LongRequest::begin(engine, bytes)
+    };
     let way = request.choose(strategy, pace);
     Look::At(request, way)
 }

@@ -21,6 +21,7 @@ pub(crate) mod engine;
 pub(crate) mod first_look;
 mod helpers;
 pub(crate) mod long;
+pub(crate) mod many;
 pub(crate) mod openssl;
 pub(crate) mod pace;
 pub(crate) mod prefetch;

@@ -391,6 +391,11 @@ impl Pace {
         cut::ring_size(self.cost.bytes_per_ns, stream_bytes, streams)
     }
 
+    /// Bytes that take so long on one thread.
+    pub(crate) fn bytes_in_ns(&self, ns: f64) -> usize {
+        (self.cost.bytes_per_ns * ns) as usize
+    }
+
     /// How a request of `bytes` is cut for `threads`.
     pub(crate) fn stripe_bytes(&self, bytes: usize, threads: usize) -> usize {
         cut::stripe_bytes(self.cost.bytes_per_ns, bytes, threads)

@@ -217,7 +217,7 @@ impl AcceleratedRsa {
         call(self.engine(), TargetRef::Private(&self.key), purpose)
     }
 
-    fn submit<T>(
+    fn submit<T: 'static>(
         &self,
         bytes: Vec<u8>,
         make: impl FnOnce(Buffer) -> Purpose<Buffer>,
@@ -379,7 +379,7 @@ impl AcceleratedRsaPublic {
         call(&self.engine, TargetRef::Public(&self.key), purpose)
     }
 
-    fn submit<R, T>(
+    fn submit<R, T: 'static>(
         &self,
         buffers: R,
         make: impl FnOnce(R) -> Purpose<Buffer>,

@@ -5,6 +5,8 @@ pub mod heap;
 pub mod job;
 #[cfg(feature = "rsa")]
 pub(crate) mod locked;
+#[cfg(feature = "rsa")]
+pub(crate) mod once;
 pub(crate) mod pool;
 pub(crate) mod prefetch;
 pub(crate) mod process;

@@ -258,6 +258,28 @@ pub(crate) fn preemptions() -> i64 {
     }
 }
 
+/// Fills `bytes` from the kernel's generator, where aws-lc's is not compiled in.
+///
+/// # Panics
+/// Where the kernel has none, or a filter of system calls refuses it: there is nothing to go on with.
+#[cfg(not(feature = "rsa"))]
+pub(crate) fn fill_random(bytes: &mut [u8]) {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let rest = &mut bytes[filled..];
+        // SAFETY: as many bytes as are said.
+        let more = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
+        match usize::try_from(more) {
+            Ok(more) => filled += more,
+            Err(_) => {
+                let error = std::io::Error::last_os_error();
+                let is_interrupted = error.kind() == std::io::ErrorKind::Interrupted;
+                assert!(is_interrupted, "no random numbers: {error}");
+            }
+        }
+    }
+}
+
 /// The CPU that the calling thread runs on just now.
 pub(crate) fn cpu() -> usize {
     // SAFETY: sched_getcpu has no precondition; it fails only on kernels without getcpu, and then

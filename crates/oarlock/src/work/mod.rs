@@ -1,12 +1,16 @@
 //! What can be asked: algorithms, keys and requests. No thread and no device is named here.
 
 pub(crate) mod algorithm;
+#[cfg(feature = "rsa")]
+pub(crate) mod buffers;
 pub(crate) mod counter;
 pub(crate) mod key_bytes;
 #[cfg(feature = "rsa")]
 pub(crate) mod lane_numbers;
 #[cfg(feature = "rsa")]
 pub(crate) mod modulus;
+#[cfg(feature = "rsa")]
+pub(crate) mod operation;
 #[cfg(feature = "rsa")]
 pub(crate) mod request;
 #[cfg(feature = "rsa")]

@@ -13,6 +13,8 @@ mod contexts;
 mod ctr;
 mod devices;
 mod examples;
+#[cfg(feature = "simulated")]
+mod framework;
 #[cfg(feature = "rsa")]
 mod jobs;
 #[cfg(feature = "library")]
@@ -35,4 +37,6 @@ mod sequenced;
 mod short_requests;
 #[cfg(feature = "aws-lc")]
 mod software;
+#[cfg(target_os = "linux")]
+mod tunnel;
 mod vectors;

@@ -3,7 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | calls of libcrypto in this process, beside the default provider | `differential`, `differences`, `skey`, `vectors`; by `driver` |
-//! | `openssl`, OpenSSH, nginx and curl, strongSwan, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `languages`; by `host` |
+//! | `openssl`, OpenSSH, nginx and curl, strongSwan, OpenVPN, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `openvpn`, `languages`; by `host` |
 //! | every moment in the life of a process | `process`; by `host` |
 //! | the file that says what is offered | `calibration`; by `host`; its content in `crates/cli/tests/it/calibration.rs` |
 //!
@@ -18,6 +18,7 @@ mod driver;
 mod host;
 mod languages;
 mod openssl;
+mod openvpn;
 mod process;
 mod skey;
 mod ssh;

@@ -6,6 +6,7 @@ mod crypto_mb;
 #[cfg(target_arch = "x86_64")]
 mod graviola;
 pub(crate) mod ipsec_mb;
+pub(crate) mod libsrtp;
 mod pieces;
 mod ring;
 mod rustcrypto;

@@ -6,6 +6,7 @@ use super::compared::Compared;
 use oarlock_bench::cases::Direction;
 use oarlock_hostile::kinds;
 
+use super::device::{self, Device};
 use super::files::Files;
 use super::https::Https;
 use super::packets::{self, Line};
@@ -31,6 +32,8 @@ pub(crate) enum Program {
     Servers(Servers),
     /// Many packets in one call.
     Batch(&'static Line),
+    /// The framework of devices.
+    Device(Device),
 }
 
 impl ProgramCase {
@@ -44,6 +47,7 @@ impl ProgramCase {
             Program::Files(files) => files.measure(setup, &self.name),
             Program::Servers(servers) => servers.measure(setup, &self.name),
             Program::Batch(line) => line.measure(setup),
+            Program::Device(device) => device.measure(setup),
         }
     }
 
@@ -51,7 +55,7 @@ impl ProgramCase {
     pub(crate) fn takes_provider(&self) -> bool {
         !matches!(
             self.program,
-            Program::Files(_) | Program::Servers(_) | Program::Batch(_)
+            Program::Files(_) | Program::Servers(_) | Program::Batch(_) | Program::Device(_)
         )
     }
 
@@ -134,6 +138,10 @@ pub(crate) fn all() -> Vec<ProgramCase> {
     cases.extend(packets::lines().map(|line| ProgramCase {
         name: line.name.to_owned(),
         program: Program::Batch(line),
+    }));
+    cases.extend(device::CASES.map(|(name, device)| ProgramCase {
+        name: name.to_owned(),
+        program: Program::Device(device),
     }));
     cases
 }
@@ -256,7 +264,7 @@ const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
 /// Whether `pattern` is about whole programs.
 pub(crate) fn are_named_by(pattern: &str) -> bool {
     [
-        "ssh", "https", "openssl-", "file", "pipe", "server", "hostile", "packet",
+        "ssh", "https", "openssl-", "file", "pipe", "server", "hostile", "packet", "device",
     ]
     .iter()
     .any(|prefix| pattern.starts_with(prefix))

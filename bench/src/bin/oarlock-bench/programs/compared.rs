@@ -68,6 +68,8 @@ pub(crate) enum Quantity {
     Series,
     /// That the server keeps something of.
     Clients,
+    /// CPU time of another process, a second.
+    CpuShare,
 }
 
 impl Quantity {
@@ -94,6 +96,7 @@ impl Quantity {
             Self::LeftMib => "MiB more, 10 s after",
             Self::Series => "series",
             Self::Clients => "clients",
+            Self::CpuShare => "CPU s/s of another process",
         }
     }
 }
@@ -134,6 +137,7 @@ impl Compared {
             Quantity::Healthy => Some("healthy"),
             Quantity::Series => Some("series"),
             Quantity::Clients => Some("clients"),
+            Quantity::CpuShare => Some("cpu"),
             Quantity::PerCpuSecond => Some("per-cpu-second"),
             Quantity::MicrosecondsP50 => Some("p50"),
             Quantity::MicrosecondsP99 | Quantity::AdmittedMs | Quantity::VictimP99 => Some("p99"),

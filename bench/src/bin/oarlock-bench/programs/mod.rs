@@ -9,6 +9,7 @@
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
 //! files/          files and streams           server/     cryptoservers and clients
 //! packets/        many packets in one call: no program of its own, but measured as they are
+//! device.rs       the framework over boards
 //! compared.rs     what came out               data.rs     files in memory
 //! setup.rs        the two configurations, proof that ours is used
 //! ```
@@ -21,6 +22,7 @@ mod cases;
 mod compared;
 mod context;
 mod data;
+pub(crate) mod device;
 pub(crate) mod enc;
 mod files;
 mod https;
@@ -50,7 +52,7 @@ https-* (nginx and curl), stock and with the OpenSSL provider in turn; file-* an
 beside cp, age, rage (cargo xtask peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call beside
 loops of rage and age over 500 of them, files a second; server-*, oarlock serve on one CPU and its clients on another;
 hostile-*, a client that attacks it beside one that does not; packet-*, many packets in one call, from 16 bytes to 64 KiB
-or as --size says. They take minutes, so only a pattern that begins as
+or as --size says; device-*, requests to the framework, alone and on simulated boards. They take minutes, so only a pattern that begins as
 their names do measures them: --case 'ssh-*', --targets='file-*'. Of the other options, --class, --quick, --json and
 --record count.
 

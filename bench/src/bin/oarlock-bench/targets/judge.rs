@@ -114,7 +114,8 @@ fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, St
         | Quantity::PerCpuSecond
         | Quantity::Operations
         | Quantity::Right
-        | Quantity::Healthy => ours / theirs,
+        | Quantity::Healthy
+        | Quantity::CpuShare => ours / theirs,
         Quantity::CpuSeconds
         | Quantity::Nanoseconds
         | Quantity::Seconds

@@ -5,6 +5,7 @@ use super::target::{
     Beside, CipherRun, CpuLimit, Depth, Process, ProgramQuantity, PublicKeyRun, Sizes, Target, at,
     below, to,
 };
+use crate::programs::device::{ALLOWED, CPU, SUM, WITHOUT};
 use crate::programs::server::{
     ALL as REQUESTS, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
@@ -177,6 +178,12 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["server-overload"], Program(over(Quantity::AdmittedMs, FULL_QUEUE)), ADMITTED, 2.0 / 3.0, ANY),
     target(&["server-kill"], Program(RIGHT), "requests that end right", 1.0, ANY),
     target(&["server-kill"], Program(over(Quantity::Operations, TWO_THIRDS)), AFTER_A_SECOND, 0.97, ANY),
+    // The framework.
+    target(&["device-null-inline"], Program(over(Quantity::Nanoseconds, ALLOWED)), "150 ns over a null request", 1.0, ANY),
+    target(&["device-null-queued"], Program(over(Quantity::Nanoseconds, ALLOWED)), "1.5 us over a null request", 1.0, ANY),
+    target(&["device-together"], Program(over(Quantity::Rate, SUM)), "three boards over the sum of each alone", 0.96, ANY),
+    target(&["device-beside-a-hog"], Program(over(Quantity::Rate, WITHOUT)), "offloaded work, over that without", 0.9, ANY),
+    target(&["device-beside-a-hog"], Program(over(Quantity::CpuShare, CPU)), "what the hog gets of a CPU, over what it gets undisturbed", 0.95, ANY),
     // Hostile clients, each beside a victim.
     target(HOSTILE, Program(RIGHT), "requests of the victim that end right", 1.0, ANY),
     target(HOSTILE, Program(over(Quantity::VictimP99, HONEST)), VICTIM_P99, 0.5, ANY),

@@ -202,13 +202,13 @@ impl Queue {
 }
 
 /// What the lanes are at.
-struct Lanes<const LANES: usize> {
+pub(crate) struct Lanes<const LANES: usize> {
     /// The round keys of each round, lane by lane.
-    keys: Table<LANES>,
+    pub(super) keys: Table<LANES>,
     /// The last ciphertext block of each lane.
-    chain: Row<LANES>,
-    from: [*const u8; LANES],
-    to: [*mut u8; LANES],
+    pub(super) chain: Row<LANES>,
+    pub(crate) from: [*const u8; LANES],
+    pub(crate) to: [*mut u8; LANES],
     /// Blocks that are left.
     left: [usize; LANES],
     /// `None` for a lane that repeats what another does.
@@ -218,11 +218,11 @@ struct Lanes<const LANES: usize> {
 /// A block for each lane, aligned as the widest register.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Row<const LANES: usize>([[u8; BLOCK_BYTES]; LANES]);
+pub(super) struct Row<const LANES: usize>(pub(super) [[u8; BLOCK_BYTES]; LANES]);
 
 /// Rows of round keys, of which the first `used` are ever written, and wiped.
-struct Table<const LANES: usize> {
-    rows: MaybeUninit<[Row<LANES>; 15]>,
+pub(super) struct Table<const LANES: usize> {
+    pub(super) rows: MaybeUninit<[Row<LANES>; 15]>,
     used: usize,
 }
 
@@ -252,7 +252,7 @@ impl<const LANES: usize> Drop for Table<LANES> {
 impl<const LANES: usize> Lanes<LANES> {
     /// For keys of as many rounds.
     #[inline(always)]
-    fn new(rounds: usize) -> Self {
+    pub(crate) fn new(rounds: usize) -> Self {
         Self {
             keys: Table {
                 rows: MaybeUninit::uninit(),
@@ -302,6 +302,12 @@ impl<const LANES: usize> Lanes<LANES> {
         }
     }
 
+    /// Gives a lane a key and the block before its first.
+    pub(crate) fn begin(&mut self, lane: usize, schedule: &Schedule, chain: &[u8; BLOCK_BYTES]) {
+        self.lay_out(lane, schedule);
+        self.chain.0[lane] = *chain;
+    }
+
     #[inline(always)]
     fn lay_out(&mut self, lane: usize, schedule: &Schedule) {
         for (round, key) in schedule.round_keys[..self.keys.used].iter().enumerate() {
@@ -323,7 +329,7 @@ impl<const LANES: usize> Lanes<LANES> {
 /// The instructions of `V` are enabled in the caller; every lane has as many blocks left; `LANES` is
 /// `REGISTERS` times the blocks of `V`.
 #[inline(always)]
-unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, const LANES: usize>(
+pub(super) unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, const LANES: usize>(
     lanes: &mut Lanes<LANES>,
     blocks: usize,
 ) {

@@ -59,7 +59,7 @@ macro_rules! kernel {
                 blocks: usize,
             ) {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { H::absorb::<<H::Word as Registers>::$words>(rows, from, blocks) }
+                unsafe { H::absorb::<<H::Word as Registers>::$words>(rows, from, blocks, ()) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::batch::$counter.hit();

@@ -1,13 +1,15 @@
 use oarlock_kernels::aes::Backend;
 use oarlock_kernels::batch::{
-    CbcHmac, Hash, HashBackend, HmacKey, Md5, Sha1, Sha256, Sha384, Sha512, encrypt_then_mac,
+    CbcHmac, Cipher, Hash, HashBackend, HmacCbc, HmacKey, Md5, Sha1, Sha256, Sha384, Sha512,
+    dispatch, encrypt_then_mac, verify_then_decrypt,
 };
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::tdes;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use super::{Guarded, hmac::Oracle, lengths};
-use crate::{cbc::oracle_encrypt, random_bytes, with_others};
+use crate::{alone, cbc::oracle_encrypt, random_bytes, with_others};
 
 /// Packets of any lengths: clear bytes, blocks, and clear bytes again.
 #[test]
@@ -17,22 +19,106 @@ fn batches_of_any_lengths() {
     let hashes: Vec<HashBackend> = cpu.hash_backends().collect();
     for (i, backend) in cpu.aes_backends().enumerate() {
         let mut rng = StdRng::seed_from_u64(10 + i as u64);
-        for count in 0..=40 {
-            let hash = hashes[count % hashes.len()];
-            for_every_hash!(check(backend, hash, count, &mut rng));
+        for (turn, count) in (0..=40).chain([1; 5]).enumerate() {
+            let hash = hashes[turn % hashes.len()];
+            for_every_hash!(check(&Aes(backend), hash, count, &mut rng));
+        }
+    }
+    for (i, backend) in cpu.tdes_cbc_backends().enumerate() {
+        let mut rng = StdRng::seed_from_u64(30 + i as u64);
+        for (turn, count) in (0..=40).chain([1; 5]).enumerate() {
+            let hash = hashes[turn % hashes.len()];
+            for_every_hash!(check(&Tdes(backend), hash, count, &mut rng));
         }
     }
 }
 
+/// A cipher, and what it is compared with.
+trait Tested {
+    type Iv: Copy;
+    type Key: Cipher<Block = Self::Iv>;
+    fn block_bytes(&self) -> usize;
+    fn key_bytes(&self, number: usize) -> usize;
+    fn key(&self, key: &[u8]) -> Self::Key;
+    fn iv(&self, rng: &mut StdRng) -> Self::Iv;
+    fn oracle(&self, key: &[u8], iv: &Self::Iv, data: &mut [u8]);
+    fn run<H: Hash>(&self, hash: HashBackend, packets: &mut [CbcHmac<'_, H, Self::Key>]);
+    fn back<H: Hash>(&self, hash: HashBackend, packets: &mut [HmacCbc<'_, H, Self::Key>]);
+    fn name(&self) -> &'static str;
+}
+
+struct Aes(Backend);
+
+impl Tested for Aes {
+    type Iv = [u8; 16];
+    type Key = Cbc;
+    fn block_bytes(&self) -> usize {
+        16
+    }
+    fn key_bytes(&self, number: usize) -> usize {
+        16 + 8 * (number % 3)
+    }
+    fn key(&self, key: &[u8]) -> Cbc {
+        Cbc::new(key, Cpu::PORTABLE).unwrap()
+    }
+    fn iv(&self, rng: &mut StdRng) -> [u8; 16] {
+        rng.random()
+    }
+    fn oracle(&self, key: &[u8], iv: &[u8; 16], data: &mut [u8]) {
+        oracle_encrypt(key, *iv, data);
+    }
+    fn run<H: Hash>(&self, hash: HashBackend, packets: &mut [CbcHmac<'_, H>]) {
+        encrypt_then_mac(self.0, hash, packets);
+    }
+    fn back<H: Hash>(&self, hash: HashBackend, packets: &mut [HmacCbc<'_, H, Cbc>]) {
+        verify_then_decrypt(self.0, hash, packets);
+    }
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+}
+
+struct Tdes(tdes::CbcBackend);
+
+impl Tested for Tdes {
+    type Iv = [u8; 8];
+    type Key = tdes::Cbc;
+    fn block_bytes(&self) -> usize {
+        8
+    }
+    fn key_bytes(&self, _: usize) -> usize {
+        24
+    }
+    fn key(&self, key: &[u8]) -> tdes::Cbc {
+        tdes::Cbc::new(key.try_into().unwrap())
+    }
+    fn iv(&self, rng: &mut StdRng) -> [u8; 8] {
+        rng.random()
+    }
+    fn oracle(&self, key: &[u8], iv: &[u8; 8], data: &mut [u8]) {
+        super::tdes::oracle_encrypt(key.try_into().unwrap(), *iv, data);
+    }
+    fn run<H: Hash>(&self, hash: HashBackend, packets: &mut [CbcHmac<'_, H, tdes::Cbc>]) {
+        encrypt_then_mac(self.0, hash, packets);
+    }
+    fn back<H: Hash>(&self, hash: HashBackend, packets: &mut [HmacCbc<'_, H, tdes::Cbc>]) {
+        verify_then_decrypt(self.0, hash, packets);
+    }
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+}
+
 fn check<H: Hash>(
-    backend: Backend,
+    cipher: &impl Tested,
     hash: HashBackend,
     count: usize,
     rng: &mut StdRng,
     mac_oracle: Oracle,
 ) {
     // Some are longer than a chunk.
-    let unit = if rng.random_bool(0.2) { 64 } else { 16 };
+    let unit = cipher.block_bytes() * if rng.random_bool(0.2) { 4 } else { 1 };
+    let one_size = rng.random_bool(0.7);
     let clear = rng.random_bool(0.5).then_some([24, 0]);
     let parts: Vec<[usize; 3]> = lengths(rng, count, unit)
         .into_iter()
@@ -47,30 +133,29 @@ fn check<H: Hash>(
         .map(|parts| random_bytes(rng, parts.iter().sum()))
         .collect();
     let keys: Vec<[Vec<u8>; 2]> = (0..count)
-        .map(|i| [random_bytes(rng, 16 + 8 * (i % 3)), random_bytes(rng, 20)])
+        .map(|i| {
+            [
+                random_bytes(rng, cipher.key_bytes(if one_size { count } else { i })),
+                random_bytes(rng, 20),
+            ]
+        })
         .collect();
-    let ivs: Vec<[u8; 16]> = (0..count).map(|_| rng.random()).collect();
+    let ivs: Vec<_> = (0..count).map(|_| cipher.iv(rng)).collect();
     let mut expected = packets.clone();
     let expected_tags: Vec<Vec<u8>> = (0..count)
         .map(|i| {
             let [before, bytes, _] = parts[i];
-            oracle_encrypt(
-                &keys[i][0],
-                ivs[i],
-                &mut expected[i][before..before + bytes],
-            );
+            let data = &mut expected[i][before..before + bytes];
+            cipher.oracle(&keys[i][0], &ivs[i], data);
             mac_oracle(&keys[i][1], &expected[i])[..12].to_vec()
         })
         .collect();
 
-    let ciphers: Vec<Cbc> = keys
-        .iter()
-        .map(|[key, _]| Cbc::new(key, Cpu::PORTABLE).unwrap())
-        .collect();
+    let ciphers: Vec<_> = keys.iter().map(|[key, _]| cipher.key(key)).collect();
     let macs: Vec<HmacKey<H>> = keys.iter().map(|[_, key]| HmacKey::new(key)).collect();
     let mut output = Guarded::new(&packets.iter().map(Vec::len).collect::<Vec<_>>());
     let mut tags = vec![vec![0; 12]; count];
-    let mut requests: Vec<CbcHmac<'_, H>> = output
+    let mut requests: Vec<CbcHmac<'_, H, _>> = output
         .buffers()
         .into_iter()
         .zip(&mut tags)
@@ -87,11 +172,67 @@ fn check<H: Hash>(
             }
         })
         .collect();
-    encrypt_then_mac(backend, hash, &mut requests);
+    cipher.run(hash, &mut requests);
     drop(requests);
-    let what = || format!("{backend:?}, {hash:?}, {parts:?}");
+    let what = || format!("{}, {hash:?}, {parts:?}", cipher.name());
     assert!(output.buffers() == expected, "{}", what());
     assert_eq!(tags, expected_tags, "{}", what());
+
+    // The way back; of every third packet, a bit of the tag or of the packet is wrong.
+    let mut spoilt = tags.clone();
+    let mut buffers = output.buffers();
+    for (i, (tag, buffer)) in spoilt.iter_mut().zip(&mut buffers).enumerate() {
+        match (i % 6, buffer.is_empty()) {
+            (2, _) | (5, true) => tag[i % 12] ^= 1 << (i % 8),
+            (5, false) => buffer[i * 7 % buffer.len()] ^= 1 << (i % 8),
+            _ => {}
+        }
+    }
+    let received: Vec<Vec<u8>> = buffers.iter().map(|buffer| buffer.to_vec()).collect();
+    let mut requests: Vec<HmacCbc<'_, H, _>> = buffers
+        .into_iter()
+        .zip(&spoilt)
+        .enumerate()
+        .map(|(i, (packet, tag))| HmacCbc {
+            cipher: &ciphers[i],
+            iv: &ivs[i],
+            mac: &macs[i],
+            packet,
+            encrypted: parts[i][0]..parts[i][0] + parts[i][1],
+            tag,
+            is_authentic: i % 2 == 0,
+        })
+        .collect();
+    cipher.back(hash, &mut requests);
+    for (i, request) in requests.iter().enumerate() {
+        let is_authentic = i % 3 != 2;
+        assert_eq!(request.is_authentic, is_authentic, "{i}, {}", what());
+        let expected = if is_authentic {
+            &packets[i]
+        } else {
+            &received[i]
+        };
+        assert!(*request.packet == *expected, "{i}, {}", what());
+    }
+}
+
+#[test]
+#[should_panic(expected = "an empty tag proves nothing")]
+fn an_empty_tag() {
+    let mut request = [HmacCbc {
+        cipher: &tdes::Cbc::new(&[0; 24]),
+        iv: &[0; 8],
+        mac: &HmacKey::<Sha1>::new(&[]),
+        packet: &mut [0; 32],
+        encrypted: 0..16,
+        tag: &[],
+        is_authentic: true,
+    }];
+    verify_then_decrypt(
+        tdes::CbcBackend::preferred(Cpu::PORTABLE),
+        HashBackend::Portable,
+        &mut request,
+    );
 }
 
 #[test]
@@ -110,4 +251,41 @@ fn a_range_that_is_not_of_whole_blocks() {
         tag: &mut [],
     }];
     encrypt_then_mac(Backend::Portable, HashBackend::Portable, &mut request);
+}
+
+/// Where the CPU has both, many packets with keys of one length are encrypted beside the hash.
+#[test]
+fn the_cipher_runs_beside_the_hash() {
+    let _guard = alone();
+    let cpu = Cpu::detect();
+    for (backend, hash) in cpu
+        .aes_backends()
+        .flat_map(|backend| cpu.hash_backends().map(move |hash| (backend, hash)))
+    {
+        let cipher = Cbc::new(&[1; 16], cpu).unwrap();
+        let mac = HmacKey::<Sha1>::new(&[2; 20]);
+        let (mut packets, mut tags) = ([[3; 512]; 16], [[0; 12]; 16]);
+        let mut requests: Vec<CbcHmac<'_, Sha1>> = packets
+            .iter_mut()
+            .zip(&mut tags)
+            .map(|(packet, tag)| CbcHmac {
+                cipher: &cipher,
+                iv: &[4; 16],
+                mac: &mac,
+                packet,
+                encrypted: 0..512,
+                tag,
+            })
+            .collect();
+        let counters = [&dispatch::CBC_BESIDE_HASH, &dispatch::CBC_STITCHED];
+        let before = counters.map(|counter| counter.get());
+        encrypt_then_mac(backend, hash, &mut requests);
+        let ran = [0, 1].map(|i| counters[i].get() > before[i]);
+        let aes = ["vaes-512", "vaes-256", "aes-ni"].contains(&backend.name());
+        let expected = [
+            backend.name() == "vaes-512" && hash.name() == "avx512",
+            aes && hash.name() == "sha-ni",
+        ];
+        assert_eq!(ran, expected, "{backend:?}, {hash:?}");
+    }
 }

@@ -2,7 +2,7 @@ use ::hmac::KeyInit;
 use oarlock_kernels::batch::{
     Hash, HashBackend, HmacKey, Mac, Md5, Sha1, Sha256, Sha384, Sha512, dispatch, hmac as batch,
 };
-use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::cpu::{Cpu, Feature};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use super::{Guarded, lengths};
@@ -195,6 +195,7 @@ fn the_kernel_that_was_asked_for_ran() {
         ("portable", &dispatch::HASH_PORTABLE),
         ("avx2", &dispatch::HASH_AVX2),
         ("avx512", &dispatch::HASH_AVX512),
+        ("sha-ni", &dispatch::HASH_SHA_NI),
     ];
     let key = HmacKey::<Sha1>::new(b"a key");
     for backend in Cpu::detect().hash_backends() {
@@ -213,4 +214,24 @@ fn the_kernel_that_was_asked_for_ran() {
             assert_eq!(counter.get() - before, runs, "{backend:?}: {name}");
         }
     }
+}
+
+#[test]
+fn few_messages_prefer_sha_ni() {
+    let cpu = Cpu::detect();
+    let name = |cpu, messages| HashBackend::preferred_for::<Sha256>(cpu, messages).name();
+    if cpu.has(Feature::Sha) {
+        assert_eq!(name(cpu, 1), "sha-ni");
+        assert_eq!(name(cpu.without(Feature::Avx512), 16), "sha-ni");
+        assert_eq!(
+            name(cpu.without(Feature::Sha), 1),
+            HashBackend::preferred(cpu).name()
+        );
+    }
+    assert_ne!(HashBackend::preferred_for::<Md5>(cpu, 1).name(), "sha-ni");
+    assert_ne!(
+        HashBackend::preferred_for::<Sha512>(cpu, 1).name(),
+        "sha-ni"
+    );
+    assert_eq!(name(Cpu::PORTABLE, 1), "portable");
 }

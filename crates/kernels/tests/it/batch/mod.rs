@@ -17,6 +17,7 @@ mod chained;
 mod ctr;
 mod gcm;
 mod hmac;
+mod tdes;
 
 use std::ops::Range;
 

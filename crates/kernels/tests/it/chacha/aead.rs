@@ -513,7 +513,14 @@ fn aead_forgeries(backend: Backend) {
                 output.iter().all(|byte| *byte == 0),
                 "elsewhere, nothing is"
             );
+            let opened = (case.aead).open_or_zero(nonce, aad, data.as_mut_slice().into(), tag);
+            assert_eq!(opened, Err(AeadError::AuthenticationFailed));
+            assert!(data.iter().all(|byte| *byte == 0), "not zeroed");
         };
+        let mut opened = case.sealed.clone();
+        let buffer = opened.as_mut_slice().into();
+        let result = (case.aead).open_or_zero(&case.nonce, &case.aad, buffer, &case.tag);
+        assert!(result == Ok(()) && opened == case.plain);
         for bit in 0..128 {
             let mut tag = case.tag;
             tag[bit / 8] ^= 1 << (bit % 8);

@@ -29,6 +29,15 @@ pub(crate) trait Aead: Send + Sync {
         data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), AeadError>;
+
+    /// Writes zeros unless the tag matches.
+    fn open_or_zero(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), AeadError>;
 }
 
 /// An authenticated cipher's key.
@@ -122,6 +131,23 @@ impl AeadKey {
             Self::Driver(driver) => driver_open(&**driver, nonce, aad, data, tag),
         }
     }
+
+    /// As [`open`](Self::open), but leaves zeros where the tag does not match.
+    #[inline]
+    pub(crate) fn open_or_zero(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Gcm(gcm) => Ok(gcm.open_or_zero(nonce, aad, data, tag)?),
+            Self::ChaCha20Poly1305(aead) => Ok(aead.open_or_zero(nonce, aad, data, tag)?),
+            Self::Other(aead) => Ok(aead.open_or_zero(nonce, aad, data, tag)?),
+            Self::Driver(driver) => driver_open_or_zero(&**driver, nonce, aad, data, tag),
+        }
+    }
 }
 
 fn driver_seal(
@@ -148,14 +174,7 @@ fn driver_open(
     mut data: InOutBuf<'_, '_, u8>,
     tag: &[u8; TAG_BYTES],
 ) -> Result<(), Failure> {
-    let mut found = [0; TAG_BYTES];
-    let mut batch = [Request::Open(AeadRequest {
-        nonce,
-        aad,
-        data: data.reborrow(),
-        tag: &mut found,
-    })];
-    driver.submit(&mut batch).map_err(|_| Failure::Device)?;
+    let found = driver_decrypt(driver, nonce, aad, data.reborrow())?;
     if tags_match(&found, tag) {
         return Ok(());
     }
@@ -168,6 +187,39 @@ fn driver_open(
     }
     data.get_out().fill(0);
     Err(AeadError::AuthenticationFailed.into())
+}
+
+fn driver_open_or_zero(
+    driver: &dyn DeviceSession,
+    nonce: &[u8],
+    aad: &[u8],
+    mut data: InOutBuf<'_, '_, u8>,
+    tag: &[u8; TAG_BYTES],
+) -> Result<(), Failure> {
+    let found = driver_decrypt(driver, nonce, aad, data.reborrow())?;
+    if tags_match(&found, tag) {
+        return Ok(());
+    }
+    data.get_out().fill(0);
+    Err(AeadError::AuthenticationFailed.into())
+}
+
+/// The tag of what was decrypted, whatever came with it.
+fn driver_decrypt(
+    driver: &dyn DeviceSession,
+    nonce: &[u8],
+    aad: &[u8],
+    data: InOutBuf<'_, '_, u8>,
+) -> Result<[u8; TAG_BYTES], Failure> {
+    let mut found = [0; TAG_BYTES];
+    let mut batch = [Request::Open(AeadRequest {
+        nonce,
+        aad,
+        data,
+        tag: &mut found,
+    })];
+    driver.submit(&mut batch).map_err(|_| Failure::Device)?;
+    Ok(found)
 }
 
 /// With counter-mode caching where `cpu` allows it. Written where it stays: it has 5 KiB.

@@ -152,9 +152,21 @@ impl Begun {
     ) {
         if self.at + data.len() <= self.end && self.is_next(counter, skip) {
             self.take(data);
+        } else if self.end == 0 && skip == 0 && self.needs_nothing_kept(data.len()) {
+            let is_long = data.len() >= self.ahead.bytes_max;
+            self.requests = if is_long { 0 } else { self.requests + 1 };
+            (self.first, self.at) = self.geometry.after(counter, 0, data.len() as u64);
+            key.apply(counter, 0, data);
         } else {
             self.apply_anew(key, counter, skip, data);
         }
+    }
+
+    /// Whether so many bytes are whole blocks, for which no more would be made.
+    #[inline(always)]
+    fn needs_nothing_kept(&self, bytes: usize) -> bool {
+        let in_block = (1 << self.geometry.block_shift) - 1;
+        bytes >= self.ahead.bytes_max / 2 && bytes & in_block == 0 && !self.ahead.is_a_pass()
     }
 
     /// The next request is at byte `skip` of the block at `counter`: keystream of other blocks is wiped.

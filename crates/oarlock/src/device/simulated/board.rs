@@ -83,6 +83,14 @@ pub enum Fault {
     /// From this request on all fail, and those under way with it, as by
     /// [`SimulatedDevice::kill`](super::SimulatedDevice::kill).
     Death,
+    /// The board starts anew: all that it has fails, its keys are gone, and for so long it takes nothing.
+    /// Of boards with a queue ([`SimulatedEngine`](super::SimulatedEngine)); of others as `Error`.
+    Reset(Duration),
+    /// The result, with a byte behind the end of its memory changed. Of boards with a queue; of others as
+    /// `WrongResult`.
+    Overrun,
+    /// Half of the result, and an error. Of boards with a queue; of others as `Error`.
+    Half,
 }
 
 /// Which requests of a device, counted from 1 in the order of their arrival.
@@ -180,13 +188,7 @@ impl SimulatedBoard {
 
     /// What happens to the request of a number.
     pub(super) fn fault(&self, number: u64) -> Option<Fault> {
-        let mut faults = self.faults.iter().zip(FIRST_OF_FAULTS..);
-        let found = faults.find(|(injection, draw)| match injection.when {
-            When::Once(only) => number == only,
-            When::Every(nth) => nth != 0 && number.is_multiple_of(nth),
-            When::Rate(rate) => self.draw(number, *draw) < rate,
-        });
-        found.map(|(injection, _)| injection.fault)
+        fault(&self.faults, self.seed, number)
     }
 
     /// What the host takes for a request of a number.
@@ -204,8 +206,8 @@ impl SimulatedBoard {
 
     /// And then a coprocessor.
     pub(super) fn coprocessor_time_of(&self, number: u64, shape: &Shape) -> Duration {
-        let deviation = self.jitter * (2.0 * self.draw(number, JITTER) - 1.0);
-        self.coprocessor_time(shape).mul_f64(1.0 + deviation)
+        self.coprocessor_time(shape)
+            .mul_f64(jittered(self.jitter, self.seed, number))
     }
 
     fn coprocessor_time(&self, shape: &Shape) -> Duration {
@@ -232,19 +234,38 @@ impl SimulatedBoard {
         pauses.map_or(Duration::ZERO, |pauses| pauses.length / pauses.one_in)
     }
 
-    /// A number from 0 to 1, less than 1, for a purpose in a request: SplitMix64 (Steele, Lea, Flood
-    /// 2014), which makes good numbers of a counter.
     fn draw(&self, number: u64, purpose: u64) -> f64 {
-        let counter = self
-            .seed
-            .wrapping_mul(0xd134_2543_de82_ef95)
-            .wrapping_add(number.wrapping_mul(PURPOSES_MAX).wrapping_add(purpose));
-        let mut mixed = counter.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        (mixed >> 11) as f64 / (1_u64 << 53) as f64
+        draw(self.seed, number, purpose)
     }
+}
+
+/// What happens to the request of a number.
+pub(super) fn fault(faults: &[Injection], seed: u64, number: u64) -> Option<Fault> {
+    let mut faults = faults.iter().zip(FIRST_OF_FAULTS..);
+    let found = faults.find(|(injection, purpose)| match injection.when {
+        When::Once(only) => number == only,
+        When::Every(nth) => nth != 0 && number.is_multiple_of(nth),
+        When::Rate(rate) => draw(seed, number, *purpose) < rate,
+    });
+    found.map(|(injection, _)| injection.fault)
+}
+
+/// By what a time is multiplied that differs from its mean by up to `jitter` of it.
+pub(super) fn jittered(jitter: f64, seed: u64, number: u64) -> f64 {
+    1.0 + jitter * (2.0 * draw(seed, number, JITTER) - 1.0)
+}
+
+/// A number from 0 to 1, less than 1, for a purpose in a request: SplitMix64 (Steele, Lea, Flood
+/// 2014), which makes good numbers of a counter.
+fn draw(seed: u64, number: u64, purpose: u64) -> f64 {
+    let counter = seed
+        .wrapping_mul(0xd134_2543_de82_ef95)
+        .wrapping_add(number.wrapping_mul(PURPOSES_MAX).wrapping_add(purpose));
+    let mut mixed = counter.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    (mixed >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// The host of both boards in the paper, a Sun Ultra-10, as fitted.

@@ -104,6 +104,19 @@ impl SoftwareAead {
         }
         Ok(message)
     }
+
+    /// Whether it is authentic; decrypted it is in any case.
+    fn decrypt(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<bool, AeadError> {
+        let mut message = self.begin(Direction::Decrypt, nonce, aad, data.len())?;
+        message.crypt(data);
+        Ok(message.has_tag(tag))
+    }
 }
 
 impl Aead for SoftwareAead {
@@ -125,9 +138,7 @@ impl Aead for SoftwareAead {
         mut data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), AeadError> {
-        let mut message = self.begin(Direction::Decrypt, nonce, aad, data.len())?;
-        message.crypt(data.reborrow());
-        if message.has_tag(tag) {
+        if self.decrypt(nonce, aad, data.reborrow(), tag)? {
             return Ok(());
         }
         if is_in_place(&mut data) {
@@ -137,6 +148,20 @@ impl Aead for SoftwareAead {
         } else {
             data.get_out().fill(0);
         }
+        Err(AeadError::AuthenticationFailed)
+    }
+
+    fn open_or_zero(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
+        if self.decrypt(nonce, aad, data.reborrow(), tag)? {
+            return Ok(());
+        }
+        data.get_out().fill(0);
         Err(AeadError::AuthenticationFailed)
     }
 }

@@ -53,19 +53,21 @@ use crate::Error;
 /// ```
 #[must_use = "a job that is dropped is cancelled"]
 pub struct Job<T> {
-    pending: Box<dyn Pending>,
-    /// Makes of the bytes what was asked for.
-    convert: fn(Bytes) -> T,
+    pending: Box<dyn Pending<T>>,
 }
 
 impl<T> Job<T> {
+    pub(crate) fn new(pending: Box<dyn Pending<T>>) -> Self {
+        Self { pending }
+    }
+
     /// Waits for the result. If no thread has begun the job and a CPU is free, this thread computes it,
     /// together with similar jobs that are waiting.
     ///
     /// # Errors
     /// Those of the request; [`Error::Cancelled`], [`Error::DeadlinePassed`].
     pub fn wait(self) -> Result<T, Error> {
-        self.pending.wait().map(self.convert)
+        self.pending.wait()
     }
 
     /// The result, if there is one yet; `None` also after it was taken.
@@ -74,7 +76,7 @@ impl<T> Job<T> {
     /// Those of [`wait`](Self::wait).
     pub fn try_wait(&mut self) -> Option<Result<T, Error>> {
         self.pending.advance();
-        self.pending.take().map(|result| result.map(self.convert))
+        self.pending.take()
     }
 
     /// Whether it has ended: with a result, an error, or cancelled.
@@ -106,13 +108,12 @@ impl<T> Future for Job<T> {
     type Output = Result<T, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let convert = self.convert;
         let mut outcome = self.pending.take_or_leave(context.waker());
         // Asked after the waker is there: who leaves the queue alone wakes those who wait in it.
         if outcome.is_pending() && self.pending.advance() {
             outcome = self.pending.take_or_leave(context.waker());
         }
-        outcome.map_ok(convert)
+        outcome
     }
 }
 
@@ -192,33 +193,35 @@ impl<T: 'static> Wake for Callback<T> {
 }
 
 /// A job and the queue that it is in, whatever computes that.
-trait Pending: Send + Sync {
-    fn wait(&self) -> Outcome<Bytes>;
+pub(crate) trait Pending<T>: Send + Sync {
+    fn wait(&self) -> Outcome<T>;
     /// The outcome; or it leaves `waker`, for when it is there.
-    fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<Bytes>>;
-    fn take(&self) -> Option<Outcome<Bytes>>;
+    fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<T>>;
+    fn take(&self) -> Option<Outcome<T>>;
     fn is_finished(&self) -> bool;
     fn cancel(&self) -> bool;
     /// Does the job here where nobody else will. Returns whether it did.
     fn advance(&self) -> bool;
 }
 
-struct InQueue<B: Batcher> {
+struct InQueue<B: Batcher, T> {
     entry: Arc<Entry<B>>,
     queue: Arc<Queue<B>>,
+    /// Makes of the bytes what was asked for.
+    convert: fn(Bytes) -> T,
 }
 
-impl<B: Batcher<Output = Bytes>> Pending for InQueue<B> {
-    fn wait(&self) -> Outcome<Bytes> {
-        self.queue.wait(&self.entry)
+impl<B: Batcher<Output = Bytes>, T> Pending<T> for InQueue<B, T> {
+    fn wait(&self) -> Outcome<T> {
+        self.queue.wait(&self.entry).map(self.convert)
     }
 
-    fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<Bytes>> {
-        self.entry.take_or_leave(waker)
+    fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<T>> {
+        self.entry.take_or_leave(waker).map_ok(self.convert)
     }
 
-    fn take(&self) -> Option<Outcome<Bytes>> {
-        self.entry.take()
+    fn take(&self) -> Option<Outcome<T>> {
+        Some(self.entry.take()?.map(self.convert))
     }
 
     fn is_finished(&self) -> bool {
@@ -244,7 +247,7 @@ impl<'a, B: Batcher<Output = Bytes>> Slot<'a, B> {
     }
 
     /// Puts a job in its place. `convert` makes of the bytes what was asked for.
-    pub(crate) fn enter<T>(
+    pub(crate) fn enter<T: 'static>(
         self,
         work: B::Work,
         options: JobOptions,
@@ -254,10 +257,11 @@ impl<'a, B: Batcher<Output = Bytes>> Slot<'a, B> {
         // The place is the job's from here on.
         std::mem::forget(self);
         let entry = queue.enter(work, options, false);
-        Job {
-            pending: Box::new(InQueue { entry, queue }),
+        Job::new(Box::new(InQueue {
+            entry,
+            queue,
             convert,
-        }
+        }))
     }
 }
 

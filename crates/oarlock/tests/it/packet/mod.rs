@@ -1,3 +1,8 @@
 //! Packets: what other implementations make, what nobody should send, and many at once.
 
 mod esp;
+mod srtp;
+mod srtp_by_hand;
+mod srtp_context;
+mod srtp_ffmpeg;
+mod srtp_libsrtp;

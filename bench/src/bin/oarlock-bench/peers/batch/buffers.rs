@@ -139,8 +139,8 @@ pub(crate) fn with_requests<Request, Done>(
     done
 }
 
-/// The most packets of a batch.
-pub(crate) const PACKETS_MAX: usize = 64;
+/// The most packets of a batch: those of ESP that two threads share.
+pub(crate) const PACKETS_MAX: usize = 1024;
 const LINE: usize = 64;
 
 #[cfg(test)]

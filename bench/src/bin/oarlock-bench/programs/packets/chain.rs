@@ -81,7 +81,10 @@ impl Ours {
             Ok((cipher, HmacKey::new(&bytes_of::<20>("mac", packet))))
         };
         Ok(Box::new(Self {
-            backends: (Backend::preferred(cpu), HashBackend::preferred(cpu)),
+            backends: (
+                Backend::preferred(cpu),
+                HashBackend::preferred_after_cbc::<Sha1>(cpu, batch.lengths.len()),
+            ),
             keys: batch.numbers().map(key).collect::<Result<_, Error>>()?,
             ivs: batch.numbers().map(iv_of).collect(),
             tags: vec![[0; TAG_BYTES]; batch.lengths.len()],

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! line.rs      what a line says          measure.rs  outputs compared, then samples in turn
-//! table.rs     a case over lengths       ctr.rs  cbc.rs  chain.rs  gcm.rs    the lines, a file for each family
+//! table.rs     a case over lengths       ctr.rs  cbc.rs  chain.rs  gcm.rs  esp.rs  srtp.rs    the lines, a file for each family
 //! ```
 //!
 //! `--targets='packet-*'` measures what is promised, at the lengths that it is promised for. `--case='packet-*'`
@@ -25,16 +25,25 @@
 mod cbc;
 mod chain;
 mod ctr;
+mod esp;
 mod gcm;
 mod line;
 mod measure;
+mod srtp;
 mod table;
 
 pub(crate) use line::{Line, Promise};
 pub(super) use table::table;
 
 /// Lines of all families, in the order in which they are measured.
-const FAMILIES: &[&[Line]] = &[ctr::LINES, cbc::LINES, chain::LINES, gcm::LINES];
+const FAMILIES: &[&[Line]] = &[
+    ctr::LINES,
+    cbc::LINES,
+    chain::LINES,
+    gcm::LINES,
+    esp::LINES,
+    srtp::LINES,
+];
 
 /// Every line.
 pub(crate) fn lines() -> impl Iterator<Item = &'static Line> {

@@ -1,0 +1,186 @@
+//! libsrtp2, which browsers and telephones use: that of the machine (Debian's is built with NSS), and the file that
+//! `OARLOCK_BENCH_LIBSRTP` names, such as one built with OpenSSL, which is several times as fast.
+#![allow(unsafe_code)]
+
+use std::env;
+use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+
+use libloading::Library;
+use oarlock_bench::Error;
+
+/// What a session encrypts and authenticates with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Suite {
+    AesCm128HmacSha1_80,
+    Aes128Gcm,
+}
+
+/// One of the builds. The installed one is to be loaded first: it goes by a name that the other has too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Build {
+    Installed,
+    Named,
+}
+
+/// Functions of a loaded library, which stays loaded.
+struct Functions {
+    create: unsafe extern "C" fn(*mut *mut c_void, *const Policy) -> c_int,
+    dealloc: unsafe extern "C" fn(*mut c_void) -> c_int,
+    protect: Apply,
+    unprotect: Apply,
+    set_aes_cm: unsafe extern "C" fn(*mut Crypto),
+    set_aes_gcm: unsafe extern "C" fn(*mut Crypto),
+    _library: Library,
+}
+
+type Apply = unsafe extern "C" fn(*mut c_void, *mut u8, *mut c_int) -> c_int;
+
+/// As in srtp2/srtp.h.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Crypto {
+    cipher: c_int,
+    key_bytes: c_int,
+    auth: c_int,
+    auth_key_bytes: c_int,
+    tag_bytes: c_int,
+    services: c_int,
+}
+
+#[repr(C)]
+struct Policy {
+    ssrc_type: c_int,
+    ssrc: c_uint,
+    rtp: Crypto,
+    rtcp: Crypto,
+    key: *const u8,
+    keys: *const c_void,
+    keys_count: c_ulong,
+    deprecated: *const c_void,
+    window: c_ulong,
+    allow_repeat: c_int,
+    encrypted_extensions: *const c_int,
+    encrypted_extensions_count: c_int,
+    next: *const c_void,
+}
+
+impl Functions {
+    fn load(file: &str) -> Result<Self, Error> {
+        let missing = |error: libloading::Error| Error::Unavailable(error.to_string());
+        // SAFETY: a libsrtp2, which may be loaded into any process; the types are those of its header. srtp_init is
+        // called before all others, once.
+        unsafe {
+            let library = Library::new(file).map_err(missing)?;
+            let init = library.get::<unsafe extern "C" fn() -> c_int>("srtp_init");
+            if init.map_err(missing)?() != 0 {
+                return Err(Error::Failed(format!("{file}: srtp_init fails")));
+            }
+            Ok(Self {
+                create: *library.get("srtp_create").map_err(missing)?,
+                dealloc: *library.get("srtp_dealloc").map_err(missing)?,
+                protect: *library.get("srtp_protect").map_err(missing)?,
+                unprotect: *library.get("srtp_unprotect").map_err(missing)?,
+                set_aes_cm: *library
+                    .get("srtp_crypto_policy_set_rtp_default")
+                    .map_err(missing)?,
+                set_aes_gcm: *library
+                    .get("srtp_crypto_policy_set_aes_gcm_128_16_auth")
+                    .map_err(missing)?,
+                _library: library,
+            })
+        }
+    }
+
+    fn of(build: Build) -> Result<&'static Self, Error> {
+        static INSTALLED: OnceLock<Result<Functions, Error>> = OnceLock::new();
+        static NAMED: OnceLock<Result<Functions, Error>> = OnceLock::new();
+        let loaded = match build {
+            Build::Installed => INSTALLED.get_or_init(|| Self::load("libsrtp2.so.1")),
+            Build::Named => NAMED.get_or_init(|| match env::var("OARLOCK_BENCH_LIBSRTP") {
+                Ok(file) => Self::load(&file),
+                Err(_) => Err(Error::Unavailable(
+                    "OARLOCK_BENCH_LIBSRTP names no other build".to_owned(),
+                )),
+            }),
+        };
+        loaded.as_ref().map_err(|error| match error {
+            Error::Unavailable(why) => Error::Unavailable(why.clone()),
+            other => Error::Failed(other.to_string()),
+        })
+    }
+}
+
+/// One direction, for any source.
+pub(crate) struct Session {
+    functions: &'static Functions,
+    session: *mut c_void,
+    apply: Apply,
+}
+
+impl Session {
+    /// `key` is the master key with the master salt behind it.
+    pub(crate) fn open(
+        build: Build,
+        suite: Suite,
+        key: &[u8],
+        is_inbound: bool,
+    ) -> Result<Self, Error> {
+        let functions = Functions::of(build)?;
+        let mut crypto = Crypto::default();
+        let set = match suite {
+            Suite::AesCm128HmacSha1_80 => functions.set_aes_cm,
+            Suite::Aes128Gcm => functions.set_aes_gcm,
+        };
+        // SAFETY: it fills in what it is given.
+        unsafe { set(&mut crypto) };
+        let policy = Policy {
+            ssrc_type: if is_inbound { 2 } else { 3 },
+            ssrc: 0,
+            rtp: crypto,
+            rtcp: crypto,
+            key: key.as_ptr(),
+            keys: null(),
+            keys_count: 0,
+            deprecated: null(),
+            window: 128,
+            allow_repeat: 0,
+            encrypted_extensions: null(),
+            encrypted_extensions_count: 0,
+            next: null(),
+        };
+        let mut session = null_mut();
+        // SAFETY: the policy and the key live until the call is over.
+        if unsafe { (functions.create)(&mut session, &policy) } != 0 {
+            return Err(Error::Unavailable(format!("this libsrtp2 lacks {suite:?}")));
+        }
+        Ok(Self {
+            functions,
+            session,
+            apply: if is_inbound {
+                functions.unprotect
+            } else {
+                functions.protect
+            },
+        })
+    }
+
+    /// Protects or unprotects the first `bytes` of `buffer`, which has room for 16 bytes behind them. How many bytes
+    /// there are then, or `None` where it refuses.
+    #[inline]
+    pub(crate) fn apply(&mut self, buffer: &mut [u8], bytes: usize) -> Option<usize> {
+        assert!(bytes + 16 <= buffer.len());
+        let mut bytes = bytes as c_int;
+        // SAFETY: a session, and a packet of so many bytes with room for a tag of either suite.
+        let status = unsafe { (self.apply)(self.session, buffer.as_mut_ptr(), &mut bytes) };
+        (status == 0).then_some(bytes as usize)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // SAFETY: made by srtp_create, and used no more.
+        unsafe { (self.functions.dealloc)(self.session) };
+    }
+}

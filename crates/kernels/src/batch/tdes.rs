@@ -1,0 +1,82 @@
+//! Triple DES in CBC mode (SP 800-67; SP 800-38A, section 6.2) of independent streams.
+
+use inout::InOutBuf;
+
+use crate::bits::des_cbc::Words;
+use crate::requests::{self, TdesChained};
+use crate::tdes::{BLOCK_BYTES, Cbc, CbcBackend, assert_whole_blocks};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::batch::tdes as kernels;
+
+/// A stream of Triple DES in CBC mode: whole blocks under a key and an IV of its own.
+pub struct TdesCbcStream<'a> {
+    /// The key. Streams of a batch may share it.
+    pub key: &'a Cbc,
+    /// The ciphertext block before the first, at the start of a message its IV. Becomes the last
+    /// ciphertext block, and stays without data.
+    pub iv: &'a mut [u8; BLOCK_BYTES],
+    /// What to encrypt or decrypt, a multiple of 8 bytes.
+    pub data: InOutBuf<'a, 'a, u8>,
+}
+
+impl TdesChained for TdesCbcStream<'_> {
+    fn masks(&self) -> &[u64; 192] {
+        &self.key.masks
+    }
+    fn rounds(&self) -> &[u64; 48] {
+        &self.key.rounds
+    }
+    fn bytes(&self) -> usize {
+        self.data.len()
+    }
+    fn data(&mut self) -> InOutBuf<'_, '_, u8> {
+        self.data.reborrow()
+    }
+    fn chain(&mut self) -> &mut [u8; BLOCK_BYTES] {
+        self.iv
+    }
+}
+
+/// Encrypts every stream. The buffers of one stream and those of another are different memory, as the
+/// borrows say.
+///
+/// ```
+/// use inout::InOutBuf;
+/// use oarlock_kernels::{batch::{TdesCbcStream, encrypt_tdes_cbc}, cpu::Cpu, tdes::{Cbc, CbcBackend}};
+///
+/// let keys = [Cbc::new(&[1; 24]), Cbc::new(&[2; 24])];
+/// let (mut ivs, mut packets) = ([[3; 8]; 2], [vec![0; 64], vec![0; 1_024]]);
+/// let mut streams: Vec<TdesCbcStream<'_>> = (keys.iter().zip(&mut ivs).zip(&mut packets))
+///     .map(|((key, iv), packet)| TdesCbcStream { key, iv, data: InOutBuf::from(&mut packet[..]) })
+///     .collect();
+/// encrypt_tdes_cbc(CbcBackend::preferred(Cpu::detect()), &mut streams);
+/// ```
+///
+/// # Panics
+/// When the length of a stream is not a multiple of 8 bytes, before any is encrypted.
+pub fn encrypt_tdes_cbc(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) {
+    for stream in &*streams {
+        assert_whole_blocks(stream.data.len());
+    }
+    match backend {
+        #[cfg(target_arch = "x86_64")]
+        CbcBackend::Permute(token) => kernels::encrypt(token, streams),
+        // No CPU gets to have more than 64 streams often enough for wider registers.
+        CbcBackend::Bits(_) => requests::encrypt(&mut Words::new(), streams),
+    }
+}
+
+/// Decrypts every stream, as [`Cbc::decrypt`] does one.
+///
+/// # Panics
+/// When the length of a stream is not a multiple of 8 bytes, before any is decrypted.
+pub fn decrypt_tdes_cbc(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) {
+    for stream in &*streams {
+        assert_whole_blocks(stream.data.len());
+    }
+    for stream in streams {
+        stream
+            .key
+            .decrypt(backend, stream.iv, stream.data.reborrow());
+    }
+}

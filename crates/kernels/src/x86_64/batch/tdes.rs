@@ -1,0 +1,410 @@
+//! Triple DES by look-ups of bytes in registers: eight blocks in each, one in each 64 bits.
+//!
+//! Two registers are a table for two S-boxes, so four `vpermi2b` look up all of a round; a transposition of
+//! bits in each 64 and a product with constants in GF(2^8) are P and E: see `bits::des_bytes`. No address and
+//! no branch depends on key or data.
+
+use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
+
+use inout::InOutBuf;
+
+use crate::bits::des_bytes::{ENTER, FACTORS, LEAVE, Rounds, SECOND_HALVES, SUBSTITUTE, Tables};
+use crate::requests::{self, Engine, Lanes, TdesChained};
+use crate::wipe::wipe;
+use crate::x86_64::Permute512;
+
+/// The two halves of the blocks in `N` registers, in the form of the rounds.
+#[derive(Clone, Copy)]
+struct Halves<const N: usize> {
+    left: [__m512i; N],
+    right: [__m512i; N],
+}
+
+/// Looks up each byte's index, of seven bits, in the table of its S-box.
+#[inline(always)]
+unsafe fn look_up(tables: &[[__m512i; 2]; 4], indexes: __m512i) -> __m512i {
+    const BYTES: u64 = 0x0303_0303_0303_0303;
+    // SAFETY: the caller enables the instructions.
+    unsafe {
+        let [a, b, c, d] = tables;
+        let a = _mm512_maskz_permutex2var_epi8(BYTES, a[0], indexes, a[1]);
+        let b = _mm512_maskz_permutex2var_epi8(BYTES << 2, b[0], indexes, b[1]);
+        let c = _mm512_maskz_permutex2var_epi8(BYTES << 4, c[0], indexes, c[1]);
+        let d = _mm512_maskz_permutex2var_epi8(BYTES << 6, d[0], indexes, d[1]);
+        _mm512_or_si512(_mm512_ternarylogic_epi64::<0xfe>(a, b, c), d)
+    }
+}
+
+#[inline(always)]
+unsafe fn load(tables: &Tables) -> [[__m512i; 2]; 4] {
+    // SAFETY: the caller enables the instructions; a table is two registers.
+    unsafe {
+        let mut loaded = [[_mm512_setzero_si512(); 2]; 4];
+        for (loaded, table) in loaded.iter_mut().zip(tables) {
+            for (i, half) in loaded.iter_mut().enumerate() {
+                *half = _mm512_loadu_si512(table.as_ptr().add(64 * i).cast());
+            }
+        }
+        loaded
+    }
+}
+
+/// The lower six bits of each byte, and what makes an index of them: `a & 63 ^ b`.
+#[inline(always)]
+unsafe fn indexes(state: __m512i, key: __m512i) -> __m512i {
+    // SAFETY: the caller enables the instructions.
+    unsafe { _mm512_ternarylogic_epi64::<0x6a>(state, _mm512_set1_epi8(63), key) }
+}
+
+#[inline(always)]
+unsafe fn splat(bytes: [u8; 8]) -> __m512i {
+    // SAFETY: the caller enables the instructions.
+    unsafe { _mm512_set1_epi64(i64::from_le_bytes(bytes)) }
+}
+
+impl<const N: usize> Halves<N> {
+    /// The initial permutation, and E of both halves.
+    #[inline(always)]
+    unsafe fn enter(blocks: [__m512i; N]) -> Self {
+        // SAFETY: the caller enables the instructions.
+        unsafe {
+            // Columns of bits, from the last byte on: the right half has odd ones, as FIPS 46-3 counts.
+            let right = splat([0x80, 0x20, 0x08, 0x02, 0x80, 0x20, 0x08, 0x02]);
+            let left = splat([0x40, 0x10, 0x04, 0x01, 0x40, 0x10, 0x04, 0x01]);
+            Self {
+                left: enter(left, blocks),
+                right: enter(right, blocks),
+            }
+        }
+    }
+
+    /// Undoes [`enter`](Self::enter).
+    #[inline(always)]
+    unsafe fn leave(self) -> [__m512i; N] {
+        // SAFETY: the caller enables the instructions.
+        unsafe {
+            let tables = load(&LEAVE);
+            let second = _mm512_set1_epi64(SECOND_HALVES as i64);
+            let transposed = splat([0x80, 0x40, 0x20, 0x10, 0x08, 0x04, 0x02, 0x01]);
+            let mut blocks = self.left;
+            for (i, block) in blocks.iter_mut().enumerate() {
+                let left = look_up(&tables, indexes(self.left[i], second));
+                let right = look_up(&tables, indexes(self.right[i], second));
+                let left = _mm512_or_si512(left, _mm512_slli_epi16::<8>(left));
+                let right = _mm512_or_si512(right, _mm512_srli_epi16::<8>(right));
+                let columns = _mm512_mask_blend_epi8(0xaaaa_aaaa_aaaa_aaaa, right, left);
+                *block = _mm512_gf2p8affine_epi64_epi8::<0>(transposed, columns);
+            }
+            blocks
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        let mut sum = self;
+        // SAFETY: the caller enables the instructions.
+        unsafe {
+            for i in 0..N {
+                sum.left[i] = _mm512_xor_si512(self.left[i], other.left[i]);
+                sum.right[i] = _mm512_xor_si512(self.right[i], other.right[i]);
+            }
+        }
+        sum
+    }
+
+    /// The 48 rounds. `key` has the round key of each block of a register.
+    #[inline(always)]
+    unsafe fn rounds<K: Keys>(&mut self, keys: K) {
+        // SAFETY: the caller enables the instructions.
+        unsafe {
+            let tables = load(&SUBSTITUTE);
+            for stage in 0..3 {
+                let mut round = 16 * stage;
+                while round < 16 * stage + 16 {
+                    pass(&tables, &mut self.left, &self.right, keys, round);
+                    pass(&tables, &mut self.right, &self.left, keys, round + 1);
+                    round += 2;
+                }
+                // The halves are exchanged at the end of DES.
+                core::mem::swap(&mut self.left, &mut self.right);
+            }
+        }
+    }
+}
+
+/// Where round keys come from.
+trait Keys: Copy {
+    /// The key of a round for each block of a register.
+    ///
+    /// # Safety
+    /// There are as many rounds and registers; the instructions are enabled in the caller.
+    unsafe fn key(self, round: usize, register: usize) -> __m512i;
+}
+
+/// XORs f of one half onto the other.
+#[inline(always)]
+unsafe fn pass<const N: usize, K: Keys>(
+    tables: &[[__m512i; 2]; 4],
+    to: &mut [__m512i; N],
+    of: &[__m512i; N],
+    keys: K,
+    round: usize,
+) {
+    // SAFETY: the caller enables the instructions, and vouches for the keys.
+    unsafe {
+        let columns = splat([0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80]);
+        let factors = splat(FACTORS);
+        for (i, (to, of)) in to.iter_mut().zip(of).enumerate() {
+            let output = look_up(tables, indexes(*of, keys.key(round, i)));
+            let turned = _mm512_gf2p8affine_epi64_epi8::<0>(columns, output);
+            *to = _mm512_xor_si512(*to, _mm512_gf2p8mul_epi8(turned, factors));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn enter<const N: usize>(columns: __m512i, blocks: [__m512i; N]) -> [__m512i; N] {
+    // SAFETY: the caller enables the instructions.
+    unsafe {
+        let tables = load(&ENTER);
+        let second = _mm512_set1_epi64(SECOND_HALVES as i64);
+        // Eight bits from the first of E for each S-box on; there are two copies of a half.
+        let firsts = splat([31, 3, 7, 11, 15, 19, 23, 27]);
+        let mut halves = blocks;
+        for half in &mut halves {
+            let bits = _mm512_gf2p8affine_epi64_epi8::<0>(columns, *half);
+            let bits = _mm512_multishift_epi64_epi8(firsts, bits);
+            *half = look_up(&tables, indexes(bits, second));
+        }
+        halves
+    }
+}
+
+/// Round keys of `LANES` streams, a row for each round.
+#[repr(align(64))]
+struct Laid<const LANES: usize>([[u64; LANES]; 48]);
+
+impl<const LANES: usize> Drop for Laid<LANES> {
+    fn drop(&mut self) {
+        wipe(self.0.as_flattened_mut());
+    }
+}
+
+/// Those of the streams of a batch.
+#[derive(Clone, Copy)]
+struct OfLanes<'a, const LANES: usize>(&'a Laid<LANES>);
+
+impl<const LANES: usize> Keys for OfLanes<'_, LANES> {
+    #[inline(always)]
+    unsafe fn key(self, round: usize, register: usize) -> __m512i {
+        // SAFETY: as the trait demands; a row has as many registers, and is aligned.
+        unsafe {
+            let row = self.0.0.as_ptr().add(round).cast::<__m512i>();
+            _mm512_load_si512(row.add(register))
+        }
+    }
+}
+
+/// Those of decryption, the same for all blocks.
+#[derive(Clone, Copy)]
+struct Backwards<'a>(&'a Rounds);
+
+impl Keys for Backwards<'_> {
+    #[inline(always)]
+    unsafe fn key(self, round: usize, _: usize) -> __m512i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_set1_epi64(*self.0.as_ptr().add(47 - round) as i64) }
+    }
+}
+
+macro_rules! engines {
+    ($($lanes:literal $registers:literal),+) => {$(
+        impl Engine<$lanes> for Laid<$lanes> {
+            const REPEATS: bool = true;
+
+            fn lay_out(&mut self, lane: usize, stream: &impl TdesChained) {
+                for (row, key) in self.0.iter_mut().zip(stream.rounds()) {
+                    row[lane] = *key;
+                }
+            }
+
+            unsafe fn run(&mut self, lanes: &mut Lanes<$lanes>, blocks: usize) {
+                // SAFETY: `encrypt` asks for a token; the rest is as the caller vouches.
+                unsafe { run::<$registers, $lanes>(self, lanes, blocks) }
+            }
+        }
+    )+};
+}
+
+engines!(8 1, 16 2, 32 4);
+
+/// CBC encryption of streams of whole blocks.
+pub(crate) fn encrypt(_: Permute512, streams: &mut [impl TdesChained]) {
+    #[cfg(debug_assertions)]
+    crate::dispatch::batch::TDES_PERMUTE.hit();
+    match streams.len() {
+        0..=8 => requests::encrypt(&mut Laid([[0; 8]; 48]), streams),
+        9..=16 => requests::encrypt(&mut Laid([[0; 16]; 48]), streams),
+        _ => requests::encrypt(&mut Laid([[0; 32]; 48]), streams),
+    }
+}
+
+/// Encrypts the next blocks of every lane.
+///
+/// # Safety
+/// The CPU has the instructions; every lane has as many blocks left; `LANES` is 8 times `N`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
+unsafe fn run<const N: usize, const LANES: usize>(
+    keys: &Laid<LANES>,
+    lanes: &mut Lanes<LANES>,
+    blocks: usize,
+) {
+    const { assert!(LANES == 8 * N) };
+    // SAFETY: the instructions are enabled; pointers are good for as many blocks.
+    unsafe {
+        let mut chain = [_mm512_setzero_si512(); N];
+        for (i, chain) in chain.iter_mut().enumerate() {
+            *chain = _mm512_loadu_si512(lanes.chain.as_ptr().add(8 * i).cast());
+        }
+        let mut state = Halves::enter(chain);
+        for block in 0..blocks {
+            let mut data = chain;
+            for (i, data) in data.iter_mut().enumerate() {
+                *data = gather(lanes.from.as_ptr().add(8 * i), 8 * block);
+            }
+            // The chain goes on in the form of the rounds.
+            state = state.xor(Halves::enter(data));
+            state.rounds(OfLanes(keys));
+            chain = state.leave();
+            for (i, chain) in chain.iter().enumerate() {
+                scatter(*chain, lanes.to.as_ptr().add(8 * i), 8 * block);
+            }
+        }
+        for (i, chain) in chain.iter().enumerate() {
+            _mm512_storeu_si512(lanes.chain.as_mut_ptr().add(8 * i).cast(), *chain);
+        }
+    }
+}
+
+/// A block of each of eight streams.
+#[inline(always)]
+unsafe fn gather(from: *const *const u8, at: usize) -> __m512i {
+    // SAFETY: the caller vouches for eight pointers, good for a block there, and enables AVX-512.
+    unsafe {
+        macro_rules! block {
+            ($lane:literal) => {
+                (*from.add($lane)).add(at).cast::<i64>().read_unaligned()
+            };
+        }
+        _mm512_set_epi64(
+            block!(7),
+            block!(6),
+            block!(5),
+            block!(4),
+            block!(3),
+            block!(2),
+            block!(1),
+            block!(0),
+        )
+    }
+}
+
+/// Writes a block of each of eight streams.
+#[inline(always)]
+unsafe fn scatter(blocks: __m512i, to: *const *mut u8, at: usize) {
+    // SAFETY: the caller vouches for eight pointers, good for a block there, and enables AVX-512.
+    unsafe {
+        macro_rules! pair {
+            ($i:literal) => {
+                let pair = _mm512_extracti32x4_epi32::<$i>(blocks);
+                _mm_storel_epi64((*to.add(2 * $i)).add(at).cast(), pair);
+                let high = _mm_unpackhi_epi64(pair, pair);
+                _mm_storel_epi64((*to.add(2 * $i + 1)).add(at).cast(), high);
+            };
+        }
+        pair!(0);
+        pair!(1);
+        pair!(2);
+        pair!(3);
+    }
+}
+
+/// CBC decryption of whole blocks. `iv` is the ciphertext block before the first, and becomes the last.
+pub(crate) fn decrypt(
+    _: Permute512,
+    rounds: &Rounds,
+    iv: &mut [u8; 8],
+    data: InOutBuf<'_, '_, u8>,
+) {
+    #[cfg(debug_assertions)]
+    crate::dispatch::batch::TDES_PERMUTE.hit();
+    let blocks = data.len() / 8;
+    let (from, to) = data.into_raw();
+    // SAFETY: the token proves the instructions; the buffer vouches for its bytes.
+    unsafe { decrypt_blocks(rounds, iv, from, to, blocks) }
+}
+
+/// # Safety
+/// The CPU has the instructions; as many blocks are readable at `from` and writable at `to`, the same place
+/// or one that does not overlap.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
+unsafe fn decrypt_blocks(
+    rounds: &Rounds,
+    iv: &mut [u8; 8],
+    from: *const u8,
+    to: *mut u8,
+    blocks: usize,
+) {
+    // SAFETY: the instructions are enabled; each step is within the blocks, by its masks.
+    unsafe {
+        // The block before is the last of a register.
+        let mut before = _mm512_set1_epi64(i64::from_le_bytes(*iv));
+        let mut at = 0;
+        while blocks - at >= 8 * WIDE {
+            before = step::<WIDE>(rounds, before, from.add(8 * at), to.add(8 * at), 8 * WIDE);
+            at += 8 * WIDE;
+        }
+        while at < blocks {
+            let some = (blocks - at).min(8);
+            before = step::<1>(rounds, before, from.add(8 * at), to.add(8 * at), some);
+            at += some;
+        }
+        let mut last = MaybeUninit::<[[u8; 8]; 8]>::uninit();
+        _mm512_storeu_si512(last.as_mut_ptr().cast(), before);
+        *iv = last.assume_init()[7];
+    }
+}
+
+/// Registers of blocks that are decrypted beside each other.
+const WIDE: usize = 4;
+
+/// Decrypts the next `blocks`, at most those of `N` registers. Returns a register whose last block is the
+/// last of the ciphertext.
+#[inline(always)]
+unsafe fn step<const N: usize>(
+    rounds: &Rounds,
+    mut before: __m512i,
+    from: *const u8,
+    to: *mut u8,
+    blocks: usize,
+) -> __m512i {
+    // SAFETY: the caller enables the instructions and vouches for as many blocks.
+    unsafe {
+        let mask = |i: usize| (0xff_u32 >> (8 - (blocks - 8 * i).min(8))) as u8;
+        let mut data = [before; N];
+        for (i, data) in data.iter_mut().enumerate() {
+            *data = _mm512_maskz_loadu_epi64(mask(i), from.add(64 * i).cast());
+        }
+        let mut state = Halves::enter(data);
+        state.rounds(Backwards(rounds));
+        for (i, block) in state.leave().into_iter().enumerate() {
+            let block = _mm512_xor_si512(block, _mm512_alignr_epi64::<7>(data[i], before));
+            before = data[i];
+            _mm512_mask_storeu_epi64(to.add(64 * i).cast(), mask(i), block);
+        }
+        // Of fewer than eight, bring the last to the end.
+        let last = _mm512_set1_epi64((blocks - 1) as i64 & 7);
+        _mm512_permutexvar_epi64(last, before)
+    }
+}

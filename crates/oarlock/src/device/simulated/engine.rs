@@ -1,0 +1,398 @@
+//! A board for ciphers, MACs and packets, with a queue.
+//!
+//! When a request will be done is known when it arrives, as with the other boards. So there is no thread: the
+//! tasks lie in the order of their ends, and whoever asks ([`QueuedDevice::poll`]) gets those whose time has
+//! come. Their results are computed then, by the kernels, which takes the asking thread as long as it
+//! would take the CPU; the board should be far slower than that.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use oarlock_kernels::cpu::Cpu;
+
+use super::board::{self, Fault, Injection};
+use crate::Error;
+use crate::device::compute::LocalKeys;
+use crate::device::public_key::PublicKeyDevice;
+use crate::device::queued::{QueueOffer, QueuedDevice, Task};
+use crate::device::request::DeviceError;
+use crate::device::software::SoftwareDevice;
+use crate::work::operation::Service;
+use crate::work::request::PublicKeyRequest;
+
+/// What a [`SimulatedEngine`] is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineBoard {
+    /// Units that work beside each other; at least 1.
+    pub units: usize,
+    /// Bytes a second of one unit.
+    pub bytes_per_second: u64,
+    /// For which a request keeps its unit busy beside its bytes.
+    pub per_request: Duration,
+    /// Of the way there and back, on which requests do not hinder each other.
+    pub latency: Duration,
+    /// For which a key that the board does not have keeps a unit busy.
+    pub key_setup: Duration,
+    /// Keys that it has room for; the one that was used last goes last.
+    pub keys: usize,
+    /// Tasks that it takes at once.
+    pub depth: usize,
+    /// What it serves; `None` for all.
+    pub services: Option<Vec<Service>>,
+    /// Of a public-key request with 2048 bits, on one unit; it grows with the third power of the length.
+    /// `None` where it takes none.
+    pub public_key: Option<Duration>,
+    /// By how much times differ from their mean, evenly, as a part of it: 0 to 1.
+    pub jitter: f64,
+    /// The first that applies to a request is done to it.
+    pub faults: Vec<Injection>,
+    /// Jitter and rates of faults depend on it and on a request's number alone.
+    pub seed: u64,
+}
+
+impl Default for EngineBoard {
+    /// Two units of 400 MB/s, 50 us away.
+    fn default() -> Self {
+        Self {
+            units: 2,
+            bytes_per_second: 400_000_000,
+            per_request: Duration::from_micros(2),
+            latency: Duration::from_micros(50),
+            key_setup: Duration::from_micros(5),
+            keys: 1024,
+            depth: 128,
+            services: None,
+            public_key: Some(Duration::from_millis(2)),
+            jitter: 0.0,
+            faults: Vec::new(),
+            seed: 1,
+        }
+    }
+}
+
+/// An [`EngineBoard`] for a [`Framework`](crate::framework::Framework): for tests of what is in front of
+/// fast, slow and faulty boards.
+///
+/// ```
+/// use std::sync::Arc;
+/// use oarlock::device::{Cpu, EngineBoard, Fault, Injection, SimulatedEngine, When};
+/// use oarlock::framework::{Check, Framework, Place, Request, SessionSpec};
+/// use oarlock::{Accelerator, Algorithm};
+///
+/// let faults = vec![Injection { fault: Fault::WrongResult, when: When::Every(2) }];
+/// let board = EngineBoard { faults, ..EngineBoard::default() };
+/// let framework = Framework::new(&Accelerator::builder().build()?);
+/// framework.register(Arc::new(SimulatedEngine::new("board", board, Cpu::detect())?), Check::All)?;
+/// let session = framework.session(&SessionSpec::aead(Algorithm::Aes128Gcm, &[7; 16], &[9; 12]))?;
+/// for expected in ["board", "cpu"] {
+///     let answer = session.submit(Request::encrypt(vec![0; 1000]).at(Place::Device))?.wait()?;
+///     assert_eq!(answer.outcome, Ok(()));
+///     # if expected == "board" {
+///     assert_eq!(&*answer.device, expected);
+///     # }
+/// }
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+pub struct SimulatedEngine {
+    name: String,
+    board: EngineBoard,
+    cpu: Cpu,
+    software: SoftwareDevice,
+    /// What times count from.
+    began: Instant,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Until when each unit is busy.
+    units: BinaryHeap<Reverse<Duration>>,
+    /// By end and number.
+    tasks: BTreeMap<(Duration, u64), (Task, Option<Fault>)>,
+    hanging: Vec<Task>,
+    /// Those on the board, the last used at the end.
+    keys: VecDeque<u64>,
+    /// As set up for the CPU, which computes the results.
+    set_up: BTreeMap<u64, Arc<LocalKeys>>,
+    admitted: u64,
+    down_until: Duration,
+    is_dead: bool,
+}
+
+impl SimulatedEngine {
+    /// A board, by the name that statistics and errors have for it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for a board without units, keys or places, or with a jitter that is not 0 to
+    /// 1.
+    pub fn new(name: &str, board: EngineBoard, cpu: Cpu) -> Result<Self, Error> {
+        let wrong = |what: &str| {
+            Err(Error::InvalidInput(format!(
+                "the simulated device {name}: {what}"
+            )))
+        };
+        if board.units == 0 || board.keys == 0 || board.depth == 0 || board.bytes_per_second == 0 {
+            return wrong("units, keys, depth and rate of 1 or more");
+        }
+        if !(0.0..=1.0).contains(&board.jitter) {
+            return wrong("a jitter of 0 to 1");
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            state: Mutex::new(State {
+                units: vec![Reverse(Duration::ZERO); board.units].into(),
+                tasks: BTreeMap::new(),
+                hanging: Vec::new(),
+                keys: VecDeque::new(),
+                set_up: BTreeMap::new(),
+                admitted: 0,
+                down_until: Duration::ZERO,
+                is_dead: false,
+            }),
+            board,
+            cpu,
+            software: SoftwareDevice::new(cpu),
+            began: Instant::now(),
+        })
+    }
+
+    /// Requests so far.
+    pub fn admitted(&self) -> u64 {
+        self.locked().admitted
+    }
+
+    /// Requests that hang now ([`Fault::Hang`]).
+    pub fn hanging(&self) -> usize {
+        self.locked().hanging.len()
+    }
+
+    /// Has requests that hang now answer, each with its result.
+    pub fn release(&self) {
+        let hanging = std::mem::take(&mut self.locked().hanging);
+        for task in hanging {
+            self.complete(task, None);
+        }
+    }
+
+    /// From now on every request fails, and so do those under way.
+    pub fn kill(&self) {
+        let tasks = {
+            let mut state = self.locked();
+            state.is_dead = true;
+            std::mem::take(&mut state.tasks)
+        };
+        for (task, _) in tasks.into_values() {
+            task.complete(Err(DeviceError("simulated death".into())));
+        }
+    }
+
+    fn service_time(&self, state: &mut State, task: &Task) -> Duration {
+        let board = &self.board;
+        if let Some(request) = task.public_key() {
+            let times = request.shape().modulus_bits as f64 / 2048.0;
+            return board.public_key.unwrap_or_default().mul_f64(times.powi(3));
+        }
+        let layout = task.layout();
+        let bytes = layout.authenticated.len() + layout.encrypted.len();
+        let ns = bytes as f64 * 1e9 / board.bytes_per_second as f64;
+        let id = task.material().id();
+        let has_key = state.keys.iter().position(|key| *key == id);
+        if let Some(at) = has_key {
+            state.keys.remove(at);
+        } else if state.keys.len() == board.keys {
+            state.keys.pop_front();
+        }
+        state.keys.push_back(id);
+        let setup = match has_key {
+            Some(_) => Duration::ZERO,
+            None => board.key_setup,
+        };
+        board.per_request + setup + Duration::from_nanos(ns as u64)
+    }
+
+    /// Answers a task as its fault demands.
+    fn complete(&self, mut task: Task, fault: Option<Fault>) {
+        if matches!(fault, Some(Fault::Error)) {
+            return task.complete(Err(DeviceError("simulated error".into())));
+        }
+        if let Some(request) = task.public_key() {
+            let mut power = Err(DeviceError("aws-lc gave no result".into()));
+            self.software
+                .run(&[request], &mut |_, result| power = result);
+            let again = matches!(fault, Some(Fault::TwoAnswers)).then(|| task.duplicate());
+            return match fault {
+                Some(Fault::WrongResult | Fault::Overrun) => {
+                    task.complete_power(power.map(super::spoilt));
+                }
+                Some(Fault::Half) => task.complete(Err(DeviceError("simulated half".into()))),
+                Some(Fault::NoAnswer) => drop(task),
+                _ => {
+                    task.complete_power(power.clone());
+                    if let Some(again) = again {
+                        again.complete_power(power);
+                    }
+                }
+            };
+        }
+        let computed = self.keys_of(&task).and_then(|keys| {
+            let (_, step, data) = task.parts().ok_or_else(|| DeviceError("no data".into()))?;
+            let end = step.layout.encrypted.end.max(step.layout.tag);
+            let at = match step.layout.encrypted.is_empty() {
+                true => step.layout.tag,
+                false => step.layout.encrypted.start,
+            };
+            let before = data.to_vec();
+            keys.run_as_device(step, data)
+                .map_err(|error| DeviceError(error.to_string()))?;
+            match fault {
+                // What is random cannot be wrong.
+                Some(Fault::WrongResult) if at < data.len() => data[at] ^= 1,
+                Some(Fault::Half) => {
+                    let half = end / 2;
+                    data[half..].copy_from_slice(&before[half..]);
+                    return Err(DeviceError("simulated half".into()));
+                }
+                _ => {}
+            }
+            Ok(())
+        });
+        match fault {
+            Some(Fault::Overrun) => {
+                let end = task.bytes();
+                task.memory()[end] ^= 1;
+                task.complete(computed);
+            }
+            Some(Fault::TwoAnswers) => {
+                let again = task.duplicate();
+                task.complete(computed.clone());
+                again.complete(computed);
+            }
+            Some(Fault::NoAnswer) => drop(task),
+            _ => task.complete(computed),
+        }
+    }
+
+    fn keys_of(&self, task: &Task) -> Result<Arc<LocalKeys>, DeviceError> {
+        let material = task.material();
+        let mut state = self.locked();
+        if let Some(keys) = state.set_up.get(&material.id()) {
+            return Ok(Arc::clone(keys));
+        }
+        let keys = LocalKeys::new(self.cpu, None, material);
+        let keys = Arc::new(keys.map_err(|error| DeviceError(error.to_string()))?);
+        if state.set_up.len() >= SET_UP_MAX {
+            state.set_up.clear();
+        }
+        state.set_up.insert(material.id(), Arc::clone(&keys));
+        Ok(keys)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl QueuedDevice for SimulatedEngine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn depth(&self) -> usize {
+        self.board.depth
+    }
+
+    fn offer(&self, service: Service) -> Option<QueueOffer> {
+        let board = &self.board;
+        let is_served = board
+            .services
+            .as_ref()
+            .is_none_or(|services| services.contains(&service));
+        is_served.then(|| QueueOffer {
+            latency: board.latency,
+            per_request: board.per_request / board.units as u32,
+            key_setup: board.key_setup,
+            bytes_per_second: board.bytes_per_second * board.units as u64,
+        })
+    }
+
+    fn offer_public_key(&self, request: &PublicKeyRequest) -> Option<QueueOffer> {
+        self.software.offer(&request.shape())?;
+        let times = request.shape().modulus_bits as f64 / 2048.0;
+        let time = self.board.public_key?.mul_f64(times.powi(3));
+        Some(QueueOffer {
+            latency: self.board.latency + time,
+            per_request: time / self.board.units as u32,
+            key_setup: Duration::ZERO,
+            bytes_per_second: u64::MAX,
+        })
+    }
+
+    fn submit(&self, task: Task) -> Result<(), Task> {
+        let mut state = self.locked();
+        if state.is_dead {
+            drop(state);
+            task.complete(Err(DeviceError("simulated death".into())));
+            return Ok(());
+        }
+        let now = self.began.elapsed();
+        let has_room = state.tasks.len() + state.hanging.len() < self.board.depth;
+        if !has_room || now < state.down_until {
+            return Err(task);
+        }
+        state.admitted += 1;
+        let number = state.admitted;
+        let fault = board::fault(&self.board.faults, self.board.seed, number);
+        let jitter = board::jittered(self.board.jitter, self.board.seed, number);
+        let time = self.service_time(&mut state, &task).mul_f64(jitter);
+        let free = state.units.pop().map_or(now, |Reverse(free)| free);
+        let end = free.max(now) + time;
+        state.units.push(Reverse(end));
+        let mut done_at = end + self.board.latency;
+        if let Some(Fault::Late(late_by)) = fault {
+            done_at += late_by;
+        }
+        state.tasks.insert((done_at, number), (task, fault));
+        Ok(())
+    }
+
+    fn poll(&self) -> Option<Duration> {
+        loop {
+            let mut state = self.locked();
+            let now = self.began.elapsed();
+            let first = state.tasks.first_entry()?;
+            let (done_at, _) = *first.key();
+            if done_at > now {
+                return Some(done_at - now);
+            }
+            let (task, fault) = first.remove();
+            match fault {
+                Some(Fault::Hang) => state.hanging.push(task),
+                Some(Fault::Reset(down)) => {
+                    state.down_until = now + down;
+                    state.keys.clear();
+                    let units = vec![Reverse(now + down); self.board.units];
+                    state.units = units.into();
+                    let lost = std::mem::take(&mut state.tasks);
+                    drop(state);
+                    let lost = lost.into_values().map(|(task, _)| task);
+                    for task in [task].into_iter().chain(lost) {
+                        task.complete(Err(DeviceError("simulated reset".into())));
+                    }
+                }
+                Some(Fault::Death) => {
+                    drop(state);
+                    task.complete(Err(DeviceError("simulated death".into())));
+                    self.kill();
+                }
+                fault => {
+                    drop(state);
+                    self.complete(task, fault);
+                }
+            }
+        }
+    }
+}
+
+/// Keys that are kept for the CPU.
+const SET_UP_MAX: usize = 4096;

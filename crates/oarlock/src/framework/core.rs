@@ -1,0 +1,643 @@
+//! Requests on their way: who gets one, what is made of its answer, and who is next if it fails.
+//!
+//! ```text
+//! submit ── cheap enough ──────────────► here, now
+//!    │
+//!    └─ choose: who is expected to be done first
+//!         ├─ the CPU: its queue, which pool threads and those who wait empty in groups
+//!         └─ a device: a copy of the data goes there
+//!              answer ─► is it this request's?  was nothing written past the end?  is the tag right?
+//!                          ├─ yes: the result is copied into the request's buffers, which go back
+//!                          └─ no:  the request goes to whoever is next; nothing of it was changed
+//! ```
+//!
+//! Each request lies in a [`Slot`], which one of those who want to end it gets. On a device there is a copy
+//! alone, so whatever a device does late or wrongly happens to the copy.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
+
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use super::health::{Admission, Fault, Health};
+use super::local::{Entry, Home, Local, wake};
+use super::member::{Check, Estimate, Member};
+use super::parcel::{Content, Flight, Parcel};
+use super::request::{Answer, OperationStats, Place};
+use super::watch::{Watch, Watched};
+use crate::Error;
+use crate::device::DeviceError;
+use crate::device::queued::{Bounce, QueuedDevice, Sink, Task, What};
+use crate::plan::engine::Engine;
+use crate::threads::process;
+use crate::work::algorithm::Direction;
+use crate::work::buffers::Buffers;
+use crate::work::operation::Service;
+
+/// What all sessions of a framework share.
+pub(super) struct Core {
+    pub(super) engine: Arc<Engine>,
+    members: RwLock<Vec<Arc<Member>>>,
+    /// The number of members, for a look without the lock.
+    members_count: AtomicUsize,
+    next_member: AtomicU64,
+    /// Of all devices that there have been, by name.
+    health: Mutex<BTreeMap<String, Arc<Mutex<Health>>>>,
+    in_flight: AtomicUsize,
+    in_flight_max: usize,
+    pub(super) local: Local,
+    pub(super) watch: Watch,
+    totals: Mutex<BTreeMap<(Arc<str>, Service), OperationStats>>,
+    began: Instant,
+    pub(super) is_closed: AtomicBool,
+    generation: usize,
+    pub(super) itself: Weak<Self>,
+}
+
+enum Choice {
+    Here,
+    Queue(Duration),
+    Member(Arc<Member>, Estimate),
+}
+
+impl Core {
+    pub(super) fn new(engine: Arc<Engine>, in_flight_max: usize) -> Arc<Self> {
+        process::watch_forks();
+        Arc::new_cyclic(|itself| Self {
+            engine,
+            members: RwLock::default(),
+            members_count: AtomicUsize::new(0),
+            next_member: AtomicU64::new(0),
+            health: Mutex::default(),
+            in_flight: AtomicUsize::new(0),
+            in_flight_max,
+            local: Local::new(Weak::clone(itself) as Weak<dyn Home>),
+            watch: Watch::new(Weak::clone(itself) as Weak<dyn Watched>),
+            totals: Mutex::default(),
+            began: Instant::now(),
+            is_closed: AtomicBool::new(false),
+            generation: process::fork_generation(),
+            itself: Weak::clone(itself),
+        })
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub(super) fn register(
+        &self,
+        device: Arc<dyn QueuedDevice>,
+        check: Check,
+    ) -> Result<(), Error> {
+        let name = device.name().to_owned();
+        let health = {
+            let mut known = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(name.clone()).or_default())
+        };
+        let id = self.next_member.fetch_add(1, Ordering::Relaxed);
+        let member = Arc::new(Member::new(device, id, check, health));
+        let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
+        let is_cpu = ["cpu", "software"].contains(&&*name);
+        if is_cpu || members.iter().any(|other| *other.name == *name) {
+            return Err(Error::InvalidInput(format!(
+                "a device named {name:?} is registered already: withdraw it first"
+            )));
+        }
+        members.push(member);
+        self.members_count.store(members.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Its requests go elsewhere.
+    pub(super) fn withdraw(&self, name: &str) -> bool {
+        let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = members.iter().position(|member| *member.name == *name) else {
+            return false;
+        };
+        let member = members.remove(at);
+        self.members_count.store(members.len(), Ordering::Relaxed);
+        drop(members);
+        for (flight, attempt) in member.leave() {
+            self.give_elsewhere(&flight, attempt, &member);
+        }
+        true
+    }
+
+    pub(super) fn members(&self) -> Vec<Arc<Member>> {
+        self.members
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(super) fn has_members(&self) -> bool {
+        self.members_count.load(Ordering::Relaxed) > 0
+    }
+
+    /// A place for one more request.
+    pub(super) fn reserve(&self) -> bool {
+        let max = self.in_flight_max;
+        let counted = self.in_flight.fetch_add(1, Ordering::Relaxed);
+        if counted >= max {
+            self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        }
+        counted < max
+    }
+
+    pub(super) fn unreserve(&self) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Not in a child of the process that made it: locks may be held there for ever.
+    pub(super) fn check_process(&self) -> Result<(), Error> {
+        if self.generation == process::fork_generation() {
+            return Ok(());
+        }
+        Err(Error::InvalidInput(
+            "the framework was made before a fork: make one in the child".into(),
+        ))
+    }
+
+    /// Gives a request, which the caller holds, to whoever is expected to be done first.
+    pub(super) fn dispatch(&self, flight: &Arc<Flight>, mut parcel: Parcel) {
+        loop {
+            if self.is_closed.load(Ordering::Relaxed) {
+                if let Content::Data { session, .. } = &parcel.what {
+                    for (flight, mut link) in session.take_links() {
+                        link.is_link = false;
+                        self.finish(&flight, link, Err(Error::Cancelled), None);
+                    }
+                }
+                return self.finish(flight, parcel, Err(Error::Cancelled), None);
+            }
+            match self.choose(&parcel) {
+                Choice::Here => return self.compute(flight, parcel),
+                Choice::Queue(cost) => {
+                    let class = match &parcel.what {
+                        Content::Data { session, step, .. } => session.keys.class(step.direction),
+                        Content::PublicKey(_) => None,
+                    };
+                    let attempt = flight.slot.put(parcel);
+                    return self.local.push(
+                        &self.engine,
+                        Entry {
+                            flight: Arc::clone(flight),
+                            attempt,
+                            class,
+                            cost,
+                        },
+                    );
+                }
+                Choice::Member(member, estimate) => {
+                    match self.give(flight, parcel, &member, &estimate) {
+                        Ok(()) => return self.watch.attend(),
+                        Err(back) => {
+                            parcel = back;
+                            parcel.passed.push(member.id);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Who is expected to be done first, the queue of each and what a wake-up takes counted in.
+    fn choose(&self, parcel: &Parcel) -> Choice {
+        let (service, bytes) = (parcel.service(), parcel.bytes());
+        let compute = self.local.cost(parcel);
+        let is_first = parcel.passed.is_empty();
+        match parcel.place {
+            Place::Auto if is_first && compute <= HERE_MAX && !parcel.is_later => {
+                return Choice::Here;
+            }
+            Place::Here if !parcel.is_later => return Choice::Here,
+            Place::Here => return Choice::Queue(compute),
+            Place::Queue => return Choice::Queue(compute),
+            _ => {}
+        }
+        let mut best: Option<(Arc<Member>, Estimate)> = None;
+        if self.has_members() && !parcel.is_for_the_cpu_alone() {
+            let now = self.now();
+            let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
+            for member in members.iter() {
+                if parcel.passed.contains(&member.id) {
+                    continue;
+                }
+                let (offer, has_key) = match &parcel.what {
+                    Content::Data { session, .. } => {
+                        (member.offer(service), session.is_home(member.id))
+                    }
+                    Content::PublicKey(request) => (member.device.offer_public_key(request), true),
+                };
+                let Some(offer) = offer else { continue };
+                let admission = member.admits(now);
+                if admission == Admission::No {
+                    continue;
+                }
+                let Some(estimate) = member.estimate(service, bytes, &offer, has_key) else {
+                    continue;
+                };
+                // Whoever is half open is tried, fast or not.
+                if admission == Admission::Trial {
+                    best = Some((Arc::clone(member), estimate));
+                    break;
+                }
+                if best
+                    .as_ref()
+                    .is_none_or(|(_, best)| estimate.completion < best.completion)
+                {
+                    best = Some((Arc::clone(member), estimate));
+                }
+            }
+        }
+        let local = self.local.completion(&self.engine, compute);
+        match best {
+            Some((member, estimate))
+                if parcel.place == Place::Device || estimate.completion < local =>
+            {
+                Choice::Member(member, estimate)
+            }
+            _ => Choice::Queue(compute),
+        }
+    }
+
+    /// Gives a device a copy. The request comes back if it has no room.
+    #[allow(clippy::result_large_err)] // It goes on to the next device.
+    fn give(
+        &self,
+        flight: &Arc<Flight>,
+        parcel: Parcel,
+        member: &Arc<Member>,
+        estimate: &Estimate,
+    ) -> Result<(), Parcel> {
+        let sink = Arc::new(Attempt {
+            core: Weak::clone(&self.itself),
+            flight: Arc::clone(flight),
+            member: Arc::clone(member),
+            attempt: AtomicU32::new(0),
+            number: AtomicU64::new(0),
+        });
+        let what = (parcel.service(), parcel.bytes());
+        let task = match &parcel.what {
+            Content::Data {
+                session,
+                step,
+                buffers,
+            } => {
+                session.set_home(member.id);
+                let what = What::Data {
+                    material: Arc::clone(&session.material),
+                    step: step.clone(),
+                };
+                let tag = step.layout.tag..step.layout.tag + session.material.tag_bytes();
+                let fill = |bounce: &mut [u8]| {
+                    buffers.gather(bounce);
+                    if step.direction == Direction::Decrypt {
+                        bounce[tag].fill(0);
+                    }
+                };
+                Task::new(
+                    what,
+                    buffers.len(),
+                    fill,
+                    Arc::clone(&sink) as Arc<dyn Sink>,
+                )
+            }
+            Content::PublicKey(request) => {
+                let what = What::PublicKey(Arc::clone(request));
+                Task::new(what, 0, |_| (), Arc::clone(&sink) as Arc<dyn Sink>)
+            }
+        };
+        let attempt = flight.slot.put(parcel);
+        let number = member.enter(self.now(), estimate, flight, attempt, what);
+        sink.attempt.store(attempt, Ordering::Relaxed);
+        sink.number.store(number, Ordering::Release);
+        // It may leave between the choice and here, and then have taken no notice of this one.
+        let refused = if member.has_left.load(Ordering::Acquire) {
+            Err(task)
+        } else {
+            member.device.submit(task)
+        };
+        let Err(task) = refused else { return Ok(()) };
+        task.recall();
+        member.settle(number, self.now(), false);
+        member.health().refused();
+        // Unless the caller has cancelled it meanwhile.
+        match flight.slot.claim(attempt) {
+            Some(parcel) => Err(parcel),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a request away from an attempt, and gives it to another device than `member`.
+    pub(super) fn give_elsewhere(&self, flight: &Arc<Flight>, attempt: u32, member: &Member) {
+        if let Some(mut parcel) = flight.slot.claim(attempt) {
+            parcel.passed.push(member.id);
+            self.dispatch(flight, parcel);
+        }
+    }
+
+    /// On the calling thread.
+    fn compute(&self, flight: &Arc<Flight>, mut parcel: Parcel) {
+        let outcome = self.local.compute(&mut parcel);
+        self.done(flight, parcel, outcome);
+    }
+
+    pub(super) fn finish(
+        &self,
+        flight: &Arc<Flight>,
+        parcel: Parcel,
+        outcome: Result<(), Error>,
+        device: Option<Arc<str>>,
+    ) {
+        self.finish_with(flight, parcel, outcome, device, Zeroizing::default());
+    }
+
+    pub(super) fn finish_with(
+        &self,
+        flight: &Arc<Flight>,
+        parcel: Parcel,
+        outcome: Result<(), Error>,
+        device: Option<Arc<str>>,
+        power: Zeroizing<Vec<u8>>,
+    ) {
+        if let Some(device) = &device {
+            self.count(
+                Arc::clone(device),
+                parcel.service(),
+                OperationStats {
+                    requests: 1,
+                    bytes: parcel.bytes() as u64,
+                    refused: outcome.is_err().into(),
+                    time: self.now().saturating_sub(parcel.began),
+                },
+            );
+        }
+        let is_link = parcel.is_link;
+        let buffers = match parcel.what {
+            Content::Data {
+                session,
+                step,
+                buffers,
+            } => {
+                if is_link {
+                    // Before the answer: who has it finds the session ready for the next.
+                    for (flight, parcel) in session.link_done(&step, &buffers, outcome.is_ok()) {
+                        self.dispatch(&flight, parcel);
+                    }
+                }
+                buffers
+            }
+            Content::PublicKey(_) => Buffers::default(),
+        };
+        let answer = Answer {
+            buffers,
+            power,
+            outcome,
+            device: device.unwrap_or_else(|| "".into()),
+        };
+        self.unreserve();
+        if let Some(waker) = flight.slot.finish(Ok(answer)) {
+            wake(waker);
+        }
+    }
+
+    pub(super) fn count(&self, device: Arc<str>, service: Service, counts: OperationStats) {
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        *totals.entry((device, service)).or_default() += counts;
+    }
+
+    pub(super) fn totals(&self) -> BTreeMap<(String, Service), OperationStats> {
+        let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = totals
+            .iter()
+            .map(|((device, service), counts)| ((device.to_string(), *service), *counts));
+        counts.collect()
+    }
+
+    pub(super) fn health_of(&self, name: &str) -> Option<Arc<Mutex<Health>>> {
+        let known = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).cloned()
+    }
+
+    pub(super) fn known_devices(&self) -> Vec<String> {
+        let known = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        known.keys().cloned().collect()
+    }
+
+    /// What a device has made of a request: the power, of one with a public key. None where that is
+    /// not right, and the data are as they were.
+    fn judge(
+        &self,
+        member: &Member,
+        parcel: &mut Parcel,
+        mut bounce: Bounce,
+        result: Result<(), DeviceError>,
+    ) -> Verdict {
+        if let Err(error) = result {
+            return Verdict::Fault(Fault::Failed, error.0);
+        }
+        let (session, step, buffers) = match &mut parcel.what {
+            Content::PublicKey(request) => {
+                let checked = request.check(bounce.into_result(), false);
+                return match checked.map(|power| request.finish(power)) {
+                    Ok(Ok(power)) => Verdict::Done(power),
+                    Ok(Err(error)) => Verdict::Refused(error),
+                    Err(reason) => Verdict::Fault(Fault::Breach, reason),
+                };
+            }
+            Content::Data {
+                session,
+                step,
+                buffers,
+            } => (session, step, buffers),
+        };
+        let Some(made) = bounce.checked() else {
+            return Verdict::Fault(Fault::Breach, "it has written past the end".into());
+        };
+        if made.len() != buffers.len() {
+            return Verdict::Fault(Fault::Breach, "it has changed the length".into());
+        }
+        if session.material.service() == Service::Random {
+            // Two sources, of which one may be bad.
+            let range = step.layout.encrypted.clone();
+            let mut own = Zeroizing::new(vec![0; range.len()]);
+            crate::aws_lc::random(&mut own);
+            let bytes = made[range].iter_mut().zip(own.iter());
+            bytes.for_each(|(byte, own)| *byte ^= own);
+            buffers.scatter(made);
+            return Verdict::Done(Zeroizing::default());
+        }
+        // What lies outside of the ranges is not the device's: it is the input's.
+        let mut input = Zeroizing::new(vec![0; buffers.len()]);
+        buffers.gather(&mut input);
+        let tag = step.layout.tag..step.layout.tag + session.material.tag_bytes();
+        // The device says what the tag should be, and was not told what it is.
+        let is_refused = step.direction == Direction::Decrypt
+            && !bool::from(input[tag.clone()].ct_eq(&made[tag.clone()]));
+        if is_refused || member.is_to_be_checked() {
+            let right = session.keys.run(step, &mut input);
+            return match right {
+                Err(error) if is_refused => Verdict::Refused(error),
+                Ok(()) if !is_refused && input.ct_eq(made).into() => {
+                    buffers.scatter(&input);
+                    Verdict::Done(Zeroizing::default())
+                }
+                _ => Verdict::Fault(Fault::Breach, "its result is wrong".into()),
+            };
+        }
+        let changed = match step.direction {
+            Direction::Encrypt => [step.layout.encrypted.clone(), tag],
+            Direction::Decrypt => [step.layout.encrypted.clone(), 0..0],
+        };
+        for range in changed {
+            input[range.clone()].copy_from_slice(&made[range]);
+        }
+        buffers.scatter(&input);
+        Verdict::Done(Zeroizing::default())
+    }
+}
+
+impl Home for Core {
+    fn local(&self) -> &Local {
+        &self.local
+    }
+
+    fn done(
+        &self,
+        flight: &Arc<Flight>,
+        parcel: Parcel,
+        outcome: Result<Zeroizing<Vec<u8>>, Error>,
+    ) {
+        let device = Some(parcel.local_device());
+        match outcome {
+            Ok(power) => self.finish_with(flight, parcel, Ok(()), device, power),
+            Err(error) => self.finish(flight, parcel, Err(error), device),
+        }
+    }
+}
+
+impl Watched for Core {
+    fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// Has them answer, and takes away what takes too long.
+    fn look(&self) -> Option<Duration> {
+        let mut next: Option<Duration> = None;
+        let mut sooner = |time: Duration| {
+            next = Some(next.map_or(time, |next| next.min(time)));
+        };
+        for member in self.members() {
+            // Before it is asked, so that what was done by then has answered.
+            let now = self.now();
+            if let Some(wait) = member.device.poll() {
+                sooner(wait);
+            }
+            if !member.has_tasks() {
+                continue;
+            }
+            let (overdue, due) = member.overdue(now);
+            for (flight, attempt) in overdue {
+                member.failed(now, Fault::Stalled, "it does not answer in time");
+                self.give_elsewhere(&flight, attempt, &member);
+            }
+            if let Some(due) = due {
+                sooner(due.saturating_sub(now));
+            }
+        }
+        next
+    }
+}
+
+enum Verdict {
+    Done(Zeroizing<Vec<u8>>),
+    /// The request's own fault.
+    Refused(Error),
+    Fault(Fault, String),
+}
+
+/// Where the answer of a task goes.
+struct Attempt {
+    /// Not kept alive by a device that never answers.
+    core: Weak<Core>,
+    flight: Arc<Flight>,
+    member: Arc<Member>,
+    attempt: AtomicU32,
+    number: AtomicU64,
+}
+
+impl Sink for Attempt {
+    fn answer(&self, bounce: Bounce, result: Result<(), DeviceError>) {
+        let Some(core) = self.core.upgrade() else {
+            return;
+        };
+        let member = &self.member;
+        let number = self.number.load(Ordering::Acquire);
+        let settled = member.settle(number, core.now(), result.is_ok());
+        let claimed = self.flight.slot.claim(self.attempt.load(Ordering::Relaxed));
+        let (Some(settled), Some(mut parcel)) = (settled, claimed) else {
+            member.health().counts.late += 1;
+            return;
+        };
+        match core.judge(member, &mut parcel, bounce, result) {
+            Verdict::Done(power) => {
+                let (expected, took) = (settled.expected, settled.took);
+                member.health().succeeded(expected, took);
+                let name = Some(Arc::clone(&member.name));
+                core.finish_with(&self.flight, parcel, Ok(()), name, power);
+            }
+            Verdict::Refused(error) => {
+                let (expected, took) = (settled.expected, settled.took);
+                member.health().succeeded(expected, took);
+                let name = Some(Arc::clone(&member.name));
+                core.finish(&self.flight, parcel, Err(error), name);
+            }
+            Verdict::Fault(fault, reason) => {
+                member.failed(core.now(), fault, &reason);
+                parcel.passed.push(member.id);
+                core.dispatch(&self.flight, parcel);
+            }
+        }
+    }
+}
+
+/// What takes less is computed by who asks for it: to queue it and to come back for it takes about as
+/// long, and to wake a thread for it ten times.
+const HERE_MAX: Duration = Duration::from_nanos(2000);
+
+/// Cancels what is in flight when the last handle goes.
+pub(super) struct Closer(pub(super) Arc<Core>);
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        let core = &self.0;
+        // What a child has inherited is its parent's, and its locks may be held for ever.
+        if core.check_process().is_err() {
+            return;
+        }
+        core.is_closed.store(true, Ordering::Relaxed);
+        core.watch.close();
+        let waiting = core.local.drain().into_iter();
+        let waiting = waiting.map(|entry| (entry.flight, entry.attempt));
+        let given = core.members().into_iter();
+        let given = given.flat_map(|member| {
+            let left = member.leave();
+            core.withdraw(&member.name);
+            left
+        });
+        for (flight, attempt) in waiting.chain(given) {
+            if let Some(parcel) = flight.slot.claim(attempt) {
+                core.finish(&flight, parcel, Err(Error::Cancelled), None);
+            }
+        }
+    }
+}

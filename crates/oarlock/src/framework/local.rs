@@ -1,0 +1,351 @@
+//! The queue of what the CPU computes. Pool threads empty it, and whoever waits for a request: each takes
+//! the oldest, and of those behind it the ones that can be computed together with it in lanes.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use zeroize::Zeroizing;
+
+use super::parcel::{Content, Flight, Parcel};
+use super::rates::Rates;
+use crate::Error;
+use crate::device::compute::{Item, run_group};
+use crate::device::{CpuDevice, complete};
+use crate::plan::engine::Engine;
+use crate::threads::pool::board::Background;
+use crate::work::algorithm::Direction;
+use crate::work::operation::Service;
+
+/// Where the queue is, and its requests go when they are done.
+pub(super) trait Home: Send + Sync {
+    fn local(&self) -> &Local;
+    fn done(
+        &self,
+        flight: &Arc<Flight>,
+        parcel: Parcel,
+        outcome: Result<Zeroizing<Vec<u8>>, Error>,
+    );
+}
+
+pub(super) struct Local {
+    backlog: Mutex<Backlog>,
+    server: Arc<Server>,
+    rates: Rates,
+    lanes: std::sync::OnceLock<CpuDevice>,
+    home: Weak<dyn Home>,
+}
+
+#[derive(Default)]
+struct Backlog {
+    entries: VecDeque<Entry>,
+    pending: Duration,
+    /// How many entries there may be before those are looked for that were cancelled.
+    swept_at: usize,
+    /// Pool threads that have come or were asked to.
+    servers: usize,
+}
+
+pub(super) struct Entry {
+    pub(super) flight: Arc<Flight>,
+    pub(super) attempt: u32,
+    /// What it can be computed together with.
+    pub(super) class: Option<(Service, Direction)>,
+    pub(super) cost: Duration,
+}
+
+/// What pool threads are asked to do.
+struct Server(Weak<dyn Home>);
+
+impl Local {
+    pub(super) fn new(home: Weak<dyn Home>) -> Self {
+        Self {
+            backlog: Mutex::default(),
+            server: Arc::new(Server(Weak::clone(&home))),
+            rates: Rates::new(),
+            lanes: std::sync::OnceLock::new(),
+            home,
+        }
+    }
+
+    /// What a request takes, alone on one thread.
+    pub(super) fn cost(&self, parcel: &Parcel) -> Duration {
+        match &parcel.what {
+            Content::Data { session, step, .. } => {
+                let layout = &step.layout;
+                let bytes = layout.authenticated.len() + layout.encrypted.len();
+                let offer = &session.local_offer;
+                self.rates
+                    .expected(session.material.service(), bytes, offer)
+                    .alone
+            }
+            Content::PublicKey(request) => {
+                let alone_us = request
+                    .shape()
+                    .batch_key()
+                    .map_or(1000, |key| key.alone_us());
+                Duration::from_micros(alone_us.into())
+            }
+        }
+    }
+
+    /// Until one more of `cost` would be done.
+    pub(super) fn completion(&self, engine: &Engine, cost: Duration) -> Duration {
+        let threads = engine.threads_busy_max();
+        let pending = self.locked().pending;
+        if threads == 0 {
+            return pending + cost;
+        }
+        let costs = engine.machine.get();
+        let way = if engine.helpers_awake() > 0 || !pending.is_zero() {
+            costs.handoff_ns
+        } else {
+            costs.wake_ns
+        };
+        pending / threads as u32 + cost + Duration::from_nanos(way as u64)
+    }
+
+    pub(super) fn push(&self, engine: &Engine, entry: Entry) {
+        let servers_max = engine.threads_busy_max();
+        let is_needed = {
+            let mut backlog = self.locked();
+            if backlog.entries.len() >= backlog.swept_at.max(SWEEP_MIN) {
+                backlog.sweep();
+            }
+            backlog.pending += entry.cost;
+            backlog.entries.push_back(entry);
+            let is_needed = backlog.servers < servers_max
+                && (backlog.servers == 0 || backlog.pending > SERVER_LOAD * backlog.servers as u32);
+            backlog.servers += usize::from(is_needed);
+            is_needed
+        };
+        if is_needed {
+            engine
+                .pool()
+                .in_jobs(Arc::clone(&self.server) as Arc<dyn Background>);
+        }
+    }
+
+    /// Whether a pool thread will look at all that waits.
+    pub(super) fn is_served(&self) -> bool {
+        self.locked().servers > 0
+    }
+
+    /// Computes a group on the calling thread. Returns whether there was one.
+    pub(super) fn help(&self) -> bool {
+        let group = self.locked().take();
+        if group.is_empty() {
+            return false;
+        }
+        self.run(group);
+        true
+    }
+
+    /// All that waits, as the framework goes.
+    pub(super) fn drain(&self) -> Vec<Entry> {
+        let mut backlog = self.locked();
+        backlog.pending = Duration::ZERO;
+        std::mem::take(&mut backlog.entries).into()
+    }
+
+    fn run(&self, group: Vec<Entry>) {
+        let Some(home) = self.home.upgrade() else {
+            return;
+        };
+        let mut parcels = Vec::with_capacity(group.len());
+        for entry in group {
+            // Unless it was cancelled.
+            if let Some(parcel) = entry.flight.slot.claim(entry.attempt) {
+                parcels.push((entry.flight, parcel));
+            }
+        }
+        if let [(flight, _)] = &parcels[..] {
+            let flight = Arc::clone(flight);
+            if let Some((_, mut parcel)) = parcels.pop() {
+                let outcome = self.compute(&mut parcel);
+                home.done(&flight, parcel, outcome);
+            }
+            return;
+        }
+        let mut gathered: Vec<Option<Zeroizing<Vec<u8>>>> = Vec::with_capacity(parcels.len());
+        let mut outcomes: Vec<Result<(), Error>> = parcels.iter().map(|_| Ok(())).collect();
+        let mut items = Vec::with_capacity(parcels.len());
+        for (_, parcel) in &mut parcels {
+            gathered.push(match &mut parcel.what {
+                Content::Data { buffers, .. } => match buffers.only() {
+                    Some(_) => None,
+                    None => {
+                        let mut data = Zeroizing::new(vec![0; buffers.len()]);
+                        buffers.gather(&mut data);
+                        Some(data)
+                    }
+                },
+                Content::PublicKey(_) => None,
+            });
+        }
+        for ((_, parcel), gathered) in parcels.iter_mut().zip(&mut gathered) {
+            // Groups are of data alone.
+            if let Content::Data {
+                session,
+                step,
+                buffers,
+            } = &mut parcel.what
+            {
+                let data = match gathered {
+                    Some(data) => data,
+                    None => buffers.only().unwrap_or_default(),
+                };
+                items.push(Item {
+                    keys: &session.keys,
+                    step,
+                    data,
+                });
+            }
+        }
+        run_group(&mut items, &mut |place, outcome| outcomes[place] = outcome);
+        drop(items);
+        for (((flight, mut parcel), gathered), outcome) in
+            parcels.into_iter().zip(gathered).zip(outcomes)
+        {
+            if let (Content::Data { buffers, .. }, Some(data), Ok(())) =
+                (&mut parcel.what, gathered, &outcome)
+            {
+                buffers.scatter(&data);
+            }
+            home.done(&flight, parcel, outcome.map(|()| Zeroizing::default()));
+        }
+    }
+
+    /// Computes one request here. The power, of one with a public key.
+    pub(super) fn compute(&self, parcel: &mut Parcel) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let (session, step, buffers) = match &mut parcel.what {
+            Content::PublicKey(request) => {
+                let cpu = oarlock_kernels::cpu::Cpu::detect();
+                let device = self.lanes.get_or_init(|| CpuDevice::new(cpu));
+                let mut power = Err(Error::Cancelled);
+                complete(device, &[&**request], &mut |_, result| power = result);
+                return power;
+            }
+            Content::Data {
+                session,
+                step,
+                buffers,
+            } => (session, step, buffers),
+        };
+        let bytes = step.layout.authenticated.len() + step.layout.encrypted.len();
+        let began = (bytes >= TIMED_BYTES_MIN).then(Instant::now);
+        match buffers.only() {
+            Some(data) => session.keys.run(step, data)?,
+            None => {
+                let mut data = Zeroizing::new(vec![0; buffers.len()]);
+                buffers.gather(&mut data);
+                session.keys.run(step, &mut data)?;
+                buffers.scatter(&data);
+            }
+        }
+        if let Some(began) = began {
+            let service = session.material.service();
+            self.rates.learn_alone(service, bytes, began.elapsed());
+        }
+        Ok(Zeroizing::default())
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Backlog> {
+        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Backlog {
+    /// Drops entries whose requests were cancelled. Those in flight are bounded, so what is left is.
+    fn sweep(&mut self) {
+        self.entries
+            .retain(|entry| entry.flight.slot.is_running(entry.attempt));
+        self.pending = self.entries.iter().map(|entry| entry.cost).sum();
+        self.swept_at = 2 * self.entries.len();
+    }
+
+    /// The oldest, and others of its class.
+    fn take(&mut self) -> Vec<Entry> {
+        let Some(first) = self.entries.pop_front() else {
+            return Vec::new();
+        };
+        let class = first.class;
+        self.pending = self.pending.saturating_sub(first.cost);
+        let mut group = vec![first];
+        if class.is_none() {
+            return group;
+        }
+        let mut at = 0;
+        while at < self.entries.len().min(LOOK_MAX) && group.len() < GROUP_MAX {
+            if self.entries[at].class == class {
+                if let Some(entry) = self.entries.remove(at) {
+                    self.pending = self.pending.saturating_sub(entry.cost);
+                    group.push(entry);
+                }
+            } else {
+                at += 1;
+            }
+        }
+        group
+    }
+}
+
+impl Background for Server {
+    fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        let Some(home) = self.0.upgrade() else {
+            return false;
+        };
+        let local = home.local();
+        loop {
+            let group = {
+                let mut backlog = local.locked();
+                let group = backlog.take();
+                if group.is_empty() {
+                    backlog.servers = backlog.servers.saturating_sub(1);
+                    return false;
+                }
+                group
+            };
+            local.run(group);
+            if !goes_on() {
+                return true;
+            }
+        }
+    }
+
+    fn refused(&self) {
+        let Some(home) = self.0.upgrade() else {
+            return;
+        };
+        let wakers: Vec<_> = {
+            let mut backlog = home.local().locked();
+            backlog.servers = backlog.servers.saturating_sub(1);
+            let entries = backlog.entries.iter();
+            entries
+                .filter_map(|entry| entry.flight.slot.rouse())
+                .collect()
+        };
+        // Who waits for them does them, if nobody else comes.
+        wakers.into_iter().for_each(wake);
+    }
+}
+
+/// One more pool thread is worth its wake-up where those that come have more than this to do each.
+const SERVER_LOAD: Duration = Duration::from_micros(60);
+/// The lanes of a kernel, twice, so that they stay full while lengths differ.
+const GROUP_MAX: usize = 32;
+/// Fewer are not worth a look.
+const SWEEP_MIN: usize = 256;
+/// How far behind the oldest others of its class are looked for.
+const LOOK_MAX: usize = 64;
+/// What takes less takes no longer than two looks at a clock.
+const TIMED_BYTES_MIN: usize = 4096;
+
+/// A waker is a caller's code, and may panic.
+pub(super) fn wake(waker: Waker) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        std::mem::forget(panic);
+    }
+}

@@ -1,0 +1,273 @@
+//! A device of the framework: what it offers, what it has under way, and its health.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use super::health::{Admission, Fault, Health};
+use super::parcel::Flight;
+use super::rates::{Expected, Rates, Window};
+use crate::device::queued::{QueueOffer, QueuedDevice};
+use crate::work::operation::Service;
+
+/// How far a device's results are believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Of one request in so many, a result is computed again on the CPU and compared; of 0 none. Tags
+    /// that a device finds wrong are always looked at, and results of private keys always checked.
+    Sample(u32),
+    /// Every result is computed again: for tests, and for devices under suspicion.
+    All,
+}
+
+/// A registered device.
+pub(super) struct Member {
+    pub(super) device: Arc<dyn QueuedDevice>,
+    pub(super) name: Arc<str>,
+    pub(super) id: u64,
+    depth: usize,
+    check: Check,
+    checks: AtomicU64,
+    offers: RwLock<BTreeMap<Service, Option<QueueOffer>>>,
+    pub(super) rates: Rates,
+    /// Also of an earlier registration under this name.
+    pub(super) health: Arc<Mutex<Health>>,
+    under_way: Mutex<UnderWay>,
+    /// Of those under way, their shares in ns.
+    pending_ns: AtomicU64,
+    /// The number of tasks that it has.
+    tasks: AtomicUsize,
+    pub(super) has_left: AtomicBool,
+}
+
+#[derive(Default)]
+struct UnderWay {
+    tasks: BTreeMap<u64, Outstanding>,
+    next: u64,
+    window: Window,
+}
+
+/// A task that a device has.
+pub(super) struct Outstanding {
+    pub(super) flight: Arc<Flight>,
+    pub(super) attempt: u32,
+    sent: Duration,
+    due: Duration,
+    expected: Duration,
+    share: Duration,
+    /// It had nothing else then.
+    was_alone: bool,
+    /// It was taken away.
+    is_lost: bool,
+    service: Service,
+    bytes: usize,
+}
+
+/// What came of a task.
+pub(super) struct Settled {
+    pub(super) expected: Duration,
+    pub(super) took: Duration,
+}
+
+/// What is known of a request before it is given away.
+#[derive(Clone, Copy)]
+pub(super) struct Estimate {
+    /// Until its answer.
+    pub(super) completion: Duration,
+    pub(super) expected: Expected,
+}
+
+impl Member {
+    pub(super) fn new(
+        device: Arc<dyn QueuedDevice>,
+        id: u64,
+        check: Check,
+        health: Arc<Mutex<Health>>,
+    ) -> Self {
+        Self {
+            name: device.name().into(),
+            depth: device.depth().max(1),
+            device,
+            id,
+            check,
+            checks: AtomicU64::new(0),
+            offers: RwLock::default(),
+            rates: Rates::new(),
+            health,
+            under_way: Mutex::default(),
+            pending_ns: AtomicU64::new(0),
+            tasks: AtomicUsize::new(0),
+            has_left: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn health(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it offers for data.
+    pub(super) fn offer(&self, service: Service) -> Option<QueueOffer> {
+        let offers = self.offers.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(offer) = offers.get(&service) {
+            return *offer;
+        }
+        drop(offers);
+        let offer = self.device.offer(service);
+        let mut offers = self.offers.write().unwrap_or_else(PoisonError::into_inner);
+        *offers.entry(service).or_insert(offer)
+    }
+
+    /// When a request would be answered. None where there is no room.
+    pub(super) fn estimate(
+        &self,
+        service: Service,
+        bytes: usize,
+        offer: &QueueOffer,
+        has_key: bool,
+    ) -> Option<Estimate> {
+        if self.tasks.load(Ordering::Relaxed) >= self.depth {
+            return None;
+        }
+        let mut expected = self.rates.expected(service, bytes, offer);
+        if !has_key {
+            expected.alone += offer.key_setup;
+        }
+        let pending = Duration::from_nanos(self.pending_ns.load(Ordering::Relaxed));
+        Some(Estimate {
+            completion: pending + expected.alone,
+            expected,
+        })
+    }
+
+    pub(super) fn admits(&self, now: Duration) -> Admission {
+        if self.has_left.load(Ordering::Relaxed) {
+            return Admission::No;
+        }
+        self.health().admits(now)
+    }
+
+    /// Notes a task before it is given to the device, and returns its number.
+    pub(super) fn enter(
+        &self,
+        now: Duration,
+        estimate: &Estimate,
+        flight: &Arc<Flight>,
+        attempt: u32,
+        (service, bytes): (Service, usize),
+    ) -> u64 {
+        let due = {
+            let mut health = self.health();
+            health.given();
+            now + health.patience(estimate.completion)
+        };
+        let share = estimate.expected.share;
+        let mut under_way = self.under_way();
+        let number = under_way.next;
+        under_way.next += 1;
+        let was_alone = under_way.tasks.is_empty();
+        under_way.tasks.insert(
+            number,
+            Outstanding {
+                flight: Arc::clone(flight),
+                attempt,
+                sent: now,
+                due,
+                expected: estimate.completion,
+                share,
+                was_alone,
+                is_lost: false,
+                service,
+                bytes,
+            },
+        );
+        self.tasks.store(under_way.tasks.len(), Ordering::Relaxed);
+        self.pending_ns
+            .fetch_add(share.as_nanos() as u64, Ordering::Relaxed);
+        number
+    }
+
+    /// An answer came, or the task came back. None for one that has been settled before.
+    pub(super) fn settle(&self, number: u64, now: Duration, is_measured: bool) -> Option<Settled> {
+        let mut under_way = self.under_way();
+        let task = under_way.tasks.remove(&number)?;
+        let is_busy = !under_way.tasks.is_empty();
+        let what = (task.service, task.bytes);
+        under_way
+            .window
+            .answered(&self.rates, now, is_busy && is_measured, what, task.share);
+        self.tasks.store(under_way.tasks.len(), Ordering::Relaxed);
+        drop(under_way);
+        self.pending_ns
+            .fetch_sub(task.share.as_nanos() as u64, Ordering::Relaxed);
+        let took = now.saturating_sub(task.sent);
+        if is_measured && !task.is_lost && task.was_alone {
+            self.rates.learn_alone(task.service, task.bytes, took);
+        }
+        Some(Settled {
+            expected: task.expected,
+            took,
+        })
+    }
+
+    /// Tasks whose time is over, each once, and when the next will be. They stay in the count of what
+    /// the device has until it answers.
+    pub(super) fn overdue(&self, now: Duration) -> (Vec<(Arc<Flight>, u32)>, Option<Duration>) {
+        let mut under_way = self.under_way();
+        let mut overdue = Vec::new();
+        let mut next: Option<Duration> = None;
+        for task in under_way.tasks.values_mut().filter(|task| !task.is_lost) {
+            if task.due <= now {
+                task.is_lost = true;
+                overdue.push((Arc::clone(&task.flight), task.attempt));
+            } else {
+                next = Some(next.map_or(task.due, |next| next.min(task.due)));
+            }
+        }
+        (overdue, next)
+    }
+
+    /// Takes away all that it has, as it leaves.
+    pub(super) fn leave(&self) -> Vec<(Arc<Flight>, u32)> {
+        self.has_left.store(true, Ordering::Relaxed);
+        let mut under_way = self.under_way();
+        let tasks = under_way.tasks.values_mut().filter(|task| !task.is_lost);
+        tasks
+            .map(|task| {
+                task.is_lost = true;
+                (Arc::clone(&task.flight), task.attempt)
+            })
+            .collect()
+    }
+
+    pub(super) fn has_tasks(&self) -> bool {
+        self.tasks.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the next result is to be computed again.
+    pub(super) fn is_to_be_checked(&self) -> bool {
+        match self.check {
+            Check::All => true,
+            Check::Sample(0) => false,
+            Check::Sample(one_in) => {
+                let number = self.checks.fetch_add(1, Ordering::Relaxed);
+                number.is_multiple_of(one_in.into())
+            }
+        }
+    }
+
+    pub(super) fn failed(&self, now: Duration, fault: Fault, reason: &str) {
+        if self.health().failed(now, fault) {
+            log::warn!(
+                "device {}: {reason}; it gets no requests for a while",
+                self.name
+            );
+        }
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, UnderWay> {
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

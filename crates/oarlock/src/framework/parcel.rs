@@ -1,0 +1,497 @@
+//! Requests on their way, and what they belong to: keys, and how far a stream, a chain or a sequence of
+//! messages has come. No device is part of that: any can do the next request, which says where it begins.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use oarlock_kernels::cpu::Cpu;
+
+use super::request::{Answer, Iv, OperationStats, Place, SessionSpec};
+use crate::Error;
+use crate::costs::cost::Cost;
+use crate::device::compute::LocalKeys;
+use crate::device::queued::QueueOffer;
+use crate::device::registry::Registry;
+use crate::threads::once::Slot;
+use crate::work::algorithm::{Direction, Kind};
+use crate::work::buffers::Buffers;
+use crate::work::counter::Geometry;
+use crate::work::operation::{IvBytes, Layout, Material, Service, Step};
+use crate::work::request::PublicKeyRequest;
+
+/// A request that was submitted, as its handle and devices see it.
+pub(super) struct Flight {
+    pub(super) slot: Slot<Parcel, Result<Answer, Error>>,
+}
+
+/// What is asked, with its data.
+pub(super) struct Parcel {
+    pub(super) what: Content,
+    /// Devices that have failed it, or had no room just now.
+    pub(super) passed: Vec<u64>,
+    /// The next of its session waits for its last block.
+    pub(super) is_link: bool,
+    /// Not to be computed at once.
+    pub(super) is_later: bool,
+    pub(super) place: Place,
+    pub(super) began: Duration,
+}
+
+pub(super) enum Content {
+    Data {
+        session: Arc<Inner>,
+        step: Step,
+        buffers: Buffers,
+    },
+    PublicKey(Arc<PublicKeyRequest>),
+}
+
+impl Parcel {
+    pub(super) fn new(what: Content, place: Place, now: Duration) -> Self {
+        Self {
+            what,
+            passed: Vec::new(),
+            is_link: false,
+            is_later: false,
+            place,
+            began: now,
+        }
+    }
+
+    pub(super) fn service(&self) -> Service {
+        match &self.what {
+            Content::Data { session, .. } => session.material.service(),
+            Content::PublicKey(_) => Service::PublicKey,
+        }
+    }
+
+    /// Its tag is in what is encrypted, so that no device can be asked for it and not be told.
+    pub(super) fn is_for_the_cpu_alone(&self) -> bool {
+        match &self.what {
+            Content::Data { session, step, .. } => {
+                step.direction == Direction::Decrypt
+                    && step.layout.tag_is_inside(session.material.tag_bytes())
+            }
+            Content::PublicKey(_) => false,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match &self.what {
+            Content::Data { step, .. } => {
+                step.layout.authenticated.len() + step.layout.encrypted.len()
+            }
+            Content::PublicKey(request) => request.modulus().len(),
+        }
+    }
+}
+
+impl Parcel {
+    /// Whose code computes it on the CPU.
+    pub(super) fn local_device(&self) -> Arc<str> {
+        match &self.what {
+            Content::Data { session, .. } => Arc::clone(&session.local_name),
+            Content::PublicKey(_) => {
+                static NAME: OnceLock<Arc<str>> = OnceLock::new();
+                Arc::clone(NAME.get_or_init(|| "cpu".into()))
+            }
+        }
+    }
+}
+
+pub(super) struct Inner {
+    pub(super) material: Arc<Material>,
+    pub(super) keys: LocalKeys,
+    pub(super) local_offer: QueueOffer,
+    pub(super) local_name: Arc<str>,
+    position: Mutex<Position>,
+    /// The device that had its last request, which may still have its key; 0 for none.
+    home: AtomicU64,
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// Where the next request begins.
+enum Position {
+    /// It takes no IV.
+    None,
+    Stream {
+        geometry: Geometry,
+        counter: u128,
+        skip: usize,
+    },
+    Chain {
+        /// None while a request is under way whose last block it will be.
+        next: Option<IvBytes>,
+        waiting: VecDeque<(Arc<Flight>, Parcel)>,
+    },
+    /// Its numbers are XORed onto the IV, as those of TLS 1.3 records (RFC 8446, 5.3). None when all
+    /// have been used.
+    Sequence { iv: [u8; 12], next: Option<u64> },
+}
+
+impl Inner {
+    pub(super) fn new(
+        cpu: Cpu,
+        registry: &Registry,
+        spec: &SessionSpec<'_>,
+    ) -> Result<Self, Error> {
+        let material = Material::new(spec.service, spec.key, spec.mac_key, spec.tag_bytes)?;
+        let keys = LocalKeys::new(cpu, Some(registry), &material)?;
+        let position = Position::new(spec)?;
+        Ok(Self {
+            local_offer: offer(keys.cost),
+            local_name: keys.device.into(),
+            material: Arc::new(material),
+            keys,
+            position: Mutex::new(position),
+            home: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn is_home(&self, member: u64) -> bool {
+        self.home.load(Ordering::Relaxed) == member + 1
+    }
+
+    pub(super) fn set_home(&self, member: u64) {
+        self.home.store(member + 1, Ordering::Relaxed);
+    }
+
+    /// What is to be done, with its place in the stream or sequence. None as the IV where it has to wait
+    /// for the request before.
+    pub(super) fn step(
+        &self,
+        direction: Direction,
+        iv: Iv,
+        layout: Layout,
+        buffers: &Buffers,
+    ) -> Result<(Step, Link), Error> {
+        layout
+            .check(&self.material, buffers.len())
+            .map_err(Error::InvalidInput)?;
+        self.step_checked(direction, iv, layout, Some(buffers))
+    }
+
+    /// With a layout that fits. Only data that are chained are looked at.
+    fn step_checked(
+        &self,
+        direction: Direction,
+        iv: Iv,
+        layout: Layout,
+        buffers: Option<&Buffers>,
+    ) -> Result<(Step, Link), Error> {
+        let service = self.material.service();
+        let bytes = layout.encrypted.len();
+        let mut step = Step {
+            direction,
+            iv: IvBytes::default(),
+            skip: 0,
+            layout: layout.settled(self.material.tag_bytes()),
+        };
+        if let Iv::Explicit(iv) = iv {
+            check_iv(service, iv.as_slice().len())?;
+            step.iv = match service.cipher().map(|cipher| cipher.kind()) {
+                Some(Kind::Stream { iv_bytes, .. }) => {
+                    first_block(counter_of(iv.as_slice()), iv_bytes)
+                }
+                _ => iv,
+            };
+            return Ok((step, Link::None));
+        }
+        let mut position = self.locked();
+        let mut link = Link::None;
+        match &mut *position {
+            Position::None => {}
+            Position::Stream {
+                geometry,
+                counter,
+                skip,
+                ..
+            } => {
+                step.iv = IvBytes::block(counter.to_be_bytes());
+                step.skip = *skip;
+                (*counter, *skip) = geometry.after(*counter, *skip, bytes as u64);
+            }
+            Position::Sequence { iv, next } => {
+                let number = next.ok_or_else(|| {
+                    Error::InvalidInput("every nonce of this session has been used".into())
+                })?;
+                let mut nonce = *iv;
+                let low = nonce[4..].iter_mut().zip(number.to_be_bytes());
+                low.for_each(|(byte, number)| *byte ^= number);
+                step.iv = IvBytes::new(&nonce)?;
+                *next = number.checked_add(1);
+            }
+            Position::Chain { next, .. } if bytes == 0 => {
+                step.iv = next.unwrap_or_default();
+            }
+            Position::Chain { next, .. } => match (next.take(), direction) {
+                (Some(iv), Direction::Encrypt) => {
+                    step.iv = iv;
+                    link = Link::First;
+                }
+                (Some(iv), Direction::Decrypt) => {
+                    step.iv = iv;
+                    *next = buffers.map(|buffers| last_block(&step.layout, buffers));
+                }
+                (None, _) => link = Link::Waits,
+            },
+        }
+        Ok((step, link))
+    }
+
+    /// Leaves a link of a chain for when the one before is done; gives it back where that is by now.
+    pub(super) fn leave_waiting(&self, flight: &Arc<Flight>, mut parcel: Parcel) -> Option<Parcel> {
+        let mut position = self.locked();
+        let Position::Chain { next, waiting } = &mut *position else {
+            return Some(parcel);
+        };
+        if waiting.is_empty()
+            && let Some(iv) = next.take()
+        {
+            parcel.set_iv(iv);
+            return Some(parcel);
+        }
+        waiting.push_back((Arc::clone(flight), parcel));
+        None
+    }
+
+    /// A link of a chain is done. Returns the ones that may begin.
+    pub(super) fn link_done(
+        &self,
+        step: &Step,
+        buffers: &Buffers,
+        is_done: bool,
+    ) -> Vec<(Arc<Flight>, Parcel)> {
+        let iv = match (is_done, step.direction) {
+            (true, Direction::Encrypt) => {
+                let mut end = [0; 16];
+                let range = step.layout.encrypted.end - 16..step.layout.encrypted.end;
+                copy_from(buffers.output(), range, &mut end);
+                IvBytes::block(end)
+            }
+            // Nobody waits for it: its ciphertext was there from the beginning.
+            (true, Direction::Decrypt) => return Vec::new(),
+            (false, _) => step.iv,
+        };
+        self.links_from(iv)
+    }
+
+    /// The links that wait and may begin where `iv` comes before the first of them.
+    pub(super) fn links_from(&self, mut iv: IvBytes) -> Vec<(Arc<Flight>, Parcel)> {
+        let mut ready = Vec::new();
+        let mut position = self.locked();
+        let Position::Chain { next, waiting } = &mut *position else {
+            return ready;
+        };
+        while let Some((flight, mut parcel)) = waiting.pop_front() {
+            parcel.set_iv(iv);
+            // Not on this stack, which many that wait would make deep.
+            parcel.is_later = true;
+            let after = parcel.decrypted_end();
+            parcel.is_link = after.is_none();
+            ready.push((flight, parcel));
+            match after {
+                // A decryption keeps nobody waiting: the next IV is in what it was given.
+                Some(after) => iv = after,
+                None => return ready,
+            }
+        }
+        *next = Some(iv);
+        ready
+    }
+
+    /// All links that wait, as the framework goes.
+    pub(super) fn take_links(&self) -> Vec<(Arc<Flight>, Parcel)> {
+        match &mut *self.locked() {
+            Position::Chain { waiting, .. } => std::mem::take(waiting).into(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Position> {
+        self.position.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a request of [`FrameworkSession::run`](super::FrameworkSession::run).
+    pub(super) fn count(&self, bytes: usize, is_refused: bool) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        if is_refused {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What was counted since the last time.
+    pub(super) fn take_counts(&self) -> OperationStats {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        OperationStats {
+            requests: take(&self.requests),
+            bytes: take(&self.bytes),
+            refused: take(&self.refused),
+            time: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn next_number(&self) -> Option<u64> {
+        match &*self.locked() {
+            Position::Sequence { next, .. } => *next,
+            _ => None,
+        }
+    }
+}
+
+/// Whether a request is a link of a chain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Link {
+    None,
+    /// The next waits for it.
+    First,
+    /// It waits for the one before.
+    Waits,
+}
+
+impl Parcel {
+    fn set_iv(&mut self, iv: IvBytes) {
+        if let Content::Data { step, .. } = &mut self.what {
+            step.iv = iv;
+        }
+    }
+
+    /// Of a decryption, its last block of ciphertext.
+    pub(super) fn decrypted_end(&self) -> Option<IvBytes> {
+        match &self.what {
+            Content::Data { step, buffers, .. } if step.direction == Direction::Decrypt => {
+                Some(last_block(&step.layout, buffers))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Position {
+    fn new(spec: &SessionSpec<'_>) -> Result<Self, Error> {
+        let Some(cipher) = spec.service.cipher() else {
+            return Ok(Self::None);
+        };
+        check_iv(spec.service, spec.iv.len())?;
+        Ok(match cipher.kind() {
+            Kind::Stream {
+                block_bytes,
+                counter_bits,
+                iv_bytes,
+            } => Self::Stream {
+                geometry: Geometry {
+                    block_shift: block_bytes.trailing_zeros(),
+                    counter_bits,
+                },
+                counter: counter_of(first_block(counter_of(spec.iv), iv_bytes).as_slice()),
+                skip: 0,
+            },
+            Kind::Cbc => Self::Chain {
+                next: Some(IvBytes::new(spec.iv)?),
+                waiting: VecDeque::new(),
+            },
+            Kind::Aead => {
+                let mut iv = [0; 12];
+                iv.copy_from_slice(spec.iv);
+                Self::Sequence { iv, next: Some(0) }
+            }
+        })
+    }
+}
+
+impl Inner {
+    /// As [`step`](Self::step) for data that are not chained.
+    pub(super) fn step_of(
+        &self,
+        direction: Direction,
+        iv: Iv,
+        layout: Layout,
+        bytes: usize,
+    ) -> Result<(Step, Link), Error> {
+        layout
+            .check(&self.material, bytes)
+            .map_err(Error::InvalidInput)?;
+        self.step_checked(direction, iv, layout, None)
+    }
+}
+
+/// What is wrong with an IV of so many bytes.
+fn check_iv(service: Service, bytes: usize) -> Result<(), Error> {
+    let expected = match service.cipher().map(|cipher| cipher.kind()) {
+        None => 0,
+        Some(Kind::Stream { iv_bytes, .. }) => iv_bytes,
+        Some(Kind::Cbc) => 16,
+        Some(Kind::Aead) => 12,
+    };
+    if bytes == expected {
+        return Ok(());
+    }
+    Err(Error::InvalidInput(format!(
+        "an IV of {bytes} bytes: {service} takes {expected}"
+    )))
+}
+
+/// As a big-endian number.
+fn counter_of(bytes: &[u8]) -> u128 {
+    bytes
+        .iter()
+        .fold(0, |counter, byte| counter << 8 | u128::from(*byte))
+}
+
+/// The counter block of an IV of so many bytes: ChaCha20's is followed by its counter (RFC 8439, 2.3).
+fn first_block(iv: u128, iv_bytes: usize) -> IvBytes {
+    let counter = if iv_bytes == CHACHA_NONCE_BYTES {
+        iv << 32
+    } else {
+        iv
+    };
+    IvBytes::block(counter.to_be_bytes())
+}
+
+/// Of what is encrypted, which there is.
+fn last_block(layout: &Layout, buffers: &Buffers) -> IvBytes {
+    let mut end = [0; 16];
+    let range = layout.encrypted.end - 16..layout.encrypted.end;
+    copy_from(buffers.input(), range, &mut end);
+    IvBytes::block(end)
+}
+
+/// Copies a range of all that the segments hold.
+fn copy_from<'a>(segments: impl Iterator<Item = &'a [u8]>, range: Range<usize>, into: &mut [u8]) {
+    let mut at = 0;
+    for segment in segments {
+        let from = range.start.clamp(at, at + segment.len());
+        let to = range.end.clamp(at, at + segment.len());
+        if from < to {
+            into[from - range.start..to - range.start]
+                .copy_from_slice(&segment[from - at..to - at]);
+        }
+        at += segment.len();
+    }
+}
+
+/// What the CPU offers, as a device would.
+fn offer(cost: Cost) -> QueueOffer {
+    let bytes_per_second = if cost.bytes_per_ns.is_finite() {
+        cost.bytes_per_second().max(1)
+    } else {
+        u64::MAX
+    };
+    QueueOffer {
+        latency: Duration::ZERO,
+        per_request: Duration::from_nanos(cost.setup_ns as u64),
+        key_setup: Duration::ZERO,
+        bytes_per_second,
+    }
+}
+
+const CHACHA_NONCE_BYTES: usize = 12;

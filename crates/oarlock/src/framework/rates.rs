@@ -1,0 +1,185 @@
+//! How long a device takes for a request: what it has offered, mended by what was measured, by kind of
+//! service, size and depth.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::costs::median::learn;
+use crate::device::queued::QueueOffer;
+use crate::work::operation::Service;
+
+/// By kind of service and size.
+pub(super) struct Rates([[Times; SIZES]; Service::ROWS]);
+
+struct Times {
+    /// From submission to answer, when the device had nothing else: a median in ns, 0 where nothing was
+    /// measured.
+    alone: AtomicU32,
+    /// What was offered for full load, in 1024ths of it.
+    correction: AtomicU32,
+}
+
+/// What a request is expected to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Expected {
+    pub(super) alone: Duration,
+    /// By how much it delays those behind it.
+    pub(super) share: Duration,
+}
+
+impl Rates {
+    pub(super) fn new() -> Self {
+        Self(std::array::from_fn(|_| {
+            std::array::from_fn(|_| Times {
+                alone: AtomicU32::new(0),
+                correction: AtomicU32::new(AS_OFFERED),
+            })
+        }))
+    }
+
+    /// Where a size was never measured, the offer counts.
+    pub(super) fn expected(&self, service: Service, bytes: usize, offer: &QueueOffer) -> Expected {
+        let times = &self.0[service.row()][size(bytes)];
+        let offered = offer.service_time(bytes);
+        let correction = f64::from(times.correction.load(Ordering::Relaxed));
+        Expected {
+            alone: match times.alone.load(Ordering::Relaxed) {
+                0 => offered + offer.latency,
+                ns => Duration::from_nanos(ns.into()),
+            },
+            share: offered.mul_f64(correction / f64::from(AS_OFFERED)),
+        }
+    }
+
+    pub(super) fn learn_alone(&self, service: Service, bytes: usize, took: Duration) {
+        learn(&self.0[service.row()][size(bytes)].alone, took);
+    }
+
+    /// Requests of these classes took `took` together, under full load, and `expected` was expected. A
+    /// device answers in bunches, so that the time between two answers says nothing; many of them
+    /// do. What they took is put down to all of them alike; since other mixtures follow, each class comes
+    /// to its own.
+    fn correct(&self, classes: &[(usize, usize)], expected: Duration, took: Duration) {
+        let ratio = took.as_secs_f64() / expected.as_secs_f64().max(1e-9);
+        let step = 1.0 + (ratio.clamp(0.25, 4.0) - 1.0) / (4.0 * classes.len() as f64);
+        for (row, size) in classes {
+            let correction = &self.0[*row][*size].correction;
+            let corrected = f64::from(correction.load(Ordering::Relaxed)) * step;
+            let corrected = corrected.clamp(CORRECTION_MIN, CORRECTION_MAX);
+            correction.store(corrected.round() as u32, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Answers that follow each other while a device always has more to do.
+#[derive(Default)]
+pub(super) struct Window {
+    began: Option<Duration>,
+    classes: Vec<(usize, usize)>,
+    expected: Duration,
+}
+
+impl Window {
+    /// An answer came `now`; `is_busy`: the device has more to do.
+    pub(super) fn answered(
+        &mut self,
+        rates: &Rates,
+        now: Duration,
+        is_busy: bool,
+        (service, bytes): (Service, usize),
+        share: Duration,
+    ) {
+        let Some(began) = self.began.filter(|_| is_busy) else {
+            *self = Self {
+                began: is_busy.then_some(now),
+                ..Self::default()
+            };
+            return;
+        };
+        self.classes.push((service.row(), size(bytes)));
+        self.expected += share;
+        let took = now.saturating_sub(began);
+        if self.classes.len() >= WINDOW && took >= WINDOW_MIN {
+            rates.correct(&self.classes, self.expected, took);
+            *self = Self {
+                began: Some(now),
+                ..Self::default()
+            };
+        }
+    }
+}
+
+/// Classes by powers of two: requests in one differ by a factor of two at most.
+fn size(bytes: usize) -> usize {
+    (bytes.max(1).ilog2() as usize).clamp(SMALLEST, SMALLEST + SIZES - 1) - SMALLEST
+}
+
+const AS_OFFERED: u32 = 1 << 10;
+const CORRECTION_MIN: f64 = 16.0;
+const CORRECTION_MAX: f64 = 1e9;
+const WINDOW: usize = 32;
+/// Longer than what keeps the thread that asks from a device, so that bunches do not count.
+const WINDOW_MIN: Duration = Duration::from_millis(2);
+/// Below 64 bytes.
+const SMALLEST: usize = 5;
+/// Up to 1 MiB, and more.
+const SIZES: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offer_counts_until_its_size_was_measured() {
+        let rates = Rates::new();
+        let offer = QueueOffer {
+            latency: Duration::from_micros(100),
+            per_request: Duration::from_micros(5),
+            key_setup: Duration::ZERO,
+            bytes_per_second: 1_000_000_000,
+        };
+        let of = |bytes| rates.expected(Service::Random, bytes, &offer);
+        let us = Duration::from_micros;
+        assert_eq!((of(1000).alone, of(1000).share), (us(106), us(6)));
+        rates.learn_alone(Service::Random, 1000, us(300));
+        assert_eq!(
+            (of(600).alone, of(600).share),
+            (us(300), Duration::from_nanos(5600))
+        );
+        assert_eq!(
+            of(1100).alone,
+            Duration::from_nanos(106_100),
+            "another class"
+        );
+        assert_eq!(size(0), 0);
+        assert_eq!(size(usize::MAX), SIZES - 1);
+    }
+
+    #[test]
+    fn under_full_load_two_sizes_come_to_their_own_figures() {
+        let rates = Rates::new();
+        let offer = QueueOffer {
+            latency: Duration::ZERO,
+            per_request: Duration::from_micros(100),
+            key_setup: Duration::ZERO,
+            bytes_per_second: u64::MAX,
+        };
+        let of = |bytes| rates.expected(Service::Random, bytes, &offer).share;
+        // Small ones take 50 us in truth, large ones 400; the mixture changes.
+        let mut window = Window::default();
+        let mut now = Duration::ZERO;
+        for round in 0..100_000_usize {
+            let is_large = round / 100 % 3 == 0 || round % 7 == 0;
+            let (bytes, took) = if is_large { (9000, 400) } else { (100, 50) };
+            now += Duration::from_micros(took);
+            window.answered(&rates, now, true, (Service::Random, bytes), of(bytes));
+        }
+        let (small, large) = (of(100).as_micros(), of(9000).as_micros());
+        assert!((37..=63).contains(&small), "{small}");
+        assert!((300..=500).contains(&large), "{large}");
+        // An idle device says nothing.
+        window.answered(&rates, now, false, (Service::Random, 100), of(100));
+        window.answered(&rates, now * 2, true, (Service::Random, 100), of(100));
+        assert_eq!(of(100).as_micros(), small);
+    }
+}

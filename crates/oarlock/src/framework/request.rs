@@ -1,0 +1,233 @@
+//! What is asked, and what comes of it.
+
+use std::fmt;
+use std::ops::AddAssign;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use crate::Error;
+use crate::work::algorithm::{Algorithm, Direction};
+use crate::work::buffers::Buffers;
+use crate::work::operation::{ChainOrder, HashAlgorithm, IvBytes, Layout, Service};
+
+/// What a session is for, and with which keys.
+#[derive(Clone, Copy)]
+pub struct SessionSpec<'a> {
+    pub(super) service: Service,
+    pub(super) key: &'a [u8],
+    pub(super) mac_key: &'a [u8],
+    pub(super) iv: &'a [u8],
+    pub(super) tag_bytes: usize,
+}
+
+impl<'a> SessionSpec<'a> {
+    /// A stream cipher or AES-CBC, whose requests follow each other from `iv` on.
+    pub fn cipher(algorithm: Algorithm, key: &'a [u8], iv: &'a [u8]) -> Self {
+        Self {
+            service: Service::Cipher(algorithm),
+            key,
+            mac_key: &[],
+            iv,
+            tag_bytes: 0,
+        }
+    }
+
+    /// An authenticated cipher. The nonces of its messages are their numbers, from 0, XORed onto `iv`, of
+    /// 12 bytes.
+    pub fn aead(algorithm: Algorithm, key: &'a [u8], iv: &'a [u8]) -> Self {
+        Self {
+            service: Service::Aead(algorithm),
+            tag_bytes: 16,
+            ..Self::cipher(algorithm, key, iv)
+        }
+    }
+
+    /// HMAC with tags of so many bytes.
+    pub fn hmac(hash: HashAlgorithm, key: &'a [u8], tag_bytes: usize) -> Self {
+        Self {
+            service: Service::Mac(hash),
+            key: &[],
+            mac_key: key,
+            iv: &[],
+            tag_bytes,
+        }
+    }
+
+    /// A hash function.
+    pub fn digest(hash: HashAlgorithm) -> Self {
+        Self {
+            service: Service::Digest(hash),
+            ..Self::hmac(hash, &[], hash.digest_bytes())
+        }
+    }
+
+    /// A cipher and HMAC.
+    pub fn chained(
+        order: ChainOrder,
+        (cipher, key, iv): (Algorithm, &'a [u8], &'a [u8]),
+        (mac, mac_key, tag_bytes): (HashAlgorithm, &'a [u8], usize),
+    ) -> Self {
+        Self {
+            service: Service::Chained { cipher, mac, order },
+            key,
+            mac_key,
+            iv,
+            tag_bytes,
+        }
+    }
+
+    /// Random bytes. Those of a device are XORed with aws-lc's.
+    pub fn random() -> Self {
+        Self {
+            service: Service::Random,
+            key: &[],
+            mac_key: &[],
+            iv: &[],
+            tag_bytes: 0,
+        }
+    }
+}
+
+/// Does not show the keys.
+impl fmt::Debug for SessionSpec<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionSpec")
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is asked of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub(super) direction: Direction,
+    pub(super) iv: Iv,
+    pub(super) layout: Option<Layout>,
+    pub(super) buffers: Buffers,
+    pub(super) place: Place,
+}
+
+impl Request {
+    /// Encrypt, make a tag, or both. Without a layout the data are all encrypted, or, of a MAC, all
+    /// authenticated; the tag, of services that have one, is at the end.
+    pub fn encrypt(buffers: impl Into<Buffers>) -> Self {
+        Self {
+            direction: Direction::Encrypt,
+            iv: Iv::Next,
+            layout: None,
+            buffers: buffers.into(),
+            place: Place::Auto,
+        }
+    }
+
+    /// Decrypt, verify the tag, or both.
+    pub fn decrypt(buffers: impl Into<Buffers>) -> Self {
+        Self {
+            direction: Direction::Decrypt,
+            ..Self::encrypt(buffers)
+        }
+    }
+
+    /// Which bytes are what.
+    #[must_use]
+    pub fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = Some(layout);
+        self
+    }
+
+    /// With an IV or nonce of its own.
+    #[must_use]
+    pub fn with_iv(mut self, iv: IvBytes) -> Self {
+        self.iv = Iv::Explicit(iv);
+        self
+    }
+
+    /// Where it is to be computed.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// Its data: of one that was refused, as they were given.
+    pub fn into_buffers(self) -> Buffers {
+        self.buffers
+    }
+}
+
+/// Where a request begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Iv {
+    /// Where the one before of its session ends, or with the next nonce.
+    #[default]
+    Next,
+    /// With this IV or nonce, which the caller must not use twice where the cipher forbids it.
+    Explicit(IvBytes),
+}
+
+/// Where a request is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// Where it is expected to be done first; what takes less than 2 us, at once.
+    #[default]
+    Auto,
+    /// On the calling thread.
+    Here,
+    /// In the CPU's queue.
+    Queue,
+    /// As `Auto`, but not at once: others come that it can be computed with.
+    Together,
+    /// On some device, if one offers it and has room; else in the CPU's queue.
+    Device,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The data that were submitted, with the result in them; without one, as they were.
+    pub buffers: Buffers,
+    /// The result of a public-key request.
+    pub power: Zeroizing<Vec<u8>>,
+    /// Whether it was done. [`Error::AuthenticationFailed`] for a tag that is wrong;
+    /// [`Error::Cancelled`] for a framework that was dropped.
+    pub outcome: Result<(), Error>,
+    /// Who computed it; empty where nobody did.
+    pub device: Arc<str>,
+}
+
+impl Answer {
+    pub(super) fn failed(error: Error) -> Self {
+        Self {
+            buffers: Buffers::default(),
+            power: Zeroizing::default(),
+            outcome: Err(error),
+            device: "".into(),
+        }
+    }
+}
+
+/// Counts of a service on a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperationStats {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// Bytes of them that were encrypted or authenticated.
+    pub bytes: u64,
+    /// Of the requests, those that had something wrong with them, such as their tag.
+    pub refused: u64,
+    /// From submission to answer, of all of them; without those of [`FrameworkSession::run`](super::FrameworkSession::run).
+    pub time: Duration,
+}
+
+impl AddAssign for OperationStats {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.refused += other.refused;
+        self.time += other.time;
+    }
+}

@@ -1,0 +1,281 @@
+//! The interface to keys and positions, and the handle of a request that was submitted.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use super::core::{Closer, Core};
+use super::parcel::{Content, Flight, Inner, Link, Parcel};
+use super::request::{Answer, Iv, Place, Request};
+use super::watch::Watched;
+use crate::Error;
+use crate::threads::job::{Job, Outcome, Pending, QueueFull};
+use crate::threads::once::Slot;
+use crate::threads::pool::sync::Parker;
+use crate::work::algorithm::{Direction, Kind};
+use crate::work::buffers::Buffers;
+use crate::work::operation::{Layout, Service};
+
+/// Keys and a position, for any number of requests, from any number of threads. Clones share both.
+///
+/// Requests that go on where the one before ended ([`Iv::Next`]) are ordered by their submission, however
+/// late they are done and wherever: a stream cipher's follow each other in its keystream, AES-CBC's are
+/// chained, and an AEAD's have consecutive nonces.
+#[derive(Clone)]
+pub struct FrameworkSession {
+    pub(super) inner: Arc<Inner>,
+    pub(super) core: Arc<Closer>,
+}
+
+impl FrameworkSession {
+    /// What it does.
+    pub fn service(&self) -> Service {
+        self.inner.material.service()
+    }
+
+    /// Submits a request, which owns its data. It is computed at once if that takes less time than to
+    /// queue it; else it goes to the device that is expected to be done first.
+    ///
+    /// # Errors
+    /// [`QueueFull`] gives the request back whole where as many are in flight as the framework allows.
+    /// What is wrong with a request is told by its answer, which has its data.
+    #[allow(clippy::result_large_err)] // It is given back as it was, without another allocation.
+    pub fn submit(&self, request: Request) -> Result<Job<Answer>, QueueFull<Request>> {
+        let core = &self.core.0;
+        if !core.reserve() {
+            return Err(QueueFull(request));
+        }
+        let flight = Arc::new(Flight { slot: Slot::new() });
+        let job = Job::new(Box::new(InFlight {
+            flight: Arc::clone(&flight),
+            core: Arc::clone(core),
+        }));
+        let Request {
+            direction,
+            iv,
+            layout,
+            buffers,
+            place,
+        } = request;
+        let layout = layout.unwrap_or_else(|| self.default_layout(buffers.len()));
+        let step = core
+            .check_process()
+            .and_then(|()| buffers.check().map_err(Error::InvalidInput))
+            .and_then(|()| self.inner.step(direction, iv, layout, &buffers));
+        let (step, link) = match step {
+            Ok(step) => step,
+            Err(error) => {
+                core.unreserve();
+                let _ = flight.slot.finish(Ok(Answer {
+                    buffers,
+                    power: Default::default(),
+                    outcome: Err(error),
+                    device: "".into(),
+                }));
+                return Ok(job);
+            }
+        };
+        let what = Content::Data {
+            session: Arc::clone(&self.inner),
+            step,
+            buffers,
+        };
+        let mut parcel = Parcel::new(what, place, core.now());
+        parcel.is_link = link == Link::First;
+        if link == Link::Waits {
+            match self.inner.leave_waiting(&flight, parcel) {
+                None => return Ok(job),
+                Some(back) => {
+                    parcel = back;
+                    match parcel.decrypted_end() {
+                        Some(after) => {
+                            for (flight, parcel) in self.inner.links_from(after) {
+                                core.dispatch(&flight, parcel);
+                            }
+                        }
+                        None => parcel.is_link = true,
+                    }
+                }
+            }
+        }
+        core.dispatch(&flight, parcel);
+        Ok(job)
+    }
+
+    /// Does a request now, with data that stay the caller's, and returns when it is done. Nothing is
+    /// queued and nothing allocated unless a device is registered that is expected to be faster.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for a layout that does not fit; [`Error::AuthenticationFailed`], and then the
+    /// data are as they were; [`Error::QueueFull`] where a device would be faster, but the queue is full.
+    pub fn run(
+        &self,
+        direction: Direction,
+        iv: Iv,
+        layout: Layout,
+        data: &mut [u8],
+    ) -> Result<(), Error> {
+        let core = &self.core.0;
+        core.check_process()?;
+        let is_chain = matches!(
+            self.service().cipher().map(|one| one.kind()),
+            Some(Kind::Cbc)
+        );
+        if core.has_members() || (is_chain && iv == Iv::Next) {
+            let request = Request {
+                direction,
+                iv,
+                layout: Some(layout),
+                buffers: Buffers::in_place(data.to_vec()),
+                place: Place::Auto,
+            };
+            let answer = self.submit(request)?.wait()?;
+            let made = Zeroizing::new(answer.buffers.into_output());
+            answer.outcome?;
+            data.copy_from_slice(&made);
+            return Ok(());
+        }
+        let bytes = layout.authenticated.len() + layout.encrypted.len();
+        // Its length is all that is asked of them.
+        let (step, _) = self.inner.step_of(direction, iv, layout, data.len())?;
+        let outcome = self.inner.keys.run(&step, data);
+        self.inner.count(bytes, outcome.is_err());
+        outcome
+    }
+
+    /// The number of the next message of an AEAD; `None` of others, and when all have been used.
+    pub fn next_number(&self) -> Option<u64> {
+        self.inner.next_number()
+    }
+
+    /// Adds the counts of [`run`](Self::run) to those of the framework.
+    pub fn hand_in_stats(&self) {
+        let counts = self.inner.take_counts();
+        if counts.requests > 0 && self.core.0.check_process().is_ok() {
+            let device = Arc::clone(&self.inner.local_name);
+            self.core.0.count(device, self.service(), counts);
+        }
+    }
+
+    fn default_layout(&self, bytes: usize) -> Layout {
+        let tag_bytes = self.inner.material.tag_bytes();
+        let before = bytes.saturating_sub(tag_bytes);
+        match self.service() {
+            Service::Mac(_) | Service::Digest(_) => Layout::packet(before, 0),
+            _ => Layout::packet(0, before),
+        }
+    }
+}
+
+impl Drop for FrameworkSession {
+    fn drop(&mut self) {
+        self.hand_in_stats();
+    }
+}
+
+impl fmt::Debug for FrameworkSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameworkSession")
+            .field("service", &self.service())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The handle of a request that was submitted.
+pub(super) struct InFlight {
+    pub(super) flight: Arc<Flight>,
+    pub(super) core: Arc<Core>,
+}
+
+impl InFlight {
+    /// Whether it is of the process that this one was forked from, where its locks may have been held.
+    fn is_inherited(&self) -> bool {
+        self.core.check_process().is_err()
+    }
+}
+
+impl Pending<Answer> for InFlight {
+    fn wait(&self) -> Outcome<Answer> {
+        let unpark = Arc::new(Unpark(Parker::current()));
+        let waker = Waker::from(Arc::clone(&unpark));
+        loop {
+            if let Poll::Ready(outcome) = self.take_or_leave(&waker) {
+                return outcome;
+            }
+            // Rather than sleep, this thread computes what waits, its own request among it.
+            if self.core.local.help() {
+                continue;
+            }
+            let mut patience = PATIENCE;
+            if self.core.watch.is_absent()
+                && let Some(next) = self.core.look()
+            {
+                patience = patience.min(next);
+            }
+            unpark.0.park_for(patience);
+        }
+    }
+
+    fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<Answer>> {
+        if self.is_inherited() {
+            return Poll::Ready(Err(Error::Cancelled));
+        }
+        match self.flight.slot.take_or_leave(waker) {
+            Poll::Ready(answer) => Poll::Ready(answer.unwrap_or_else(|| {
+                Err(Error::InvalidInput(
+                    "the job's result has been taken already".into(),
+                ))
+            })),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn take(&self) -> Option<Outcome<Answer>> {
+        if self.is_inherited() {
+            return Some(Err(Error::Cancelled));
+        }
+        self.flight.slot.take()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_inherited() || self.flight.slot.is_finished()
+    }
+
+    fn cancel(&self) -> bool {
+        if self.is_inherited() {
+            return false;
+        }
+        let Some(parcel) = self.flight.slot.claim_any() else {
+            return false;
+        };
+        // What a device makes of it comes too late.
+        self.core
+            .finish(&self.flight, parcel, Err(Error::Cancelled), None);
+        true
+    }
+
+    fn advance(&self) -> bool {
+        if self.is_inherited() {
+            return false;
+        }
+        if self.core.local.is_served() && !self.core.watch.is_absent() {
+            return false;
+        }
+        self.core.look();
+        !self.core.local.is_served() && self.core.local.help()
+    }
+}
+
+struct Unpark(Parker);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// How long a thread that waits sleeps before it looks for itself.
+const PATIENCE: Duration = Duration::from_millis(20);

@@ -1,0 +1,111 @@
+//! What a key exchange agrees on, and what both of its directions share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::frame::Frame;
+use super::protection::Protection;
+use super::suite::Suite;
+use crate::Error;
+use crate::plan::engine::Engine;
+use crate::plan::many::Flow;
+
+/// One direction of a security association, as a key exchange agrees on it.
+#[derive(Clone, Copy)]
+pub struct Association<'a> {
+    spi: u32,
+    suite: Suite,
+    key: &'a [u8],
+    extended: bool,
+    pub(super) window: usize,
+}
+
+impl<'a> Association<'a> {
+    /// With numbers of 32 bits and a window of 64 packets. `key` has [`Suite::key_bytes`] bytes.
+    pub fn new(spi: u32, suite: Suite, key: &'a [u8]) -> Self {
+        Self {
+            spi,
+            suite,
+            key,
+            extended: false,
+            window: 64,
+        }
+    }
+
+    /// With sequence numbers of 64 bits (RFC 4303, 2.2.1), where both ends have agreed on them.
+    #[must_use]
+    pub fn extended_sequence_numbers(mut self, extended: bool) -> Self {
+        self.extended = extended;
+        self
+    }
+
+    /// Packets that may arrive late, up to [`ReplayWindow::SIZE_MAX`](crate::packet::ReplayWindow::SIZE_MAX).
+    #[must_use]
+    pub fn replay_window(mut self, packets: usize) -> Self {
+        self.window = packets;
+        self
+    }
+}
+
+impl fmt::Debug for Association<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Association")
+            .field("spi", &self.spi)
+            .field("suite", &self.suite)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What both directions share.
+pub(super) struct Parts {
+    pub(super) frame: Frame,
+    pub(super) protection: Protection,
+    pub(super) flow: Flow,
+}
+
+impl Parts {
+    pub(super) fn open(engine: &Arc<Engine>, association: &Association<'_>) -> Result<Self, Error> {
+        let Association { spi, suite, .. } = *association;
+        if spi == 0 {
+            return Err(Error::InvalidInput(
+                "an SPI of 0 is for local use and never sent (RFC 4303, 2.1)".into(),
+            ));
+        }
+        if association.key.len() != suite.key_bytes() {
+            return Err(Error::InvalidKey(format!(
+                "the keying material of {suite:?} has {} bytes; this one has {}",
+                suite.key_bytes(),
+                association.key.len()
+            )));
+        }
+        let (protection, flow) = Protection::open(engine, suite, association.key)?;
+        Ok(Self {
+            frame: Frame {
+                spi,
+                extended: association.extended,
+                layout: suite.layout(),
+            },
+            protection,
+            flow,
+        })
+    }
+
+    /// Hands in what was counted, if helpers took part: else it waits until the end.
+    pub(super) fn hand_in_what_was_shared(&mut self) {
+        if self.flow.has_shared() {
+            self.hand_in();
+        }
+    }
+
+    fn hand_in(&mut self) {
+        if let Some((device, algorithm)) = self.protection.served_by() {
+            self.flow.hand_in(&device, algorithm);
+        }
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        self.hand_in();
+    }
+}

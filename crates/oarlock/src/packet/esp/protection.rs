@@ -1,0 +1,147 @@
+//! The keys of an association, and what they do to a run of its packets.
+
+use std::sync::Arc;
+
+use super::chained::EncryptThenMac;
+use super::frame::Frame;
+use super::inbound_packet::InboundPacket;
+use super::outbound_packet::{Ivs, OutboundPacket};
+use super::suite::{COUNTER_IV_BYTES, HEADER_BYTES, SALT_BYTES, Suite};
+use crate::Error;
+use crate::aead::{AcceleratedAead, TAG_BYTES};
+use crate::packet::PacketError;
+use crate::plan::engine::Engine;
+use crate::plan::many::Flow;
+use crate::work::algorithm::Algorithm;
+
+pub(super) enum Protection {
+    Aead {
+        algorithm: Algorithm,
+        salt: [u8; SALT_BYTES],
+        aead: Box<AcceleratedAead>,
+    },
+    EncryptThenMac(Box<EncryptThenMac>),
+}
+
+impl Protection {
+    /// `key` has the bytes of the suite.
+    pub(super) fn open(
+        engine: &Arc<Engine>,
+        suite: Suite,
+        key: &[u8],
+    ) -> Result<(Self, Flow), Error> {
+        match (suite, suite.aead(), key.split_last_chunk()) {
+            (Suite::EncryptThenMac(cipher, integrity), ..) => {
+                let keyed = EncryptThenMac::new(engine.cpu, cipher, integrity, key)?;
+                let cost = keyed.cost(engine);
+                let mut flow = Flow::new(engine, cost, EncryptThenMac::RUN_MIN);
+                flow.reserve()?;
+                Ok((Self::EncryptThenMac(Box::new(keyed)), flow))
+            }
+            (_, Some(algorithm), Some((key, salt))) => {
+                let aead = AcceleratedAead::open_session(engine, algorithm, key)?;
+                let flow = Flow::new(engine, aead.cost(), 1);
+                let protection = Self::Aead {
+                    algorithm,
+                    salt: *salt,
+                    aead: Box::new(aead),
+                };
+                Ok((protection, flow))
+            }
+            _ => Err(Error::InvalidKey(format!("no key of {suite:?}"))),
+        }
+    }
+
+    /// Whether IVs are to be unpredictable: else they are the packets' numbers, unique under the key.
+    pub(super) fn wants_random_ivs(&self) -> bool {
+        matches!(self, Self::EncryptThenMac(keyed) if keyed.wants_random_ivs())
+    }
+
+    /// The device, and what its statistics count the packets as. Those that no algorithm of
+    /// theirs encrypts are not counted.
+    pub(super) fn served_by(&self) -> Option<(String, Algorithm)> {
+        match self {
+            Self::Aead {
+                algorithm, aead, ..
+            } => Some((aead.device(), *algorithm)),
+            Self::EncryptThenMac(keyed) => Some(("cpu".into(), keyed.algorithm()?)),
+        }
+    }
+
+    /// Seals those of `run` that have a number.
+    pub(super) fn seal(&self, frame: Frame, ivs: Ivs<'_>, run: &mut [OutboundPacket<'_>]) {
+        match self {
+            Self::Aead { salt, aead, .. } => {
+                for packet in run {
+                    frame.write(ivs, packet);
+                    if let Err(error) = seal_by_aead(frame, *salt, aead, packet) {
+                        packet.refuse(error);
+                    }
+                }
+            }
+            Self::EncryptThenMac(keyed) => keyed.seal(frame, ivs, run),
+        }
+    }
+
+    /// Opens those of `run` that may be authentic.
+    pub(super) fn open_run(&self, frame: Frame, run: &mut [InboundPacket<'_>]) {
+        match self {
+            Self::Aead { salt, aead, .. } => {
+                for packet in run {
+                    if let Err(error) = open_by_aead(frame, *salt, aead, packet) {
+                        packet.refuse(error);
+                    }
+                }
+            }
+            Self::EncryptThenMac(keyed) => keyed.open(frame, run),
+        }
+    }
+}
+
+fn seal_by_aead(
+    frame: Frame,
+    salt: [u8; SALT_BYTES],
+    aead: &AcceleratedAead,
+    packet: &mut OutboundPacket<'_>,
+) -> Result<(), PacketError> {
+    let sequence = packet.sequence();
+    let Some(sealed) = packet.numbered() else {
+        return Ok(());
+    };
+    let body_bytes = sealed.len() - TAG_BYTES;
+    let (sealed, icv) = sealed.split_at_mut(body_bytes);
+    let body = &mut sealed[HEADER_BYTES + COUNTER_IV_BYTES..];
+    let nonce = nonce(salt, sequence.to_be_bytes());
+    let tag = frame.with_aad(sequence, |aad| aead.seal_one(&nonce, aad, body.into()))?;
+    icv.copy_from_slice(&tag);
+    Ok(())
+}
+
+fn open_by_aead(
+    frame: Frame,
+    salt: [u8; SALT_BYTES],
+    aead: &AcceleratedAead,
+    packet: &mut InboundPacket<'_>,
+) -> Result<(), PacketError> {
+    let Some((sequence, sealed)) = packet.candidate() else {
+        return Ok(());
+    };
+    let bytes = sealed.len();
+    let too_short = PacketError::InvalidLength { bytes };
+    let rest = &mut sealed[HEADER_BYTES..];
+    let (iv, rest) = rest.split_first_chunk_mut().ok_or(too_short.clone())?;
+    let (body, icv) = rest.split_last_chunk_mut().ok_or(too_short)?;
+    let nonce = nonce(salt, *iv);
+    frame.with_aad(sequence, |aad| aead.open_one(&nonce, aad, body.into(), icv))?;
+    Ok(())
+}
+
+fn nonce(
+    salt: [u8; SALT_BYTES],
+    iv: [u8; COUNTER_IV_BYTES],
+) -> [u8; SALT_BYTES + COUNTER_IV_BYTES] {
+    let mut nonce = [0; SALT_BYTES + COUNTER_IV_BYTES];
+    nonce[..SALT_BYTES].copy_from_slice(&salt);
+    nonce[SALT_BYTES..].copy_from_slice(&iv);
+    nonce
+}

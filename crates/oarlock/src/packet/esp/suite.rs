@@ -1,0 +1,296 @@
+//! What protects the packets of an association, and what that does to their layout.
+
+use oarlock_kernels::tdes;
+
+use crate::aead::TAG_BYTES;
+use crate::work::algorithm::Algorithm;
+
+/// What encrypts and authenticates the packets of an association.
+///
+/// Prefer an AEAD. The others are there for peers that have none: their keying material is the key of
+/// the cipher, with its salt behind it if it has one, and then the key of the HMAC (RFC 7296, 2.17).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Suite {
+    /// AES-GCM with a key of 16 bytes and an ICV of 16 (RFC 4106).
+    Aes128Gcm,
+    /// AES-GCM with a key of 24 bytes.
+    Aes192Gcm,
+    /// AES-GCM with a key of 32 bytes.
+    Aes256Gcm,
+    /// ChaCha20-Poly1305 (RFC 7634).
+    ChaCha20Poly1305,
+    /// A cipher, and an HMAC of its ciphertext.
+    EncryptThenMac(Cipher, Integrity),
+}
+
+/// What encrypts the packets of an association whose integrity is an HMAC's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cipher {
+    /// Nothing: packets are authenticated and readable (RFC 2410).
+    Null,
+    /// AES-CBC with a key of 16 bytes and a random IV (RFC 3602).
+    Aes128Cbc,
+    /// AES-CBC with a key of 24 bytes.
+    Aes192Cbc,
+    /// AES-CBC with a key of 32 bytes.
+    Aes256Cbc,
+    /// AES-CTR with a key of 16 bytes and a salt, there called nonce, of 4 (RFC 3686).
+    Aes128Ctr,
+    /// AES-CTR with a key of 24 bytes.
+    Aes192Ctr,
+    /// AES-CTR with a key of 32 bytes.
+    Aes256Ctr,
+    /// Triple DES in CBC mode with three keys, 24 bytes together (RFC 2451), for old peers alone. Blocks of 8
+    /// bytes make collisions likely after tens of gigabytes (Bhargavan, Leurent, CCS 2016): renew keys long before.
+    TripleDesCbc,
+}
+
+/// The HMAC of an association, and the bytes of it that a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Integrity {
+    /// 12 bytes of HMAC-MD5 (RFC 2403), for old peers alone.
+    HmacMd5_96,
+    /// 12 bytes of HMAC-SHA-1 (RFC 2404).
+    HmacSha1_96,
+    /// 16 bytes of HMAC-SHA-256 (RFC 4868).
+    HmacSha256_128,
+    /// 24 bytes of HMAC-SHA-384 (RFC 4868).
+    HmacSha384_192,
+    /// 32 bytes of HMAC-SHA-512 (RFC 4868).
+    HmacSha512_256,
+}
+
+impl Suite {
+    /// Every suite.
+    pub const ALL: &[Self] = &all();
+
+    /// The most bytes that any suite needs before a payload.
+    pub const BEFORE_BYTES_MAX: usize = HEADER_BYTES + BLOCK_BYTES;
+
+    /// The most bytes that any suite needs behind a payload without TFC padding.
+    pub const BEHIND_BYTES_MAX: usize = BLOCK_BYTES - 1 + TRAILER_BYTES + ICV_BYTES_MAX;
+
+    /// Bytes of its keying material.
+    pub const fn key_bytes(self) -> usize {
+        match self {
+            Self::EncryptThenMac(cipher, integrity) => cipher.key_bytes() + integrity.key_bytes(),
+            Self::Aes128Gcm => 16 + SALT_BYTES,
+            Self::Aes192Gcm => 24 + SALT_BYTES,
+            Self::Aes256Gcm | Self::ChaCha20Poly1305 => 32 + SALT_BYTES,
+        }
+    }
+
+    /// Bytes that a packet needs before its payload.
+    pub const fn before_bytes(self) -> usize {
+        HEADER_BYTES + self.iv_bytes()
+    }
+
+    /// The most bytes that a packet needs behind a payload without TFC padding.
+    pub const fn behind_bytes_max(self) -> usize {
+        self.align() - 1 + TRAILER_BYTES + self.icv_bytes()
+    }
+
+    pub(super) const fn layout(self) -> Layout {
+        Layout {
+            iv_bytes: self.iv_bytes(),
+            icv_bytes: self.icv_bytes(),
+            align: self.align(),
+        }
+    }
+
+    const fn iv_bytes(self) -> usize {
+        match self {
+            Self::EncryptThenMac(cipher, _) => cipher.iv_bytes(),
+            _ => COUNTER_IV_BYTES,
+        }
+    }
+
+    const fn icv_bytes(self) -> usize {
+        match self {
+            Self::EncryptThenMac(_, integrity) => integrity.icv_bytes(),
+            _ => TAG_BYTES,
+        }
+    }
+
+    const fn align(self) -> usize {
+        match self {
+            Self::EncryptThenMac(cipher, _) => cipher.align(),
+            _ => ALIGN,
+        }
+    }
+
+    pub(super) const fn aead(self) -> Option<Algorithm> {
+        match self {
+            Self::Aes128Gcm => Some(Algorithm::Aes128Gcm),
+            Self::Aes192Gcm => Some(Algorithm::Aes192Gcm),
+            Self::Aes256Gcm => Some(Algorithm::Aes256Gcm),
+            Self::ChaCha20Poly1305 => Some(Algorithm::ChaCha20Poly1305),
+            Self::EncryptThenMac(..) => None,
+        }
+    }
+}
+
+impl Cipher {
+    /// Every cipher.
+    pub const ALL: &[Self] = &[
+        Self::Null,
+        Self::Aes128Cbc,
+        Self::Aes192Cbc,
+        Self::Aes256Cbc,
+        Self::Aes128Ctr,
+        Self::Aes192Ctr,
+        Self::Aes256Ctr,
+        Self::TripleDesCbc,
+    ];
+
+    /// Bytes of its keying material: the key, and for AES-CTR the salt behind it.
+    pub const fn key_bytes(self) -> usize {
+        match self {
+            Self::Null => 0,
+            Self::Aes128Cbc => 16,
+            Self::Aes192Cbc => 24,
+            Self::Aes256Cbc => 32,
+            Self::Aes128Ctr => 16 + SALT_BYTES,
+            Self::Aes192Ctr => 24 + SALT_BYTES,
+            Self::Aes256Ctr => 32 + SALT_BYTES,
+            Self::TripleDesCbc => tdes::KEY_BYTES,
+        }
+    }
+
+    /// What statistics count it as.
+    pub(super) const fn algorithm(self) -> Option<Algorithm> {
+        match self {
+            Self::Null | Self::TripleDesCbc => None,
+            Self::Aes128Cbc => Some(Algorithm::Aes128Cbc),
+            Self::Aes192Cbc => Some(Algorithm::Aes192Cbc),
+            Self::Aes256Cbc => Some(Algorithm::Aes256Cbc),
+            Self::Aes128Ctr => Some(Algorithm::Aes128Ctr),
+            Self::Aes192Ctr => Some(Algorithm::Aes192Ctr),
+            Self::Aes256Ctr => Some(Algorithm::Aes256Ctr),
+        }
+    }
+
+    const fn iv_bytes(self) -> usize {
+        match self {
+            Self::Null => 0,
+            Self::Aes128Cbc | Self::Aes192Cbc | Self::Aes256Cbc => BLOCK_BYTES,
+            Self::Aes128Ctr | Self::Aes192Ctr | Self::Aes256Ctr => COUNTER_IV_BYTES,
+            Self::TripleDesCbc => tdes::BLOCK_BYTES,
+        }
+    }
+
+    const fn align(self) -> usize {
+        match self {
+            Self::Aes128Cbc | Self::Aes192Cbc | Self::Aes256Cbc => BLOCK_BYTES,
+            Self::TripleDesCbc => tdes::BLOCK_BYTES,
+            _ => ALIGN,
+        }
+    }
+}
+
+impl Integrity {
+    /// Every HMAC.
+    pub const ALL: &[Self] = &[
+        Self::HmacMd5_96,
+        Self::HmacSha1_96,
+        Self::HmacSha256_128,
+        Self::HmacSha384_192,
+        Self::HmacSha512_256,
+    ];
+
+    /// Bytes of its key: those of its digest.
+    pub const fn key_bytes(self) -> usize {
+        match self {
+            Self::HmacMd5_96 => 16,
+            Self::HmacSha1_96 => 20,
+            Self::HmacSha256_128 => 32,
+            Self::HmacSha384_192 => 48,
+            Self::HmacSha512_256 => 64,
+        }
+    }
+
+    /// Bytes of the ICV.
+    pub const fn icv_bytes(self) -> usize {
+        match self {
+            Self::HmacMd5_96 | Self::HmacSha1_96 => 12,
+            Self::HmacSha256_128 => 16,
+            Self::HmacSha384_192 => 24,
+            Self::HmacSha512_256 => ICV_BYTES_MAX,
+        }
+    }
+}
+
+/// Lengths of a packet's parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) iv_bytes: usize,
+    pub(super) icv_bytes: usize,
+    /// What is encrypted has a multiple of this (RFC 4303, 2.4).
+    pub(super) align: usize,
+}
+
+impl Layout {
+    pub(super) const fn before(self) -> usize {
+        HEADER_BYTES + self.iv_bytes
+    }
+}
+
+const fn all() -> [Suite; AEADS.len() + Cipher::ALL.len() * Integrity::ALL.len()] {
+    let mut all = [Suite::Aes128Gcm; AEADS.len() + Cipher::ALL.len() * Integrity::ALL.len()];
+    let mut place = 0;
+    while place < all.len() {
+        all[place] = if place < AEADS.len() {
+            AEADS[place]
+        } else {
+            let number = place - AEADS.len();
+            Suite::EncryptThenMac(
+                Cipher::ALL[number / Integrity::ALL.len()],
+                Integrity::ALL[number % Integrity::ALL.len()],
+            )
+        };
+        place += 1;
+    }
+    all
+}
+
+const AEADS: [Suite; 4] = [
+    Suite::Aes128Gcm,
+    Suite::Aes192Gcm,
+    Suite::Aes256Gcm,
+    Suite::ChaCha20Poly1305,
+];
+
+/// SPI and sequence number.
+pub(super) const HEADER_BYTES: usize = 8;
+/// An IV that is a counter.
+pub(super) const COUNTER_IV_BYTES: usize = 8;
+pub(super) const BLOCK_BYTES: usize = 16;
+pub(super) const SALT_BYTES: usize = 4;
+/// Length of the padding, and next header.
+pub(super) const TRAILER_BYTES: usize = 2;
+pub(super) const ICV_BYTES_MAX: usize = 32;
+/// At least (RFC 4303, 2.4).
+const ALIGN: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_suite_is_there_once_and_within_the_limits() {
+        let all: HashSet<_> = Suite::ALL.iter().collect();
+        assert_eq!(all.len(), 4 + 8 * 5);
+        for suite in Suite::ALL {
+            assert!(suite.before_bytes() <= Suite::BEFORE_BYTES_MAX);
+            assert!(suite.behind_bytes_max() <= Suite::BEHIND_BYTES_MAX);
+            // The upper half of an extended number takes the place of the ICV while that is computed.
+            assert!(suite.icv_bytes() >= 12);
+            assert!(suite.layout().align.is_power_of_two());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! HMAC-SHA1 of as many packets as there are, by the kernel that takes many.
+
+use std::array;
+
+use oarlock_kernels::batch::{HashBackend, HmacKey, Mac, Sha1, hmac};
+use oarlock_kernels::cpu::Cpu;
+
+/// Computes the digests of up to `N` messages.
+#[inline]
+pub(super) fn digest<'a, const N: usize>(
+    cpu: Cpu,
+    mut messages: impl Iterator<Item = (&'a HmacKey<Sha1>, &'a [u8])>,
+    digests: &mut [Digest; N],
+) {
+    let Some(first) = messages.next() else {
+        return;
+    };
+    let some_key = first.0;
+    let mut first = Some(first);
+    let mut count = 0;
+    let mut digests = digests.iter_mut();
+    let mut batch: [Mac<'_, Sha1>; N] = array::from_fn(|_| {
+        let (key, message) = match first.take().or_else(|| messages.next()) {
+            Some(message) => {
+                count += 1;
+                message
+            }
+            None => (some_key, &[][..]),
+        };
+        let tag = match digests.next() {
+            Some(digest) => &mut digest[..],
+            None => &mut [],
+        };
+        Mac { key, message, tag }
+    });
+    let backend = HashBackend::preferred_for::<Sha1>(cpu, count);
+    hmac(backend, &mut batch[..count]);
+}
+
+/// All of an HMAC-SHA1, of which a tag is the beginning.
+pub(super) type Digest = [u8; 20];
+
+/// Packets that go to the kernel together: registers have 16 lanes, and as many packets again fill those
+/// that end early.
+pub(super) const TOGETHER: usize = 32;

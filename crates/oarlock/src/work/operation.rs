@@ -1,0 +1,392 @@
+//! What can be asked of the framework: services, keys, and where in the data they act.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use zeroize::Zeroizing;
+
+use crate::Error;
+use crate::work::algorithm::{Algorithm, Direction, Kind};
+
+/// What a session of the framework does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Service {
+    /// A stream cipher or AES-CBC.
+    Cipher(Algorithm),
+    /// An authenticated cipher.
+    Aead(Algorithm),
+    /// HMAC (RFC 2104).
+    Mac(HashAlgorithm),
+    /// A hash without a key.
+    Digest(HashAlgorithm),
+    /// A cipher and HMAC over the same data.
+    Chained {
+        /// A stream cipher or AES-CBC.
+        cipher: Algorithm,
+        /// Of HMAC.
+        mac: HashAlgorithm,
+        /// Which of them comes first when a message is made.
+        order: ChainOrder,
+    },
+    /// Random bytes.
+    Random,
+    /// RSA, and powers without a key.
+    PublicKey,
+}
+
+/// A hash function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HashAlgorithm {
+    /// MD5 (RFC 1321); in HMAC alone.
+    Md5,
+    /// SHA-1 (FIPS 180-4).
+    Sha1,
+    /// SHA-256.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
+}
+
+/// The order of cipher and MAC in [`Service::Chained`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChainOrder {
+    /// The tag is of the ciphertext: ESP (RFC 4303), TLS with RFC 7366.
+    EncryptThenMac,
+    /// The tag is of the plaintext: TLS 1.2 without RFC 7366, where it lies in what is encrypted; SSH,
+    /// where it lies behind. Who tells a sender of wrong paddings and of wrong tags apart gives the
+    /// plaintext away (Vaudenay 2002).
+    MacThenEncrypt,
+}
+
+impl HashAlgorithm {
+    /// Bytes of its digest.
+    pub const fn digest_bytes(self) -> usize {
+        match self {
+            Self::Md5 => 16,
+            Self::Sha1 => 20,
+            Self::Sha256 => 32,
+            Self::Sha384 => 48,
+            Self::Sha512 => 64,
+        }
+    }
+
+    /// Its name in listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Sha1 => "sha1",
+            Self::Sha256 => "sha256",
+            Self::Sha384 => "sha384",
+            Self::Sha512 => "sha512",
+        }
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cipher(algorithm) | Self::Aead(algorithm) => f.write_str(algorithm.name()),
+            Self::Mac(hash) => write!(f, "hmac-{}", hash.name()),
+            Self::Digest(hash) => f.write_str(hash.name()),
+            Self::Chained { cipher, mac, order } => match order {
+                ChainOrder::EncryptThenMac => write!(f, "{cipher}, then hmac-{}", mac.name()),
+                ChainOrder::MacThenEncrypt => write!(f, "hmac-{}, then {cipher}", mac.name()),
+            },
+            Self::Random => f.write_str("random"),
+            Self::PublicKey => f.write_str("public key"),
+        }
+    }
+}
+
+impl Service {
+    /// The cipher in it.
+    pub const fn cipher(self) -> Option<Algorithm> {
+        match self {
+            Self::Cipher(algorithm)
+            | Self::Aead(algorithm)
+            | Self::Chained {
+                cipher: algorithm, ..
+            } => Some(algorithm),
+            _ => None,
+        }
+    }
+
+    /// The hash function in it.
+    pub const fn hash(self) -> Option<HashAlgorithm> {
+        match self {
+            Self::Mac(hash) | Self::Digest(hash) | Self::Chained { mac: hash, .. } => Some(hash),
+            _ => None,
+        }
+    }
+
+    /// Rows of tables by service.
+    pub(crate) const ROWS: usize = 7;
+
+    pub(crate) const fn row(self) -> usize {
+        match self {
+            Self::Cipher(algorithm) => match algorithm.kind() {
+                Kind::Cbc => 1,
+                _ => 0,
+            },
+            Self::Aead(_) => 2,
+            Self::Mac(_) | Self::Digest(_) => 3,
+            Self::Chained { .. } => 4,
+            Self::Random => 5,
+            Self::PublicKey => 6,
+        }
+    }
+}
+
+/// Which bytes of a request's data are what. Ranges count from the first byte of all segments.
+///
+/// | service | `authenticated` | `encrypted` | `tag` |
+/// |---|---|---|---|
+/// | cipher | empty | what is encrypted | |
+/// | AEAD | associated data | what is encrypted | 16 bytes from there |
+/// | MAC, digest | what it is of | empty | as many bytes as the session's |
+/// | chained | authenticated alone, and before the rest | encrypted and authenticated | as many bytes as the session's |
+/// | random | empty | what is filled | |
+///
+/// No two of them overlap, with one exception: under [`ChainOrder::MacThenEncrypt`] the tag may lie
+/// within `encrypted`. It is then encrypted, and of what is encrypted the bytes before it are
+/// authenticated; those behind it are a padding.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// What is authenticated alone.
+    pub authenticated: Range<usize>,
+    /// What is encrypted or decrypted.
+    pub encrypted: Range<usize>,
+    /// Where the tag begins.
+    pub tag: usize,
+}
+
+impl Layout {
+    /// All of `bytes` are encrypted.
+    pub fn whole(bytes: usize) -> Self {
+        Self {
+            encrypted: 0..bytes,
+            ..Self::default()
+        }
+    }
+
+    /// Associated data first, then what is encrypted, then the tag.
+    pub fn packet(authenticated: usize, encrypted: usize) -> Self {
+        Self {
+            authenticated: 0..authenticated,
+            encrypted: authenticated..authenticated + encrypted,
+            tag: authenticated + encrypted,
+        }
+    }
+
+    /// With ranges that are empty at the beginning, wherever they were: they fit any data.
+    pub(crate) fn settled(mut self, tag_bytes: usize) -> Self {
+        for range in [&mut self.authenticated, &mut self.encrypted] {
+            if range.start >= range.end {
+                *range = 0..0;
+            }
+        }
+        if tag_bytes == 0 {
+            self.tag = 0;
+        }
+        self
+    }
+
+    /// Whether the tag is encrypted too.
+    pub(crate) fn tag_is_inside(&self, tag_bytes: usize) -> bool {
+        tag_bytes > 0
+            && self.encrypted.start <= self.tag
+            && self.tag.saturating_add(tag_bytes) <= self.encrypted.end
+    }
+
+    /// What is wrong with it for so many bytes of data.
+    pub(crate) fn check(&self, material: &Material, bytes: usize) -> Result<(), String> {
+        let tag_bytes = material.tag_bytes;
+        let end = self.tag.checked_add(tag_bytes);
+        let tag = self.tag..end.ok_or_else(|| format!("the tag is not within {bytes} bytes"))?;
+        for (range, what) in [
+            (&self.authenticated, "authenticated"),
+            (&self.encrypted, "encrypted"),
+            (&tag, "the tag"),
+        ] {
+            if range.start > range.end || (!range.is_empty() && range.end > bytes) {
+                return Err(format!("{what}: {range:?} is not within {bytes} bytes"));
+            }
+        }
+        let overlap = |a: &Range<usize>, b: &Range<usize>| {
+            !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end
+        };
+        let may_be_inside = matches!(
+            material.service,
+            Service::Chained {
+                order: ChainOrder::MacThenEncrypt,
+                ..
+            }
+        ) && self.tag_is_inside(tag_bytes);
+        if overlap(&self.authenticated, &self.encrypted)
+            || overlap(&self.authenticated, &tag)
+            || (overlap(&self.encrypted, &tag) && !may_be_inside)
+        {
+            return Err("what is authenticated, what is encrypted and the tag overlap".into());
+        }
+        let is_cbc = material
+            .service
+            .cipher()
+            .is_some_and(|cipher| cipher.kind() == Kind::Cbc);
+        if is_cbc && !self.encrypted.len().is_multiple_of(16) {
+            return Err(format!(
+                "{} bytes to be encrypted: AES-CBC takes whole blocks of 16",
+                self.encrypted.len()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// An IV, nonce or counter block.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct IvBytes {
+    bytes: [u8; IV_BYTES_MAX],
+    len: u8,
+}
+
+impl IvBytes {
+    /// # Errors
+    /// [`Error::InvalidInput`] for more than 16 bytes.
+    pub fn new(iv: &[u8]) -> Result<Self, Error> {
+        let mut bytes = [0; IV_BYTES_MAX];
+        let Some(place) = bytes.get_mut(..iv.len()) else {
+            return Err(Error::InvalidInput(format!(
+                "an IV of {} bytes: give 16 at most",
+                iv.len()
+            )));
+        };
+        place.copy_from_slice(iv);
+        Ok(Self {
+            bytes,
+            len: iv.len() as u8,
+        })
+    }
+
+    pub(crate) fn block(bytes: [u8; IV_BYTES_MAX]) -> Self {
+        Self {
+            bytes,
+            len: IV_BYTES_MAX as u8,
+        }
+    }
+
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len.into()]
+    }
+}
+
+impl fmt::Debug for IvBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IvBytes({} bytes)", self.len)
+    }
+}
+
+/// The keys of a session, and what they are for. Wiped on drop.
+pub struct Material {
+    /// No two of a process have the same. A device that keeps keys knows them by it.
+    pub(crate) id: u64,
+    pub(crate) service: Service,
+    pub(crate) cipher_key: Zeroizing<Vec<u8>>,
+    pub(crate) mac_key: Zeroizing<Vec<u8>>,
+    pub(crate) tag_bytes: usize,
+}
+
+impl Material {
+    pub(crate) fn new(
+        service: Service,
+        cipher_key: &[u8],
+        mac_key: &[u8],
+        tag_bytes: usize,
+    ) -> Result<Self, Error> {
+        if let Some(cipher) = service.cipher() {
+            if cipher_key.len() != cipher.key_bytes() || cipher_key.is_empty() {
+                return Err(Error::InvalidKey(format!(
+                    "a key of {} bytes: {cipher} takes {}",
+                    cipher_key.len(),
+                    cipher.key_bytes()
+                )));
+            }
+            let is_aead = cipher.kind() == Kind::Aead;
+            if is_aead != matches!(service, Service::Aead(_)) {
+                return Err(Error::InvalidInput(format!("{cipher} does not fit here")));
+            }
+        }
+        if let Some(hash) = service.hash()
+            && (tag_bytes == 0 || tag_bytes > hash.digest_bytes())
+        {
+            return Err(Error::InvalidInput(format!(
+                "a tag of {tag_bytes} bytes: {} has 1 to {}",
+                hash.name(),
+                hash.digest_bytes()
+            )));
+        }
+        if service == Service::Digest(HashAlgorithm::Md5) {
+            return Err(Error::InvalidInput("MD5 is there in HMAC alone".into()));
+        }
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        Ok(Self {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            service,
+            cipher_key: Zeroizing::new(cipher_key.to_vec()),
+            mac_key: Zeroizing::new(mac_key.to_vec()),
+            tag_bytes,
+        })
+    }
+
+    /// What they are for.
+    pub fn service(&self) -> Service {
+        self.service
+    }
+
+    /// A number that no other session of the process has.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Of the cipher; empty where there is none.
+    pub fn cipher_key(&self) -> &[u8] {
+        &self.cipher_key
+    }
+
+    /// Of HMAC; empty where there is none.
+    pub fn mac_key(&self) -> &[u8] {
+        &self.mac_key
+    }
+
+    /// Bytes of a tag or a digest; 0 where there is none.
+    pub fn tag_bytes(&self) -> usize {
+        self.tag_bytes
+    }
+}
+
+impl fmt::Debug for Material {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Material")
+            .field("id", &self.id)
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is to be done to data, but the data.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) direction: Direction,
+    /// Of stream ciphers the counter block of the first byte, of CBC the block before, of AEADs the
+    /// nonce.
+    pub(crate) iv: IvBytes,
+    /// Bytes of the first block that are used up, of stream ciphers.
+    pub(crate) skip: usize,
+    pub(crate) layout: Layout,
+}
+
+pub(crate) const IV_BYTES_MAX: usize = 16;

@@ -1,0 +1,72 @@
+//! OpenVPN with the provider: tunnels between two network namespaces, whose packets OpenSSL encrypts, at
+//! either end, at both, and at none.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use oarlock::Algorithm;
+use oarlock::Direction::{Decrypt, Encrypt};
+use oarlock_testing::{is_root, lossy, skip};
+
+use crate::host::{Accelerated, assert_same, noise_file, open_folder, run};
+
+/// Prints rates; nothing depends on them.
+#[test]
+fn a_tunnel_carries_both_ways_what_was_sent() {
+    if !is_root("a tunnel between two network namespaces") {
+        return;
+    }
+    if !Path::new("/dev/net/tun").exists() {
+        return skip("the kernel has no TUN devices (/dev/net/tun)");
+    }
+    for (cipher, operation) in [
+        ("AES-128-GCM", Algorithm::Aes128Gcm),
+        ("AES-256-GCM", Algorithm::Aes256Gcm),
+        ("CHACHA20-POLY1305", Algorithm::ChaCha20Poly1305),
+    ] {
+        let stock = tunnel(cipher, [None, None]);
+        let both = [Accelerated::new(), Accelerated::new()];
+        let ours = tunnel(cipher, both.each_ref().map(Some));
+        let one = [Accelerated::new(), Accelerated::new()];
+        tunnel(cipher, [Some(&one[0]), None]);
+        tunnel(cipher, [None, Some(&one[1])]);
+        // The file goes to each host and from each.
+        for accelerated in both.iter().chain(&one) {
+            for direction in [Encrypt, Decrypt] {
+                let bytes = accelerated.bytes(operation, direction);
+                assert!(bytes > BYTES as u64, "{cipher} {direction:?}: {bytes}");
+            }
+        }
+        println!("{cipher}: {stock:.0} Mbit/s stock, {ours:.0} Mbit/s accelerated");
+    }
+}
+
+/// Sends a file through a tunnel and back, and says at what rate it came, in Mbit/s.
+fn tunnel(cipher: &str, ends: [Option<&Accelerated>; 2]) -> f64 {
+    let folder = open_folder();
+    let sent = noise_file(&folder.path().join("sent"), BYTES);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openvpn/tunnel.sh");
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--net", "--mount", "--pid", "--fork", "--kill-child"]);
+    unshare.arg("sh").arg(script).arg(folder.path()).arg(cipher);
+    for end in ends {
+        match end {
+            Some(accelerated) => unshare.arg(accelerated.conf()),
+            None => unshare.arg("/dev/null"),
+        };
+    }
+    let output = run(&mut unshare);
+    let (said, faults) = (lossy(&output.stdout), lossy(&output.stderr));
+    assert!(output.status.success(), "{said}{faults}");
+    let agreed = format!("Data Channel: cipher '{cipher}'");
+    assert_eq!(faults.matches(&agreed).count(), 2, "{faults}");
+    for name in ["came", "back"] {
+        let came = fs::read(folder.path().join(name)).unwrap();
+        assert_same(&came, &sent, cipher);
+    }
+    let seconds: f64 = said.trim().parse().unwrap();
+    BYTES as f64 * 8.0 / 1e6 / seconds
+}
+
+const BYTES: usize = 16 << 20;
