@@ -101,6 +101,8 @@ pub mod batch {
         CTR_VAES256,
         /// Batches of AES-CTR in 512-bit VAES.
         CTR_VAES512,
+        /// Packets of AES-GCM by the kernel for many.
+        GCM_VAES512,
         /// Batches of Triple DES encryption, and runs of decryption, by look-ups in 512-bit registers.
         TDES_PERMUTE,
         /// Runs of Triple DES in CBC mode on bits of 64 streams, and of decryption on bits of any width.

@@ -2,6 +2,7 @@
 
 use inout::InOutBuf;
 
+use crate::aes::Backend;
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 /// Data under a key of AES.
@@ -29,9 +30,10 @@ pub(crate) trait Chained: Request {
 pub(crate) trait Counted: Request {
     /// The first counter block.
     fn counter(&self) -> u128;
-    /// Whether the low 32 bits of its counter do not wrap, and it is so short that it pays to interleave it
-    /// with others. One that is longer keeps a register busy while it is computed alone.
-    fn is_short_run(&self) -> bool;
+    /// Whether the low 32 bits of its counter do not wrap.
+    fn is_one_run(&self) -> bool;
+    /// Applies keystream by the kernel for one.
+    fn apply_alone(&mut self, backend: Backend);
 }
 
 /// A request that chains blocks of Triple DES.

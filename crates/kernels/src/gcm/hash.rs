@@ -211,7 +211,7 @@ pub(super) fn times(backend: Backend, a: u128, b: u128) -> u128 {
 
 /// A message of so many bytes makes a table longer than the one that is there.
 #[cfg(target_arch = "x86_64")]
-const LONG_BYTES_MIN: usize = 512;
+pub(super) const LONG_BYTES_MIN: usize = 512;
 /// One of so many makes the long table at once.
 #[cfg(target_arch = "x86_64")]
 const VERY_LONG_BYTES_MIN: usize = 32 << 10;

@@ -32,7 +32,9 @@ use crate::cpu::Cpu;
 use crate::key::{BLOCK_BYTES, InvalidKeyLength};
 use crate::portable::xor::xor;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::{Face, gcm as kernel};
+use crate::x86_64::{Face, batch::gcm as many, gcm as kernel};
+#[cfg(target_arch = "x86_64")]
+use hash::LONG_BYTES_MIN;
 
 /// The most bytes of plaintext under one nonce (SP 800-38D, section 5.2.1.1).
 pub const MESSAGE_BYTES_MAX: u64 = (1 << 36) - 32;
@@ -249,6 +251,42 @@ impl Gcm {
             }
             Err(AeadError::AuthenticationFailed)
         }
+    }
+
+    /// Seals or opens a packet by the kernel for many, to its tag. `None` where that would not gain.
+    #[inline(always)]
+    pub(crate) fn packet<const OPEN: bool>(
+        &self,
+        nonce: &[u8; NONCE_BYTES],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Option<[u8; TAG_BYTES]> {
+        #[cfg(target_arch = "x86_64")]
+        if let Backend::Vaes512(token) = self.backend()
+            && many::takes(aad.len(), data.len())
+        {
+            let bytes = data.len();
+            let view = self.hash.view(self.backend(), bytes.max(LONG_BYTES_MIN));
+            if many::is_enough(view, bytes) {
+                let (from, to) = data.into_raw();
+                let packet = many::Packet {
+                    schedule: &self.ctr.schedule,
+                    view,
+                    nonce,
+                    aad,
+                    from,
+                    to,
+                    bytes,
+                };
+                let mut tag = [0; TAG_BYTES];
+                // SAFETY: the buffer vouches for `bytes` readable at `from` and writable at `to`, the same or apart;
+                // it has been asked whether the kernel takes the packet and whether there are powers enough.
+                unsafe { many::crypt::<OPEN>(token, &packet, &mut tag) };
+                return Some(tag);
+            }
+        }
+        let _ = (nonce, aad, data);
+        None
     }
 
     /// H, then its powers as they lie in memory. No other thread uses the key meanwhile.

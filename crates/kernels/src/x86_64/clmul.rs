@@ -49,6 +49,8 @@ pub(super) trait Clmul: Lanes {
         unsafe { self.and(Self::load(MASK.as_ptr().add(64 - bytes))) }
     }
     unsafe fn and(self, other: Self) -> Self;
+    /// Adds `n` to the last byte of every block, out of which there is no carry.
+    unsafe fn count(self, n: u8) -> Self;
 }
 
 /// A sum of products, not reduced, each of four multiplications: what few blocks lose by that
@@ -207,6 +209,16 @@ impl Clmul for __m128i {
         unsafe { self.store(to) }
     }
     #[inline(always)]
+    unsafe fn count(self, n: u8) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            _mm_add_epi32(
+                self,
+                Self::splat(_mm_set_epi32(i32::from(n) << 24, 0, 0, 0)),
+            )
+        }
+    }
+    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm_and_si128(self, other) }
@@ -259,6 +271,16 @@ impl Clmul for __m256i {
             } else {
                 self.store(to);
             }
+        }
+    }
+    #[inline(always)]
+    unsafe fn count(self, n: u8) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            _mm256_add_epi32(
+                self,
+                Self::splat(_mm_set_epi32(i32::from(n) << 24, 0, 0, 0)),
+            )
         }
     }
     #[inline(always)]
@@ -372,6 +394,16 @@ impl Clmul for __m512i {
     unsafe fn store_blocks(self, to: *mut u8, blocks: usize) {
         // SAFETY: as in `load_block`.
         unsafe { _mm512_mask_storeu_epi64(to.cast(), first_bits(2 * blocks) as __mmask8, self) }
+    }
+    #[inline(always)]
+    unsafe fn count(self, n: u8) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            _mm512_add_epi32(
+                self,
+                Self::splat(_mm_set_epi32(i32::from(n) << 24, 0, 0, 0)),
+            )
+        }
     }
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {

@@ -47,6 +47,9 @@ pub(crate) struct Powers {
     sums: [u128; PADDED],
 }
 
+/// From a power to the sum of its halves.
+pub(super) const SUMS: usize = 16 * PADDED;
+
 impl Powers {
     pub(crate) const EMPTY: Self = Self {
         powers: [0; PADDED],
@@ -80,6 +83,31 @@ impl View {
     /// The first `limit` + 4 powers have been made, and no thread writes them while the view is used.
     pub(crate) const unsafe fn new(powers: *const Powers, limit: usize) -> Self {
         Self { powers, limit }
+    }
+
+    /// Blocks between two reductions.
+    #[inline(always)]
+    pub(super) fn limit(self) -> usize {
+        self.limit
+    }
+
+    /// Whether as many blocks make a single chunk.
+    #[inline(always)]
+    pub(super) fn holds(self, blocks: usize) -> bool {
+        blocks <= self.limit + MORE_BLOCKS
+    }
+
+    /// Where the power of H to `first` lies, those below it behind, and the sums of halves [`SUMS`] bytes on.
+    ///
+    /// # Safety
+    /// `first` is 1 to the limit and 4.
+    #[inline(always)]
+    pub(super) unsafe fn place(self, first: usize) -> *const u8 {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let powers = (&raw const (*self.powers).powers).cast::<u8>();
+            powers.add(16 * (POWERS - first))
+        }
     }
 
     /// The powers of H from the one to `first` (at least 1) downwards.

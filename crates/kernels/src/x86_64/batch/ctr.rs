@@ -1,41 +1,46 @@
-//! AES-CTR of independent packets: eight registers in flight, each with consecutive blocks of one packet
-//! under its own key.
+//! AES-CTR of independent packets: eight registers in flight, of eight packets with one register each, of four with
+//! two, or of two with four.
 //!
-//! A short packet alone waits for its rounds one by one. Here a register that has ended its packet begins
-//! the next one, so the units stay busy whatever the lengths. Round keys come out of the packets' schedules,
-//! a load that fills the register with one block.
+//! A short packet alone waits for its rounds one by one, and what it costs to look at one is as much as its rounds:
+//! so packets are sorted by how many registers they fill, and a run of them goes through all rounds without a
+//! question. Round keys come out of the packets' schedules, a load that fills the register with one block.
 
 use core::arch::x86_64::*;
 
 use super::super::lanes::Lanes;
 use super::super::{AesNi, Vaes256, Vaes512};
-use crate::key::{KeySize, Schedule};
+use crate::aes::Backend;
+use crate::key::Schedule;
 use crate::requests::Counted;
 
 macro_rules! apply {
-    ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
-        /// Applies keystream to the packets that are a short run.
-        pub(crate) fn $name(_: $token, packets: &mut [impl Counted]) {
+    ($name:ident, $backend:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
+        /// Applies keystream to all packets.
+        pub(crate) fn $name(token: $token, packets: &mut [impl Counted]) {
             #[target_feature(enable = $features)]
-            unsafe fn rounds<P: Counted, const R: usize>(packets: &mut [P], size: KeySize) {
+            unsafe fn inner(packets: &mut [impl Counted], backend: Backend) {
                 // SAFETY: the features are enabled here.
-                unsafe { apply::<$lanes, P, R>(packets, size) }
+                unsafe { apply::<$lanes>(packets, backend) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::batch::$counter.hit();
             // SAFETY: the token proves the features.
-            unsafe {
-                rounds::<_, 10>(packets, KeySize::Aes128);
-                rounds::<_, 12>(packets, KeySize::Aes192);
-                rounds::<_, 14>(packets, KeySize::Aes256);
-            }
+            unsafe { inner(packets, Backend::$backend(token)) }
         }
     };
 }
 
-apply!(apply_aes_ni, AesNi, __m128i, "aes,sse4.1", CTR_AES_NI);
+apply!(
+    apply_aes_ni,
+    AesNi,
+    AesNi,
+    __m128i,
+    "aes,sse4.1",
+    CTR_AES_NI
+);
 apply!(
     apply_vaes256,
+    Vaes256,
     Vaes256,
     __m256i,
     "aes,vaes,avx2",
@@ -44,101 +49,100 @@ apply!(
 apply!(
     apply_vaes512,
     Vaes512,
+    Vaes512,
     __m512i,
     "aes,vaes,avx512f,avx512bw,avx512vl",
     CTR_VAES512
 );
 
-/// What a register is at.
-#[derive(Clone, Copy)]
-struct Way<V> {
-    schedule: *const Schedule,
-    counters: V,
-    from: *const u8,
-    to: *mut u8,
-    /// Bytes that are left.
-    bytes: usize,
-}
-
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
-unsafe fn apply<V: Lanes, P: Counted, const R: usize>(packets: &mut [P], size: KeySize) {
-    let mut waiting = packets
-        .iter_mut()
-        .filter(|packet| packet.fits(size) && packet.is_short_run());
-    let Some(packet) = waiting.next() else {
-        return;
-    };
-    // SAFETY: instructions as the caller vouches.
-    let first = unsafe { Way::<V>::of(packet) };
-    // Without a packet, a register computes keystream of the first one and writes nothing.
-    let mut ways = [Way { bytes: 0, ..first }; WAYS];
-    ways[0] = first;
-    let mut busy = 1;
-    for way in &mut ways[1..] {
-        if let Some(packet) = waiting.next() {
-            // SAFETY: instructions as the caller vouches.
-            *way = unsafe { Way::of(packet) };
-            busy += 1;
+unsafe fn apply<V: Lanes>(packets: &mut [impl Counted], backend: Backend) {
+    for packet in packets {
+        let mut left = packet.bytes();
+        if left > REGISTERS_MAX * V::BYTES || !packet.is_one_run() {
+            packet.apply_alone(backend);
+            continue;
         }
-    }
-    while busy > 0 {
-        // SAFETY: instructions as the caller vouches; a schedule has 15 round keys; each packet vouches for
-        // `bytes` at its pointers.
+        let schedule = packet.schedule();
+        let rounds = 10 + 2 * schedule.size as usize;
+        let schedule = &raw const *schedule;
+        let counter = packet.counter();
+        let (mut from, mut to) = packet.data().into_raw();
+        // SAFETY: as the caller vouches; the packet vouches for its bytes at both pointers; the schedule lives in
+        // a key, which the packet borrows.
         unsafe {
-            let mut states = [first.counters; WAYS];
-            for (state, way) in states.iter_mut().zip(&ways) {
-                *state = way.counters.swap_bytes().xor(key(way.schedule, 0));
+            let mut counters = V::counters(counter);
+            while left > GROUP * V::BYTES {
+                few::<V, GROUP>(schedule, rounds, counters, from, to, GROUP * V::BYTES);
+                counters = counters.advance((GROUP * V::BLOCKS) as u32);
+                (from, to) = (from.add(GROUP * V::BYTES), to.add(GROUP * V::BYTES));
+                left -= GROUP * V::BYTES;
             }
-            for round in 1..R {
-                for (state, way) in states.iter_mut().zip(&ways) {
-                    *state = state.round(key(way.schedule, round)).pin();
-                }
-            }
-            for (state, way) in states.iter_mut().zip(&mut ways) {
-                let last: V = key(way.schedule, R);
-                if way.bytes > V::BYTES {
-                    state.last_round(last.xor(V::load(way.from))).store(way.to);
-                    way.counters = way.counters.advance(V::BLOCKS as u32);
-                    (way.from, way.to) = (way.from.add(V::BYTES), way.to.add(V::BYTES));
-                    way.bytes -= V::BYTES;
-                    continue;
-                }
-                if way.bytes == 0 {
-                    continue;
-                }
-                if way.bytes == V::BYTES {
-                    state.last_round(last.xor(V::load(way.from))).store(way.to);
-                } else {
-                    state.last_round_partial(last, way.from, way.to, way.bytes);
-                }
-                match waiting.next() {
-                    Some(packet) => *way = Way::of(packet),
-                    None => {
-                        way.bytes = 0;
-                        busy -= 1;
-                    }
-                }
+            match left.div_ceil(V::BYTES) {
+                0 => {}
+                1 => few::<V, 1>(schedule, rounds, counters, from, to, left),
+                2 => few::<V, 2>(schedule, rounds, counters, from, to, left),
+                3 => few::<V, 3>(schedule, rounds, counters, from, to, left),
+                4 => few::<V, 4>(schedule, rounds, counters, from, to, left),
+                5 => few::<V, 5>(schedule, rounds, counters, from, to, left),
+                6 => few::<V, 6>(schedule, rounds, counters, from, to, left),
+                7 => few::<V, 7>(schedule, rounds, counters, from, to, left),
+                _ => few::<V, 8>(schedule, rounds, counters, from, to, left),
             }
         }
     }
 }
 
-impl<V: Lanes> Way<V> {
-    /// # Safety
-    /// The instructions of `V` are enabled in the caller.
-    #[inline(always)]
-    unsafe fn of(packet: &mut impl Counted) -> Self {
-        let bytes = packet.bytes();
-        let (from, to) = packet.data().into_raw();
-        Self {
-            schedule: packet.schedule(),
-            // SAFETY: as the caller vouches.
-            counters: unsafe { V::counters(packet.counter()) },
-            from,
-            to,
-            bytes,
+/// `N` registers, the last of which may be begun.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; the schedule lives and has so many rounds; `bytes` are readable
+/// at `from` and writable at `to`, more than `N - 1` registers and at most `N`.
+#[inline(always)]
+unsafe fn few<V: Lanes, const N: usize>(
+    schedule: *const Schedule,
+    rounds: usize,
+    mut counters: V,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let zero = key::<V>(schedule, 0);
+        let mut states = [zero; N];
+        for state in &mut states {
+            *state = state.xor(counters.swap_bytes());
+            counters = counters.advance(V::BLOCKS as u32);
+        }
+        let mut round = |round: usize| {
+            let key = key::<V>(schedule, round);
+            for state in &mut states {
+                *state = state.round(key);
+            }
+        };
+        for i in 1..10 {
+            round(i);
+        }
+        if rounds > 10 {
+            round(10);
+            round(11);
+            if rounds > 12 {
+                round(12);
+                round(13);
+            }
+        }
+        let last = key::<V>(schedule, rounds);
+        for (i, state) in states.iter().enumerate() {
+            let done = i * V::BYTES;
+            if i == N - 1 && bytes < N * V::BYTES {
+                state.last_round_partial(last, from.add(done), to.add(done), bytes - done);
+            } else {
+                let data = V::load(from.add(done));
+                state.last_round(last.xor(data)).store(to.add(done));
+            }
         }
     }
 }
@@ -154,5 +158,7 @@ unsafe fn key<V: Lanes>(schedule: *const Schedule, round: usize) -> V {
     }
 }
 
-/// Registers in flight.
-const WAYS: usize = 8;
+/// Registers side by side: what two units of four cycles keep busy.
+const GROUP: usize = 8;
+/// Of a packet that is done here.
+const REGISTERS_MAX: usize = 16;

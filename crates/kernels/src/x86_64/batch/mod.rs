@@ -5,6 +5,7 @@ mod gather;
 pub(crate) mod beside;
 pub(crate) mod cbc;
 pub(crate) mod ctr;
+pub(crate) mod gcm;
 pub(crate) mod sha;
 pub(crate) mod stitched;
 pub(crate) mod tdes;

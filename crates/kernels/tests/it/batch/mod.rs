@@ -15,6 +15,7 @@ macro_rules! for_every_hash {
 mod cbc;
 mod chained;
 mod ctr;
+mod gcm;
 mod hmac;
 mod tdes;
 

@@ -2,12 +2,13 @@
 
 use oarlock_bench::Error;
 use oarlock_bench::peers::openssl;
+use oarlock_kernels::batch::{GcmPacket, seal_gcm};
 use oarlock_kernels::gcm::Gcm;
 
 use super::line::{BELOW_A, Line, NEVER_SLOWER, Peer, Promise, cpu, refused};
 use crate::peers::aws_lc;
 use crate::peers::batch::each::AAD_BYTES;
-use crate::peers::batch::{Batch, Done, Packets, Side, bytes_of, each};
+use crate::peers::batch::{Batch, Done, Packets, Side, bytes_of, each, with_requests};
 use crate::peers::ipsec_mb::packets::{Cipher, Hash, Interface, IpsecMbBatch, Packet};
 
 pub(super) const LINES: &[Line] = &[Line {
@@ -90,11 +91,17 @@ impl Ours {
 impl Side for Ours {
     fn run(&mut self) {
         let all = self.keys.iter().zip(self.nonces.iter().zip(&self.aads));
-        let all = all.zip(&mut self.tags).zip(self.packets.each_mut());
-        for (((key, (nonce, aad)), tag), packet) in all {
-            // Lengths are those of a packet.
-            *tag = key.seal(nonce, aad, packet.into()).unwrap_or_default();
-        }
+        let requests = all.zip(&mut self.tags).zip(self.packets.each_mut()).map(
+            |(((key, (nonce, aad)), tag), data)| GcmPacket {
+                key,
+                nonce,
+                aad,
+                data: data.into(),
+                tag,
+                result: Ok(()),
+            },
+        );
+        with_requests(requests, seal_gcm);
     }
 
     fn outcome(&mut self) -> Vec<Done> {
