@@ -111,9 +111,9 @@ fn no_key_and_no_keystream_is_left_in_freed_memory() {
     for mask in ["", "-face", "-avx512", "-vaes", "-aes"] {
         for strategy in [Strategy::Inline, Strategy::Stripe] {
             // On another stack: what is left there would be copied into the padding of blocks.
-            let secrets = std::thread::spawn(|| Box::new(secrets())).join().unwrap();
+            let secrets = std::thread::spawn(secrets).join().unwrap();
             let mut data = vec![0x55; 400_000];
-            let found = freed_with(&*secrets, || {
+            let found = freed_with(&secrets, || {
                 let accelerator = Accelerator::builder()
                     .cpu_mask(mask)
                     .max_threads(2)
