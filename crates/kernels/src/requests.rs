@@ -2,7 +2,6 @@
 
 use inout::InOutBuf;
 
-use crate::aes::Backend;
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 /// Data under a key of AES.
@@ -32,8 +31,6 @@ pub(crate) trait Counted: Request {
     fn counter(&self) -> u128;
     /// Whether the low 32 bits of its counter do not wrap.
     fn is_one_run(&self) -> bool;
-    /// Applies keystream by the kernel for one.
-    fn apply_alone(&mut self, backend: Backend);
 }
 
 /// A request that chains blocks of Triple DES.

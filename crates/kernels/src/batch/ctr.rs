@@ -43,24 +43,21 @@ impl Counted for CtrPacket<'_> {
     fn is_one_run(&self) -> bool {
         is_one_run(self.counter, 0, self.data.len())
     }
-    #[inline(always)]
-    fn apply_alone(&mut self, backend: Backend) {
-        let data = self.data.reborrow();
-        self.key.apply_by(backend, self.counter, data);
-    }
 }
 
 /// Applies keystream to every packet, as [`Ctr::apply`] does to one from the start of a block.
 pub fn apply_ctr(backend: Backend, packets: &mut [CtrPacket<'_>]) {
+    let alone = |packet: &mut CtrPacket<'_>| {
+        let data = packet.data.reborrow();
+        packet.key.apply_by(backend, packet.counter, data);
+    };
     match backend {
         #[cfg(target_arch = "x86_64")]
-        Backend::AesNi(token) => kernels::apply_aes_ni(token, packets),
+        Backend::AesNi(token) => kernels::apply_aes_ni(token, packets, alone),
         #[cfg(target_arch = "x86_64")]
-        Backend::Vaes256(token) => kernels::apply_vaes256(token, packets),
+        Backend::Vaes256(token) => kernels::apply_vaes256(token, packets, alone),
         #[cfg(target_arch = "x86_64")]
-        Backend::Vaes512(token) => kernels::apply_vaes512(token, packets),
-        _ => packets
-            .iter_mut()
-            .for_each(|packet| packet.apply_alone(backend)),
+        Backend::Vaes512(token) => kernels::apply_vaes512(token, packets, alone),
+        _ => packets.iter_mut().for_each(alone),
     }
 }

@@ -1,46 +1,34 @@
-//! AES-CTR of independent packets: eight registers in flight, of eight packets with one register each, of four with
-//! two, or of two with four.
-//!
-//! A short packet alone waits for its rounds one by one, and what it costs to look at one is as much as its rounds:
-//! so packets are sorted by how many registers they fill, and a run of them goes through all rounds without a
-//! question. Round keys come out of the packets' schedules, a load that fills the register with one block.
+//! AES-CTR of independent packets, one after the other: a core has several short ones in flight by itself, as long as
+//! nothing but rounds lies between them (docs/packets.md). Round keys come out of the packets' schedules, a load that
+//! fills the register with one block.
 
 use core::arch::x86_64::*;
 
 use super::super::lanes::Lanes;
 use super::super::{AesNi, Vaes256, Vaes512};
-use crate::aes::Backend;
 use crate::key::Schedule;
 use crate::requests::Counted;
 
 macro_rules! apply {
-    ($name:ident, $backend:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
-        /// Applies keystream to all packets.
-        pub(crate) fn $name(token: $token, packets: &mut [impl Counted]) {
+    ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
+        /// Applies keystream to all packets: to long ones by `alone`.
+        pub(crate) fn $name<P: Counted>(_: $token, packets: &mut [P], alone: impl Fn(&mut P)) {
             #[target_feature(enable = $features)]
-            unsafe fn inner(packets: &mut [impl Counted], backend: Backend) {
+            unsafe fn inner<P: Counted>(packets: &mut [P], alone: impl Fn(&mut P)) {
                 // SAFETY: the features are enabled here.
-                unsafe { apply::<$lanes>(packets, backend) }
+                unsafe { apply::<$lanes, P>(packets, alone) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::batch::$counter.hit();
             // SAFETY: the token proves the features.
-            unsafe { inner(packets, Backend::$backend(token)) }
+            unsafe { inner(packets, alone) }
         }
     };
 }
 
-apply!(
-    apply_aes_ni,
-    AesNi,
-    AesNi,
-    __m128i,
-    "aes,sse4.1",
-    CTR_AES_NI
-);
+apply!(apply_aes_ni, AesNi, __m128i, "aes,sse4.1", CTR_AES_NI);
 apply!(
     apply_vaes256,
-    Vaes256,
     Vaes256,
     __m256i,
     "aes,vaes,avx2",
@@ -48,7 +36,6 @@ apply!(
 );
 apply!(
     apply_vaes512,
-    Vaes512,
     Vaes512,
     __m512i,
     "aes,vaes,avx512f,avx512bw,avx512vl",
@@ -58,11 +45,11 @@ apply!(
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
-unsafe fn apply<V: Lanes>(packets: &mut [impl Counted], backend: Backend) {
+unsafe fn apply<V: Lanes, P: Counted>(packets: &mut [P], alone: impl Fn(&mut P)) {
     for packet in packets {
         let mut left = packet.bytes();
         if left > REGISTERS_MAX * V::BYTES || !packet.is_one_run() {
-            packet.apply_alone(backend);
+            alone(packet);
             continue;
         }
         let schedule = packet.schedule();
