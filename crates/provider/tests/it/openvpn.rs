@@ -20,30 +20,32 @@ fn a_tunnel_carries_both_ways_what_was_sent() {
     if !Path::new("/dev/net/tun").exists() {
         return skip("the kernel has no TUN devices (/dev/net/tun)");
     }
-    for (cipher, operation) in [
-        ("AES-128-GCM", Algorithm::Aes128Gcm),
-        ("AES-256-GCM", Algorithm::Aes256Gcm),
-        ("CHACHA20-POLY1305", Algorithm::ChaCha20Poly1305),
+    for (cipher, operation, is_left) in [
+        ("AES-128-GCM", Algorithm::Aes128Gcm, true),
+        ("AES-256-GCM", Algorithm::Aes256Gcm, false),
+        ("CHACHA20-POLY1305", Algorithm::ChaCha20Poly1305, true),
     ] {
-        let stock = tunnel(cipher, [None, None]);
         let both = [Accelerated::new(), Accelerated::new()];
-        let ours = tunnel(cipher, both.each_ref().map(Some));
-        let one = [Accelerated::new(), Accelerated::new()];
-        tunnel(cipher, [Some(&one[0]), None]);
-        tunnel(cipher, [None, Some(&one[1])]);
+        tunnel(cipher, both.each_ref().map(Some));
+        let one = Accelerated::new();
+        let ends = if is_left {
+            [Some(&one), None]
+        } else {
+            [None, Some(&one)]
+        };
+        tunnel(cipher, ends);
         // The file goes to each host and from each.
-        for accelerated in both.iter().chain(&one) {
+        for accelerated in both.iter().chain([&one]) {
             for direction in [Encrypt, Decrypt] {
                 let bytes = accelerated.bytes(operation, direction);
                 assert!(bytes > BYTES as u64, "{cipher} {direction:?}: {bytes}");
             }
         }
-        println!("{cipher}: {stock:.0} Mbit/s stock, {ours:.0} Mbit/s accelerated");
     }
 }
 
-/// Sends a file through a tunnel and back, and says at what rate it came, in Mbit/s.
-fn tunnel(cipher: &str, ends: [Option<&Accelerated>; 2]) -> f64 {
+/// Sends a file through a tunnel and back.
+fn tunnel(cipher: &str, ends: [Option<&Accelerated>; 2]) {
     let folder = open_folder();
     let sent = noise_file(&folder.path().join("sent"), BYTES);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openvpn/tunnel.sh");
@@ -65,8 +67,6 @@ fn tunnel(cipher: &str, ends: [Option<&Accelerated>; 2]) -> f64 {
         let came = fs::read(folder.path().join(name)).unwrap();
         assert_same(&came, &sent, cipher);
     }
-    let seconds: f64 = said.trim().parse().unwrap();
-    BYTES as f64 * 8.0 / 1e6 / seconds
 }
 
 const BYTES: usize = 16 << 20;
