@@ -44,7 +44,7 @@ pub struct AcceleratedCbc {
 struct Chain {
     route: Route<CbcKey>,
     /// The ciphertext block before the next one.
-    iv: [u8; BLOCK_BYTES],
+    iv: Chained,
     /// The message has been padded, or its padding taken off: nothing can follow.
     has_ended: bool,
     /// Decryption of less is inline without a look at clock or pool.
@@ -53,13 +53,20 @@ struct Chain {
     before_stripes: Vec<[u8; BLOCK_BYTES]>,
 }
 
+/// A block that each request takes from the one before. Aligned, since what was stored across two
+/// cache lines is not forwarded to the next load: 16 bytes would take 1.5 times as long (Zen 5),
+/// wherever the allocator happens to put them so.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+pub(super) struct Chained(pub(super) [u8; BLOCK_BYTES]);
+
 impl AcceleratedCbc {
     pub(crate) fn open(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
         let algorithm = aes_cbc(key)?;
         let iv = block(iv)?;
         let mut chain = Chain {
             route: Route::open(engine, algorithm, key)?,
-            iv,
+            iv: Chained(iv),
             has_ended: false,
             long_bytes: 0,
             before_stripes: Vec::new(),
@@ -156,14 +163,14 @@ impl AcceleratedCbc {
     /// # Errors
     /// [`Error::InvalidInput`] for another length; nothing has changed then.
     pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
-        self.chain.iv = block(iv)?;
+        self.chain.iv.0 = block(iv)?;
         self.chain.has_ended = false;
         Ok(())
     }
 
     /// The ciphertext block before the next one.
     pub(crate) fn iv(&self) -> [u8; BLOCK_BYTES] {
-        self.chain.iv
+        self.chain.iv.0
     }
 
     /// Begins a message with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is
@@ -176,7 +183,7 @@ impl AcceleratedCbc {
         let iv = block(iv)?;
         let session = route::open(&self.engine, algorithm, key)?;
         self.chain.route.replace(Some(&self.engine), session);
-        self.chain.iv = iv;
+        self.chain.iv.0 = iv;
         self.chain.has_ended = false;
         self.chain.look_again();
         Ok(())
@@ -252,7 +259,7 @@ impl Chain {
             return self.crypt_elsewhere(engine, direction, data);
         }
         if let CbcKey::Kernel(cbc) = &self.route.session.keyed {
-            return chain(&**cbc, direction, &mut self.iv, data);
+            return chain(&**cbc, direction, &mut self.iv.0, data);
         }
         self.crypt_by_the_device(engine, direction, data);
     }
@@ -265,7 +272,7 @@ impl Chain {
         data: InOutBuf<'_, '_, u8>,
     ) {
         let keyed = &self.route.session.keyed;
-        if let Err(data) = keyed.crypt(direction, &mut self.iv, data) {
+        if let Err(data) = keyed.crypt(direction, &mut self.iv.0, data) {
             self.crypt_elsewhere(engine, direction, data);
         }
     }
@@ -278,7 +285,7 @@ impl Chain {
         direction: Direction,
         mut data: InOutBuf<'_, '_, u8>,
     ) {
-        let iv = &mut self.iv;
+        let iv = &mut self.iv.0;
         self.route
             .elsewhere(Some(engine), data.reborrow(), |key, data| {
                 key.crypt(direction, iv, data)
@@ -345,7 +352,7 @@ impl Chain {
         };
         let ciphertext = data.get_in();
         self.before_stripes.clear();
-        self.before_stripes.push(self.iv);
+        self.before_stripes.push(self.iv.0);
         self.before_stripes.extend(
             ciphertext
                 .chunks(stripe_bytes)
@@ -360,7 +367,7 @@ impl Chain {
         });
         // Behind the last stripe.
         if let Some(block) = before_stripes.last() {
-            self.iv = *block;
+            self.iv.0 = *block;
         }
         self.count(bytes);
     }

@@ -7,7 +7,7 @@ use inout::InOutBuf;
 use oarlock_kernels::aes::{BLOCK_BYTES, Backend};
 use oarlock_kernels::cbc::Cbc;
 
-use super::cbc::{AcceleratedCbc, no_whole_blocks};
+use super::cbc::{AcceleratedCbc, Chained, no_whole_blocks};
 use crate::Error;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
@@ -40,7 +40,7 @@ pub struct CbcContext {
     kernel: Cbc,
     /// The kernel has only what encryption needs.
     is_to_encrypt: bool,
-    iv: [u8; BLOCK_BYTES],
+    iv: Chained,
     session: Option<Box<AcceleratedCbc>>,
     first_look: FirstLook,
     /// Long decryption that the kernel may still do before one is opened.
@@ -81,7 +81,7 @@ impl CbcContext {
             key: KeyBytes::default(),
             kernel: Cbc::unkeyed(backend),
             is_to_encrypt: false,
-            iv: [0; BLOCK_BYTES],
+            iv: Chained([0; BLOCK_BYTES]),
             session: None,
             first_look,
             kernel_bytes_left: 0,
@@ -105,12 +105,12 @@ impl CbcContext {
 
     /// Takes `iv` for the ciphertext block before the next one.
     pub fn set_iv(&mut self, iv: [u8; BLOCK_BYTES]) {
-        self.iv = iv;
+        self.iv.0 = iv;
     }
 
     /// The ciphertext block before the next one.
     pub fn iv(&self) -> [u8; BLOCK_BYTES] {
-        self.iv
+        self.iv.0
     }
 
     /// Encrypts whole blocks.
@@ -126,9 +126,9 @@ impl CbcContext {
             && self.has_session()
             && let Some(session) = &mut self.session
         {
-            return by_session(session, &mut self.iv, data, AcceleratedCbc::encrypt);
+            return by_session(session, &mut self.iv.0, data, AcceleratedCbc::encrypt);
         }
-        self.kernel.encrypt(&mut self.iv, data);
+        self.kernel.encrypt(&mut self.iv.0, data);
         Ok(())
     }
 
@@ -145,13 +145,13 @@ impl CbcContext {
             && self.is_worth_a_session(data.len())
             && let Some(session) = &mut self.session
         {
-            return by_session(session, &mut self.iv, data, AcceleratedCbc::decrypt);
+            return by_session(session, &mut self.iv.0, data, AcceleratedCbc::decrypt);
         }
         if self.is_to_encrypt {
             self.is_to_encrypt = false;
             self.kernel.make_ready_to_decrypt();
         }
-        self.kernel.decrypt(&mut self.iv, data);
+        self.kernel.decrypt(&mut self.iv.0, data);
         Ok(())
     }
 
@@ -175,7 +175,7 @@ impl CbcContext {
         if self.session.is_none() {
             let session = self
                 .key
-                .with(|key| AcceleratedCbc::open(&self.engine, key, &self.iv));
+                .with(|key| AcceleratedCbc::open(&self.engine, key, &self.iv.0));
             self.session = session.ok().map(Box::new);
         }
         self.session.is_some()
