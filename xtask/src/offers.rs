@@ -1,7 +1,7 @@
 //! `cargo xtask offers`: the ratios that the OpenSSL provider starts from, measured on this machine.
 //!
 //! The command calibrates beside each libcrypto, under the mask of each CPU class on both sides. The medians replace the
-//! tables of these classes and versions in `tables.rs`; a machine that cannot show a class, or has no libcrypto of a
+//! tables of these classes and versions on this family of processors in `tables.rs`; a machine that cannot show a class, or has no libcrypto of a
 //! version, leaves its tables as they are. The file is read as it was written, so what does not come out the same was
 //! edited by hand: [`check`].
 
@@ -13,6 +13,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::cpu_mask;
+use crate::plan::Cpu;
 use crate::tool::{self, Metadata, Result, cargo};
 
 const TABLES: &str = "crates/oarlock/src/costs/openssl/tables.rs";
@@ -92,6 +93,7 @@ pub fn run(arguments: &[&str]) -> Result<()> {
         }
         given => given.iter().map(|path| Some(path.into())).collect(),
     };
+    let processors = Cpu::read()?.line();
     let is_asked = |class: &&Class| letters.is_empty() || letters.concat().contains(class.letter);
     for library in &libraries {
         for class in CLASSES.iter().filter(is_asked) {
@@ -114,7 +116,7 @@ pub fn run(arguments: &[&str]) -> Result<()> {
                 version.1,
                 rows.len()
             );
-            tables.replace(class.letter, version, rows);
+            tables.replace(class.letter, version, &processors, rows);
         }
     }
     std::fs::write(&path, tables.to_string())
@@ -307,6 +309,7 @@ struct Tables(Vec<Table>);
 struct Table {
     class: char,
     version: (u32, u32),
+    processors: String,
     rows: Vec<Row>,
 }
 
@@ -316,16 +319,24 @@ struct Row {
     thousandths: [u32; 5],
 }
 
+impl Table {
+    /// What there is one table of.
+    fn key(&self) -> (char, (u32, u32), &str) {
+        (self.class, self.version, &self.processors)
+    }
+}
+
 impl Tables {
-    fn replace(&mut self, class: char, version: (u32, u32), rows: Vec<Row>) {
-        self.0
-            .retain(|table| (table.class, table.version) != (class, version));
-        self.0.push(Table {
+    fn replace(&mut self, class: char, version: (u32, u32), processors: &str, rows: Vec<Row>) {
+        let table = Table {
             class,
             version,
+            processors: processors.into(),
             rows,
-        });
-        self.0.sort_by_key(|table| (table.class, table.version));
+        };
+        self.0.retain(|other| other.key() != table.key());
+        self.0.push(table);
+        self.0.sort_by(|one, other| one.key().cmp(&other.key()));
     }
 
     /// Line by line, as [`Display`](fmt::Display) writes it.
@@ -338,6 +349,7 @@ impl Tables {
                 tables.push(Table {
                     class: value.chars().next().ok_or_else(wrong)?,
                     version: (0, 0),
+                    processors: String::new(),
                     rows: Vec::new(),
                 });
             } else if let Some(value) = line.strip_prefix("version: (") {
@@ -346,6 +358,9 @@ impl Tables {
                     return Err(wrong());
                 };
                 tables.last_mut().ok_or_else(wrong)?.version = (major, minor);
+            } else if let Some(value) = line.strip_prefix("processors: ") {
+                let name = value.trim_end_matches(',').trim_matches('"');
+                tables.last_mut().ok_or_else(wrong)?.processors = name.into();
             } else if let Some(value) = line.strip_prefix("row(") {
                 let (operation, rest) = value.split_once(", [").ok_or_else(wrong)?;
                 let thousandths = numbers(rest.trim_end_matches("]),"));
@@ -371,8 +386,8 @@ impl fmt::Display for Tables {
             let (major, minor) = table.version;
             write!(
                 f,
-                "    Table {{\n        class: CpuClass::{},\n        version: ({major}, {minor}),\n        rows: &[\n",
-                table.class
+                "    Table {{\n        class: CpuClass::{},\n        version: ({major}, {minor}),\n        processors: {:?},\n        rows: &[\n",
+                table.class, table.processors
             )?;
             for Row {
                 operation,
@@ -411,6 +426,7 @@ mod tests {
         Table {
             class,
             version,
+            processors: "X 6 0-15".into(),
             rows: vec![Row {
                 operation: "Aes128Ctr".into(),
                 thousandths: [ratio; 5],
@@ -422,12 +438,18 @@ mod tests {
     fn what_is_written_is_read_and_replaced_in_its_place() {
         let mut tables = Tables(vec![table('A', (3, 0), 1000), table('B', (3, 0), 970)]);
         assert_eq!(Tables::parse(&tables.to_string()).unwrap(), tables);
-        tables.replace('A', (3, 5), table('A', (3, 5), 2).rows);
-        tables.replace('B', (3, 0), table('B', (3, 0), 3).rows);
+        tables.replace('A', (3, 5), "X 6 0-15", table('A', (3, 5), 2).rows);
+        tables.replace('B', (3, 0), "X 6 0-15", table('B', (3, 0), 3).rows);
+        tables.replace('B', (3, 0), "X 6 16-31", table('B', (3, 0), 4).rows);
+        let other = Table {
+            processors: "X 6 16-31".into(),
+            ..table('B', (3, 0), 4)
+        };
         let expected = Tables(vec![
             table('A', (3, 0), 1000),
             table('A', (3, 5), 2),
             table('B', (3, 0), 3),
+            other,
         ]);
         assert_eq!(tables, expected);
         assert!(Tables::parse("row(x, [1, 2]),").is_err());

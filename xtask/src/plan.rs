@@ -235,14 +235,25 @@ fn rounded(value: u64) -> u64 {
 }
 
 /// The processor, by /proc/cpuinfo.
-struct Cpu {
+pub(crate) struct Cpu {
     vendor: String,
     family: u32,
     model: u32,
 }
 
 impl Cpu {
-    fn read() -> Result<Self> {
+    /// The first and the last of its line: makers number in sixteens what is built alike.
+    fn models(&self) -> (u32, u32) {
+        (self.model & !0xf, self.model | 0xf)
+    }
+
+    /// Maker, family and models, as in "AuthenticAMD 25 16-31".
+    pub(crate) fn line(&self) -> String {
+        let (first, last) = self.models();
+        format!("{} {} {first}-{last}", self.vendor, self.family)
+    }
+
+    pub(crate) fn read() -> Result<Self> {
         let text = read(Path::new("/proc/cpuinfo"))?;
         let field = |name: &str| {
             text.lines()
@@ -309,10 +320,9 @@ impl Tables {
         match found {
             Some(table) => (table.machine, table.rows) = (machine, rows),
             None => {
-                // Makers number in sixteens what is built alike.
-                let models = (cpu.model & !0xf, cpu.model | 0xf);
+                let models = cpu.models();
                 self.0.push(Table {
-                    name: format!("{} {} {}-{}", cpu.vendor, cpu.family, models.0, models.1),
+                    name: cpu.line(),
                     vendor: cpu.vendor.clone(),
                     family: cpu.family,
                     models,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! ratios.rs   the ratios of one operation, by the size of requests
-//! tables.rs   by CPU class and OpenSSL version, compiled in; `cargo xtask offers` writes them      table.rs   their form
+//! tables.rs   by CPU class, OpenSSL version and family of processors, compiled in; `cargo xtask offers` writes them      table.rs   their form
 //! stored.rs   of one machine and one libcrypto: the file that `oarlock provider calibrate` writes
 //! ```
 
@@ -12,28 +12,32 @@ mod stored;
 mod table;
 mod tables;
 
+use self::table::Table;
 use super::class::CpuClass;
 use crate::work::algorithm::Algorithm;
 
 pub use ratios::{LEVEL_MIN, RatioSource, Ratios, SIZES};
 pub use stored::{Damaged, FILE_BYTES_MAX, MadeFor, Measured, Stored};
 
-/// What the tables say: the row of the version, or of the nearest lower one that was measured.
+/// What the tables say: the rows of the version, or of the nearest lower one that was measured. Families of
+/// processors differ within a class, so of each size the lowest ratio of all families counts: without a
+/// calibration an operation is offered where it is level on each of them.
 pub(crate) fn compiled(
     class: CpuClass,
     version: (u32, u32),
     algorithm: Algorithm,
 ) -> Option<(Ratios, RatioSource)> {
-    let of_class = tables::TABLES.iter().filter(|table| table.class == class);
-    let table = of_class
-        .filter(|table| table.version <= version)
-        .max_by_key(|table| table.version)?;
-    let row = table.rows.iter().find(|row| row.algorithm == algorithm)?;
-    let source = RatioSource::Table {
-        class,
-        version: table.version,
-    };
-    Some((row.ratios, source))
+    let up_to = |table: &&Table| table.class == class && table.version <= version;
+    let up_to = || tables::TABLES.iter().filter(up_to);
+    let version = up_to().map(|table| table.version).max()?;
+    let rows = up_to()
+        .filter(|table| table.version == version)
+        .flat_map(|table| table.rows);
+    let ratios = rows
+        .filter(|row| row.algorithm == algorithm)
+        .map(|row| row.ratios)
+        .reduce(Ratios::or_lower)?;
+    Some((ratios, RatioSource::Table { class, version }))
 }
 
 /// The major and minor number of a version such as "3.0.19" or "4.0.0-beta1".
@@ -45,6 +49,8 @@ pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -76,21 +82,37 @@ mod tests {
     }
 
     #[test]
-    fn every_class_and_line_has_every_operation_once() {
+    fn every_class_and_line_has_every_operation_once_on_each_family() {
         for class in CpuClass::ALL {
             for version in [(3, 0), (3, 5), (4, 0)] {
                 let all = tables::TABLES.iter();
                 let found: Vec<_> = all
                     .filter(|table| (table.class, table.version) == (class, version))
                     .collect();
-                assert_eq!(found.len(), 1, "{class} {version:?}");
-                assert_eq!(found[0].rows.len(), 14, "{class} {version:?}");
-                for row in found[0].rows {
-                    let known = compiled(class, version, row.algorithm).unwrap();
-                    assert_eq!(known.0, row.ratios);
-                    assert!(Ratios::from_thousandths(row.ratios.thousandths()).is_some());
+                let families: HashSet<_> = found.iter().map(|table| table.processors).collect();
+                assert!(
+                    !found.is_empty() && families.len() == found.len(),
+                    "{class} {version:?}"
+                );
+                for table in found {
+                    assert_eq!(table.rows.len(), 14, "{class} {version:?}");
+                    for row in table.rows {
+                        let (known, _) = compiled(class, version, row.algorithm).unwrap();
+                        assert_eq!(known.or_lower(row.ratios), known);
+                        assert!(Ratios::from_thousandths(row.ratios.thousandths()).is_some());
+                    }
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_lowest_ratio_of_all_families_counts() {
+        let known = |thousandths| Ratios::from_thousandths(thousandths).unwrap();
+        let one = known([1000, 2000, 900, 1100, 1500]);
+        let other = known([1200, 800, 1000, 1100, 1400]);
+        let lower = known([1000, 800, 900, 1100, 1400]);
+        assert_eq!(one.or_lower(other), lower);
+        assert_eq!(other.or_lower(one), lower);
     }
 }

@@ -27,6 +27,15 @@ impl Ratios {
         Self(thousandths)
     }
 
+    /// The lower one of each size.
+    pub(super) fn or_lower(self, other: Self) -> Self {
+        let mut lower = self.0;
+        for (one, other) in lower.iter_mut().zip(other.0) {
+            *one = other.min(*one);
+        }
+        Self(lower)
+    }
+
     /// In thousandths.
     pub fn thousandths(self) -> [u32; SIZES.len()] {
         self.0

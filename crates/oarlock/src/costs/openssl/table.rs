@@ -4,11 +4,13 @@ use super::ratios::{Ratios, SIZES};
 use crate::costs::class::CpuClass;
 use crate::work::algorithm::Algorithm;
 
-/// A table of one class beside one line of versions.
+/// A table of one class beside one line of versions, on one family of processors.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) class: CpuClass,
     pub(super) version: (u32, u32),
+    /// Maker, family and models, as CPUID numbers them.
+    pub(super) processors: &'static str,
     pub(super) rows: &'static [Row],
 }
 

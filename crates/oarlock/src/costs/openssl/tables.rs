@@ -10,6 +10,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::A,
         version: (3, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1584, 1914, 3112, 4562, 5066]),
             row(Aes192Ctr, [1660, 1956, 2943, 4104, 4747]),
@@ -30,6 +31,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::A,
         version: (3, 5),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1593, 1963, 3025, 4429, 5154]),
             row(Aes192Ctr, [1686, 1965, 2998, 4084, 4837]),
@@ -50,6 +52,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::A,
         version: (4, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1578, 1966, 3009, 4477, 5061]),
             row(Aes192Ctr, [1683, 2008, 2881, 4082, 4715]),
@@ -70,6 +73,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::B,
         version: (3, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1505, 1621, 2853, 2363, 2082]),
             row(Aes192Ctr, [1624, 1664, 2810, 2216, 2000]),
@@ -90,6 +94,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::B,
         version: (3, 5),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1672, 1701, 2971, 2322, 2087]),
             row(Aes192Ctr, [1702, 1713, 2795, 2228, 1996]),
@@ -110,6 +115,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::B,
         version: (4, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1648, 1732, 2886, 2335, 2066]),
             row(Aes192Ctr, [1749, 1758, 2756, 2221, 2009]),
@@ -130,6 +136,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::C,
         version: (3, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1715, 1400, 1648, 1183, 1032]),
             row(Aes192Ctr, [1826, 1447, 1477, 1116, 996]),
@@ -150,6 +157,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::C,
         version: (3, 5),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1760, 1448, 1589, 1137, 1045]),
             row(Aes192Ctr, [1905, 1494, 1432, 1108, 1002]),
@@ -170,6 +178,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::C,
         version: (4, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1702, 1418, 1577, 1139, 1033]),
             row(Aes192Ctr, [1880, 1471, 1415, 1108, 1002]),
@@ -190,6 +199,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::D,
         version: (3, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1587, 1373, 1652, 1177, 1036]),
             row(Aes192Ctr, [1748, 1391, 1471, 1110, 999]),
@@ -210,6 +220,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::D,
         version: (3, 5),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1771, 1445, 1580, 1164, 1043]),
             row(Aes192Ctr, [1902, 1490, 1426, 1103, 1003]),
@@ -230,6 +241,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::D,
         version: (4, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1759, 1422, 1585, 1166, 1036]),
             row(Aes192Ctr, [1874, 1472, 1428, 1109, 998]),
@@ -250,6 +262,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::E,
         version: (3, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1259, 3652, 2281, 1913, 1996]),
             row(Aes192Ctr, [1207, 3607, 2272, 1927, 1999]),
@@ -270,6 +283,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::E,
         version: (3, 5),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1295, 3643, 2328, 1905, 1995]),
             row(Aes192Ctr, [1222, 3563, 2262, 1925, 1995]),
@@ -290,6 +304,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::E,
         version: (4, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1285, 3632, 2277, 1899, 1999]),
             row(Aes192Ctr, [1242, 3594, 2276, 1923, 2002]),
@@ -310,6 +325,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::F,
         version: (3, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1266, 2587, 1191, 1114, 1119]),
             row(Aes192Ctr, [1200, 2619, 1190, 1121, 1105]),
@@ -330,6 +346,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::F,
         version: (3, 5),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1272, 2607, 1199, 1134, 1119]),
             row(Aes192Ctr, [1208, 2630, 1169, 1121, 1109]),
@@ -350,6 +367,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         class: CpuClass::F,
         version: (4, 0),
+        processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1290, 2622, 1154, 1127, 1118]),
             row(Aes192Ctr, [1205, 2632, 1171, 1121, 1113]),
