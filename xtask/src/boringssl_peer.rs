@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::fetch::{self, Crate};
-use crate::peers::shared;
+use crate::shim::shared;
 use crate::tool::{self, Result};
 
 const SOURCE: Crate = Crate {

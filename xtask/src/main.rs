@@ -15,6 +15,7 @@ mod peers;
 mod performance;
 mod plan;
 mod proto;
+mod shim;
 mod structure;
 mod tokens;
 mod tool;

@@ -7,6 +7,7 @@ use crate::age_peers;
 use crate::boringssl_peer::boringssl;
 use crate::fetch::{self, Wheel};
 use crate::openssl_peers;
+use crate::shim::shared;
 use crate::tokens::kryoptic;
 use crate::tool::{self, Metadata, Result};
 
@@ -210,34 +211,6 @@ fn gpg(root: &Path) -> Result<String> {
 /// Installs the system packages that something needs, or says which to install.
 fn packages(root: &Path, of: &str) -> Result<()> {
     tool::output(Command::new(root.join("scripts/system-packages")).arg(of)).map(drop)
-}
-
-/// Makes `library` of a C file and what is linked into it, whose own symbols stay hidden: they must
-/// not meet another copy in the process.
-pub fn shared(
-    sources: &[PathBuf],
-    defines: &[&str],
-    include: &Path,
-    linked: &[&Path],
-    library: &Path,
-) -> Result<()> {
-    tool::output(
-        Command::new("gcc")
-            .args(["-O3", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
-            .args(defines)
-            .arg("-I")
-            .arg(include)
-            .args(sources)
-            .args(linked)
-            .args([
-                "-Wl,-Bsymbolic",
-                "-Wl,--exclude-libs,ALL",
-                "-Wl,-z,noexecstack",
-                "-o",
-            ])
-            .arg(library),
-    )?;
-    Ok(())
 }
 
 /// The first file below `folder` whose name ends in `suffix`.
