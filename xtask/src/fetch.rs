@@ -168,6 +168,13 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// Copies a file or a folder with all that is in it. Files keep the times that make goes by.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    let mut command = Command::new("cp");
+    command.args(["--recursive", "--preserve=mode,timestamps"]);
+    tool::output(command.arg(from).arg(to)).map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! Chores of the workspace, run as `cargo xtask COMMAND`.
 
 mod age_peers;
+mod boringssl_peer;
 mod ci;
 mod circuits;
 mod constant_time;
@@ -14,6 +15,7 @@ mod peers;
 mod performance;
 mod plan;
 mod proto;
+mod shim;
 mod structure;
 mod tokens;
 mod tool;
@@ -44,7 +46,8 @@ usage: cargo xtask COMMAND
   peers          fetch and build the benchmark's optional peers into the target folder;
                  `peers age` builds age alone, which tests need too; `peers rage` builds rage
                  alone and `peers tokens` kryoptic alone, which tests use where they are present;
-                 `peers openssl` builds OpenSSL 3.5 and 4.0 alone, which the long tests need
+                 `peers openssl` builds OpenSSL 3.5 and 4.0 alone, which the long tests need, and
+                 `peers boringssl` BoringSSL alone
   constant-time  search the kernels for times that depend on secrets; passes its options on to
                  oarlock-timing, see `cargo xtask constant-time --help`";
 
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         ["peers"] => peers::run(),
         ["peers", "age"] => peers::run_age(),
         ["peers", "rage"] => peers::run_rage(),
+        ["peers", "boringssl"] => peers::run_boringssl(),
         ["peers", "openssl"] => openssl_peers::libraries().map(drop),
         ["peers", "tokens"] => peers::run_tokens(),
         ["constant-time", ref options @ ..] => constant_time::run(options),

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::fetch::{self, Crate};
+use crate::fetch::{self, Crate, copy};
 use crate::tool::{self, Metadata, Result};
 
 /// A release, built as shared libraries with their program.
@@ -161,13 +161,6 @@ impl Release {
             ))
         }
     }
-}
-
-/// Files keep the times that make goes by.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    let mut command = Command::new("cp");
-    command.args(["--recursive", "--preserve=mode,timestamps"]);
-    tool::output(command.arg(from).arg(to)).map(drop)
 }
 
 /// Curves as distributions have them, and the machine's own configuration and certificates; the rest

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::age_peers;
+use crate::boringssl_peer::boringssl;
 use crate::fetch::{self, Wheel};
 use crate::openssl_peers;
+use crate::shim::shared;
 use crate::tokens::kryoptic;
 use crate::tool::{self, Metadata, Result};
 
@@ -21,6 +23,7 @@ pub fn run() -> Result<()> {
         ("rage", age_peers::rage(&metadata.target_directory)),
         ("openssl", openssl_peers::all(&peers)),
         ("gpg", gpg(&metadata.workspace_root)),
+        ("boringssl", boringssl(&metadata.workspace_root, &peers)),
         ("kryoptic", kryoptic(&peers)),
     ];
     let mut missing = Vec::new();
@@ -45,8 +48,19 @@ pub fn run() -> Result<()> {
 
 /// Those of them that tests of tokens take where they are.
 pub fn run_tokens() -> Result<()> {
-    let peers = Metadata::load()?.target_directory.join("peers");
-    println!("{}", kryoptic(&peers)?);
+    let metadata = Metadata::load()?;
+    packages(&metadata.workspace_root, "tokens")?;
+    println!("{}", kryoptic(&metadata.target_directory.join("peers"))?);
+    Ok(())
+}
+
+/// BoringSSL alone, for the benchmark.
+pub fn run_boringssl() -> Result<()> {
+    let metadata = Metadata::load()?;
+    packages(&metadata.workspace_root, "boringssl")?;
+    let peers = metadata.target_directory.join("peers");
+    tool::create_dir(&peers)?;
+    println!("{}", boringssl(&metadata.workspace_root, &peers)?);
     Ok(())
 }
 
@@ -189,37 +203,14 @@ fn crypto_mb(root: &Path, peers: &Path) -> Result<String> {
 
 /// Debian's, installed when it is missing.
 fn gpg(root: &Path) -> Result<String> {
-    tool::output(Command::new(root.join("scripts/system-packages")).arg("peers"))?;
+    packages(root, "peers")?;
     let text = tool::output(Command::new("gpg").arg("--version"))?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Makes `library` of a C file and what is linked into it, whose own symbols stay hidden: they must
-/// not meet another copy in the process.
-fn shared(
-    sources: &[PathBuf],
-    defines: &[&str],
-    include: &Path,
-    linked: &[&Path],
-    library: &Path,
-) -> Result<()> {
-    tool::output(
-        Command::new("gcc")
-            .args(["-O3", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
-            .args(defines)
-            .arg("-I")
-            .arg(include)
-            .args(sources)
-            .args(linked)
-            .args([
-                "-Wl,-Bsymbolic",
-                "-Wl,--exclude-libs,ALL",
-                "-Wl,-z,noexecstack",
-                "-o",
-            ])
-            .arg(library),
-    )?;
-    Ok(())
+/// Installs the system packages that something needs, or says which to install.
+fn packages(root: &Path, of: &str) -> Result<()> {
+    tool::output(Command::new(root.join("scripts/system-packages")).arg(of)).map(drop)
 }
 
 /// The first file below `folder` whose name ends in `suffix`.

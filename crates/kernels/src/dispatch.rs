@@ -208,6 +208,8 @@ pub mod tdes {
         AVX2,
         /// Runs on 512 blocks a pass.
         AVX512,
+        /// Runs by look-ups of bytes, 8 to 32 blocks at once.
+        PERMUTE_AVX512,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Triple DES with three keys (SP 800-67) in counter mode and in CBC mode (SP 800-38A, sections 6.5 and 6.2).
 //!
-//! A block of Triple DES is worked on as long as hundreds of them are: see `bits::des`. So a request
+//! On bits, a block of Triple DES is worked on as long as hundreds of them are: see `bits::des`. So a request
 //! for less than a pass ([`Ctr::pass_bytes`]) takes as long as one for a pass, and a consumer of many
-//! short ones keeps what is left over.
+//! short ones keeps what is left over. Where bytes can be looked up in 512-bit registers, requests of at most
+//! [`Ctr::looked_up_bytes`] take less than a pass.
 
 use core::fmt;
 
@@ -41,6 +42,9 @@ pub enum Backend {
     /// 512 blocks a pass, by instructions with three operands.
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
+    /// That, and what is short by look-ups of bytes in 512-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Permute(Permute512),
 }
 
 impl Backend {
@@ -48,6 +52,7 @@ impl Backend {
     pub(crate) fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let special = [
+            Permute512::new(cpu).map(Self::Permute),
             Avx512::new(cpu).map(Self::Avx512),
             Avx2::new(cpu).map(Self::Avx2),
             Some(Self::Sse2),
@@ -58,6 +63,15 @@ impl Backend {
             []
         };
         special.into_iter().flatten().chain([Self::Portable])
+    }
+
+    /// Those that compute on bits alone, likewise.
+    fn all_bits(cpu: Cpu) -> impl Iterator<Item = Self> {
+        #[cfg(target_arch = "x86_64")]
+        let is_bits = |backend: &Self| !matches!(backend, Self::Permute(_));
+        #[cfg(not(target_arch = "x86_64"))]
+        let is_bits = |_: &Self| true;
+        Self::all(cpu).filter(is_bits)
     }
 
     /// The backend that `cpu` runs fastest.
@@ -75,6 +89,8 @@ impl Backend {
             Self::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            Self::Permute(_) => "permute-avx512",
         }
     }
 
@@ -86,7 +102,7 @@ impl Backend {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(_) => 256,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) => 512,
+            Self::Avx512(_) | Self::Permute(_) => 512,
         }
     }
 }
@@ -102,6 +118,8 @@ impl Cpu {
 /// One key in counter mode, bound to the backend that runs it. Wiped on drop.
 pub struct Ctr {
     pub(crate) masks: KeyMasks,
+    /// For look-ups, where there are any.
+    pub(crate) rounds: [u64; 48],
     backend: Backend,
 }
 
@@ -111,6 +129,7 @@ impl Ctr {
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             masks: [0; _],
+            rounds: [0; _],
             backend,
         }
     }
@@ -119,6 +138,10 @@ impl Ctr {
     /// block, in this order.
     pub fn set_key(&mut self, key: &[u8; KEY_BYTES]) {
         des::expand(key, &mut self.masks);
+        #[cfg(target_arch = "x86_64")]
+        if let Backend::Permute(_) = self.backend {
+            des_bytes::expand(key, &mut self.rounds);
+        }
     }
 
     /// The backend that runs this key.
@@ -126,9 +149,19 @@ impl Ctr {
         self.backend
     }
 
-    /// Bytes of a pass. A request for fewer takes as long.
+    /// Bytes of a pass. A request for fewer takes as long, except for those of [`looked_up_bytes`](Self::looked_up_bytes).
     pub const fn pass_bytes(&self) -> usize {
         BLOCK_BYTES * self.backend.pass_blocks()
+    }
+
+    /// A request for at most so many bytes takes less than a pass: for up to 64 (8 blocks) a sixth or less, for up
+    /// to 256 hardly more, and so on for each 256. 0 where a pass is all there is.
+    pub const fn looked_up_bytes(&self) -> usize {
+        match self.backend {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Permute(_) => LOOKED_UP_BYTES,
+            _ => 0,
+        }
     }
 
     /// XORs keystream onto `data`, whose first byte takes byte `skip` (0 to 7) of the block encrypted
@@ -150,13 +183,38 @@ impl Ctr {
             Backend::Avx512(token) => {
                 x86_64::tdes::ctr_avx512(token, &self.masks, counter, skip, data);
             }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Permute(token) => {
+                let passes = (skip + data.len()) / PASS_BYTES;
+                let in_passes = match skip + data.len() - passes * PASS_BYTES {
+                    ..=LOOKED_UP_BYTES => (passes * PASS_BYTES).saturating_sub(skip),
+                    _ => data.len(),
+                };
+                let (long, short) = data.split_at(in_passes);
+                if !long.is_empty() {
+                    x86_64::tdes::ctr_avx512(token.avx512(), &self.masks, counter, skip, long);
+                }
+                if !short.is_empty() {
+                    let counter = counter.wrapping_add((passes * PASS_BYTES / BLOCK_BYTES) as u64);
+                    let skip = if passes > 0 { 0 } else { skip };
+                    x86_64::batch::tdes::ctr(token, &self.rounds, counter, skip, short);
+                }
+            }
         }
     }
 }
 
+/// Of a pass in 512-bit registers.
+#[cfg(target_arch = "x86_64")]
+const PASS_BYTES: usize = 512 * BLOCK_BYTES;
+/// As many as are looked up in less time than a pass takes.
+#[cfg(target_arch = "x86_64")]
+const LOOKED_UP_BYTES: usize = 128 * BLOCK_BYTES;
+
 impl Drop for Ctr {
     fn drop(&mut self) {
         self.masks.zeroize();
+        self.rounds.zeroize();
     }
 }
 
@@ -184,7 +242,9 @@ impl CbcBackend {
         let special = Permute512::new(cpu).map(Self::Permute);
         #[cfg(not(target_arch = "x86_64"))]
         let special: Option<Self> = None;
-        special.into_iter().chain(Backend::all(cpu).map(Self::Bits))
+        special
+            .into_iter()
+            .chain(Backend::all_bits(cpu).map(Self::Bits))
     }
 
     /// The backend that `cpu` runs fastest.
@@ -270,6 +330,10 @@ impl Cbc {
             #[cfg(target_arch = "x86_64")]
             CbcBackend::Bits(Backend::Avx512(token)) => {
                 x86_64::tdes::decrypt_avx512(token, masks, iv, data)
+            }
+            #[cfg(target_arch = "x86_64")]
+            CbcBackend::Bits(Backend::Permute(token)) => {
+                x86_64::tdes::decrypt_avx512(token.avx512(), masks, iv, data)
             }
             #[cfg(target_arch = "x86_64")]
             CbcBackend::Permute(token) => {

@@ -37,9 +37,9 @@ pub fn serpent_keys(ctr: &serpent::Ctr) -> &[[u32; 4]; 33] {
     &ctr.keys
 }
 
-/// The key of Triple DES, as masks.
-pub fn tdes_masks(ctr: &tdes::Ctr) -> &[u64] {
-    &ctr.masks
+/// The key of Triple DES, as masks and as what look-ups take.
+pub fn tdes_keys(ctr: &tdes::Ctr) -> [&[u64]; 2] {
+    [&ctr.masks, &ctr.rounds]
 }
 
 /// The key without its cache.

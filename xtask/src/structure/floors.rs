@@ -156,6 +156,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["constant_time", "peers", "structure", "vectors"],
             &[
                 "age_peers",
+                "boringssl_peer",
                 "circuits",
                 "kernels",
                 "offers",
@@ -165,7 +166,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
                 "proto",
                 "tokens",
             ],
-            &["cpu_mask", "go"],
+            &["cpu_mask", "go", "shim"],
             &["fetch"],
             &["tool"],
         ],

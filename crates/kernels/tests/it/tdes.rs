@@ -133,6 +133,7 @@ fn the_backend_of_that_name_runs() {
         ("sse2", &dispatch::SSE2),
         ("avx2", &dispatch::AVX2),
         ("avx512", &dispatch::AVX512),
+        ("permute-avx512", &dispatch::PERMUTE_AVX512),
     ];
     for backend in Cpu::detect().tdes_backends() {
         let before = counters.map(|(_, counter)| counter.get());
@@ -144,11 +145,46 @@ fn the_backend_of_that_name_runs() {
     }
 }
 
+/// Passes by bits and a short rest by look-ups; a rest that is no longer short by a pass more.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn short_requests_and_rests_are_looked_up() {
+    let _guard = alone();
+    for backend in Cpu::detect().tdes_backends() {
+        let ctr = ctr(backend, KEY);
+        let (pass, short) = (ctr.pass_bytes(), ctr.looked_up_bytes());
+        if short == 0 {
+            continue;
+        }
+        for (skip, bytes, ran) in [
+            (0, 1, [0, 1]),
+            (0, short, [0, 1]),
+            (1, short, [1, 0]),
+            (0, pass, [1, 0]),
+            (7, pass - 7, [1, 0]),
+            (7, pass, [1, 1]),
+            (0, 2 * pass + short, [1, 1]),
+            (0, 2 * pass + short + 1, [1, 0]),
+        ] {
+            let counters = || [dispatch::AVX512.get(), dispatch::PERMUTE_AVX512.get()];
+            let before = counters();
+            let mut data = vec![0; bytes];
+            ctr.apply(u64::MAX - 600, skip, data.as_mut_slice().into());
+            let after = counters();
+            assert_eq!([0, 1].map(|i| after[i] - before[i]), ran, "{skip} {bytes}");
+            assert_eq!(data, expected(KEY, u64::MAX - 600, skip + bytes)[skip..]);
+        }
+    }
+}
+
 #[test]
 fn a_mask_hides_backends() {
     let name = |cpu| Backend::preferred(cpu).name();
     let cpu = Cpu::detect();
-    let expected = if cpu.has(Feature::Avx512) {
+    let looks_up = cpu.has(Feature::Vbmi) && cpu.has(Feature::Gfni);
+    let expected = if looks_up {
+        "permute-avx512"
+    } else if cpu.has(Feature::Avx512) {
         "avx512"
     } else if cpu.has(Feature::Avx2) {
         "avx2"
@@ -156,6 +192,10 @@ fn a_mask_hides_backends() {
         "sse2"
     };
     assert_eq!(name(cpu), expected);
+    if cpu.has(Feature::Avx512) {
+        assert_eq!(name(cpu.without(Feature::Vbmi)), "avx512");
+        assert_eq!(name(cpu.without(Feature::Gfni)), "avx512");
+    }
     if cpu.has(Feature::Avx2) {
         assert_eq!(name(cpu.without(Feature::Avx512)), "avx2");
     }
@@ -193,9 +233,10 @@ fn a_dropped_key_is_wiped() {
         let ctr = place.write(Ctr::unkeyed(backend));
         ctr.set_key(KEY);
         ctr.apply(1, 5, (&mut [0; 1000][..]).into());
-        let masks = testing::tdes_masks(ctr).to_vec();
+        let [masks, rounds] = testing::tdes_keys(ctr).map(<[u64]>::to_vec);
         let secrets: Vec<u32> = masks
             .iter()
+            .chain(rounds.iter().filter(|round| **round != 0))
             .flat_map(|mask| words(&mask.to_le_bytes()))
             .collect();
         assert_is_wiped(&mut place, &secrets);

@@ -2,6 +2,7 @@
 
 pub(crate) mod aws_lc;
 pub(crate) mod batch;
+pub(crate) mod boringssl;
 mod crypto_mb;
 #[cfg(target_arch = "x86_64")]
 mod graviola;
@@ -21,6 +22,7 @@ pub(crate) const PEERS: &[PeerFactory] = &[
     ring::PEER,
     #[cfg(target_arch = "x86_64")]
     graviola::PEER,
+    boringssl::PEER,
     ipsec_mb::PEER,
     crypto_mb::PEER,
 ];

@@ -24,7 +24,7 @@ use oarlock_bench::cases::glob;
 use oarlock_bench::cpu_class;
 use oarlock_bench::output::{Record, json, write_out};
 
-use crate::peers::versions;
+use crate::peers::{boringssl, versions};
 use crate::programs::packets;
 use crate::programs::{self, are_named_by};
 use measure::{Measured, Measuring};
@@ -48,7 +48,8 @@ pub(crate) fn run(
         is_allowed && glob::matches(pattern, &line.name)
     };
     let class = cpu_class::here().unwrap_or(CpuClass::F);
-    let groups = groups(class);
+    let mut groups = groups(class);
+    leave_out_boringssl(&mut groups, &asked);
     if !groups.iter().flat_map(|group| &group.lines).any(asked) {
         let first = groups.first().and_then(|group| group.lines.first());
         return Err(Error::Usage(format!(
@@ -182,6 +183,24 @@ fn groups(class: CpuClass) -> Vec<Group> {
         }
     }));
     groups
+}
+
+/// Without lines over BoringSSL where it is not built, which nobody has to do, and says so of those `asked` for.
+fn leave_out_boringssl(groups: &mut [Group], asked: &dyn Fn(&NamedTarget) -> bool) {
+    if boringssl::is_here() {
+        return;
+    }
+    let mut are_missed = false;
+    for lines in groups.iter_mut().map(|group| &mut group.lines) {
+        lines.retain(|line| {
+            let is_over = line.target.is_over(boringssl::NAME);
+            are_missed |= is_over && asked(line);
+            !is_over
+        });
+    }
+    if are_missed {
+        eprintln!("without lines over boringssl: `cargo xtask peers boringssl` builds it");
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::target::{
     Beside, CipherRun, CpuLimit, Depth, Process, ProgramQuantity, PublicKeyRun, Sizes, Target, at,
     below, to,
 };
+use crate::peers::boringssl;
 use crate::programs::device::{ALLOWED, CPU, SUM, WITHOUT};
 use crate::programs::server::{
     ALL as REQUESTS, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
@@ -201,8 +202,13 @@ pub(super) const TARGETS: &[Target] = &[
     matrix(CHACHA_AEAD, Cipher(&MATRIX_IPSEC_MB, ALL_SIZES), "over ipsec-mb", 0.98, "BC"),
     matrix(CHACHA_ALL, Cipher(&MATRIX_OPENSSL, ALL_SIZES), "over openssl", 0.97, "ADEF"),
     matrix(CHACHA_ALL, Cipher(&MATRIX_AWS_LC, ALL_SIZES), "over aws-lc", 0.97, "ADEF"),
+    matrix(NOT_CHACHA_AWS_LC, Cipher(&MATRIX_BORINGSSL, ALL_SIZES), "over boringssl", 0.97, ANY),
+    matrix(CHACHA_ALL, Cipher(&MATRIX_BORINGSSL, ALL_SIZES), "over boringssl", 0.98, "BC"),
+    matrix(CHACHA_ALL, Cipher(&MATRIX_BORINGSSL, ALL_SIZES), "over boringssl", 0.97, "ADEF"),
     matrix(RSA, PublicKey(&MATRIX_RSA, Depth::At(1), BOTH), "over openssl and aws-lc", 0.97, ANY),
     matrix(RSA, PublicKey(&MATRIX_RSA, DEEP, BOTH), "over openssl and aws-lc", 0.97, ANY),
+    matrix(RSA, PublicKey(&RSA_BORINGSSL, Depth::At(1), BORINGSSL), "over boringssl", 0.97, ANY),
+    matrix(RSA, PublicKey(&RSA_BORINGSSL, DEEP, BORINGSSL), "over boringssl", 0.97, ANY),
     matrix(&["openssl-speed-*"], Program(speed(16)), "over stock", 0.97, ANY),
     matrix(&["openssl-speed-*"], Program(speed(64)), "over stock", 0.97, ANY),
     matrix(&["openssl-speed-*"], Program(speed(256)), "over stock", 0.97, ANY),
@@ -321,6 +327,7 @@ runs! {
     MATRIX_OPENSSL: CipherRun = OPENSSL, sizes: "16,64,256,512,1k,4k,16k,1m";
     MATRIX_AWS_LC: CipherRun = MATRIX_OPENSSL, peer: "aws-lc";
     MATRIX_IPSEC_MB: CipherRun = MATRIX_OPENSSL, peer: "ipsec-mb";
+    MATRIX_BORINGSSL: CipherRun = MATRIX_OPENSSL, peer: boringssl::NAME;
     /// Two threads against one.
     TWO_4M: CipherRun = OPENSSL, threads: 2, peer: "inline", sizes: "4m";
     TWO: CipherRun = TWO_4M, sizes: "64,256,1k,4k,16k,64k,256k,1m,4m,16m,64m", mode: "back-to-back,after-idle";
@@ -362,6 +369,7 @@ const ONE_CORE: PublicKeyRun = PublicKeyRun {
 };
 runs! {
     MATRIX_RSA: PublicKeyRun = ONE_CORE, beside: Beside::Peers("openssl,aws-lc");
+    RSA_BORINGSSL: PublicKeyRun = ONE_CORE, beside: Beside::Peers(boringssl::NAME);
     CRYPTO_MB: PublicKeyRun = ONE_CORE, depth: "64", beside: Beside::Peers("crypto-mb");
     BY_DEPTH: PublicKeyRun = ONE_CORE, depth: "1,2,4,8,16,64", beside: Beside::Peers("job");
     TWO_CORES: PublicKeyRun = CRYPTO_MB, threads: 2, beside: Beside::Peers("inline");
@@ -372,6 +380,7 @@ runs! {
 /// A call takes 1.05 of the time of the better library's at most.
 const LONE: Comparison = PublicKey(&ONE_CORE, Depth::At(1), BOTH);
 const BOTH: &[&str] = &["openssl", "aws-lc"];
+const BORINGSSL: &[&str] = &[boringssl::NAME];
 const OVER_BOTH: &str = "a lone call over openssl and aws-lc";
 const OVER_FIRST: &str = "the library's time and 100 us, over Oarlock's";
 const DEEP: Depth = Depth::At(64);

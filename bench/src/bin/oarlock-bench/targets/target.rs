@@ -162,6 +162,15 @@ impl Target {
             if !self.of_matrix && run.peer.starts_with("inline") && sizes.first != sizes.last)
     }
 
+    /// Whether it compares with the peer of that name.
+    pub(super) fn is_over(&self, peer: &str) -> bool {
+        match self.comparison {
+            Comparison::Cipher(run, _) => run.peer == peer,
+            Comparison::PublicKey(_, _, vs) => vs.contains(&peer),
+            _ => false,
+        }
+    }
+
     /// Whether it is promised for CPUs of `class`.
     pub(super) fn is_promised_for(&self, class: CpuClass) -> bool {
         self.classes.contains(class.letter())

@@ -206,6 +206,18 @@ impl<const LANES: usize> Keys for OfLanes<'_, LANES> {
     }
 }
 
+/// Those of encryption, the same for all blocks.
+#[derive(Clone, Copy)]
+struct Forwards<'a>(&'a Rounds);
+
+impl Keys for Forwards<'_> {
+    #[inline(always)]
+    unsafe fn key(self, round: usize, _: usize) -> __m512i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_set1_epi64(*self.0.as_ptr().add(round) as i64) }
+    }
+}
+
 /// Those of decryption, the same for all blocks.
 #[derive(Clone, Copy)]
 struct Backwards<'a>(&'a Rounds);
@@ -406,5 +418,76 @@ unsafe fn step<const N: usize>(
         // Of fewer than eight, bring the last to the end.
         let last = _mm512_set1_epi64((blocks - 1) as i64 & 7);
         _mm512_permutexvar_epi64(last, before)
+    }
+}
+
+/// XORs keystream onto `data`, from byte `skip` (less than 8) of the block at `counter` on.
+pub(crate) fn ctr(
+    _: Permute512,
+    rounds: &Rounds,
+    mut counter: u64,
+    mut skip: usize,
+    data: InOutBuf<'_, '_, u8>,
+) {
+    #[cfg(debug_assertions)]
+    crate::dispatch::tdes::PERMUTE_AVX512.hit();
+    let mut bytes = data.len();
+    let (mut from, mut to) = data.into_raw();
+    while bytes > 0 {
+        let blocks = (skip + bytes).div_ceil(8);
+        let some = bytes.min(64 * WIDE - skip);
+        // SAFETY: the token proves the instructions; the buffer vouches for as many bytes, the same or
+        // apart, and there are registers for their blocks.
+        unsafe {
+            match blocks {
+                0..=8 => keystream::<1>(rounds, counter, skip, from, to, some),
+                9..=16 => keystream::<2>(rounds, counter, skip, from, to, some),
+                _ => keystream::<WIDE>(rounds, counter, skip, from, to, some),
+            }
+            (from, to) = (from.add(some), to.add(some));
+        }
+        bytes -= some;
+        skip = 0;
+        counter = counter.wrapping_add(8 * WIDE as u64);
+    }
+}
+
+/// XORs keystream of the blocks of `N` registers onto `bytes` bytes.
+///
+/// # Safety
+/// The CPU has the instructions; as many bytes are readable at `from` and writable at `to`, the same place or
+/// one that does not overlap; from `skip` on, as many are in the registers.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
+unsafe fn keystream<const N: usize>(
+    rounds: &Rounds,
+    counter: u64,
+    skip: usize,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) {
+    // SAFETY: the instructions are enabled; what a mask leaves out is not touched.
+    unsafe {
+        let big_endian =
+            _mm512_broadcast_i32x4(_mm_set_epi64x(0x0809_0a0b_0c0d_0e0f, 0x0001_0203_0405_0607));
+        let mut blocks = [_mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0); N];
+        for (i, block) in blocks.iter_mut().enumerate() {
+            let first = _mm512_set1_epi64(counter.wrapping_add(8 * i as u64) as i64);
+            *block = _mm512_shuffle_epi8(_mm512_add_epi64(*block, first), big_endian);
+        }
+        let mut state = Halves::enter(blocks);
+        state.rounds(Forwards(rounds));
+        let (from, to) = (from.wrapping_sub(skip), to.wrapping_sub(skip));
+        for (i, block) in state.leave().into_iter().enumerate() {
+            // Of the bytes of the register, those from `skip` to the end.
+            let end = (skip + bytes).saturating_sub(64 * i).min(64) as u32;
+            let mut mask = u64::MAX.checked_shr(64 - end).unwrap_or(0);
+            if i == 0 {
+                mask = mask >> skip << skip;
+            }
+            let data = _mm512_maskz_loadu_epi8(mask, from.wrapping_add(64 * i).cast());
+            let data = _mm512_xor_si512(data, block);
+            _mm512_mask_storeu_epi8(to.wrapping_add(64 * i).cast(), mask, data);
+        }
     }
 }

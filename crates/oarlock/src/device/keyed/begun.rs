@@ -12,7 +12,8 @@
 //! ```
 //!
 //! No more is made than twice what the requests have taken, unless it costs nothing: a program that goes
-//! elsewhere soon throws away little. Keystream is found by its position, so it cannot be taken for what belongs
+//! elsewhere soon throws away little. A bitsliced pass costs a lot: where a few blocks can be had for less (Triple DES
+//! by look-ups), the first requests get those. Keystream is found by its position, so it cannot be taken for what belongs
 //! elsewhere, whatever stripes, streams made ahead and other devices did in between. It is wiped once
 //! all of it is used, and when the position leaves it.
 
@@ -37,6 +38,9 @@ pub(crate) struct Ahead {
     next_bytes: usize,
     /// At most.
     bytes_max: usize,
+    /// Where the most is a pass, which takes as long whatever is asked for: as many bytes are made in less. 0 where
+    /// none are.
+    pass: Option<usize>,
 }
 
 impl Ahead {
@@ -64,6 +68,7 @@ impl Ahead {
             firsts,
             next_bytes: next * block_bytes,
             bytes_max: most * block_bytes,
+            pass: None,
         }
     }
 
@@ -74,33 +79,54 @@ impl Ahead {
         firsts: 2,
         next_bytes: 4 * 64,
         bytes_max: 4 * 64,
+        pass: None,
     };
 
-    /// Of a cipher whose passes make `bytes` whatever is asked for.
+    /// Of a cipher whose passes make `bytes` whatever is asked for, unless it is no more than `cheap`.
     #[cfg(feature = "legacy")]
-    pub(crate) fn passes(bytes: usize) -> Self {
+    pub(crate) fn passes(bytes: usize, cheap: usize) -> Self {
         let bytes = bytes.min(ZEROS.len());
+        let cheap = cheap.min(bytes);
+        let looks_up = cheap >= LOOKED_UP_NEXT_BYTES;
         Self {
-            first_bytes: bytes,
-            firsts: 0,
-            next_bytes: bytes,
+            first_bytes: if looks_up { LOOKED_UP_BYTES } else { bytes },
+            firsts: usize::from(looks_up),
+            next_bytes: if looks_up {
+                LOOKED_UP_NEXT_BYTES
+            } else {
+                bytes
+            },
             bytes_max: bytes,
+            pass: Some(cheap),
         }
-    }
-
-    fn is_a_pass(self) -> bool {
-        self.first_bytes == self.bytes_max
     }
 
     /// For a short request after so many that followed each other.
     fn bytes(self, requests: usize) -> usize {
         match requests.checked_sub(self.firsts) {
             None => self.first_bytes,
+            // A pass is had for two steps more.
+            Some(1..) if self.pass.is_some() => self.bytes_max,
             // No more doublings than there are bits.
             Some(doublings) => (self.next_bytes << doublings.min(16)).min(self.bytes_max),
         }
     }
+
+    /// What is made where as much is `needed`, and `planned` by the number of requests.
+    fn at_least(self, planned: usize, needed: usize) -> usize {
+        match self.pass {
+            Some(cheap) if planned.max(needed) > cheap => self.bytes_max,
+            _ => planned.max(needed),
+        }
+    }
 }
+
+/// Eight blocks of Triple DES, which take as long as one.
+#[cfg(feature = "legacy")]
+const LOOKED_UP_BYTES: usize = 64;
+/// 32 blocks, which take hardly longer.
+#[cfg(feature = "legacy")]
+const LOOKED_UP_NEXT_BYTES: usize = 256;
 
 /// Keystream that was made and not used. Wiped on drop.
 pub(crate) struct Begun {
@@ -166,7 +192,7 @@ impl Begun {
     #[inline(always)]
     fn needs_nothing_kept(&self, bytes: usize) -> bool {
         let in_block = (1 << self.geometry.block_shift) - 1;
-        bytes >= self.ahead.bytes_max / 2 && bytes & in_block == 0 && !self.ahead.is_a_pass()
+        bytes >= self.ahead.bytes_max / 2 && bytes & in_block == 0 && self.ahead.pass.is_none()
     }
 
     /// The next request is at byte `skip` of the block at `counter`: keystream of other blocks is wiped.
@@ -251,25 +277,30 @@ impl Begun {
         };
         let are_blocks = skip == 0 && needed == end;
         if needed <= made_max && !(are_blocks && end >= self.whole_bytes_min(made)) {
-            return self.make(key, counter, skip, made.max(needed), data);
+            let bytes = self.ahead.at_least(made, needed);
+            return self.make(key, counter, skip, bytes, data);
         }
-        let bytes = if self.ahead.is_a_pass() {
-            end / self.ahead.bytes_max * self.ahead.bytes_max - skip
-        } else {
-            data.len()
+        let bytes = match self.ahead.pass {
+            // What is left of a pass serves the next.
+            Some(cheap) if end > cheap => {
+                (end / self.ahead.bytes_max * self.ahead.bytes_max).saturating_sub(skip)
+            }
+            _ => data.len(),
         };
         let (head, rest) = data.split_at(bytes);
-        key.apply(counter, skip, head);
-        (counter, skip) = self.geometry.after(counter, skip, bytes as u64);
-        (self.first, self.at) = (counter, skip);
+        if !head.is_empty() {
+            key.apply(counter, skip, head);
+            (counter, skip) = self.geometry.after(counter, skip, bytes as u64);
+            (self.first, self.at) = (counter, skip);
+        }
         if !rest.is_empty() {
-            self.make(key, counter, 0, self.ahead.bytes_max, rest);
+            self.make(key, counter, skip, self.ahead.bytes_max, rest);
         }
     }
 
     /// Whole blocks of so many bytes gain less by more beside them than it costs to keep these.
     fn whole_bytes_min(&self, made: usize) -> usize {
-        if self.ahead.is_a_pass() {
+        if self.ahead.pass.is_some() {
             made
         } else {
             made.min(self.ahead.bytes_max / 2)

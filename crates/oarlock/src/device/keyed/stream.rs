@@ -50,7 +50,7 @@ impl StreamKey {
             #[cfg(feature = "legacy")]
             Algorithm::TripleDesCtr => {
                 let key = triple_des(cpu, key)?;
-                let ahead = Ahead::passes(key.pass_bytes());
+                let ahead = Ahead::passes(key.pass_bytes(), key.looked_up_bytes());
                 Ok(Self::kept(cpu, algorithm, key, ahead))
             }
             _ => {

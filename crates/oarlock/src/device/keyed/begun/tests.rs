@@ -60,7 +60,7 @@ fn is_wiped(begun: &Begun) -> bool {
 fn short_requests_share_a_pass() {
     let cpu = Cpu::detect();
     let key = counting(cpu, Algorithm::TripleDesCtr);
-    let mut begun = Begun::new(cpu, Algorithm::TripleDesCtr, Ahead::passes(1024));
+    let mut begun = Begun::new(cpu, Algorithm::TripleDesCtr, Ahead::passes(1024, 0));
     for i in 0..64 {
         begun.apply(&key, 2 * i, 0, (&mut [0; 16][..]).into());
     }
@@ -75,6 +75,46 @@ fn short_requests_share_a_pass() {
     assert_eq!(key.calls(), 4);
     begun.apply(&key, 505, 0, (&mut [0; 56][..]).into());
     assert_eq!(key.calls(), 4);
+}
+
+/// Under a new IV no more than is asked for, up to eight blocks; a pass once it is a stream.
+#[cfg(feature = "legacy")]
+#[test]
+fn a_pass_is_made_for_those_who_go_on() {
+    let cpu = Cpu::detect();
+    let key = counting(cpu, Algorithm::TripleDesCtr);
+    let mut begun = Begun::new(cpu, Algorithm::TripleDesCtr, Ahead::passes(4096, 1024));
+    let mut made = Vec::new();
+    for i in 0..600_u128 {
+        begun.apply(&key, 2 * i, 0, (&mut [0; 16][..]).into());
+        let bytes = key.bytes.swap(0, Ordering::Relaxed);
+        if bytes > 0 {
+            made.push((i, bytes));
+        }
+    }
+    assert_eq!(
+        made,
+        [(0, 64), (4, 256), (20, 4096), (276, 4096), (532, 4096)]
+    );
+    let mut anew = |position: u128, skip: usize, bytes: usize| {
+        begun.seek(position << 32, skip);
+        let mut data = vec![0; bytes];
+        begun.apply(&key, position << 32, skip, data.as_mut_slice().into());
+        key.bytes.swap(0, Ordering::Relaxed)
+    };
+    for (position, skip, bytes, made) in [
+        (1, 0, 8, 64),
+        (2, 0, 64, 64),
+        (3, 0, 72, 72),
+        (4, 5, 100, 100),
+        (5, 0, 1024, 1024),
+        (6, 0, 1032, 4096),
+        (7, 3, 1100, 4096),
+        (8, 0, 4096, 4096),
+        (9, 0, 4104, 4096 + 4096),
+    ] {
+        assert_eq!(anew(position, skip, bytes), made, "{bytes}");
+    }
 }
 
 #[test]
@@ -203,7 +243,8 @@ fn aheads(cpu: Cpu, algorithm: Algorithm) -> Vec<Ahead> {
     }
     #[cfg(feature = "legacy")]
     if algorithm == Algorithm::TripleDesCtr {
-        all.extend([512, 1024, 2048, 4096].map(Ahead::passes));
+        all.extend([512, 1024, 2048, 4096].map(|bytes| Ahead::passes(bytes, 0)));
+        all.push(Ahead::passes(4096, 1024));
     }
     all
 }

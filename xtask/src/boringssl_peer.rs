@@ -1,0 +1,76 @@
+//! BoringSSL as a peer of the benchmark.
+//!
+//! The source is that of the package `boring-sys`, whose build needs libclang for bindings that nobody needs here.
+//! CMake builds its libcrypto alone, without the patches that the package adds. That is linked into a shared
+//! library with our C interface, whose own symbols stay hidden: they are those of OpenSSL and aws-lc.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::fetch::{self, Crate};
+use crate::shim::shared;
+use crate::tool::{self, Result};
+
+const SOURCE: Crate = Crate {
+    name: "boring-sys",
+    version: "5.4.0",
+    sha256: "4986392770df40d11d0d6294b0dd8399570f4a6e76d6953c7a34f7dd1defbd76",
+};
+
+/// Builds `libpeer_boringssl.so`, libcrypto only where it is not yet. Returns which it is.
+pub fn boringssl(root: &Path, peers: &Path) -> Result<String> {
+    let folder = peers.join("boringssl");
+    let (archive, include) = (folder.join("libcrypto.a"), folder.join("include"));
+    let stamp = folder.join("built");
+    let said = format!("{} {}", SOURCE.name, SOURCE.version);
+    let stamped = format!("{said} {}\n", SOURCE.sha256);
+    if !std::fs::read_to_string(&stamp).is_ok_and(|text| text == stamped) {
+        println!("building BoringSSL, which takes minutes");
+        let scratch = peers.join("boringssl.building");
+        tool::remove_dir(&scratch)?;
+        let source = fetch::source_of(&SOURCE, &scratch)?.join("deps/boringssl");
+        let built = libcrypto(&source, &scratch.join("build"))?;
+
+        tool::remove_dir(&folder)?;
+        tool::create_dir(&include)?;
+        fetch::copy(&source.join("include/openssl"), &include)?;
+        fetch::copy(&built, &archive)?;
+        fetch::write(&stamp, &stamped)?;
+        tool::remove_dir(&scratch)?;
+    }
+    let library = peers.join("libpeer_boringssl.so");
+    shared(
+        &[root.join("bench/peers/boringssl.c")],
+        &[&format!("-DPEER_VERSION=\"{said}\"")],
+        &include,
+        // Destructors of C++ are there, if nothing else of it.
+        &[&archive, Path::new("-lstdc++")],
+        &library,
+    )?;
+    Ok(format!("BoringSSL of {said}: {}", library.display()))
+}
+
+/// Builds the static library of `source` in the folder `build`, as its own releases are built.
+fn libcrypto(source: &Path, build: &Path) -> Result<PathBuf> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut configure = Command::new("cmake");
+    configure
+        .args(["-G", "Unix Makefiles", "-DCMAKE_BUILD_TYPE=Release"])
+        .args([
+            "-DBUILD_SHARED_LIBS=OFF",
+            "-DBUILD_TESTING=OFF",
+            "-DCMAKE_POSITION_INDEPENDENT_CODE=ON",
+        ])
+        .arg("-S")
+        .arg(source)
+        .arg("-B")
+        .arg(build);
+    tool::output(&mut configure)?;
+    let mut make = Command::new("cmake");
+    // Not those of a make that this runs under.
+    make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+    make.arg("--build").arg(build);
+    make.args(["--target", "crypto", "--parallel", &jobs.to_string()]);
+    tool::output(&mut make)?;
+    Ok(build.join("libcrypto.a"))
+}
