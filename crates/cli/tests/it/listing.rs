@@ -91,7 +91,8 @@ fn devices_lists_what_the_mask_leaves() {
         who_can(&portable, "chacha20"),
         ["portable", "aws-lc-sse-no-aes"]
     );
-    assert_eq!(who_can(&masked, "camellia-128-ctr"), ["rustcrypto"]);
+    #[cfg(target_arch = "x86_64")]
+    assert_eq!(who_can(&masked, "camellia-128-ctr")[0], "permute-ssse3");
     let left = masked["features"].as_array().unwrap();
     assert!(
         left.iter()

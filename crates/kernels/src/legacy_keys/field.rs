@@ -6,6 +6,8 @@
 //! the key schedules take up. See "Block Ciphers: Fast Implementations on x86-64 Architecture",
 //! Kivilinna, 2013, section 5.2.
 
+use super::tower;
+
 /// A linear map of bytes over GF(2): what each bit is mapped to.
 pub(crate) type Matrix = [u8; 8];
 
@@ -77,7 +79,7 @@ pub(crate) const fn inverse(matrix: &Matrix) -> Matrix {
 }
 
 /// The product in the field of AES.
-const fn product(mut a: u8, mut b: u8) -> u8 {
+pub(crate) const fn product(mut a: u8, mut b: u8) -> u8 {
     let mut sum = 0;
     while b != 0 {
         if b & 1 == 1 {
@@ -161,6 +163,11 @@ pub(crate) struct SBox {
     /// For S-boxes of which nothing stands after the inversion: `before`, ahead of the inverse S-box of
     /// AES without its constant, which has a map before its own inversion.
     pub(crate) before_inverse_aes: Option<Map>,
+    /// For shuffles: `before`, then the halves of [`tower`]; and `after` of their inverse, by io and jo,
+    /// in the lower and the upper half.
+    pub(crate) into_halves: Map,
+    pub(crate) of_halves: [[[u8; 16]; 2]; 2],
+    pub(crate) is_same_after: bool,
 }
 
 impl SBox {
@@ -172,6 +179,15 @@ impl SBox {
             after: Map::new(after_it[0], after_it[1]),
             after_aes: Map::new(&after(after_it[0], &undo), &after(after_it[1], &undo)),
             before_inverse_aes: None,
+            into_halves: Map::new(
+                &after(&tower::HALVES, before[0]),
+                &after(&tower::HALVES, before[1]),
+            ),
+            of_halves: [
+                tower::of_inverse(after_it[0]),
+                tower::of_inverse(after_it[1]),
+            ],
+            is_same_after: equal(after_it[0], after_it[1]),
         }
     }
 
@@ -196,7 +212,7 @@ const fn rows(matrix: &Matrix) -> u64 {
     u64::from_le_bytes(rows)
 }
 
-const fn nibbles(matrix: &Matrix) -> [[u8; 16]; 2] {
+pub(crate) const fn nibbles(matrix: &Matrix) -> [[u8; 16]; 2] {
     let mut tables = [[0; 16]; 2];
     let mut i = 0;
     while i < 16 {

@@ -4,3 +4,4 @@ pub(crate) mod aria;
 pub(crate) mod camellia;
 pub(crate) mod field;
 pub(crate) mod sm4;
+pub(crate) mod tower;
