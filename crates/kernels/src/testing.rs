@@ -147,13 +147,13 @@ pub fn secrets(modulus: &Modulus) -> impl Iterator<Item = u64> {
 /// half of 128 bits: by the matrices of GFNI, by the tables around the S-box of AES, and by tables alone.
 #[cfg(target_arch = "x86_64")]
 pub fn legacy_s_box(sbox: &LegacyBox, byte: u8, half: usize) -> [u8; 3] {
-    let by_rows = |map: &field::Map, byte: u8| {
+    let by_rows = |map: &legacy_keys::sbox::Map, byte: u8| {
         (0..8).fold(0, |sum, bit| {
             let row = map.rows[half].to_le_bytes()[7 - bit];
             sum | ((row & byte).count_ones() as u8 & 1) << bit
         })
     };
-    let by_nibbles = |map: &field::Map, byte: u8| {
+    let by_nibbles = |map: &legacy_keys::sbox::Map, byte: u8| {
         let [low, high] = &map.nibbles[half];
         low[usize::from(byte & 15)] ^ high[usize::from(byte >> 4)]
     };
@@ -192,7 +192,7 @@ pub fn legacy_s_box(sbox: &LegacyBox, byte: u8, half: usize) -> [u8; 3] {
 
 /// An S-box of the legacy ciphers.
 #[cfg(target_arch = "x86_64")]
-pub struct LegacyBox(&'static field::SBox);
+pub struct LegacyBox(&'static legacy_keys::sbox::SBox);
 
 /// Those of Camellia: the first and the fourth; the second and the third.
 #[cfg(target_arch = "x86_64")]

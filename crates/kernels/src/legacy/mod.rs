@@ -37,7 +37,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The backends `cpu` can run, the preferred one first.
+    /// The backends `cpu` can run, the fastest of most ciphers first.
     pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         [
             Gfni512::new(cpu).map(Self::Gfni512),
@@ -51,9 +51,9 @@ impl Backend {
         .flatten()
     }
 
-    /// The backend that `cpu` runs fastest; `None` where it can run none.
-    pub fn preferred(cpu: Cpu) -> Option<Self> {
-        Self::all(cpu).next()
+    /// The backend of `C` that `cpu` runs fastest; `None` where it can run none.
+    pub fn preferred<C: BlockCipher>(cpu: Cpu) -> Option<Self> {
+        Self::all(cpu).find(|backend| C::is_preferred(*backend))
     }
 
     /// Its name in listings and statistics.
@@ -79,6 +79,9 @@ pub(crate) mod sealed {
     pub trait Expanded {
         const UNKEYED: Self;
         const NAME: &'static str;
+
+        /// Whether no backend behind it in [`Backend::all`] is faster.
+        fn is_preferred(backend: Backend) -> bool;
 
         /// Whether a key may have so many bytes.
         fn takes(key_bytes: usize) -> bool;
@@ -177,6 +180,12 @@ impl Expanded for Camellia {
     const UNKEYED: Self = Camellia::UNKEYED;
     const NAME: &'static str = "Camellia";
 
+    /// Around `aesenclast` there are two shuffles and what belongs to them for each map, so shuffles alone are
+    /// as many or fewer, and they need no form of the state that goes with ShiftRows.
+    fn is_preferred(backend: Backend) -> bool {
+        !matches!(backend, Backend::AesNi(_) | Backend::Vaes256(_))
+    }
+
     fn takes(key_bytes: usize) -> bool {
         matches!(key_bytes, 16 | 24 | 32)
     }
@@ -211,6 +220,10 @@ impl Expanded for Sm4 {
     const UNKEYED: Self = Sm4::UNKEYED;
     const NAME: &'static str = "SM4";
 
+    fn is_preferred(_: Backend) -> bool {
+        true
+    }
+
     fn takes(key_bytes: usize) -> bool {
         key_bytes == 16
     }
@@ -244,6 +257,10 @@ impl BlockCipher for Aria {}
 impl Expanded for Aria {
     const UNKEYED: Self = Aria::UNKEYED;
     const NAME: &'static str = "ARIA";
+
+    fn is_preferred(_: Backend) -> bool {
+        true
+    }
 
     fn takes(key_bytes: usize) -> bool {
         matches!(key_bytes, 16 | 24 | 32)

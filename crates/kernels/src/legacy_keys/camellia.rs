@@ -1,6 +1,7 @@
 //! Camellia: its S-boxes and its key schedule.
 
-use super::field::{self, Matrix, SBox};
+use super::field::{self, Matrix};
+use super::sbox::SBox;
 use super::tower;
 use crate::wipe::wipe;
 

@@ -1,6 +1,7 @@
 //! SM4: its S-box and its key schedule.
 
-use super::field::{self, Map, Matrix, SBox};
+use super::field::{self, Matrix};
+use super::sbox::{Map, SBox};
 use super::tower;
 use crate::wipe::wipe;
 

@@ -305,7 +305,14 @@ fn a_mask_hides_backends_and_shuffles_are_left_without_aes_and_gfni() {
     let is_permuted = |name: &&str| name.starts_with("permute-");
     assert!(names("-aes,-gfni").iter().all(is_permuted));
     assert!(names("-ssse3").is_empty());
-    assert!(Backend::preferred(Cpu::PORTABLE).is_none());
+    assert!(Backend::preferred::<Camellia>(Cpu::PORTABLE).is_none());
+    // AES instructions help Camellia less than they help the others.
+    let cpu = Cpu::detect().masked("-gfni").unwrap();
+    let preferred = Backend::preferred::<Camellia>(cpu).map(Backend::name);
+    assert!(preferred.is_none_or(|name| name.starts_with("permute-")));
+    for preferred in [Backend::preferred::<Sm4>, Backend::preferred::<Aria>] {
+        assert_eq!(preferred(cpu), Backend::all(cpu).next());
+    }
     assert!(!names("-avx512").contains(&"gfni-512"));
     let is_narrow = |name: &&str| matches!(*name, "aes-ni" | "permute-ssse3");
     assert!(names("-avx2").iter().all(is_narrow));

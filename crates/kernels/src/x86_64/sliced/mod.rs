@@ -20,7 +20,6 @@ mod lanes;
 mod sbox;
 pub(crate) mod sm4;
 
-
 use self::lanes::Words;
 use self::sbox::Boxes;
 use super::lanes::Lanes;

@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use super::super::gfni::GaloisField;
 use super::super::lanes::Lanes;
 use super::lanes::Words;
-use crate::legacy_keys::field::{Map, SBox};
+use crate::legacy_keys::sbox::{Map, SBox};
 use crate::legacy_keys::tower::{A_BY, ONE_BY};
 
 /// A way to compute S-boxes in registers `V`.
