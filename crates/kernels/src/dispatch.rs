@@ -168,6 +168,10 @@ pub mod legacy {
     pub use super::Counter;
 
     counters! {
+        /// Runs with shuffles on 128-bit registers.
+        PERMUTE_SSSE3,
+        /// Runs with shuffles on 256-bit registers.
+        PERMUTE_AVX2,
         /// Runs with `aesenclast` on 128-bit registers.
         AES_NI,
         /// Runs with `vaesenclast` on 256-bit registers.

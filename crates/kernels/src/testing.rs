@@ -13,7 +13,7 @@ use crate::poly1305::{Element, OneTimeKey};
 use crate::{
     aes::CachedCtr,
     legacy,
-    legacy_keys::{self, field},
+    legacy_keys::{self, field, tower},
     modexp::{Line, Modulus},
     sbox,
 };
@@ -144,16 +144,16 @@ pub fn secrets(modulus: &Modulus) -> impl Iterator<Item = u64> {
 }
 
 /// What an S-box of the legacy ciphers, without constants, makes of a byte in the lower and in the upper
-/// half of 128 bits: by the matrices of GFNI, and by the tables around the S-box of AES.
+/// half of 128 bits: by the matrices of GFNI, by the tables around the S-box of AES, and by tables alone.
 #[cfg(target_arch = "x86_64")]
-pub fn legacy_s_box(sbox: &LegacyBox, byte: u8, half: usize) -> [u8; 2] {
-    let by_rows = |map: &field::Map, byte: u8| {
+pub fn legacy_s_box(sbox: &LegacyBox, byte: u8, half: usize) -> [u8; 3] {
+    let by_rows = |map: &legacy_keys::sbox::Map, byte: u8| {
         (0..8).fold(0, |sum, bit| {
             let row = map.rows[half].to_le_bytes()[7 - bit];
             sum | ((row & byte).count_ones() as u8 & 1) << bit
         })
     };
-    let by_nibbles = |map: &field::Map, byte: u8| {
+    let by_nibbles = |map: &legacy_keys::sbox::Map, byte: u8| {
         let [low, high] = &map.nibbles[half];
         low[usize::from(byte & 15)] ^ high[usize::from(byte >> 4)]
     };
@@ -169,12 +169,30 @@ pub fn legacy_s_box(sbox: &LegacyBox, byte: u8, half: usize) -> [u8; 2] {
             inverted(undone)
         }
     };
-    [by_rows(after, inverted(by_rows(before, byte))), by_aes]
+    let by_tables = {
+        // As shuffles do: a byte whose highest bit is set takes nothing.
+        let pick = |table: &[u8; 16], byte: u8| match byte {
+            0..0x80 => table[usize::from(byte & 15)],
+            _ => 0,
+        };
+        let halves = by_nibbles(&sbox.0.into_halves, byte);
+        let (i, k) = (halves >> 4, halves & 15);
+        let a_by_k = pick(&tower::A_BY, k);
+        let io = pick(&tower::ONE_BY, pick(&tower::ONE_BY, i) ^ a_by_k) ^ i ^ k;
+        let jo = pick(&tower::ONE_BY, pick(&tower::ONE_BY, i ^ k) ^ a_by_k) ^ i;
+        let [by_io, by_jo] = &sbox.0.of_halves[half];
+        pick(by_io, io) ^ pick(by_jo, jo)
+    };
+    [
+        by_rows(after, inverted(by_rows(before, byte))),
+        by_aes,
+        by_tables,
+    ]
 }
 
 /// An S-box of the legacy ciphers.
 #[cfg(target_arch = "x86_64")]
-pub struct LegacyBox(&'static field::SBox);
+pub struct LegacyBox(&'static legacy_keys::sbox::SBox);
 
 /// Those of Camellia: the first and the fourth; the second and the third.
 #[cfg(target_arch = "x86_64")]

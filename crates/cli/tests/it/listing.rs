@@ -91,7 +91,8 @@ fn devices_lists_what_the_mask_leaves() {
         who_can(&portable, "chacha20"),
         ["portable", "aws-lc-sse-no-aes"]
     );
-    assert_eq!(who_can(&masked, "camellia-128-ctr"), ["rustcrypto"]);
+    #[cfg(target_arch = "x86_64")]
+    assert_eq!(who_can(&masked, "camellia-128-ctr")[0], "permute-ssse3");
     let left = masked["features"].as_array().unwrap();
     assert!(
         left.iter()
@@ -177,16 +178,11 @@ fn what_openssl_does_not_get_is_what_the_provider_withholds() {
             );
         }
     }
-    // RustCrypto's block cipher is slower than OpenSSL's.
     let listing = by_table(
         oarlock().args(["devices", "--json"]),
         "-aes,-avx2,-avx512,-gfni,-vaes",
     );
     let listing: Value = serde_json::from_str(&listing).unwrap();
-    assert!(
-        offered(&listing)[1].contains(&"camellia-128-ctr"),
-        "{listing}"
-    );
     let all = listing["offered_to_openssl"].as_array().unwrap();
     let source = all[0]["source"].as_str().unwrap();
     assert!(

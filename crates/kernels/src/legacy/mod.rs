@@ -1,9 +1,9 @@
 //! Camellia (RFC 3713), SM4 (GB/T 32907) and ARIA (RFC 5794) in counter mode (SP 800-38A, section
-//! 6.5), on CPUs with AES instructions or GFNI.
+//! 6.5), on CPUs with AES instructions, GFNI or byte shuffles.
 //!
 //! Their S-boxes are inversions in a field of 256 elements, as that of AES is: `legacy_keys` works out what
-//! must stand before and after. There is no portable form and no table. [`Backend::preferred`] is `None`
-//! on a CPU with neither kind of instructions, and callers take another library there.
+//! must stand before and after. There is no portable form and no table in memory. [`Backend::preferred`] is
+//! `None` on a CPU with none of these, which has no SSSE3, and callers take another library there.
 
 use core::fmt;
 
@@ -17,11 +17,15 @@ pub use crate::dispatch::legacy as dispatch;
 pub use crate::legacy_keys::aria::Aria;
 pub use crate::legacy_keys::camellia::Camellia;
 pub use crate::legacy_keys::sm4::Sm4;
-use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256, sliced};
+use crate::x86_64::{AesNi, Avx2, Gfni256, Gfni512, Ssse3, Vaes256, sliced};
 
 /// The instructions that compute these ciphers. A value exists only where the CPU has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
+    /// Byte shuffles on 128-bit registers.
+    PermuteSsse3(Ssse3),
+    /// Byte shuffles on 256-bit registers.
+    PermuteAvx2(Avx2),
     /// `aesenclast` on 128-bit registers.
     AesNi(AesNi),
     /// `vaesenclast` on 256-bit registers.
@@ -33,26 +37,30 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The backends `cpu` can run, the preferred one first.
+    /// The backends `cpu` can run, the fastest of most ciphers first.
     pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         [
             Gfni512::new(cpu).map(Self::Gfni512),
             Gfni256::new(cpu).map(Self::Gfni256),
             Vaes256::new(cpu).map(Self::Vaes256),
             AesNi::new(cpu).map(Self::AesNi),
+            Avx2::new(cpu).map(Self::PermuteAvx2),
+            Ssse3::new(cpu).map(Self::PermuteSsse3),
         ]
         .into_iter()
         .flatten()
     }
 
-    /// The backend that `cpu` runs fastest; `None` where it can run none.
-    pub fn preferred(cpu: Cpu) -> Option<Self> {
-        Self::all(cpu).next()
+    /// The backend of `C` that `cpu` runs fastest; `None` where it can run none.
+    pub fn preferred<C: BlockCipher>(cpu: Cpu) -> Option<Self> {
+        Self::all(cpu).find(|backend| C::is_preferred(*backend))
     }
 
     /// Its name in listings and statistics.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::PermuteSsse3(_) => "permute-ssse3",
+            Self::PermuteAvx2(_) => "permute-avx2",
             Self::AesNi(_) => "aes-ni",
             Self::Vaes256(_) => "vaes-256",
             Self::Gfni256(_) => "gfni-256",
@@ -71,6 +79,9 @@ pub(crate) mod sealed {
     pub trait Expanded {
         const UNKEYED: Self;
         const NAME: &'static str;
+
+        /// Whether no backend behind it in [`Backend::all`] is faster.
+        fn is_preferred(backend: Backend) -> bool;
 
         /// Whether a key may have so many bytes.
         fn takes(key_bytes: usize) -> bool;
@@ -169,12 +180,20 @@ impl Expanded for Camellia {
     const UNKEYED: Self = Camellia::UNKEYED;
     const NAME: &'static str = "Camellia";
 
+    /// Around `aesenclast` there are two shuffles and what belongs to them for each map, so shuffles alone are
+    /// as many or fewer, and they need no form of the state that goes with ShiftRows.
+    fn is_preferred(backend: Backend) -> bool {
+        !matches!(backend, Backend::AesNi(_) | Backend::Vaes256(_))
+    }
+
     fn takes(key_bytes: usize) -> bool {
         matches!(key_bytes, 16 | 24 | 32)
     }
 
     fn expand(&mut self, key: &[u8], backend: Backend) {
         match backend {
+            Backend::PermuteSsse3(token) => sliced::camellia::expand_ssse3(token, self, key),
+            Backend::PermuteAvx2(token) => sliced::camellia::expand_ssse3(token.ssse3(), self, key),
             Backend::AesNi(token) => sliced::camellia::expand_aes_ni(token, self, key),
             Backend::Vaes256(token) => sliced::camellia::expand_aes_ni(token.aes_ni(), self, key),
             Backend::Gfni256(token) => sliced::camellia::expand_gfni(token, self, key),
@@ -185,6 +204,8 @@ impl Expanded for Camellia {
     #[inline(always)]
     fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
         match backend {
+            Backend::PermuteSsse3(token) => sliced::camellia::ctr_ssse3(token, self, counter, data),
+            Backend::PermuteAvx2(token) => sliced::camellia::ctr_avx2(token, self, counter, data),
             Backend::AesNi(token) => sliced::camellia::ctr_aes_ni(token, self, counter, data),
             Backend::Vaes256(token) => sliced::camellia::ctr_vaes256(token, self, counter, data),
             Backend::Gfni256(token) => sliced::camellia::ctr_gfni256(token, self, counter, data),
@@ -199,12 +220,18 @@ impl Expanded for Sm4 {
     const UNKEYED: Self = Sm4::UNKEYED;
     const NAME: &'static str = "SM4";
 
+    fn is_preferred(_: Backend) -> bool {
+        true
+    }
+
     fn takes(key_bytes: usize) -> bool {
         key_bytes == 16
     }
 
     fn expand(&mut self, key: &[u8], backend: Backend) {
         match backend {
+            Backend::PermuteSsse3(token) => sliced::sm4::expand_ssse3(token, self, key),
+            Backend::PermuteAvx2(token) => sliced::sm4::expand_ssse3(token.ssse3(), self, key),
             Backend::AesNi(token) => sliced::sm4::expand_aes_ni(token, self, key),
             Backend::Vaes256(token) => sliced::sm4::expand_aes_ni(token.aes_ni(), self, key),
             Backend::Gfni256(token) => sliced::sm4::expand_gfni(token, self, key),
@@ -215,6 +242,8 @@ impl Expanded for Sm4 {
     #[inline(always)]
     fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
         match backend {
+            Backend::PermuteSsse3(token) => sliced::sm4::ctr_ssse3(token, self, counter, data),
+            Backend::PermuteAvx2(token) => sliced::sm4::ctr_avx2(token, self, counter, data),
             Backend::AesNi(token) => sliced::sm4::ctr_aes_ni(token, self, counter, data),
             Backend::Vaes256(token) => sliced::sm4::ctr_vaes256(token, self, counter, data),
             Backend::Gfni256(token) => sliced::sm4::ctr_gfni256(token, self, counter, data),
@@ -229,12 +258,18 @@ impl Expanded for Aria {
     const UNKEYED: Self = Aria::UNKEYED;
     const NAME: &'static str = "ARIA";
 
+    fn is_preferred(_: Backend) -> bool {
+        true
+    }
+
     fn takes(key_bytes: usize) -> bool {
         matches!(key_bytes, 16 | 24 | 32)
     }
 
     fn expand(&mut self, key: &[u8], backend: Backend) {
         match backend {
+            Backend::PermuteSsse3(token) => sliced::aria::expand_ssse3(token, self, key),
+            Backend::PermuteAvx2(token) => sliced::aria::expand_ssse3(token.ssse3(), self, key),
             Backend::AesNi(token) => sliced::aria::expand_aes_ni(token, self, key),
             Backend::Vaes256(token) => sliced::aria::expand_aes_ni(token.aes_ni(), self, key),
             Backend::Gfni256(token) => sliced::aria::expand_gfni(token, self, key),
@@ -245,6 +280,8 @@ impl Expanded for Aria {
     #[inline(always)]
     fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
         match backend {
+            Backend::PermuteSsse3(token) => sliced::aria::ctr_ssse3(token, self, counter, data),
+            Backend::PermuteAvx2(token) => sliced::aria::ctr_avx2(token, self, counter, data),
             Backend::AesNi(token) => sliced::aria::ctr_aes_ni(token, self, counter, data),
             Backend::Vaes256(token) => sliced::aria::ctr_vaes256(token, self, counter, data),
             Backend::Gfni256(token) => sliced::aria::ctr_gfni256(token, self, counter, data),

@@ -1,6 +1,7 @@
 //! ARIA: its S-boxes, its diffusion and its key schedule.
 
-use super::field::{self, Matrix, SBox};
+use super::field::{self, Matrix};
+use super::sbox::SBox;
 use crate::wipe::wipe;
 
 /// An expanded key of ARIA. Wiped on drop.

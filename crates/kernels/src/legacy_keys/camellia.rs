@@ -1,6 +1,8 @@
 //! Camellia: its S-boxes and its key schedule.
 
-use super::field::{self, Matrix, SBox};
+use super::field::{self, Matrix};
+use super::sbox::SBox;
+use super::tower;
 use crate::wipe::wipe;
 
 /// An expanded key of Camellia. Wiped on drop.
@@ -29,8 +31,9 @@ impl Drop for Camellia {
 pub(crate) trait Steps {
     /// The P-function of the S-boxes of `input`, all without constants.
     fn scramble(&self, input: u64) -> u64;
-    /// Makes `to` the bytes of `key` as a half of a sliced state has them.
-    fn spread(&self, key: u64, to: &mut [[u8; 16]; 2]);
+    /// Takes as many entries off `to` as a key has, and makes them the bytes of `key` as a half of a
+    /// state has them.
+    fn spread(&self, key: u64, to: &mut &mut [[u8; 16]]);
 }
 
 /// RFC 3713, section 2.2, and what the kernels need of it.
@@ -40,13 +43,13 @@ pub(crate) trait Steps {
 /// the half that it changes and the next one.
 ///
 /// ```text
-/// entries
-///   2 + 2       added to the left and the right half at the start
+/// keys, of two entries each, or of one where all bytes of a half lie in one register
+///   2         added to the left and the right half at the start
 ///   per group
-///     6 times 2 added by each round to the half that it changes
-///     2         added to the right half after them
-///     1         four words for FL and its inverse; not after the last group
-///     2         added to the left half before the next group
+///     6       added by each round to the half that it changes
+///     1       added to the right half after them
+///             an entry of four words for FL and its inverse; not after the last group
+///     1       added to the left half before the next group
 /// ```
 #[inline(always)]
 pub(crate) fn expand(schedule: &mut Camellia, key: &[u8], steps: &impl Steps) {
@@ -116,8 +119,8 @@ impl Camellia {
         let mut rest = &mut self.entries[..];
         let whitening = keys[0];
         let groups = keys[1..].as_chunks::<4>().0;
-        add(steps, &mut rest, whitening[0] ^ groups[0][0][0] ^ BEFORE);
-        add(steps, &mut rest, whitening[1]);
+        steps.spread(whitening[0] ^ groups[0][0][0] ^ BEFORE, &mut rest);
+        steps.spread(whitening[1], &mut rest);
         for (i, group) in groups[..self.groups].iter().enumerate() {
             let [[k1, k2], [k3, k4], [k5, k6], [next1, next2]] = *group;
             let is_last = i + 1 == self.groups;
@@ -131,7 +134,7 @@ impl Camellia {
                 k5 ^ BEFORE ^ AFTER ^ left,
                 k6 ^ BEFORE ^ right,
             ] {
-                add(steps, &mut rest, key);
+                steps.spread(key, &mut rest);
             }
             if !is_last {
                 if let Some([entry]) = rest.split_off_mut(..1) {
@@ -140,16 +143,9 @@ impl Camellia {
                         *to = (word as u32).to_le_bytes();
                     }
                 }
-                add(steps, &mut rest, groups[i + 1][0][0] ^ BEFORE);
+                steps.spread(groups[i + 1][0][0] ^ BEFORE, &mut rest);
             }
         }
-    }
-}
-
-#[inline(always)]
-fn add(steps: &impl Steps, rest: &mut &mut [[u8; 16]], key: u64) {
-    if let Some(entry) = rest.split_off_mut(..2).and_then(<[_]>::as_mut_array) {
-        steps.spread(key, entry);
     }
 }
 
@@ -185,6 +181,15 @@ pub(crate) const SECOND_AND_THIRD: SBox = SBox::new(
         &field::after(&field::rotation(7), &OUT_OF),
     ],
 );
+
+/// For shuffles, a byte that enters one of the first three S-boxes, or the fourth, as the halves that
+/// [`tower`] inverts.
+pub(crate) const HALVES: Matrix = field::after(&tower::HALVES, &INTO);
+pub(crate) const HALVES_OF_FOURTH: Matrix = field::after(&HALVES, &field::rotation(1));
+/// What the first S-box makes of an inverse, rotated by so much, as [`HALVES`].
+pub(crate) const fn rotated(left: u32) -> Matrix {
+    field::after(&HALVES, &field::after(&field::rotation(left), &OUT_OF))
+}
 
 /// The first S-box is h(g(f(0xc5 + x))) + 0x6e, where g inverts ("Camellia: A 128-Bit Block Cipher
 /// Suitable for Multiple Platforms", Aoki et al., SAC 2000, section 4.4); RFC 3713 has it as a table.

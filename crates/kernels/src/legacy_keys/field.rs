@@ -77,7 +77,7 @@ pub(crate) const fn inverse(matrix: &Matrix) -> Matrix {
 }
 
 /// The product in the field of AES.
-const fn product(mut a: u8, mut b: u8) -> u8 {
+pub(crate) const fn product(mut a: u8, mut b: u8) -> u8 {
     let mut sum = 0;
     while b != 0 {
         if b & 1 == 1 {
@@ -128,92 +128,4 @@ pub(crate) const fn from_field(polynomial: u16) -> Matrix {
         i += 1;
     }
     columns
-}
-
-/// A linear map on each byte of a register, one on the lower and one on the upper half of each 128
-/// bits, in the forms that instructions take.
-pub(crate) struct Map {
-    /// For GFNI: row i in byte 7 - i.
-    pub(crate) rows: [u64; 2],
-    /// For shuffles: what the lower and the upper four bits of a byte are mapped to.
-    pub(crate) nibbles: [[[u8; 16]; 2]; 2],
-    pub(crate) is_identity: bool,
-    pub(crate) is_same: bool,
-}
-
-impl Map {
-    pub(crate) const fn new(lower: &Matrix, upper: &Matrix) -> Self {
-        Self {
-            rows: [rows(lower), rows(upper)],
-            nibbles: [nibbles(lower), nibbles(upper)],
-            is_identity: equal(lower, &IDENTITY) && equal(upper, &IDENTITY),
-            is_same: equal(lower, upper),
-        }
-    }
-}
-
-/// An S-box without its constants: `before`, an inversion in AES's field, `after`.
-pub(crate) struct SBox {
-    pub(crate) before: Map,
-    pub(crate) after: Map,
-    /// The same after the S-box of AES, which is an inversion and a map of its own.
-    pub(crate) after_aes: Map,
-    /// For S-boxes of which nothing stands after the inversion: `before`, ahead of the inverse S-box of
-    /// AES without its constant, which has a map before its own inversion.
-    pub(crate) before_inverse_aes: Option<Map>,
-}
-
-impl SBox {
-    /// Those of the lower and of the upper half of 128 bits.
-    pub(crate) const fn new(before: [&Matrix; 2], after_it: [&Matrix; 2]) -> Self {
-        let undo = inverse(&AES);
-        Self {
-            before: Map::new(before[0], before[1]),
-            after: Map::new(after_it[0], after_it[1]),
-            after_aes: Map::new(&after(after_it[0], &undo), &after(after_it[1], &undo)),
-            before_inverse_aes: None,
-        }
-    }
-
-    /// The inverse of one that is an inversion and a map, of which `before` is the inverse.
-    pub(crate) const fn inverted(before: &Matrix) -> Self {
-        let ahead = after(&AES, before);
-        Self {
-            before_inverse_aes: Some(Map::new(&ahead, &ahead)),
-            ..Self::new([before, before], [&IDENTITY, &IDENTITY])
-        }
-    }
-}
-
-const fn rows(matrix: &Matrix) -> u64 {
-    let mut rows = [0u8; 8];
-    let mut i = 0;
-    while i < 64 {
-        let (row, column) = (i / 8, i % 8);
-        rows[7 - row] |= (matrix[column] >> row & 1) << column;
-        i += 1;
-    }
-    u64::from_le_bytes(rows)
-}
-
-const fn nibbles(matrix: &Matrix) -> [[u8; 16]; 2] {
-    let mut tables = [[0; 16]; 2];
-    let mut i = 0;
-    while i < 16 {
-        tables[0][i] = times(matrix, i as u8);
-        tables[1][i] = times(matrix, (i as u8) << 4);
-        i += 1;
-    }
-    tables
-}
-
-const fn equal(a: &Matrix, b: &Matrix) -> bool {
-    let mut i = 0;
-    while i < 8 {
-        if a[i] != b[i] {
-            return false;
-        }
-        i += 1;
-    }
-    true
 }

@@ -3,4 +3,6 @@
 pub(crate) mod aria;
 pub(crate) mod camellia;
 pub(crate) mod field;
+pub(crate) mod sbox;
 pub(crate) mod sm4;
+pub(crate) mod tower;

@@ -1,6 +1,8 @@
 //! SM4: its S-box and its key schedule.
 
-use super::field::{self, Map, Matrix, SBox};
+use super::field::{self, Matrix};
+use super::sbox::{Map, SBox};
+use super::tower;
 use crate::wipe::wipe;
 
 /// An expanded key of SM4. Wiped on drop.
@@ -24,13 +26,13 @@ impl Drop for Sm4 {
 pub(crate) trait Steps {
     /// The S-box of each byte, without constants.
     fn substitute(&self, word: u32) -> u32;
-    /// [`INTO`] of each byte.
+    /// Each byte in the form in which it is inverted.
     fn map_into(&self, words: &mut [u32; 36]);
 }
 
 /// GB/T 32907, section 7.3, and what the kernels need of it.
 ///
-/// Kernels hold the four words in the field of AES (`INTO`) and leave out the constants of the S-box.
+/// Kernels hold the four words in the field of AES, or its [`HALVES`], and leave out the constants of the S-box.
 /// They are added to the keys: what is missing of each word after as many rounds, and what goes into the
 /// S-box.
 #[inline(always)]
@@ -76,19 +78,44 @@ const FIELD: Matrix = field::from_field(0x1f5);
 const INTO: Matrix = field::after(&FIELD, &AFFINE);
 const OUT_OF: Matrix = field::after(&AFFINE, &field::inverse(&FIELD));
 
-pub(crate) const INTO_FIELD: Map = Map::new(&INTO, &INTO);
-pub(crate) const OUT_OF_FIELD: Map = Map::new(&field::inverse(&INTO), &field::inverse(&INTO));
 /// The S-box for bytes outside of the field.
 pub(crate) const PLAIN: SBox = SBox::new([&INTO, &INTO], [&OUT_OF, &OUT_OF]);
-/// For bytes in the field: the S-box, then what the linear map L (section 6.2) makes of a byte in its
-/// own place, in the next two to the left, and in the third.
-pub(crate) const SAME_PLACE: SBox = within(&sum(&field::rotation(0), &shift(2)));
-pub(crate) const NEXT_PLACES: SBox = within(&field::rotation(2));
-pub(crate) const THIRD_PLACE: SBox = within(&sum(&field::rotation(0), &shift(-6)));
 
-const fn within(map: &Matrix) -> SBox {
-    let after = field::after(&INTO, &field::after(map, &OUT_OF));
-    SBox::new([&field::IDENTITY, &field::IDENTITY], [&after, &after])
+/// What kernels do with bytes in the form in which they are inverted.
+pub(crate) struct Within {
+    pub(crate) into: Map,
+    pub(crate) out_of: Map,
+    /// The S-box, then what the linear map L (section 6.2) makes of a byte in its own place, in the next
+    /// two to the left, and in the third.
+    pub(crate) same_place: SBox,
+    pub(crate) next_places: SBox,
+    pub(crate) third_place: SBox,
+}
+
+/// In the field of AES.
+pub(crate) const FIELD_OF_AES: Within = Within::new(&field::IDENTITY);
+/// As the halves of [`tower`].
+pub(crate) const HALVES: Within = Within::new(&tower::HALVES);
+
+impl Within {
+    /// `form` is made of elements of AES's field.
+    const fn new(form: &Matrix) -> Self {
+        let into = field::after(form, &INTO);
+        let out_of = field::inverse(&into);
+        let back = field::inverse(form);
+        Self {
+            into: Map::new(&into, &into),
+            out_of: Map::new(&out_of, &out_of),
+            same_place: within(&into, &back, &sum(&field::rotation(0), &shift(2))),
+            next_places: within(&into, &back, &field::rotation(2)),
+            third_place: within(&into, &back, &sum(&field::rotation(0), &shift(-6))),
+        }
+    }
+}
+
+const fn within(into: &Matrix, back: &Matrix, map: &Matrix) -> SBox {
+    let after = field::after(into, &field::after(map, &OUT_OF));
+    SBox::new([back, back], [&after, &after])
 }
 
 const fn sum(a: &Matrix, b: &Matrix) -> Matrix {

@@ -96,6 +96,11 @@ impl Avx2 {
     pub fn new(cpu: Cpu) -> Option<Self> {
         cpu.has(Feature::Avx2).then_some(Self(()))
     }
+
+    /// Features build on each other.
+    pub(crate) const fn ssse3(self) -> Ssse3 {
+        Ssse3(())
+    }
 }
 
 impl Avx512 {

@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use super::{alone, random_bytes, with_others};
 
 /// A backend, the features that it needs and how often it ran.
-const BACKENDS: [(&str, &[Feature], &dispatch::Counter); 4] = [
+const BACKENDS: [(&str, &[Feature], &dispatch::Counter); 6] = [
     (
         "gfni-512",
         &[Feature::Gfni, Feature::Avx512],
@@ -21,6 +21,8 @@ const BACKENDS: [(&str, &[Feature], &dispatch::Counter); 4] = [
     ("gfni-256", &[Feature::Gfni], &dispatch::GFNI256),
     ("vaes-256", &[Feature::Vaes], &dispatch::VAES256),
     ("aes-ni", &[Feature::Aes], &dispatch::AES_NI),
+    ("permute-avx2", &[Feature::Avx2], &dispatch::PERMUTE_AVX2),
+    ("permute-ssse3", &[Feature::Ssse3], &dispatch::PERMUTE_SSSE3),
 ];
 
 /// Those that this machine has.
@@ -295,15 +297,25 @@ fn each_backend_runs_when_it_is_named() {
 }
 
 #[test]
-fn a_mask_hides_backends_and_none_is_left_without_aes_and_gfni() {
+fn a_mask_hides_backends_and_shuffles_are_left_without_aes_and_gfni() {
     let names = |mask| {
         let cpu = Cpu::detect().masked(mask).unwrap();
         Backend::all(cpu).map(Backend::name).collect::<Vec<_>>()
     };
-    assert!(names("-aes,-gfni").is_empty());
-    assert!(Backend::preferred(Cpu::PORTABLE).is_none());
+    let is_permuted = |name: &&str| name.starts_with("permute-");
+    assert!(names("-aes,-gfni").iter().all(is_permuted));
+    assert!(names("-ssse3").is_empty());
+    assert!(Backend::preferred::<Camellia>(Cpu::PORTABLE).is_none());
+    // AES instructions help Camellia less than they help the others.
+    let cpu = Cpu::detect().masked("-gfni").unwrap();
+    let preferred = Backend::preferred::<Camellia>(cpu).map(Backend::name);
+    assert!(preferred.is_none_or(|name| name.starts_with("permute-")));
+    for preferred in [Backend::preferred::<Sm4>, Backend::preferred::<Aria>] {
+        assert_eq!(preferred(cpu), Backend::all(cpu).next());
+    }
     assert!(!names("-avx512").contains(&"gfni-512"));
-    assert!(names("-avx2").iter().all(|name| *name == "aes-ni"));
+    let is_narrow = |name: &&str| matches!(*name, "aes-ni" | "permute-ssse3");
+    assert!(names("-avx2").iter().all(is_narrow));
 }
 
 #[test]
@@ -358,7 +370,7 @@ fn s_boxes_of_camellia() {
         ] {
             assert_eq!(
                 testing::legacy_s_box(sbox, input, half),
-                [output; 2],
+                [output; 3],
                 "{x:#x}, {half}"
             );
         }
@@ -375,7 +387,7 @@ fn s_box_of_sm4() {
         let expected = table[usize::from(x)] ^ 0xd3;
         for half in 0..2 {
             let found = testing::legacy_s_box(&testing::SM4_BOX, x ^ constant, half);
-            assert_eq!(found, [expected; 2], "{x:#x}");
+            assert_eq!(found, [expected; 3], "{x:#x}");
         }
     }
 }
@@ -389,10 +401,10 @@ fn s_boxes_of_aria() {
     for x in 0..=255_u8 {
         for half in 0..2 {
             let s = second[usize::from(x)] ^ 0xe2;
-            assert_eq!(testing::legacy_s_box(s2, x, half), [s; 2], "{x:#x}");
-            assert_eq!(testing::legacy_s_box(x2, s, half), [x; 2], "{x:#x}");
-            let [s, _] = testing::legacy_s_box(&testing::ARIA_BOXES[0], x, half);
-            assert_eq!(testing::legacy_s_box(x1, s, half), [x; 2], "{x:#x}");
+            assert_eq!(testing::legacy_s_box(s2, x, half), [s; 3], "{x:#x}");
+            assert_eq!(testing::legacy_s_box(x2, s, half), [x; 3], "{x:#x}");
+            let [s, ..] = testing::legacy_s_box(&testing::ARIA_BOXES[0], x, half);
+            assert_eq!(testing::legacy_s_box(x1, s, half), [x; 3], "{x:#x}");
         }
     }
 }

@@ -131,13 +131,13 @@ pub(crate) fn kernel_backend(cpu: Cpu, algorithm: Algorithm) -> &'static str {
 #[cfg(all(feature = "legacy", target_arch = "x86_64"))]
 pub(crate) fn legacy_backend(cpu: Cpu, algorithm: Algorithm) -> Option<legacy::Backend> {
     match algorithm {
-        Algorithm::Camellia128Ctr
-        | Algorithm::Camellia192Ctr
-        | Algorithm::Camellia256Ctr
-        | Algorithm::Aria128Ctr
-        | Algorithm::Aria192Ctr
-        | Algorithm::Aria256Ctr
-        | Algorithm::Sm4Ctr => legacy::Backend::preferred(cpu),
+        Algorithm::Camellia128Ctr | Algorithm::Camellia192Ctr | Algorithm::Camellia256Ctr => {
+            legacy::Backend::preferred::<legacy::Camellia>(cpu)
+        }
+        Algorithm::Aria128Ctr | Algorithm::Aria192Ctr | Algorithm::Aria256Ctr => {
+            legacy::Backend::preferred::<legacy::Aria>(cpu)
+        }
+        Algorithm::Sm4Ctr => legacy::Backend::preferred::<legacy::Sm4>(cpu),
         _ => None,
     }
 }

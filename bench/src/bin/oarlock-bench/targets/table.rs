@@ -90,8 +90,8 @@ pub(super) const TARGETS: &[Target] = &[
     // Keystream made ahead: by helpers in idle time and beside a busy consumer, and by the caller.
     // docs/prefetch.md has the bounds, and the inline rates of the classes, that these come from.
     target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class A", BURST_GB_PER_S / 4.8, "A"),
-    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class B", BURST_GB_PER_S / 1.6, "B"),
-    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, below class B", BURST_GB_PER_S / 0.5, "CDEF"),
+    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, classes B, C and E", BURST_GB_PER_S / 1.6, "BCE"),
+    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, classes D and F", BURST_GB_PER_S / 0.5, "DF"),
     target(CAMELLIA, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, class A", STEADY_SHARE * (2.0 - 4.8 / CROSSING_GB_PER_S), "A"),
     target(CAMELLIA, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, below class A", STEADY_SHARE * (2.0 - 1.6 / CROSSING_GB_PER_S), "BCDEF"),
     target(TRIPLE_DES, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class A", BURST_GB_PER_S / 2.4, "A"),

@@ -12,13 +12,15 @@ use inout::InOutBuf;
 use super::super::bitslice::Bits;
 use super::super::lanes::Lanes;
 use super::lanes::{NONE, Words, pick};
-use super::sbox::{Boxes, ByAes, ByGfni};
+use super::sbox::{Boxes, ByAes, ByGfni, ByShuffles};
 use super::{Sliced, entry_points, transposed};
 use crate::legacy_keys::aria::Aria;
 use crate::legacy_keys::aria::{BOXES, Before, DIFFUSION, Steps, expand};
-use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};
+use crate::x86_64::{AesNi, Avx2, Gfni256, Gfni512, Ssse3, Vaes256};
 
 entry_points! { Aria:
+    ctr_ssse3, Ssse3, ByShuffles<__m128i>, 1, "ssse3", PERMUTE_SSSE3;
+    ctr_avx2, Avx2, ByShuffles<__m256i>, 1, "avx2", PERMUTE_AVX2;
     ctr_aes_ni, AesNi, ByAes<__m128i>, 1, "aes,sse4.1", AES_NI;
     ctr_vaes256, Vaes256, ByAes<__m256i>, 1, "aes,vaes,avx2", VAES256;
     ctr_gfni256, Gfni256, ByGfni<__m256i>, 1, "avx2,gfni", GFNI256;
@@ -53,6 +55,7 @@ macro_rules! expansions {
 }
 
 expansions! {
+    expand_ssse3, Ssse3, ByShuffles<__m128i>, "ssse3";
     expand_aes_ni, AesNi, ByAes<__m128i>, "aes,sse4.1";
     expand_gfni, Gfni256, ByGfni<__m128i>, "avx2,gfni";
 }

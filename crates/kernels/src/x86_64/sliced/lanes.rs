@@ -122,7 +122,8 @@ words!(
     _mm_or_si128,
     _mm_sll_epi32,
     _mm_srl_epi32,
-    |low, high| _mm_blend_epi16::<0xf0>(low, high),
+    // `movsd` where there is no SSE4.1.
+    |low, high| _mm_castpd_si128(_mm_move_sd(_mm_castsi128_pd(high), _mm_castsi128_pd(low))),
     |a, b, c| _mm_xor_si128(_mm_xor_si128(a, b), c)
 );
 words!(

@@ -20,8 +20,6 @@ mod lanes;
 mod sbox;
 pub(crate) mod sm4;
 
-use zeroize::Zeroize;
-
 use self::lanes::Words;
 use self::sbox::Boxes;
 use super::lanes::Lanes;
@@ -40,26 +38,21 @@ trait Sliced<B: Boxes> {
 /// CTR over a run in which the low 32 bits of `counter` do not wrap, `N` groups at once.
 ///
 /// # Safety
-/// The instructions of `B` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap.
+/// The instructions of `B` are enabled in the caller; `data` is as [`Run::xor`] demands.
 #[inline(always)]
 unsafe fn ctr<B: Boxes, C: Sliced<B>, const N: usize>(
     cipher: &C,
     mut counter: u128,
-    mut from: *const u8,
-    mut to: *mut u8,
-    mut bytes: usize,
+    mut data: Run,
 ) {
-    // SAFETY: as the caller vouches; `bytes` counts what is left.
+    // SAFETY: as the caller vouches.
     unsafe {
-        while bytes > 4 * B::V::BYTES {
-            let done = bytes.min(N * 4 * B::V::BYTES);
-            pass::<B, C, N>(cipher, counter, from, to, done);
-            (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
+        while data.bytes > 4 * B::V::BYTES {
+            pass::<B, C, N>(cipher, counter, &mut data);
             counter = counter.wrapping_add((N * 4 * B::V::BLOCKS) as u128);
         }
-        if bytes > 0 {
-            pass::<B, C, 1>(cipher, counter, from, to, bytes);
+        if data.bytes > 0 {
+            pass::<B, C, 1>(cipher, counter, &mut data);
         }
     }
 }
@@ -69,14 +62,8 @@ unsafe fn ctr<B: Boxes, C: Sliced<B>, const N: usize>(
 /// # Safety
 /// As [`ctr`].
 #[inline(always)]
-unsafe fn pass<B: Boxes, C: Sliced<B>, const N: usize>(
-    cipher: &C,
-    counter: u128,
-    mut from: *const u8,
-    mut to: *mut u8,
-    mut bytes: usize,
-) {
-    // SAFETY: as the caller vouches; `bytes` counts what is left.
+unsafe fn pass<B: Boxes, C: Sliced<B>, const N: usize>(cipher: &C, counter: u128, data: &mut Run) {
+    // SAFETY: as the caller vouches.
     unsafe {
         let words = [
             B::V::splat_word((counter >> 96) as u32),
@@ -90,20 +77,46 @@ unsafe fn pass<B: Boxes, C: Sliced<B>, const N: usize>(
         }
         cipher.encrypt(&mut groups);
         for group in groups {
-            for mut keystream in transposed(group) {
-                if bytes < B::V::BYTES {
-                    let mut spilled = keystream;
-                    let keystream = core::slice::from_raw_parts((&raw const spilled).cast(), bytes);
-                    xor_bytes(keystream, from, to);
-                    spilled.zeroize();
+            for keystream in transposed(group) {
+                if !data.xor(keystream) {
                     return;
                 }
-                keystream = keystream.xor(B::V::load(from));
-                keystream.store(to);
-                (from, to) = (from.add(B::V::BYTES), to.add(B::V::BYTES));
-                bytes -= B::V::BYTES;
             }
         }
+    }
+}
+
+/// What is left of a run.
+struct Run {
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+}
+
+impl Run {
+    /// XORs the next bytes; whether there were as many as `keystream` has.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+    /// at `to`, the same place or one that does not overlap.
+    #[inline(always)]
+    unsafe fn xor<V: Words>(&mut self, keystream: V) -> bool {
+        let Self { from, to, bytes } = *self;
+        // SAFETY: as the caller vouches.
+        unsafe {
+            if bytes < V::BYTES {
+                let mut spilled = keystream;
+                let keystream = core::slice::from_raw_parts((&raw const spilled).cast(), bytes);
+                xor_bytes(keystream, from, to);
+                spilled.zeroize();
+                self.bytes = 0;
+                return false;
+            }
+            keystream.xor(V::load(from)).store(to);
+            (self.from, self.to) = (from.add(V::BYTES), to.add(V::BYTES));
+        }
+        self.bytes -= V::BYTES;
+        true
     }
 }
 
@@ -145,7 +158,7 @@ macro_rules! entry_points {
                 bytes: usize,
             ) {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { super::ctr::<$boxes, _, $groups>(cipher, counter, from, to, bytes) }
+                unsafe { super::ctr::<$boxes, _, $groups>(cipher, counter, super::Run { from, to, bytes }) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::legacy::$counter.hit();

@@ -1,5 +1,6 @@
 //! S-boxes of bytes that invert in a field of 256 elements: by GFNI, which inverts in the field of
-//! AES, and by `aesenclast` and `aesdeclast`, which do so before and after other steps.
+//! AES; by `aesenclast` and `aesdeclast`, which do so before and after other steps; and by shuffles, which
+//! invert in a field of 16.
 
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
@@ -7,7 +8,8 @@ use core::marker::PhantomData;
 use super::super::gfni::GaloisField;
 use super::super::lanes::Lanes;
 use super::lanes::Words;
-use crate::legacy_keys::field::{Map, SBox};
+use crate::legacy_keys::sbox::{Map, SBox};
+use crate::legacy_keys::tower::{A_BY, ONE_BY};
 
 /// A way to compute S-boxes in registers `V`.
 ///
@@ -18,6 +20,9 @@ pub(super) trait Boxes {
     /// [`substitute`](Self::substitute) also does ShiftRows in each 128 bits, or its inverse where the
     /// S-box is one for `aesdeclast`.
     const SHIFTS: bool;
+    /// What is inverted has the form of [`crate::legacy_keys::tower`], which costs nothing where bytes have
+    /// it already.
+    const TAKES_HALVES: bool = false;
 
     unsafe fn substitute(bytes: Self::V, sbox: &'static SBox) -> Self::V;
     unsafe fn map(bytes: Self::V, map: &'static Map) -> Self::V;
@@ -78,6 +83,72 @@ impl<V: Words> Boxes for ByAes<V> {
     }
 }
 
+/// By shuffles alone, as AES is computed in [`super::super::permute`].
+pub(super) struct ByShuffles<V>(PhantomData<V>);
+
+impl<V: Words> Boxes for ByShuffles<V> {
+    type V = V;
+    const SHIFTS: bool = false;
+    const TAKES_HALVES: bool = true;
+
+    #[inline(always)]
+    unsafe fn substitute(bytes: V, sbox: &'static SBox) -> V {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let inverse = Inverse::of(by_nibbles(bytes, &sbox.into_halves));
+            let lower = inverse.mapped(&sbox.of_halves[0]);
+            if sbox.is_same_after {
+                lower
+            } else {
+                lower.with_high_half(inverse.mapped(&sbox.of_halves[1]))
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn map(bytes: V, map: &'static Map) -> V {
+        // SAFETY: as the trait demands.
+        unsafe { by_nibbles(bytes, map) }
+    }
+}
+
+/// io and jo of each byte: the inverse is the sum of a table of each.
+#[derive(Clone, Copy)]
+pub(super) struct Inverse<V>(V, V);
+
+impl<V: Words> Inverse<V> {
+    /// Of bytes in the form of [`crate::legacy_keys::tower`].
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled in the caller, here and below.
+    #[inline(always)]
+    pub(super) unsafe fn of(bytes: V) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let (k, i) = nibbles(bytes);
+            let j = i.xor(k);
+            let a_by_k = table::<V>(&const { A_BY }).look_up(k);
+            let one_by = table::<V>(&const { ONE_BY });
+            let io = one_by.look_up(one_by.look_up(i).xor(a_by_k)).xor(j);
+            let jo = one_by.look_up(one_by.look_up(j).xor(a_by_k)).xor(i);
+            Self(io, jo)
+        }
+    }
+
+    /// A linear map of the inverse.
+    ///
+    /// # Safety
+    /// As [`of`](Self::of).
+    #[inline(always)]
+    pub(super) unsafe fn mapped(self, [by_io, by_jo]: &'static [[u8; 16]; 2]) -> V {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let by_io = table::<V>(by_io).look_up(self.0);
+            by_io.xor(table::<V>(by_jo).look_up(self.1))
+        }
+    }
+}
+
 /// # Safety
 /// As [`Boxes`].
 #[inline(always)]
@@ -87,8 +158,7 @@ unsafe fn by_nibbles<V: Words>(bytes: V, map: &'static Map) -> V {
     }
     // SAFETY: as the caller vouches.
     unsafe {
-        let mask = V::splat(_mm_set1_epi8(0x0f));
-        let (low, high) = (bytes.and(mask), bytes.shift_right::<4>().and(mask));
+        let (low, high) = nibbles(bytes);
         let lower = look_up_both(&map.nibbles[0], low, high);
         if map.is_same {
             lower
@@ -98,17 +168,40 @@ unsafe fn by_nibbles<V: Words>(bytes: V, map: &'static Map) -> V {
     }
 }
 
+/// The lower and the upper four bits of each byte.
+///
 /// # Safety
 /// As [`Boxes`].
 #[inline(always)]
-unsafe fn look_up_both<V: Words>(tables: &'static [[u8; 16]; 2], low: V, high: V) -> V {
-    // SAFETY: as the caller vouches; a table has 16 bytes.
+pub(super) unsafe fn nibbles<V: Words>(bytes: V) -> (V, V) {
+    // SAFETY: as the caller vouches.
     unsafe {
-        let [first, second] = tables;
-        let first = V::splat(_mm_loadu_si128(first.as_ptr().cast()));
-        let second = V::splat(_mm_loadu_si128(second.as_ptr().cast()));
-        first.look_up(low).xor(second.look_up(high))
+        let mask = V::splat(_mm_set1_epi8(0x0f));
+        (bytes.and(mask), bytes.shift_right::<4>().and(mask))
     }
+}
+
+/// # Safety
+/// As [`Boxes`].
+#[inline(always)]
+pub(super) unsafe fn look_up_both<V: Words>(
+    [first, second]: &'static [[u8; 16]; 2],
+    low: V,
+    high: V,
+) -> V {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let low = table::<V>(first).look_up(low);
+        low.xor(table::<V>(second).look_up(high))
+    }
+}
+
+/// # Safety
+/// As [`Boxes`].
+#[inline(always)]
+unsafe fn table<V: Lanes>(entries: &'static [u8; 16]) -> V {
+    // SAFETY: as the caller vouches; a table has 16 bytes.
+    unsafe { V::splat(_mm_loadu_si128(entries.as_ptr().cast())) }
 }
 
 /// # Safety

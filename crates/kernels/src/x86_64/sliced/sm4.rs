@@ -1,6 +1,6 @@
 //! SM4 (GB/T 32907), sliced: four registers, each with one word of every block.
 //!
-//! Words stay in the field of AES, so that an S-box is an inversion and a matrix; the linear map behind
+//! Words stay in the field of AES, or in the halves that shuffles invert, so that an S-box is an inversion and a matrix; the linear map behind
 //! it is three matrices for the four places of a word that a byte goes to. What enters the next S-boxes
 //! is summed up beside the word that a round changes, not after it.
 
@@ -11,15 +11,15 @@ use inout::InOutBuf;
 use super::super::bitslice::Bits;
 use super::super::lanes::Lanes;
 use super::lanes::Words;
-use super::sbox::{Boxes, ByAes, ByGfni};
+use super::sbox::{Boxes, ByAes, ByGfni, ByShuffles};
 use super::{Sliced, entry_points};
 use crate::legacy_keys::sm4::Sm4;
-use crate::legacy_keys::sm4::{
-    INTO_FIELD, NEXT_PLACES, OUT_OF_FIELD, PLAIN, SAME_PLACE, Steps, THIRD_PLACE, expand,
-};
-use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};
+use crate::legacy_keys::sm4::{FIELD_OF_AES, HALVES, PLAIN, Steps, Within, expand};
+use crate::x86_64::{AesNi, Avx2, Gfni256, Gfni512, Ssse3, Vaes256};
 
 entry_points! { Sm4:
+    ctr_ssse3, Ssse3, ByShuffles<__m128i>, 1, "ssse3", PERMUTE_SSSE3;
+    ctr_avx2, Avx2, ByShuffles<__m256i>, 1, "avx2", PERMUTE_AVX2;
     ctr_aes_ni, AesNi, ByAes<__m128i>, 2, "aes,sse4.1", AES_NI;
     ctr_vaes256, Vaes256, ByAes<__m256i>, 2, "aes,vaes,avx2", VAES256;
     ctr_gfni256, Gfni256, ByGfni<__m256i>, 2, "avx2,gfni", GFNI256;
@@ -47,7 +47,8 @@ macro_rules! expansions {
                         // SAFETY: likewise; four words have 16 bytes.
                         unsafe {
                             let bytes = __m128i::load(four.as_ptr().cast());
-                            <$boxes>::map(bytes, &INTO_FIELD).store(four.as_mut_ptr().cast());
+                            let within = const { within::<$boxes>() };
+                            <$boxes>::map(bytes, &within.into).store(four.as_mut_ptr().cast());
                         }
                     }
                 }
@@ -63,6 +64,7 @@ macro_rules! expansions {
 }
 
 expansions! {
+    expand_ssse3, Ssse3, ByShuffles<__m128i>, "ssse3";
     expand_aes_ni, AesNi, ByAes<__m128i>, "aes,sse4.1";
     expand_gfni, Gfni256, ByGfni<__m128i>, "avx2,gfni";
 }
@@ -72,11 +74,12 @@ impl<B: Boxes> Sliced<B> for Sm4 {
     unsafe fn encrypt<const N: usize>(&self, groups: &mut [[B::V; 4]; N]) {
         // SAFETY: as the trait demands.
         unsafe {
+            let within = const { within::<B>() };
             let first = B::V::splat_word(self.keys[0]);
             let mut inputs = [first; N];
             for (group, input) in groups.iter_mut().zip(&mut inputs) {
                 for word in &mut *group {
-                    *word = B::map(*word, &INTO_FIELD);
+                    *word = B::map(*word, &within.into);
                 }
                 *input = first.xor(group[1]).xor3(group[2], group[3]);
             }
@@ -84,9 +87,9 @@ impl<B: Boxes> Sliced<B> for Sm4 {
                 for i in 0..4 {
                     let key = B::V::splat_word(self.keys[4 * four + i + 1]);
                     for (group, input) in groups.iter_mut().zip(&mut inputs) {
-                        let same = B::substitute(*input, &SAME_PLACE);
-                        let next = B::substitute(*input, &NEXT_PLACES);
-                        let third = B::substitute(*input, &THIRD_PLACE);
+                        let same = B::substitute(*input, &within.same_place);
+                        let next = B::substitute(*input, &within.next_places);
+                        let third = B::substitute(*input, &within.third_place);
                         let mut own = same;
                         if B::SHIFTS {
                             own = same.shuffle(const { &moved(0, 3) });
@@ -117,10 +120,19 @@ impl<B: Boxes> Sliced<B> for Sm4 {
                 let [w0, w1, w2, w3] = *group;
                 *group = [w3, w2, w1, w0];
                 for word in group {
-                    *word = B::map(*word, &OUT_OF_FIELD).shuffle(&SWAP);
+                    *word = B::map(*word, &within.out_of).shuffle(&SWAP);
                 }
             }
         }
+    }
+}
+
+/// In the form that `B` inverts.
+const fn within<B: Boxes>() -> &'static Within {
+    if B::TAKES_HALVES {
+        const { &HALVES }
+    } else {
+        const { &FIELD_OF_AES }
     }
 }
 

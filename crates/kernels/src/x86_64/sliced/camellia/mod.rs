@@ -17,14 +17,17 @@ use core::arch::{asm, x86_64::*};
 
 use inout::InOutBuf;
 
-use super::super::bitslice::Bits;
-use super::super::lanes::Lanes;
+mod shuffled;
+
 use super::lanes::{NONE as N, Words, pick};
 use super::sbox::{Boxes, ByAes, ByGfni};
 use super::{Sliced, entry_points};
 use crate::legacy_keys::camellia::Camellia;
 use crate::legacy_keys::camellia::{FIRST_AND_FOURTH, SECOND_AND_THIRD, Steps, expand};
+use crate::x86_64::bitslice::Bits;
+use crate::x86_64::lanes::Lanes;
 use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};
+pub(crate) use shuffled::{ctr_avx2, ctr_ssse3, expand_ssse3};
 
 entry_points! { Camellia:
     ctr_aes_ni, AesNi, ByAes<__m128i>, 2, "aes,sse4.1", AES_NI;
@@ -45,9 +48,11 @@ macro_rules! expansions {
                     unsafe { scramble::<$boxes>(input) }
                 }
                 #[inline(always)]
-                fn spread(&self, key: u64, to: &mut [[u8; 16]; 2]) {
-                    // SAFETY: likewise.
-                    unsafe { spread::<$boxes>(key, to) }
+                fn spread(&self, key: u64, to: &mut &mut [[u8; 16]]) {
+                    if let Some(to) = to.split_off_mut(..2).and_then(<[_]>::as_mut_array) {
+                        // SAFETY: likewise.
+                        unsafe { spread::<$boxes>(key, to) }
+                    }
                 }
             }
             #[target_feature(enable = $features)]
@@ -78,39 +83,89 @@ impl<B: Boxes> Sliced<B> for Camellia {
                 left[i] = Half::from_words([w0, w1]).add(first);
                 right[i] = Half::from_words([w2, w3]).add(second);
             }
-            let some = Half::<B>::some_picks();
-            for group in 1.. {
-                for _ in 0..3 {
-                    let key = Half::take(&mut entries);
-                    for i in 0..N {
-                        right[i] = left[i].round(right[i].add(key), some);
-                    }
-                    let key = Half::take(&mut entries);
-                    for i in 0..N {
-                        left[i] = right[i].round(left[i].add(key), some);
-                    }
-                }
-                let key = Half::take(&mut entries);
-                for right in &mut right {
-                    *right = right.add(key);
-                }
-                if group == self.groups {
-                    break;
-                }
-                let words = entries.cast();
-                entries = entries.add(1);
-                let key = Half::take(&mut entries);
-                for i in 0..N {
-                    left[i] = left[i].fl(words).add(key);
-                    right[i] = right[i].fl_inverse(words.add(2));
-                }
-            }
+            rounds(self.groups, entries, &mut left, &mut right);
             for i in 0..N {
                 let [w0, w1] = right[i].into_words(&BYTES);
                 let [w2, w3] = left[i].into_words(&BYTES);
                 groups[i] = [w0, w1, w2, w3];
             }
         }
+    }
+}
+
+/// All rounds, and FL between their `groups`, with the entries behind those that are added at the start.
+///
+/// # Safety
+/// The instructions of `H` are enabled in the caller; `entries` are as many as `expand` documents.
+#[inline(always)]
+unsafe fn rounds<H: State, const N: usize>(
+    groups: usize,
+    mut entries: *const [u8; 16],
+    left: &mut [H; N],
+    right: &mut [H; N],
+) {
+    // SAFETY: as the caller vouches; entries are taken in the order that `expand` documents.
+    unsafe {
+        let picks = H::picks();
+        for group in 1.. {
+            for _ in 0..3 {
+                let key = H::take(&mut entries);
+                for i in 0..N {
+                    right[i] = left[i].round(right[i].add(key), picks);
+                }
+                let key = H::take(&mut entries);
+                for i in 0..N {
+                    left[i] = right[i].round(left[i].add(key), picks);
+                }
+            }
+            let key = H::take(&mut entries);
+            for right in &mut *right {
+                *right = right.add(key);
+            }
+            if group == groups {
+                break;
+            }
+            let words = entries.cast();
+            entries = entries.add(1);
+            let key = H::take(&mut entries);
+            for i in 0..N {
+                left[i] = left[i].fl(words).add(key);
+                right[i] = right[i].fl_inverse(words.add(2));
+            }
+        }
+    }
+}
+
+/// Half of the state of some blocks.
+///
+/// # Safety
+/// The instructions of a half are enabled in the caller of each.
+trait State: Copy {
+    /// What moves bytes between registers in a round.
+    type Picks: 'static;
+
+    /// Where the compiler knows that a shuffle makes zeros, it puts others in its place that take two
+    /// steps or twice as long: so what is returned is not known to it.
+    fn picks() -> &'static Self::Picks;
+    /// The next key of a schedule.
+    unsafe fn take(entries: &mut *const [u8; 16]) -> Self;
+    unsafe fn add(self, other: Self) -> Self;
+    /// `other` plus the P-function of the S-boxes of this.
+    unsafe fn round(self, other: Self, picks: &'static Self::Picks) -> Self;
+    /// RFC 3713, section 2.4.2, with two words of a key.
+    unsafe fn fl(self, key: *const u32) -> Self;
+    /// RFC 3713, section 2.4.3, with two words of a key.
+    unsafe fn fl_inverse(self, key: *const u32) -> Self;
+}
+
+/// The same reference, of which the compiler does not know where it leads.
+#[inline(always)]
+fn hidden<T>(reference: &'static T) -> &'static T {
+    let mut pointer: *const T = reference;
+    // SAFETY: there is no instruction; the address stays what it was.
+    unsafe {
+        asm!("/* {0} */", inout(reg) pointer, options(pure, readonly, nostack, preserves_flags));
+        &*pointer
     }
 }
 
@@ -134,20 +189,6 @@ impl<B: Boxes> Copy for Half<B> {}
 /// # Safety
 /// The instructions of `B` are enabled in the caller of each.
 impl<B: Boxes> Half<B> {
-    /// The next two entries of a schedule.
-    #[inline(always)]
-    unsafe fn take(entries: &mut *const [u8; 16]) -> Self {
-        // SAFETY: as the caller vouches, for two entries also.
-        unsafe {
-            let (x, y) = (*entries, entries.add(1));
-            *entries = entries.add(2);
-            Self {
-                x: B::V::splat(_mm_loadu_si128(x.cast())),
-                y: B::V::splat(_mm_loadu_si128(y.cast())),
-            }
-        }
-    }
-
     /// From two words, as little-endian integers.
     #[inline(always)]
     unsafe fn from_words([w0, w1]: [B::V; 2]) -> Self {
@@ -178,65 +219,6 @@ impl<B: Boxes> Half<B> {
                 x.low_halves(y).shuffle(&order[0]),
                 x.high_halves(y).shuffle(&order[1]),
             ]
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            Self {
-                x: self.x.xor(other.x),
-                y: self.y.xor(other.y),
-            }
-        }
-    }
-
-    /// `other` plus the P-function of the S-boxes of this.
-    #[inline(always)]
-    unsafe fn round(self, other: Self, some: &'static Picks) -> Self {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            let x = B::substitute(self.x, const { &FIRST_AND_FOURTH });
-            let y = B::substitute(self.y, const { &SECOND_AND_THIRD });
-            let [x_of_x, x_of_y, y_of_x, y_of_y] = const { &Self::PICKS };
-            let [some_x_of_x, some_x_of_y, some_y_of_x, some_y_of_y] = some;
-            Self {
-                x: sum(
-                    other.x,
-                    picked(x, x_of_x, some_x_of_x),
-                    picked(y, x_of_y, some_x_of_y),
-                ),
-                y: sum(
-                    other.y,
-                    picked(x, y_of_x, some_y_of_x),
-                    picked(y, y_of_y, some_y_of_y),
-                ),
-            }
-        }
-    }
-
-    /// RFC 3713, section 2.4.2, with two words of a key.
-    #[inline(always)]
-    unsafe fn fl(self, key: *const u32) -> Self {
-        // SAFETY: as the caller vouches, for the key also.
-        unsafe {
-            let [mut w0, mut w1] = self.into_words(&INTEGERS);
-            w1 = w1.xor(w0.and(B::V::splat_word(*key)).rotate_words::<1, 31>());
-            w0 = w0.xor(w1.or(B::V::splat_word(*key.add(1))));
-            Self::from_words([w0, w1])
-        }
-    }
-
-    /// RFC 3713, section 2.4.3, with two words of a key.
-    #[inline(always)]
-    unsafe fn fl_inverse(self, key: *const u32) -> Self {
-        // SAFETY: as the caller vouches, for the key also.
-        unsafe {
-            let [mut w0, mut w1] = self.into_words(&INTEGERS);
-            w0 = w0.xor(w1.or(B::V::splat_word(*key.add(1))));
-            w1 = w1.xor(w0.and(B::V::splat_word(*key)).rotate_words::<1, 31>());
-            Self::from_words([w0, w1])
         }
     }
 
@@ -277,16 +259,83 @@ impl<B: Boxes> Half<B> {
             pick([N, N, 3, N], 0, Self::Y_TURN),
         ],
     ];
+}
 
-    /// Where the compiler knows that a shuffle makes zeros, it puts others in its place that take two
-    /// steps or twice as long.
+/// A key has two entries.
+impl<B: Boxes> State for Half<B> {
+    type Picks = Picks;
+
     #[inline(always)]
-    fn some_picks() -> &'static Picks {
-        let mut picks: *const Picks = const { &Self::SOME_PICKS };
-        // SAFETY: there is no instruction; the address stays what it was.
+    fn picks() -> &'static Picks {
+        hidden(const { &Self::SOME_PICKS })
+    }
+
+    #[inline(always)]
+    unsafe fn take(entries: &mut *const [u8; 16]) -> Self {
+        // SAFETY: as the caller vouches, for two entries also.
         unsafe {
-            asm!("/* {0} */", inout(reg) picks, options(pure, readonly, nostack, preserves_flags));
-            &*picks
+            let (x, y) = (*entries, entries.add(1));
+            *entries = entries.add(2);
+            Self {
+                x: B::V::splat(_mm_loadu_si128(x.cast())),
+                y: B::V::splat(_mm_loadu_si128(y.cast())),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            Self {
+                x: self.x.xor(other.x),
+                y: self.y.xor(other.y),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn round(self, other: Self, some: &'static Picks) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let x = B::substitute(self.x, const { &FIRST_AND_FOURTH });
+            let y = B::substitute(self.y, const { &SECOND_AND_THIRD });
+            let [x_of_x, x_of_y, y_of_x, y_of_y] = const { &Self::PICKS };
+            let [some_x_of_x, some_x_of_y, some_y_of_x, some_y_of_y] = some;
+            Self {
+                x: sum(
+                    other.x,
+                    picked(x, x_of_x, some_x_of_x),
+                    picked(y, x_of_y, some_x_of_y),
+                ),
+                y: sum(
+                    other.y,
+                    picked(x, y_of_x, some_y_of_x),
+                    picked(y, y_of_y, some_y_of_y),
+                ),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn fl(self, key: *const u32) -> Self {
+        // SAFETY: as the caller vouches, for the key also.
+        unsafe {
+            let [mut w0, mut w1] = self.into_words(&INTEGERS);
+            w1 = w1.xor(w0.and(B::V::splat_word(*key)).rotate_words::<1, 31>());
+            w0 = w0.xor(w1.or(B::V::splat_word(*key.add(1))));
+            Self::from_words([w0, w1])
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn fl_inverse(self, key: *const u32) -> Self {
+        // SAFETY: as the caller vouches, for the key also.
+        unsafe {
+            let [mut w0, mut w1] = self.into_words(&INTEGERS);
+            w0 = w0.xor(w1.or(B::V::splat_word(*key.add(1))));
+            w1 = w1.xor(w0.and(B::V::splat_word(*key)).rotate_words::<1, 31>());
+            Self::from_words([w0, w1])
         }
     }
 }
@@ -335,7 +384,7 @@ unsafe fn scramble<B: Boxes<V = __m128i>>(input: u64) -> u64 {
         ];
         let zero = _mm_setzero_si128();
         let [w0, w1] = Half::<B>::from_words(words)
-            .round(Half { x: zero, y: zero }, Half::<B>::some_picks())
+            .round(Half { x: zero, y: zero }, Half::<B>::picks())
             .into_words(&INTEGERS);
         _mm_cvtsi128_si64(w1.low_words(w0)) as u64
     }
