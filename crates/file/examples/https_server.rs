@@ -39,8 +39,7 @@ fn main() -> Result<(), Fault> {
         return Err("usage: https_server DIRECTORY CERTIFICATE PORT".into());
     };
     let directory: Arc<Path> = PathBuf::from(directory).into();
-    let CertifiedKey { cert, signing_key } =
-        generate_simple_self_signed(["localhost".to_owned()])?;
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()])?;
     std::fs::write(certificate, cert.pem())?;
     let key = PrivateKeyDer::Pkcs8(signing_key.serialize_der().into());
     let mut config = ServerConfig::builder()
@@ -93,8 +92,7 @@ impl Connection {
         let mut connection = UnbufferedServerConnection::new(config)?;
         let (mut incoming, mut outgoing, mut request) = (Vec::new(), Vec::new(), Vec::new());
         loop {
-            let UnbufferedStatus { discard, state } =
-                connection.process_tls_records(&mut incoming);
+            let UnbufferedStatus { discard, state } = connection.process_tls_records(&mut incoming);
             let mut is_done = false;
             let mut is_blocked = false;
             match state? {
@@ -161,7 +159,9 @@ impl Connection {
                 self.send_data(heading.as_bytes())?;
                 self.send_file(&file, range)?;
             }
-            None => self.send_data(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")?,
+            None => self.send_data(
+                b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            )?,
         }
         self.send_message(ContentType::ALERT, &CLOSE_NOTIFY)?;
         self.socket.shutdown(Shutdown::Write)?;
@@ -197,7 +197,10 @@ impl Connection {
     }
 
     /// Calls `what` until all of it is sent, and meanwhile looks at what the client says.
-    fn go_on(&mut self, mut what: impl FnMut(&mut Self) -> Result<Sent, Fault>) -> Result<(), Fault> {
+    fn go_on(
+        &mut self,
+        mut what: impl FnMut(&mut Self) -> Result<Sent, Fault>,
+    ) -> Result<(), Fault> {
         loop {
             if self.owes_update {
                 self.update_keys()?;
@@ -217,7 +220,9 @@ impl Connection {
         self.send_message(ContentType::HANDSHAKE, &key_update(false))?;
         let sender = &mut self.sender;
         let next = self.keys.update_tx_secret()?;
-        Ok(with_keys(next, |keys| sender.outbound_mut().set_keys(keys))?)
+        Ok(with_keys(next, |keys| {
+            sender.outbound_mut().set_keys(keys)
+        })?)
     }
 
     /// Waits until the socket takes more, or something has come, which is looked at.
@@ -288,7 +293,10 @@ impl Answer {
     fn to(request: &str, directory: &Path) -> Option<Self> {
         let path = request.strip_prefix("GET /")?.split(' ').next()?;
         let path = Path::new(path);
-        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        if !path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
             return None;
         }
         let file = File::open(directory.join(path)).ok()?;
@@ -303,7 +311,10 @@ impl Answer {
                 let last: u64 = last.parse().unwrap_or(bytes.saturating_sub(1));
                 let end = last.saturating_add(1).min(bytes);
                 let place = format!("Content-Range: bytes {first}-{last}/{bytes}\r\n");
-                (format!("206 Partial Content\r\n{place}"), first.min(end)..end)
+                (
+                    format!("206 Partial Content\r\n{place}"),
+                    first.min(end)..end,
+                )
             }
             None => ("200 OK\r\n".to_owned(), 0..bytes),
         };

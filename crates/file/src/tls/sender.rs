@@ -108,11 +108,12 @@ impl Sender {
         self.send_all(&socket, range, |outbound, buffer, left| {
             let content_bytes_max = outbound.cut().content_bytes_max();
             let slots = buffer.chunks_mut(outbound.cut().record_bytes(content_bytes_max));
-            let read = read_slots(&file, at, slots, content_bytes_max, left)
-                .map_err(|error| Error::Read {
+            let read = read_slots(&file, at, slots, content_bytes_max, left).map_err(|error| {
+                Error::Read {
                     at,
                     error: error.into(),
-                })?;
+                }
+            })?;
             at += read as u64;
             let sealed_bytes = seal_slots(outbound, buffer, read)?;
             Ok((read, sealed_bytes))
@@ -127,7 +128,9 @@ impl Sender {
     pub fn send(&mut self, socket: impl AsFd, data: &[u8]) -> Result<Sent, Error> {
         let mut rest = data;
         self.send_all(&socket, 0..data.len() as u64, |outbound, buffer, _| {
-            let record_bytes = outbound.cut().record_bytes(outbound.cut().content_bytes_max());
+            let record_bytes = outbound
+                .cut()
+                .record_bytes(outbound.cut().content_bytes_max());
             let most = (buffer.len() / record_bytes) * outbound.cut().content_bytes_max();
             let (taken, behind) = rest.split_at(rest.len().min(most));
             rest = behind;
@@ -157,7 +160,11 @@ impl Sender {
         if let Some(place) = self.buffer.get_mut(range.clone()) {
             place.copy_from_slice(message);
         }
-        let mut records = [OutboundRecord::new(&mut self.buffer[..end], range, content_type)];
+        let mut records = [OutboundRecord::new(
+            &mut self.buffer[..end],
+            range,
+            content_type,
+        )];
         self.outbound.seal(&mut records);
         let sealed_bytes = records[0].sealed().map_err(Error::Record)?.len();
         self.pending = 0..sealed_bytes;
@@ -322,4 +329,5 @@ const RECORDS: usize = 16;
 /// Records of a batch where they are shorter: a call takes at most 1,024 slices.
 const RECORDS_MAX: usize = 256;
 /// With the headers and tags of full records.
-const BUFFER_BYTES: usize = RECORDS * (16_384 + OutboundRecord::BEFORE_BYTES + OutboundRecord::BEHIND_BYTES);
+const BUFFER_BYTES: usize =
+    RECORDS * (16_384 + OutboundRecord::BEFORE_BYTES + OutboundRecord::BEHIND_BYTES);

@@ -39,7 +39,12 @@ impl Server {
         let mut said = String::new();
         let stdout = process.stdout.take().unwrap();
         BufReader::new(stdout).read_line(&mut said).unwrap();
-        let port = said.trim().trim_end_matches('/').rsplit(':').next().unwrap();
+        let port = said
+            .trim()
+            .trim_end_matches('/')
+            .rsplit(':')
+            .next()
+            .unwrap();
         Self {
             process,
             port: port.parse().unwrap(),
@@ -195,10 +200,17 @@ fn keys_are_updated_in_the_middle_of_a_file() {
         client.wait().unwrap();
         let log = std::fs::read_to_string(&keylog).unwrap();
         let updates = log.matches("KeyUpdate").count();
-        assert!(updates >= 6, "three of the client's and three answers: {updates}\n{log}");
+        assert!(
+            updates >= 6,
+            "three of the client's and three answers: {updates}\n{log}"
+        );
         assert!(contains(&all, &server.data[..1_000]), "{suite}");
         let start = position(&all, &server.data[..1_000]).unwrap();
-        assert!(all[start..].starts_with(&server.data), "{suite}: {}", all.len());
+        assert!(
+            all[start..].starts_with(&server.data),
+            "{suite}: {}",
+            all.len()
+        );
     }
 }
 

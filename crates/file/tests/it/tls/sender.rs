@@ -12,6 +12,7 @@ use oarlock::packet::tls::{
 };
 use oarlock_file::Error;
 use oarlock_file::tls::{Ended, Sender, Sent};
+use oarlock_testing::process::alone;
 use rand::rngs::StdRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 
@@ -85,13 +86,22 @@ fn every_range_of_a_file_arrives() {
             let stream = through(|socket| {
                 let sent = sender.send_file(socket, &file, range.clone()).unwrap();
                 let bytes = range.end - range.start;
-                assert_eq!(sent, Sent { bytes, ended: Ended::Done });
+                assert_eq!(
+                    sent,
+                    Sent {
+                        bytes,
+                        ended: Ended::Done
+                    }
+                );
             });
             let place = range.start as usize..range.end as usize;
             let found = contents(&mut inbound, stream);
             assert_eq!(found.concat(), data[place], "{range:?}");
             // As few records as there can be.
-            assert_eq!(found.len() as u64, (range.end - range.start).div_ceil(16_384));
+            assert_eq!(
+                found.len() as u64,
+                (range.end - range.start).div_ceil(16_384)
+            );
         }
     }
 }
@@ -103,9 +113,17 @@ fn a_range_past_the_end_is_sent_as_far_as_the_file_goes() {
     let (mut sender, mut inbound) = (sender(Suite::ALL[0]), inbound(Suite::ALL[0]));
     for start in [0, 299_999, 300_000, 1 << 40] {
         let stream = through(|socket| {
-            let sent = sender.send_file(socket, &file, start..u64::MAX >> 1).unwrap();
+            let sent = sender
+                .send_file(socket, &file, start..u64::MAX >> 1)
+                .unwrap();
             let bytes = 300_000_u64.saturating_sub(start);
-            assert_eq!(sent, Sent { bytes, ended: Ended::EndOfFile });
+            assert_eq!(
+                sent,
+                Sent {
+                    bytes,
+                    ended: Ended::EndOfFile
+                }
+            );
         });
         let place = start.min(300_000) as usize;
         assert_eq!(contents(&mut inbound, stream).concat(), data[place..]);
@@ -114,7 +132,13 @@ fn a_range_past_the_end_is_sent_as_far_as_the_file_goes() {
     #[allow(clippy::reversed_empty_ranges)]
     let sent = through(|socket| {
         let sent = sender.send_file(socket, &file, 9..3).unwrap();
-        assert_eq!(sent, Sent { bytes: 0, ended: Ended::Done });
+        assert_eq!(
+            sent,
+            Sent {
+                bytes: 0,
+                ended: Ended::Done
+            }
+        );
     });
     assert!(sent.is_empty());
 }
@@ -125,7 +149,9 @@ fn holes_of_a_file_are_zeros() {
     file.set_len(5_000_000).unwrap();
     file.write_all(b"").unwrap();
     let stream = through(|socket| {
-        let sent = sender(Suite::ALL[1]).send_file(socket, &file, 0..5_000_000).unwrap();
+        let sent = sender(Suite::ALL[1])
+            .send_file(socket, &file, 0..5_000_000)
+            .unwrap();
         assert_eq!(sent.ended, Ended::Done);
     });
     let found = contents(&mut inbound(Suite::ALL[1]), stream).concat();
@@ -169,7 +195,11 @@ fn a_full_socket_loses_nothing_and_has_nothing_twice() {
         theirs.read_to_end(&mut stream).unwrap();
         let found = contents(&mut inbound(*suite), stream);
         assert_eq!(found.concat(), data);
-        assert_eq!(found.len(), data.len().div_ceil(16_384), "no record is cut short");
+        assert_eq!(
+            found.len(),
+            data.len().div_ceil(16_384),
+            "no record is cut short"
+        );
     }
 }
 
@@ -180,20 +210,39 @@ fn buffers_and_messages_go_the_same_way() {
     let mut sender = sender(suite);
     let mut stream = through(|socket| {
         let sent = sender.send(socket, &data).unwrap();
-        assert_eq!(sent, Sent { bytes: 700_000, ended: Ended::Done });
+        assert_eq!(
+            sent,
+            Sent {
+                bytes: 700_000,
+                ended: Ended::Done
+            }
+        );
         let update = key_update(false);
-        let sent = sender.send_message(socket, ContentType::HANDSHAKE, &update).unwrap();
-        assert_eq!(sent, Sent { bytes: 5, ended: Ended::Done });
+        let sent = sender
+            .send_message(socket, ContentType::HANDSHAKE, &update)
+            .unwrap();
+        assert_eq!(
+            sent,
+            Sent {
+                bytes: 5,
+                ended: Ended::Done
+            }
+        );
         sender.outbound_mut().update().unwrap();
         sender.send(socket, b"behind").unwrap();
-        sender.send_message(socket, ContentType::ALERT, &[1, 0]).unwrap();
+        sender
+            .send_message(socket, ContentType::ALERT, &[1, 0])
+            .unwrap();
     });
     let mut inbound = inbound(suite);
     let mut records = vec![InboundRecord::default(); 100];
     let opened = inbound.open(&mut stream, &mut records);
     assert_eq!(opened.end, Ok(End::Message));
     let (last, before) = records[..opened.records].split_last().unwrap();
-    let found: Vec<_> = before.iter().map(|record| &stream[record.content()]).collect();
+    let found: Vec<_> = before
+        .iter()
+        .map(|record| &stream[record.content()])
+        .collect();
     assert_eq!(found.concat(), data);
     assert_eq!(stream[last.content()], key_update(false));
     inbound.update().unwrap();
@@ -223,16 +272,32 @@ fn a_message_waits_for_what_is_before_it() {
     ours.set_nonblocking(true).unwrap();
     let sent = sender.send(&ours, &data).unwrap();
     assert_eq!(sent.ended, Ended::WouldBlock);
-    let message = sender.send_message(&ours, ContentType::ALERT, &[1, 0]).unwrap();
-    assert_eq!(message, Sent { bytes: 0, ended: Ended::WouldBlock });
+    let message = sender
+        .send_message(&ours, ContentType::ALERT, &[1, 0])
+        .unwrap();
+    assert_eq!(
+        message,
+        Sent {
+            bytes: 0,
+            ended: Ended::WouldBlock
+        }
+    );
     let reader = std::thread::spawn(move || {
         let mut stream = Vec::new();
         theirs.read_to_end(&mut stream).unwrap();
         stream
     });
     ours.set_nonblocking(false).unwrap();
-    let message = sender.send_message(&ours, ContentType::ALERT, &[1, 0]).unwrap();
-    assert_eq!(message, Sent { bytes: 2, ended: Ended::Done });
+    let message = sender
+        .send_message(&ours, ContentType::ALERT, &[1, 0])
+        .unwrap();
+    assert_eq!(
+        message,
+        Sent {
+            bytes: 2,
+            ended: Ended::Done
+        }
+    );
     drop(ours);
     let mut stream = reader.join().unwrap();
     let mut records = vec![InboundRecord::default(); 200];
@@ -244,23 +309,31 @@ fn a_message_waits_for_what_is_before_it() {
     assert_eq!(found.concat(), data[..sent.bytes as usize]);
 }
 
+/// The standard library has the signal ignored; this process has it act.
 #[test]
 fn a_closed_connection_is_an_error_and_no_signal() {
+    if alone(&[]) {
+        return;
+    }
+    // SAFETY: a process of its own, whose other threads handle no signals.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
     let file = file_with(&random(1_000_000));
-    // The signal would end this program: the standard library ignores it, so this has it act again.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (theirs, _) = listener.accept().unwrap();
     drop(theirs);
     ours.shutdown(Shutdown::Write).unwrap();
-    let mut sender = sender(Suite::ALL[0]);
+    let mut to_tcp = sender(Suite::ALL[0]);
     for _ in 0..3 {
-        let error = sender.send_file(&ours, &file, 100..1_000_000).unwrap_err();
+        let error = to_tcp.send_file(&ours, &file, 100..1_000_000).unwrap_err();
         assert!(matches!(&error, Error::Write { .. }), "{error}");
     }
     let (ours, theirs) = UnixStream::pair().unwrap();
     drop(theirs);
-    let error = Sender::new(accelerator().tls_outbound(&keys(Suite::ALL[0])).unwrap())
+    let error = sender(Suite::ALL[0])
         .send_file(&ours, &file, 100..1_000_000)
         .unwrap_err();
     assert!(error.to_string().starts_with("writing at byte"), "{error}");
@@ -295,8 +368,16 @@ fn a_file_that_shrinks_ends_where_it_ends() {
         stream
     });
     ours.set_nonblocking(false).unwrap();
-    let rest = sender.send_file(&ours, &file, sent.bytes..1_500_000).unwrap();
-    assert_eq!(rest, Sent { bytes: 10, ended: Ended::EndOfFile });
+    let rest = sender
+        .send_file(&ours, &file, sent.bytes..1_500_000)
+        .unwrap();
+    assert_eq!(
+        rest,
+        Sent {
+            bytes: 10,
+            ended: Ended::EndOfFile
+        }
+    );
     drop(ours);
     let stream = reader.join().unwrap();
     let found = contents(&mut inbound(Suite::ALL[0]), stream).concat();
@@ -343,13 +424,31 @@ fn an_exhausted_key_is_updated_in_the_middle_of_a_file() {
     let mut rest = 0..0;
     let mut stream = through(|socket| {
         let sent = sender.send_file(socket, &file, 0..200_000).unwrap();
-        assert_eq!(sent, Sent { bytes: 3 * 16_384, ended: Ended::KeyExhausted });
+        assert_eq!(
+            sent,
+            Sent {
+                bytes: 3 * 16_384,
+                ended: Ended::KeyExhausted
+            }
+        );
         rest = sent.bytes..200_000;
         let refused = sender.send(socket, b"more").unwrap();
-        assert_eq!(refused, Sent { bytes: 0, ended: Ended::KeyExhausted });
+        assert_eq!(
+            refused,
+            Sent {
+                bytes: 0,
+                ended: Ended::KeyExhausted
+            }
+        );
         let update = key_update(true);
-        sender.send_message(socket, ContentType::HANDSHAKE, &update).unwrap();
-        assert!(sender.send_message(socket, ContentType::HANDSHAKE, &update).is_err());
+        sender
+            .send_message(socket, ContentType::HANDSHAKE, &update)
+            .unwrap();
+        assert!(
+            sender
+                .send_message(socket, ContentType::HANDSHAKE, &update)
+                .is_err()
+        );
         sender.outbound_mut().update().unwrap();
         let sent = sender.send_file(socket, &file, rest).unwrap();
         assert_eq!(sent.ended, Ended::Done);

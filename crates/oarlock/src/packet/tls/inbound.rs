@@ -145,18 +145,19 @@ impl Inbound {
         let mut bytes = 0;
         let mut end = Ok(End::Full);
         for index in 0..records.len().min(AT_ONCE) {
-            let Some(sequence) = self.keys.sequence.checked_add(index as u64 + 1) else {
-                end = Err(PacketError::SequenceExhausted);
-                break;
-            };
             match record_bytes(rest, self.content_bytes_max) {
                 Ok(Some(record_bytes)) => {
+                    let sequence = self.keys.sequence.saturating_add(index as u64);
+                    if sequence == u64::MAX {
+                        end = Err(PacketError::SequenceExhausted);
+                        break;
+                    }
                     let (record, behind) = rest.split_at_mut(record_bytes);
                     rest = behind;
                     slots.push(Slot {
                         index,
                         record,
-                        sequence: sequence - 1,
+                        sequence,
                         outcome: Outcome::Untouched,
                     });
                     bytes += record_bytes;
@@ -327,7 +328,10 @@ impl Slot<'_> {
             body.fill(0);
         }
         let (content, content_type) = opened?;
-        Ok((HEADER_BYTES + content.start..HEADER_BYTES + content.end, content_type))
+        Ok((
+            HEADER_BYTES + content.start..HEADER_BYTES + content.end,
+            content_type,
+        ))
     }
 
     /// Seals what should not have been opened yet.

@@ -128,12 +128,7 @@ impl KeySet {
     }
 
     /// Another key of the same secret.
-    pub(super) fn expand(
-        &self,
-        engine: &Engine,
-        label: &[u8],
-        to: &mut [u8],
-    ) -> Result<(), Error> {
+    pub(super) fn expand(&self, engine: &Engine, label: &[u8], to: &mut [u8]) -> Result<(), Error> {
         self.known_secret()?.expand(engine.cpu, label, to);
         Ok(())
     }
@@ -141,7 +136,8 @@ impl KeySet {
     fn known_secret(&self) -> Result<&Secret, Error> {
         self.secret.as_ref().ok_or_else(|| {
             Error::InvalidInput(
-                "these keys were given without their traffic secret: hand the next ones over".into(),
+                "these keys were given without their traffic secret: hand the next ones over"
+                    .into(),
             )
         })
     }
@@ -180,7 +176,10 @@ impl KeySet {
     #[inline]
     fn nonce(&self, sequence: u64) -> [u8; NONCE_BYTES] {
         let mut nonce = *self.iv;
-        for (byte, of_number) in nonce[NONCE_BYTES - 8..].iter_mut().zip(sequence.to_be_bytes()) {
+        for (byte, of_number) in nonce[NONCE_BYTES - 8..]
+            .iter_mut()
+            .zip(sequence.to_be_bytes())
+        {
             *byte ^= of_number;
         }
         nonce
@@ -195,7 +194,9 @@ impl KeySet {
         body: &mut [u8],
         tag: &mut [u8],
     ) -> Result<(), PacketError> {
-        let made = self.aead.seal_one(&self.nonce(sequence), header, body.into())?;
+        let made = self
+            .aead
+            .seal_one(&self.nonce(sequence), header, body.into())?;
         tag.copy_from_slice(&made);
         Ok(())
     }
@@ -210,7 +211,9 @@ impl KeySet {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), PacketError> {
         let nonce = self.nonce(sequence);
-        Ok(self.aead.open_one_or_keep(&nonce, header, body.into(), tag)?)
+        Ok(self
+            .aead
+            .open_one_or_keep(&nonce, header, body.into(), tag)?)
     }
 
     /// Decrypts `body`, or fills it with zeros.
@@ -226,11 +229,7 @@ impl KeySet {
     }
 }
 
-fn session(
-    engine: &Arc<Engine>,
-    suite: Suite,
-    key: &[u8],
-) -> Result<Box<AcceleratedAead>, Error> {
+fn session(engine: &Arc<Engine>, suite: Suite, key: &[u8]) -> Result<Box<AcceleratedAead>, Error> {
     let session = AcceleratedAead::open_session(engine, suite.algorithm(), key)?;
     Ok(Box::new(session))
 }

@@ -97,7 +97,9 @@ impl Format {
             | (epoch as u8 & EPOCH);
         header[1..=id.len()].copy_from_slice(id);
         let low = sequence.to_be_bytes();
-        number.of(header).copy_from_slice(&low[low.len() - number.bytes..]);
+        number
+            .of(header)
+            .copy_from_slice(&low[low.len() - number.bytes..]);
         if self.length {
             let behind = &mut header[number.start + number.bytes..];
             behind.copy_from_slice(&(sealed_bytes as u16).to_be_bytes());
@@ -238,7 +240,20 @@ mod tests {
         for bytes in [1, 2] {
             let number = Number { start: 0, bytes };
             let span = 1_u64 << (8 * bytes);
-            for expected in [0, 1, 127, 128, 129, 255, 256, 300, 32_768, 65_535, 65_536, 1 << 40] {
+            for expected in [
+                0,
+                1,
+                127,
+                128,
+                129,
+                255,
+                256,
+                300,
+                32_768,
+                65_535,
+                65_536,
+                1 << 40,
+            ] {
                 for low in (0..span).step_by(if bytes == 1 { 1 } else { 251 }) {
                     let wire = &low.to_be_bytes()[8 - bytes..];
                     let found = number.full(wire, expected);

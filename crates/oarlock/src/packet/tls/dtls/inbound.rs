@@ -78,7 +78,11 @@ impl Inbound {
     /// headers have numbers of 8 bits, by what was seen before each 64 records of it.
     pub fn open(&mut self, records: &mut [InboundRecord<'_>]) {
         let has_short = records.iter().any(InboundRecord::has_short_number);
-        let at_once = if has_short { AT_ONCE_SHORT } else { AT_ONCE_LONG };
+        let at_once = if has_short {
+            AT_ONCE_SHORT
+        } else {
+            AT_ONCE_LONG
+        };
         for records in records.chunks_mut(at_once) {
             self.open_some(records);
         }
@@ -108,7 +112,10 @@ impl Inbound {
             let Some((epoch, number)) = record.authentic() else {
                 continue;
             };
-            let known = self.epochs.iter_mut().find(|known| known.epoch.number == epoch);
+            let known = self
+                .epochs
+                .iter_mut()
+                .find(|known| known.epoch.number == epoch);
             match known {
                 Some(known) if known.window.accepts(number) => {
                     // Whatever it carries.
@@ -158,7 +165,8 @@ impl Inbound {
     /// Forgets the keys of epochs before `epoch`: their records are refused. The newest stays.
     pub fn forget_epochs_before(&mut self, epoch: u64) {
         let newest = self.newest_epoch();
-        self.epochs.retain(|known| known.epoch.number >= epoch.min(newest));
+        self.epochs
+            .retain(|known| known.epoch.number >= epoch.min(newest));
     }
 
     /// The newest epoch.

@@ -102,21 +102,26 @@ impl InboundRecord<'_> {
             if !window.accepts(seen) {
                 return Err(PacketError::Replayed);
             }
-            let (body, tag) = sealed.split_last_chunk_mut::<TAG_BYTES>().ok_or_else(invalid)?;
+            let (body, tag) = sealed
+                .split_last_chunk_mut::<TAG_BYTES>()
+                .ok_or_else(invalid)?;
             epoch.keys.open_or_zero(sequence, header, body, tag)?;
-            let inner = content_of(body, content_bytes_max);
-            if inner.is_err() {
-                body.fill(0);
-            }
-            Ok((sequence, inner))
+            Ok((sequence, content_of(body, content_bytes_max)))
         })();
         number.mask(header, mask);
+        // Zeros already, but for the tag; or authentic and nothing that may be handed out.
+        if let Err(PacketError::AuthenticationFailed) | Ok((_, Err(_))) = opened {
+            sealed.fill(0);
+        }
         let (sequence, inner) = opened?;
         Ok(Content {
             epoch: epoch.number,
             sequence,
             inner: inner.map(|(place, content_type)| {
-                (header_bytes + place.start..header_bytes + place.end, content_type)
+                (
+                    header_bytes + place.start..header_bytes + place.end,
+                    content_type,
+                )
             }),
         })
     }
@@ -130,7 +135,11 @@ impl InboundRecord<'_> {
     /// The epoch of one that is not authentic.
     pub(super) fn forged(&self) -> Option<u8> {
         let is_forged = matches!(self.state, Err(PacketError::AuthenticationFailed));
-        self.header.as_ref().ok().filter(|_| is_forged).map(|header| header.epoch)
+        self.header
+            .as_ref()
+            .ok()
+            .filter(|_| is_forged)
+            .map(|header| header.epoch)
     }
 
     pub(super) fn refuse(&mut self, error: PacketError) {
@@ -170,7 +179,9 @@ impl<'a> Iterator for Split<'a> {
         }
         let header = Header::read(rest, &self.id, self.is_first);
         self.is_first = false;
-        let bytes = header.as_ref().map_or(rest.len(), |header| header.record_bytes);
+        let bytes = header
+            .as_ref()
+            .map_or(rest.len(), |header| header.record_bytes);
         let (record, rest) = rest.split_at_mut(bytes);
         self.rest = rest;
         Some(InboundRecord {

@@ -18,15 +18,17 @@ const PLAIN: Look<'_> = Look {
 };
 
 fn looks() -> impl Iterator<Item = Look<'static>> {
-    [&b""[..], b"\x07", b"connection"].into_iter().flat_map(|id| {
-        [(true, true), (true, false), (false, true), (false, false)].map(|(long_numbers, length)| {
-            Look {
-                id,
-                long_numbers,
-                length,
-            }
+    [&b""[..], b"\x07", b"connection"]
+        .into_iter()
+        .flat_map(|id| {
+            [(true, true), (true, false), (false, true), (false, false)].map(
+                |(long_numbers, length)| Look {
+                    id,
+                    long_numbers,
+                    length,
+                },
+            )
         })
-    })
 }
 
 fn pair(accelerator: &Accelerator, suite: Suite, look: Look<'_>) -> (Outbound, Inbound) {
@@ -107,7 +109,11 @@ fn random_batches_arrive_in_any_order() {
     let mut random = StdRng::seed_from_u64(41);
     for round in 0..60 {
         let suite = Suite::ALL[round % 3];
-        let accelerator = if round % 2 == 0 { striped() } else { accelerator() };
+        let accelerator = if round % 2 == 0 {
+            striped()
+        } else {
+            accelerator()
+        };
         let (mut outbound, mut inbound) = pair(&accelerator, suite, PLAIN);
         inbound.set_replay_window(1024);
         let mut arriving = Vec::new();
@@ -134,7 +140,10 @@ fn random_batches_arrive_in_any_order() {
         }
         let mut seen = std::collections::BTreeSet::new();
         let mut buffers: Vec<_> = arriving.iter().map(|it| it.0.clone()).collect();
-        let mut records: Vec<_> = buffers.iter_mut().flat_map(|it| inbound.split(it)).collect();
+        let mut records: Vec<_> = buffers
+            .iter_mut()
+            .flat_map(|it| inbound.split(it))
+            .collect();
         inbound.open(&mut records);
         for (record, (_, sequence, content)) in records.iter().zip(&arriving) {
             let found = record.opened();
@@ -157,27 +166,47 @@ fn a_datagram_has_many_records_and_the_last_may_lack_a_length() {
     let suite = Suite::ChaCha20Poly1305Sha256;
     let look = Look { id: b"id", ..PLAIN };
     let (mut outbound, mut inbound) = pair(&accelerator(), suite, look);
-    let mut all: Vec<_> = (0..3).flat_map(|n| sealed(&mut outbound, &[n; 9], 0)).collect();
+    let mut all: Vec<_> = (0..3)
+        .flat_map(|n| sealed(&mut outbound, &[n; 9], 0))
+        .collect();
     // Records behind the first may leave the ID out (RFC 9147, 4).
     outbound.set_connection_id(ConnectionId::default());
     all.extend(sealed(&mut outbound, b"without", 0));
-    outbound.set_format(Format { length: false, ..Format::default() });
+    outbound.set_format(Format {
+        length: false,
+        ..Format::default()
+    });
     all.extend(sealed(&mut outbound, b"to the end", 0));
     let (found, _) = opened(&mut inbound, &all);
     let contents: Vec<_> = found.into_iter().map(|found| found.unwrap().0).collect();
-    assert_eq!(contents, [&[0; 9][..], &[1; 9], &[2; 9], b"without", b"to the end"]);
+    assert_eq!(
+        contents,
+        [&[0; 9][..], &[1; 9], &[2; 9], b"without", b"to the end"]
+    );
     // At the beginning of a datagram it must be there, and be ours.
     for (id, expected) in [
         (&b""[..], PacketError::OtherConnection),
         (b"di", PacketError::OtherConnection),
     ] {
-        let other = datagram(suite, &secret(suite), Look { id, ..PLAIN }, (3, 77), b"x\x17");
+        let other = datagram(
+            suite,
+            &secret(suite),
+            Look { id, ..PLAIN },
+            (3, 77),
+            b"x\x17",
+        );
         assert_eq!(opened_one(&mut inbound, &other), Err(expected));
     }
     let (mut without, mut inbound) = pair(&accelerator(), suite, PLAIN);
-    assert_eq!(opened_one(&mut inbound, &all), Err(PacketError::OtherConnection));
+    assert_eq!(
+        opened_one(&mut inbound, &all),
+        Err(PacketError::OtherConnection)
+    );
     assert!(opened_one(&mut inbound, &sealed(&mut without, b"", 0)).is_ok());
-    assert!(matches!(ConnectionId::new(&[0; 33]), Err(Error::InvalidInput(_))));
+    assert!(matches!(
+        ConnectionId::new(&[0; 33]),
+        Err(Error::InvalidInput(_))
+    ));
 }
 
 #[test]
@@ -203,11 +232,20 @@ fn whatever_is_altered_or_cut_is_refused_and_stops_no_other() {
             }
             for length in 1..record.len() {
                 let cut = opened_one(&mut inbound, &record[..length]);
-                assert!(matches!(cut, Err(PacketError::InvalidLength { .. })), "{length}: {cut:?}");
+                assert!(
+                    matches!(cut, Err(PacketError::InvalidLength { .. })),
+                    "{length}: {cut:?}"
+                );
             }
             assert!(opened(&mut inbound, b"").0.is_empty());
-            assert!(opened_one(&mut inbound, &record).is_ok(), "none of these moved the window");
-            assert_eq!(opened_one(&mut inbound, &record), Err(PacketError::Replayed));
+            assert!(
+                opened_one(&mut inbound, &record).is_ok(),
+                "none of these moved the window"
+            );
+            assert_eq!(
+                opened_one(&mut inbound, &record),
+                Err(PacketError::Replayed)
+            );
             assert!(inbound.forgeries() > 0);
         }
     }
@@ -241,9 +279,11 @@ fn odd_contents_are_refused_and_their_numbers_seen() {
         let record = datagram(suite, &secret(suite), PLAIN, (3, sequence), inner);
         let (found, buffer) = opened(&mut inbound, &record);
         assert_eq!(found, [Err(expected)]);
-        let body = &buffer[5..buffer.len() - 16];
-        assert!(body.iter().all(|byte| *byte == 0));
-        assert_eq!(opened_one(&mut inbound, &record), Err(PacketError::Replayed));
+        assert!(buffer[5..].iter().all(|byte| *byte == 0));
+        assert_eq!(
+            opened_one(&mut inbound, &record),
+            Err(PacketError::Replayed)
+        );
     }
     let ack = datagram(suite, &secret(suite), PLAIN, (3, 9), &[0, 0, 26]);
     let mut ack = ack;
@@ -257,7 +297,10 @@ fn odd_contents_are_refused_and_their_numbers_seen() {
 fn numbers_are_completed_behind_gaps_and_wraps() {
     let suite = Suite::Aes128GcmSha256;
     for (long_numbers, gap) in [(false, 126), (true, 32_000)] {
-        let look = Look { long_numbers, ..PLAIN };
+        let look = Look {
+            long_numbers,
+            ..PLAIN
+        };
         let (_, mut inbound) = pair(&accelerator(), suite, look);
         let mut sequence = 0;
         for _ in 0..20 {
@@ -271,9 +314,14 @@ fn numbers_are_completed_behind_gaps_and_wraps() {
         assert!(opened_one(&mut inbound, &record).is_err());
     }
     // More in a call than a byte can count.
-    let look = Look { long_numbers: false, ..PLAIN };
+    let look = Look {
+        long_numbers: false,
+        ..PLAIN
+    };
     let (mut outbound, mut inbound) = pair(&striped(), suite, look);
-    let mut sent: Vec<_> = (0..1000).map(|_| sealed(&mut outbound, b"short", 0)).collect();
+    let mut sent: Vec<_> = (0..1000)
+        .map(|_| sealed(&mut outbound, b"short", 0))
+        .collect();
     let mut records: Vec<_> = sent.iter_mut().flat_map(|it| inbound.split(it)).collect();
     inbound.open(&mut records);
     for (record, sequence) in records.iter().zip(0..) {
@@ -303,12 +351,20 @@ fn epochs_follow_each_other_and_overlap() {
             inbound.update().unwrap();
         }
         // 9 is the newest: 6, 7 and 8 are still known.
-        let late: Vec<_> = (sent.iter()).map(|(_, late)| opened_one(&mut inbound, late)).collect();
+        let late: Vec<_> = (sent.iter())
+            .map(|(_, late)| opened_one(&mut inbound, late))
+            .collect();
         let is_known: Vec<_> = late.iter().map(Result::is_ok).collect();
         assert_eq!(is_known, [false, false, false, true, true, true]);
         inbound.forget_epochs_before(8);
-        assert_eq!(opened_one(&mut inbound, &sent[3].0), Err(PacketError::UnknownKey));
-        assert_eq!(opened_one(&mut inbound, &sent[5].0), Err(PacketError::Replayed));
+        assert_eq!(
+            opened_one(&mut inbound, &sent[3].0),
+            Err(PacketError::UnknownKey)
+        );
+        assert_eq!(
+            opened_one(&mut inbound, &sent[5].0),
+            Err(PacketError::Replayed)
+        );
         inbound.forget_epochs_before(u64::MAX);
         assert_eq!(inbound.newest_epoch(), 9);
     }
@@ -322,8 +378,13 @@ fn epochs_that_cannot_be_are_refused() {
     let refused = accelerator.dtls_outbound(0, &keys(suite, &secret));
     assert!(matches!(refused, Err(Error::InvalidInput(_))));
     let bare = Keys::new(suite, &[1; 16], &[0; 12]);
-    assert!(matches!(accelerator.dtls_inbound(3, &bare), Err(Error::InvalidInput(_))));
-    let mut last = accelerator.dtls_outbound((1 << 48) - 1, &keys(suite, &secret)).unwrap();
+    assert!(matches!(
+        accelerator.dtls_inbound(3, &bare),
+        Err(Error::InvalidInput(_))
+    ));
+    let mut last = accelerator
+        .dtls_outbound((1 << 48) - 1, &keys(suite, &secret))
+        .unwrap();
     assert!(matches!(last.update(), Err(Error::InvalidInput(_))));
     let mut inbound = accelerator.dtls_inbound(2, &keys(suite, &secret)).unwrap();
     assert!(inbound.add_epoch(2, &keys(suite, &secret)).is_err());

@@ -78,5 +78,8 @@ fn records_of_the_server_are_those_of_rfc_8448() {
 }
 
 fn assert_close(inbound: &mut Inbound, alert: &[u8]) {
-    assert_eq!(opened_one(inbound, alert), Ok((vec![1, 0], ContentType::ALERT)));
+    assert_eq!(
+        opened_one(inbound, alert),
+        Ok((vec![1, 0], ContentType::ALERT))
+    );
 }

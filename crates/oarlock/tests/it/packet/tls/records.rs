@@ -132,7 +132,11 @@ fn every_cut_of_a_stream_is_waited_at() {
         let (_, mut inbound) = pair(&accelerator(), &keys(suite, &secret));
         let first = opened(&mut inbound, &stream[..cut]);
         assert_eq!(first.end, Ok(End::Incomplete));
-        assert_eq!(first.buffer[first.bytes..], stream[first.bytes..cut], "untouched");
+        assert_eq!(
+            first.buffer[first.bytes..],
+            stream[first.bytes..cut],
+            "untouched"
+        );
         let second = opened(&mut inbound, &stream[first.bytes..]);
         let contents = first.records.into_iter().chain(second.records);
         let contents: Vec<_> = contents.map(|(content, _)| content).collect();
@@ -182,7 +186,11 @@ fn keys_of_both_ends_are_updated_together() {
             let found = opened(&mut inbound, &all);
             assert_eq!((found.end, found.bytes), (Ok(End::Message), stream.len()));
             assert_eq!(found.records[1].0, update);
-            assert_eq!(found.buffer[found.bytes..], all[found.bytes..], "as it came");
+            assert_eq!(
+                found.buffer[found.bytes..],
+                all[found.bytes..],
+                "as it came"
+            );
             inbound.update().unwrap();
             let behind = opened_one(&mut inbound, &all[found.bytes..]);
             assert_eq!(behind, Ok((b"behind".to_vec(), DATA)));
@@ -251,7 +259,10 @@ fn a_buffer_without_room_takes_no_number() {
     let record = records[5].sealed().unwrap().to_vec();
     assert_eq!(opened_one(&mut inbound, &record), Ok((vec![7; 42], DATA)));
     drop(records);
-    assert!(buffers[..5].iter().all(|it| *it == [7; 64]), "nothing was written");
+    assert!(
+        buffers[..5].iter().all(|it| *it == [7; 64]),
+        "nothing was written"
+    );
     let mut short = vec![0; outbound.cut().sealed_bytes(50).unwrap() - 1];
     let refused = outbound.seal_stream(DATA, &[1; 50], &mut short);
     assert!(matches!(refused, Err(PacketError::NoRoom { .. })));

@@ -122,10 +122,14 @@ fn mask(suite: Suite, key: &[u8], sample: [u8; 16]) -> [u8; 16] {
     let mut block = sample.into();
     match suite {
         Suite::Aes128GcmSha256 => {
-            aes::Aes128::new_from_slice(key).unwrap().encrypt_block(&mut block);
+            aes::Aes128::new_from_slice(key)
+                .unwrap()
+                .encrypt_block(&mut block);
         }
         Suite::Aes256GcmSha384 => {
-            aes::Aes256::new_from_slice(key).unwrap().encrypt_block(&mut block);
+            aes::Aes256::new_from_slice(key)
+                .unwrap()
+                .encrypt_block(&mut block);
         }
         _ => {
             let counter = u32::from_le_bytes(sample[..4].try_into().unwrap());

@@ -33,7 +33,11 @@ fn whatever_is_altered_ends_the_connection() {
             }
             assert_eq!(found.end, Err(error.clone()), "byte {place}");
             assert_eq!((found.records.len(), found.bytes), (0, 0));
-            let end = if place == 4 { altered.len() - 1 } else { altered.len() };
+            let end = if place == 4 {
+                altered.len() - 1
+            } else {
+                altered.len()
+            };
             if error == PacketError::AuthenticationFailed && place != 4 {
                 assert!(found.buffer[5..end].iter().all(|byte| *byte == 0));
                 assert_eq!(found.buffer[end..], next, "untouched");
@@ -60,7 +64,11 @@ fn a_forged_record_is_fatal_for_all_behind_it() {
             let found = opened(&mut inbound, &stream);
             assert_eq!(found.end, Err(PacketError::AuthenticationFailed));
             assert_eq!((found.records.len(), found.bytes), (33, forged.start));
-            assert!(found.buffer[forged.start + 5..forged.end].iter().all(|byte| *byte == 0));
+            assert!(
+                found.buffer[forged.start + 5..forged.end]
+                    .iter()
+                    .all(|byte| *byte == 0)
+            );
             assert!(found.buffer[forged.end..] == stream[forged.end..]);
         }
     }
@@ -126,9 +134,17 @@ fn odd_contents_are_refused() {
             (&[0], PacketError::InvalidPadding),
             (&[0; 16_385], PacketError::InvalidPadding),
             (&long, PacketError::InvalidLength { bytes: 16_386 }),
-            (&padded, PacketError::InvalidLength { bytes: padding_too_long }),
+            (
+                &padded,
+                PacketError::InvalidLength {
+                    bytes: padding_too_long,
+                },
+            ),
             (&[20], PacketError::InvalidContent { content_type: 20 }),
-            (&[1, 20, 0], PacketError::InvalidContent { content_type: 20 }),
+            (
+                &[1, 20, 0],
+                PacketError::InvalidContent { content_type: 20 },
+            ),
             (&[21, 0], PacketError::InvalidContent { content_type: 21 }),
             (&[22], PacketError::InvalidContent { content_type: 22 }),
         ] {
@@ -175,13 +191,36 @@ fn a_sender_makes_no_record_that_none_may_receive() {
     let secret = reference::secret(suite);
     let (mut outbound, _) = pair(&accelerator(), &keys(suite, &secret));
     for (content, content_type, error) in [
-        (vec![], ContentType::ALERT, PacketError::InvalidContent { content_type: 21 }),
-        (vec![], ContentType::HANDSHAKE, PacketError::InvalidContent { content_type: 22 }),
-        (vec![1], ContentType(20), PacketError::InvalidContent { content_type: 20 }),
-        (vec![1], ContentType(0), PacketError::InvalidContent { content_type: 0 }),
-        (vec![1; 16_385], DATA, PacketError::InvalidLength { bytes: 16_385 }),
+        (
+            vec![],
+            ContentType::ALERT,
+            PacketError::InvalidContent { content_type: 21 },
+        ),
+        (
+            vec![],
+            ContentType::HANDSHAKE,
+            PacketError::InvalidContent { content_type: 22 },
+        ),
+        (
+            vec![1],
+            ContentType(20),
+            PacketError::InvalidContent { content_type: 20 },
+        ),
+        (
+            vec![1],
+            ContentType(0),
+            PacketError::InvalidContent { content_type: 0 },
+        ),
+        (
+            vec![1; 16_385],
+            DATA,
+            PacketError::InvalidLength { bytes: 16_385 },
+        ),
     ] {
-        assert_eq!(try_sealed(&mut outbound, &content, content_type), Err(error));
+        assert_eq!(
+            try_sealed(&mut outbound, &content, content_type),
+            Err(error)
+        );
     }
     let mut buffer = vec![0; 40_000];
     let record = OutboundRecord::new(&mut buffer, 5..10, DATA).padding(16_380);
