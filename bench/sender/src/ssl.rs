@@ -38,7 +38,7 @@ pub(crate) struct Ssl {
     context: *mut c_void,
     ssl: *mut c_void,
     functions: Functions,
-    _library: Library,
+    library: Library,
 }
 
 macro_rules! functions {
@@ -126,7 +126,7 @@ impl Ssl {
             context,
             ssl: ptr::null_mut(),
             functions,
-            _library: library,
+            library: library,
         };
         let f = &new.functions;
         let mut is_set = !context.is_null();
@@ -174,7 +174,7 @@ impl Ssl {
     pub(crate) fn has_ktls(&self) -> bool {
         // SAFETY: BIO_ctrl is of libcrypto, which libssl has loaded; its type is that of the headers.
         let found = unsafe {
-            self._library
+            self.library
                 .get::<unsafe extern "C" fn(*mut c_void, c_int, c_long, *mut c_void) -> c_long>(
                     "BIO_ctrl",
                 )

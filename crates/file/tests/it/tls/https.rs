@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use oarlock_testing::process::example;
-use oarlock_testing::skip::skip;
+use oarlock_testing::skip;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tempfile::TempDir;

@@ -421,7 +421,6 @@ fn an_exhausted_key_is_updated_in_the_middle_of_a_file() {
     let used = suite.records_max() - 4;
     let keys = keys(suite).sequence(used);
     let mut sender = Sender::new(accelerator().tls_outbound(&keys).unwrap());
-    let mut rest = 0..0;
     let mut stream = through(|socket| {
         let sent = sender.send_file(socket, &file, 0..200_000).unwrap();
         assert_eq!(
@@ -431,7 +430,7 @@ fn an_exhausted_key_is_updated_in_the_middle_of_a_file() {
                 ended: Ended::KeyExhausted
             }
         );
-        rest = sent.bytes..200_000;
+        let rest = sent.bytes..200_000;
         let refused = sender.send(socket, b"more").unwrap();
         assert_eq!(
             refused,

@@ -11,7 +11,8 @@ use crate::Error;
 pub(super) struct Secret {
     suite: Suite,
     protocol: Protocol,
-    bytes: Zeroizing<[u8; SECRET_BYTES_MAX]>,
+    /// On the heap: moved, they would leave a copy behind.
+    bytes: Zeroizing<Vec<u8>>,
 }
 
 /// Which of the two protocols a label is for.
@@ -40,19 +41,17 @@ impl Secret {
                 secret.len()
             )));
         }
-        let mut bytes = Zeroizing::new([0; SECRET_BYTES_MAX]);
-        bytes[..secret.len()].copy_from_slice(secret);
         Ok(Self {
             suite,
             protocol,
-            bytes,
+            bytes: Zeroizing::new(secret.to_vec()),
         })
     }
 
     /// The secret behind it (RFC 8446, 7.2).
     pub(super) fn next(&self, cpu: Cpu) -> Self {
-        let mut bytes = Zeroizing::new([0; SECRET_BYTES_MAX]);
-        self.expand(cpu, b"traffic upd", &mut bytes[..self.suite.secret_bytes()]);
+        let mut bytes = Zeroizing::new(vec![0; self.suite.secret_bytes()]);
+        self.expand(cpu, b"traffic upd", &mut bytes);
         Self {
             suite: self.suite,
             protocol: self.protocol,
@@ -78,10 +77,9 @@ impl Secret {
             info[end..][..part.len()].copy_from_slice(part);
             end += part.len();
         }
-        let secret = &self.bytes[..self.suite.secret_bytes()];
         match self.suite {
-            Suite::Aes256GcmSha384 => mac::<Sha384>(cpu, secret, &info[..end], to),
-            _ => mac::<Sha256>(cpu, secret, &info[..end], to),
+            Suite::Aes256GcmSha384 => mac::<Sha384>(cpu, &self.bytes, &info[..end], to),
+            _ => mac::<Sha256>(cpu, &self.bytes, &info[..end], to),
         }
     }
 }
@@ -92,6 +90,5 @@ fn mac<H: Hash>(cpu: Cpu, key: &[u8], message: &[u8], tag: &mut [u8]) {
     hmac(backend, &mut [Mac { key, message, tag }]);
 }
 
-const SECRET_BYTES_MAX: usize = 48;
 /// Of the longest label, `traffic upd`.
 const INFO_BYTES_MAX: usize = 2 + 1 + 6 + 11 + 2;

@@ -233,3 +233,35 @@ const FORGERIES_MAX: u64 = 1 << 36;
 /// A quarter of what a number tells apart.
 const AT_ONCE_SHORT: usize = 64;
 const AT_ONCE_LONG: usize = 1 << 14;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Accelerator;
+    use crate::packet::tls::{ContentType, OutboundRecord, Suite};
+
+    #[test]
+    fn an_epoch_with_too_many_forgeries_is_given_up() {
+        let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+        let keys = Keys::from_secret(Suite::ChaCha20Poly1305Sha256, &[7; 32]);
+        let mut outbound = accelerator.dtls_outbound(3, &keys).unwrap();
+        let mut inbound = accelerator.dtls_inbound(3, &keys).unwrap();
+        inbound.epochs[0].forgeries = FORGERIES_MAX - 1;
+        let mut open = |is_forged: bool| {
+            let mut buffer = [0; 40];
+            let content = 5..10;
+            let mut records = [OutboundRecord::new(&mut buffer, content, ContentType(23))];
+            outbound.seal(&mut records);
+            let mut sealed = records[0].sealed().unwrap().to_vec();
+            sealed[7] ^= u8::from(is_forged);
+            let mut records: Vec<_> = inbound.split(&mut sealed).collect();
+            inbound.open(&mut records);
+            records[0].opened().map(|opened| opened.sequence)
+        };
+        assert_eq!(open(true), Err(PacketError::AuthenticationFailed));
+        assert_eq!(open(false), Ok(1), "as many as there may be");
+        assert_eq!(open(true), Err(PacketError::AuthenticationFailed));
+        assert_eq!(open(false), Err(PacketError::UnknownKey));
+    }
+}
