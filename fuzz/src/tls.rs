@@ -489,7 +489,7 @@ fn dtls_split<'a>(mut rest: &'a [u8], id: &[u8]) -> Vec<Result<(&'a [u8], Header
     let mut pieces = Vec::new();
     while let Some(first) = rest.first() {
         let bytes = rest.len();
-        let mut read = || {
+        let read = || {
             if first >> 5 != 1 {
                 return Err(PacketError::InvalidHeader);
             }

@@ -392,3 +392,41 @@ fn epochs_that_cannot_be_are_refused() {
     let record = datagram(suite, &secret, PLAIN, (3, 5), b"x\x17");
     assert_eq!(opened_one(&mut inbound, &record), Ok((b"x".to_vec(), 3, 5)));
 }
+
+/// RFC 9147 has no examples. These are records of a client of BoringSSL (of the crate boring-sys 5.4.0) behind a handshake
+/// with its own server, and `CLIENT_TRAFFIC_SECRET_0` of its key log.
+#[test]
+fn records_are_those_of_boringssl() {
+    for (suite, secret, records) in [
+        (
+            Suite::Aes128GcmSha256,
+            "8a18debfcf6de336ffcc1cb6c6b496f51022d97972609fd98724635143b7005d",
+            [
+                "2f59d1001603e0fd7394bc95bf7c78fea1a1772fe4f87b49d5afc9",
+                "2f7d78001652d00ce69282732b3018bab218fccf86ae378da87536",
+                "2fde5300132d76e01f3f9065067926f9b11e34b27cccd3d7",
+            ],
+        ),
+        (
+            Suite::Aes256GcmSha384,
+            "c6d6701a7474c34bbd539f66a342e28d7ab4b74bd0f3537d2491702c2082ca70d0f93cc3f92999e2857a12705f63c02b",
+            [
+                "2f09ca0016c0a6364ea808f6c603917ce1c2f4e5edd38fb27bb7a1",
+                "2f7f3700168487f54d5f1a31d3f7a302648384094942ada60b6dc5",
+                "2f87f50013b9287794992366fb6ecbb6f21d118bd057f35e",
+            ],
+        ),
+    ] {
+        let secret = hex::decode(secret).unwrap();
+        let accelerator = accelerator();
+        let mut inbound = accelerator.dtls_inbound(3, &keys(suite, &secret)).unwrap();
+        for (record, content) in records.into_iter().zip([&b"hello"[..], b"world", b"ab"]) {
+            let record = hex::decode(record).unwrap();
+            let (found, epoch, sequence) = opened_one(&mut inbound, &record).unwrap();
+            assert_eq!((&found[..], epoch), (content, 3));
+            let keys = keys(suite, &secret).sequence(sequence);
+            let mut outbound = accelerator.dtls_outbound(3, &keys).unwrap();
+            assert_eq!(sealed(&mut outbound, content, 0), record);
+        }
+    }
+}
