@@ -90,11 +90,16 @@ impl Format {
             start: 1 + id.len(),
             bytes: self.number_bytes(),
         };
-        header[0] = FIXED
-            | u8::from(!id.is_empty()) * HAS_ID
-            | u8::from(self.long_numbers) * HAS_LONG_NUMBER
-            | u8::from(self.length) * HAS_LENGTH
-            | (epoch as u8 & EPOCH);
+        header[0] = FIXED | (epoch as u8 & EPOCH);
+        for (is_there, bit) in [
+            (!id.is_empty(), HAS_ID),
+            (self.long_numbers, HAS_LONG_NUMBER),
+            (self.length, HAS_LENGTH),
+        ] {
+            if is_there {
+                header[0] |= bit;
+            }
+        }
         header[1..=id.len()].copy_from_slice(id);
         let low = sequence.to_be_bytes();
         number
@@ -214,8 +219,8 @@ impl Header {
     }
 }
 
-const FIXED: u8 = 0b001_00000;
-const FIXED_MASK: u8 = 0b111_00000;
+const FIXED: u8 = 0b0010_0000;
+const FIXED_MASK: u8 = 0b1110_0000;
 const HAS_ID: u8 = 0b1_0000;
 const HAS_LONG_NUMBER: u8 = 0b1000;
 const HAS_LENGTH: u8 = 0b100;
