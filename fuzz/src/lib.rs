@@ -19,6 +19,7 @@ pub mod requests;
 pub mod rsa_keys;
 pub mod srtp;
 pub mod tenants;
+pub mod tls;
 
 /// A target: bytes in, a panic where it finds a fault.
 pub type Target = fn(&[u8]);
@@ -36,4 +37,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("rsa_keys", rsa_keys::run),
     ("srtp", srtp::run),
     ("tenants", tenants::run),
+    ("tls", tls::run),
 ];

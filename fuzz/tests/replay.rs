@@ -64,8 +64,13 @@ fn tenants() {
 }
 
 #[test]
+fn tls() {
+    replay("tls");
+}
+
+#[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 11, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 12, "add a test above for each target");
 }
 
 fn replay(name: &str) {

@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use oarlock::packet::PacketError;
+
 use crate::words;
 
 /// Why a file could not be encrypted or decrypted.
@@ -88,6 +90,8 @@ pub enum Error {
     Stopped,
     /// The engine refused.
     Engine(oarlock::Error),
+    /// A record of TLS could not be sealed.
+    Record(PacketError),
 }
 
 impl fmt::Display for Error {
@@ -146,6 +150,7 @@ impl fmt::Display for Error {
             Self::TooLong => f.write_str("too long: the format has no more chunk numbers"),
             Self::Stopped => f.write_str("stopped before the end"),
             Self::Engine(error) => error.fmt(f),
+            Self::Record(error) => error.fmt(f),
         }
     }
 }
@@ -159,6 +164,7 @@ impl std::error::Error for Error {
             Self::Identity(error) => Some(error),
             Self::Recipient(error) => Some(error),
             Self::Engine(error) => Some(error),
+            Self::Record(error) => Some(error),
             _ => None,
         }
     }

@@ -21,7 +21,7 @@ use crate::costs::openssl::Measured;
 use crate::costs::stats::Stats;
 use crate::device::Device;
 use crate::options::Options;
-use crate::packet::{esp, srtp};
+use crate::packet::{esp, srtp, tls};
 use crate::plan::engine::Engine;
 use crate::plan::openssl::{self, Provided};
 use crate::plan::report::PlanReport;
@@ -290,6 +290,49 @@ impl Accelerator {
     /// As [`esp_outbound`](Self::esp_outbound).
     pub fn esp_inbound(&self, association: &esp::Association<'_>) -> Result<esp::Inbound, Error> {
         esp::Inbound::open_association(&self.0, association)
+    }
+
+    /// The sender's side of a TLS 1.3 connection; [`packet::tls`](crate::packet::tls) has an example.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] unless secret or key have the bytes of the suite; [`Error::NoThreadsFree`] under
+    /// [`Reservation::Exclusive`](crate::Reservation::Exclusive).
+    pub fn tls_outbound(&self, keys: &tls::Keys<'_>) -> Result<tls::Outbound, Error> {
+        tls::Outbound::open(&self.0, keys)
+    }
+
+    /// The receiver's side of a TLS 1.3 connection.
+    ///
+    /// # Errors
+    /// As [`tls_outbound`](Self::tls_outbound).
+    pub fn tls_inbound(&self, keys: &tls::Keys<'_>) -> Result<tls::Inbound, Error> {
+        tls::Inbound::open_connection(&self.0, keys)
+    }
+
+    /// The sender's side of a DTLS 1.3 connection in its epoch `epoch`, 1 or more;
+    /// [`packet::tls::dtls`](crate::packet::tls::dtls) has an example.
+    ///
+    /// # Errors
+    /// As [`tls_outbound`](Self::tls_outbound); [`Error::InvalidInput`] for epoch 0, and for keys without
+    /// their secret.
+    pub fn dtls_outbound(
+        &self,
+        epoch: u64,
+        keys: &tls::Keys<'_>,
+    ) -> Result<tls::dtls::Outbound, Error> {
+        tls::dtls::Outbound::open(&self.0, epoch, keys)
+    }
+
+    /// The receiver's side of a DTLS 1.3 connection.
+    ///
+    /// # Errors
+    /// As [`dtls_outbound`](Self::dtls_outbound).
+    pub fn dtls_inbound(
+        &self,
+        epoch: u64,
+        keys: &tls::Keys<'_>,
+    ) -> Result<tls::dtls::Inbound, Error> {
+        tls::dtls::Inbound::open_connection(&self.0, epoch, keys)
     }
 
     /// The sender's side of SRTP and SRTCP; [`packet::srtp`](crate::packet::srtp) has an example.

@@ -489,6 +489,68 @@ fn no_key_of_srtp_is_left_in_freed_memory_and_no_packet_allocates() {
     }
 }
 
+/// The traffic secret, its key, and the secret of the next generation (RFC 8446, 7.2 and 7.3).
+fn tls_secrets(secret: &[u8; 32]) -> Vec<[u8; 16]> {
+    use hmac::{Hmac, KeyInit, Mac};
+
+    let expand = |label: &[u8], bytes: u8| -> [u8; 16] {
+        let mut mac = Hmac::<sha2::Sha256>::new_from_slice(secret).unwrap();
+        mac.update(&[0, bytes, 6 + label.len() as u8]);
+        mac.update(b"tls13 ");
+        mac.update(label);
+        mac.update(&[0, 1]);
+        mac.finalize().into_bytes()[..16].try_into().unwrap()
+    };
+    let given = secret[..16].try_into().unwrap();
+    vec![given, expand(b"key", 16), expand(b"traffic upd", 32)]
+}
+
+#[test]
+fn no_key_of_tls_is_left_in_freed_memory_and_no_record_allocates() {
+    use oarlock::packet::tls::{ContentType, InboundRecord, Keys, OutboundRecord, Suite};
+
+    let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let secret = *b"a secret of as many as 32 bytes.";
+    for mask in ["", "-avx512", "-aes"] {
+        let secrets = std::thread::spawn(move || tls_secrets(&secret));
+        let secrets = secrets.join().unwrap();
+        let found = freed_with(&secrets, || {
+            let accelerator = Accelerator::builder()
+                .cpu_mask(mask)
+                .max_threads(0)
+                .build()
+                .unwrap();
+            let keys = Keys::from_secret(Suite::Aes128GcmSha256, &secret);
+            let mut outbound = accelerator.tls_outbound(&keys).unwrap();
+            let mut inbound = accelerator.tls_inbound(&keys).unwrap();
+            let mut stream = vec![7; 40 * 222];
+            let mut long = vec![0; 100 * 222];
+            let data = [9; 4_000];
+            let mut found = vec![InboundRecord::default(); 200];
+            for _ in 0..3 {
+                let before = ALLOCATIONS.get();
+                let (slots, _) = stream.as_chunks_mut::<222>();
+                let slots: &mut [[u8; 222]; 40] = slots.try_into().unwrap();
+                let content_type = ContentType::APPLICATION_DATA;
+                let mut records =
+                    (slots.each_mut()).map(|slot| OutboundRecord::new(slot, 5..205, content_type));
+                outbound.seal(&mut records);
+                assert!(records.iter().all(|record| record.sealed().is_ok()));
+                let bytes = outbound
+                    .seal_stream(content_type, &data, &mut long)
+                    .unwrap();
+                let opened = inbound.open(&mut stream, &mut found);
+                assert_eq!(opened.records, 40);
+                assert_eq!(inbound.open(&mut long[..bytes], &mut found).records, 1);
+                assert_eq!(ALLOCATIONS.get(), before, "{mask}");
+                outbound.update().unwrap();
+                inbound.update().unwrap();
+            }
+        });
+        assert_eq!(found, 0, "{mask}");
+    }
+}
+
 #[test]
 fn the_second_decryption_in_stripes_allocates_no_more_than_counter_mode() {
     let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,7 @@ use crate::tool::{self, Result, cargo};
 
 /// How long the fuzzer runs on each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 11] = [
+const TARGETS: [&str; 12] = [
     "ctr",
     "prefetch",
     "aead",
@@ -19,6 +19,7 @@ const TARGETS: [&str; 11] = [
     "calibration",
     "esp",
     "srtp",
+    "tls",
 ];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 

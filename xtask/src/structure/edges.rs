@@ -17,6 +17,8 @@ const HOUSE: &[(&str, Place)] = &[
     ("oarlock-bench", Place::Floor(3)),
     // It asks the servers that oarlock-bench starts, as a process of its own, and so needs oarlock-net.
     ("oarlock-load", Place::Floor(4)),
+    // It sends files for oarlock-bench, as a process of its own, and so needs oarlock-file.
+    ("oarlock-sender", Place::Floor(4)),
     ("oarlock-cli", Place::Floor(4)),
     ("oarlock-provider", Place::Floor(4)),
     ("oarlock-capi", Place::Floor(4)),

@@ -46,7 +46,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock-file",
         &[
-            &["age", "openssl_enc"],
+            &["age", "openssl_enc", "tls"],
             &["pipeline"],
             &["bytes", "waiting"],
             &["error"],

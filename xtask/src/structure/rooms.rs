@@ -37,6 +37,7 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/threads/process.rs", // fork and AT_SECURE
             "crates/oarlock/src/costs/usage.rs", // a file that processes map together
             "bench/src/",                       // dlopen
+            "bench/sender/src/ssl.rs",          // libssl
             "crates/provider/",                 // foreign function interfaces
             "crates/capi/",
             "python/",

@@ -121,4 +121,23 @@ impl<A: Sync> AcceleratedAead<A> {
             }),
         }
     }
+
+    /// As [`open`](Self::open), on the calling thread and without counting it: what is not authentic is the
+    /// ciphertext again.
+    #[inline]
+    pub(crate) fn open_one_or_keep(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), Error> {
+        match self.route.at_home() {
+            Some(AeadKey::Gcm(gcm)) => gcm.open(nonce, aad, data, tag).map_err(refused),
+            Some(AeadKey::ChaCha20Poly1305(aead)) => {
+                aead.open(nonce, aad, data.reborrow(), tag).map_err(refused)
+            }
+            _ => self.open_by_the_device(nonce, aad, data.reborrow(), tag),
+        }
+    }
 }

@@ -5,11 +5,12 @@
 //! does not stop the others, and nothing is allocated for a packet. Packets leave in the order in which
 //! they came.
 //!
-//! [`esp`] is IPsec's, [`srtp`] is that of sound and video (RTP).
+//! [`esp`] is IPsec's, [`srtp`] is that of sound and video (RTP), [`tls`] has the records of TLS 1.3 and DTLS 1.3.
 
 pub mod esp;
 mod replay;
 pub mod srtp;
+pub mod tls;
 
 use std::fmt;
 
@@ -47,7 +48,7 @@ pub enum PacketError {
     InvalidPadding,
     /// The association has no numbers left: it needs new keys.
     SequenceExhausted,
-    /// It is not of version 2, or its header is longer than the packet.
+    /// Its header is of another version or kind, or longer than the packet.
     InvalidHeader,
     /// It names a master key that is not known.
     UnknownKey,
@@ -60,6 +61,18 @@ pub enum PacketError {
     },
     /// Its number has been used for another packet.
     Altered,
+    /// It is of a type that is never protected, or an empty alert or handshake message.
+    InvalidContent {
+        /// The type.
+        content_type: u8,
+    },
+    /// The key has protected as many records as it may: it needs an update.
+    KeyExhausted {
+        /// How many it may protect.
+        records_max: u64,
+    },
+    /// It carries another connection ID, or none where there must be one.
+    OtherConnection,
     /// The device failed, and no other took over.
     Failed(Box<Error>),
 }
@@ -89,7 +102,7 @@ impl fmt::Display for PacketError {
                 f.write_str("no sequence numbers are left: negotiate new keys")
             }
             Self::InvalidHeader => {
-                f.write_str("the header is not of version 2 or longer than the packet")
+                f.write_str("the header is of another version or kind, or longer than the packet")
             }
             Self::UnknownKey => f.write_str("the packet names an unknown master key"),
             Self::EncryptionMismatch => {
@@ -99,6 +112,17 @@ impl fmt::Display for PacketError {
                 write!(f, "there are {max} sources already, and no more may be")
             }
             Self::Altered => f.write_str("the number has been used for another packet"),
+            Self::InvalidContent { content_type } => write!(
+                f,
+                "a protected record may not carry this content, which is of type {content_type}"
+            ),
+            Self::KeyExhausted { records_max } => write!(
+                f,
+                "the key has protected {records_max} records, as many as it may: update it"
+            ),
+            Self::OtherConnection => {
+                f.write_str("the record does not carry the ID of this connection")
+            }
             Self::Failed(error) => error.fmt(f),
         }
     }

@@ -7,6 +7,7 @@ use oarlock_bench::cases::Direction;
 use oarlock_hostile::kinds;
 
 use super::device::{self, Device};
+use super::file_to_tls::{self, FileToTls};
 use super::files::Files;
 use super::https::Https;
 use super::packets::{self, Line};
@@ -34,6 +35,8 @@ pub(crate) enum Program {
     Batch(&'static Line),
     /// The framework of devices.
     Device(Device),
+    /// A file over TLS in one call.
+    FileToTls(FileToTls),
 }
 
 impl ProgramCase {
@@ -48,6 +51,7 @@ impl ProgramCase {
             Program::Servers(servers) => servers.measure(setup, &self.name),
             Program::Batch(line) => line.measure(setup),
             Program::Device(device) => device.measure(setup),
+            Program::FileToTls(file) => file.measure(setup),
         }
     }
 
@@ -55,7 +59,11 @@ impl ProgramCase {
     pub(crate) fn takes_provider(&self) -> bool {
         !matches!(
             self.program,
-            Program::Files(_) | Program::Servers(_) | Program::Batch(_) | Program::Device(_)
+            Program::Files(_)
+                | Program::Servers(_)
+                | Program::Batch(_)
+                | Program::Device(_)
+                | Program::FileToTls(_)
         )
     }
 
@@ -138,6 +146,10 @@ pub(crate) fn all() -> Vec<ProgramCase> {
     cases.extend(packets::lines().map(|line| ProgramCase {
         name: line.name.to_owned(),
         program: Program::Batch(line),
+    }));
+    cases.extend(file_to_tls::CASES.map(|(name, file)| ProgramCase {
+        name: name.to_owned(),
+        program: Program::FileToTls(file),
     }));
     cases.extend(device::CASES.map(|(name, device)| ProgramCase {
         name: name.to_owned(),

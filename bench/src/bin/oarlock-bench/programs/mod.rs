@@ -9,7 +9,7 @@
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
 //! files/          files and streams           server/     cryptoservers and clients
 //! packets/        many packets in one call: no program of its own, but measured as they are
-//! device.rs       the framework over boards
+//! file_to_tls.rs  a file over TLS in one call  device.rs   the framework over boards
 //! compared.rs     what came out               data.rs     files in memory
 //! setup.rs        the two configurations, proof that ours is used
 //! ```
@@ -24,6 +24,7 @@ mod context;
 mod data;
 pub(crate) mod device;
 pub(crate) mod enc;
+pub(crate) mod file_to_tls;
 mod files;
 mod https;
 mod link;

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use oarlock_bench::Error;
@@ -52,6 +52,11 @@ impl Running {
                 Err(Error::Failed(format!("{name}: pidfd_open: {error}")))
             }
         }
+    }
+
+    /// What it writes, where its command says so.
+    pub(crate) fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
     }
 
     pub(crate) fn pid(&self) -> u32 {

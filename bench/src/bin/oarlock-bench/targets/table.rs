@@ -7,6 +7,7 @@ use super::target::{
 };
 use crate::peers::boringssl;
 use crate::programs::device::{ALLOWED, CPU, SUM, WITHOUT};
+use crate::programs::file_to_tls::{SSL_WRITE, SSL_WRITE_LONG};
 use crate::programs::server::{
     ALL as REQUESTS, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
@@ -180,6 +181,10 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["server-kill"], Program(RIGHT), "requests that end right", 1.0, ANY),
     target(&["server-kill"], Program(over(Quantity::Operations, TWO_THIRDS)), AFTER_A_SECOND, 0.97, ANY),
     // The framework.
+    target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE)), "CPU a byte, over an SSL_write loop", 1.27, "ABCD"),
+    target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE_LONG)), "CPU a byte, over one of 256 KiB", 1.27, "ABCD"),
+    target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE)), "CPU a byte, over an SSL_write loop", 1.0, "EF"),
+    target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE_LONG)), "CPU a byte, over one of 256 KiB", 1.0, "EF"),
     target(&["device-null-inline"], Program(over(Quantity::Nanoseconds, ALLOWED)), "150 ns over a null request", 1.0, ANY),
     target(&["device-null-queued"], Program(over(Quantity::Nanoseconds, ALLOWED)), "1.5 us over a null request", 1.0, ANY),
     target(&["device-together"], Program(over(Quantity::Rate, SUM)), "three boards over the sum of each alone", 0.96, ANY),

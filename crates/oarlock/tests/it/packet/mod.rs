@@ -6,3 +6,4 @@ mod srtp_by_hand;
 mod srtp_context;
 mod srtp_ffmpeg;
 mod srtp_libsrtp;
+mod tls;

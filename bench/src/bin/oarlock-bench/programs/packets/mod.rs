@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! line.rs      what a line says          measure.rs  outputs compared, then samples in turn
-//! table.rs     a case over lengths       ctr.rs  cbc.rs  chain.rs  gcm.rs  esp.rs  srtp.rs    the lines, a file for each family
+//! table.rs     a case over lengths       ctr.rs  cbc.rs  chain.rs  gcm.rs  esp.rs  srtp.rs  tls.rs    the lines, a file for each family
 //! ```
 //!
 //! `--targets='packet-*'` measures what is promised, at the lengths that it is promised for. `--case='packet-*'`
@@ -31,6 +31,7 @@ mod line;
 mod measure;
 mod srtp;
 mod table;
+mod tls;
 
 pub(crate) use line::{Line, Promise};
 pub(super) use table::table;
@@ -43,6 +44,7 @@ const FAMILIES: &[&[Line]] = &[
     gcm::LINES,
     esp::LINES,
     srtp::LINES,
+    tls::LINES,
 ];
 
 /// Every line.

@@ -1,0 +1,160 @@
+//! The sender's side of DTLS.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::epoch::Epoch;
+use super::header::{ConnectionId, Format};
+use crate::Error;
+use crate::packet::PacketError;
+use crate::packet::tls::cut::Cut;
+use crate::packet::tls::keys::{Keys, TAG_BYTES};
+use crate::packet::tls::outbound_record::{Numbered, OutboundRecord};
+use crate::packet::tls::suite::Suite;
+use crate::plan::engine::Engine;
+use crate::plan::many::{Flow, Workers};
+
+/// Seals records of one direction of a connection, from
+/// [`Accelerator::dtls_outbound`](crate::Accelerator::dtls_outbound).
+pub struct Outbound {
+    engine: Arc<Engine>,
+    epoch: Epoch,
+    format: Format,
+    id: ConnectionId,
+    cut: Cut,
+    flow: Flow,
+}
+
+impl Outbound {
+    pub(crate) fn open(engine: &Arc<Engine>, epoch: u64, keys: &Keys<'_>) -> Result<Self, Error> {
+        let epoch = Epoch::open(engine, epoch, keys)?;
+        Ok(Self {
+            engine: Arc::clone(engine),
+            flow: epoch.keys.flow(engine)?,
+            epoch,
+            format: Format::default(),
+            id: ConnectionId::default(),
+            cut: Cut::default(),
+        })
+    }
+
+    /// Seals each of `records` where it lies, and numbers them in their order. One that cannot be sealed
+    /// takes no number; its [`sealed`](OutboundRecord::sealed) says why. Records whose headers have a
+    /// length may follow each other in a datagram.
+    pub fn seal(&mut self, records: &mut [OutboundRecord<'_>]) {
+        let before = self.before_bytes();
+        let mut bytes = 0;
+        for record in &mut *records {
+            bytes += record.number(before, &self.cut, &mut self.epoch.keys, u64::MAX);
+        }
+        let (epoch, format, id) = (&self.epoch, self.format, &self.id);
+        self.flow.run(bytes, records, &|run| {
+            for record in run {
+                let sealed = record
+                    .numbered()
+                    .map(|numbered| seal(numbered, epoch, format, id, before));
+                if let Some(Err(error)) = sealed {
+                    record.refuse(error);
+                }
+            }
+        });
+        if self.flow.has_shared() {
+            self.epoch.keys.hand_in(&mut self.flow);
+        }
+    }
+
+    /// Bytes of room that a record needs before its content: those of its header.
+    pub fn before_bytes(&self) -> usize {
+        self.format.header_bytes(&self.id)
+    }
+
+    /// Goes on with the next epoch, once the peer has acknowledged the message KeyUpdate (RFC 9147, 8).
+    /// Wipes the keys of this one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] behind epoch 2^48 - 1.
+    pub fn update(&mut self) -> Result<(), Error> {
+        self.epoch = self.epoch.next(&self.engine)?;
+        Ok(())
+    }
+
+    /// Has headers made otherwise from now on.
+    pub fn set_format(&mut self, format: Format) {
+        self.format = format;
+    }
+
+    /// Puts the peer's connection ID into each record from now on; an empty one is none.
+    pub fn set_connection_id(&mut self, id: ConnectionId) {
+        self.id = id;
+    }
+
+    /// Refuses records that are longer than the peer takes. Records are not padded or cut by this: a
+    /// datagram is the caller's.
+    pub fn set_cut(&mut self, cut: Cut) {
+        self.cut = cut;
+    }
+
+    /// How many threads may take part, to be changed while records flow.
+    pub fn workers(&self) -> &Workers {
+        self.flow.workers()
+    }
+
+    /// The number of the next record.
+    pub fn sequence(&self) -> u64 {
+        self.epoch.keys.sequence
+    }
+
+    /// The epoch.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.number
+    }
+
+    /// How many more records the key may protect: before it protects none, update it.
+    pub fn records_left(&self) -> u64 {
+        (self.suite().records_max()).saturating_sub(self.sequence())
+    }
+
+    /// The suite of its keys.
+    pub fn suite(&self) -> Suite {
+        self.epoch.keys.suite()
+    }
+}
+
+impl Drop for Outbound {
+    fn drop(&mut self) {
+        self.epoch.keys.hand_in(&mut self.flow);
+    }
+}
+
+impl fmt::Debug for Outbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbound")
+            .field("suite", &self.suite())
+            .field("epoch", &self.epoch.number)
+            .field("sequence", &self.epoch.keys.sequence)
+            .finish_non_exhaustive()
+    }
+}
+
+/// RFC 9147, 4 and 4.2.3.
+#[inline]
+fn seal(
+    mut numbered: Numbered<'_>,
+    epoch: &Epoch,
+    format: Format,
+    id: &ConnectionId,
+    before: usize,
+) -> Result<(), PacketError> {
+    numbered.finish_content();
+    let (sequence, record) = (numbered.sequence, numbered.record);
+    let sealed_bytes = record.len() - before;
+    let (header, rest) = record.split_at_mut(before);
+    let number = format.write(id, epoch.number, sequence, sealed_bytes, header);
+    let (body, tag) = rest.split_at_mut(sealed_bytes - TAG_BYTES);
+    epoch.keys.seal(sequence, header, body, tag)?;
+    // There is at least the content type, and the tag.
+    if let Some(sample) = rest.first_chunk() {
+        number.mask(header, epoch.mask.of(sample));
+    }
+    Ok(())
+}

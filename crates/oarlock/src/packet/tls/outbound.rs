@@ -1,0 +1,221 @@
+//! The sender's side of TLS.
+
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::cut::{Cut, HEADER_BYTES};
+use super::keys::{KeySet, Keys};
+use super::outbound_record::{Numbered, OutboundRecord};
+use super::secret::Protocol;
+use super::suite::{ContentType, Suite};
+use crate::Error;
+use crate::packet::PacketError;
+use crate::plan::engine::Engine;
+use crate::plan::many::{Flow, Workers};
+
+/// Seals records of one direction of a connection, from
+/// [`Accelerator::tls_outbound`](crate::Accelerator::tls_outbound).
+pub struct Outbound {
+    engine: Arc<Engine>,
+    keys: KeySet,
+    cut: Cut,
+    flow: Flow,
+}
+
+impl Outbound {
+    pub(crate) fn open(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
+        let keys = KeySet::open(engine, Protocol::Tls, keys)?;
+        Ok(Self {
+            engine: Arc::clone(engine),
+            flow: keys.flow(engine)?,
+            keys,
+            cut: Cut::default(),
+        })
+    }
+
+    /// Seals each of `records` where it lies, and numbers them in their order. One that cannot be sealed
+    /// takes no number; its [`sealed`](OutboundRecord::sealed) says why.
+    pub fn seal(&mut self, records: &mut [OutboundRecord<'_>]) {
+        let mut bytes = 0;
+        for record in &mut *records {
+            bytes += record.number(HEADER_BYTES, &self.cut, &mut self.keys, u64::MAX);
+        }
+        let keys = &self.keys;
+        self.flow.run(bytes, records, &|run| {
+            for record in run {
+                let sealed = record.numbered().map(|numbered| numbered.seal(keys));
+                if let Some(Err(error)) = sealed {
+                    record.refuse(error);
+                }
+            }
+        });
+        self.hand_in_what_was_shared();
+    }
+
+    /// Cuts `data` into records, as [`cut`](Self::cut) says, and writes them to `sealed`, each behind the
+    /// one before. Returns how many bytes they are, [`Cut::sealed_bytes`]. No data are no record.
+    ///
+    /// ```
+    /// use oarlock::Accelerator;
+    /// use oarlock::packet::tls::{ContentType, Keys, Suite};
+    ///
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let keys = Keys::from_secret(Suite::Aes128GcmSha256, &[7; 32]);
+    /// let mut outbound = accelerator.tls_outbound(&keys)?;
+    /// let data = [0; 40_000];
+    /// let mut sealed = vec![0; outbound.cut().sealed_bytes(data.len()).unwrap()];
+    /// let bytes = outbound.seal_stream(ContentType::APPLICATION_DATA, &data, &mut sealed)?;
+    /// // Two records of 16,384 bytes and one of the rest.
+    /// assert_eq!(bytes, 40_000 + 3 * 22);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PacketError::NoRoom`] if `sealed` is too short; [`PacketError::KeyExhausted`] or
+    /// [`PacketError::SequenceExhausted`] if the key may not protect as many records: nothing was sealed
+    /// then. [`PacketError::Failed`] if no device could do it: nothing of it may be sent, and its numbers
+    /// are used up.
+    pub fn seal_stream(
+        &mut self,
+        content_type: ContentType,
+        data: &[u8],
+        sealed: &mut [u8],
+    ) -> Result<usize, PacketError> {
+        let cut = self.cut;
+        let sealed_bytes = cut.sealed_bytes(data.len()).unwrap_or(usize::MAX);
+        let Some(sealed) = sealed.get_mut(..sealed_bytes) else {
+            let (before, behind) = (0, sealed_bytes);
+            return Err(PacketError::NoRoom { before, behind });
+        };
+        if !content_type.may_have(data.len()) {
+            return Err(PacketError::InvalidContent {
+                content_type: content_type.0,
+            });
+        }
+        let records = data.len().div_ceil(cut.content_bytes_max());
+        let mut sequence = self.keys.take(records as u64, u64::MAX)?;
+        let keys = &self.keys;
+        let mut rest = sealed;
+        for data in data.chunks(cut.content_bytes_max() * AT_ONCE) {
+            let mut pieces: SmallVec<[Piece<'_>; AT_ONCE]> = SmallVec::new();
+            for content in data.chunks(cut.content_bytes_max()) {
+                let (to, behind) = rest.split_at_mut(cut.record_bytes(content.len()));
+                rest = behind;
+                pieces.push(Piece {
+                    content,
+                    to,
+                    sequence,
+                    result: Ok(()),
+                });
+                sequence += 1;
+            }
+            self.flow.run(data.len(), &mut pieces, &|run| {
+                for piece in run {
+                    piece.seal(keys, content_type, &cut);
+                }
+            });
+            let mut results = pieces.into_iter().map(|piece| piece.result);
+            if let Some(error) = results.find_map(Result::err) {
+                return Err(error);
+            }
+        }
+        self.hand_in_what_was_shared();
+        Ok(sealed_bytes)
+    }
+
+    /// Goes on with the keys of the next generation, behind the record with the message KeyUpdate
+    /// ([`key_update`](super::key_update); RFC 8446, 4.6.3). Wipes the old ones.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] if the keys were not given as a secret: the old ones stay.
+    pub fn update(&mut self) -> Result<(), Error> {
+        self.keys = self.keys.next(&self.engine)?;
+        Ok(())
+    }
+
+    /// As [`update`](Self::update), with keys that the handshake derived.
+    ///
+    /// # Errors
+    /// As [`Accelerator::tls_outbound`](crate::Accelerator::tls_outbound): the old ones stay.
+    pub fn set_keys(&mut self, keys: &Keys<'_>) -> Result<(), Error> {
+        self.keys = KeySet::open(&self.engine, Protocol::Tls, keys)?;
+        Ok(())
+    }
+
+    /// How long records are.
+    pub fn cut(&self) -> &Cut {
+        &self.cut
+    }
+
+    /// Has records cut otherwise from now on.
+    pub fn set_cut(&mut self, cut: Cut) {
+        self.cut = cut;
+    }
+
+    /// How many threads may take part, to be changed while records flow.
+    pub fn workers(&self) -> &Workers {
+        self.flow.workers()
+    }
+
+    /// The number of the next record.
+    pub fn sequence(&self) -> u64 {
+        self.keys.sequence
+    }
+
+    /// How many more records the key may protect: before it protects none, update it.
+    pub fn records_left(&self) -> u64 {
+        (self.suite().records_max()).saturating_sub(self.keys.sequence)
+    }
+
+    /// The suite of its keys.
+    pub fn suite(&self) -> Suite {
+        self.keys.suite()
+    }
+
+    fn hand_in_what_was_shared(&mut self) {
+        if self.flow.has_shared() {
+            self.keys.hand_in(&mut self.flow);
+        }
+    }
+}
+
+impl Drop for Outbound {
+    fn drop(&mut self) {
+        self.keys.hand_in(&mut self.flow);
+    }
+}
+
+impl fmt::Debug for Outbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbound")
+            .field("suite", &self.suite())
+            .field("sequence", &self.keys.sequence)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A record of a long buffer.
+struct Piece<'a> {
+    content: &'a [u8],
+    to: &'a mut [u8],
+    sequence: u64,
+    result: Result<(), PacketError>,
+}
+
+impl Piece<'_> {
+    fn seal(&mut self, keys: &KeySet, content_type: ContentType, cut: &Cut) {
+        self.to[HEADER_BYTES..][..self.content.len()].copy_from_slice(self.content);
+        let numbered = Numbered {
+            record: self.to,
+            sequence: self.sequence,
+            content_type,
+            padding_bytes: cut.padding_bytes(self.content.len()),
+        };
+        self.result = numbered.seal(keys);
+    }
+}
+
+/// Records of a run: 1 MiB of full ones.
+const AT_ONCE: usize = 64;

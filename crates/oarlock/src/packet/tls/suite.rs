@@ -1,0 +1,98 @@
+//! Cipher suites and content types.
+
+use crate::work::algorithm::Algorithm;
+
+/// A cipher suite of TLS 1.3 and DTLS 1.3 (RFC 8446, appendix B.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Suite {
+    /// `TLS_AES_128_GCM_SHA256`.
+    Aes128GcmSha256,
+    /// `TLS_AES_256_GCM_SHA384`.
+    Aes256GcmSha384,
+    /// `TLS_CHACHA20_POLY1305_SHA256`.
+    ChaCha20Poly1305Sha256,
+}
+
+impl Suite {
+    /// Every suite.
+    pub const ALL: &[Self] = &[
+        Self::Aes128GcmSha256,
+        Self::Aes256GcmSha384,
+        Self::ChaCha20Poly1305Sha256,
+    ];
+
+    /// Its number in the registry of TLS cipher suites.
+    pub const fn id(self) -> u16 {
+        match self {
+            Self::Aes128GcmSha256 => 0x1301,
+            Self::Aes256GcmSha384 => 0x1302,
+            Self::ChaCha20Poly1305Sha256 => 0x1303,
+        }
+    }
+
+    /// The suite of this number.
+    pub fn from_id(id: u16) -> Option<Self> {
+        Self::ALL.iter().copied().find(|suite| suite.id() == id)
+    }
+
+    /// Bytes of a key.
+    pub const fn key_bytes(self) -> usize {
+        match self {
+            Self::Aes128GcmSha256 => 16,
+            Self::Aes256GcmSha384 | Self::ChaCha20Poly1305Sha256 => 32,
+        }
+    }
+
+    /// Bytes of a traffic secret: those of the suite's hash.
+    pub const fn secret_bytes(self) -> usize {
+        match self {
+            Self::Aes128GcmSha256 | Self::ChaCha20Poly1305Sha256 => 32,
+            Self::Aes256GcmSha384 => 48,
+        }
+    }
+
+    /// The most records that a key may protect: 2^24.5 with AES-GCM (RFC 8446, 5.5; RFC 9147, 4.5.3).
+    /// ChaCha20-Poly1305 has no limit before that of sequence numbers.
+    pub const fn records_max(self) -> u64 {
+        match self {
+            Self::Aes128GcmSha256 | Self::Aes256GcmSha384 => 23_726_566,
+            Self::ChaCha20Poly1305Sha256 => u64::MAX,
+        }
+    }
+
+    pub(super) const fn algorithm(self) -> Algorithm {
+        match self {
+            Self::Aes128GcmSha256 => Algorithm::Aes128Gcm,
+            Self::Aes256GcmSha384 => Algorithm::Aes256Gcm,
+            Self::ChaCha20Poly1305Sha256 => Algorithm::ChaCha20Poly1305,
+        }
+    }
+}
+
+/// What a record carries (RFC 8446, 5.1; RFC 9147, 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ContentType(pub u8);
+
+impl ContentType {
+    /// An alert; `close_notify` among them.
+    pub const ALERT: Self = Self(21);
+    /// A handshake message, or a part of some; KeyUpdate among them.
+    pub const HANDSHAKE: Self = Self(22);
+    /// The application's.
+    pub const APPLICATION_DATA: Self = Self(23);
+    /// Acknowledgements of DTLS (RFC 9147, 7).
+    pub const ACK: Self = Self(26);
+
+    /// Zero is padding, and a change of cipher specs is never protected (RFC 8446, 5). Alerts and
+    /// handshake messages are not empty (5.1).
+    pub(super) fn may_have(self, content_bytes: usize) -> bool {
+        match self {
+            Self(0 | CHANGE_CIPHER_SPEC) => false,
+            Self::ALERT | Self::HANDSHAKE => content_bytes > 0,
+            _ => true,
+        }
+    }
+}
+
+const CHANGE_CIPHER_SPEC: u8 = 20;
