@@ -303,7 +303,10 @@ fn jobs_and_lanes_are_counted() {
     let rsa = accelerator.rsa(&key);
     let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
     let jobs: Vec<_> = (0..16_u8)
-        .map(|number| rsa.submit_sign(scheme, [number], JobOptions::default()).unwrap())
+        .map(|number| {
+            rsa.submit_sign(scheme, [number], JobOptions::default())
+                .unwrap()
+        })
         .collect();
     for job in jobs {
         job.wait().unwrap();

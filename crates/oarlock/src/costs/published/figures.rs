@@ -209,7 +209,9 @@ impl Figures {
             self.add_process(owner as u32, began)
         };
         process.threads += usize::from(owner & TAKEN != 0);
-        process.began = process.began.min(began.max(Duration::from_nanos(1)));
+        if !is_nobodys {
+            process.began = process.began.min(began);
+        }
         for row in 0..ROWS {
             for direction in [Direction::Encrypt, Direction::Decrypt] {
                 let cell = at + place::SEAT_ROWS + 32 * row + 16 * direction as usize;

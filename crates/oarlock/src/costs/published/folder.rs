@@ -114,7 +114,11 @@ fn own() -> Vec<PathBuf> {
         .map(|folder| folder.join("oarlock"));
     let of_root = (user == 0).then(|| PathBuf::from("/run/oarlock"));
     let temporary = PathBuf::from(format!("/tmp/oarlock-{user}"));
-    runtime.into_iter().chain(of_root).chain([temporary]).collect()
+    runtime
+        .into_iter()
+        .chain(of_root)
+        .chain([temporary])
+        .collect()
 }
 
 /// Those whose files this user may see.
