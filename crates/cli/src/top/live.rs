@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crossterm::event::{Event, EventStream, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::terminal::{Clear, ClearType};
 use futures_util::StreamExt as _;
 use ratatui::DefaultTerminal;
 use rustix::process::{Signal, getpid, kill_process};
@@ -131,8 +132,9 @@ struct Shown(DefaultTerminal);
 
 impl Shown {
     fn open() -> io::Result<Self> {
-        let mut terminal = ratatui::try_init()?;
-        terminal.clear()?;
+        let terminal = ratatui::try_init()?;
+        // Not by the terminal's own `clear`, which asks where the cursor is, while the keys are being read.
+        crossterm::execute!(io::stdout(), Clear(ClearType::All))?;
         Ok(Self(terminal))
     }
 

@@ -226,6 +226,39 @@ fn signals_leave_the_terminal_as_it_was() {
 }
 
 #[test]
+fn it_stops_and_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    // With job control, so that the shell is told.
+    let script = format!(
+        "set -m; XDG_RUNTIME_DIR={} $OARLOCK top; echo stopped; stty -a; fg; echo ended=$?; stty -a",
+        folder.path().display()
+    );
+    let mut typed = 0;
+    let (_, shown) = on_a_terminal(folder.path(), &script, |terminal, shown| {
+        let screens = shown.matches("\u{1b}[?1049h").count();
+        // Drawn once more each time.
+        let drawn = shown.matches("oarlock top").count();
+        if typed == 0 && drawn == 1 {
+            typed = 1;
+            terminal.write_all(b"\x1a").unwrap();
+        } else if typed == 1 && screens == 2 && drawn == 2 {
+            typed = 2;
+            terminal.write_all(b"q").unwrap();
+        }
+    });
+    let (_, stopped) = shown.split_once("stopped").expect("it stops");
+    let (modes, _) = stopped.split_once("\u{1b}[?1049h").expect("it goes on");
+    let (_, ended) = shown.rsplit_once("\u{1b}[?1049l").unwrap();
+    assert!(ended.contains("ended=0"), "{ended}");
+    for modes in [modes, ended] {
+        assert!(
+            modes.contains(" echo ") && modes.contains(" icanon "),
+            "{modes}"
+        );
+    }
+}
+
+#[test]
 fn without_a_terminal_it_says_what_to_ask_for() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(&mut top(folder.path(), &[]), b"");
