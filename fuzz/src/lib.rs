@@ -14,6 +14,7 @@ pub mod calibration;
 pub mod contexts;
 pub mod ctr;
 pub mod esp;
+pub mod live;
 pub mod prefetch;
 pub mod requests;
 pub mod rsa_keys;
@@ -32,6 +33,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("contexts", contexts::run),
     ("ctr", ctr::run),
     ("esp", esp::run),
+    ("live", live::run),
     ("prefetch", prefetch::run),
     ("requests", requests::run),
     ("rsa_keys", rsa_keys::run),

@@ -22,6 +22,11 @@ pub(crate) fn on_stdout(text: &StyledStr) -> String {
     shown(text, &io::stdout())
 }
 
+/// Whether standard output shows colours.
+pub(crate) fn on_stdout_are_shown() -> bool {
+    has_colours(&io::stdout())
+}
+
 /// `text` as standard error shows it.
 pub(crate) fn on_stderr(text: &StyledStr) -> String {
     shown(text, &io::stderr())

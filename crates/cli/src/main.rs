@@ -13,7 +13,7 @@
 //! colours.rs    where a terminal has them
 //!
 //! age/          encrypt, decrypt, keygen, inspect: age files
-//! devices/      what this machine has, self-tested
+//! devices/      what this machine has, self-tested     top/       what runs just now
 //! run/          one command with the provider    provider/      the same for the whole machine
 //! doctor/       whether programs will take it
 //! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
@@ -56,6 +56,7 @@ mod serve;
 mod sign;
 mod stdout;
 mod terminal;
+mod top;
 
 use std::ffi::OsString;
 use std::io;
@@ -105,6 +106,9 @@ enum Command {
     /// List CPU features, devices, and every operation by backend with its self-test and rate
     #[command(after_help = devices::EXAMPLES)]
     Devices(devices::Args),
+    /// Show live what running accelerators and cryptoservers do: rates, queues, lanes, health of devices
+    #[command(after_help = top::EXAMPLES)]
+    Top(top::Args),
     /// Measure Oarlock beside the machine's OpenSSL, in turn in the same run
     #[command(after_help = "Example:\n  oarlock bench --quick --case 'aes-128-*' --threads 2")]
     Bench(oarlock_bench::args::Args),
@@ -165,6 +169,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Inspect(args) => age::inspect::run(&args),
         Command::Devices(args) => devices::run(&args),
         Command::Bench(args) => bench(&args),
+        Command::Top(args) => return top::run(&args),
         Command::Run(args) => return run::run(&args),
         Command::Doctor(args) => return doctor::run(&args),
         Command::Provider(command) => return provider::run(&command),

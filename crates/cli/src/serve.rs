@@ -47,7 +47,7 @@ Examples:
   oarlock serve --config cryptoserver.toml --device cpu --workers 2
 
 On SIGHUP it reads the configuration again: keys, clients, limits and certificates. On SIGTERM it answers \
-everything that it has accepted, and ends.";
+everything that it has accepted, and ends. `oarlock top` of the same user shows what it does.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     start_log(args)?;
@@ -77,6 +77,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Announces the ports on standard output, for a process that started the server and waits for them.
 fn announce(server: &Server) {
+    // For `oarlock top`. Where there is no private folder, as in some containers, it serves all the same.
+    let _ = oarlock::costs::published::show(server.metrics());
     let mut text = String::new();
     for address in server.addresses() {
         text.push_str(&format!("listening on {address}\n"));

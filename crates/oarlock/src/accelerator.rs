@@ -519,6 +519,13 @@ impl Accelerator {
         openssl::provided(self.cpu(), &self.options(), openssl, calibration)
     }
 
+    /// What computes several public-key requests at once, and how many of them take no longer than one:
+    /// none on CPUs without AVX-512 IFMA and without FMA.
+    #[cfg(feature = "rsa")]
+    pub fn lanes(&self) -> Option<(&'static str, usize)> {
+        self.0.jobs.lanes()
+    }
+
     /// Pool threads that are there now.
     pub fn threads(&self) -> usize {
         self.0.threads()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::accelerator::Accelerator;
 use crate::costs::calibration::Calibration;
 use crate::costs::lookup::Costs;
+use crate::costs::published::Shown;
 use crate::device::CpuDevice;
 #[cfg(feature = "aws-lc")]
 use crate::device::SoftwareDevice;
@@ -129,6 +130,19 @@ impl Builder {
         self
     }
 
+    /// See [`Options::publish`].
+    ///
+    /// ```
+    /// let accelerator = oarlock::Accelerator::builder().publish(false).build()?;
+    /// assert!(!accelerator.options().publish);
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    #[must_use]
+    pub fn publish(mut self, publish: bool) -> Self {
+        self.options.publish = publish;
+        self
+    }
+
     /// See [`Options::spin`].
     #[must_use]
     pub fn spin(mut self, spin: bool) -> Self {
@@ -161,7 +175,8 @@ impl Builder {
     }
 
     /// Builds the accelerator, with the devices `cpu` and, with the feature `aws-lc`, `software`. It
-    /// starts `min_threads` threads, and reads no file unless it starts one.
+    /// starts `min_threads` threads, and reads no file unless it starts one. With
+    /// [`publish`](Self::publish) it makes a file; where it cannot, it does without.
     ///
     /// # Errors
     /// [`Error::Options`] for a value outside its range, for values that contradict each other, and for
@@ -191,13 +206,15 @@ impl Builder {
             }
             None => Costs::default(),
         };
-        let accelerator = Accelerator(Arc::new(Engine::new(
+        let mut engine = Engine::new(
             self.options,
             cpu,
             costs.clone(),
             #[cfg(feature = "rsa")]
             self.jobs_max.unwrap_or(JOBS_MAX),
-        )));
+        );
+        engine.show(Shown::where_asked(self.options.publish));
+        let accelerator = Accelerator(Arc::new(engine));
         accelerator.register(Arc::new(CpuDevice::with_costs(cpu, costs.clone())))?;
         #[cfg(feature = "aws-lc")]
         accelerator.register(Arc::new(SoftwareDevice::with_costs(cpu, costs)))?;

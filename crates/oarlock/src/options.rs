@@ -13,7 +13,7 @@ use crate::OptionsError;
 /// assert_eq!(options.cipher_threads, 4);
 /// assert_eq!(options.to_string(), "min_threads=0,max_threads=8,cipher_threads=4,\
 ///     cipher_blocks=4096,cipher_streams=8,reservation=shared,strategy=auto,spin=on,\
-///     prefetch_bytes=67108864,prefetch_worker=pool,offer=auto");
+///     prefetch_bytes=67108864,prefetch_worker=pool,offer=auto,publish=off");
 /// # Ok::<(), oarlock::OptionsError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,10 @@ pub struct Options {
     pub prefetch_worker: PrefetchWorker,
     /// What the OpenSSL provider offers. Nothing else goes by it.
     pub offer: Offer,
+    /// Whether the process shows live figures to `oarlock top` of the same user
+    /// ([`costs::published`](crate::costs::published)). Not unless set, and only as an accelerator is
+    /// built: a change of a running one changes nothing.
+    pub publish: bool,
 }
 
 impl Default for Options {
@@ -60,6 +64,7 @@ impl Default for Options {
             prefetch_bytes: 64 << 20,
             prefetch_worker: PrefetchWorker::Pool,
             offer: Offer::Auto,
+            publish: false,
         }
     }
 }
@@ -153,10 +158,11 @@ impl Options {
                 )?;
             }
             "strategy" => self.strategy = choice(name, value, &STRATEGIES)?,
-            "spin" => self.spin = choice(name, value, &[("on", true), ("off", false)])?,
+            "spin" => self.spin = choice(name, value, &SWITCH)?,
             "prefetch_bytes" => self.prefetch_bytes = number(name, value)?,
             "prefetch_worker" => self.prefetch_worker = choice(name, value, &WORKERS)?,
             "offer" => self.offer = choice(name, value, &OFFERS)?,
+            "publish" => self.publish = choice(name, value, &SWITCH)?,
             _ => {
                 return Err(OptionsError(format!(
                     "unknown option {name:?}: the options are {}",
@@ -272,13 +278,14 @@ impl fmt::Display for Options {
             f,
             "min_threads={},max_threads={max_threads},cipher_threads={},cipher_blocks={},\
              cipher_streams={},reservation={reservation},strategy={strategy},spin={},\
-             prefetch_bytes={},prefetch_worker={worker},offer={offer}",
+             prefetch_bytes={},prefetch_worker={worker},offer={offer},publish={}",
             self.min_threads,
             self.cipher_threads,
             self.cipher_blocks,
             self.cipher_streams(),
             if self.spin { "on" } else { "off" },
             self.prefetch_bytes,
+            if self.publish { "on" } else { "off" },
         )
     }
 }
@@ -300,6 +307,8 @@ fn choice<T: Copy>(name: &str, value: &str, choices: &[(&str, T)]) -> Result<T, 
         })
 }
 
+const SWITCH: [(&str, bool); 2] = [("on", true), ("off", false)];
+
 const WORKERS: [(&str, PrefetchWorker); 2] = [
     ("pool", PrefetchWorker::Pool),
     ("idle", PrefetchWorker::Idle),
@@ -314,7 +323,7 @@ const STRATEGIES: [(&str, Strategy); 4] = [
     ("prefetch", Strategy::Prefetch),
 ];
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "min_threads",
     "max_threads",
     "cipher_threads",
@@ -326,6 +335,7 @@ const NAMES: [&str; 11] = [
     "prefetch_bytes",
     "prefetch_worker",
     "offer",
+    "publish",
 ];
 
 /// 64 GiB of the smallest blocks; prefetch_bytes is the limit that counts.

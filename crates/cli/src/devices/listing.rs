@@ -1,6 +1,7 @@
 //! Operations, by device and backend.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use oarlock::device::{Device, SessionParams};
 use oarlock::{Accelerator, Options};
 use serde::Serialize;
 
+use super::others::Others;
 use super::rate::speed;
 use super::self_test::{PASSED, Unit, self_test};
 use crate::calibration::{self, Known, Measuring};
@@ -29,6 +31,10 @@ pub(super) struct Listing {
     parallelism: usize,
     options: String,
     devices: Vec<DeviceEntry>,
+    /// What computes several public-key requests at once.
+    lanes: Option<LanesEntry>,
+    #[serde(flatten)]
+    others: Others,
     operations: Vec<OperationEntry>,
     /// The machine's OpenSSL, as in "3.0.19"; empty without one.
     openssl: String,
@@ -40,6 +46,13 @@ pub(super) struct Listing {
 struct DeviceEntry {
     name: String,
     capacity: usize,
+}
+
+#[derive(Serialize)]
+struct LanesEntry {
+    backend: &'static str,
+    /// Requests.
+    at_once: usize,
 }
 
 #[derive(Serialize)]
@@ -63,7 +76,8 @@ struct BackendEntry {
 }
 
 impl Listing {
-    pub(super) fn of(accelerator: &Accelerator) -> Result<Self, Failure> {
+    pub(super) fn of(accelerator: &Accelerator, config: Option<&Path>) -> Result<Self, Failure> {
+        let others = Others::find(config)?;
         let accelerators = masked(accelerator)?;
         let operations = Algorithm::ALL
             .iter()
@@ -112,6 +126,10 @@ impl Listing {
                     capacity: device.capacity(),
                 })
                 .collect(),
+            lanes: accelerator
+                .lanes()
+                .map(|(backend, at_once)| LanesEntry { backend, at_once }),
+            others,
             operations,
         })
     }
@@ -127,47 +145,60 @@ impl Listing {
     }
 
     pub(super) fn to_text(&self) -> String {
-        let mut columns: Vec<(&str, &str)> = Vec::new();
-        for one in self.operations.iter().flat_map(|entry| &entry.measured) {
-            let column = (&*one.device, &*one.backend);
-            if !columns.contains(&column) {
-                columns.push(column);
-            }
+        let mut text = String::new();
+        for (name, value) in [
+            ("CPU", &self.cpu),
+            ("CPUs", &self.cpus.to_string()),
+            ("features", &self.features.join(" ")),
+            ("options", &self.options),
+        ] {
+            text.push_str(&wrapped(&format!("{name:<10}{value}"), 10));
         }
+        text.push_str("\ndevices\n");
+        for one in &self.devices {
+            let what = match &*one.name {
+                "cpu" => "this library's kernels".to_owned(),
+                "software" => "aws-lc".to_owned(),
+                _ => format!("{} at once", one.capacity),
+            };
+            let _ = writeln!(text, "{:<18} {what}", one.name);
+        }
+        let lanes = match &self.lanes {
+            Some(lanes) => format!(
+                "{}: {} public-key requests at once",
+                lanes.backend, lanes.at_once
+            ),
+            None => "none: neither AVX-512 IFMA nor FMA".to_owned(),
+        };
+        let _ = writeln!(text, "{:<18} {lanes}", "lanes");
+        text.push_str(&self.others.to_text());
         // Devices side by side, in the order of their coming.
         let devices: Vec<&str> = self.devices.iter().map(|one| &*one.name).collect();
-        columns.sort_by_key(|(device, _)| devices.iter().position(|name| name == device));
-
-        let mut text = String::new();
-        // Writing to a String does not fail.
-        let _ = writeln!(text, "CPU       {}", self.cpu);
-        let _ = writeln!(text, "CPUs      {}", self.cpus);
-        let _ = writeln!(text, "features  {}", self.features.join(" "));
-        let _ = writeln!(text, "options   {}", self.options);
-        let header = |name: fn(&(&str, &str)) -> String| {
-            columns.iter().fold(String::new(), |line, column| {
-                line + &format!("{:>15}", name(column))
-            })
-        };
-        let _ = writeln!(text, "\n{:<18}{}", "device", header(|one| one.0.into()));
-        let _ = writeln!(text, "{:<18}{}", "backend", header(|one| one.1.into()));
+        text.push_str("\noperations, by backend; * marks where a session opens\n");
         for entry in &self.operations {
-            let _ = write!(text, "{:<18}", entry.operation);
-            for column in &columns {
-                let found = entry
-                    .measured
-                    .iter()
-                    .find(|one| (&*one.device, &*one.backend) == *column);
-                let is_home = (&*entry.device, &*entry.backend) == *column;
-                let cell = match found {
-                    None => String::new(),
-                    Some(one) if one.self_test != PASSED => "WRONG".into(),
-                    Some(one) => speed(one.bytes_per_second) + if is_home { " *" } else { "  " },
+            let mut line = format!("{:<18}", entry.operation);
+            let mut measured: Vec<_> = entry.measured.iter().collect();
+            measured.sort_by_key(|one| devices.iter().position(|name| *name == one.device));
+            for one in measured {
+                let is_home = (&entry.device, &entry.backend) == (&one.device, &one.backend);
+                let name = match &*one.device {
+                    "cpu" => one.backend.clone(),
+                    device if one.backend.is_empty() => device.to_owned(),
+                    device if device == "software" => one.backend.clone(),
+                    device => format!("{device}/{}", one.backend),
                 };
-                let _ = write!(text, "{cell:>15}");
+                let rate = match one.self_test == PASSED {
+                    true => speed(one.bytes_per_second) + if is_home { " *" } else { "" },
+                    false => "WRONG".into(),
+                };
+                // Kept together where the line is broken.
+                let _ = write!(
+                    line,
+                    " {:<26}",
+                    format!("{name:<14} {rate}").replace(' ', KEPT)
+                );
             }
-            text.truncate(text.trim_end().len());
-            text.push('\n');
+            text.push_str(&wrapped(line.trim_end(), 18).replace(KEPT, " "));
         }
         let all = self.operations.iter().flat_map(|entry| &entry.measured);
         let passed = all.filter(|one| one.self_test == PASSED).count();
@@ -176,19 +207,17 @@ impl Listing {
             "\nself-tests: {passed} ok, {} wrong",
             self.failed().len()
         );
-        let _ = writeln!(
-            text,
-            "\nbeside OpenSSL {} ({}; {FIGURES}):",
-            self.openssl,
-            offers::sources(&self.offered_to_openssl)
-        );
+        let sources = offers::sources(&self.offered_to_openssl);
+        let title = format!("beside OpenSSL {} ({sources}; {FIGURES}):", self.openssl);
+        let _ = write!(text, "\n{}", wrapped(&title, 2));
         for one in &self.offered_to_openssl {
             let state = match &one.why {
                 None if one.is_forced => "offered by an option",
                 None => "offered",
                 Some(why) => &format!("not offered: {why}"),
             };
-            let _ = writeln!(text, "{:<58}{state}", one.to_text());
+            let line = format!("{:<58}{state}", one.to_text());
+            text.push_str(&wrapped(&line, 58));
         }
         for entry in &self.operations {
             for one in entry.measured.iter().filter(|one| one.self_test != PASSED) {
@@ -198,6 +227,30 @@ impl Listing {
         }
         text
     }
+}
+
+/// `line` in lines of [`WIDTH`], broken behind spaces and commas, the later ones indented.
+fn wrapped(line: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut width = 0;
+    for word in line.split_inclusive([' ', ',']) {
+        let needed = word.trim_end_matches(' ').chars().count();
+        if width > indent && width + needed > WIDTH {
+            lines.truncate(lines.trim_end_matches(' ').len());
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            width = indent;
+            // What fills a column begins no line.
+            if needed == 0 {
+                continue;
+            }
+        }
+        lines.push_str(word);
+        width += word.chars().count();
+    }
+    lines.truncate(lines.trim_end_matches(' ').len());
+    lines.push('\n');
+    lines
 }
 
 /// Beside the machine's OpenSSL, by the calibration that programs go by, if there is one.
@@ -301,7 +354,32 @@ fn measure(unit: &Unit, operation: Algorithm) -> (u64, u32) {
     }
 }
 
+/// Of lines for people.
+const WIDTH: usize = 100;
+/// A space at which no line is broken.
+const KEPT: &str = "\u{a0}";
+
 const MEASURED_BYTES_MIN: usize = 1 << 10;
 const MEASURED_BYTES_MAX: usize = 16 << 10;
 const MEASURED_REQUESTS_MIN: u32 = 10;
 const MEASURED_TIME: Duration = Duration::from_micros(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_broken_behind_words_and_options() {
+        let options = "options   ".to_owned() + &"name=value,".repeat(20);
+        let lines = wrapped(&options, 10);
+        assert_eq!(lines.lines().count(), 3, "{lines}");
+        for (number, line) in lines.lines().enumerate() {
+            assert!(line.len() <= WIDTH && line.ends_with(','), "{line}");
+            assert!(number == 0 || line.starts_with("          name"), "{line}");
+        }
+        assert_eq!(wrapped("short", 2), "short\n");
+        // A word that is longer than a line is left whole.
+        let word = "x".repeat(200);
+        assert_eq!(wrapped(&word, 2), word.clone() + "\n");
+    }
+}

@@ -4,16 +4,18 @@
 //! ```text
 //! mod.rs       arguments, calibration        listing.rs    operations by device and backend
 //! plan.rs      ways of requests              self_test.rs  vectors, and one backend against another
-//! rate.rs      rates in words
+//! rate.rs      rates in words                others.rs     configured devices, and what runs
 //! ```
 
 mod listing;
+mod others;
 mod plan;
 mod rate;
 mod self_test;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use oarlock::{Accelerator, Options};
@@ -39,6 +41,10 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
+    /// Also list the devices of a cryptoserver's configuration: tokens, libraries, simulated boards
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "calibrate"])]
+    config: Option<PathBuf>,
+
     /// Options of the accelerator, as in "max_threads=4,cipher_threads=2"
     #[arg(
         long,
@@ -55,6 +61,7 @@ otherwise the exit status is 1. Rates are of one thread; * marks the device on w
 
 Examples:
   oarlock devices --plan
+  oarlock devices --config cryptoserver.toml
   oarlock devices --json | jq '.operations[] | {operation, device, backend}'";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -66,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.plan {
         return plan::show(&accelerator, args.json);
     }
-    let listing = Listing::of(&accelerator)?;
+    let listing = Listing::of(&accelerator, args.config.as_deref())?;
     let text = if args.json {
         stdout::json("devices", &listing)?
     } else {

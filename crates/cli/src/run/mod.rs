@@ -56,7 +56,8 @@ pub(crate) struct Args {
 pub(crate) const EXAMPLES: &str = "\
 OPENSSL_CONF points the command, and the programs that it starts, to a configuration that includes your own \
 and adds the provider. The exit status is the command's; 128 plus the number of a signal that ended it; 126 \
-or 127 if it cannot be run or found; 125 if oarlock itself fails, 2 for wrong arguments.
+or 127 if it cannot be run or found; 125 if oarlock itself fails, 2 for wrong arguments. `oarlock top` of the same \
+user shows what goes through Oarlock while it runs; --options publish=off hides it.
 
 Examples:
   oarlock run -- scp backup.tar host:
@@ -104,7 +105,9 @@ impl Prepared {
     fn new(args: &Args) -> Result<Self, Failure> {
         let module = provider::file::find(args.provider.as_deref())?;
         provider::module::check(&module).map_err(Failure::new)?;
-        Self::with(&module, &args.options, args.stats)
+        // For `oarlock top`, unless the user says otherwise.
+        let options = format!("publish=on,{}", args.options);
+        Self::with(&module, &options, args.stats)
     }
 
     fn with(module: &Path, options: &str, stats: bool) -> Result<Self, Failure> {

@@ -12,6 +12,7 @@
 //! | what the provider offers, and the file that it goes by | `calibration` |
 //! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
 //! | `make install` and `uninstall`, manual pages | `install` |
+//! | `top` | `top` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
 //! | typing errors, help and colours; messages of libraries | `arguments`, `words` |
 //!
@@ -46,5 +47,6 @@ mod run;
 mod serve;
 mod stats;
 mod streams;
+mod top;
 mod trees;
 mod words;

@@ -204,6 +204,7 @@ impl AeadContext {
     /// allows under one nonce; nothing has changed then.
     #[inline]
     pub fn seal_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        self.show(Direction::Encrypt, data.len());
         if data.len() >= FirstLook::AEAD.short_bytes {
             return self.next_long(Direction::Encrypt, data);
         }
@@ -233,6 +234,7 @@ impl AeadContext {
     /// As [`seal_next`](Self::seal_next).
     #[inline]
     pub fn open_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        self.show(Direction::Decrypt, data.len());
         if data.len() >= FirstLook::AEAD.short_bytes {
             return self.next_long(Direction::Decrypt, data);
         }
@@ -297,6 +299,7 @@ impl AeadContext {
         {
             return session.seal(nonce, aad, data);
         }
+        self.show(Direction::Encrypt, data.len());
         match &self.kernel {
             Kernel::Gcm(gcm) => gcm.seal(nonce, aad, data),
             Kernel::ChaCha20Poly1305(chacha) => chacha.seal(nonce, aad, data),
@@ -321,11 +324,18 @@ impl AeadContext {
         {
             return session.open(nonce, aad, data, tag);
         }
+        self.show(Direction::Decrypt, data.len());
         match &self.kernel {
             Kernel::Gcm(gcm) => gcm.open(nonce, aad, data, tag),
             Kernel::ChaCha20Poly1305(chacha) => chacha.open(nonce, aad, data, tag),
         }
         .map_err(refused)
+    }
+
+    /// Counts for others to see. Whole messages of a session are counted there.
+    #[inline(always)]
+    fn show(&self, direction: Direction, bytes: usize) {
+        self.engine.shown.count(self.algorithm, direction, bytes);
     }
 
     /// Of a message of ChaCha20-Poly1305 that goes on, what does the next pieces. One of a single piece

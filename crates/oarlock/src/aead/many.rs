@@ -11,6 +11,7 @@ use crate::device::keyed::aead::AeadKey;
 use crate::plan::long::{Look, look};
 use crate::plan::pace::Way;
 use crate::threads::pool::Slots;
+use crate::work::algorithm::Direction;
 
 impl<A: Sync> AcceleratedAead<A> {
     /// What a message costs on one thread.
@@ -24,10 +25,11 @@ impl<A: Sync> AcceleratedAead<A> {
         &self,
         bytes: usize,
         messages: &mut [T],
+        direction: Direction,
         one: &(impl Fn(&Self, &mut T) + Sync),
     ) {
         let route = &self.route;
-        route.counts.add_many(messages.len(), bytes);
+        route.count_many(direction, messages.len(), bytes);
         // What a message costs beside its bytes, in bytes.
         let cost = route.session().cost;
         let setup_bytes = (cost.setup_ns * cost.bytes_per_ns) as usize;
@@ -77,7 +79,7 @@ impl<A: Sync> AcceleratedAead<A> {
         }
         route.look_again();
         let is_striped = counts.striped_requests > 0;
-        route.counts.add_long(counts);
+        route.count_long(counts);
         if is_striped {
             route.hand_in();
         }

@@ -38,7 +38,7 @@ use crate::plan::engine::Engine;
 use crate::plan::long::{Look, look};
 use crate::plan::pace::Way;
 use crate::plan::shared_route::{SharedRoute, Undone};
-use crate::work::algorithm::{Algorithm, Kind};
+use crate::work::algorithm::{Algorithm, Direction, Kind};
 
 /// AES-GCM (SP 800-38D) or ChaCha20-Poly1305 (RFC 8439), from
 /// [`Accelerator::aead`](crate::Accelerator::aead). Tags have 16 bytes and are detached.
@@ -150,7 +150,7 @@ impl<A> AcceleratedAead<A> {
         if !self.route.is_short(bytes) {
             return self.seal_long(nonce, aad, data.reborrow());
         }
-        self.route.counts.add(bytes);
+        self.route.count(Direction::Encrypt, bytes);
         match self.route.at_home() {
             Some(AeadKey::Gcm(gcm)) => gcm.seal(nonce, aad, data).map_err(refused),
             Some(AeadKey::ChaCha20Poly1305(aead)) => {
@@ -183,7 +183,7 @@ impl<A> AcceleratedAead<A> {
         if !self.route.is_short(bytes) {
             return self.open_long(nonce, aad, data.reborrow(), tag);
         }
-        self.route.counts.add(bytes);
+        self.route.count(Direction::Decrypt, bytes);
         match self.route.at_home() {
             Some(AeadKey::Gcm(gcm)) => gcm.open(nonce, aad, data, tag).map_err(refused),
             Some(AeadKey::ChaCha20Poly1305(aead)) => {
@@ -241,7 +241,7 @@ impl<A> AcceleratedAead<A> {
         mut data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
         let bytes = data.len();
-        self.route.counts.add(bytes);
+        self.route.count(Direction::Encrypt, bytes);
         self.long(
             bytes,
             &mut data,
@@ -269,7 +269,7 @@ impl<A> AcceleratedAead<A> {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
         let bytes = data.len();
-        self.route.counts.add(bytes);
+        self.route.count(Direction::Decrypt, bytes);
         self.long(
             bytes,
             &mut data,
@@ -350,7 +350,7 @@ impl<A> AcceleratedAead<A> {
         }
         route.look_again();
         let is_striped = counts.striped_requests > 0;
-        route.counts.add_long(counts);
+        route.count_long(counts);
         if is_striped {
             route.hand_in();
         }

@@ -250,7 +250,7 @@ impl Chain {
     fn crypt_inline(&mut self, engine: &Engine, direction: Direction, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
         self.crypt_here(engine, direction, data);
-        self.count(bytes);
+        self.count(direction, bytes);
     }
 
     #[inline(always)]
@@ -294,7 +294,9 @@ impl Chain {
     }
 
     #[inline(always)]
-    fn count(&mut self, bytes: usize) {
+    fn count(&mut self, direction: Direction, bytes: usize) {
+        let algorithm = self.route.session.params().algorithm;
+        self.route.shown.count(algorithm, direction, bytes);
         self.route.counts.requests += 1;
         self.route.counts.bytes += bytes as u64;
     }
@@ -369,7 +371,7 @@ impl Chain {
         if let Some(block) = before_stripes.last() {
             self.iv.0 = *block;
         }
-        self.count(bytes);
+        self.count(Direction::Decrypt, bytes);
     }
 
     /// Follows the accelerator's options if they have changed.

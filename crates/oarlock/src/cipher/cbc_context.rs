@@ -11,7 +11,7 @@ use super::cbc::{AcceleratedCbc, Chained, no_whole_blocks};
 use crate::Error;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
-use crate::work::algorithm::{Algorithm, Kind};
+use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::key_bytes::{self, KeyBytes};
 
 /// AES-CBC whose key and IV are set apart, from [`Accelerator::cbc_context`](crate::Accelerator::cbc_context). It knows whole blocks
@@ -128,6 +128,7 @@ impl CbcContext {
         {
             return by_session(session, &mut self.iv.0, data, AcceleratedCbc::encrypt);
         }
+        self.show(Direction::Encrypt, data.len());
         self.kernel.encrypt(&mut self.iv.0, data);
         Ok(())
     }
@@ -151,8 +152,15 @@ impl CbcContext {
             self.is_to_encrypt = false;
             self.kernel.make_ready_to_decrypt();
         }
+        self.show(Direction::Decrypt, data.len());
         self.kernel.decrypt(&mut self.iv.0, data);
         Ok(())
+    }
+
+    /// Counts what the kernel does for others to see; a session counts for itself.
+    #[inline(always)]
+    fn show(&self, direction: Direction, bytes: usize) {
+        self.engine.shown.count(self.algorithm, direction, bytes);
     }
 
     #[cold]

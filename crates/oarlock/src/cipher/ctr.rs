@@ -137,7 +137,8 @@ impl AcceleratedCtr<AnyStream> {
         let Some(kind) = AnyStream::of(algorithm) else {
             return Err(Error::InvalidInput(format!("{algorithm} is no stream")));
         };
-        let route = Route::new(session, reserved);
+        let mut route = Route::new(session, reserved);
+        route.shown = engine.shown;
         Ok(Self::of(route, kind, iv, Some(Arc::clone(engine))))
     }
 }

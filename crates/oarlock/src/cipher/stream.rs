@@ -18,6 +18,7 @@ use crate::plan::prefetch::{Consumer, LOOKS_PER_RETRY, Prefetched, StreamSource}
 use crate::plan::route::Route;
 use crate::threads::pool::Stripes;
 use crate::threads::prefetch::Reader;
+use crate::work::algorithm::Direction;
 use crate::work::counter::{Geometry, advanced, advanced_within, distance};
 
 /// All of a stream cipher but the engine, which a long request refers to while it changes the rest.
@@ -206,6 +207,8 @@ impl<A: StreamKind> Stream<A> {
     #[inline(always)]
     pub(super) fn advance(&mut self, bytes: usize) {
         self.route.counts.requests += 1;
+        let algorithm = self.route.session.params().algorithm;
+        self.route.shown.count(algorithm, Direction::Encrypt, bytes);
         let end = self.skip + bytes;
         self.counter = self.counter_after(self.counter, end >> self.kind.block_shift());
         self.skip = end & (self.block_bytes() - 1);

@@ -19,7 +19,7 @@ use crate::device::keyed::stream::keystream;
 use crate::options::Strategy;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
-use crate::work::algorithm::{Algorithm, Kind};
+use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::counter::advanced_within;
 use crate::work::key_bytes::{self, KeyBytes};
 
@@ -203,6 +203,7 @@ impl StreamContext {
         {
             ctr.apply(self.counter, self.skip, data);
             self.advance(bytes);
+            self.show(bytes);
         } else if bytes < self.short_bytes || bytes <= self.kernel_bytes_left {
             self.kernel_bytes_left = self.kernel_bytes_left.saturating_sub(bytes);
             self.run_by_kernel(data);
@@ -220,6 +221,7 @@ impl StreamContext {
             Kernel::Other(kernel) => self.begun.apply(&**kernel, counter, skip, data),
         }
         self.advance(bytes);
+        self.show(bytes);
     }
 
     #[cold]
@@ -279,6 +281,13 @@ impl StreamContext {
     #[inline(always)]
     fn block_bytes(&self) -> usize {
         1 << self.kind.block_shift()
+    }
+
+    /// Counts what the kernel has done for others to see; a session counts for itself.
+    #[inline(always)]
+    fn show(&self, bytes: usize) {
+        let shown = self.engine.shown;
+        shown.count(self.algorithm, Direction::Encrypt, bytes);
     }
 
     /// Whether this is a kernel of ours that makes many blocks at once.

@@ -1,5 +1,6 @@
 //! What work costs: tables for families of processors, what a machine was measured to cost, what
-//! requests turn out to take; what OpenSSL's own cost beside them; and what was counted meanwhile.
+//! requests turn out to take; what OpenSSL's own cost beside them; what was counted meanwhile, and what of
+//! that other processes see.
 
 pub(crate) mod calibration;
 pub(crate) mod choice;
@@ -12,6 +13,7 @@ pub(crate) mod lookup;
 #[cfg(feature = "rsa")]
 pub(crate) mod median;
 pub mod openssl;
+pub mod published;
 pub(crate) mod stats;
 mod table;
 mod tables;

@@ -22,8 +22,11 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 use crate::costs::lanes::LaneCosts;
+use crate::costs::published::{Other, Shown};
 use crate::costs::stats::PublicKeyStats;
+use crate::threads::page::Gauge;
 use crate::threads::process;
+use crate::work::algorithm::Direction;
 use crate::work::lane_numbers::LanePrivate;
 use crate::work::request::{Buffer, PublicKeyRequest, TargetRef};
 use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
@@ -36,6 +39,7 @@ pub(crate) struct Lanes {
     /// Used before, and wiped.
     workspaces: Mutex<Vec<Vec<Line>>>,
     counts: LaneCounts,
+    shown: Shown,
 }
 
 #[derive(Default)]
@@ -57,12 +61,45 @@ impl Lanes {
             costs: LaneCosts::new(backend.map_or(LANES, Backend::lanes_at_once)),
             workspaces: Mutex::default(),
             counts: LaneCounts::default(),
+            shown: Shown::default(),
         }
     }
 
     /// Whether there are lanes to meet others in.
     pub(crate) fn are_there(&self) -> bool {
         self.backend.is_some()
+    }
+
+    /// The name of the lanes, and how many there are.
+    pub(crate) fn names(&self) -> Option<(&'static str, usize)> {
+        let backend = self.backend?;
+        Some((backend.name(), backend.lanes_at_once()))
+    }
+
+    /// Before there are requests.
+    pub(crate) fn show(&mut self, shown: Shown) {
+        self.shown = shown;
+    }
+
+    pub(crate) fn shown(&self) -> Shown {
+        self.shown
+    }
+
+    /// Counts requests for others to see.
+    fn show_requests(&self, key: BatchKey, count: usize, is_group: bool) {
+        let what = match key.kind() {
+            BatchKind::Private => Other::PrivateKey,
+            _ => Other::PublicKey,
+        };
+        // Their bytes say nothing.
+        self.shown
+            .count_other(what, Direction::Encrypt, count as u64, 0);
+        if is_group {
+            self.shown.add(Gauge::Groups, 1);
+            self.shown.add(Gauge::InGroups, count as i64);
+        } else {
+            self.shown.add(Gauge::Alone, count as i64);
+        }
     }
 
     /// Of requests so far.
@@ -110,6 +147,7 @@ impl Lanes {
         let result = run();
         self.costs.learn_alone(key, began.elapsed());
         self.counts.alone.fetch_add(1, Ordering::Relaxed);
+        self.show_requests(key, 1, false);
         result
     }
 
@@ -133,6 +171,7 @@ impl Lanes {
         } else {
             self.counts.alone.fetch_add(size as u64, Ordering::Relaxed);
         }
+        self.show_requests(key, size, in_lanes && self.backend.is_some());
         for (place, one) in lanes.into_iter().enumerate() {
             let InLane { request, power } = one;
             answer(
@@ -201,6 +240,7 @@ impl Lanes {
             if !are_equal(one.request.base(), check) {
                 one.power = None;
                 self.counts.faults.fetch_add(1, Ordering::Relaxed);
+                self.shown.add(Gauge::Faults, 1);
                 log::warn!(
                     "RSA: a result that was computed in lanes does not agree with the public key of \
                      {} bits, and is computed anew by aws-lc: a prime of the key is none, or the \

@@ -29,9 +29,11 @@ use super::parcel::{Content, Flight, Parcel};
 use super::request::{Answer, OperationStats, Place};
 use super::watch::{Watch, Watched};
 use crate::Error;
+use crate::costs::published::{DeviceState, Other, ShownDevice};
 use crate::device::DeviceError;
 use crate::device::queued::{Bounce, QueuedDevice, Sink, Task, What};
 use crate::plan::engine::Engine;
+use crate::threads::page::{DeviceFigure, Gauge};
 use crate::threads::process;
 use crate::work::algorithm::Direction;
 use crate::work::buffers::Buffers;
@@ -51,6 +53,8 @@ pub(super) struct Core {
     pub(super) local: Local,
     pub(super) watch: Watch,
     totals: Mutex<BTreeMap<(Arc<str>, Service), OperationStats>>,
+    /// What others see of requests that the CPU does.
+    shown_cpu: ShownDevice,
     began: Instant,
     pub(super) is_closed: AtomicBool,
     generation: usize,
@@ -66,6 +70,8 @@ enum Choice {
 impl Core {
     pub(super) fn new(engine: Arc<Engine>, in_flight_max: usize) -> Arc<Self> {
         process::watch_forks();
+        let shown_cpu = engine.shown.device("cpu");
+        shown_cpu.set_state(DeviceState::Closed);
         Arc::new_cyclic(|itself| Self {
             engine,
             members: RwLock::default(),
@@ -77,6 +83,7 @@ impl Core {
             local: Local::new(Weak::clone(itself) as Weak<dyn Home>),
             watch: Watch::new(Weak::clone(itself) as Weak<dyn Watched>),
             totals: Mutex::default(),
+            shown_cpu,
             began: Instant::now(),
             is_closed: AtomicBool::new(false),
             generation: process::fork_generation(),
@@ -99,7 +106,8 @@ impl Core {
             Arc::clone(known.entry(name.clone()).or_default())
         };
         let id = self.next_member.fetch_add(1, Ordering::Relaxed);
-        let member = Arc::new(Member::new(device, id, check, health));
+        let shown = self.engine.shown.device(&name);
+        let member = Arc::new(Member::new(device, id, check, health, shown));
         let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
         let is_cpu = ["cpu", "software"].contains(&&*name);
         if is_cpu || members.iter().any(|other| *other.name == *name) {
@@ -107,6 +115,7 @@ impl Core {
                 "a device named {name:?} is registered already: withdraw it first"
             )));
         }
+        member.with_health(|_| ());
         members.push(member);
         self.members_count.store(members.len(), Ordering::Relaxed);
         Ok(())
@@ -144,12 +153,16 @@ impl Core {
         let counted = self.in_flight.fetch_add(1, Ordering::Relaxed);
         if counted >= max {
             self.in_flight.fetch_sub(1, Ordering::Relaxed);
+            self.engine.shown.add(Gauge::Refused, 1);
+        } else {
+            self.engine.shown.add(Gauge::InFlight, 1);
         }
         counted < max
     }
 
     pub(super) fn unreserve(&self) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.engine.shown.add(Gauge::InFlight, -1);
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -329,7 +342,7 @@ impl Core {
         let Err(task) = refused else { return Ok(()) };
         task.recall();
         member.settle(number, self.now(), false);
-        member.health().refused();
+        member.with_health(Health::refused);
         // Unless the caller has cancelled it meanwhile.
         match flight.slot.claim(attempt) {
             Some(parcel) => Err(parcel),
@@ -370,6 +383,7 @@ impl Core {
         power: Zeroizing<Vec<u8>>,
     ) {
         if let Some(device) = &device {
+            self.show(device, &parcel);
             self.count(
                 Arc::clone(device),
                 parcel.service(),
@@ -408,6 +422,35 @@ impl Core {
         if let Some(waker) = flight.slot.finish(Ok(answer)) {
             wake(waker);
         }
+    }
+
+    /// Counts a request for others to see.
+    fn show(&self, device: &str, parcel: &Parcel) {
+        let shown = self.engine.shown;
+        let bytes = parcel.bytes();
+        let is_local = ["cpu", "software"].contains(&device);
+        if is_local {
+            self.shown_cpu.add(DeviceFigure::Given, 1);
+            self.shown_cpu.add(DeviceFigure::Done, 1);
+            self.shown_cpu.add(DeviceFigure::Bytes, bytes as u64);
+        }
+        let direction = match &parcel.what {
+            Content::Data { step, .. } => step.direction,
+            Content::PublicKey(_) => Direction::Encrypt,
+        };
+        let other = match parcel.service() {
+            Service::Cipher(algorithm) | Service::Aead(algorithm) => {
+                return shown.count(algorithm, direction, bytes);
+            }
+            Service::Mac(_) => Other::Hmac,
+            Service::Digest(_) => Other::Hash,
+            Service::Chained { .. } => Other::Chained,
+            Service::Random => Other::Random,
+            // The lanes have counted it.
+            Service::PublicKey if is_local => return,
+            Service::PublicKey => Other::PublicKey,
+        };
+        shown.count_other(other, direction, 1, bytes as u64);
     }
 
     pub(super) fn count(&self, device: Arc<str>, service: Service, counts: OperationStats) {
@@ -585,19 +628,21 @@ impl Sink for Attempt {
         let settled = member.settle(number, core.now(), result.is_ok());
         let claimed = self.flight.slot.claim(self.attempt.load(Ordering::Relaxed));
         let (Some(settled), Some(mut parcel)) = (settled, claimed) else {
-            member.health().counts.late += 1;
+            member.with_health(|health| health.counts.late += 1);
             return;
         };
         match core.judge(member, &mut parcel, bounce, result) {
             Verdict::Done(power) => {
                 let (expected, took) = (settled.expected, settled.took);
-                member.health().succeeded(expected, took);
+                member.with_health(|health| health.succeeded(expected, took));
+                let bytes = parcel.bytes() as u64;
+                member.shown.add(DeviceFigure::Bytes, bytes);
                 let name = Some(Arc::clone(&member.name));
                 core.finish_with(&self.flight, parcel, Ok(()), name, power);
             }
             Verdict::Refused(error) => {
                 let (expected, took) = (settled.expected, settled.took);
-                member.health().succeeded(expected, took);
+                member.with_health(|health| health.succeeded(expected, took));
                 let name = Some(Arc::clone(&member.name));
                 core.finish(&self.flight, parcel, Err(error), name);
             }

@@ -16,6 +16,9 @@
 
 use std::time::Duration;
 
+use crate::costs::published::{DeviceState, ShownDevice};
+use crate::threads::page::DeviceFigure;
+
 /// Of one device, under its lock.
 #[derive(Debug)]
 pub(super) struct Health {
@@ -214,6 +217,22 @@ impl Health {
         patience
             .saturating_mul(1 << self.doublings)
             .min(PATIENCE_MAX)
+    }
+
+    /// Puts what there is of it where others see it.
+    pub(super) fn show(&self, shown: ShownDevice) {
+        shown.set(DeviceFigure::Given, self.counts.given);
+        shown.set(DeviceFigure::Done, self.counts.done);
+        shown.set(DeviceFigure::Failed, self.counts.failed);
+        shown.set(DeviceFigure::Stalled, self.counts.stalled);
+        shown.set(DeviceFigure::Late, self.counts.late);
+        shown.set(DeviceFigure::Breaches, self.counts.breaches);
+        shown.set(DeviceFigure::Opened, self.counts.opened);
+        shown.set_state(match self.state() {
+            BreakerState::Closed => DeviceState::Closed,
+            BreakerState::Open => DeviceState::Open,
+            BreakerState::HalfOpen => DeviceState::HalfOpen,
+        });
     }
 
     pub(super) fn state(&self) -> BreakerState {

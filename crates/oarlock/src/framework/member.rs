@@ -8,7 +8,9 @@ use std::time::Duration;
 use super::health::{Admission, Fault, Health};
 use super::parcel::Flight;
 use super::rates::{Expected, Rates, Window};
+use crate::costs::published::{DeviceState, ShownDevice};
 use crate::device::queued::{QueueOffer, QueuedDevice};
+use crate::threads::page::DeviceFigure;
 use crate::work::operation::Service;
 
 /// How far a device's results are believed.
@@ -33,6 +35,8 @@ pub(super) struct Member {
     pub(super) rates: Rates,
     /// Also of an earlier registration under this name.
     pub(super) health: Arc<Mutex<Health>>,
+    /// What others see of it.
+    pub(super) shown: ShownDevice,
     under_way: Mutex<UnderWay>,
     /// Of those under way, their shares in ns.
     pending_ns: AtomicU64,
@@ -84,6 +88,7 @@ impl Member {
         id: u64,
         check: Check,
         health: Arc<Mutex<Health>>,
+        shown: ShownDevice,
     ) -> Self {
         Self {
             name: device.name().into(),
@@ -95,6 +100,7 @@ impl Member {
             offers: RwLock::default(),
             rates: Rates::new(),
             health,
+            shown,
             under_way: Mutex::default(),
             pending_ns: AtomicU64::new(0),
             tasks: AtomicUsize::new(0),
@@ -102,8 +108,14 @@ impl Member {
         }
     }
 
-    pub(super) fn health(&self) -> MutexGuard<'_, Health> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Changes its health, for others to see.
+    pub(super) fn with_health<T>(&self, change: impl FnOnce(&mut Health) -> T) -> T {
+        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut health);
+        if !self.has_left.load(Ordering::Relaxed) {
+            health.show(self.shown);
+        }
+        result
     }
 
     /// What it offers for data.
@@ -144,7 +156,7 @@ impl Member {
         if self.has_left.load(Ordering::Relaxed) {
             return Admission::No;
         }
-        self.health().admits(now)
+        self.with_health(|health| health.admits(now))
     }
 
     /// Notes a task before it is given to the device, and returns its number.
@@ -156,11 +168,10 @@ impl Member {
         attempt: u32,
         (service, bytes): (Service, usize),
     ) -> u64 {
-        let due = {
-            let mut health = self.health();
+        let due = self.with_health(|health| {
             health.given();
             now + health.patience(estimate.completion)
-        };
+        });
         let share = estimate.expected.share;
         let mut under_way = self.under_way();
         let number = under_way.next;
@@ -181,7 +192,7 @@ impl Member {
                 bytes,
             },
         );
-        self.tasks.store(under_way.tasks.len(), Ordering::Relaxed);
+        self.note_tasks(under_way.tasks.len());
         self.pending_ns
             .fetch_add(share.as_nanos() as u64, Ordering::Relaxed);
         number
@@ -196,7 +207,7 @@ impl Member {
         under_way
             .window
             .answered(&self.rates, now, is_busy && is_measured, what, task.share);
-        self.tasks.store(under_way.tasks.len(), Ordering::Relaxed);
+        self.note_tasks(under_way.tasks.len());
         drop(under_way);
         self.pending_ns
             .fetch_sub(task.share.as_nanos() as u64, Ordering::Relaxed);
@@ -230,6 +241,8 @@ impl Member {
     /// Takes away all that it has, as it leaves.
     pub(super) fn leave(&self) -> Vec<(Arc<Flight>, u32)> {
         self.has_left.store(true, Ordering::Relaxed);
+        self.shown.set_state(DeviceState::Left);
+        self.shown.set(DeviceFigure::InFlight, 0);
         let mut under_way = self.under_way();
         let tasks = under_way.tasks.values_mut().filter(|task| !task.is_lost);
         tasks
@@ -238,6 +251,13 @@ impl Member {
                 (Arc::clone(&task.flight), task.attempt)
             })
             .collect()
+    }
+
+    fn note_tasks(&self, count: usize) {
+        self.tasks.store(count, Ordering::Relaxed);
+        if !self.has_left.load(Ordering::Relaxed) {
+            self.shown.set(DeviceFigure::InFlight, count as u64);
+        }
     }
 
     pub(super) fn has_tasks(&self) -> bool {
@@ -257,7 +277,7 @@ impl Member {
     }
 
     pub(super) fn failed(&self, now: Duration, fault: Fault, reason: &str) {
-        if self.health().failed(now, fault) {
+        if self.with_health(|health| health.failed(now, fault)) {
             log::warn!(
                 "device {}: {reason}; it gets no requests for a while",
                 self.name

@@ -6,13 +6,16 @@ use std::time::Duration;
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::modexp::LANES;
 
+use crate::costs::published::{Other, Shown};
 use crate::costs::stats::PublicKeyStats;
 use crate::device::complete;
 use crate::device::held::device_of;
 use crate::device::lanes::Lanes;
 use crate::threads::job::{Batcher, Job, JobOptions, Outcome, Queue, QueueFull, Slot};
+use crate::threads::page::Gauge;
 use crate::threads::pool::board::Background;
 use crate::threads::process;
+use crate::work::algorithm::Direction;
 use crate::work::request::{Buffer, PublicKeyRequest};
 use crate::work::shape::BatchKey;
 
@@ -38,6 +41,11 @@ impl Batcher for Batches {
         }
     }
 
+    fn waiting(&self, before: usize, now: usize) {
+        let more = now as i64 - before as i64;
+        self.0.shown().add(Gauge::Waiting, more);
+    }
+
     fn cost(&self, class: usize) -> Duration {
         self.0.cost(BatchKey::numbered(class))
     }
@@ -56,7 +64,12 @@ impl Batcher for Batches {
             }
         }
         match BatchKey::numbered(class) {
-            BatchKey::HELD => by_holders(requests, answer),
+            BatchKey::HELD => {
+                let count = requests.len() as u64;
+                let shown = self.0.shown();
+                shown.count_other(Other::PrivateKey, Direction::Encrypt, count, 0);
+                by_holders(requests, answer);
+            }
             key => {
                 let batch: Vec<_> = requests.iter().map(|(_, request)| request).collect();
                 self.0.run(key, &batch, &mut |at, power| {
@@ -97,6 +110,18 @@ impl Jobs {
         Self(Arc::new(Queue::new(batches, jobs_max, cpus)))
     }
 
+    /// Before there are jobs.
+    pub(crate) fn show(&mut self, shown: Shown) {
+        if let Some(queue) = Arc::get_mut(&mut self.0) {
+            queue.batcher.0.show(shown);
+        }
+    }
+
+    /// What computes several at once, and how many.
+    pub(crate) fn lanes(&self) -> Option<(&'static str, usize)> {
+        self.0.batcher.0.names()
+    }
+
     /// Of requests so far.
     pub(crate) fn stats(&self) -> PublicKeyStats {
         PublicKeyStats {
@@ -115,7 +140,10 @@ impl Jobs {
     ) -> Result<Job<T>, QueueFull<R>> {
         match Slot::reserve(&self.0) {
             Some(slot) => Ok(slot.enter(make(buffers), options, convert)),
-            None => Err(QueueFull(buffers)),
+            None => {
+                self.0.batcher.0.shown().add(Gauge::Refused, 1);
+                Err(QueueFull(buffers))
+            }
         }
     }
 

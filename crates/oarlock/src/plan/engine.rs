@@ -14,6 +14,7 @@ use super::crowd::Crowd;
 use crate::Error;
 use crate::costs::live::LiveMachine;
 use crate::costs::lookup::Costs;
+use crate::costs::published::Shown;
 use crate::costs::stats::Totals;
 use crate::device::registry::Registry;
 use crate::options::{Options, PrefetchWorker, Reservation, Threads};
@@ -33,6 +34,8 @@ pub(crate) struct Engine {
     /// A copy of some `options`, for requests that must not wait for a lock.
     pub(crate) live: Live,
     pub(crate) cpu: Cpu,
+    /// What is counted for others to see.
+    pub(crate) shown: Shown,
     pub(crate) costs: Costs,
     pub(crate) machine: LiveMachine,
     pub(crate) registry: Arc<Registry>,
@@ -99,6 +102,7 @@ impl Engine {
             options: RwLock::new(options),
             live,
             cpu,
+            shown: Shown::default(),
             machine: LiveMachine::new(costs.machine().0),
             costs,
             registry: Arc::default(),
@@ -112,6 +116,13 @@ impl Engine {
             crowd: Crowd::default(),
             reserved: Mutex::new(0),
         }
+    }
+
+    /// Before there are sessions.
+    pub(crate) fn show(&mut self, shown: Shown) {
+        self.shown = shown;
+        #[cfg(feature = "rsa")]
+        self.jobs.show(shown);
     }
 
     /// Changes the options, which fit.

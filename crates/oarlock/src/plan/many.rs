@@ -13,10 +13,11 @@ use super::pace::{Pace, Way};
 use super::strategy::FollowedStrategy;
 use crate::Error;
 use crate::costs::cost::Cost;
+use crate::costs::published::Other;
 use crate::costs::stats::AlgorithmStats;
 use crate::options::Strategy;
 use crate::threads::pool::Slots;
-use crate::work::algorithm::Algorithm;
+use crate::work::algorithm::{Algorithm, Direction};
 
 /// How many pool threads may help with the packets of an association. Set at any time, from any thread,
 /// by any of its clones; a call that is under way ends as it began.
@@ -67,6 +68,9 @@ pub(crate) struct Flow {
     /// Messages that one thread should have at once.
     run_min: usize,
     counts: AlgorithmStats,
+    /// What others see its messages as; a cipher and an HMAC where it is none.
+    algorithm: Option<Algorithm>,
+    direction: Direction,
     _reserved: Option<Reserved>,
 }
 
@@ -82,10 +86,17 @@ impl Flow {
             long_bytes: 0,
             run_min,
             counts: AlgorithmStats::default(),
+            algorithm: None,
+            direction: Direction::Encrypt,
             _reserved: None,
         };
         flow.follow_options();
         flow
+    }
+
+    /// Says what others see its messages as.
+    pub(crate) fn show_as(&mut self, algorithm: Option<Algorithm>, direction: Direction) {
+        (self.algorithm, self.direction) = (algorithm, direction);
     }
 
     /// Keeps threads for it where the options ask for that.
@@ -108,6 +119,16 @@ impl Flow {
     ) {
         self.counts.requests += messages.len() as u64;
         self.counts.bytes += bytes as u64;
+        let shown = self.engine.shown;
+        match self.algorithm {
+            Some(algorithm) => {
+                shown.count_many(algorithm, self.direction, messages.len(), bytes);
+            }
+            None => {
+                let count = messages.len() as u64;
+                shown.count_other(Other::Chained, self.direction, count, bytes as u64);
+            }
+        }
         let setup_bytes = messages.len().saturating_mul(self.setup_bytes);
         let bytes = bytes.saturating_add(setup_bytes);
         if bytes < self.long_bytes || messages.len() <= self.run_min {

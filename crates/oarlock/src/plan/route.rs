@@ -9,6 +9,7 @@ use super::engine::{Engine, Reserved};
 use super::pace::Pace;
 use super::strategy::FollowedStrategy;
 use crate::Error;
+use crate::costs::published::Shown;
 use crate::costs::stats::AlgorithmStats;
 use crate::device::SessionParams;
 use crate::device::keyed::Keyed;
@@ -23,6 +24,8 @@ pub(crate) struct Route<K> {
     pub(crate) pace: Pace,
     /// Since they were handed in last.
     pub(crate) counts: AlgorithmStats,
+    /// What others see of it.
+    pub(crate) shown: Shown,
     _reserved: Option<Reserved>,
 }
 
@@ -35,7 +38,10 @@ impl<K: Keyed> Route<K> {
     ) -> Result<Self, Error> {
         let reserved = engine.reserve()?;
         let session = open(engine, algorithm, key)?;
-        Ok(Self::new(session, reserved))
+        Ok(Self {
+            shown: engine.shown,
+            ..Self::new(session, reserved)
+        })
     }
 
     pub(crate) fn new(session: Session<K>, reserved: Option<Reserved>) -> Self {
@@ -44,6 +50,7 @@ impl<K: Keyed> Route<K> {
             pace: Pace::new(session.cost),
             session,
             counts: AlgorithmStats::default(),
+            shown: Shown::default(),
             _reserved: reserved,
         }
     }

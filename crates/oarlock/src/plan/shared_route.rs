@@ -7,12 +7,13 @@ use super::engine::{Engine, Reserved};
 use super::pace::Pace;
 use super::strategy::FollowedStrategy;
 use crate::Error;
+use crate::costs::published::Shown;
 use crate::costs::stats::AlgorithmStats;
 use crate::device::keyed::Keyed;
 use crate::device::session::Session;
 use crate::options::Strategy;
 use crate::threads::process;
-use crate::work::algorithm::Algorithm;
+use crate::work::algorithm::{Algorithm, Direction};
 
 /// A session and its ways, for any number of threads at once.
 pub(crate) struct SharedRoute<K> {
@@ -24,7 +25,9 @@ pub(crate) struct SharedRoute<K> {
     long_bytes: AtomicUsize,
     /// Stripes have at least as many bytes.
     stripe_bytes_min: usize,
-    pub(crate) counts: SharedCounts,
+    counts: SharedCounts,
+    /// What others see of it.
+    shown: Shown,
     strategy: FollowedStrategy,
     /// Locked for moments, and tried alone: a request that finds it locked goes inline, and so does
     /// one of a child that was forked meanwhile.
@@ -71,6 +74,9 @@ impl<K: Keyed> SharedRoute<K> {
             long_bytes: AtomicUsize::new(usize::MAX),
             stripe_bytes_min,
             counts: SharedCounts::default(),
+            shown: engine
+                .as_ref()
+                .map_or_else(Shown::default, |engine| engine.shown),
             engine,
             _reserved: reserved,
         };
@@ -149,6 +155,25 @@ impl<K: Keyed> SharedRoute<K> {
         self.long_bytes.store(long_bytes, Ordering::Relaxed);
     }
 
+    /// Counts a message.
+    #[inline(always)]
+    pub(crate) fn count(&self, direction: Direction, bytes: usize) {
+        self.count_many(direction, 1, bytes);
+    }
+
+    /// Counts messages that were done together.
+    #[inline(always)]
+    pub(crate) fn count_many(&self, direction: Direction, requests: usize, bytes: usize) {
+        self.counts.add_many(requests, bytes);
+        let algorithm = self.session.params().algorithm;
+        self.shown.count_many(algorithm, direction, requests, bytes);
+    }
+
+    /// Counts how a long message went.
+    pub(crate) fn count_long(&self, counts: AlgorithmStats) {
+        self.counts.add_long(counts);
+    }
+
     /// Hands in what was counted.
     pub(crate) fn hand_in(&self) {
         if let Some(engine) = &self.engine {
@@ -221,12 +246,7 @@ pub(crate) struct SharedCounts {
 
 impl SharedCounts {
     #[inline]
-    pub(crate) fn add(&self, bytes: usize) {
-        self.add_many(1, bytes);
-    }
-
-    #[inline]
-    pub(crate) fn add_many(&self, requests: usize, bytes: usize) {
+    fn add_many(&self, requests: usize, bytes: usize) {
         let add = |count: &AtomicU64, more| {
             count.store(
                 count.load(Ordering::Relaxed).wrapping_add(more),
@@ -238,7 +258,7 @@ impl SharedCounts {
     }
 
     /// Adds those of a long message.
-    pub(crate) fn add_long(&self, counts: AlgorithmStats) {
+    fn add_long(&self, counts: AlgorithmStats) {
         self.with_long(|long| *long += counts);
     }
 

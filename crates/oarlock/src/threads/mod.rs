@@ -7,6 +7,7 @@ pub mod job;
 pub(crate) mod locked;
 #[cfg(feature = "rsa")]
 pub(crate) mod once;
+pub(crate) mod page;
 pub(crate) mod pool;
 pub(crate) mod prefetch;
 pub(crate) mod process;

@@ -1,7 +1,8 @@
 //! The few things about this process that only the C library and the kernel know.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use oarlock_kernels::cpu::Cpu;
@@ -141,6 +142,10 @@ pub(crate) fn watch_forks() {
         // Whoever else was forking is not here.
         SECTIONS.store(0, Ordering::Release);
         FORKS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: null, or what `count_children` was given, which lives for ever.
+        if let Some(count) = unsafe { CHILDREN.load(Ordering::Acquire).as_ref() } {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
     }
     // Not a `Once`, which a child could inherit half done and wait for ever. Registered twice the
     // handlers do the same.
@@ -153,6 +158,45 @@ pub(crate) fn watch_forks() {
         unsafe { libc::pthread_atfork(Some(before), Some(in_the_parent), Some(in_the_child)) };
         IS_WATCHING.store(true, Ordering::Release);
     }
+}
+
+/// Adds one to `count` in every child that is forked from now on. Only one counts.
+pub(crate) fn count_children(count: &'static AtomicU64) {
+    watch_forks();
+    CHILDREN.store(ptr::from_ref(count).cast_mut(), Ordering::Release);
+}
+
+/// Has `function` called when the process ends in order, by `exit` or at the end of `main`.
+pub(crate) fn at_exit(function: extern "C" fn()) {
+    // SAFETY: the function stays mapped: this code is never unloaded, as for `watch_forks`. A failure
+    // (out of memory) means that it is not called.
+    unsafe { libc::atexit(function) };
+}
+
+/// Whether there is a process of that number. One of another user counts.
+pub(crate) fn is_alive(process: u32) -> bool {
+    let Ok(process @ 1..) = libc::pid_t::try_from(process) else {
+        return false;
+    };
+    // SAFETY: the signal 0 is not sent; errno is the calling thread's.
+    unsafe { libc::kill(process, 0) == 0 || *libc::__errno_location() == libc::EPERM }
+}
+
+/// Nanoseconds since the machine was started, those of its sleep too.
+pub(crate) fn boot_time_ns() -> u64 {
+    // SAFETY: the struct is filled by the call, which fails only on kernels without that clock; then it
+    // is zero.
+    unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+}
+
+/// The number of the user with whose rights the process runs.
+pub(crate) fn user() -> u32 {
+    // SAFETY: geteuid has no precondition.
+    unsafe { libc::geteuid() }
 }
 
 /// Runs `section` so that no fork falls into it: a child never inherits a lock that is taken, and
@@ -375,6 +419,8 @@ impl Thread {
 const CPU_SET_BYTES: usize = size_of::<libc::cpu_set_t>();
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
+/// What each child adds one to.
+static CHILDREN: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 /// What the last look for a sandbox found: the fork generation plus one, and in the lowest bit
 /// whether there is one. Nothing before the first look.
 static SANDBOX: AtomicUsize = AtomicUsize::new(0);

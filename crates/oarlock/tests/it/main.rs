@@ -29,6 +29,7 @@ mod pool;
 #[cfg(feature = "legacy")]
 mod prefetch;
 mod process;
+mod published;
 #[cfg(feature = "rsa")]
 mod rsa;
 mod sandbox;

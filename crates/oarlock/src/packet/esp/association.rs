@@ -9,6 +9,7 @@ use super::suite::Suite;
 use crate::Error;
 use crate::plan::engine::Engine;
 use crate::plan::many::Flow;
+use crate::work::algorithm::Direction;
 
 /// One direction of a security association, as a key exchange agrees on it.
 #[derive(Clone, Copy)]
@@ -64,7 +65,11 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn open(engine: &Arc<Engine>, association: &Association<'_>) -> Result<Self, Error> {
+    pub(super) fn open(
+        engine: &Arc<Engine>,
+        association: &Association<'_>,
+        direction: Direction,
+    ) -> Result<Self, Error> {
         let Association { spi, suite, .. } = *association;
         if spi == 0 {
             return Err(Error::InvalidInput(
@@ -78,7 +83,8 @@ impl Parts {
                 association.key.len()
             )));
         }
-        let (protection, flow) = Protection::open(engine, suite, association.key)?;
+        let (protection, mut flow) = Protection::open(engine, suite, association.key)?;
+        flow.show_as(suite.aead(), direction);
         Ok(Self {
             frame: Frame {
                 spi,

@@ -9,6 +9,7 @@ use crate::Error;
 use crate::packet::ReplayWindow;
 use crate::plan::engine::Engine;
 use crate::plan::many::Workers;
+use crate::work::algorithm::Direction;
 
 /// Opens packets of one association, from [`Accelerator::esp_inbound`](crate::Accelerator::esp_inbound).
 pub struct Inbound {
@@ -22,7 +23,7 @@ impl Inbound {
         association: &Association<'_>,
     ) -> Result<Self, Error> {
         Ok(Self {
-            parts: Parts::open(engine, association)?,
+            parts: Parts::open(engine, association, Direction::Decrypt)?,
             window: ReplayWindow::new(association.window),
         })
     }

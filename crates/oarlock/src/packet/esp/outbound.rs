@@ -10,6 +10,7 @@ use super::suite::Suite;
 use crate::Error;
 use crate::plan::engine::Engine;
 use crate::plan::many::Workers;
+use crate::work::algorithm::Direction;
 
 /// Seals packets of one association, from [`Accelerator::esp_outbound`](crate::Accelerator::esp_outbound).
 pub struct Outbound {
@@ -26,7 +27,7 @@ impl Outbound {
     pub const BEFORE_BYTES: usize = Suite::BEFORE_BYTES_MAX;
 
     pub(crate) fn open(engine: &Arc<Engine>, association: &Association<'_>) -> Result<Self, Error> {
-        let parts = Parts::open(engine, association)?;
+        let parts = Parts::open(engine, association, Direction::Encrypt)?;
         let wants_random_ivs = parts.protection.wants_random_ivs();
         Ok(Self {
             parts,

@@ -9,8 +9,10 @@ use super::streams::Streams;
 use super::wire::{ENCRYPTED, Header, RTCP_BYTES};
 use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State, WORD_BYTES};
 use crate::Error;
+use crate::costs::published::Other;
 use crate::packet::PacketError;
 use crate::plan::engine::Engine;
+use crate::work::algorithm::Direction;
 use oarlock_kernels::aead::{TAG_BYTES, tags_match};
 
 /// Authenticates and decrypts SRTP and SRTCP packets, from
@@ -159,6 +161,10 @@ impl Inbound {
                     .copy_from_slice(&packet.plan.word.to_be_bytes());
             }
         }
+        let bytes: usize = packets.iter().map(|packet| packet.buffer.len()).sum();
+        let (count, bytes) = (packets.len() as u64, bytes as u64);
+        let shown = self.engine.shown;
+        shown.count_other(Other::Chained, Direction::Decrypt, count, bytes);
         let mut digests = [[0; 20]; N];
         digest(
             self.engine.cpu,
@@ -226,7 +232,7 @@ impl Inbound {
                     .filter(|packet| packet.result.is_ok())
                     .map(|packet| packet.buffer.len())
                     .sum();
-                aead.each(bytes, now, &|aead, packet| {
+                aead.each(bytes, now, Direction::Decrypt, &|aead, packet| {
                     if packet.result.is_err() {
                         return;
                     }

@@ -9,8 +9,10 @@ use super::streams::Streams;
 use super::wire::{ENCRYPTED, Header, RTCP_BYTES};
 use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State, WORD_BYTES};
 use crate::Error;
+use crate::costs::published::Other;
 use crate::packet::PacketError;
 use crate::plan::engine::Engine;
+use crate::work::algorithm::Direction;
 
 /// Protects RTP and RTCP packets, from [`Accelerator::srtp_outbound`](crate::Accelerator::srtp_outbound).
 pub struct Outbound {
@@ -110,6 +112,10 @@ impl Outbound {
         for packet in &mut *packets {
             packet.result = self.begin(protocol, packet);
         }
+        let bytes: usize = packets.iter().map(|packet| packet.bytes).sum();
+        let (count, bytes) = (packets.len() as u64, bytes as u64);
+        let shown = self.engine.shown;
+        shown.count_other(Other::Chained, Direction::Encrypt, count, bytes);
         let key = self.keys.get(self.key, protocol);
         if let Some(ctr) = key.ctr()
             && (protocol == Protocol::Rtp || self.rtcp_encrypted)
@@ -184,7 +190,7 @@ impl Outbound {
             return;
         };
         let encrypted = self.rtcp_encrypted;
-        aead.each(bytes, packets, &|aead, packet| {
+        aead.each(bytes, packets, Direction::Encrypt, &|aead, packet| {
             if packet.result.is_err() {
                 return;
             }

@@ -25,6 +25,11 @@ pub(crate) trait Batcher: Send + Sync + 'static {
     /// What one alone is expected to take.
     fn cost(&self, class: usize) -> Duration;
 
+    /// There are `now` requests that wait, and were so many before. The queue is locked.
+    fn waiting(&self, before: usize, now: usize) {
+        let _ = (before, now);
+    }
+
     /// Computes requests of one class, as many as [`batch_size`](Self::batch_size) said or fewer.
     /// `answer` is to be told once for each, by its place.
     fn run(

@@ -294,7 +294,12 @@ impl<B: Batcher> Queue<B> {
             let mut backlog = sync::lock(&self.backlog);
             let is_inherited = backlog.fork_generation != process::fork_generation();
             let inherited = is_inherited.then(|| std::mem::replace(&mut *backlog, Backlog::new()));
-            (change(&mut backlog), inherited)
+            let before = backlog.count;
+            let result = change(&mut backlog);
+            if backlog.count != before {
+                self.batcher.waiting(before, backlog.count);
+            }
+            (result, inherited)
         });
         // Jobs of the parent's, whose handles may be here: dropped without the lock.
         drop(inherited);

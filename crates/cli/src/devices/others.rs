@@ -1,0 +1,140 @@
+//! Devices beside those of this process: what a cryptoserver's configuration names, and what runs.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use oarlock_net::server::config::{Config, DeviceConfig, Simulation};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::top;
+
+#[derive(Serialize)]
+pub(super) struct Others {
+    /// Of the configuration that was named.
+    configured: Vec<ConfiguredEntry>,
+    /// Accelerators and cryptoservers that run and show figures.
+    running: Vec<RunningEntry>,
+}
+
+#[derive(Serialize)]
+struct ConfiguredEntry {
+    name: String,
+    kind: &'static str,
+    /// The module, library or board behind it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    behind: String,
+    workers: usize,
+}
+
+#[derive(Serialize)]
+struct RunningEntry {
+    process: Option<u32>,
+    program: String,
+    is_cryptoserver: bool,
+    devices: Vec<RunningDevice>,
+}
+
+#[derive(Serialize)]
+struct RunningDevice {
+    name: String,
+    health: &'static str,
+    done: u64,
+    failed: u64,
+}
+
+impl Others {
+    pub(super) fn find(config: Option<&Path>) -> Result<Self, Failure> {
+        let configured = match config {
+            None => Vec::new(),
+            Some(path) => {
+                let config = Config::read(path).map_err(|error| Failure::new(error.to_string()))?;
+                let entries = config.devices.iter();
+                entries
+                    .map(|entry| {
+                        let (kind, behind) = kind(&entry.device);
+                        ConfiguredEntry {
+                            name: entry.name.clone(),
+                            kind,
+                            behind,
+                            workers: entry.workers,
+                        }
+                    })
+                    .collect()
+            }
+        };
+        let running = top::running()?
+            .processes
+            .into_iter()
+            .map(|row| RunningEntry {
+                process: row.process,
+                program: row.program,
+                is_cryptoserver: row.server.is_some(),
+                devices: row
+                    .devices
+                    .into_iter()
+                    .map(|device| RunningDevice {
+                        name: device.name,
+                        health: device.health,
+                        done: device.done,
+                        failed: device.failed,
+                    })
+                    .collect(),
+            });
+        Ok(Self {
+            configured,
+            running: running.collect(),
+        })
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String does not fail.
+        for one in &self.configured {
+            let behind = match one.behind.is_empty() {
+                true => String::new(),
+                false => format!(": {}", one.behind),
+            };
+            let _ = writeln!(
+                text,
+                "{:<18} {}{behind}, {} workers (configured)",
+                one.name, one.kind, one.workers
+            );
+        }
+        if !self.running.is_empty() {
+            text.push_str("\nrunning; `oarlock top` shows more\n");
+        }
+        for one in &self.running {
+            let process = one.process.map_or(String::new(), |it| format!(" {it}"));
+            let what = match one.is_cryptoserver {
+                true => "cryptoserver",
+                false => "accelerator",
+            };
+            let _ = writeln!(text, "{:<18} {what}", format!("{}{process}", one.program));
+            for device in &one.devices {
+                let _ = writeln!(
+                    text,
+                    "  {:<16} {}, {} done, {} failed",
+                    device.name, device.health, device.done, device.failed
+                );
+            }
+        }
+        text
+    }
+}
+
+fn kind(device: &DeviceConfig) -> (&'static str, String) {
+    match device {
+        DeviceConfig::Cpu => ("cpu", String::new()),
+        DeviceConfig::Software => ("software", "aws-lc".into()),
+        DeviceConfig::Simulated(Simulation::Axl200) => ("simulated board", "axl200".into()),
+        DeviceConfig::Simulated(Simulation::Nfast300) => ("simulated board", "nfast300".into()),
+        DeviceConfig::Simulated(_) => ("simulated board", String::new()),
+        // Neither PIN nor the place of it.
+        DeviceConfig::Pkcs11 { module, token, .. } => {
+            ("token", format!("{token} of {}", module.display()))
+        }
+        DeviceConfig::Library { path, .. } => ("library", path.display().to_string()),
+        _ => ("device", String::new()),
+    }
+}

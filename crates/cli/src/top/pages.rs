@@ -1,0 +1,190 @@
+//! Tables of what was found: of processes, and of one of them.
+
+use super::row::Row;
+use super::table::{Cell, Column, Table};
+use super::units;
+
+/// One line for each process.
+pub(super) fn processes<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
+    let mut table = Table::new(&[
+        Column::number("PID", 7, 0),
+        Column::text("PROGRAM", 9, 0),
+        Column::number("REQ/S", 6, 0),
+        Column::number("BYTES/S", 8, 1),
+        Column::number("WAIT", 5, 4),
+        Column::number("FLIGHT", 6, 3),
+        Column::number("LANES", 5, 5),
+        Column::number("THREADS", 7, 6),
+        Column::number("REFUSED", 7, 7),
+        Column::text("HEALTH", 6, 0),
+    ]);
+    for row in rows {
+        let (health, how) = row.health();
+        table.add(vec![
+            row.process
+                .map(|it| it.to_string())
+                .unwrap_or_default()
+                .into(),
+            row.program.clone().into(),
+            Cell::count(row.requests_per_second),
+            Cell::bytes(row.bytes_per_second),
+            Cell::count(row.waiting as f64),
+            Cell::count(row.in_flight as f64),
+            lanes(row.lane_fill),
+            row.pool_threads
+                .map(|it| it.to_string())
+                .unwrap_or_default()
+                .into(),
+            Cell::fault(row.refused),
+            Cell::health(health, how),
+        ]);
+    }
+    table
+}
+
+/// What is known of a process, with a title for each table.
+pub(super) fn details(row: &Row) -> Vec<(String, Table)> {
+    let mut tables = Vec::new();
+    for (title, table) in [
+        ("operations", operations(row)),
+        ("devices", devices(row)),
+        ("clients", clients(row)),
+    ] {
+        if !table.is_empty() {
+            tables.push((title.to_owned(), table));
+        }
+    }
+    if let Some(server) = &row.server {
+        let title = match (&server.error, &server.unwell, server.metrics) {
+            (Some(error), ..) => format!("cryptoserver: {error}"),
+            (_, Some(unwell), _) => format!("cryptoserver: does not serve: {unwell}"),
+            (.., address) => format!(
+                "cryptoserver: serving, {} connections, {} refused{}",
+                server.connections,
+                server.connections_refused,
+                address.map_or(String::new(), |it| format!(", metrics at {it}"))
+            ),
+        };
+        tables.insert(0, (title, Table::default()));
+    }
+    tables
+}
+
+/// The name and number of a process.
+pub(super) fn name(row: &Row) -> String {
+    match row.process {
+        Some(process) => format!("{} {process}", row.program),
+        None => row.program.clone(),
+    }
+}
+
+fn operations(row: &Row) -> Table {
+    let mut table = Table::new(&[
+        Column::text("OPERATION", 13, 0),
+        Column::text("DIR", 3, 0),
+        Column::number("REQ/S", 6, 0),
+        Column::number("BYTES/S", 8, 0),
+        Column::number("MEAN", 7, 1),
+        Column::number("REQUESTS", 8, 2),
+        Column::number("BYTES", 8, 3),
+    ]);
+    let mut operations: Vec<_> = row.operations.iter().collect();
+    // Stable: those that rest keep their places below.
+    operations.sort_by(|one, other| {
+        let busy = |it: &super::row::Operation| (it.bytes_per_second, it.requests_per_second);
+        busy(other)
+            .partial_cmp(&busy(one))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    for one in operations {
+        let mean = one.bytes.checked_div(one.requests).unwrap_or(0);
+        table.add(vec![
+            one.operation.into(),
+            match one.direction {
+                _ if has_no_direction(one.operation) => "",
+                "encrypt" => "enc",
+                _ => "dec",
+            }
+            .into(),
+            Cell::count(one.requests_per_second),
+            Cell::bytes(one.bytes_per_second),
+            units::bytes(mean as f64).into(),
+            units::count(one.requests as f64).into(),
+            units::bytes(one.bytes as f64).into(),
+        ]);
+    }
+    table
+}
+
+/// Of counter mode, both ways are the same.
+fn has_no_direction(operation: &str) -> bool {
+    let others = ["public-key", "private-key", "random", "hash", "chacha20"];
+    operation.ends_with("-ctr") || others.contains(&operation)
+}
+
+fn devices(row: &Row) -> Table {
+    let is_server = row.server.is_some();
+    let mut table = Table::new(&[
+        Column::text("DEVICE", 9, 0),
+        Column::text("HEALTH", 9, 0),
+        Column::number("REQ/S", 6, 0),
+        Column::number(if is_server { "LANES" } else { "BYTES/S" }, 8, 1),
+        Column::number("FLIGHT", 6, 2),
+        Column::number("FAILED", 6, 1),
+        Column::number("STALLED", 7, 3),
+        Column::number("WRONG", 5, 4),
+        Column::number("LATE", 5, 5),
+        Column::number("OPENED", 6, 6),
+        Column::number("DONE", 6, 7),
+    ]);
+    for one in &row.devices {
+        table.add(vec![
+            one.name.clone().into(),
+            Cell::health(one.health.into(), one.judge()),
+            Cell::count(one.requests_per_second),
+            if is_server {
+                lanes(one.lane_fill)
+            } else {
+                Cell::bytes(one.bytes_per_second)
+            },
+            Cell::count(one.in_flight as f64),
+            Cell::fault(one.failed),
+            Cell::fault(one.stalled),
+            Cell::fault(one.wrong),
+            Cell::fault(one.late),
+            Cell::fault(one.opened),
+            units::count(one.done as f64).into(),
+        ]);
+    }
+    table
+}
+
+fn clients(row: &Row) -> Table {
+    let mut table = Table::new(&[
+        Column::text("CLIENT", 10, 0),
+        Column::text("OPERATION", 9, 1),
+        Column::text("RESULT", 6, 0),
+        Column::number("REQ/S", 6, 0),
+        Column::number("REQUESTS", 8, 2),
+    ]);
+    for one in row.server.iter().flat_map(|server| &server.clients) {
+        table.add(vec![
+            one.client.clone().into(),
+            one.operation.clone().into(),
+            one.result.clone().into(),
+            Cell::count(one.requests_per_second),
+            units::count(one.requests as f64).into(),
+        ]);
+    }
+    table
+}
+
+fn lanes(fill: Option<f64>) -> Cell {
+    match fill {
+        Some(fill) => format!("{fill:.1}").into(),
+        None => Cell {
+            text: "-".into(),
+            tone: super::table::Tone::Faint,
+        },
+    }
+}

@@ -1,0 +1,342 @@
+//! What is known of a process or a cryptoserver: figures, and rates since the reading before.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use oarlock::costs::published::{DeviceFigures, DeviceState, Figures, ProcessFigures};
+use oarlock_net::client::PageFigures;
+use serde::Serialize;
+
+/// A process, or a cryptoserver elsewhere.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Row {
+    /// What it is found by the next time.
+    #[serde(skip)]
+    pub(super) key: String,
+    pub(crate) process: Option<u32>,
+    pub(crate) user: Option<u32>,
+    /// The name of the program, or the address of a cryptoserver elsewhere.
+    pub(crate) program: String,
+    /// Threads of Oarlock's pools in it.
+    pub(crate) pool_threads: Option<usize>,
+    pub(crate) requests_per_second: f64,
+    pub(crate) bytes_per_second: f64,
+    /// Requests that wait for a thread.
+    pub(crate) waiting: u64,
+    /// Requests that have no answer yet.
+    pub(crate) in_flight: u64,
+    /// Requests for which there was no place, since the beginning.
+    pub(crate) refused: u64,
+    pub(crate) refused_per_second: f64,
+    /// Requests that lanes computed at once, on average over the interval.
+    pub(crate) lane_fill: Option<f64>,
+    /// Results of lanes that were wrong.
+    pub(crate) faults: u64,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) devices: Vec<Device>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) server: Option<ServerRow>,
+}
+
+/// What it did of one operation, in one direction.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Operation {
+    pub(crate) operation: &'static str,
+    pub(crate) direction: &'static str,
+    pub(crate) requests: u64,
+    pub(crate) bytes: u64,
+    pub(crate) requests_per_second: f64,
+    pub(crate) bytes_per_second: f64,
+}
+
+/// A device of a framework or of a cryptoserver.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Device {
+    pub(crate) name: String,
+    pub(crate) health: &'static str,
+    pub(crate) in_flight: u64,
+    pub(crate) done: u64,
+    pub(crate) failed: u64,
+    pub(crate) stalled: u64,
+    pub(crate) late: u64,
+    pub(crate) wrong: u64,
+    /// How often it was left alone.
+    pub(crate) opened: u64,
+    pub(crate) requests_per_second: f64,
+    pub(crate) bytes_per_second: f64,
+    pub(crate) lane_fill: Option<f64>,
+}
+
+/// What the pages of a cryptoserver say.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct ServerRow {
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Why nothing is known of it.
+    pub(crate) error: Option<String>,
+    /// Why it does not serve.
+    pub(crate) unwell: Option<String>,
+    pub(crate) connections: u64,
+    pub(crate) connections_refused: u64,
+    pub(crate) clients: Vec<Client>,
+}
+
+/// Requests of one client of a cryptoserver.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Client {
+    pub(crate) client: String,
+    pub(crate) operation: String,
+    pub(crate) result: String,
+    pub(crate) requests: u64,
+    pub(crate) requests_per_second: f64,
+}
+
+impl Row {
+    /// Of one of the processes of a file; `before` is the reading of `seconds` ago.
+    pub(super) fn of_process(
+        user: u32,
+        figures: &Figures,
+        process: &ProcessFigures,
+        before: Option<&Figures>,
+        seconds: f64,
+    ) -> Self {
+        let rate = Rate(seconds);
+        let same =
+            |one: &&ProcessFigures| (one.process, one.began) == (process.process, process.began);
+        let known = before.and_then(|it| it.processes.iter().find(same));
+        let is_new = known.is_none();
+        let operations: Vec<_> = process
+            .operations
+            .iter()
+            .map(|one| {
+                let same = |other: &&oarlock::costs::published::OperationFigures| {
+                    (other.name, other.direction) == (one.name, one.direction)
+                };
+                let known = known.and_then(|it| it.operations.iter().find(same));
+                let (requests, bytes) = known.map_or((0, 0), |it| (it.requests, it.bytes));
+                let rate = |now, before| if is_new { 0.0 } else { rate.of(now, before) };
+                Operation {
+                    operation: one.name,
+                    direction: one.direction.name(),
+                    requests: one.requests,
+                    bytes: one.bytes,
+                    requests_per_second: rate(one.requests, requests),
+                    bytes_per_second: rate(one.bytes, bytes),
+                }
+            })
+            .collect();
+        let sum = |of: fn(&Operation) -> f64| operations.iter().map(of).sum::<f64>();
+        let mut row = Self {
+            key: format!("{}", process.process),
+            process: Some(process.process),
+            user: Some(user),
+            program: figures.program.clone(),
+            pool_threads: Some(pool_threads(process.process)),
+            requests_per_second: sum(|one| one.requests_per_second),
+            bytes_per_second: sum(|one| one.bytes_per_second),
+            operations,
+            ..Self::default()
+        };
+        // What is of all of them together stands beside the first.
+        if figures.processes.first() == Some(process) {
+            row.add_shared(figures, before, rate);
+        }
+        row
+    }
+
+    fn add_shared(&mut self, figures: &Figures, before: Option<&Figures>, rate: Rate) {
+        self.waiting = figures.waiting;
+        self.in_flight = figures.in_flight;
+        self.refused = figures.refused;
+        self.refused_per_second = before.map_or(0.0, |it| rate.of(self.refused, it.refused));
+        let now = figures.public_key;
+        let then = before.map(|it| it.public_key).unwrap_or_default();
+        self.faults = now.faults;
+        self.lane_fill = fill((now.in_groups, now.groups), (then.in_groups, then.groups));
+        self.devices = figures
+            .devices
+            .iter()
+            .map(|device| {
+                let same = |other: &&DeviceFigures| other.name == device.name;
+                Device::of(
+                    device,
+                    before.and_then(|it| it.devices.iter().find(same)),
+                    rate,
+                )
+            })
+            .collect();
+    }
+
+    /// Adds what the pages of a cryptoserver say. `before` is of so many seconds ago.
+    pub(super) fn add_page(
+        &mut self,
+        page: &PageFigures,
+        before: Option<&PageFigures>,
+        seconds: f64,
+    ) {
+        let rate = Rate(seconds);
+        // A page has a line for each key.
+        let sums = |page: &PageFigures| {
+            let mut sums = BTreeMap::<_, u64>::new();
+            for one in &page.requests {
+                let line = (one.client.clone(), one.operation.clone(), one.code.clone());
+                let sum = sums.entry(line).or_default();
+                *sum = sum.saturating_add(one.count);
+            }
+            sums
+        };
+        let then = before.map(sums);
+        let clients = sums(page).into_iter().map(|(line, requests)| {
+            let known = then
+                .as_ref()
+                .map(|then| then.get(&line).copied().unwrap_or(0));
+            let (client, operation, result) = line;
+            Client {
+                client,
+                operation,
+                result,
+                requests,
+                requests_per_second: known.map_or(0.0, |known| rate.of(requests, known)),
+            }
+        });
+        let clients: Vec<_> = clients.collect();
+        self.requests_per_second += clients.iter().map(|it| it.requests_per_second).sum::<f64>();
+        self.waiting += page.waiting;
+        self.in_flight += page.unanswered;
+        let mut all = ((0, 0), (0, 0));
+        for (name, device) in &page.devices {
+            let known = before.and_then(|it| it.devices.get(name));
+            let then = known.map_or((0, 0), |it| (it.in_batches, it.batches));
+            let now = (device.in_batches, device.batches);
+            let add = |to: (u64, u64), more: (u64, u64)| {
+                (to.0.saturating_add(more.0), to.1.saturating_add(more.1))
+            };
+            all = (add(all.0, now), add(all.1, then));
+            self.devices.push(Device {
+                name: name.clone(),
+                health: if device.is_up { "up" } else { "down" },
+                in_flight: device.in_work,
+                done: device.served,
+                failed: device.failures,
+                stalled: 0,
+                late: 0,
+                wrong: 0,
+                opened: 0,
+                requests_per_second: known.map_or(0.0, |it| rate.of(device.served, it.served)),
+                bytes_per_second: 0.0,
+                lane_fill: fill(now, then),
+            });
+        }
+        self.lane_fill = self.lane_fill.or(fill(all.0, all.1));
+        let server = self.server.get_or_insert_default();
+        server.unwell.clone_from(&page.unwell);
+        server.connections = page.connections;
+        server.connections_refused = page.refused;
+        server.clients = clients;
+    }
+
+    /// In a word or two, and whether that is good.
+    pub(super) fn health(&self) -> (String, Health) {
+        if let Some(server) = &self.server {
+            if server.error.is_some() {
+                return ("no page".into(), Health::Doubtful);
+            }
+            if server.unwell.is_some() {
+                return ("unwell".into(), Health::Bad);
+            }
+        }
+        if self.faults > 0 {
+            return (format!("{} wrong", self.faults), Health::Bad);
+        }
+        let count = |health: Health| {
+            let devices = self.devices.iter();
+            devices.filter(|one| one.judge() == health).count()
+        };
+        match (count(Health::Bad), count(Health::Doubtful)) {
+            (0, 0) => ("ok".into(), Health::Good),
+            (0, trial) => (format!("{trial} trial"), Health::Doubtful),
+            (bad, _) => (format!("{bad} down"), Health::Bad),
+        }
+    }
+}
+
+/// How good something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Health {
+    Good,
+    Doubtful,
+    Bad,
+    Gone,
+}
+
+impl Device {
+    fn of(device: &DeviceFigures, before: Option<&DeviceFigures>, rate: Rate) -> Self {
+        let rate_of = |now, of: fn(&DeviceFigures) -> u64| {
+            before.map_or(0.0, |before| rate.of(now, of(before)))
+        };
+        Self {
+            name: device.name.clone(),
+            health: match device.state {
+                DeviceState::Closed => "ok",
+                DeviceState::Open => "open",
+                DeviceState::HalfOpen => "half-open",
+                _ => "left",
+            },
+            in_flight: device.in_flight,
+            done: device.done,
+            failed: device.failed,
+            stalled: device.stalled,
+            late: device.late,
+            wrong: device.breaches,
+            opened: device.opened,
+            requests_per_second: rate_of(device.done, |it| it.done),
+            bytes_per_second: rate_of(device.bytes, |it| it.bytes),
+            lane_fill: None,
+        }
+    }
+
+    pub(super) fn judge(&self) -> Health {
+        match self.health {
+            "ok" | "up" => Health::Good,
+            "half-open" => Health::Doubtful,
+            "left" => Health::Gone,
+            _ => Health::Bad,
+        }
+    }
+}
+
+/// Counts over so many seconds.
+#[derive(Clone, Copy)]
+struct Rate(f64);
+
+impl Rate {
+    /// A count that has gone back began anew.
+    fn of(self, now: u64, before: u64) -> f64 {
+        let more = now.checked_sub(before).unwrap_or(now);
+        if self.0 > 0.0 {
+            more as f64 / self.0
+        } else {
+            0.0
+        }
+    }
+}
+
+/// The mean of so many requests in so many groups since then.
+fn fill(now: (u64, u64), then: (u64, u64)) -> Option<f64> {
+    let groups = now.1.checked_sub(then.1).filter(|groups| *groups > 0)?;
+    Some(now.0.saturating_sub(then.0) as f64 / groups as f64)
+}
+
+/// Those that have the name of the pool's threads.
+fn pool_threads(process: u32) -> usize {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
+    let tasks = tasks.into_iter().flatten().flatten().take(TASKS_MAX);
+    let is_ours = |task: &std::fs::DirEntry| {
+        let name = std::fs::read(task.path().join("comm"));
+        // The main thread of this command has that name as well.
+        name.is_ok_and(|name| name == b"oarlock\n")
+            && task.file_name().to_str() != Some(&*process.to_string())
+    };
+    tasks.filter(is_ours).count()
+}
+
+const TASKS_MAX: usize = 1024;

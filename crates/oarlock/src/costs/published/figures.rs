@@ -1,0 +1,293 @@
+//! What the file of a process says. It is input from outside: whoever owns the file may have written
+//! anything.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::operation;
+use crate::threads::page::{
+    ADDRESS_BYTES, CLEARED, DEVICES, DeviceFigure, Gauge, LENGTH, MAGIC, NAME_BYTES, PROGRAM_BYTES,
+    ROWS, SEATS, TAKEN, VERSION_AND_LENGTH, place,
+};
+use crate::work::algorithm::Direction;
+
+/// Figures of a process and of the children that it has forked, as they were when they were read. All
+/// counts are since the beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// The name of the program: printable ASCII, at most 32 characters.
+    pub program: String,
+    /// The number of the process.
+    pub process: u32,
+    /// When it began to count, since the machine was started.
+    pub began: Duration,
+    /// Of the namespace that gives processes their numbers: an inode, or 0.
+    pub namespace: u64,
+    /// Where a cryptoserver's page of metrics is.
+    pub metrics: Option<SocketAddr>,
+    /// Public-key requests.
+    pub public_key: PublicKeyFigures,
+    /// Jobs that wait for a thread.
+    pub waiting: u64,
+    /// Requests of frameworks that have no answer yet.
+    pub in_flight: u64,
+    /// Jobs and requests for which there was no place.
+    pub refused: u64,
+    /// Devices of frameworks, in the order of their coming.
+    pub devices: Vec<DeviceFigures>,
+    /// Requests by process, that of the file first.
+    pub processes: Vec<ProcessFigures>,
+}
+
+/// Public-key requests of jobs and callers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PublicKeyFigures {
+    /// That were computed alone.
+    pub alone: u64,
+    /// That were computed in lanes, with others or without.
+    pub in_groups: u64,
+    /// How often lanes computed: `in_groups / groups` is their mean fill, of eight at most.
+    pub groups: u64,
+    /// Results that were wrong, and computed anew.
+    pub faults: u64,
+}
+
+/// A device of a framework.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceFigures {
+    /// Its name: printable ASCII, at most 32 characters.
+    pub name: String,
+    /// Whether it gets requests.
+    pub state: DeviceState,
+    /// Requests that it has now.
+    pub in_flight: u64,
+    /// Requests that were given to it.
+    pub given: u64,
+    /// Of these, those that it did.
+    pub done: u64,
+    /// That it failed.
+    pub failed: u64,
+    /// That were taken away because it had stalled.
+    pub stalled: u64,
+    /// Answers that came too late.
+    pub late: u64,
+    /// Wrong results, and writes past the end.
+    pub breaches: u64,
+    /// How often the breaker opened.
+    pub opened: u64,
+    /// Bytes of the requests that it did.
+    pub bytes: u64,
+}
+
+/// Whether a device gets requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[repr(u64)]
+pub enum DeviceState {
+    /// It gets requests.
+    Closed = 1,
+    /// It gets none for a while, after failures.
+    Open = 2,
+    /// It gets one at a time, on trial.
+    HalfOpen = 3,
+    /// It was withdrawn.
+    Left = 4,
+}
+
+/// Requests of one process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessFigures {
+    /// The number of the process.
+    pub process: u32,
+    /// When the first of its threads that still counts began to, since the machine was started.
+    pub began: Duration,
+    /// Threads that have counted and still run.
+    pub threads: usize,
+    /// What it has done.
+    pub operations: Vec<OperationFigures>,
+}
+
+/// Requests of one operation and direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationFigures {
+    /// The name of the algorithm, or `hmac`, `hash`, `cipher+hmac`, `random`, `public-key`.
+    pub name: &'static str,
+    /// Which way.
+    pub direction: Direction,
+    /// Requests.
+    pub requests: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+impl Figures {
+    /// Bytes of a file.
+    pub const FILE_BYTES: usize = LENGTH;
+
+    /// The bytes that a file of this version begins with, for tests of those who read them.
+    pub fn file_begin() -> [u8; 16] {
+        let mut begin = [0; 16];
+        begin[..8].copy_from_slice(&MAGIC.to_ne_bytes());
+        begin[8..].copy_from_slice(&VERSION_AND_LENGTH.to_ne_bytes());
+        begin
+    }
+
+    /// Of the bytes of a file.
+    ///
+    /// # Errors
+    /// What is wrong with them: another length, another version of Oarlock, no such file at all.
+    ///
+    /// ```
+    /// use oarlock::costs::published::Figures;
+    ///
+    /// assert!(Figures::parse(b"oarlive").is_err());
+    /// ```
+    pub fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+        let page = Bytes(bytes);
+        if page.word(0) != MAGIC {
+            return Err("no file of live figures");
+        }
+        if page.word(8) != VERSION_AND_LENGTH || bytes.len() != LENGTH {
+            return Err("live figures of another version of Oarlock");
+        }
+        let gauge = |gauge: Gauge| page.word(place::GAUGES + 8 * gauge as usize);
+        // Kept by additions and subtractions, which an ended process may have left uneven.
+        let level = |of: Gauge| u64::try_from(gauge(of) as i64).unwrap_or(0);
+        let mut figures = Self {
+            program: page.text(place::PROGRAM, PROGRAM_BYTES),
+            process: page.word(place::PROCESS) as u32,
+            began: Duration::from_nanos(page.word(place::BEGAN)),
+            namespace: page.word(place::NAMESPACE),
+            metrics: page.text(place::ADDRESS, ADDRESS_BYTES).parse().ok(),
+            public_key: PublicKeyFigures {
+                alone: gauge(Gauge::Alone),
+                in_groups: gauge(Gauge::InGroups),
+                groups: gauge(Gauge::Groups),
+                faults: gauge(Gauge::Faults),
+            },
+            waiting: level(Gauge::Waiting),
+            in_flight: level(Gauge::InFlight),
+            refused: gauge(Gauge::Refused),
+            devices: (0..DEVICES).filter_map(|at| page.device(at)).collect(),
+            processes: Vec::new(),
+        };
+        figures.add_process(figures.process, figures.began);
+        for seat in 0..SEATS {
+            figures.add_seat(page, seat);
+        }
+        Ok(figures)
+    }
+
+    fn add_process(&mut self, process: u32, began: Duration) -> &mut ProcessFigures {
+        let known = self
+            .processes
+            .iter()
+            .position(|one| one.process == process)
+            .unwrap_or_else(|| {
+                self.processes.push(ProcessFigures {
+                    process,
+                    began,
+                    threads: 0,
+                    operations: Vec::new(),
+                });
+                self.processes.len() - 1
+            });
+        &mut self.processes[known]
+    }
+
+    fn add_seat(&mut self, page: Bytes<'_>, seat: usize) {
+        let at = place::SEATS + seat * place::SEAT_BYTES;
+        let owner = page.word(at);
+        let is_nobodys = seat == SEATS - 1;
+        if owner & CLEARED != 0 || owner == 0 && !is_nobodys {
+            return;
+        }
+        let began = Duration::from_nanos(page.word(at + place::SEAT_BEGAN));
+        let process = if is_nobodys {
+            self.add_process(self.process, self.began)
+        } else {
+            self.add_process(owner as u32, began)
+        };
+        process.threads += usize::from(owner & TAKEN != 0);
+        if !is_nobodys {
+            process.began = process.began.min(began);
+        }
+        for row in 0..ROWS {
+            for direction in [Direction::Encrypt, Direction::Decrypt] {
+                let cell = at + place::SEAT_ROWS + 32 * row + 16 * direction as usize;
+                let (requests, bytes) = (page.word(cell), page.word(cell + 8));
+                if let Some(name) = operation(row)
+                    && requests > 0
+                {
+                    process.add(name, direction, requests, bytes);
+                }
+            }
+        }
+    }
+}
+
+impl ProcessFigures {
+    fn add(&mut self, name: &'static str, direction: Direction, requests: u64, bytes: u64) {
+        let mut known = self.operations.iter_mut();
+        match known.find(|one| (one.name, one.direction) == (name, direction)) {
+            Some(one) => {
+                one.requests = one.requests.wrapping_add(requests);
+                one.bytes = one.bytes.wrapping_add(bytes);
+            }
+            None => self.operations.push(OperationFigures {
+                name,
+                direction,
+                requests,
+                bytes,
+            }),
+        }
+    }
+}
+
+/// What is not there is zero.
+#[derive(Clone, Copy)]
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn word(self, at: usize) -> u64 {
+        let bytes = self.0.get(at..at + 8).and_then(|it| it.try_into().ok());
+        bytes.map_or(0, u64::from_ne_bytes)
+    }
+
+    /// Up to the first zero. What a terminal might act on becomes a question mark.
+    fn text(self, at: usize, bytes_max: usize) -> String {
+        let bytes = self.0.get(at..at + bytes_max).unwrap_or_default();
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        let printable = |byte: &u8| match byte {
+            b' '..=b'~' => char::from(*byte),
+            _ => '?',
+        };
+        text.iter().map(printable).collect()
+    }
+
+    fn device(self, number: usize) -> Option<DeviceFigures> {
+        let at = place::DEVICES + number * place::DEVICE_BYTES;
+        let state = match self.word(at + place::DEVICE_STATE) {
+            1 => DeviceState::Closed,
+            2 => DeviceState::Open,
+            3 => DeviceState::HalfOpen,
+            4 => DeviceState::Left,
+            _ => return None,
+        };
+        let figure =
+            |figure: DeviceFigure| self.word(at + place::DEVICE_FIGURES + 8 * figure as usize);
+        Some(DeviceFigures {
+            name: self.text(at, NAME_BYTES),
+            state,
+            in_flight: figure(DeviceFigure::InFlight),
+            given: figure(DeviceFigure::Given),
+            done: figure(DeviceFigure::Done),
+            failed: figure(DeviceFigure::Failed),
+            stalled: figure(DeviceFigure::Stalled),
+            late: figure(DeviceFigure::Late),
+            breaches: figure(DeviceFigure::Breaches),
+            opened: figure(DeviceFigure::Opened),
+            bytes: figure(DeviceFigure::Bytes),
+        })
+    }
+}

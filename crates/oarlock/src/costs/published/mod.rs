@@ -1,0 +1,203 @@
+//! What a process does just now, for others of its user to see: figures in a file of a private folder,
+//! which `oarlock top` reads. docs/top.md says what is there and who may read it.
+//!
+//! A process shows nothing unless it is asked to, by [`Options::publish`](crate::Options::publish) or
+//! [`show`]. Nothing that is secret is shown: no key, no data, no nonce.
+//!
+//! ```no_run
+//! use oarlock::costs::published;
+//!
+//! for found in published::running() {
+//!     match found.figures {
+//!         Ok(figures) => println!("{} runs {} devices", figures.program, figures.devices.len()),
+//!         Err(why) => println!("{}: {why}", found.path.display()),
+//!     }
+//! }
+//! ```
+
+// The file itself is threads/page.rs. figures.rs: what it says, for readers. folder.rs: where it is.
+
+mod figures;
+mod folder;
+
+use std::net::SocketAddr;
+
+pub use self::figures::{
+    DeviceFigures, DeviceState, Figures, OperationFigures, ProcessFigures, PublicKeyFigures,
+};
+pub use self::folder::{Found, read, running};
+#[cfg(feature = "rsa")]
+use crate::threads::page::{DeviceFigure, DevicePage};
+use crate::threads::page::{Gauge, Page, ROWS};
+use crate::threads::process;
+use crate::work::algorithm::{Algorithm, Direction};
+
+/// Shows figures of this process, as [`Options::publish`](crate::Options::publish) does, for a program that
+/// has no accelerator. `metrics` is where a cryptoserver's page of metrics is.
+///
+/// # Errors
+/// In words: there is no private folder for it, or no file can be made there. A program that runs with more
+/// rights than its user, or is confined, shows nothing.
+///
+/// ```no_run
+/// oarlock::costs::published::show(Some("127.0.0.1:9464".parse()?))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn show(metrics: Option<SocketAddr>) -> Result<(), String> {
+    let page = page()?;
+    if let Some(address) = metrics {
+        page.set_address(&address.to_string());
+    }
+    Ok(())
+}
+
+/// The page of this process, made now if there is none.
+fn page() -> Result<&'static Page, String> {
+    if let Some(page) = Page::current() {
+        return Ok(page);
+    }
+    if process::is_privileged() {
+        return Err("the program runs with more rights than its user".into());
+    }
+    if process::is_sandboxed() {
+        return Err("the process is confined".into());
+    }
+    let folder = folder::private()?;
+    folder::sweep(&folder);
+    let name = format!("{}-{:x}.live", std::process::id(), process::boot_time_ns());
+    let path = folder.join(name);
+    let page = Page::publish(&path, folder::namespace())
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    page.set_program(&program());
+    Ok(page)
+}
+
+/// The name of the program's file.
+fn program() -> String {
+    let comm = || std::fs::read_to_string("/proc/self/comm").ok();
+    let path = std::env::current_exe().ok();
+    let name = path.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    name.or_else(comm).unwrap_or_default().trim_end().to_owned()
+}
+
+/// What an accelerator and its sessions count with; nothing where it does not publish.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shown(Option<&'static Page>);
+
+/// Rows behind those of the algorithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Other {
+    Hmac,
+    Hash,
+    Chained,
+    Random,
+    PublicKey,
+    PrivateKey,
+}
+
+impl Other {
+    const ALL: [(Self, &'static str); 6] = [
+        (Self::Hmac, "hmac"),
+        (Self::Hash, "hash"),
+        (Self::Chained, "cipher+hmac"),
+        (Self::Random, "random"),
+        (Self::PublicKey, "public-key"),
+        (Self::PrivateKey, "private-key"),
+    ];
+}
+
+const _: () = assert!(Algorithm::ALL.len() + Other::ALL.len() <= ROWS);
+
+/// The name of what is counted in a row.
+fn operation(row: usize) -> Option<&'static str> {
+    let algorithms = Algorithm::ALL.iter().map(|algorithm| algorithm.name());
+    let others = Other::ALL.iter().map(|(_, name)| *name);
+    algorithms.chain(others).nth(row)
+}
+
+impl Shown {
+    /// Where nothing can be shown, the accelerator does without.
+    pub(crate) fn where_asked(is_asked: bool) -> Self {
+        if !is_asked {
+            return Self(None);
+        }
+        let page = page();
+        #[cfg(feature = "rsa")]
+        if let Err(why) = &page {
+            log::warn!("publish=on: nothing is shown: {why}");
+        }
+        Self(page.ok())
+    }
+
+    /// Counts a request. A load and a branch where nothing is shown.
+    #[inline(always)]
+    pub(crate) fn count(self, algorithm: Algorithm, direction: Direction, bytes: usize) {
+        if let Some(page) = self.0 {
+            page.count(algorithm as usize, direction as usize, 1, bytes as u64);
+        }
+    }
+
+    /// Counts many.
+    #[inline(always)]
+    pub(crate) fn count_many(
+        self,
+        algorithm: Algorithm,
+        direction: Direction,
+        requests: usize,
+        bytes: usize,
+    ) {
+        if let Some(page) = self.0 {
+            let row = algorithm as usize;
+            page.count(row, direction as usize, requests as u64, bytes as u64);
+        }
+    }
+
+    /// Counts requests of no algorithm of a session.
+    #[cfg_attr(not(feature = "rsa"), allow(dead_code))]
+    pub(crate) fn count_other(self, what: Other, direction: Direction, requests: u64, bytes: u64) {
+        if let Some(page) = self.0 {
+            let row = Algorithm::ALL.len() + what as usize;
+            page.count(row, direction as usize, requests, bytes);
+        }
+    }
+
+    #[cfg_attr(not(feature = "rsa"), allow(dead_code))]
+    pub(crate) fn add(self, gauge: Gauge, more: i64) {
+        if let Some(page) = self.0 {
+            page.add(gauge, more);
+        }
+    }
+
+    /// The place of a device, if there is one left.
+    #[cfg(feature = "rsa")]
+    pub(crate) fn device(self, name: &str) -> ShownDevice {
+        ShownDevice(self.0.and_then(|page| page.device(name)))
+    }
+}
+
+/// Where the figures of a device are shown, if they are.
+#[cfg(feature = "rsa")]
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ShownDevice(Option<&'static DevicePage>);
+
+#[cfg(feature = "rsa")]
+impl ShownDevice {
+    pub(crate) fn set_state(self, state: DeviceState) {
+        if let Some(page) = self.0 {
+            page.set_state(state as u64);
+        }
+    }
+
+    pub(crate) fn set(self, figure: DeviceFigure, value: u64) {
+        if let Some(page) = self.0 {
+            page.set(figure, value);
+        }
+    }
+
+    pub(crate) fn add(self, figure: DeviceFigure, more: u64) {
+        if let Some(page) = self.0 {
+            page.add(figure, more);
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Counters of this process in a file that others may read while it runs. There is one for a process and
+//! the children that it forks, since a child in a sandbox could open none.
+//!
+//! ```text
+//! 0     header   magic 8, version and length 8, process 8, boot time 8, namespace 8, members 8, gauges
+//! 128   texts    program 32, address 64
+//! 256   devices  DEVICES of 128 bytes: name 32, state 8, counters
+//! 2304  seats    SEATS: process 8, boot time 8, requests and bytes by row
+//! ```
+//!
+//! A seat belongs to one thread, which adds without a locked instruction: a load, an addition and a
+//! store, in a cache line that no other thread writes to. The last seat is for all threads that find none free,
+//! with locked additions. A seat keeps its counts when its thread ends, for the next thread of its
+//! process. One of a process that has ended goes to another process, empty.
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use super::process;
+
+/// What the file holds. Made of atomics alone, so that any bytes are a value of it.
+#[repr(C)]
+pub(crate) struct Page {
+    magic: AtomicU64,
+    version_and_length: AtomicU64,
+    process: AtomicU64,
+    began_ns: AtomicU64,
+    namespace: AtomicU64,
+    /// Processes that count here and have not ended in order.
+    members: AtomicU64,
+    gauges: [AtomicU64; Gauge::COUNT],
+    _reserved: [AtomicU64; 10 - Gauge::COUNT],
+    program: [AtomicU64; PROGRAM_BYTES / 8],
+    address: [AtomicU64; ADDRESS_BYTES / 8],
+    _reserved_too: [AtomicU64; 4],
+    devices: [DevicePage; DEVICES],
+    seats: [Seat; SEATS],
+}
+
+/// A figure of the whole process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Gauge {
+    /// Public-key requests that were computed alone, in groups, groups, and wrong results.
+    Alone,
+    InGroups,
+    Groups,
+    Faults,
+    /// Jobs and requests of a framework that wait or are under way.
+    Waiting,
+    InFlight,
+    /// Requests for which there was no place.
+    Refused,
+}
+
+impl Gauge {
+    pub(crate) const COUNT: usize = 7;
+}
+
+/// A device.
+#[repr(C)]
+pub(crate) struct DevicePage {
+    name: [AtomicU64; NAME_BYTES / 8],
+    state: AtomicU64,
+    figures: [AtomicU64; DeviceFigure::COUNT],
+    _reserved: [AtomicU64; 11 - DeviceFigure::COUNT],
+}
+
+/// A figure of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum DeviceFigure {
+    Given,
+    Done,
+    Failed,
+    Stalled,
+    Late,
+    Breaches,
+    Opened,
+    Bytes,
+    InFlight,
+}
+
+impl DeviceFigure {
+    pub(crate) const COUNT: usize = 9;
+}
+
+#[repr(C)]
+struct Seat {
+    /// 0 of one that is free for anybody. [`TAKEN`] is set as long as its thread lives.
+    process: AtomicU64,
+    began_ns: AtomicU64,
+    _reserved: [AtomicU64; 6],
+    rows: [[Counter; 2]; ROWS],
+}
+
+#[repr(C)]
+struct Counter {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Page {
+    /// Makes the file, for this user alone, and counts in it from now on. If this process has one already,
+    /// that is returned, wherever it is.
+    ///
+    /// # Errors
+    /// No file can be made there.
+    pub(crate) fn publish(path: &Path, namespace: u64) -> io::Result<&'static Self> {
+        if let Some(page) = Self::current() {
+            return Ok(page);
+        }
+        let page = Self::create(path, namespace)?;
+        let place = ptr::from_ref(page).cast_mut();
+        let before =
+            PAGE.compare_exchange(ptr::null_mut(), place, Ordering::AcqRel, Ordering::Acquire);
+        if before.is_err() {
+            // Another thread was faster. Its file is used; this one goes.
+            let _ = std::fs::remove_file(path);
+            // SAFETY: `create` mapped it, of this length, and nobody else has seen it.
+            unsafe { libc::munmap(place.cast(), LENGTH) };
+            return Self::current().ok_or_else(|| io::Error::other("no page"));
+        }
+        if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
+            PATH.store(path.into_raw(), Ordering::Release);
+        }
+        process::count_children(&page.members);
+        process::at_exit(leave);
+        Ok(page)
+    }
+
+    /// That of this process, or of the one that forked it.
+    pub(crate) fn current() -> Option<&'static Self> {
+        // SAFETY: null, or a mapping of the page's length that is never unmapped.
+        unsafe { PAGE.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Counts requests of `bytes` together, in a row below [`ROWS`] and a column below 2.
+    #[inline(never)]
+    pub(crate) fn count(&self, row: usize, column: usize, requests: u64, bytes: u64) {
+        let (generation, seat) = SEAT.get();
+        let add = |counter: &AtomicU64, more: u64| {
+            let sum = counter.load(Ordering::Relaxed).wrapping_add(more);
+            counter.store(sum, Ordering::Relaxed);
+        };
+        if generation == process::fork_generation() + 1 && seat < SEATS - 1 {
+            let cell = &self.seats[seat].rows[row % ROWS][column % 2];
+            add(&cell.requests, requests);
+            add(&cell.bytes, bytes);
+        } else {
+            self.count_without_a_seat(row, column, requests, bytes);
+        }
+    }
+
+    #[cold]
+    fn count_without_a_seat(&self, row: usize, column: usize, requests: u64, bytes: u64) {
+        let generation = process::fork_generation() + 1;
+        if SEAT.get().0 != generation {
+            let seat = process::keeping_errno(|| self.take_seat());
+            SEAT.set((generation, seat));
+        }
+        // Even one's own for this once: it happens rarely.
+        let seat = SEAT.get().1.min(SEATS - 1);
+        let cell = &self.seats[seat].rows[row % ROWS][column % 2];
+        cell.requests.fetch_add(requests, Ordering::Relaxed);
+        cell.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A seat for the calling thread until it ends, or that of all others.
+    fn take_seat(&self) -> usize {
+        let nobodys = SEATS - 1;
+        // A thread at its end gets none that it would have to give back.
+        if LEAVE.try_with(|leave| leave.0.set(true)).is_err() {
+            return nobodys;
+        }
+        let own = u64::from(std::process::id());
+        let take = |seat: &Seat, from: u64, to: u64| {
+            let taken =
+                seat.process
+                    .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+            taken.is_ok()
+        };
+        let mut seats = self.seats[..nobodys].iter();
+        // One that a thread of this process has left.
+        if let Some(at) = seats.position(|seat| take(seat, own, own | TAKEN)) {
+            return at;
+        }
+        let can_ask = !process::is_sandboxed_by_now();
+        for (at, seat) in self.seats[..nobodys].iter().enumerate() {
+            let owner = seat.process.load(Ordering::Acquire);
+            let is_free =
+                owner == 0 || can_ask && !process::is_alive((owner & !TAKEN & !CLEARED) as u32);
+            // While it is being emptied it is nobody's.
+            if is_free && take(seat, owner, CLEARED | TAKEN | own) {
+                for cell in seat.rows.iter().flatten() {
+                    cell.requests.store(0, Ordering::Relaxed);
+                    cell.bytes.store(0, Ordering::Relaxed);
+                }
+                seat.began_ns
+                    .store(process::boot_time_ns(), Ordering::Relaxed);
+                seat.process.store(own | TAKEN, Ordering::Release);
+                return at;
+            }
+        }
+        nobodys
+    }
+
+    pub(crate) fn add(&self, gauge: Gauge, more: i64) {
+        // Of two's complement.
+        self.gauges[gauge as usize].fetch_add(more as u64, Ordering::Relaxed);
+    }
+
+    /// What this process calls itself.
+    pub(crate) fn set_program(&self, name: &str) {
+        put_text(&self.program, name);
+    }
+
+    /// Where its page of metrics is.
+    pub(crate) fn set_address(&self, address: &str) {
+        put_text(&self.address, address);
+    }
+
+    /// The place of a device of that name, which another of that name may have had before. None where all
+    /// are taken.
+    pub(crate) fn device(&'static self, name: &str) -> Option<&'static DevicePage> {
+        let mut words = [0; NAME_BYTES / 8];
+        for (word, bytes) in words.iter_mut().zip(name.as_bytes().chunks(8)) {
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(eight);
+        }
+        let is_named = |device: &&DevicePage| {
+            let named = device.name.iter().map(|word| word.load(Ordering::Relaxed));
+            device.state.load(Ordering::Acquire) != 0 && named.eq(words)
+        };
+        if let Some(device) = self.devices.iter().find(is_named) {
+            return Some(device);
+        }
+        let is_taken = |device: &&DevicePage| {
+            let state = &device.state;
+            let taken = state.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed);
+            taken.is_ok()
+        };
+        let device = self.devices.iter().find(is_taken)?;
+        for (place, word) in device.name.iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
+        Some(device)
+    }
+
+    fn create(path: &Path, namespace: u64) -> io::Result<&'static Self> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        // Written, not left as a hole: a full disk is told here, and not by a signal later.
+        let made = file
+            .write_all(&vec![0; LENGTH])
+            .and_then(|()| Self::map(&file));
+        let page = match made {
+            Ok(page) => page,
+            Err(error) => {
+                let _ = std::fs::remove_file(path);
+                return Err(error);
+            }
+        };
+        page.process
+            .store(std::process::id().into(), Ordering::Relaxed);
+        page.began_ns
+            .store(process::boot_time_ns(), Ordering::Relaxed);
+        page.namespace.store(namespace, Ordering::Relaxed);
+        page.members.store(1, Ordering::Relaxed);
+        page.version_and_length
+            .store(VERSION_AND_LENGTH, Ordering::Relaxed);
+        page.magic.store(MAGIC, Ordering::Release);
+        Ok(page)
+    }
+
+    /// `file` has the length of the page.
+    fn map(file: &File) -> io::Result<&'static Self> {
+        // SAFETY: a new shared mapping wherever the kernel likes, of a file that is open for reading
+        // and writing.
+        let place = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                LENGTH,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if place == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the mapping is as long as the page, aligned for it, and unmapped by `publish` alone,
+        // which has not shown it to anybody then; any bytes are a value of it.
+        unsafe { place.cast::<Self>().as_ref() }
+            .ok_or_else(|| io::Error::other("mapped at address 0"))
+    }
+}
+
+impl DevicePage {
+    pub(crate) fn set_state(&self, state: u64) {
+        self.state.store(state, Ordering::Release);
+    }
+
+    pub(crate) fn set(&self, figure: DeviceFigure, value: u64) {
+        self.figures[figure as usize].store(value, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add(&self, figure: DeviceFigure, more: u64) {
+        self.figures[figure as usize].fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+/// Cut to fit.
+fn put_text(place: &[AtomicU64], text: &str) {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(8 * place.len(), 0);
+    for (word, bytes) in place.iter().zip(bytes.chunks_exact(8)) {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(bytes);
+        word.store(u64::from_le_bytes(eight), Ordering::Relaxed);
+    }
+}
+
+thread_local! {
+    /// The generation of forks plus one in which this thread has taken a seat, and which. Without a `Drop`, so
+    /// that to look is one load.
+    static SEAT: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    static LEAVE: Leave = const { Leave(Cell::new(false)) };
+}
+
+/// Gives the thread's seat back at its end.
+struct Leave(Cell<bool>);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        let (generation, seat) = SEAT.replace((process::fork_generation() + 1, SEATS));
+        if generation == process::fork_generation() + 1
+            && let Some(page) = Page::current()
+            && seat < SEATS - 1
+        {
+            let owner = &page.seats[seat].process;
+            owner.fetch_and(!TAKEN, Ordering::Release);
+        }
+    }
+}
+
+/// At the end of the process: the file goes with the last that counts in it. Children that have executed
+/// another program never say that they have gone, so it also goes if no other process has counted
+/// anything. A process that has not either may have forked to go on in the background.
+extern "C" fn leave() {
+    let Some(page) = Page::current() else { return };
+    let left = page
+        .members
+        .fetch_sub(1, Ordering::AcqRel)
+        .saturating_sub(1);
+    let own = u64::from(std::process::id());
+    let (mut has_own, mut has_others) = (false, false);
+    for seat in &page.seats[..SEATS - 1] {
+        let owner = seat.process.load(Ordering::Relaxed) & !TAKEN & !CLEARED;
+        has_own |= owner == own;
+        has_others |= owner != 0 && owner != own && process::is_alive(owner as u32);
+    }
+    let path = PATH.load(Ordering::Acquire);
+    if (left == 0 || has_own && !has_others) && !path.is_null() {
+        // SAFETY: a text that ends with a zero, and is never freed.
+        unsafe { libc::unlink(path) };
+    }
+}
+
+static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
+static PATH: AtomicPtr<libc::c_char> = AtomicPtr::new(ptr::null_mut());
+
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"oarlive\x01");
+/// To be raised when anything takes another's place.
+const VERSION: u64 = 1;
+pub(crate) const LENGTH: usize = size_of::<Page>();
+pub(crate) const VERSION_AND_LENGTH: u64 = VERSION | (LENGTH as u64) << 32;
+/// Operations, in two directions each.
+pub(crate) const ROWS: usize = 48;
+pub(crate) const SEATS: usize = 64;
+pub(crate) const DEVICES: usize = 16;
+pub(crate) const NAME_BYTES: usize = 32;
+pub(crate) const PROGRAM_BYTES: usize = 32;
+pub(crate) const ADDRESS_BYTES: usize = 64;
+/// In the owner of a seat, above the number of the process.
+pub(crate) const TAKEN: u64 = 1 << 32;
+pub(crate) const CLEARED: u64 = 1 << 33;
+
+/// Where things are, for those who read the file.
+pub(crate) mod place {
+    use std::mem::offset_of;
+
+    use super::{DevicePage, Page, Seat};
+
+    pub(crate) const PROCESS: usize = offset_of!(Page, process);
+    pub(crate) const BEGAN: usize = offset_of!(Page, began_ns);
+    pub(crate) const NAMESPACE: usize = offset_of!(Page, namespace);
+    pub(crate) const GAUGES: usize = offset_of!(Page, gauges);
+    pub(crate) const PROGRAM: usize = offset_of!(Page, program);
+    pub(crate) const ADDRESS: usize = offset_of!(Page, address);
+    pub(crate) const DEVICES: usize = offset_of!(Page, devices);
+    pub(crate) const DEVICE_BYTES: usize = size_of::<DevicePage>();
+    pub(crate) const DEVICE_STATE: usize = offset_of!(DevicePage, state);
+    pub(crate) const DEVICE_FIGURES: usize = offset_of!(DevicePage, figures);
+    pub(crate) const SEATS: usize = offset_of!(Page, seats);
+    pub(crate) const SEAT_BYTES: usize = size_of::<Seat>();
+    pub(crate) const SEAT_BEGAN: usize = offset_of!(Seat, began_ns);
+    pub(crate) const SEAT_ROWS: usize = offset_of!(Seat, rows);
+}

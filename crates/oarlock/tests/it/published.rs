@@ -1,0 +1,477 @@
+//! Live figures: what a process shows of itself, and files that are none.
+#![allow(unsafe_code)]
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use cipher::StreamCipher as _;
+use oarlock::costs::published::{self, Figures, Found};
+use oarlock::{Accelerator, Algorithm, Direction};
+use oarlock_testing::process::{alone_as, as_child, is_child};
+use oarlock_testing::{is_root, lossy, names, until};
+
+use crate::child::{end_of, fork, leave};
+
+/// Runs the test in a process of its own, whose files are in a folder of its own; false in that process.
+fn apart() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env("XDG_RUNTIME_DIR", folder.path());
+    alone_as(command)
+}
+
+fn folder() -> PathBuf {
+    Path::new(&std::env::var_os("XDG_RUNTIME_DIR").unwrap()).join("oarlock")
+}
+
+fn here() -> Vec<Found> {
+    let mut found = published::running();
+    found.retain(|one| one.path.starts_with(folder()));
+    found
+}
+
+/// The only ones.
+fn own() -> Figures {
+    let mut found = here();
+    assert_eq!(found.len(), 1, "{found:?}");
+    let figures = found.remove(0).figures.unwrap();
+    assert_eq!(figures.process, std::process::id());
+    figures
+}
+
+/// Requests and bytes of an operation, by all processes or one.
+fn counted(
+    figures: &Figures,
+    process: Option<u32>,
+    name: &str,
+    direction: Direction,
+) -> (u64, u64) {
+    let processes = figures.processes.iter();
+    let of_one = processes.filter(|one| process.is_none_or(|process| one.process == process));
+    of_one
+        .flat_map(|one| &one.operations)
+        .filter(|one| (one.name, one.direction) == (name, direction))
+        .fold((0, 0), |sum, one| (sum.0 + one.requests, sum.1 + one.bytes))
+}
+
+fn accelerator() -> Accelerator {
+    Accelerator::builder().publish(true).build().unwrap()
+}
+
+#[test]
+fn nothing_is_shown_unless_it_is_asked_for() {
+    if apart() {
+        return;
+    }
+    let accelerator = Accelerator::builder().environment().build().unwrap();
+    let aead = accelerator.aead(Algorithm::Aes128Gcm, &[7; 16]).unwrap();
+    aead.seal(&[1; 12], b"", (&mut [0; 64][..]).into()).unwrap();
+    assert!(!folder().exists());
+    assert!(here().is_empty());
+}
+
+#[test]
+fn every_interface_counts_each_request_once() {
+    use Direction::{Decrypt, Encrypt};
+    if apart() {
+        return;
+    }
+    let accelerator = accelerator();
+    let sizes = [10, 3000, 600_000, 3_000_000];
+    let bytes = sizes.iter().sum::<usize>() as u64;
+    let mut data = vec![0; 3_000_000];
+
+    let mut ctr = accelerator.ctr(&[1; 16], &[0; 16]).unwrap();
+    let mut stream = accelerator
+        .stream_context(Algorithm::Aes256Ctr, &[2; 32])
+        .unwrap();
+    let mut chacha = accelerator
+        .stream_context(Algorithm::ChaCha20, &[2; 32])
+        .unwrap();
+    let aead = accelerator.aead(Algorithm::Aes128Gcm, &[3; 16]).unwrap();
+    let mut context = accelerator
+        .aead_context(Algorithm::Aes256Gcm, &[4; 32])
+        .unwrap();
+    let mut pieces = accelerator
+        .aead_context(Algorithm::ChaCha20Poly1305, &[5; 32])
+        .unwrap();
+    for (number, size) in sizes.into_iter().enumerate() {
+        let data = &mut data[..size];
+        let nonce = [number as u8; 12];
+        ctr.apply_keystream(data);
+        stream.apply(data.into());
+        chacha.apply(data.into());
+        let tag = aead.seal(&nonce, b"", data.into()).unwrap();
+        aead.open(&nonce, b"", data.into(), &tag).unwrap();
+        let tag = context.seal(&nonce, b"", data.into()).unwrap();
+        context.open(&nonce, b"", data.into(), &tag).unwrap();
+        pieces.begin(&nonce).unwrap();
+        pieces.seal_next(data.into()).unwrap();
+        pieces.finish().unwrap();
+    }
+    let mut cbc = accelerator.cbc(&[6; 16], &[0; 16]).unwrap();
+    let mut cbc_context = accelerator
+        .cbc_context(Algorithm::Aes192Cbc, &[7; 24])
+        .unwrap();
+    for size in [16, 4096, 3_000_000] {
+        cbc.encrypt((&mut data[..size]).into()).unwrap();
+        cbc.decrypt((&mut data[..size]).into()).unwrap();
+        cbc_context.encrypt((&mut data[..size]).into()).unwrap();
+        cbc_context.decrypt((&mut data[..size]).into()).unwrap();
+    }
+
+    let figures = own();
+    for (name, direction, expected) in [
+        ("aes-128-ctr", Encrypt, (4, bytes)),
+        ("aes-256-ctr", Encrypt, (4, bytes)),
+        ("chacha20", Encrypt, (4, bytes)),
+        ("aes-128-gcm", Encrypt, (4, bytes)),
+        ("aes-128-gcm", Decrypt, (4, bytes)),
+        ("aes-256-gcm", Encrypt, (4, bytes)),
+        ("aes-256-gcm", Decrypt, (4, bytes)),
+        ("chacha20-poly1305", Encrypt, (4, bytes)),
+        ("chacha20-poly1305", Decrypt, (0, 0)),
+        ("aes-128-cbc", Encrypt, (3, 3_004_112)),
+        ("aes-128-cbc", Decrypt, (3, 3_004_112)),
+        ("aes-192-cbc", Encrypt, (3, 3_004_112)),
+        ("aes-192-cbc", Decrypt, (3, 3_004_112)),
+    ] {
+        let found = counted(&figures, None, name, direction);
+        assert_eq!(found, expected, "{name} {direction:?}");
+    }
+}
+
+#[test]
+fn threads_lose_nothing_though_there_are_more_of_them_than_seats() {
+    if apart() {
+        return;
+    }
+    let accelerator = accelerator();
+    let aead = accelerator.aead(Algorithm::Aes128Gcm, &[3; 16]).unwrap();
+    for _ in 0..3 {
+        let together = std::sync::Barrier::new(100);
+        std::thread::scope(|scope| {
+            for _ in 0..100 {
+                scope.spawn(|| {
+                    together.wait();
+                    for _ in 0..1000 {
+                        aead.seal(&[1; 12], b"", (&mut [0; 8][..]).into()).unwrap();
+                    }
+                    together.wait();
+                });
+            }
+        });
+    }
+    let figures = own();
+    let found = counted(&figures, None, "aes-128-gcm", Direction::Encrypt);
+    assert_eq!(found, (300_000, 2_400_000));
+    // The threads that ended have left their seats.
+    assert_eq!(figures.processes.len(), 1);
+    let threads = figures.processes[0].threads;
+    assert!(threads <= 1, "{threads}");
+}
+
+#[test]
+fn forked_children_count_as_processes_of_their_own() {
+    if apart() {
+        return;
+    }
+    let accelerator = accelerator();
+    let aead = accelerator.aead(Algorithm::Aes128Gcm, &[3; 16]).unwrap();
+    let seal = |count: usize| {
+        for _ in 0..count {
+            aead.seal(&[1; 12], b"", (&mut [0; 8][..]).into()).unwrap();
+        }
+    };
+    seal(1);
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    // SAFETY: the child seals, waits and leaves.
+    let child = unsafe { fork() };
+    if child == 0 {
+        drop(writer);
+        seal(20);
+        // Until the parent has looked.
+        let _ = std::io::Read::read(&mut reader, &mut [0]);
+        leave(0);
+    }
+    seal(3);
+    let of_child = || {
+        counted(
+            &own(),
+            Some(child as u32),
+            "aes-128-gcm",
+            Direction::Encrypt,
+        )
+        .0
+    };
+    until("the child has counted", || of_child() == 20);
+    let own_count = counted(
+        &own(),
+        Some(std::process::id()),
+        "aes-128-gcm",
+        Direction::Encrypt,
+    );
+    assert_eq!(own_count.0, 4);
+    std::io::Write::write_all(&mut writer, b"x").unwrap();
+    assert_eq!(end_of(child), 0);
+    // It has gone, and this process goes on.
+    assert_eq!(of_child(), 0);
+    // Its seat is somebody's again, empty.
+    for _ in 0..100 {
+        std::thread::scope(|scope| {
+            scope.spawn(|| seal(1));
+        });
+    }
+    let all = counted(&own(), None, "aes-128-gcm", Direction::Encrypt);
+    assert_eq!(all.0, 104);
+}
+
+#[cfg(feature = "simulated")]
+#[test]
+fn a_device_that_fails_is_seen_to() {
+    use std::sync::Arc;
+
+    use oarlock::costs::published::DeviceState;
+    use oarlock::device::{EngineBoard, Fault, Injection, SimulatedEngine, When, visible_cpu};
+    use oarlock::framework::{Check, Framework, Place, Request, SessionSpec};
+    if apart() {
+        return;
+    }
+    let framework = Framework::new(&accelerator());
+    let faults = vec![Injection {
+        fault: Fault::Error,
+        when: When::Every(1),
+    }];
+    let board = EngineBoard {
+        faults,
+        ..EngineBoard::default()
+    };
+    for (name, board) in [("good", EngineBoard::default()), ("bad", board)] {
+        let engine = SimulatedEngine::new(name, board, visible_cpu().unwrap()).unwrap();
+        framework
+            .register(Arc::new(engine), Check::Sample(0))
+            .unwrap();
+    }
+    let spec = SessionSpec::aead(Algorithm::Aes128Gcm, &[7; 16], &[9; 12]);
+    let session = framework.session(&spec).unwrap();
+    let mut answers = 0;
+    let device = |name: &str| {
+        let figures = own();
+        figures
+            .devices
+            .into_iter()
+            .find(|one| one.name == name)
+            .unwrap()
+    };
+    until("the bad board is left alone", || {
+        let request = Request::encrypt(vec![0; 1000]).at(Place::Device);
+        let answer = session.submit(request).unwrap().wait().unwrap();
+        assert_eq!(answer.outcome, Ok(()));
+        answers += 1;
+        device("bad").state == DeviceState::Open
+    });
+    let (good, bad) = (device("good"), device("bad"));
+    assert_eq!(good.state, DeviceState::Closed);
+    assert_eq!((bad.failed, bad.done, bad.opened), (3, 0, 1));
+    assert!(good.done > 0 && good.bytes == 1000 * good.done, "{good:?}");
+    let counts = framework.health()["good"].counts;
+    assert_eq!((good.given, good.done), (counts.given, counts.done));
+    let figures = own();
+    assert_eq!(figures.in_flight, 0);
+    let sealed = counted(&figures, None, "aes-128-gcm", Direction::Encrypt);
+    assert_eq!(sealed, (answers, 1000 * answers));
+    framework.withdraw("good");
+    assert_eq!(device("good").state, DeviceState::Left);
+}
+
+#[cfg(feature = "rsa")]
+#[test]
+fn jobs_and_lanes_are_counted() {
+    use oarlock::job::JobOptions;
+    use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
+    if apart() {
+        return;
+    }
+    let accelerator = Accelerator::builder()
+        .publish(true)
+        .max_threads(1)
+        .build()
+        .unwrap();
+    let key = RsaPrivateKey::from_pem(crate::common::keys::RSA2048).unwrap();
+    let rsa = accelerator.rsa(&key);
+    let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
+    let jobs: Vec<_> = (0..16_u8)
+        .map(|number| {
+            rsa.submit_sign(scheme, [number], JobOptions::default())
+                .unwrap()
+        })
+        .collect();
+    for job in jobs {
+        job.wait().unwrap();
+    }
+    let figures = own();
+    let stats = accelerator.stats().public_key;
+    let shown = figures.public_key;
+    assert_eq!(
+        (shown.alone, shown.groups, shown.in_groups, shown.faults),
+        (stats.alone, stats.groups, stats.in_groups, stats.faults)
+    );
+    assert_eq!(shown.alone + shown.in_groups, 16);
+    assert_eq!(
+        counted(&figures, None, "private-key", Direction::Encrypt).0,
+        16
+    );
+    assert_eq!((figures.waiting, figures.refused), (0, 0));
+}
+
+/// A process that publishes until its standard input ends.
+fn publisher(folder: &Path) -> std::process::Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    as_child(&mut command)
+        .args(["--nocapture", "--test-threads=1"])
+        .env("XDG_RUNTIME_DIR", folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn live_files(folder: &Path) -> Vec<String> {
+    match folder.exists() {
+        true => names(folder),
+        false => Vec::new(),
+    }
+}
+
+#[test]
+fn the_file_goes_with_its_process_and_what_a_killed_one_leaves_with_the_next_look() {
+    if is_child() {
+        let _kept = accelerator();
+        let _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let folder = base.path().join("oarlock");
+    let mut ends = publisher(base.path());
+    until("a file", || live_files(&folder).len() == 1);
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    let file = folder.join(&live_files(&folder)[0]);
+    assert_eq!(mode(&file), 0o600);
+    drop(ends.stdin.take());
+    assert!(ends.wait().unwrap().success());
+    assert_eq!(live_files(&folder), [""; 0]);
+
+    let mut killed = publisher(base.path());
+    until("a file", || live_files(&folder).len() == 1);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(live_files(&folder).len(), 1);
+    let mut next = publisher(base.path());
+    until("the next has cleared up", || {
+        let files = live_files(&folder);
+        files.len() == 1 && files[0].starts_with(&format!("{}-", next.id()))
+    });
+    drop(next.stdin.take());
+    next.wait().unwrap();
+}
+
+#[test]
+fn files_that_are_none_are_named_and_hurt_nobody() {
+    if apart() {
+        return;
+    }
+    let _accelerator = accelerator();
+    let folder = folder();
+    let right = fs::read(&here()[0].path).unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(folder.join(format!("{name}.live")), bytes).unwrap();
+    };
+    write("empty", b"");
+    write("short", &right[..right.len() - 1]);
+    write("long", &[&right[..], b"x"].concat());
+    write("zeros", &vec![0; right.len()]);
+    let mut version = right.clone();
+    version[8] ^= 1;
+    write("version", &version);
+    write("noise", &oarlock_testing::noise(right.len()));
+    File::create(folder.join("huge.live"))
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    symlink("/etc/passwd", folder.join("link.live")).unwrap();
+    fs::create_dir(folder.join("folder.live")).unwrap();
+    let mut fifo = Command::new("mkfifo");
+    assert!(
+        fifo.arg(folder.join("fifo.live"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    write("not-live", b"");
+    fs::rename(folder.join("not-live.live"), folder.join("ignored")).unwrap();
+    let mut expected = 10;
+    if is_root("a file of another user") {
+        write("foreign", &right);
+        std::os::unix::fs::chown(folder.join("foreign.live"), Some(1), None).unwrap();
+        expected += 1;
+    }
+    let (wrong, good): (Vec<_>, Vec<_>) = here().into_iter().partition(|one| one.figures.is_err());
+    assert_eq!(good.len(), 1);
+    let said: Vec<_> = wrong
+        .iter()
+        .map(|one| one.figures.as_ref().unwrap_err())
+        .collect();
+    assert_eq!(wrong.len(), expected, "{said:?}");
+    for (name, reason) in [
+        ("link", "link"),
+        ("folder", "no regular file"),
+        ("fifo", "no regular file"),
+        ("version", "another version"),
+        ("zeros", "no file of live figures"),
+    ] {
+        let path = folder.join(format!("{name}.live"));
+        let found = wrong.iter().find(|one| one.path == path).unwrap();
+        let why = found.figures.as_ref().unwrap_err();
+        assert!(why.contains(reason), "{name}: {why}");
+    }
+    // Counts that make no sense, and names with escape sequences.
+    let mut hostile = right.clone();
+    let end = hostile.len();
+    hostile[64..128].fill(0xff);
+    hostile[128..192].fill(0x1b);
+    hostile[256..end].fill(0xff);
+    let figures = Figures::parse(&hostile).unwrap();
+    assert!(
+        figures.program.bytes().all(|byte| byte == b'?'),
+        "{:?}",
+        figures.program
+    );
+    assert!(figures.metrics.is_none());
+}
+
+#[test]
+fn a_folder_that_others_may_use_is_left_alone() {
+    let base = tempfile::tempdir().unwrap();
+    if is_child() {
+        let accelerator = accelerator();
+        // It works, and is seen elsewhere or nowhere.
+        accelerator.aead(Algorithm::Aes128Gcm, &[7; 16]).unwrap();
+        assert!(here().is_empty());
+        return;
+    }
+    let folder = base.path().join("oarlock");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o770)).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let output = as_child(&mut child)
+        .args(["--nocapture", "--test-threads=1"])
+        .env("XDG_RUNTIME_DIR", base.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", lossy(&output.stdout));
+    assert_eq!(names(&folder), [""; 0]);
+}
