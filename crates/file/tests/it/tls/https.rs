@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use oarlock_testing::process::example;
-use oarlock_testing::skip;
+use oarlock_testing::{skip, until};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tempfile::TempDir;
@@ -155,8 +155,7 @@ fn slow_clients_and_those_that_leave_are_served() {
     });
 }
 
-/// `K` has s_client send KeyUpdate and ask for one: while the file is under way, since it reads only when it
-/// is done with the line.
+/// `K` has s_client send KeyUpdate and ask for one.
 #[test]
 fn keys_are_updated_in_the_middle_of_a_file() {
     if !has("openssl", "version") {
@@ -164,10 +163,10 @@ fn keys_are_updated_in_the_middle_of_a_file() {
     }
     let server = Server::start();
     for suite in SUITES {
-        let keylog = server.folder.path().join(suite);
+        let log = server.folder.path().join(suite);
         let mut client = server
             .s_client(&["-ciphersuites", suite, "-msg", "-msgfile"])
-            .arg(&keylog)
+            .arg(&log)
             .spawn()
             .unwrap();
         let mut stdin = client.stdin.take().unwrap();
@@ -181,24 +180,29 @@ fn keys_are_updated_in_the_middle_of_a_file() {
             assert!(bytes > 0 && began.elapsed() < Duration::from_secs(30));
             said.extend_from_slice(&room[..bytes]);
         }
-        for line in ["K\n", "K\n", "GET /file HTTP/1.1\n", "Host: localhost\n"] {
-            stdin.write_all(line.as_bytes()).unwrap();
+        // What is written is read when it is there: a command is one only at the beginning of that.
+        let logged = |what: &str, times: usize| {
+            until("s_client says so", || {
+                let log = std::fs::read_to_string(&log).unwrap_or_default();
+                log.matches(what).count() >= times
+            });
+        };
+        let mut say = |what: &str| {
+            stdin.write_all(what.as_bytes()).unwrap();
             stdin.flush().unwrap();
-            // Each line is read on its own: a command is one only at the beginning of what is read.
-            std::thread::sleep(Duration::from_millis(100));
+        };
+        for times in 1..=2 {
+            say("K\n");
+            logged(SENT, times);
         }
-        // A header ends with CR LF; s_client sends what it reads.
-        stdin.write_all(b"\r\n\r\n").unwrap();
-        stdin.flush().unwrap();
-        // The file stands still once buffers are full, since nobody reads what the client writes. Then the client
-        // has this to read, too.
-        std::thread::sleep(Duration::from_millis(100));
-        stdin.write_all(b"K\n").unwrap();
-        stdin.flush().unwrap();
+        say("GET /file HTTP/1.1\r\n\r\n");
+        // The file stands still once buffers are full, since nobody reads what the client writes.
+        logged(FULL_RECORD, 1);
+        say("K\n");
         let mut all = Vec::new();
         stdout.read_to_end(&mut all).unwrap();
         client.wait().unwrap();
-        let log = std::fs::read_to_string(&keylog).unwrap();
+        let log = std::fs::read_to_string(&log).unwrap();
         let update = |line: &&str| line.ends_with("KeyUpdate");
         let (sent, received): (Vec<_>, _) = log
             .lines()
@@ -209,9 +213,9 @@ fn keys_are_updated_in_the_middle_of_a_file() {
             sent.len() == 3 && received.len() >= 2,
             "{sent:?} {received:?}"
         );
-        // Behind the last of them come full records: their header is 17 03 03 40 11.
+        // While the file was under way.
         let last = log.rfind(received[received.len() - 1]).unwrap();
-        assert!(log[last..].contains("17 03 03 40 11"), "{suite}");
+        assert!(log[last..].contains(FULL_RECORD), "{suite}");
         assert!(contains(&all, &server.data[..1_000]), "{suite}");
         let start = position(&all, &server.data[..1_000]).unwrap();
         assert!(
@@ -221,6 +225,10 @@ fn keys_are_updated_in_the_middle_of_a_file() {
         );
     }
 }
+
+/// As `-msg` has it.
+const SENT: &str = ">>> TLS 1.3, Handshake [length 0005], KeyUpdate";
+const FULL_RECORD: &str = "17 03 03 40 11";
 
 fn contains(all: &[u8], part: &[u8]) -> bool {
     position(all, part).is_some()
