@@ -126,7 +126,7 @@ impl Ssl {
             context,
             ssl: ptr::null_mut(),
             functions,
-            library: library,
+            library,
         };
         let f = &new.functions;
         let mut is_set = !context.is_null();

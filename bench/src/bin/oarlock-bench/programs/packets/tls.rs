@@ -155,7 +155,7 @@ struct Opening {
 }
 
 enum By {
-    Ours(Inbound, Vec<InboundRecord>),
+    Ours(Box<Inbound>, Vec<InboundRecord>),
     Theirs(Box<dyn Aead>, Vec<Sealed>),
 }
 
@@ -164,7 +164,9 @@ impl Opening {
         let (key, iv) = keys();
         let inbound = accelerator()?.tls_inbound(&Keys::new(SUITE, &key, &iv));
         let records = vec![InboundRecord::default(); batch.lengths.len()];
-        Self::side(batch, |_| Ok(By::Ours(inbound.map_err(refused)?, records)))
+        Self::side(batch, |_| {
+            Ok(By::Ours(Box::new(inbound.map_err(refused)?), records))
+        })
     }
 
     fn theirs(factory: &PeerFactory, batch: &Batch) -> Result<Box<dyn Side>, Error> {
