@@ -14,6 +14,7 @@ mod openssl_peers;
 mod peers;
 mod performance;
 mod plan;
+mod processor;
 mod proto;
 mod shim;
 mod structure;

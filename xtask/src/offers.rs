@@ -13,7 +13,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::cpu_mask;
-use crate::plan::Cpu;
+use crate::processor::Cpu;
 use crate::tool::{self, Metadata, Result, cargo};
 
 const TABLES: &str = "crates/oarlock/src/costs/openssl/tables.rs";

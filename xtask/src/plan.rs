@@ -13,6 +13,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::cpu_mask;
+use crate::processor::Cpu;
 use crate::tool::{self, Metadata, Result, cargo};
 
 const TABLES: &str = "crates/oarlock/src/costs/tables.rs";
@@ -232,58 +233,6 @@ fn rounded(value: u64) -> u64 {
     let is_led_by_one = value / 10_u64.pow(digits - 1) == 1;
     let step = 10_u64.pow(digits.saturating_sub(if is_led_by_one { 3 } else { 2 }));
     (value + step / 2) / step * step
-}
-
-/// The processor, by /proc/cpuinfo.
-pub(crate) struct Cpu {
-    vendor: String,
-    family: u32,
-    model: u32,
-}
-
-impl Cpu {
-    /// The first and the last of its line: makers number in sixteens what is built alike.
-    fn models(&self) -> (u32, u32) {
-        (self.model & !0xf, self.model | 0xf)
-    }
-
-    /// Maker, family and models, as in "AuthenticAMD 25 16-31".
-    pub(crate) fn line(&self) -> String {
-        let (first, last) = self.models();
-        format!("{} {} {first}-{last}", self.vendor, self.family)
-    }
-
-    pub(crate) fn read() -> Result<Self> {
-        let text = read(Path::new("/proc/cpuinfo"))?;
-        let field = |name: &str| {
-            text.lines()
-                .filter_map(|line| line.split_once(':'))
-                .find(|(found, _)| found.trim() == name)
-                .map(|(_, value)| value.trim().to_owned())
-                .ok_or_else(|| format!("/proc/cpuinfo: no line {name:?}"))
-        };
-        let number = |name: &str| {
-            let value = field(name)?;
-            let wrong = |_| format!("/proc/cpuinfo: {name}: {value:?} is no number");
-            value.parse().map_err(wrong)
-        };
-        Ok(Self {
-            vendor: field("vendor_id")?,
-            family: number("cpu family")?,
-            model: number("model")?,
-        })
-    }
-}
-
-impl fmt::Display for Cpu {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            vendor,
-            family,
-            model,
-        } = self;
-        write!(f, "{vendor} family {family} model {model}")
-    }
 }
 
 /// The file: the families, and the generic one at the end.

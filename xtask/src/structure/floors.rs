@@ -88,7 +88,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         &[
             // Commands.
             &[
-                "age", "devices", "doctor", "enc", "manual", "pki", "serve", "sign",
+                "age", "devices", "doctor", "enc", "manual", "pki", "serve", "sign", "top",
             ],
             &["remote", "run"],
             &["provider"],
@@ -166,7 +166,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
                 "proto",
                 "tokens",
             ],
-            &["cpu_mask", "go", "shim"],
+            &["cpu_mask", "go", "processor", "shim"],
             &["fetch"],
             &["tool"],
         ],

@@ -184,7 +184,7 @@ impl Listing {
                 let name = match &*one.device {
                     "cpu" => one.backend.clone(),
                     device if one.backend.is_empty() => device.to_owned(),
-                    device if device == "software" => one.backend.clone(),
+                    "software" => one.backend.clone(),
                     device => format!("{device}/{}", one.backend),
                 };
                 let rate = match one.self_test == PASSED {

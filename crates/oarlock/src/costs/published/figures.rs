@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::operation;
+use super::rows::operation;
 use crate::threads::page::{
     ADDRESS_BYTES, CLEARED, DEVICES, DeviceFigure, Gauge, LENGTH, MAGIC, NAME_BYTES, PROGRAM_BYTES,
     ROWS, SEATS, TAKEN, VERSION_AND_LENGTH, place,

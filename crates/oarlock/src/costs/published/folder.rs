@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Figures;
+use super::figures::Figures;
 use crate::threads::page::LENGTH;
 use crate::threads::process;
 

@@ -19,6 +19,7 @@
 
 mod figures;
 mod folder;
+mod rows;
 
 use std::net::SocketAddr;
 
@@ -26,9 +27,10 @@ pub use self::figures::{
     DeviceFigures, DeviceState, Figures, OperationFigures, ProcessFigures, PublicKeyFigures,
 };
 pub use self::folder::{Found, read, running};
+pub(crate) use self::rows::Other;
 #[cfg(feature = "rsa")]
 use crate::threads::page::{DeviceFigure, DevicePage};
-use crate::threads::page::{Gauge, Page, ROWS};
+use crate::threads::page::{Gauge, Page};
 use crate::threads::process;
 use crate::work::algorithm::{Algorithm, Direction};
 
@@ -83,38 +85,6 @@ fn program() -> String {
 /// What an accelerator and its sessions count with; nothing where it does not publish.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Shown(Option<&'static Page>);
-
-/// Rows behind those of the algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub(crate) enum Other {
-    Hmac,
-    Hash,
-    Chained,
-    Random,
-    PublicKey,
-    PrivateKey,
-}
-
-impl Other {
-    const ALL: [(Self, &'static str); 6] = [
-        (Self::Hmac, "hmac"),
-        (Self::Hash, "hash"),
-        (Self::Chained, "cipher+hmac"),
-        (Self::Random, "random"),
-        (Self::PublicKey, "public-key"),
-        (Self::PrivateKey, "private-key"),
-    ];
-}
-
-const _: () = assert!(Algorithm::ALL.len() + Other::ALL.len() <= ROWS);
-
-/// The name of what is counted in a row.
-fn operation(row: usize) -> Option<&'static str> {
-    let algorithms = Algorithm::ALL.iter().map(|algorithm| algorithm.name());
-    let others = Other::ALL.iter().map(|(_, name)| *name);
-    algorithms.chain(others).nth(row)
-}
 
 impl Shown {
     /// Where nothing can be shown, the accelerator does without.

@@ -1,0 +1,36 @@
+//! The rows that requests are counted in: those of the algorithms, and others behind them.
+
+use crate::threads::page::ROWS;
+use crate::work::algorithm::Algorithm;
+
+/// Rows behind those of the algorithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Other {
+    Hmac,
+    Hash,
+    Chained,
+    Random,
+    PublicKey,
+    PrivateKey,
+}
+
+impl Other {
+    const ALL: [(Self, &'static str); 6] = [
+        (Self::Hmac, "hmac"),
+        (Self::Hash, "hash"),
+        (Self::Chained, "cipher+hmac"),
+        (Self::Random, "random"),
+        (Self::PublicKey, "public-key"),
+        (Self::PrivateKey, "private-key"),
+    ];
+}
+
+const _: () = assert!(Algorithm::ALL.len() + Other::ALL.len() <= ROWS);
+
+/// The name of what is counted in a row.
+pub(super) fn operation(row: usize) -> Option<&'static str> {
+    let algorithms = Algorithm::ALL.iter().map(|algorithm| algorithm.name());
+    let others = Other::ALL.iter().map(|(_, name)| *name);
+    algorithms.chain(others).nth(row)
+}
