@@ -34,8 +34,8 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/device/software/", // aws-lc
             "crates/oarlock/src/threads/heap.rs", // malloc_trim
             "crates/oarlock/src/threads/locked.rs", // memory for secrets
+            "crates/oarlock/src/threads/mapped.rs", // a file that processes map together
             "crates/oarlock/src/threads/process.rs", // fork and AT_SECURE
-            "crates/oarlock/src/costs/usage.rs", // a file that processes map together
             "bench/src/",                       // dlopen
             "crates/provider/",                 // foreign function interfaces
             "crates/capi/",
