@@ -4,22 +4,21 @@
 //! Boards are simulated, and slow beside the CPU, which computes their results in passing: 150 to 300
 //! MB/s each.
 
+mod bursts;
 mod hog;
 mod neighbours;
 
 use std::hint::black_box;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use oarlock::device::{EngineBoard, SimulatedEngine, visible_cpu};
 use oarlock::framework::{
-    Buffers, ChainOrder, Check, Framework, FrameworkSession, HashAlgorithm, Iv, IvBytes, Layout,
-    Place, Request, SessionSpec,
+    Buffers, FrameworkSession, Iv, IvBytes, Layout, Place, Request, SessionSpec,
 };
-use oarlock::job::{CompletionQueue, Job, Order};
-use oarlock::{Accelerator, Algorithm, Direction};
+use oarlock::job::Job;
+use oarlock::{Algorithm, Direction};
 use oarlock_bench::Error;
 
+use self::bursts::{BURST, boards, failed, framework, rate, register, specs};
 use super::compared::{Compared, Quantity};
 use super::setup::Setup;
 
@@ -205,122 +204,18 @@ fn sealed_ns(session: &FrameworkSession, mut buffers: Buffers) -> Result<f64, Er
     Ok(began.elapsed().as_nanos() as f64 / f64::from(SCATTERED_TIMES))
 }
 
-/// Three algorithms that segments make no difference to but where they end, and one that is chained.
-fn specs() -> [SessionSpec<'static>; 4] {
-    [
-        SessionSpec::aead(Algorithm::Aes128Gcm, &[7; 16], &[9; 12]),
-        SessionSpec::cipher(Algorithm::Aes256Ctr, &[7; 32], &[9; 16]),
-        SessionSpec::hmac(HashAlgorithm::Sha1, &[1; 20], 20),
-        SessionSpec::chained(
-            ChainOrder::EncryptThenMac,
-            (Algorithm::Aes128Cbc, &[7; 16], &[9; 16]),
-            (HashAlgorithm::Sha1, &[1; 20], 20),
-        ),
-    ]
-}
-
-/// Gigabytes a second of boards, in bursts of so many requests.
-fn rate(framework: &Framework, burst: usize) -> Result<f64, Error> {
-    let [gcm, ctr, _, chained] = specs();
-    let mut sessions = Vec::new();
-    for spec in [gcm, ctr, chained] {
-        sessions.push(framework.session(&spec).map_err(failed)?);
-    }
-    let iv = IvBytes::new(&[1; 16]).map_err(failed)?;
-    let mut queue = CompletionQueue::new(Order::Completion);
-    let (mut bytes, mut number) = (0, 0);
-    let began = Instant::now();
-    while began.elapsed() < SAMPLE {
-        // A burst, and no more before half of it is done.
-        while queue.len() < burst {
-            let (which, size) = (number % sessions.len(), SIZES[number % SIZES.len()]);
-            let request = Request::encrypt(vec![0; size + TAGS[which]]).at(Place::Device);
-            let request = if which == 2 {
-                request.with_iv(iv)
-            } else {
-                request
-            };
-            queue.push(sessions[which].submit(request).map_err(failed)?, size);
-            number += 1;
-        }
-        while queue.len() > burst / 2 {
-            bytes += taken(&mut queue)?;
-        }
-    }
-    while !queue.is_empty() {
-        bytes += taken(&mut queue)?;
-    }
-    Ok(bytes as f64 / began.elapsed().as_secs_f64() / 1e9)
-}
-
-fn taken(queue: &mut CompletionQueue<oarlock::framework::Answer, usize>) -> Result<usize, Error> {
-    let (size, answer) = queue
-        .next_blocking()
-        .ok_or_else(|| failed("an answer is missing"))?;
-    let answer = answer.map_err(failed)?;
-    answer.outcome.map_err(failed)?;
-    // What the CPU did is not a board's.
-    let is_a_boards = !["cpu", "software"].contains(&&*answer.device);
-    Ok(if is_a_boards { size } else { 0 })
-}
-
-fn boards() -> [(&'static str, EngineBoard); 3] {
-    let board = |units, bytes_per_second, latency_us, per_request_us| EngineBoard {
-        units,
-        bytes_per_second,
-        latency: Duration::from_micros(latency_us),
-        per_request: Duration::from_micros(per_request_us),
-        depth: 512,
-        ..EngineBoard::default()
-    };
-    [
-        ("near", board(2, 150_000_000, 50, 2)),
-        ("far", board(1, 200_000_000, 200, 10)),
-        ("wide", board(4, 40_000_000, 50, 1)),
-    ]
-}
-
-fn framework() -> Result<Framework, Error> {
-    let accelerator = Accelerator::builder().build().map_err(failed)?;
-    Ok(Framework::new(&accelerator))
-}
-
-fn register(
-    framework: &Framework,
-    name: &str,
-    board: &EngineBoard,
-) -> Result<Arc<SimulatedEngine>, Error> {
-    let cpu = visible_cpu().map_err(failed)?;
-    let engine = Arc::new(SimulatedEngine::new(name, board.clone(), cpu).map_err(failed)?);
-    let registered = framework.register(engine.clone(), Check::Sample(0));
-    registered.map(|()| engine).map_err(failed)
-}
-
-fn failed(error: impl ToString) -> Error {
-    Error::Failed(error.to_string())
-}
-
 /// What is compared with.
 pub(crate) const ALLOWED: &str = "allowed";
 pub(crate) const SUM: &str = "sum";
-pub(crate) const WITHOUT: &str = "alone";
-pub(crate) const CPU: &str = "undisturbed";
-pub(crate) const ONE: &str = "one alone";
 pub(crate) const WHOLE: &str = "one piece";
-pub(crate) use hog::HOLLOW;
-pub(crate) use neighbours::{NEIGHBOUR, neighbour};
+pub(crate) use hog::{CPU, HOLLOW, WITHOUT};
+pub(crate) use neighbours::{NEIGHBOUR, ONE, neighbour};
 
 const INLINE_NS: f64 = 150.0;
 const QUEUED_NS: f64 = 1500.0;
 const NULLS: usize = 100_000;
 const NULLS_IN_FLIGHT: usize = 64;
-const SAMPLE: Duration = Duration::from_millis(400);
-/// Of each board.
-const BURST: usize = 128;
-/// Of a request, by its number; those of the third algorithm are whole blocks.
-const SIZES: [usize; 7] = [64, 1408, 16384, 256, 4096, 8992, 512];
 /// Of a message that is done in segments of so many bytes.
 const SCATTERED_BYTES: usize = 16384;
 const SEGMENTS: [usize; 5] = [64, 256, 1024, 4096, 16384];
 const SCATTERED_TIMES: u32 = 300;
-const TAGS: [usize; 3] = [16, 0, 20];

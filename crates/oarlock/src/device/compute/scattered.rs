@@ -135,18 +135,14 @@ impl LocalKeys {
     }
 
     /// The tag or digest of all that `feed` hands out, at the front of `tag`.
-    fn over(&self, feed: &mut dyn FnMut(&mut dyn FnMut(&[u8])), tag: &mut [u8; DIGEST_BYTES_MAX]) {
-        fn mac<M: Clone + Mac>(
-            key: &M,
-            feed: &mut dyn FnMut(&mut dyn FnMut(&[u8])),
-            tag: &mut [u8],
-        ) {
+    fn over(&self, feed: &mut Feed<'_>, tag: &mut [u8; DIGEST_BYTES_MAX]) {
+        fn mac<M: Clone + Mac>(key: &M, feed: &mut Feed<'_>, tag: &mut [u8]) {
             let mut mac = key.clone();
             feed(&mut |piece| mac.update(piece));
             let made = mac.finalize().into_bytes();
             tag[..made.len()].copy_from_slice(&made);
         }
-        fn digest<D: Digest>(feed: &mut dyn FnMut(&mut dyn FnMut(&[u8])), tag: &mut [u8]) {
+        fn digest<D: Digest>(feed: &mut Feed<'_>, tag: &mut [u8]) {
             let mut digest = D::new();
             feed(&mut |piece| digest.update(piece));
             let made = digest.finalize();
@@ -200,6 +196,9 @@ impl LocalKeys {
         }
     }
 }
+
+/// Hands out pieces, in order.
+type Feed<'a> = dyn FnMut(&mut dyn FnMut(&[u8])) + 'a;
 
 /// An AEAD whose messages come in pieces.
 trait InPieces {

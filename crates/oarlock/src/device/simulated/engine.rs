@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use oarlock_kernels::cpu::Cpu;
 
 use super::board::{self, Fault, Injection};
-use super::shared::{self, Queue, WrittenOver};
+use super::shared::{self, Figures, Queue, WrittenOver};
 use crate::Error;
 use crate::device::compute::LocalKeys;
 use crate::device::public_key::PublicKeyDevice;
@@ -163,7 +163,7 @@ impl SimulatedEngine {
     pub fn create_shared(path: &Path, board: &EngineBoard, queues: usize) -> Result<(), Error> {
         let checked = board.check();
         checked.map_err(|what| Error::InvalidInput(format!("a shared board: {what}")))?;
-        shared::create(path, board, queues)
+        shared::create(path, &board.figures(), queues)
     }
 
     /// A queue of its own of a board that [`create_shared`](Self::create_shared) made. What is in the queue is
@@ -198,7 +198,7 @@ impl SimulatedEngine {
         board
             .check()
             .map_err(|what| Error::InvalidInput(format!("the simulated device {name}: {what}")))?;
-        let queue = Queue::open(path, &board)?;
+        let queue = Queue::open(path, &board.figures())?;
         Ok(Self::with_queue(name, board, cpu, Some(queue)))
     }
 
@@ -424,6 +424,21 @@ impl State {
 }
 
 impl EngineBoard {
+    fn figures(&self) -> Figures {
+        let ns = |time: Duration| time.as_nanos() as u64;
+        Figures {
+            units: self.units,
+            depth: self.depth,
+            others: [
+                self.bytes_per_second,
+                ns(self.per_request),
+                ns(self.latency),
+                ns(self.key_setup),
+                self.public_key.map_or(u64::MAX, ns),
+            ],
+        }
+    }
+
     /// What contradicts what.
     fn check(&self) -> Result<(), &'static str> {
         if self.units == 0 || self.keys == 0 || self.depth == 0 || self.bytes_per_second == 0 {

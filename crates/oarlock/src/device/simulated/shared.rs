@@ -34,13 +34,28 @@ use std::sync::atomic::{
 };
 use std::time::Duration;
 
-use super::engine::EngineBoard;
 use crate::Error;
 use crate::threads::mapped::{Claims, Mapped};
 use crate::threads::process;
 
+/// What a board is, as far as it is shared.
+#[derive(Clone)]
+pub(super) struct Figures {
+    pub(super) units: usize,
+    /// Of one process.
+    pub(super) depth: usize,
+    /// What else all processes must agree on.
+    pub(super) others: [u64; FIGURES.end - FIGURES.start - 1],
+}
+
+impl Figures {
+    fn agreed(&self) -> impl Iterator<Item = u64> {
+        [self.units as u64].into_iter().chain(self.others)
+    }
+}
+
 /// Makes the file of a board that so many processes can have a queue of.
-pub(super) fn create(path: &Path, board: &EngineBoard, queues: usize) -> Result<(), Error> {
+pub(super) fn create(path: &Path, board: &Figures, queues: usize) -> Result<(), Error> {
     if queues == 0 || queues > QUEUES_MAX || board.units > UNITS_MAX || board.depth > TASKS_MAX {
         return Err(wrong(
             path,
@@ -51,7 +66,7 @@ pub(super) fn create(path: &Path, board: &EngineBoard, queues: usize) -> Result<
     }
     let file =
         Mapped::create(path, numbers(queues)).map_err(|error| wrong(path, &error.to_string()))?;
-    for (number, figure) in file.numbers()[FIGURES].iter().zip(figures(board)) {
+    for (number, figure) in file.numbers()[FIGURES].iter().zip(board.agreed()) {
         number.store(figure, Relaxed);
     }
     file.numbers()[VERSION_AND_QUEUES].store(u64::from(VERSION) << 32 | queues as u64, Relaxed);
@@ -84,7 +99,7 @@ pub(super) struct WrittenOver;
 
 impl Queue {
     /// The first queue that is free.
-    pub(super) fn open(path: &Path, board: &EngineBoard) -> Result<Self, Error> {
+    pub(super) fn open(path: &Path, board: &Figures) -> Result<Self, Error> {
         let of_io = |error: std::io::Error| wrong(path, &error.to_string());
         let claims = Claims::open(path).map_err(of_io)?;
         let mut found = None;
@@ -109,7 +124,7 @@ impl Queue {
             ));
         }
         let said = header[FIGURES].iter().map(|number| number.load(Relaxed));
-        if !said.eq(figures(board)) {
+        if !said.eq(board.agreed()) {
             return Err(wrong(
                 path,
                 "it is a board with other figures: open it with those that it was made with",
@@ -357,19 +372,6 @@ fn place(number: usize) -> Range<usize> {
 
 fn numbers(queues: usize) -> usize {
     HEADER + queues * QUEUE
-}
-
-/// What all processes must agree on.
-fn figures(board: &EngineBoard) -> [u64; FIGURES.end - FIGURES.start] {
-    let ns = |time: Duration| time.as_nanos() as u64;
-    [
-        board.units as u64,
-        board.bytes_per_second,
-        ns(board.per_request),
-        ns(board.latency),
-        ns(board.key_setup),
-        board.public_key.map_or(u64::MAX, ns),
-    ]
 }
 
 fn wrong(path: &Path, what: &str) -> Error {

@@ -9,7 +9,7 @@ use oarlock::framework::Framework;
 use oarlock_bench::Error;
 
 use super::super::compared::{Compared, Quantity};
-use super::{BURST, CPU, SAMPLE, WITHOUT, boards, failed, framework, rate, register};
+use super::bursts::{BURST, SAMPLE, boards, failed, framework, rate, register};
 
 /// Offloaded work beside a busy process, over what it is without; and what that process gets of a CPU, over
 /// what it gets with nothing beside: with boards whose results are computed here, and with boards that compute
@@ -144,3 +144,5 @@ impl Drop for Hog {
 /// What the busy process gets with nothing beside, compared with its share beside boards that compute nothing.
 pub(crate) const HOLLOW: &str = "undisturbed, boards of no CPU time";
 const LONG: u32 = 3;
+pub(crate) const WITHOUT: &str = "alone";
+pub(crate) const CPU: &str = "undisturbed";

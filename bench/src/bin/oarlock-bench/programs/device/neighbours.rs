@@ -12,7 +12,7 @@ use oarlock_bench::Error;
 
 use super::super::compared::{Compared, Quantity};
 use super::super::setup::Setup;
-use super::{BURST, ONE, failed, framework, rate, register};
+use super::bursts::{BURST, failed, framework, rate, register};
 
 /// What so many processes get of a board together, over what this one gets of it alone, in turn. All have their queues
 /// full all the time.
@@ -181,3 +181,4 @@ fn board() -> EngineBoard {
 
 const SHARED: &str = "shared";
 pub(crate) const NEIGHBOUR: &str = "its own and half";
+pub(crate) const ONE: &str = "one alone";

@@ -7,14 +7,15 @@ use super::*;
 
 struct File {
     folder: tempfile::TempDir,
-    board: EngineBoard,
+    board: Figures,
 }
 
 impl File {
     fn new(units: usize, queues: usize) -> Self {
-        let board = EngineBoard {
+        let board = Figures {
             units,
-            ..EngineBoard::default()
+            depth: 128,
+            others: [1, 2, 3, 4, 5],
         };
         let folder = tempfile::tempdir().unwrap();
         let file = Self { folder, board };
@@ -123,8 +124,8 @@ fn what_is_no_board_is_refused() {
         create(&file.path(), &file.board, 2).is_err(),
         "there is one"
     );
-    let other = EngineBoard {
-        bytes_per_second: 1,
+    let other = Figures {
+        others: [2; 5],
         ..file.board.clone()
     };
     let error = Queue::open(&file.path(), &other).err().unwrap().to_string();
