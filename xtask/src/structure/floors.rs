@@ -88,9 +88,9 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         &[
             // Commands.
             &[
-                "age", "devices", "doctor", "enc", "manual", "pki", "serve", "sign", "top",
+                "age", "devices", "doctor", "enc", "manual", "pki", "serve", "sign",
             ],
-            &["remote", "run"],
+            &["remote", "run", "top"], // `devices` lists what `top` shows
             &["provider"],
             &["calibration"],
             &["job", "openssl_conf", "options"],

@@ -36,7 +36,7 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/threads/locked.rs", // memory for secrets
             "crates/oarlock/src/threads/page.rs", // a file that others read while this process counts in it
             "crates/oarlock/src/threads/process.rs", // fork and AT_SECURE
-            "crates/oarlock/src/costs/usage.rs",  // a file that processes map together
+            "crates/oarlock/src/threads/mapped.rs", // a file that processes map together
             "bench/src/",                         // dlopen
             "bench/sender/src/ssl.rs",            // libssl
             "crates/provider/",                   // foreign function interfaces

@@ -46,6 +46,10 @@ struct Cli {
     #[arg(long, hide = true, conflicts_with_all = ["targets", "report", "seed_shape"])]
     first: bool,
 
+    /// Use the shared board in this file whenever a line comes in, as a process beside another
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["targets", "report", "seed_shape"])]
+    neighbour: Option<std::path::PathBuf>,
+
     /// Measure as if the CPU were of this class, here and in the programs that are started: what it has beyond is
     /// hidden from Oarlock and peers alike, and peers from which nothing can be hidden are left out
     #[arg(long, value_name = "CLASS", value_parser = cpu_class::parse)]
@@ -71,6 +75,9 @@ fn main() -> ExitCode {
         .and_then(|()| match &cli.targets {
             Some(pattern) => targets::run(&cli.args, &cli.programs, pattern, out),
             None if cli.seed_shape => seed_shape::run(&cli.args, out),
+            None if cli.neighbour.is_some() => {
+                programs::device::neighbour(cli.neighbour.as_deref(), out)
+            }
             None if cli.first => {
                 first(&cli.args, PEERS).and_then(|first| write_out(out, &json(&first)?))
             }

@@ -12,16 +12,12 @@
 //! Numbers are in the machine's byte order, little-endian on all that Oarlock has kernels for; the file
 //! never leaves its machine, and one in another order has another magic. Counters are relaxed atomics:
 //! each is right by itself, and all are once the processes have ended.
-#![allow(unsafe_code)]
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::Path;
-use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::threads::mapped::Mapped;
 use crate::work::algorithm::{Algorithm, Direction};
 
 /// Counters of requests that all processes of a command share, in a file.
@@ -44,7 +40,7 @@ use crate::work::algorithm::{Algorithm, Direction};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Usage(NonNull<Layout>);
+pub struct Usage(Mapped);
 
 /// What was counted so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,12 +76,6 @@ impl CountedLine {
     }
 }
 
-// SAFETY: it is a shared mapping of atomics, which any thread may touch, and which goes with the last
-// reference.
-unsafe impl Send for Usage {}
-// SAFETY: through a shared reference, too, there is nothing but the mapping's atomics to be touched.
-unsafe impl Sync for Usage {}
-
 impl Usage {
     /// Makes the file, for this user alone: a process that may write to it could truncate it, which
     /// kills the processes that map it.
@@ -93,18 +83,9 @@ impl Usage {
     /// # Errors
     /// There is one of that name, or no file can be made there.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
-        // Written, not left as a hole: a full disk is told here, and not by a signal later.
-        file.write_all(&vec![0; LENGTH])?;
-        let made = Self::map(&file)?;
-        let header = &made.layout().header;
-        header[VERSION_AND_LENGTH].store(version_and_length(), Ordering::Relaxed);
-        header[MAGIC].store(MAGIC_NUMBER, Ordering::Release);
+        let made = Self(Mapped::create(path, NUMBERS)?);
+        made.header()[VERSION_AND_LENGTH].store(version_and_length(), Ordering::Relaxed);
+        made.header()[MAGIC].store(MAGIC_NUMBER, Ordering::Release);
         Ok(made)
     }
 
@@ -114,17 +95,8 @@ impl Usage {
     /// It cannot be opened for writing; or it is no such file, or one of another version:
     /// [`io::ErrorKind::InvalidData`].
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
-            .open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || metadata.len() != LENGTH as u64 {
-            return Err(not_ours());
-        }
-        let opened = Self::map(&file)?;
-        let header = &opened.layout().header;
+        let opened = Self(Mapped::open(path, NUMBERS)?.ok_or_else(not_ours)?);
+        let header = opened.header();
         if header[MAGIC].load(Ordering::Acquire) != MAGIC_NUMBER
             || header[VERSION_AND_LENGTH].load(Ordering::Relaxed) != version_and_length()
         {
@@ -138,28 +110,26 @@ impl Usage {
     #[inline]
     pub fn record(&self, algorithm: Algorithm, direction: Direction, bytes: usize) {
         let class = (usize::BITS - bytes.leading_zeros()) as usize;
-        let counter =
-            &self.layout().counters[algorithm as usize][direction as usize][class.min(CLASSES - 1)];
-        counter.requests.fetch_add(1, Ordering::Relaxed);
-        counter.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        let [requests, counted] = self.counter(algorithm, direction, class.min(CLASSES - 1));
+        requests.fetch_add(1, Ordering::Relaxed);
+        counted.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// What was counted so far, by every process.
     pub fn read(&self) -> Counted {
-        let layout = self.layout();
         let mut counted = Counted {
-            processes: layout.header[PROCESSES].load(Ordering::Relaxed),
+            processes: self.header()[PROCESSES].load(Ordering::Relaxed),
             lines: Vec::new(),
         };
         for algorithm in Algorithm::ALL {
             for direction in [Direction::Encrypt, Direction::Decrypt] {
-                let classes = &layout.counters[*algorithm as usize][direction as usize];
-                for (class, counter) in classes.iter().enumerate() {
+                for class in 0..CLASSES {
+                    let [requests, bytes] = self.counter(*algorithm, direction, class);
                     let line = CountedLine {
                         algorithm: *algorithm,
                         direction,
-                        requests: counter.requests.load(Ordering::Relaxed),
-                        bytes: counter.bytes.load(Ordering::Relaxed),
+                        requests: requests.load(Ordering::Relaxed),
+                        bytes: bytes.load(Ordering::Relaxed),
                         class,
                     };
                     if line.requests > 0 {
@@ -171,53 +141,18 @@ impl Usage {
         counted
     }
 
-    /// `file` has the length of the layout.
-    fn map(file: &File) -> io::Result<Self> {
-        // SAFETY: a new shared mapping wherever the kernel likes, of a file that is open for reading
-        // and writing.
-        let place = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                LENGTH,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if place == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        NonNull::new(place.cast())
-            .map(Self)
-            .ok_or_else(|| io::Error::other("mapped at address 0"))
+    fn header(&self) -> &[AtomicU64] {
+        &self.0.numbers()[..HEADER]
     }
 
-    fn layout(&self) -> &Layout {
-        // SAFETY: the mapping is as long as the layout and stays as long as self; pages are aligned for
-        // it; any bytes are a value of it, and it is made of atomics alone, which others may change.
-        unsafe { self.0.as_ref() }
+    /// Requests, and bytes of them.
+    #[inline]
+    fn counter(&self, algorithm: Algorithm, direction: Direction, class: usize) -> [&AtomicU64; 2] {
+        let row = 2 * algorithm as usize + direction as usize;
+        let at = HEADER + 2 * (CLASSES * row + class);
+        let numbers = self.0.numbers();
+        [&numbers[at], &numbers[at + 1]]
     }
-}
-
-impl Drop for Usage {
-    fn drop(&mut self) {
-        // SAFETY: `map` made it, of this length, and nobody refers to it any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), LENGTH) };
-    }
-}
-
-/// What the file holds.
-#[repr(C)]
-struct Layout {
-    header: [AtomicU64; 8],
-    counters: [[[Counter; CLASSES]; 2]; Algorithm::ALL.len()],
-}
-
-#[repr(C)]
-struct Counter {
-    requests: AtomicU64,
-    bytes: AtomicU64,
 }
 
 fn not_ours() -> io::Error {
@@ -228,7 +163,8 @@ fn not_ours() -> io::Error {
 }
 
 fn version_and_length() -> u64 {
-    u64::from(VERSION) | (LENGTH as u64) << 32
+    let bytes = (NUMBERS * size_of::<AtomicU64>()) as u64;
+    u64::from(VERSION) | bytes << 32
 }
 
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"oarlock\x01");
@@ -237,7 +173,9 @@ const VERSION: u32 = 1;
 const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;
 const PROCESSES: usize = 2;
-const LENGTH: usize = size_of::<Layout>();
+/// In numbers, as are all that follow.
+const HEADER: usize = 8;
+const NUMBERS: usize = HEADER + Algorithm::ALL.len() * 2 * CLASSES * 2;
 /// None, 1, 2 to 3, 4 to 7 ... and from 2^30 on.
 const CLASSES: usize = 32;
 

@@ -4,6 +4,8 @@
 //! Data are one piece, as a device gets them. Many requests of one kind are computed in the lanes of one
 //! kernel call ([`run_group`]).
 
+mod scattered;
+
 use std::ops::Range;
 
 use hmac::Hmac;
@@ -205,11 +207,8 @@ impl LocalKeys {
     fn crypt(&self, step: &Step, direction: Direction, data: &mut [u8]) {
         match &self.cipher {
             CipherKey::Stream(key) => {
-                let bytes = step.iv.as_slice();
-                let mut counter = [0; 16];
-                counter[16 - bytes.len()..].copy_from_slice(bytes);
                 if let Some(key) = key.shared() {
-                    key.apply(u128::from_be_bytes(counter), step.skip, data.into());
+                    key.apply(step.counter(), step.skip, data.into());
                 }
             }
             CipherKey::Cbc(key) => {

@@ -5,6 +5,7 @@
 //! simulated.rs   the device: takes requests, has them computed, lets the time pass, answers
 //! engine.rs      a board for all else, with a queue: it answers when it is asked
 //! board.rs       what a board is, how long it takes for other lengths, when it is at fault
+//! shared.rs      one of those for several processes
 //! schedule.rs    when a request is done: the model, which knows no clock
 //! ```
 //!
@@ -15,6 +16,7 @@
 mod board;
 mod engine;
 mod schedule;
+mod shared;
 #[cfg(test)]
 mod tests;
 

@@ -211,7 +211,7 @@ impl Core {
                 }
                 Choice::Member(member, estimate) => {
                     match self.give(flight, parcel, &member, &estimate) {
-                        Ok(()) => return self.watch.attend(),
+                        Ok(()) => return self.watch.attend(estimate.completion),
                         Err(back) => {
                             parcel = back;
                             parcel.passed.push(member.id);
@@ -255,7 +255,7 @@ impl Core {
                 if admission == Admission::No {
                     continue;
                 }
-                let Some(estimate) = member.estimate(service, bytes, &offer, has_key) else {
+                let Some(estimate) = member.estimate(now, (service, bytes), &offer, has_key) else {
                     continue;
                 };
                 // Whoever is half open is tried, fast or not.

@@ -96,6 +96,16 @@ pub enum BreakerState {
     HalfOpen,
 }
 
+/// How many times what is expected of a request it may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience(f64);
+
+impl Patience {
+    pub(super) fn of(self, expected: Duration) -> Duration {
+        (expected.mul_f64(self.0) + PATIENCE_MIN).min(PATIENCE_MAX)
+    }
+}
+
 impl Default for Health {
     fn default() -> Self {
         Self {
@@ -208,15 +218,21 @@ impl Health {
 
     /// How long a request of which so much is expected may take.
     pub(super) fn patience(&self, expected: Duration) -> Duration {
+        self.patience_by_now()
+            .of(expected)
+            .saturating_mul(1 << self.doublings)
+            .min(PATIENCE_MAX)
+    }
+
+    /// The same by what requests have taken that were answered since: a device that goes on answering, but
+    /// slower than it was, has not stalled. Without doublings, which are for requests to come: many that have
+    /// stalled together are taken away together.
+    pub(super) fn patience_by_now(&self) -> Patience {
         let factor = match self.history {
             None => FACTOR_AT_FIRST,
             Some(History { mean, deviation }) => mean + 4.0 * deviation,
         };
-        let factor = factor.clamp(FACTOR_MIN, FACTOR_MAX);
-        let patience = expected.mul_f64(factor) + PATIENCE_MIN;
-        patience
-            .saturating_mul(1 << self.doublings)
-            .min(PATIENCE_MAX)
+        Patience(factor.clamp(FACTOR_MIN, FACTOR_MAX))
     }
 
     /// Puts what there is of it where others see it.
@@ -342,5 +358,36 @@ mod tests {
         assert_eq!(health.patience(10 * MS), 2 * slower);
         health.succeeded(MS, 5 * MS);
         assert!(health.patience(10 * MS) < 2 * slower);
+    }
+
+    #[test]
+    fn a_device_that_others_slow_down_at_once_has_not_stalled_until_it_answers_no_more() {
+        for times in [2, 4, 16] {
+            let mut health = Health::default();
+            let share = MS / 10;
+            // Full queues of 512 requests, each of which was expected behind 511 others.
+            let expected = 512 * share;
+            for _ in 0..1000 {
+                health.succeeded(expected, expected);
+            }
+            let at_first = health.patience(expected);
+            // From now on others have their turns between those under way, the youngest of which was just sent.
+            for place in 1..=400 {
+                let now = place * times * share;
+                let sent_before = (512 - place) * share;
+                health.succeeded(expected, now + sent_before);
+                // Those that are next, of which the youngest has waited no longer.
+                let waited = now + times * share + sent_before;
+                let patience = health.patience_by_now().of(expected).max(at_first);
+                assert!(
+                    waited < patience,
+                    "{times}, {place}: {waited:?}, {patience:?}"
+                );
+            }
+            // Nothing is answered any more.
+            let waited = 400 * times * share + 111 * share;
+            let patience = health.patience_by_now().of(expected).max(at_first);
+            assert!(patience < 4 * waited, "{times}: {patience:?}");
+        }
     }
 }

@@ -77,9 +77,9 @@ impl Local {
                 let layout = &step.layout;
                 let bytes = layout.authenticated.len() + layout.encrypted.len();
                 let offer = &session.local_offer;
-                self.rates
-                    .expected(session.material.service(), bytes, offer)
-                    .alone
+                // Nobody else has a share in it that would have to be forgotten.
+                let what = (session.material.service(), bytes);
+                self.rates.expected(Duration::ZERO, what, offer).alone
             }
             Content::PublicKey(request) => {
                 let alone_us = request
@@ -239,15 +239,18 @@ impl Local {
         match buffers.only() {
             Some(data) => session.keys.run(step, data)?,
             None => {
-                let mut data = Zeroizing::new(vec![0; buffers.len()]);
-                buffers.gather(&mut data);
-                session.keys.run(step, &mut data)?;
-                buffers.scatter(&data);
+                if !session.keys.run_scattered(step, buffers)? {
+                    let mut data = Zeroizing::new(vec![0; buffers.len()]);
+                    buffers.gather(&mut data);
+                    session.keys.run(step, &mut data)?;
+                    buffers.scatter(&data);
+                }
             }
         }
         if let Some(began) = began {
             let service = session.material.service();
-            self.rates.learn_alone(service, bytes, began.elapsed());
+            self.rates
+                .learn_alone(Duration::ZERO, (service, bytes), began.elapsed());
         }
         Ok(Zeroizing::default())
     }

@@ -57,7 +57,8 @@ pub(super) struct Outstanding {
     pub(super) flight: Arc<Flight>,
     pub(super) attempt: u32,
     sent: Duration,
-    due: Duration,
+    /// Not before then.
+    due_min: Duration,
     expected: Duration,
     share: Duration,
     /// It had nothing else then.
@@ -133,15 +134,15 @@ impl Member {
     /// When a request would be answered. None where there is no room.
     pub(super) fn estimate(
         &self,
-        service: Service,
-        bytes: usize,
+        now: Duration,
+        (service, bytes): (Service, usize),
         offer: &QueueOffer,
         has_key: bool,
     ) -> Option<Estimate> {
         if self.tasks.load(Ordering::Relaxed) >= self.depth {
             return None;
         }
-        let mut expected = self.rates.expected(service, bytes, offer);
+        let mut expected = self.rates.expected(now, (service, bytes), offer);
         if !has_key {
             expected.alone += offer.key_setup;
         }
@@ -168,7 +169,7 @@ impl Member {
         attempt: u32,
         (service, bytes): (Service, usize),
     ) -> u64 {
-        let due = self.with_health(|health| {
+        let due_min = self.with_health(|health| {
             health.given();
             now + health.patience(estimate.completion)
         });
@@ -183,7 +184,7 @@ impl Member {
                 flight: Arc::clone(flight),
                 attempt,
                 sent: now,
-                due,
+                due_min,
                 expected: estimate.completion,
                 share,
                 was_alone,
@@ -213,7 +214,8 @@ impl Member {
             .fetch_sub(task.share.as_nanos() as u64, Ordering::Relaxed);
         let took = now.saturating_sub(task.sent);
         if is_measured && !task.is_lost && task.was_alone {
-            self.rates.learn_alone(task.service, task.bytes, took);
+            self.rates
+                .learn_alone(now, (task.service, task.bytes), took);
         }
         Some(Settled {
             expected: task.expected,
@@ -224,15 +226,17 @@ impl Member {
     /// Tasks whose time is over, each once, and when the next will be. They stay in the count of what
     /// the device has until it answers.
     pub(super) fn overdue(&self, now: Duration) -> (Vec<(Arc<Flight>, u32)>, Option<Duration>) {
+        let patience = self.with_health(|health| health.patience_by_now());
         let mut under_way = self.under_way();
         let mut overdue = Vec::new();
         let mut next: Option<Duration> = None;
         for task in under_way.tasks.values_mut().filter(|task| !task.is_lost) {
-            if task.due <= now {
+            let due = task.due_min.max(task.sent + patience.of(task.expected));
+            if due <= now {
                 task.is_lost = true;
                 overdue.push((Arc::clone(&task.flight), task.attempt));
             } else {
-                next = Some(next.map_or(task.due, |next| next.min(task.due)));
+                next = Some(next.map_or(due, |next| next.min(due)));
             }
         }
         (overdue, next)

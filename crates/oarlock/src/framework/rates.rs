@@ -1,5 +1,9 @@
 //! How long a device takes for a request: what it has offered, mended by what was measured, by kind of
 //! service, size and depth.
+//!
+//! A device that others use as well is slower while they do. It then gets less, and what it gets may say nothing of it
+//! any more: so what was measured to be slower than offered is forgotten where nothing has confirmed it
+//! for a while, and it is tried again.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -17,6 +21,9 @@ struct Times {
     alone: AtomicU32,
     /// What was offered for full load, in 1024ths of it.
     correction: AtomicU32,
+    /// When each of them was measured last, in ms.
+    alone_ms: AtomicU32,
+    correction_ms: AtomicU32,
 }
 
 /// What a request is expected to take.
@@ -33,40 +40,76 @@ impl Rates {
             std::array::from_fn(|_| Times {
                 alone: AtomicU32::new(0),
                 correction: AtomicU32::new(AS_OFFERED),
+                alone_ms: AtomicU32::new(0),
+                correction_ms: AtomicU32::new(0),
             })
         }))
     }
 
     /// Where a size was never measured, the offer counts.
-    pub(super) fn expected(&self, service: Service, bytes: usize, offer: &QueueOffer) -> Expected {
+    pub(super) fn expected(
+        &self,
+        now: Duration,
+        (service, bytes): (Service, usize),
+        offer: &QueueOffer,
+    ) -> Expected {
         let times = &self.0[service.row()][size(bytes)];
         let offered = offer.service_time(bytes);
         let correction = f64::from(times.correction.load(Ordering::Relaxed));
+        let correction = remembered(
+            correction / f64::from(AS_OFFERED),
+            now,
+            &times.correction_ms,
+        );
+        let alone_offered = offered + offer.latency;
         Expected {
             alone: match times.alone.load(Ordering::Relaxed) {
-                0 => offered + offer.latency,
-                ns => Duration::from_nanos(ns.into()),
+                0 => alone_offered,
+                ns => {
+                    let offered_ns = alone_offered.as_nanos().max(1) as f64;
+                    let times_offered = f64::from(ns) / offered_ns;
+                    let ns = remembered(times_offered, now, &times.alone_ms) * offered_ns;
+                    Duration::from_nanos(ns.round() as u64)
+                }
             },
-            share: offered.mul_f64(correction / f64::from(AS_OFFERED)),
+            share: offered.mul_f64(correction),
         }
     }
 
-    pub(super) fn learn_alone(&self, service: Service, bytes: usize, took: Duration) {
-        learn(&self.0[service.row()][size(bytes)].alone, took);
+    pub(super) fn learn_alone(
+        &self,
+        now: Duration,
+        (service, bytes): (Service, usize),
+        took: Duration,
+    ) {
+        let times = &self.0[service.row()][size(bytes)];
+        learn(&times.alone, took);
+        times.alone_ms.store(ms(now), Ordering::Relaxed);
     }
 
     /// Requests of these classes took `took` together, under full load, and `expected` was expected. A
     /// device answers in bunches, so that the time between two answers says nothing; many of them
     /// do. What they took is put down to all of them alike; since other mixtures follow, each class comes
     /// to its own.
-    fn correct(&self, classes: &[(usize, usize)], expected: Duration, took: Duration) {
+    fn correct(
+        &self,
+        now: Duration,
+        classes: &[(usize, usize)],
+        expected: Duration,
+        took: Duration,
+    ) {
         let ratio = took.as_secs_f64() / expected.as_secs_f64().max(1e-9);
         let step = 1.0 + (ratio.clamp(0.25, 4.0) - 1.0) / (4.0 * classes.len() as f64);
         for (row, size) in classes {
-            let correction = &self.0[*row][*size].correction;
-            let corrected = f64::from(correction.load(Ordering::Relaxed)) * step;
+            let times = &self.0[*row][*size];
+            let before = f64::from(times.correction.load(Ordering::Relaxed));
+            let before = remembered(before / f64::from(AS_OFFERED), now, &times.correction_ms);
+            let corrected = before * f64::from(AS_OFFERED) * step;
             let corrected = corrected.clamp(CORRECTION_MIN, CORRECTION_MAX);
-            correction.store(corrected.round() as u32, Ordering::Relaxed);
+            times
+                .correction
+                .store(corrected.round() as u32, Ordering::Relaxed);
+            times.correction_ms.store(ms(now), Ordering::Relaxed);
         }
     }
 }
@@ -100,13 +143,28 @@ impl Window {
         self.expected += share;
         let took = now.saturating_sub(began);
         if self.classes.len() >= WINDOW && took >= WINDOW_MIN {
-            rates.correct(&self.classes, self.expected, took);
+            rates.correct(now, &self.classes, self.expected, took);
             *self = Self {
                 began: Some(now),
                 ..Self::default()
             };
         }
     }
+}
+
+/// What is left of a figure, in parts of what was offered, since it was measured: half of what it exceeds the
+/// offer by, as a power, for each [`MEMORY_MS`]. One that is better than the offer stays.
+fn remembered(times_offered: f64, now: Duration, measured_ms: &AtomicU32) -> f64 {
+    let age_ms = ms(now).saturating_sub(measured_ms.load(Ordering::Relaxed));
+    if times_offered <= 1.0 || age_ms <= MEMORY_MS {
+        return times_offered;
+    }
+    let halvings = f64::from(age_ms) / f64::from(MEMORY_MS) - 1.0;
+    times_offered.powf((-halvings).exp2())
+}
+
+fn ms(now: Duration) -> u32 {
+    u32::try_from(now.as_millis()).unwrap_or(u32::MAX)
 }
 
 /// Classes by powers of two: requests in one differ by a factor of two at most.
@@ -120,6 +178,8 @@ const CORRECTION_MAX: f64 = 1e9;
 const WINDOW: usize = 32;
 /// Longer than what keeps the thread that asks from a device, so that bunches do not count.
 const WINDOW_MIN: Duration = Duration::from_millis(2);
+/// Neighbours come and go in seconds; a request that is tried in vain is slow once in so many.
+const MEMORY_MS: u32 = 1000;
 /// Below 64 bytes.
 const SMALLEST: usize = 5;
 /// Up to 1 MiB, and more.
@@ -138,10 +198,10 @@ mod tests {
             key_setup: Duration::ZERO,
             bytes_per_second: 1_000_000_000,
         };
-        let of = |bytes| rates.expected(Service::Random, bytes, &offer);
+        let of = |bytes| rates.expected(Duration::ZERO, (Service::Random, bytes), &offer);
         let us = Duration::from_micros;
         assert_eq!((of(1000).alone, of(1000).share), (us(106), us(6)));
-        rates.learn_alone(Service::Random, 1000, us(300));
+        rates.learn_alone(Duration::ZERO, (Service::Random, 1000), us(300));
         assert_eq!(
             (of(600).alone, of(600).share),
             (us(300), Duration::from_nanos(5600))
@@ -164,7 +224,7 @@ mod tests {
             key_setup: Duration::ZERO,
             bytes_per_second: u64::MAX,
         };
-        let of = |bytes| rates.expected(Service::Random, bytes, &offer).share;
+        let of = |now, bytes| rates.expected(now, (Service::Random, bytes), &offer).share;
         // Small ones take 50 us in truth, large ones 400; the mixture changes.
         let mut window = Window::default();
         let mut now = Duration::ZERO;
@@ -172,14 +232,70 @@ mod tests {
             let is_large = round / 100 % 3 == 0 || round % 7 == 0;
             let (bytes, took) = if is_large { (9000, 400) } else { (100, 50) };
             now += Duration::from_micros(took);
-            window.answered(&rates, now, true, (Service::Random, bytes), of(bytes));
+            window.answered(&rates, now, true, (Service::Random, bytes), of(now, bytes));
         }
-        let (small, large) = (of(100).as_micros(), of(9000).as_micros());
+        let (small, large) = (of(now, 100).as_micros(), of(now, 9000).as_micros());
         assert!((37..=63).contains(&small), "{small}");
         assert!((300..=500).contains(&large), "{large}");
         // An idle device says nothing.
-        window.answered(&rates, now, false, (Service::Random, 100), of(100));
-        window.answered(&rates, now * 2, true, (Service::Random, 100), of(100));
-        assert_eq!(of(100).as_micros(), small);
+        window.answered(&rates, now, false, (Service::Random, 100), of(now, 100));
+        window.answered(&rates, now * 2, true, (Service::Random, 100), of(now, 100));
+        assert_eq!(of(now, 100).as_micros(), small);
+    }
+
+    #[test]
+    fn a_neighbour_is_noticed_within_windows_and_forgotten_within_seconds() {
+        let rates = Rates::new();
+        let offer = QueueOffer {
+            latency: Duration::ZERO,
+            per_request: Duration::from_micros(100),
+            key_setup: Duration::ZERO,
+            bytes_per_second: u64::MAX,
+        };
+        let what = (Service::Random, 1000);
+        let of = |now| rates.expected(now, what, &offer);
+        let mut now = Duration::ZERO;
+        let mut window = Window::default();
+        let mut busy = |took_us: u64, answers: usize| {
+            for _ in 0..answers {
+                now += Duration::from_micros(took_us);
+                window.answered(&rates, now, true, what, of(now).share);
+            }
+            of(now).share.as_micros()
+        };
+        assert!((95..=105).contains(&busy(100, 1000)));
+        // One that takes half of it; three that take three quarters.
+        let half = busy(200, 6 * WINDOW);
+        assert!((170..=210).contains(&half), "{half}");
+        let quarter = busy(400, 8 * WINDOW);
+        assert!((350..=420).contains(&quarter), "{quarter}");
+        // They go, and it is busy still.
+        let whole = busy(100, 12 * WINDOW);
+        assert!((95..=120).contains(&whole), "{whole}");
+        // They go, and it gets nothing that would tell.
+        let slow = busy(400, 20 * WINDOW);
+        assert!((380..=420).contains(&slow), "{slow}");
+        let measured = now;
+        let share_after = |seconds| {
+            of(measured + Duration::from_secs(seconds))
+                .share
+                .as_micros()
+        };
+        assert_eq!(share_after(0), slow);
+        let (soon, later) = (share_after(2), share_after(10));
+        assert!(
+            (190..=210).contains(&soon) && later == 100,
+            "{soon}, {later}"
+        );
+
+        // The same of requests alone; what is better than the offer is not forgotten.
+        let us = Duration::from_micros;
+        rates.learn_alone(now, what, us(400));
+        assert_eq!(of(now).alone, us(400));
+        let later = now + Duration::from_secs(10);
+        assert_eq!(of(later).alone.as_micros(), 100);
+        let better = Rates::new();
+        better.learn_alone(now, what, us(50));
+        assert_eq!(better.expected(later, what, &offer).alone, us(50));
     }
 }

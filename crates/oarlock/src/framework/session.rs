@@ -209,13 +209,7 @@ impl Pending<Answer> for InFlight {
             if self.core.local.help() {
                 continue;
             }
-            let mut patience = PATIENCE;
-            if self.core.watch.is_absent()
-                && let Some(next) = self.core.look()
-            {
-                patience = patience.min(next);
-            }
-            unpark.0.park_for(patience);
+            unpark.0.park_for(self.attend());
         }
     }
 
@@ -255,6 +249,13 @@ impl Pending<Answer> for InFlight {
         self.core
             .finish(&self.flight, parcel, Err(Error::Cancelled), None);
         true
+    }
+
+    fn attend(&self) -> Duration {
+        if self.is_inherited() {
+            return PATIENCE;
+        }
+        self.core.watch.look_while_waiting(&*self.core, PATIENCE)
     }
 
     fn advance(&self) -> bool {

@@ -1,11 +1,17 @@
 //! One thread that looks after devices while they have something to do: it has them answer, and takes
 //! requests away from those that have stalled. It sleeps until the next of them is due.
 //!
+//! A thread that waits for an answer looks itself, since it would only be woken by the one that does, on whatever CPU
+//! the kernel finds: that takes CPU time of all who want it, and twice as many threads contend for
+//! the CPUs. It says until when it will have looked again, and while it keeps its word nobody else looks. Who
+//! is late by more than [`GRACE`] has left.
+//!
 //! It is a thread of a pool of its own, which is made with the first request that a device is given
 //! and ends after a while without any. In a sandbox there is none; then those who wait do its work.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::threads::pool::board::Background;
 use crate::threads::pool::{Limits, Pool, Scheduling};
@@ -22,6 +28,9 @@ pub(super) struct Watch {
     changed: Condvar,
     pool: OnceLock<Pool>,
     watcher: Arc<Watcher>,
+    began: Instant,
+    /// Until when a thread that waits has promised to look, and which.
+    promise: AtomicU64,
 }
 
 #[derive(Default)]
@@ -30,6 +39,8 @@ struct State {
     /// Something was given to a device since the last look.
     is_news: bool,
     is_closed: bool,
+    /// Until when the thread sleeps, since `began`.
+    asleep_until: Duration,
 }
 
 struct Watcher(Weak<dyn Watched>);
@@ -41,16 +52,71 @@ impl Watch {
             changed: Condvar::new(),
             pool: OnceLock::new(),
             watcher: Arc::new(Watcher(watched)),
+            began: Instant::now(),
+            promise: AtomicU64::new(0),
         }
     }
 
-    /// A device was given something.
-    pub(super) fn attend(&self) {
+    /// For a thread that is about to sleep until an answer comes: looks, unless another such thread will.
+    /// Returns how long to sleep at most, of `time_max`.
+    pub(super) fn look_while_waiting(&self, watched: &dyn Watched, time_max: Duration) -> Duration {
+        let this = this_thread();
+        let promise = self.promise.load(Ordering::Acquire);
+        if promise & THREAD != this
+            && let Some(rest) = self.promised()
+        {
+            return rest.min(time_max);
+        }
+        // It may have much to do.
+        self.promise_until(self.began.elapsed(), this);
+        let wait = watched.look().map_or(time_max, |next| next.min(time_max));
+        self.promise_until(self.began.elapsed() + wait, this);
+        wait
+    }
+
+    fn promise_until(&self, until: Duration, thread: u64) {
+        let promise = (until.as_micros() as u64) << THREAD_BITS | thread;
+        self.promise.store(promise, Ordering::Release);
+    }
+
+    /// Whether a thread that waits will look in time for what is expected in so much time, and this one will have
+    /// looked after that by then.
+    fn is_promised(&self, expected: Duration, asleep_until: Duration) -> bool {
+        let promise = self.promise.load(Ordering::Acquire);
+        let now = self.began.elapsed();
+        let mut until = Duration::from_micros(promise >> THREAD_BITS);
+        if promise == 0 {
+            return false;
+        }
+        if promise & THREAD == this_thread() {
+            // It does not wait just now; it is likely to go on with that.
+            until = now;
+        } else if until + GRACE <= now || until > now + expected + GRACE {
+            return false;
+        }
+        self.promise_until(until, promise & THREAD);
+        asleep_until <= until + 2 * GRACE
+    }
+
+    /// For how long it need not be looked, since a thread that waits does so. None where none does.
+    fn promised(&self) -> Option<Duration> {
+        let until = Duration::from_micros(self.promise.load(Ordering::Acquire) >> THREAD_BITS);
+        let rest = (until + GRACE).saturating_sub(self.began.elapsed());
+        (!until.is_zero() && !rest.is_zero()).then_some(rest)
+    }
+
+    /// A device was given something, whose answer is expected in so much time.
+    pub(super) fn attend(&self, expected: Duration) {
         let mut state = self.locked();
         if state.is_closed {
             return;
         }
         if state.is_running {
+            if self.is_promised(expected, state.asleep_until) {
+                // Awake it might be about to sleep for long.
+                state.is_news |= state.asleep_until.is_zero();
+                return;
+            }
             let was_news = std::mem::replace(&mut state.is_news, true);
             drop(state);
             if !was_news {
@@ -87,9 +153,11 @@ impl Watch {
     fn sleep(&self, time_max: Duration) -> bool {
         let mut state = self.locked();
         if !state.is_news && !state.is_closed {
+            state.asleep_until = self.began.elapsed() + time_max;
             let woken = self.changed.wait_timeout(state, time_max);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
+        state.asleep_until = Duration::ZERO;
         state.is_news = false;
         state.is_running = !state.is_closed;
         state.is_running
@@ -115,6 +183,13 @@ impl Background for Watcher {
             let Some(watched) = self.0.upgrade() else {
                 return false;
             };
+            if let Some(rest) = watched.watch().promised() {
+                is_idle = false;
+                if !watched.watch().sleep(rest) {
+                    return false;
+                }
+                continue;
+            }
             let next = watched.look();
             match next {
                 None if is_idle => {
@@ -146,5 +221,19 @@ impl Background for Watcher {
     }
 }
 
+/// Tells threads apart; two of a million take each other's promises for their own, and look both.
+fn this_thread() -> u64 {
+    static THREADS: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: u64 = THREADS.fetch_add(1, Ordering::Relaxed) & THREAD;
+    }
+    NUMBER.with(|number| *number)
+}
+
+/// How late a thread may be with what it has promised. It is back sooner where it submits more and waits again; less
+/// than a slice of the scheduler's, and the thread of the watch is woken beside it time and again (docs/framework.md).
+const GRACE: Duration = Duration::from_millis(2);
+const THREAD_BITS: u32 = 20;
+const THREAD: u64 = (1 << THREAD_BITS) - 1;
 /// Without anything to do.
 const LINGER: Duration = Duration::from_millis(100);

@@ -5,6 +5,7 @@ pub mod heap;
 pub mod job;
 #[cfg(feature = "rsa")]
 pub(crate) mod locked;
+pub(crate) mod mapped;
 #[cfg(feature = "rsa")]
 pub(crate) mod once;
 pub(crate) mod page;

@@ -1,6 +1,9 @@
 //! The data of a request that is submitted: it owns them.
 
 use std::fmt;
+use std::ops::Range;
+
+use inout::InOutBuf;
 
 /// Data in one piece or many, changed where they are or written elsewhere.
 ///
@@ -114,6 +117,111 @@ impl Buffers {
         }
     }
 
+    /// How many segments are read.
+    pub(crate) fn segments(&self) -> usize {
+        self.from.iter().count()
+    }
+
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.to.is_none()
+    }
+
+    /// What is read of `range`, in order, in pieces of one segment each; none of them is empty.
+    pub(crate) fn each_input(&self, range: Range<usize>, visit: &mut dyn FnMut(&[u8])) {
+        let mut end = 0;
+        for segment in self.from.iter() {
+            let place = next_place(&mut end, segment.len());
+            let part = within(&place, &range);
+            if !part.is_empty() {
+                visit(&segment[part]);
+            }
+        }
+    }
+
+    /// The same, each piece with where its result belongs.
+    pub(crate) fn each(
+        &mut self,
+        range: Range<usize>,
+        visit: &mut dyn FnMut(InOutBuf<'_, '_, u8>),
+    ) {
+        let mut end = 0;
+        let Some(to) = &mut self.to else {
+            for segment in self.from.iter_mut() {
+                let part = within(&next_place(&mut end, segment.len()), &range);
+                if !part.is_empty() {
+                    visit((&mut segment[part]).into());
+                }
+            }
+            return;
+        };
+        let mut inputs = self.from.iter();
+        let mut input: &[u8] = &[];
+        let mut input_place = 0..0;
+        let mut to_end = 0;
+        for output in to.iter_mut() {
+            let place = next_place(&mut to_end, output.len());
+            let part = within(&place, &range);
+            let (mut at, end_here) = (place.start + part.start, place.start + part.end);
+            while at < end_here {
+                while input_place.end <= at {
+                    // Together they are as long.
+                    let Some(next) = inputs.next() else { return };
+                    input = next;
+                    input_place = next_place(&mut end, input.len());
+                }
+                let until = input_place.end.min(end_here);
+                let from = &input[at - input_place.start..until - input_place.start];
+                let into = &mut output[at - place.start..until - place.start];
+                if let Ok(piece) = InOutBuf::new(from, into) {
+                    visit(piece);
+                }
+                at = until;
+            }
+        }
+    }
+
+    /// Copies what is read from `at` on.
+    pub(crate) fn take(&self, at: usize, into: &mut [u8]) {
+        let mut rest = &mut into[..];
+        self.each_input(at..at + rest.len(), &mut |piece| {
+            let (front, behind) = std::mem::take(&mut rest).split_at_mut(piece.len());
+            front.copy_from_slice(piece);
+            rest = behind;
+        });
+    }
+
+    /// Writes a part of the result.
+    pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) {
+        let mut rest = bytes;
+        self.each(at..at + bytes.len(), &mut |mut piece| {
+            let (front, behind) = rest.split_at(piece.len());
+            piece.get_out().copy_from_slice(front);
+            rest = behind;
+        });
+    }
+
+    /// Copies to the result what is in neither range, where it is written elsewhere.
+    pub(crate) fn copy_all_but(&mut self, one: Range<usize>, other: Range<usize>) {
+        if self.is_in_place() {
+            return;
+        }
+        let end = self.len();
+        let [one, other] = [one, other].map(|range| match range.is_empty() {
+            true => end..end,
+            false => range,
+        });
+        let (first, second) = if one.start <= other.start {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        for range in [0..first.start, first.end..second.start, second.end..end] {
+            self.each(range, &mut |piece| {
+                let _ = piece.into_out_with_copied_in();
+            });
+        }
+    }
+
     /// Takes a result, as long as what was read.
     pub(crate) fn scatter(&mut self, result: &[u8]) {
         let mut at = 0;
@@ -153,6 +261,19 @@ impl Segments {
     }
 }
 
+/// Where a segment lies that begins at `end`, which is moved on.
+fn next_place(end: &mut usize, bytes: usize) -> Range<usize> {
+    let begin = *end;
+    *end += bytes;
+    begin..*end
+}
+
+/// What of a segment is in `range`, counted from its own first byte.
+fn within(place: &Range<usize>, range: &Range<usize>) -> Range<usize> {
+    let (start, end) = (place.start.max(range.start), place.end.min(range.end));
+    start.min(end).saturating_sub(place.start)..end.saturating_sub(place.start)
+}
+
 impl From<Vec<u8>> for Buffers {
     fn from(data: Vec<u8>) -> Self {
         Self::in_place(data)
@@ -167,5 +288,83 @@ impl fmt::Debug for Buffers {
             .field("segments", &self.from.iter().count())
             .field("is_in_place", &self.to.is_none())
             .finish()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// All ways to cut 4 bytes, each with an empty segment somewhere.
+    fn cuts(data: [u8; 4]) -> Vec<Vec<Vec<u8>>> {
+        let mut all = Vec::new();
+        for cut in 0..8_u8 {
+            for empty_at in 0..3 {
+                let mut segments = vec![vec![data[0]]];
+                for (at, byte) in data.iter().enumerate().skip(1) {
+                    if cut & (1 << (at - 1)) != 0 {
+                        segments.push(Vec::new());
+                    }
+                    segments.last_mut().unwrap().push(*byte);
+                }
+                segments.insert(empty_at.min(segments.len()), Vec::new());
+                all.push(segments);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn pieces_of_every_range_are_in_order_whole_and_beside_their_results() {
+        for from in cuts([1, 2, 3, 4]) {
+            for to in cuts([0; 4]) {
+                let mut both = [
+                    Buffers::scattered(from.clone()),
+                    Buffers::separate(from.clone(), to.clone()),
+                ];
+                for buffers in &mut both {
+                    assert_eq!(buffers.segments(), from.len());
+                    for (start, end) in
+                        (0..=4).flat_map(|start| (start..=4).map(move |end| (start, end)))
+                    {
+                        let given: Vec<u8> = (1..=4).collect();
+                        let expected = &given[start..end];
+                        let mut read: Vec<u8> = Vec::new();
+                        buffers.each_input(start..end, &mut |piece| {
+                            assert!(!piece.is_empty());
+                            read.extend(piece);
+                        });
+                        assert_eq!(read, expected);
+                        let mut taken = vec![9; end - start];
+                        buffers.take(start, &mut taken);
+                        assert_eq!(taken, expected);
+                        let mut seen: Vec<u8> = Vec::new();
+                        buffers.each(start..end, &mut |mut piece| {
+                            seen.extend(piece.get_in());
+                            piece.get_out().fill(7);
+                        });
+                        assert_eq!(seen, expected);
+                        let output: Vec<u8> = buffers.output().flatten().copied().collect();
+                        assert!(output[start..end].iter().all(|byte| *byte == 7));
+                        buffers.put(start, expected);
+                        let output: Vec<u8> = buffers.output().flatten().copied().collect();
+                        assert_eq!(&output[start..end], expected);
+                    }
+                }
+                for (one, other, expected) in [
+                    (1..2, 3..4, [1, 0, 3, 0]),
+                    (3..4, 1..2, [1, 0, 3, 0]),
+                    (0..2, 0..0, [0, 0, 3, 4]),
+                    (0..0, 2..3, [1, 2, 0, 4]),
+                    (0..0, 0..0, [1, 2, 3, 4]),
+                    (0..4, 0..0, [0; 4]),
+                ] {
+                    let mut buffers = Buffers::separate(from.clone(), to.clone());
+                    buffers.copy_all_but(one, other);
+                    assert_eq!(buffers.into_output(), expected);
+                }
+            }
+        }
     }
 }

@@ -389,4 +389,14 @@ pub(crate) struct Step {
     pub(crate) layout: Layout,
 }
 
+impl Step {
+    /// Of stream ciphers.
+    pub(crate) fn counter(&self) -> u128 {
+        let bytes = self.iv.as_slice();
+        let mut counter = [0; IV_BYTES_MAX];
+        counter[IV_BYTES_MAX - bytes.len()..].copy_from_slice(bytes);
+        u128::from_be_bytes(counter)
+    }
+}
+
 pub(crate) const IV_BYTES_MAX: usize = 16;

@@ -70,6 +70,10 @@ pub(crate) enum Quantity {
     Clients,
     /// CPU time of another process, a second.
     CpuShare,
+    /// CPU time of threads of this one, a second; and what another process has lost meanwhile.
+    CpuSpent,
+    /// Of a message of 16 KiB, in segments of so many bytes and in one piece.
+    MessageNs,
 }
 
 impl Quantity {
@@ -97,6 +101,8 @@ impl Quantity {
             Self::Series => "series",
             Self::Clients => "clients",
             Self::CpuShare => "CPU s/s of another process",
+            Self::CpuSpent => "CPU s/s of this process",
+            Self::MessageNs => "ns, 16 KiB in segments",
         }
     }
 }
@@ -138,6 +144,7 @@ impl Compared {
             Quantity::Series => Some("series"),
             Quantity::Clients => Some("clients"),
             Quantity::CpuShare => Some("cpu"),
+            Quantity::CpuSpent => Some("cpu-spent"),
             Quantity::PerCpuSecond => Some("per-cpu-second"),
             Quantity::MicrosecondsP50 => Some("p50"),
             Quantity::MicrosecondsP99 | Quantity::AdmittedMs | Quantity::VictimP99 => Some("p99"),
@@ -147,6 +154,7 @@ impl Compared {
             | Quantity::Seconds
             | Quantity::Milliseconds
             | Quantity::Nanoseconds
+            | Quantity::MessageNs
             | Quantity::Files
             | Quantity::Operations
             | Quantity::AsTheBoard => None,

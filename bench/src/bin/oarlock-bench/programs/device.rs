@@ -4,19 +4,21 @@
 //! Boards are simulated, and slow beside the CPU, which computes their results in passing: 150 to 300
 //! MB/s each.
 
-use std::hint::black_box;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+mod bursts;
+mod hog;
+mod neighbours;
 
-use oarlock::device::{EngineBoard, SimulatedEngine, visible_cpu};
+use std::hint::black_box;
+use std::time::Instant;
+
 use oarlock::framework::{
-    Buffers, ChainOrder, Check, Framework, FrameworkSession, HashAlgorithm, Iv, IvBytes, Layout,
-    Place, Request, SessionSpec,
+    Buffers, FrameworkSession, Iv, IvBytes, Layout, Place, Request, SessionSpec,
 };
-use oarlock::job::{CompletionQueue, Job, Order};
-use oarlock::{Accelerator, Algorithm, Direction};
+use oarlock::job::Job;
+use oarlock::{Algorithm, Direction};
 use oarlock_bench::Error;
 
+use self::bursts::{BURST, boards, failed, framework, rate, register, specs};
 use super::compared::{Compared, Quantity};
 use super::setup::Setup;
 
@@ -31,14 +33,24 @@ pub(crate) enum Device {
     Together,
     /// The same boards, beside a process that is busy all the time.
     Offloaded,
+    /// So many processes with a board that they share, beside one of them alone.
+    Processes(usize),
+    /// A board of its own and one that a neighbour has in use, beside its own and half of the other.
+    BesideANeighbour,
+    /// Data in segments, beside the same in one piece.
+    Scattered,
 }
 
 /// By name.
-pub(super) const CASES: [(&str, Device); 4] = [
+pub(super) const CASES: [(&str, Device); 8] = [
     ("device-null-inline", Device::Inline),
     ("device-null-queued", Device::Queued),
     ("device-together", Device::Together),
     ("device-beside-a-hog", Device::Offloaded),
+    ("device-two-processes", Device::Processes(2)),
+    ("device-four-processes", Device::Processes(4)),
+    ("device-beside-a-neighbour", Device::BesideANeighbour),
+    ("device-scattered", Device::Scattered),
 ];
 
 impl Device {
@@ -48,7 +60,10 @@ impl Device {
             Self::Inline => null(rounds, INLINE_NS, inline),
             Self::Queued => null(rounds, QUEUED_NS, queued),
             Self::Together => together(setup.rounds(9, 3)),
-            Self::Offloaded => offloaded(setup.rounds(9, 3)),
+            Self::Offloaded => hog::offloaded(setup.rounds(9, 3)),
+            Self::Processes(count) => neighbours::share(setup, count),
+            Self::BesideANeighbour => neighbours::beside_one(setup),
+            Self::Scattered => scattered(rounds),
         }
     }
 }
@@ -135,175 +150,72 @@ fn together(rounds: usize) -> Result<Vec<Compared>, Error> {
     Ok(vec![Compared::new(Quantity::Rate, SUM, ours, theirs)])
 }
 
-/// Offloaded work beside a busy process, over what it is without; and what that process gets of a CPU, over
-/// what it gets with nothing beside.
-fn offloaded(rounds: usize) -> Result<Vec<Compared>, Error> {
-    let all = framework()?;
-    for (name, board) in boards() {
-        register(&all, name, &board)?;
-    }
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    let (mut shares, mut whole) = (Vec::new(), Vec::new());
-    let long = || -> Result<f64, Error> {
-        // The kernel counts CPU time in hundredths of a second.
-        let mut sum = 0.0;
-        for _ in 0..LONG {
-            sum += rate(&all, 3 * BURST)?;
-        }
-        Ok(sum / f64::from(LONG))
-    };
-    rate(&all, 3 * BURST)?;
-    for _ in 0..rounds {
-        theirs.push(long()?);
-        let hog = Hog::start()?;
-        whole.push(hog.share_while(|| {
-            std::thread::sleep(LONG * SAMPLE);
-            Ok(())
-        })?);
-        shares.push(hog.share_while(|| {
-            ours.push(long()?);
-            Ok(())
-        })?);
-    }
-    let kept = Compared::new(Quantity::CpuShare, CPU, shares, whole);
-    Ok(vec![
-        Compared::new(Quantity::Rate, WITHOUT, ours, theirs),
-        kept,
-    ])
-}
-
-/// A process that does nothing but count.
-struct Hog(std::process::Child);
-
-impl Hog {
-    fn start() -> Result<Self, Error> {
-        let mut hog = std::process::Command::new("sh");
-        let hog = hog.args(["-c", "while :; do :; done"]).spawn();
-        hog.map(Self).map_err(failed)
-    }
-
-    /// What it gets of a CPU meanwhile.
-    fn share_while(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<f64, Error> {
-        let before = self.cpu_seconds();
-        let began = Instant::now();
-        work()?;
-        Ok((self.cpu_seconds() - before) / began.elapsed().as_secs_f64())
-    }
-
-    fn cpu_seconds(&self) -> f64 {
-        let stat =
-            std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap_or_default();
-        // utime, behind the name in brackets (proc(5)), in hundredths of a second.
-        let rest = stat.rsplit(')').next();
-        let ticks = rest.and_then(|rest| rest.split(' ').nth(12)?.parse::<f64>().ok());
-        ticks.unwrap_or_default() / 100.0
-    }
-}
-
-impl Drop for Hog {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Gigabytes a second, in bursts of so many requests.
-fn rate(framework: &Framework, burst: usize) -> Result<f64, Error> {
-    let specs = [
-        SessionSpec::aead(Algorithm::Aes128Gcm, &[7; 16], &[9; 12]),
-        SessionSpec::cipher(Algorithm::Aes256Ctr, &[7; 32], &[9; 16]),
-        SessionSpec::chained(
-            ChainOrder::EncryptThenMac,
-            (Algorithm::Aes128Cbc, &[7; 16], &[9; 16]),
-            (HashAlgorithm::Sha1, &[1; 20], 20),
-        ),
-    ];
-    let mut sessions = Vec::new();
-    for spec in &specs {
-        sessions.push(framework.session(spec).map_err(failed)?);
-    }
-    let iv = IvBytes::new(&[1; 16]).map_err(failed)?;
-    let mut queue = CompletionQueue::new(Order::Completion);
-    let (mut bytes, mut number) = (0, 0);
-    let began = Instant::now();
-    while began.elapsed() < SAMPLE {
-        // A burst, and no more before half of it is done.
-        while queue.len() < burst {
-            let (which, size) = (number % specs.len(), SIZES[number % SIZES.len()]);
-            let request = Request::encrypt(vec![0; size + TAGS[which]]).at(Place::Device);
-            let request = if which == 2 {
-                request.with_iv(iv)
-            } else {
-                request
+/// Microseconds of a message of 16 KiB that is sealed by its caller, in segments of so many bytes and in one piece.
+fn scattered(rounds: usize) -> Result<Vec<Compared>, Error> {
+    let framework = framework()?;
+    let mut compared = Vec::new();
+    for spec in &specs() {
+        let session = framework.session(spec).map_err(failed)?;
+        for segment_bytes in SEGMENTS {
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            let segments = |segment_bytes: usize| {
+                let data = vec![0; SCATTERED_BYTES + 20];
+                let (text, tag) = data.split_at(SCATTERED_BYTES);
+                let segments = text.chunks(segment_bytes).chain([tag]);
+                Buffers::scattered(segments.map(<[u8]>::to_vec).collect())
             };
-            queue.push(sessions[which].submit(request).map_err(failed)?, size);
-            number += 1;
-        }
-        while queue.len() > burst / 2 {
-            bytes += taken(&mut queue)?;
+            for _ in 0..rounds {
+                ours.push(sealed_ns(&session, segments(segment_bytes))?);
+                theirs.push(sealed_ns(&session, vec![0; SCATTERED_BYTES + 20].into())?);
+            }
+            compared.push(Compared {
+                bytes: segment_bytes,
+                ..Compared::new(Quantity::MessageNs, WHOLE, ours, theirs)
+            });
         }
     }
-    while !queue.is_empty() {
-        bytes += taken(&mut queue)?;
-    }
-    Ok(bytes as f64 / began.elapsed().as_secs_f64() / 1e9)
+    Ok(compared)
 }
 
-fn taken(queue: &mut CompletionQueue<oarlock::framework::Answer, usize>) -> Result<usize, Error> {
-    let (size, answer) = queue
-        .next_blocking()
-        .ok_or_else(|| failed("an answer is missing"))?;
-    answer.map_err(failed)?.outcome.map_err(failed)?;
-    Ok(size)
-}
-
-fn boards() -> [(&'static str, EngineBoard); 3] {
-    let board = |units, bytes_per_second, latency_us, per_request_us| EngineBoard {
-        units,
-        bytes_per_second,
-        latency: Duration::from_micros(latency_us),
-        per_request: Duration::from_micros(per_request_us),
-        depth: 512,
-        ..EngineBoard::default()
+fn sealed_ns(session: &FrameworkSession, mut buffers: Buffers) -> Result<f64, Error> {
+    let iv = match session.service().cipher().map(Algorithm::kind) {
+        Some(oarlock::Kind::Aead) => vec![1; 12],
+        Some(_) => vec![1; 16],
+        None => Vec::new(),
     };
-    [
-        ("near", board(2, 150_000_000, 50, 2)),
-        ("far", board(1, 200_000_000, 200, 10)),
-        ("wide", board(4, 40_000_000, 50, 1)),
-    ]
-}
-
-fn framework() -> Result<Framework, Error> {
-    let accelerator = Accelerator::builder().build().map_err(failed)?;
-    Ok(Framework::new(&accelerator))
-}
-
-fn register(framework: &Framework, name: &str, board: &EngineBoard) -> Result<(), Error> {
-    let cpu = visible_cpu().map_err(failed)?;
-    let engine = SimulatedEngine::new(name, board.clone(), cpu).map_err(failed)?;
-    framework
-        .register(Arc::new(engine), Check::Sample(0))
-        .map_err(failed)
-}
-
-fn failed(error: impl ToString) -> Error {
-    Error::Failed(error.to_string())
+    let iv = IvBytes::new(&iv).map_err(failed)?;
+    let is_hash = session.service().cipher().is_none();
+    let layout = match is_hash {
+        true => Layout::packet(SCATTERED_BYTES, 0),
+        false => Layout::packet(0, SCATTERED_BYTES),
+    };
+    let began = Instant::now();
+    for _ in 0..SCATTERED_TIMES {
+        let request = Request::encrypt(buffers).with_layout(layout.clone());
+        let request = match is_hash {
+            true => request,
+            false => request.with_iv(iv),
+        };
+        let job = session.submit(request.at(Place::Here)).map_err(failed)?;
+        let answer = job.wait().map_err(failed)?;
+        answer.outcome.map_err(failed)?;
+        buffers = answer.buffers;
+    }
+    Ok(began.elapsed().as_nanos() as f64 / f64::from(SCATTERED_TIMES))
 }
 
 /// What is compared with.
 pub(crate) const ALLOWED: &str = "allowed";
 pub(crate) const SUM: &str = "sum";
-pub(crate) const WITHOUT: &str = "alone";
-pub(crate) const CPU: &str = "undisturbed";
+pub(crate) const WHOLE: &str = "one piece";
+pub(crate) use hog::{CPU, HOLLOW, WITHOUT};
+pub(crate) use neighbours::{NEIGHBOUR, ONE, neighbour};
 
 const INLINE_NS: f64 = 150.0;
 const QUEUED_NS: f64 = 1500.0;
 const NULLS: usize = 100_000;
 const NULLS_IN_FLIGHT: usize = 64;
-const SAMPLE: Duration = Duration::from_millis(400);
-const LONG: u32 = 3;
-/// Of each board.
-const BURST: usize = 128;
-/// Of a request, by its number; those of the third algorithm are whole blocks.
-const SIZES: [usize; 7] = [64, 1408, 16384, 256, 4096, 8992, 512];
-const TAGS: [usize; 3] = [16, 0, 20];
+/// Of a message that is done in segments of so many bytes.
+const SCATTERED_BYTES: usize = 16384;
+const SEGMENTS: [usize; 5] = [64, 256, 1024, 4096, 16384];
+const SCATTERED_TIMES: u32 = 300;

@@ -115,9 +115,11 @@ fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, St
         | Quantity::Operations
         | Quantity::Right
         | Quantity::Healthy
-        | Quantity::CpuShare => ours / theirs,
+        | Quantity::CpuShare
+        | Quantity::CpuSpent => ours / theirs,
         Quantity::CpuSeconds
         | Quantity::Nanoseconds
+        | Quantity::MessageNs
         | Quantity::Seconds
         | Quantity::AdmittedMs
         | Quantity::ServerMib

@@ -6,7 +6,7 @@ use super::target::{
     below, to,
 };
 use crate::peers::boringssl;
-use crate::programs::device::{ALLOWED, CPU, SUM, WITHOUT};
+use crate::programs::device::{ALLOWED, CPU, HOLLOW, NEIGHBOUR, ONE, SUM, WITHOUT};
 use crate::programs::file_to_tls::{SSL_WRITE, SSL_WRITE_LONG};
 use crate::programs::server::{
     ALL as REQUESTS, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
@@ -190,6 +190,10 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["device-together"], Program(over(Quantity::Rate, SUM)), "three boards over the sum of each alone", 0.96, ANY),
     target(&["device-beside-a-hog"], Program(over(Quantity::Rate, WITHOUT)), "offloaded work, over that without", 0.9, ANY),
     target(&["device-beside-a-hog"], Program(over(Quantity::CpuShare, CPU)), "what the hog gets of a CPU, over what it gets undisturbed", 0.95, ANY),
+    target(&["device-beside-a-hog"], Program(over(Quantity::CpuShare, HOLLOW)), "the same, beside boards that take no CPU time for results", 0.95, ANY),
+    target(&["device-two-processes"], Program(over(Quantity::Rate, ONE)), "two processes on one device over one", 0.95, ANY),
+    target(&["device-four-processes"], Program(over(Quantity::Rate, ONE)), "four processes on one device over one", 0.95, ANY),
+    target(&["device-beside-a-neighbour"], Program(over(Quantity::Rate, NEIGHBOUR)), "its own board and half of a shared one, over the sum", 0.9, ANY),
     // Hostile clients, each beside a victim.
     target(HOSTILE, Program(RIGHT), "requests of the victim that end right", 1.0, ANY),
     target(HOSTILE, Program(over(Quantity::VictimP99, HONEST)), VICTIM_P99, 0.5, ANY),

@@ -7,18 +7,23 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use oarlock_kernels::cpu::Cpu;
 
 use super::board::{self, Fault, Injection};
+use super::shared::{self, Figures, Queue, WrittenOver};
 use crate::Error;
 use crate::device::compute::LocalKeys;
 use crate::device::public_key::PublicKeyDevice;
 use crate::device::queued::{QueueOffer, QueuedDevice, Task};
 use crate::device::request::DeviceError;
 use crate::device::software::SoftwareDevice;
+use crate::threads::process;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
 
@@ -50,6 +55,9 @@ pub struct EngineBoard {
     pub faults: Vec<Injection>,
     /// Jitter and rates of faults depend on it and on a request's number alone.
     pub seed: u64,
+    /// Whether results are computed. Without, data come back as they were: to measure what is in front of a
+    /// board, which does not compute on the CPU.
+    pub computes: bool,
 }
 
 impl Default for EngineBoard {
@@ -68,6 +76,7 @@ impl Default for EngineBoard {
             jitter: 0.0,
             faults: Vec::new(),
             seed: 1,
+            computes: true,
         }
     }
 }
@@ -100,15 +109,21 @@ pub struct SimulatedEngine {
     board: EngineBoard,
     cpu: Cpu,
     software: SoftwareDevice,
-    /// What times count from.
-    began: Instant,
+    /// What times count from; `None` where they are those of the monotonic clock.
+    began: Option<Instant>,
+    generation: usize,
+    computing_ns: AtomicU64,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Until when each unit is busy.
+    /// Until when each unit is busy, of a board that is not shared.
     units: BinaryHeap<Reverse<Duration>>,
-    /// By end and number.
+    /// Of one that is.
+    queue: Option<Queue>,
+    /// What waits in it.
+    waiting: VecDeque<Admitted>,
+    /// Those that a unit has done or is at, by end and number.
     tasks: BTreeMap<(Duration, u64), (Task, Option<Fault>)>,
     hanging: Vec<Task>,
     /// Those on the board, the last used at the end.
@@ -120,6 +135,12 @@ struct State {
     is_dead: bool,
 }
 
+struct Admitted {
+    task: Task,
+    fault: Option<Fault>,
+    number: u64,
+}
+
 impl SimulatedEngine {
     /// A board, by the name that statistics and errors have for it.
     ///
@@ -127,21 +148,71 @@ impl SimulatedEngine {
     /// [`Error::InvalidInput`] for a board without units, keys or places, or with a jitter that is not 0 to
     /// 1.
     pub fn new(name: &str, board: EngineBoard, cpu: Cpu) -> Result<Self, Error> {
-        let wrong = |what: &str| {
-            Err(Error::InvalidInput(format!(
-                "the simulated device {name}: {what}"
-            )))
-        };
-        if board.units == 0 || board.keys == 0 || board.depth == 0 || board.bytes_per_second == 0 {
-            return wrong("units, keys, depth and rate of 1 or more");
-        }
-        if !(0.0..=1.0).contains(&board.jitter) {
-            return wrong("a jitter of 0 to 1");
-        }
-        Ok(Self {
+        board
+            .check()
+            .map_err(|what| Error::InvalidInput(format!("the simulated device {name}: {what}")))?;
+        Ok(Self::with_queue(name, board, cpu, None))
+    }
+
+    /// Makes a file for a board that several processes share, up to 16 of them: as one with a queue for each is
+    /// shared (SR-IOV, ring pairs). It has as many units and goes as fast as `board` says, whoever uses it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] where there is a file of that name or none can be made, and for figures
+    /// that contradict each other.
+    pub fn create_shared(path: &Path, board: &EngineBoard, queues: usize) -> Result<(), Error> {
+        let checked = board.check();
+        checked.map_err(|what| Error::InvalidInput(format!("a shared board: {what}")))?;
+        shared::create(path, &board.figures(), queues)
+    }
+
+    /// A queue of its own of a board that [`create_shared`](Self::create_shared) made. What is in the queue is
+    /// done in the board's time, by turns with what is in others, also while the process is stopped or when it has
+    /// ended; then another process can have the queue. Keys, faults, depth and services are those of
+    /// `board` here; a death and a reset are of the queue, and no other process sees them.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use oarlock::device::{Cpu, EngineBoard, SimulatedEngine};
+    ///
+    /// let path = std::env::temp_dir().join(format!("board-{}", std::process::id()));
+    /// let board = EngineBoard::default();
+    /// SimulatedEngine::create_shared(&path, &board, 2)?;
+    /// let ours = SimulatedEngine::open_shared("board", board.clone(), Cpu::detect(), &path)?;
+    /// // In another process:
+    /// let theirs = SimulatedEngine::open_shared("board", board.clone(), Cpu::detect(), &path)?;
+    /// assert!(SimulatedEngine::open_shared("board", board, Cpu::detect(), &path).is_err());
+    /// # std::fs::remove_file(&path).unwrap();
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] where there is no such file, the board has other figures (units, rate and times
+    /// must be the same for all) or no queue is free.
+    pub fn open_shared(
+        name: &str,
+        board: EngineBoard,
+        cpu: Cpu,
+        path: &Path,
+    ) -> Result<Self, Error> {
+        board
+            .check()
+            .map_err(|what| Error::InvalidInput(format!("the simulated device {name}: {what}")))?;
+        let queue = Queue::open(path, &board.figures())?;
+        Ok(Self::with_queue(name, board, cpu, Some(queue)))
+    }
+
+    fn with_queue(name: &str, board: EngineBoard, cpu: Cpu, queue: Option<Queue>) -> Self {
+        process::watch_forks();
+        Self {
             name: name.to_owned(),
+            began: queue.is_none().then(Instant::now),
+            generation: process::fork_generation(),
+            computing_ns: AtomicU64::new(0),
             state: Mutex::new(State {
                 units: vec![Reverse(Duration::ZERO); board.units].into(),
+                queue,
+                waiting: VecDeque::new(),
                 tasks: BTreeMap::new(),
                 hanging: Vec::new(),
                 keys: VecDeque::new(),
@@ -153,13 +224,23 @@ impl SimulatedEngine {
             board,
             cpu,
             software: SoftwareDevice::new(cpu),
-            began: Instant::now(),
-        })
+        }
+    }
+
+    /// Where in its file the queue of a shared board lies, in bytes: for tests of what comes of it when a
+    /// process writes there.
+    pub fn queue_bytes(&self) -> Option<Range<u64>> {
+        self.locked().queue.as_ref().map(Queue::place)
     }
 
     /// Requests so far.
     pub fn admitted(&self) -> u64 {
         self.locked().admitted
+    }
+
+    /// CPU time for results so far, which a board would spend itself.
+    pub fn computing(&self) -> Duration {
+        Duration::from_nanos(self.computing_ns.load(Ordering::Relaxed))
     }
 
     /// Requests that hang now ([`Fault::Hang`]).
@@ -180,10 +261,17 @@ impl SimulatedEngine {
         let tasks = {
             let mut state = self.locked();
             state.is_dead = true;
-            std::mem::take(&mut state.tasks)
+            state.take_all()
         };
-        for (task, _) in tasks.into_values() {
+        for task in tasks {
             task.complete(Err(DeviceError("simulated death".into())));
+        }
+    }
+
+    fn now(&self) -> Duration {
+        match self.began {
+            Some(began) => began.elapsed(),
+            None => Duration::from_nanos(shared::now_ns()),
         }
     }
 
@@ -213,6 +301,9 @@ impl SimulatedEngine {
 
     /// Answers a task as its fault demands.
     fn complete(&self, mut task: Task, fault: Option<Fault>) {
+        if !self.board.computes && fault.is_none() && task.public_key().is_none() {
+            return task.complete(Ok(()));
+        }
         if matches!(fault, Some(Fault::Error)) {
             return task.complete(Err(DeviceError("simulated error".into())));
         }
@@ -242,9 +333,16 @@ impl SimulatedEngine {
                 true => step.layout.tag,
                 false => step.layout.encrypted.start,
             };
-            let before = data.to_vec();
-            keys.run_as_device(step, data)
-                .map_err(|error| DeviceError(error.to_string()))?;
+            let before = match fault {
+                Some(Fault::Half) => data.to_vec(),
+                _ => Vec::new(),
+            };
+            let began = cpu_time();
+            let done = keys.run_as_device(step, data);
+            let took = cpu_time().saturating_sub(began);
+            self.computing_ns
+                .fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
+            done.map_err(|error| DeviceError(error.to_string()))?;
             match fault {
                 // What is random cannot be wrong.
                 Some(Fault::WrongResult) if at < data.len() => data[at] ^= 1,
@@ -293,6 +391,79 @@ impl SimulatedEngine {
     }
 }
 
+impl State {
+    /// What waits in the queue and has been started by now.
+    fn fetch(&mut self, now: Duration, latency: Duration) -> Result<(), WrittenOver> {
+        let Some(queue) = &mut self.queue else {
+            return Ok(());
+        };
+        let now_ns = now.as_nanos() as u64;
+        queue.advance(now_ns);
+        while let Some(end) = queue.next_started(now_ns)? {
+            let Some(next) = self.waiting.pop_front() else {
+                break;
+            };
+            let end = Duration::from_nanos(end);
+            let done_at = end + latency + late_by(next.fault);
+            self.tasks
+                .insert((done_at, next.number), (next.task, next.fault));
+        }
+        Ok(())
+    }
+
+    /// All that it has, but what hangs.
+    fn take_all(&mut self) -> Vec<Task> {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        if let Some(queue) = &mut self.queue {
+            queue.begin_anew();
+        }
+        let tasks = std::mem::take(&mut self.tasks).into_values();
+        let tasks = tasks.map(|(task, _)| task);
+        tasks.chain(waiting.map(|next| next.task)).collect()
+    }
+}
+
+impl EngineBoard {
+    fn figures(&self) -> Figures {
+        let ns = |time: Duration| time.as_nanos() as u64;
+        Figures {
+            units: self.units,
+            depth: self.depth,
+            others: [
+                self.bytes_per_second,
+                ns(self.per_request),
+                ns(self.latency),
+                ns(self.key_setup),
+                self.public_key.map_or(u64::MAX, ns),
+            ],
+        }
+    }
+
+    /// What contradicts what.
+    fn check(&self) -> Result<(), &'static str> {
+        if self.units == 0 || self.keys == 0 || self.depth == 0 || self.bytes_per_second == 0 {
+            return Err("units, keys, depth and rate of 1 or more");
+        }
+        if !(0.0..=1.0).contains(&self.jitter) {
+            return Err("a jitter of 0 to 1");
+        }
+        Ok(())
+    }
+}
+
+/// Of the calling thread.
+fn cpu_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+fn late_by(fault: Option<Fault>) -> Duration {
+    match fault {
+        Some(Fault::Late(late_by)) => late_by,
+        _ => Duration::ZERO,
+    }
+}
+
 impl QueuedDevice for SimulatedEngine {
     fn name(&self) -> &str {
         &self.name
@@ -335,35 +506,64 @@ impl QueuedDevice for SimulatedEngine {
             task.complete(Err(DeviceError("simulated death".into())));
             return Ok(());
         }
-        let now = self.began.elapsed();
-        let has_room = state.tasks.len() + state.hanging.len() < self.board.depth;
-        if !has_room || now < state.down_until {
+        // The queue of a shared board is its parent's.
+        let is_inherited = self.generation != process::fork_generation();
+        let now = self.now();
+        let held = state.tasks.len() + state.waiting.len() + state.hanging.len();
+        if is_inherited || held >= self.board.depth || now < state.down_until {
             return Err(task);
         }
-        state.admitted += 1;
-        let number = state.admitted;
+        let number = state.admitted + 1;
         let fault = board::fault(&self.board.faults, self.board.seed, number);
         let jitter = board::jittered(self.board.jitter, self.board.seed, number);
         let time = self.service_time(&mut state, &task).mul_f64(jitter);
-        let free = state.units.pop().map_or(now, |Reverse(free)| free);
-        let end = free.max(now) + time;
-        state.units.push(Reverse(end));
-        let mut done_at = end + self.board.latency;
-        if let Some(Fault::Late(late_by)) = fault {
-            done_at += late_by;
+        if let Some(queue) = &mut state.queue {
+            if !queue.push(now.as_nanos() as u64, time) {
+                return Err(task);
+            }
+            state.waiting.push_back(Admitted {
+                task,
+                fault,
+                number,
+            });
+        } else {
+            let free = state.units.pop().map_or(now, |Reverse(free)| free);
+            let end = free.max(now) + time;
+            state.units.push(Reverse(end));
+            let done_at = end + self.board.latency + late_by(fault);
+            state.tasks.insert((done_at, number), (task, fault));
         }
-        state.tasks.insert((done_at, number), (task, fault));
+        state.admitted = number;
         Ok(())
     }
 
     fn poll(&self) -> Option<Duration> {
+        if self.generation != process::fork_generation() {
+            return None;
+        }
         loop {
             let mut state = self.locked();
-            let now = self.began.elapsed();
-            let first = state.tasks.first_entry()?;
+            let now = self.now();
+            if state.fetch(now, self.board.latency).is_err() {
+                let lost = state.take_all();
+                drop(state);
+                for task in lost {
+                    task.complete(Err(DeviceError("its queue was written over".into())));
+                }
+                continue;
+            }
+            let queue = state.queue.as_ref();
+            let next_end = queue.and_then(Queue::next_end_min).map(|end| {
+                let end = Duration::from_nanos(end) + self.board.latency;
+                end.saturating_sub(now).max(LOOK_MIN)
+            });
+            let Some(first) = state.tasks.first_entry() else {
+                return next_end;
+            };
             let (done_at, _) = *first.key();
             if done_at > now {
-                return Some(done_at - now);
+                let wait = done_at - now;
+                return Some(next_end.map_or(wait, |end| end.min(wait)));
             }
             let (task, fault) = first.remove();
             match fault {
@@ -373,9 +573,8 @@ impl QueuedDevice for SimulatedEngine {
                     state.keys.clear();
                     let units = vec![Reverse(now + down); self.board.units];
                     state.units = units.into();
-                    let lost = std::mem::take(&mut state.tasks);
+                    let lost = state.take_all();
                     drop(state);
-                    let lost = lost.into_values().map(|(task, _)| task);
                     for task in [task].into_iter().chain(lost) {
                         task.complete(Err(DeviceError("simulated reset".into())));
                     }
@@ -396,3 +595,5 @@ impl QueuedDevice for SimulatedEngine {
 
 /// Keys that are kept for the CPU.
 const SET_UP_MAX: usize = 4096;
+/// How soon is looked again whether a request was started that waits for others.
+const LOOK_MIN: Duration = Duration::from_micros(20);

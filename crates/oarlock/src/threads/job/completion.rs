@@ -130,7 +130,9 @@ impl<T, Tag> CompletionQueue<T, Tag> {
                 self.notices.locked().waiting = None;
                 return next;
             }
-            std::thread::park_timeout(PATIENCE);
+            let oldest = self.jobs.front();
+            let patience = oldest.map_or(Duration::ZERO, |oldest| oldest.job.pending.attend());
+            std::thread::park_timeout(patience);
         }
         None
     }
@@ -253,6 +255,3 @@ fn signal(event: &OwnedFd) {
     // It fails only where 2^64 - 2 are there already.
     let _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
-
-/// As long as a caller waits that has one job.
-const PATIENCE: Duration = Duration::from_millis(20);

@@ -14,6 +14,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use zeroize::Zeroizing;
 
@@ -202,6 +203,11 @@ pub(crate) trait Pending<T>: Send + Sync {
     fn cancel(&self) -> bool;
     /// Does the job here where nobody else will. Returns whether it did.
     fn advance(&self) -> bool;
+    /// Looks after whatever does the job, on a thread that is about to sleep for it. Returns how long that may sleep
+    /// before it looks for itself.
+    fn attend(&self) -> Duration {
+        PATIENCE
+    }
 }
 
 struct InQueue<B: Batcher, T> {
@@ -270,6 +276,9 @@ impl<B: Batcher> Drop for Slot<'_, B> {
         self.0.unreserve();
     }
 }
+
+/// How long a caller that has one job sleeps before it looks for itself.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What comes of a job. Wiped on drop.
 pub(crate) type Bytes = Zeroizing<Vec<u8>>;

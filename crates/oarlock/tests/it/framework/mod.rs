@@ -2,11 +2,14 @@
 
 mod adapters;
 mod failure;
+mod kinds;
 #[cfg(feature = "library")]
 mod library;
 mod references;
+mod scattered;
 mod services;
 mod sessions;
+mod sharing;
 mod storm;
 
 use std::sync::Arc;

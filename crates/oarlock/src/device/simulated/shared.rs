@@ -1,0 +1,412 @@
+//! A board that processes share, each through a queue of its own: as virtual functions (SR-IOV), ring pairs and
+//! queues of virtio are shared.
+//!
+//! ```text
+//! 0        magic, version and number of queues, figures of the board, whose turn it is
+//! 512      until when each unit is busy, in ns of the monotonic clock
+//! 4096     queue 0: epoch and head; from 64 on, 1024 slots of two numbers: state, arrival
+//! 24576    queue 1 ...
+//! ```
+//!
+//! There is no hardware that would move it on, so whoever looks does ([`Queue::advance`]): when a unit is free, the next
+//! queue in turn that has a request gets it, from the time on at which the unit was free or the request
+//! arrived. Nothing is lost while nobody looks, for times are those of the board, not of the look; and a process that
+//! is stopped or gone is served by the looks of others. Nobody takes a lock, since who dies or is stopped
+//! within one would stop the board for all:
+//!
+//! ```text
+//! 1. take the unit      busy until: free -> end           else begin anew
+//! 2. start the request  state: waiting -> started, end    else somebody else has: the unit is given back
+//! 3. move the head on   head -> head + 1                  else somebody else has
+//! ```
+//!
+//! Whoever stops behind 1 has wasted the time of one request. A state holds a count, so that a request that
+//! comes to a slot later is no earlier one's; a head holds an epoch, which its owner raises to begin anew.
+//!
+//! What is read of another's queue is believed as little as its owner: times are bounded, an arrival in the
+//! future is now. Of its own queue a process sees when it was written over, and begins anew.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{
+    AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
+use std::time::Duration;
+
+use crate::Error;
+use crate::threads::mapped::{Claims, Mapped};
+use crate::threads::process;
+
+/// What a board is, as far as it is shared.
+#[derive(Clone)]
+pub(super) struct Figures {
+    pub(super) units: usize,
+    /// Of one process.
+    pub(super) depth: usize,
+    /// What else all processes must agree on.
+    pub(super) others: [u64; FIGURES.end - FIGURES.start - 1],
+}
+
+impl Figures {
+    fn agreed(&self) -> impl Iterator<Item = u64> {
+        [self.units as u64].into_iter().chain(self.others)
+    }
+}
+
+/// Makes the file of a board that so many processes can have a queue of.
+pub(super) fn create(path: &Path, board: &Figures, queues: usize) -> Result<(), Error> {
+    if queues == 0 || queues > QUEUES_MAX || board.units > UNITS_MAX || board.depth > TASKS_MAX {
+        return Err(wrong(
+            path,
+            &format!(
+                "a board that is shared has 1 to {QUEUES_MAX} queues of up to {TASKS_MAX} tasks, and up to {UNITS_MAX} units"
+            ),
+        ));
+    }
+    let file =
+        Mapped::create(path, numbers(queues)).map_err(|error| wrong(path, &error.to_string()))?;
+    for (number, figure) in file.numbers()[FIGURES].iter().zip(board.agreed()) {
+        number.store(figure, Relaxed);
+    }
+    file.numbers()[VERSION_AND_QUEUES].store(u64::from(VERSION) << 32 | queues as u64, Relaxed);
+    file.numbers()[MAGIC].store(MAGIC_NUMBER, Release);
+    Ok(())
+}
+
+/// A queue of a shared board, and the board as seen from it.
+pub(super) struct Queue {
+    file: Mapped,
+    _claims: Claims,
+    queues: usize,
+    units: usize,
+    number: usize,
+    epoch: u64,
+    /// The next slot to be filled.
+    tail: u64,
+    /// The first that is not known to have been started.
+    head: u64,
+    /// Of requests from `head` to `tail`, their states.
+    waiting: VecDeque<u64>,
+    count: u64,
+    /// Forks before it was opened: in a child it is the parent's.
+    generation: usize,
+}
+
+/// A process has written over its own queue.
+#[derive(Debug)]
+pub(super) struct WrittenOver;
+
+impl Queue {
+    /// The first queue that is free.
+    pub(super) fn open(path: &Path, board: &Figures) -> Result<Self, Error> {
+        let of_io = |error: std::io::Error| wrong(path, &error.to_string());
+        let claims = Claims::open(path).map_err(of_io)?;
+        let mut found = None;
+        for queues in 1..=QUEUES_MAX {
+            found = Mapped::open(path, numbers(queues)).map_err(of_io)?;
+            if found.is_some() {
+                break;
+            }
+        }
+        let file = found.ok_or_else(|| wrong(path, "it is no board"))?;
+        let header = file.numbers();
+        let version_and_queues = header[VERSION_AND_QUEUES].load(Relaxed);
+        let queues = (version_and_queues & 0xffff_ffff) as usize;
+        if header[MAGIC].load(Acquire) != MAGIC_NUMBER
+            || version_and_queues >> 32 != u64::from(VERSION)
+            || queues > QUEUES_MAX
+            || numbers(queues) != header.len()
+        {
+            return Err(wrong(
+                path,
+                "it is no board, or one of another version of Oarlock",
+            ));
+        }
+        let said = header[FIGURES].iter().map(|number| number.load(Relaxed));
+        if !said.eq(board.agreed()) {
+            return Err(wrong(
+                path,
+                "it is a board with other figures: open it with those that it was made with",
+            ));
+        }
+        let number = (0..queues)
+            .find(|number| claims.claim(place(*number)))
+            .ok_or_else(|| {
+                wrong(
+                    path,
+                    &format!("each of its {queues} queues belongs to somebody"),
+                )
+            })?;
+        let mut queue = Self {
+            file,
+            _claims: claims,
+            queues,
+            units: board.units,
+            number,
+            epoch: 0,
+            tail: 0,
+            head: 0,
+            waiting: VecDeque::new(),
+            count: now_ns(),
+            generation: process::fork_generation(),
+        };
+        queue.begin_anew();
+        Ok(queue)
+    }
+
+    /// Where the queue lies in the file.
+    pub(super) fn place(&self) -> Range<u64> {
+        let range = place(self.number);
+        8 * range.start as u64..8 * range.end as u64
+    }
+
+    /// Empties the queue, whatever is in it.
+    pub(super) fn begin_anew(&mut self) {
+        let queue = self.queue(self.number);
+        let epoch = (queue[HEAD].load(Acquire) >> 32).wrapping_add(1) & 0xffff_ffff;
+        // First the slots: under the old head nothing is found in them.
+        for slot in 0..SLOTS as u64 {
+            slot_of(queue, slot).0.store(EMPTY, Release);
+        }
+        queue[HEAD].store(epoch << 32, Release);
+        (self.epoch, self.head, self.tail) = (epoch, 0, 0);
+        self.waiting.clear();
+    }
+
+    /// Submits a request that keeps a unit busy for `time`. Returns whether there was room.
+    pub(super) fn push(&mut self, now_ns: u64, time: Duration) -> bool {
+        if self.tail - self.head >= TASKS_MAX as u64 {
+            return false;
+        }
+        self.count = self.count.wrapping_add(1);
+        let state = waiting(time, self.count);
+        let (place, arrival) = slot_of(self.queue(self.number), self.tail);
+        arrival.store(now_ns, Relaxed);
+        place.store(state, Release);
+        self.tail += 1;
+        self.waiting.push_back(state);
+        true
+    }
+
+    /// The end of the oldest request, if it has been started; it then is the queue's no more.
+    pub(super) fn next_started(&mut self, now_ns: u64) -> Result<Option<u64>, WrittenOver> {
+        let Some(written) = self.waiting.front() else {
+            return Ok(None);
+        };
+        let queue = self.queue(self.number);
+        let (place, _) = slot_of(queue, self.head);
+        let state = place.load(Acquire);
+        let head = queue[HEAD].load(Acquire);
+        let is_within = (self.head..=self.tail).contains(&self.unfolded(head));
+        if head >> 32 != self.epoch || !is_within {
+            return Err(WrittenOver);
+        }
+        if state == *written {
+            return Ok(None);
+        }
+        let end = state & VALUE;
+        if state & KIND != STARTED || end > now_ns + 2 * TIME_NS_MAX {
+            return Err(WrittenOver);
+        }
+        // Before the slot is empty: at an empty one the board would wait.
+        if self.unfolded(head) == self.head {
+            let next = head_after(head);
+            let _ = queue[HEAD].compare_exchange(head, next, AcqRel, Acquire);
+        }
+        place.store(EMPTY, Release);
+        self.head += 1;
+        self.waiting.pop_front();
+        Ok(Some(end))
+    }
+
+    /// Before which no request that waits can be done, but for the way back.
+    pub(super) fn next_end_min(&self) -> Option<u64> {
+        let time = (self.waiting.front()? & VALUE) >> COUNT_BITS;
+        Some(self.first_unit().1 + time)
+    }
+
+    /// Has units that are free start what waits.
+    pub(super) fn advance(&self, now_ns: u64) {
+        let units = self.units();
+        for unit in units {
+            let free = unit.load(Acquire);
+            // No request is as long as that.
+            if free > now_ns + 2 * TIME_NS_MAX {
+                let _ = unit.compare_exchange(free, now_ns, AcqRel, Acquire);
+            }
+        }
+        for _ in 0..2 * SLOTS * self.queues {
+            let (unit, free) = self.first_unit();
+            if free > now_ns {
+                return;
+            }
+            let Some(next) = self.next(free, now_ns) else {
+                return;
+            };
+            let end = free.max(next.arrival) + ((next.state & VALUE) >> COUNT_BITS);
+            if units[unit]
+                .compare_exchange(free, end, AcqRel, Acquire)
+                .is_err()
+            {
+                continue;
+            }
+            let queue = self.queue(next.queue);
+            let (place, _) = slot_of(queue, next.head);
+            let started = STARTED | end & VALUE;
+            if place
+                .compare_exchange(next.state, started, AcqRel, Acquire)
+                .is_err()
+            {
+                let _ = units[unit].compare_exchange(end, free, AcqRel, Acquire);
+            }
+            let _ = queue[HEAD].compare_exchange(next.head, head_after(next.head), AcqRel, Acquire);
+            self.file.numbers()[TURN].store(next.queue as u64 + 1, Relaxed);
+        }
+    }
+
+    /// What a unit is to do that is free at `free`: the oldest request of the next queue in turn that had one by then;
+    /// where none had, the one that came first.
+    fn next(&self, free: u64, now_ns: u64) -> Option<Next> {
+        let turn = self.file.numbers()[TURN].load(Relaxed) as usize;
+        let mut first: Option<Next> = None;
+        for queue in (0..self.queues).map(|at| turn.wrapping_add(at) % self.queues) {
+            let numbers = self.queue(queue);
+            // A few have been started by somebody who has not moved the head on.
+            for _ in 0..HELP_MAX {
+                let head = numbers[HEAD].load(Acquire);
+                let (place, arrival) = slot_of(numbers, head);
+                let state = place.load(Acquire);
+                match state & KIND {
+                    WAITING => {
+                        let arrival = arrival.load(Relaxed).min(now_ns);
+                        let next = Next {
+                            queue,
+                            head,
+                            state,
+                            arrival,
+                        };
+                        if arrival <= free {
+                            return Some(next);
+                        }
+                        if first.as_ref().is_none_or(|first| arrival < first.arrival) {
+                            first = Some(next);
+                        }
+                        break;
+                    }
+                    STARTED => {
+                        let _ =
+                            numbers[HEAD].compare_exchange(head, head_after(head), AcqRel, Acquire);
+                    }
+                    _ => break,
+                }
+            }
+        }
+        first
+    }
+
+    /// The one that is free first, and when.
+    fn first_unit(&self) -> (usize, u64) {
+        let units = self.units().iter().enumerate();
+        let frees = units.map(|(unit, free)| (unit, free.load(Acquire)));
+        frees.min_by_key(|(_, free)| *free).unwrap_or((0, u64::MAX))
+    }
+
+    fn units(&self) -> &[AtomicU64] {
+        &self.file.numbers()[UNITS..UNITS + self.units]
+    }
+
+    fn queue(&self, number: usize) -> &[AtomicU64] {
+        &self.file.numbers()[place(number)]
+    }
+
+    /// A head's place, of which it has the low 32 bits, near that of the queue.
+    fn unfolded(&self, head: u64) -> u64 {
+        let ahead = (head as u32).wrapping_sub(self.head as u32);
+        self.head.wrapping_add(ahead.into())
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        if self.generation == process::fork_generation() {
+            self.begin_anew();
+        }
+    }
+}
+
+/// A request that waits in some queue.
+struct Next {
+    queue: usize,
+    head: u64,
+    state: u64,
+    arrival: u64,
+}
+
+/// The monotonic clock, which is the same in all processes.
+pub(super) fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn waiting(time: Duration, count: u64) -> u64 {
+    let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    WAITING | time_ns.min(TIME_NS_MAX) << COUNT_BITS | count & ((1 << COUNT_BITS) - 1)
+}
+
+/// In the same epoch.
+fn head_after(head: u64) -> u64 {
+    head & !0xffff_ffff | head.wrapping_add(1) & 0xffff_ffff
+}
+
+fn slot_of(queue: &[AtomicU64], at: u64) -> (&AtomicU64, &AtomicU64) {
+    let at = SLOTS_FROM + 2 * (at as usize % SLOTS);
+    (&queue[at], &queue[at + 1])
+}
+
+/// Of a queue.
+fn place(number: usize) -> Range<usize> {
+    let first = HEADER + number * QUEUE;
+    first..first + QUEUE
+}
+
+fn numbers(queues: usize) -> usize {
+    HEADER + queues * QUEUE
+}
+
+fn wrong(path: &Path, what: &str) -> Error {
+    Error::InvalidInput(format!("the shared board {}: {what}", path.display()))
+}
+
+const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"oarboard");
+const VERSION: u32 = 1;
+const QUEUES_MAX: usize = 16;
+const UNITS_MAX: usize = 64;
+const SLOTS: usize = 1024;
+/// One slot is empty, so that the head stops there and does not come round to those that were started.
+const TASKS_MAX: usize = SLOTS - 1;
+
+// Places, in numbers of 8 bytes; the header and each queue have pages of their own.
+const MAGIC: usize = 0;
+const VERSION_AND_QUEUES: usize = 1;
+const FIGURES: Range<usize> = 2..8;
+const TURN: usize = 8;
+const UNITS: usize = 64;
+const HEADER: usize = 512;
+const HEAD: usize = 0;
+const SLOTS_FROM: usize = 8;
+const QUEUE: usize = (SLOTS_FROM + 2 * SLOTS).next_multiple_of(512);
+
+// A state: what it is, and its value. Of one that waits, its time and a count.
+const KIND: u64 = 0b11 << 62;
+const VALUE: u64 = !KIND;
+const EMPTY: u64 = 0;
+const WAITING: u64 = 0b01 << 62;
+const STARTED: u64 = 0b10 << 62;
+const COUNT_BITS: u32 = 32;
+/// 1 s: longer requests take no longer.
+const TIME_NS_MAX: u64 = (1 << (62 - COUNT_BITS)) - 1;
+const HELP_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests;
