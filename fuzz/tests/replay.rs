@@ -39,6 +39,11 @@ fn esp() {
 }
 
 #[test]
+fn live() {
+    replay("live");
+}
+
+#[test]
 fn prefetch() {
     replay("prefetch");
 }
@@ -70,7 +75,7 @@ fn tls() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 12, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 13, "add a test above for each target");
 }
 
 fn replay(name: &str) {

@@ -183,8 +183,8 @@ pub(super) const TARGETS: &[Target] = &[
     // The framework.
     target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE)), "CPU a byte, over an SSL_write loop", 1.27, "ABCD"),
     target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE_LONG)), "CPU a byte, over one of 256 KiB", 1.27, "ABCD"),
-    target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE)), "CPU a byte, over an SSL_write loop", 1.0, "EF"),
-    target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE_LONG)), "CPU a byte, over one of 256 KiB", 1.0, "EF"),
+    target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE)), "CPU a byte, over an SSL_write loop, classes E and F", 1.0, "EF"),
+    target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE_LONG)), "CPU a byte, over one of 256 KiB, classes E and F", 1.0, "EF"),
     target(&["device-null-inline"], Program(over(Quantity::Nanoseconds, ALLOWED)), "150 ns over a null request", 1.0, ANY),
     target(&["device-null-queued"], Program(over(Quantity::Nanoseconds, ALLOWED)), "1.5 us over a null request", 1.0, ANY),
     target(&["device-together"], Program(over(Quantity::Rate, SUM)), "three boards over the sum of each alone", 0.96, ANY),
