@@ -164,7 +164,7 @@ fn options_reach_the_provider() {
         .unwrap();
     let dump = String::from_utf8(dump.stdout).unwrap();
     assert!(
-        dump.contains("\noptions = max_threads=2,strategy=inline\n"),
+        dump.contains("\noptions = publish=on,max_threads=2,strategy=inline\n"),
         "{dump}"
     );
 }

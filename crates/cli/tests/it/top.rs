@@ -187,7 +187,7 @@ fn a_board_that_fails_is_seen_on_the_terminal() {
     let (_, behind) = shown
         .rsplit_once("\u{1b}[?1049l")
         .expect("the other screen was left");
-    for part in ["ended=0", " echo ", " icanon ", " isig "] {
+    for part in ["ended=0", " echo ", " icanon ", "\nisig "] {
         assert!(behind.contains(part), "{part}: {behind}");
     }
     // `devices` lists it, too.
@@ -204,7 +204,7 @@ fn signals_leave_the_terminal_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     for (send, status) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
         let script = format!(
-            "XDG_RUNTIME_DIR={} $OARLOCK top & pid=$!; while ! [ -e go ]; do sleep 0.05; done; \
+            "stty cols 80 rows 24; XDG_RUNTIME_DIR={} $OARLOCK top & pid=$!; while ! [ -e go ]; do sleep 0.05; done; \
              kill -{send} $pid; wait $pid; echo ended=$?; stty -a",
             folder.path().display()
         );
@@ -230,7 +230,7 @@ fn it_stops_and_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     // With job control, so that the shell is told.
     let script = format!(
-        "set -m; XDG_RUNTIME_DIR={} $OARLOCK top; echo stopped; stty -a; fg; echo ended=$?; stty -a",
+        "stty cols 80 rows 24; set -m; XDG_RUNTIME_DIR={} $OARLOCK top; echo stopped; stty -a; fg; echo ended=$?; stty -a",
         folder.path().display()
     );
     let mut typed = 0;
