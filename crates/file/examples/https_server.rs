@@ -75,7 +75,7 @@ struct Connection {
     inbound: Inbound,
     /// Derives the keys of the next generation.
     keys: KernelConnection<ServerConnectionData>,
-    /// What came and is no whole record.
+    /// Received bytes that are not a whole record yet.
     incoming: Vec<u8>,
     request: Vec<u8>,
     records: Vec<InboundRecord>,

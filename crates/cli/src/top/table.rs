@@ -17,7 +17,7 @@ pub(super) struct Column {
     title: &'static str,
     width: usize,
     is_number: bool,
-    /// Of two, the one with more goes first where there is no room.
+    /// Where there is no room, the column of the highest rank is left out first.
     rank: u8,
 }
 

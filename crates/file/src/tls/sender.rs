@@ -140,7 +140,7 @@ impl Sender {
         })
     }
 
-    /// Sends a message that is no application data, as one record: an alert, or KeyUpdate. It is taken as a
+    /// Sends a message other than application data, an alert or KeyUpdate, as one record. It is taken as a
     /// whole, or after [`Ended::WouldBlock`] with no bytes, not at all.
     ///
     /// # Errors

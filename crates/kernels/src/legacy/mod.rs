@@ -2,8 +2,8 @@
 //! 6.5), on CPUs with AES instructions, GFNI or byte shuffles.
 //!
 //! Their S-boxes are inversions in a field of 256 elements, as that of AES is: `legacy_keys` works out what
-//! must stand before and after. There is no portable form and no table in memory. [`Backend::preferred`] is
-//! `None` on a CPU with none of these, which has no SSSE3, and callers take another library there.
+//! must stand before and after. There is no portable form and no table in memory. On a CPU without SSSE3
+//! [`Backend::preferred`] is `None`, and callers take another library.
 
 use core::fmt;
 

@@ -145,7 +145,7 @@ fn the_backend_of_that_name_runs() {
     }
 }
 
-/// Passes by bits and a short rest by look-ups; a rest that is no longer short by a pass more.
+/// Whole passes are bitsliced. A short rest is looked up, a longer one takes another pass.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn short_requests_and_rests_are_looked_up() {

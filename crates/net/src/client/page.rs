@@ -204,7 +204,7 @@ impl Sample {
         found.map(|(_, value)| value.clone()).unwrap_or_default()
     }
 
-    /// What is no count is none.
+    /// The value as a count: 0 where it is negative or not a number.
     fn count(&self) -> u64 {
         self.value as u64
     }

@@ -2,8 +2,8 @@
 //! SSL_write and beside SSL_sendfile.
 //!
 //! Sender and receiver are processes of their own (`bench/sender`), with the same handshake by libssl. The receiver
-//! reads and opens nothing, whoever sends. What counts is the CPU time of the sender, which on loopback does what
-//! the kernel does for the receiver's packets, too.
+//! reads the bytes and decrypts none, the same for every sender. The figure is the sender's CPU time. On loopback it
+//! includes the kernel's work of receiving the packets.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

@@ -1,4 +1,4 @@
-//! What the file of a process says. It is input from outside: whoever owns the file may have written
+//! Reads the file that a process publishes. It is untrusted input: its owner may have written
 //! anything.
 
 use std::net::SocketAddr;

@@ -29,7 +29,7 @@ pub fn running() -> Vec<Found> {
     folders().iter().flat_map(|folder| look(folder)).collect()
 }
 
-/// The figures in a file, whoever runs.
+/// The figures in a file, whether or not its process still runs.
 ///
 /// # Errors
 /// What is wrong, in words: it cannot be read, is a link, belongs to another user than its folder or is

@@ -38,7 +38,7 @@ use crate::work::algorithm::{Algorithm, Direction};
 /// has no accelerator. `metrics` is where a cryptoserver's page of metrics is.
 ///
 /// # Errors
-/// In words: there is no private folder for it, or no file can be made there. A program that runs with more
+/// A message that says why no file can be made: for example, there is no private folder for it. A program that runs with more
 /// rights than its user, or is confined, shows nothing.
 ///
 /// ```no_run

@@ -82,7 +82,7 @@ impl Ahead {
         pass: None,
     };
 
-    /// Of a cipher whose passes make `bytes` whatever is asked for, unless it is no more than `cheap`.
+    /// For a cipher whose passes always make `bytes` of keystream; requests of up to `cheap` bytes need no pass.
     #[cfg(feature = "legacy")]
     pub(crate) fn passes(bytes: usize, cheap: usize) -> Self {
         let bytes = bytes.min(ZEROS.len());

@@ -154,8 +154,8 @@ impl SimulatedEngine {
         Ok(Self::with_queue(name, board, cpu, None))
     }
 
-    /// Makes a file for a board that several processes share, up to 16 of them: as one with a queue for each is
-    /// shared (SR-IOV, ring pairs). It has as many units and goes as fast as `board` says, whoever uses it.
+    /// Makes a file for a board that up to 16 processes share, each through a queue of its own (as with
+    /// SR-IOV or ring pairs). Together they get the units and the rate that `board` says.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] where there is a file of that name or none can be made, and for figures
