@@ -90,9 +90,11 @@ impl Connection {
         accelerator: &Accelerator,
     ) -> Result<Self, Fault> {
         let mut connection = UnbufferedServerConnection::new(config)?;
-        let (mut incoming, mut outgoing, mut request) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut incoming, mut outgoing) = (Vec::new(), Vec::new());
+        let mut offered = 0;
         loop {
-            let UnbufferedStatus { discard, state } = connection.process_tls_records(&mut incoming);
+            let UnbufferedStatus { discard, state } =
+                connection.process_tls_records(&mut incoming[..offered]);
             let mut is_done = false;
             let mut is_blocked = false;
             match state? {
@@ -106,22 +108,24 @@ impl Connection {
                     outgoing.clear();
                     transmit.done();
                 }
-                // What came with the end of the handshake.
-                ConnectionState::ReadTraffic(mut traffic) => {
-                    while let Some(record) = traffic.next_record() {
-                        request.extend_from_slice(record?.payload);
-                    }
-                }
                 ConnectionState::BlockedHandshake => is_blocked = true,
                 ConnectionState::WriteTraffic(_) => is_done = true,
                 state => return Err(format!("the handshake ended with {state:?}").into()),
             }
             incoming.drain(..discard);
+            offered -= discard;
             if is_done {
                 break;
             }
-            if is_blocked && receive(&mut socket, &mut incoming)? == 0 {
-                return Err("the client left before the handshake was done".into());
+            // Record by record: rustls would take a KeyUpdate that comes with the end of the handshake, and its
+            // answer would be lost with the connection that hands over the keys.
+            while is_blocked {
+                if let Some(bytes) = first_record(&incoming[offered..]) {
+                    offered += bytes;
+                    is_blocked = false;
+                } else if receive(&mut socket, &mut incoming)? == 0 {
+                    return Err("the client left before the handshake was done".into());
+                }
             }
         }
         let (secrets, keys) = connection.dangerous_into_kernel_connection()?;
@@ -132,7 +136,7 @@ impl Connection {
             inbound: with_keys(secrets.rx, |keys| accelerator.tls_inbound(keys))?,
             keys,
             incoming,
-            request,
+            request: Vec::new(),
             records: vec![InboundRecord::default(); 64],
             owes_update: false,
         })
@@ -327,6 +331,13 @@ impl Answer {
             heading,
         })
     }
+}
+
+/// The length of the record that `bytes` begin with, if it is whole.
+fn first_record(bytes: &[u8]) -> Option<usize> {
+    let length = bytes.get(3..5)?;
+    let end = 5 + usize::from(u16::from_be_bytes([length[0], length[1]]));
+    (end <= bytes.len()).then_some(end)
 }
 
 /// Appends what the socket has.

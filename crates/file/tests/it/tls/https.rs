@@ -1,14 +1,19 @@
 //! The example server, with curl and `openssl s_client` as its clients.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oarlock_testing::process::example;
-use oarlock_testing::{skip, until};
+use oarlock_testing::{LIMIT, skip, until};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use tempfile::TempDir;
 
 /// The server, and a directory with a file of 12,000,001 bytes.
@@ -224,6 +229,41 @@ fn keys_are_updated_in_the_middle_of_a_file() {
             all.len()
         );
     }
+}
+
+/// KeyUpdate and the request in one segment with the client's Finished: rustls would take them if it were given
+/// all that has come.
+#[test]
+fn keys_are_updated_with_the_end_of_the_handshake() {
+    let server = Server::start();
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_file(server.certificate()).unwrap())
+        .unwrap();
+    let config = ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    socket.set_read_timeout(Some(LIMIT)).unwrap();
+    client.write_tls(&mut socket).unwrap();
+    while client.is_handshaking() {
+        assert!(client.read_tls(&mut socket).unwrap() > 0);
+        client.process_new_packets().unwrap();
+    }
+    let mut at_once = Vec::new();
+    client.refresh_traffic_keys().unwrap();
+    (client.writer().write_all(b"GET /file HTTP/1.1\r\n\r\n")).unwrap();
+    while client.wants_write() {
+        client.write_tls(&mut at_once).unwrap();
+    }
+    socket.write_all(&at_once).unwrap();
+    let mut answer = Vec::new();
+    rustls::Stream::new(&mut client, &mut socket)
+        .read_to_end(&mut answer)
+        .unwrap();
+    assert!(answer.ends_with(&server.data), "{}", answer.len());
 }
 
 /// As `-msg` has it.
