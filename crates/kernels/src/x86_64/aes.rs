@@ -8,6 +8,7 @@
 use core::arch::{asm, x86_64::*};
 
 use inout::InOutBuf;
+use zeroize::Zeroize as _;
 
 use super::gfni::Gfni;
 use super::lanes::Lanes;
@@ -133,6 +134,22 @@ const RCON: [i32; 11] = [
     0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36, 0x6c,
 ];
 
+/// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
+/// so that states stay in registers: the compiler does not unroll a loop of such a size, and
+/// spills the round keys.
+macro_rules! each_round {
+    ($round:ident of $rounds:ident after $passed:expr => $body:block) => {
+        each_round!(@ $round $rounds ($passed) $body 1 2 3 4 5 6 7 8 9 10 11 12 13)
+    };
+    (@ $round:ident $rounds:ident ($passed:expr) $body:block $($i:literal)+) => {
+        $(if $i > $passed && $i < $rounds {
+            let $round: usize = $i;
+            $body
+        })+
+    };
+}
+pub(super) use each_round;
+
 macro_rules! entry_point {
     ($name:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
         /// CTR over a run in which the low 32 bits of `counter` do not wrap.
@@ -206,7 +223,7 @@ entry_point!(
 #[inline(always)]
 pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
     schedule: &Schedule,
-    counter: u128,
+    mut counter: u128,
     mut from: *const u8,
     mut to: *mut u8,
     mut bytes: usize,
@@ -216,6 +233,11 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
     // SAFETY: instructions and pointers as the caller vouches; `bytes` counts what is left, and no
     // more than that is touched.
     unsafe {
+        if V::BLOCKS == 1 && V::HAS_AES && bytes >= BY_WORDS_BYTES_MIN {
+            let done = ctr_by_words::<R>(schedule, counter, from, to, bytes);
+            (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
+            counter = counter.wrapping_add((done / BLOCK_BYTES) as u128);
+        }
         let mut keys = Keys::<V>::new::<R>(schedule);
         let mut counters = V::counters(counter);
         let head_blocks = if V::NARROW {
@@ -267,6 +289,77 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
         one_by_one::<V, R>(keys, counters, from, to, bytes);
     }
 }
+
+/// Long runs on 128 bits: whole groups of eight blocks. Returns how many bytes it was.
+///
+/// Zen's two units for `aesenc` take vector XORs too, and each that they take delays a round: of 56
+/// cycles that eight blocks need under a key of 256 bits, counters by XOR cost 3. General registers
+/// write the last words of counters into memory instead, two groups ahead, since a load that meets a
+/// narrower store under way waits for it. With the results stored one by one: 55.8 cycles, from 60.
+///
+/// # Safety
+/// As [`ctr`], with AES-NI and SSSE3 for `V`.
+#[inline(always)]
+unsafe fn ctr_by_words<const R: usize>(
+    schedule: &Schedule,
+    counter: u128,
+    mut from: *const u8,
+    mut to: *mut u8,
+    bytes: usize,
+) -> usize {
+    const GROUP: usize = 8;
+    const AHEAD: usize = 2 * GROUP;
+    let groups = bytes / (GROUP * BLOCK_BYTES);
+    // SAFETY: as the caller vouches; `groups` are within `bytes`, and the index is below `AHEAD`.
+    unsafe {
+        let mut keys = Keys::<__m128i>::new::<R>(schedule);
+        let first_key = keys.get(0);
+        // With the first key, so that they are wiped in the end.
+        let mut inputs = [first_key; AHEAD];
+        let mut counters = __m128i::counters(counter);
+        for input in &mut inputs {
+            *input = first_key.xor(counters.swap_bytes());
+            counters = counters.advance(1);
+        }
+        let last_key_word = schedule.round_keys[0][3];
+        let mut next = (counter as u32).wrapping_add(AHEAD as u32);
+        let inputs_start = (&raw mut inputs).cast::<__m128i>();
+        let mut half = 0;
+        for _ in 0..groups {
+            let inputs = inputs_start.add(half);
+            half ^= GROUP;
+            let mut states = [first_key; GROUP];
+            for (i, state) in states.iter_mut().enumerate() {
+                *state = inputs.add(i).read_volatile();
+            }
+            keys.read_again();
+            each_round!(round of R after 0 => {
+                let key = keys.get(round);
+                for state in &mut states {
+                    *state = state.round(key).pin();
+                }
+                if round <= GROUP {
+                    let word = inputs.add(round - 1).cast::<u32>().add(3);
+                    word.write_volatile(next.swap_bytes() ^ last_key_word);
+                    next = next.wrapping_add(1);
+                }
+            });
+            let key = keys.get(R);
+            for (i, state) in states.iter().enumerate() {
+                let data = __m128i::load(from.add(i * BLOCK_BYTES));
+                state
+                    .last_round(key.xor(data))
+                    .store(to.add(i * BLOCK_BYTES));
+            }
+            (from, to) = (from.add(GROUP * BLOCK_BYTES), to.add(GROUP * BLOCK_BYTES));
+        }
+        inputs.zeroize();
+    }
+    groups * GROUP * BLOCK_BYTES
+}
+
+/// Two groups; for one, there is nothing to keep ahead.
+const BY_WORDS_BYTES_MIN: usize = 256;
 
 /// # Safety
 /// As [`ctr`].
@@ -342,7 +435,8 @@ impl<'a, V: Lanes> Keys<'a, V> {
     #[inline(always)]
     pub(super) fn read_again(&mut self) {
         if V::KEYS_IN_MEMORY {
-            self.schedule = anew(self.schedule);
+            // SAFETY: the address stays what it was, and valid as long.
+            self.schedule = unsafe { &*anew(self.schedule) };
         }
     }
 
@@ -362,15 +456,12 @@ impl<'a, V: Lanes> Keys<'a, V> {
     }
 }
 
-/// The same schedule, but the compiler cannot tell that it is.
+/// The same address, but the compiler cannot tell that it is.
 #[inline(always)]
-pub(super) fn anew(schedule: &Schedule) -> &Schedule {
-    let mut schedule: *const Schedule = schedule;
-    // SAFETY: there is no instruction; the address stays what it was, and valid as long.
-    unsafe {
-        asm!("/* {0} */", inout(reg) schedule, options(readonly, nostack, preserves_flags));
-        &*schedule
-    }
+pub(super) fn anew<T>(mut address: *const T) -> *const T {
+    // SAFETY: there is no instruction; the address stays what it was.
+    unsafe { asm!("/* {0} */", inout(reg) address, options(readonly, nostack, preserves_flags)) };
+    address
 }
 
 /// Round key `i` in every block of a register.

@@ -13,7 +13,7 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use super::aes::Keys;
+use super::aes::{Keys, anew, each_round};
 use super::gfni::Gfni;
 use super::lanes::Lanes;
 use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
@@ -266,15 +266,17 @@ unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
         for (i, state) in states.iter_mut().enumerate() {
             *state = state.xor(V::load(from.add(i * V::BYTES)));
         }
-        for round in 1..R {
+        each_round!(round of R after 0 => {
             keys.read_again();
             let key = keys.get(round);
             for state in &mut states {
                 *state = state.inverse_round(key).pin();
             }
-        }
+        });
         keys.read_again();
         let key = keys.get(R);
+        // Loaded again: kept since the beginning, they would not all be in registers.
+        let from = if V::KEYS_IN_MEMORY { anew(from) } else { from };
         for (i, state) in states.iter_mut().enumerate() {
             let chained = if i == 0 {
                 V::load(from).one_block_on(before)

@@ -5,25 +5,10 @@ use core::arch::{asm, x86_64::*};
 use super::source::Source;
 use crate::aead::NONCE_BYTES;
 use crate::key::{BLOCK_BYTES, Schedule};
-use crate::x86_64::aes::{anew, round_key};
+use crate::x86_64::aes::{anew, each_round, round_key};
 use crate::x86_64::clmul::{Clmul, Sum};
 use crate::x86_64::ghash::{Hash, View, times};
 use crate::x86_64::lanes::Lanes;
-
-/// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
-/// so that states and sums stay in registers: the compiler does not unroll a loop of such a size,
-/// and spills the round keys.
-macro_rules! each_round {
-    ($round:ident of $rounds:ident after $passed:expr => $body:block) => {
-        each_round!(@ $round $rounds ($passed) $body 1 2 3 4 5 6 7 8 9 10 11 12 13)
-    };
-    (@ $round:ident $rounds:ident ($passed:expr) $body:block $($i:literal)+) => {
-        $(if $i > $passed && $i < $rounds {
-            let $round: usize = $i;
-            $body
-        })+
-    };
-}
 
 /// A message of `N` registers, the last of which may be begun, or of none: what does not wait for
 /// AES first, then all blocks of keystream side by side, and a single reduction.
@@ -462,7 +447,7 @@ unsafe fn tail<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
 ) -> V {
     // SAFETY: as the caller vouches.
     unsafe {
-        let schedule = anew(schedule);
+        let schedule = &*anew(schedule);
         let mut states = [round_key::<V>(schedule, 0); N];
         for state in &mut states {
             *state = state.xor(counters.swap_bytes());
@@ -496,7 +481,7 @@ unsafe fn tail<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
 unsafe fn keystream<const R: usize>(schedule: &Schedule, counter: u128) -> __m128i {
     // SAFETY: as the caller vouches.
     unsafe {
-        let schedule = anew(schedule);
+        let schedule = &*anew(schedule);
         let mut state = block(counter).swap_bytes().xor(round_key(schedule, 0));
         each_round!(round of R after 0 => {
             state = state.round(round_key(schedule, round));
@@ -525,7 +510,7 @@ unsafe fn group<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
 ) {
     // SAFETY: as the caller vouches.
     unsafe {
-        let schedule = anew(schedule);
+        let schedule = &*anew(schedule);
         let mut states = source.group::<UNROLL>(schedule);
         each_round!(round of R after S::ROUNDS => {
             let key = round_key::<V>(schedule, round);
