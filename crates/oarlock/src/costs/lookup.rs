@@ -25,7 +25,8 @@ use crate::work::algorithm::Algorithm;
 pub enum CostSource {
     /// The table of this family of processors, by its name.
     Table(&'static str),
-    /// The table for processors that have none of their own.
+    /// The table for processors that have none of their own; where this family has one without the row, that row
+    /// brought to the family's speed by those that both have.
     Generic,
     /// A [`Calibration`] given to [`Builder::calibration`](crate::Builder::calibration).
     Calibrated,
@@ -70,12 +71,15 @@ impl Costs {
             let cost = Cost::new(one.setup_ns, one.bytes_per_second);
             return Some((cost, CostSource::Calibrated));
         }
-        if let Some(table) = table_of_this_cpu()
-            && let Some(cost) = table.find(algorithm, device, backend)
-        {
+        let generic = &tables::GENERIC;
+        let Some(table) = table_of_this_cpu() else {
+            let cost = generic.find(algorithm, device, backend)?;
+            return Some((cost, CostSource::Generic));
+        };
+        if let Some(cost) = table.find(algorithm, device, backend) {
             return Some((cost, CostSource::Table(table.name)));
         }
-        let cost = tables::GENERIC.find(algorithm, device, backend)?;
+        let cost = table.find_by(generic, algorithm, device, backend)?;
         Some((cost, CostSource::Generic))
     }
 

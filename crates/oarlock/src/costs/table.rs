@@ -79,4 +79,77 @@ impl Table {
             row.megabytes_per_second * 1_000_000,
         ))
     }
+
+    /// A row that this table has not, by `other`: as much faster or slower as this family is at the rows of the
+    /// algorithm that both have, so that backends of one family are compared with each other. As `other` has it where
+    /// they share none.
+    pub(super) fn find_by(
+        &self,
+        other: &Self,
+        algorithm: Algorithm,
+        device: &str,
+        backend: &str,
+    ) -> Option<Cost> {
+        let cost = other.find(algorithm, device, backend)?;
+        let from = self.rows.partition_point(|row| row.algorithm < algorithm);
+        let (logarithms, rows) = self.rows[from..]
+            .iter()
+            .take_while(|row| row.algorithm == algorithm)
+            .filter_map(|row| {
+                let here = Cost::new(row.setup_ns, row.megabytes_per_second * 1_000_000);
+                let there = other.find(algorithm, row.device, row.backend)?;
+                Some((here.bytes_per_ns / there.bytes_per_ns).ln())
+            })
+            .fold((0.0, 0), |(sum, rows), one| (sum + one, rows + 1));
+        let factor = (logarithms / f64::from(rows.max(1))).exp();
+        Some(Cost {
+            setup_ns: cost.setup_ns / factor,
+            bytes_per_ns: cost.bytes_per_ns * factor,
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::work::algorithm::Algorithm::{Aes128Ctr, Aes256Ctr, ChaCha20};
+
+    const fn table(rows: &'static [Row]) -> Table {
+        Table {
+            name: "",
+            vendor: "",
+            family: 0,
+            models: (0, 0),
+            machine: machine(1, 2, 3, 4),
+            rows,
+        }
+    }
+
+    #[test]
+    fn a_row_of_another_table_is_as_much_faster_as_those_that_both_have() {
+        const FAMILY: Table = table(&[
+            row(Aes128Ctr, "cpu", "fast", 10, 4_000),
+            row(Aes128Ctr, "software", "other", 10, 1_000),
+            row(Aes256Ctr, "cpu", "only-here", 10, 700),
+        ]);
+        const GENERIC: Table = table(&[
+            row(Aes128Ctr, "cpu", "fast", 10, 1_000),
+            row(Aes128Ctr, "cpu", "slow", 30, 100),
+            row(Aes128Ctr, "software", "other", 10, 1_000),
+            row(Aes256Ctr, "cpu", "slow", 30, 100),
+        ]);
+        let find = |algorithm, backend| FAMILY.find_by(&GENERIC, algorithm, "cpu", backend);
+        // The mean of four times and once is twice.
+        let slow = find(Aes128Ctr, "slow").unwrap();
+        assert!((slow.bytes_per_ns - 0.2).abs() < 1e-9, "{slow:?}");
+        assert!((slow.setup_ns - 15.0).abs() < 1e-6, "{slow:?}");
+        // None shared.
+        assert_eq!(
+            find(Aes256Ctr, "slow"),
+            GENERIC.find(Aes256Ctr, "cpu", "slow")
+        );
+        assert_eq!(find(ChaCha20, "slow"), None);
+        assert_eq!(find(Aes256Ctr, "only-here"), None);
+    }
 }
