@@ -447,7 +447,9 @@ impl<A: StreamKind> Stream<A> {
     ) {
         let strategy = self.route.strategy.get();
         let bytes = data.len();
-        let began = prefetch.is_to_be_timed(bytes, strategy).then(Instant::now);
+        let timed = prefetch
+            .is_to_be_timed(bytes, strategy)
+            .map(|requests| (requests, Instant::now()));
         let taken = prefetch.consumer.apply(
             self.counter,
             self.skip,
@@ -463,19 +465,17 @@ impl<A: StreamKind> Stream<A> {
             prefetch.is_active = false;
         }
         let mut is_worth_it = prefetch.is_worth_it(self.route.pace.bytes_before_streams_tell());
-        if let Some(began) = began {
-            let inline = taken.inline as usize;
-            is_worth_it &= self
-                .route
-                .pace
-                .learn_taking(bytes, inline, began, Instant::now());
-        }
         self.prefetch = Some(prefetch);
+        self.call_worker(home);
+        if let Some((requests, began)) = timed {
+            let (inline, ended) = (taken.inline as usize, Instant::now());
+            let pace = &mut self.route.pace;
+            is_worth_it &= pace.learn_taking(requests, bytes, inline, began, ended);
+        }
         if strategy == Strategy::Auto && !is_worth_it {
             self.prefetch = None;
             self.route.pace.prefetch_failed();
         }
-        self.call_worker(home);
         // A session that moved in between has looked while the streams were out of its hands.
         let is_active = self.prefetch.as_ref().is_some_and(|it| it.is_active);
         if !is_active || self.unseen_bytes_max != 0 {

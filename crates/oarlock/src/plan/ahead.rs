@@ -123,12 +123,12 @@ impl Ahead {
         self.bytes_per_ns = Some(known + (seen - known) / 8.0);
     }
 
-    /// Takes note of a request that was timed.
-    pub(super) fn timed(&mut self, began: Instant, ended: Instant) {
+    /// Takes note of a request that was timed, the last of so many `requests`.
+    pub(super) fn timed(&mut self, requests: u32, began: Instant, ended: Instant) {
         let ns = ended.duration_since(began).as_nanos() as f64;
         if let Some(last_end) = self.timed.replace(ended) {
             // As many pauses as requests, of which this one is not in there.
-            let requests = f64::from(REQUESTS_PER_TIMED);
+            let requests = f64::from(requests);
             let since_ns = began.duration_since(last_end).as_nanos() as f64;
             // What is above the average in one is below it in the next; but one that the kernel
             // interrupted is not that much longer than the others.
@@ -177,5 +177,5 @@ const TAKING_NS: f64 = 40.0;
 pub(super) const LOOKS_TO_PREFETCH: u32 = 3;
 /// Longer gaps say no more.
 const GAP_NS_MAX: f64 = 1e9;
-/// Of requests for which keystream is taken.
+/// Of short requests for which keystream is taken; of long ones each is timed.
 pub(crate) const REQUESTS_PER_TIMED: u32 = 8;

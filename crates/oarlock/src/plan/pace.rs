@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::ahead::{Ahead, REQUESTS_PER_TIMED};
+use super::ahead::Ahead;
 use super::cut;
 use super::helpers::Helpers;
 use super::stripe::{HANDOFF_NS_HOPED, STILL_WORTHWHILE, StripeGain, WORTHWHILE};
@@ -212,23 +212,24 @@ impl Pace {
         self.ahead.over_expected * expected_ns < share * otherwise_ns
     }
 
-    /// Takes note of a request, one in [`REQUESTS_PER_TIMED`], that
-    /// streams were there for, whether they had all of it or not even half: `inline` of its bytes
-    /// were done so. Whether the streams still gain.
+    /// Takes note of a request, the last of so many `requests`, that streams were there for, whether they
+    /// had all of it or not even half: `inline` of its bytes were done so. It ended when they were to be
+    /// filled again, since that may be to wake somebody. Whether the streams still gain.
     pub(crate) fn learn_taking(
         &mut self,
+        requests: u32,
         bytes: usize,
         inline: usize,
         began: Instant,
         ended: Instant,
     ) -> bool {
         let ns = ended.duration_since(began).as_nanos() as f64;
-        self.ahead.timed(began, ended);
+        self.ahead.timed(requests, began, ended);
         if self.ahead.gap_ns() >= WATCH.as_nanos() as f64 {
             self.streak = 0;
         }
         // These are looks, too: what stripes cost once is not for ever.
-        self.stripes.barred = self.stripes.barred.saturating_sub(REQUESTS_PER_TIMED);
+        self.stripes.barred = self.stripes.barred.saturating_sub(requests);
         if self.ahead.unsettled > 0 {
             // Where nothing ever comes it is by their bytes that streams are found to be of no use.
             self.ahead.unsettled -= u32::from(inline < bytes);

@@ -216,7 +216,7 @@ pub(crate) struct Prefetched {
     pub(crate) is_active: bool,
     /// Since they were last found worth it.
     pub(crate) taken: Taken,
-    /// Requests that were served.
+    /// Requests that were served since the last one that was timed.
     requests: u32,
 }
 
@@ -246,13 +246,13 @@ impl Prefetched {
         self.is_active && (strategy != Strategy::Auto || bytes <= bytes_max)
     }
 
-    /// Whether this is one of those that tell how fast keystream is taken: long enough for the
-    /// clock, and few enough that looks at it do not count.
-    pub(crate) fn is_to_be_timed(&mut self, bytes: usize, strategy: Strategy) -> bool {
-        self.requests = self.requests.wrapping_add(1);
-        strategy == Strategy::Auto
-            && bytes >= TIMED_BYTES_MIN
-            && self.requests.is_multiple_of(REQUESTS_PER_TIMED)
+    /// Whether this is one of those that tell how fast keystream is taken: long enough for the clock, and
+    /// one of few if looks at it would count. Then how many requests there were since the last one, with it.
+    pub(crate) fn is_to_be_timed(&mut self, bytes: usize, strategy: Strategy) -> Option<u32> {
+        self.requests = self.requests.saturating_add(1);
+        let is_due = self.requests >= REQUESTS_PER_TIMED || bytes >= EACH_TIMED_BYTES_MIN;
+        (strategy == Strategy::Auto && bytes >= TIMED_BYTES_MIN && is_due)
+            .then(|| std::mem::take(&mut self.requests))
     }
 
     /// Whether a fair part of the last bytes was there, of which there were at least `bytes_min`.
@@ -274,3 +274,5 @@ pub(crate) const LOOKS_PER_RETRY: u32 = 64;
 
 /// Shorter requests are not timed by a clock of 20 to 40 ns.
 const TIMED_BYTES_MIN: usize = 4096;
+/// The clock is a hundredth of longer ones.
+const EACH_TIMED_BYTES_MIN: usize = 64 << 10;

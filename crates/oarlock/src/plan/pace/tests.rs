@@ -300,7 +300,9 @@ fn keystream_that_comes_slowly_is_made_ahead_no_more() {
         let others = (pause.as_nanos() as f64 + ns) * f64::from(REQUESTS_PER_TIMED - 1);
         let began = session.now + pause + Duration::from_nanos(others as u64);
         session.now = began + Duration::from_nanos(ns as u64);
-        session.pace.learn_taking(bytes, 0, began, session.now)
+        session
+            .pace
+            .learn_taking(REQUESTS_PER_TIMED, bytes, 0, began, session.now)
     };
     assert!((0..100).all(|_| taken(inline_ns / 2.0)));
     // One that was interrupted changes nothing.
@@ -326,7 +328,7 @@ fn streams_are_given_up_when_pauses_end_and_stripes_are_better() {
         session.now = began + Duration::from_nanos(ns as u64);
         session
             .pace
-            .learn_taking(bytes, bytes / 2, began, session.now)
+            .learn_taking(REQUESTS_PER_TIMED, bytes, bytes / 2, began, session.now)
     };
     assert!((0..100).any(|_| !taken()));
 }
@@ -370,7 +372,7 @@ fn streams_that_take_longer_than_expected_are_given_up_and_not_soon_begun_again(
         session.now = began + Duration::from_nanos(ns as u64);
         session
             .pace
-            .learn_taking(bytes, bytes * 3 / 4, began, session.now)
+            .learn_taking(REQUESTS_PER_TIMED, bytes, bytes * 3 / 4, began, session.now)
     };
     let kept = (0..1000).take_while(|_| taken()).count();
     assert!((1..50).contains(&kept), "{kept}");
@@ -388,7 +390,10 @@ fn uneven_requests_in_a_row_are_no_pauses() {
         let began = session.now + Duration::from_micros(2500) * (REQUESTS_PER_TIMED - 1);
         let ms = if round % 2 == 0 { 2 } else { 3 };
         session.now = began + Duration::from_millis(ms);
-        session.pace.ahead.timed(began, session.now);
+        session
+            .pace
+            .ahead
+            .timed(REQUESTS_PER_TIMED, began, session.now);
         gap_ns.push(session.pace.ahead.gap_ns());
     }
     let watch_ns = WATCH.as_nanos() as f64;
@@ -414,7 +419,7 @@ fn streams_that_stripes_were_left_for_give_way_once_these_may_be_tried_again() {
         session.now = began + Duration::from_nanos(ns as u64);
         session
             .pace
-            .learn_taking(bytes, bytes / 2, began, session.now)
+            .learn_taking(REQUESTS_PER_TIMED, bytes, bytes / 2, began, session.now)
     };
     assert!((0..100).any(|_| !taken()), "two threads would take half");
 }
