@@ -47,7 +47,8 @@ pub enum Backend {
     /// `vaesenc` on 512-bit registers.
     #[cfg(target_arch = "x86_64")]
     Vaes512(Vaes512),
-    /// Constant-time byte shuffles on 128-bit registers, for a CPU without AES instructions.
+    /// Constant-time byte shuffles on 128-bit registers, for a CPU without AES instructions, and bitsliced code
+    /// there for long runs.
     #[cfg(target_arch = "x86_64")]
     PermuteSsse3(Ssse3),
     /// Constant-time bitsliced code on 256-bit registers, for a CPU without AES instructions.
@@ -291,7 +292,14 @@ impl Ctr {
         match backend {
             #[cfg(target_arch = "x86_64")]
             Backend::PermuteSsse3(token) => {
-                x86_64::permute::ssse3::ctr(token, &self.schedule, counter, data);
+                let (groups, rest) = x86_64::permute::split_whole(data);
+                let next = counter.wrapping_add((groups.len() / BLOCK_BYTES) as u128);
+                if !groups.is_empty() {
+                    x86_64::bitslice_ssse3::ctr(token, &self.schedule, counter, groups);
+                }
+                if !rest.is_empty() {
+                    x86_64::permute::ssse3::ctr(token, &self.schedule, next, rest);
+                }
             }
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx2(token) => {

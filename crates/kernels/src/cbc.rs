@@ -99,7 +99,13 @@ impl Cbc {
             Backend::Portable => portable::aes::cbc_decrypt(&self.inverse, iv, data),
             #[cfg(target_arch = "x86_64")]
             Backend::PermuteSsse3(token) => {
-                x86_64::permute::ssse3::cbc_decrypt(token, &self.inverse, iv, data);
+                let (groups, rest) = x86_64::permute::split_whole(data);
+                if !groups.is_empty() {
+                    x86_64::bitslice_ssse3::cbc_decrypt(token, &self.inverse, iv, groups);
+                }
+                if !rest.is_empty() {
+                    x86_64::permute::ssse3::cbc_decrypt(token, &self.inverse, iv, rest);
+                }
             }
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx2(token) => {

@@ -39,6 +39,8 @@ pub mod aes {
         PERMUTE_AVX2,
         /// Runs of that with the portable GHASH beside it.
         PERMUTE_AND_HASH,
+        /// Runs of the bitsliced kernel on 128-bit registers.
+        WIDE_SSSE3,
         /// Runs of the bitsliced kernel on 256-bit registers.
         WIDE_AVX2,
         /// Runs of the bitsliced kernel on 512-bit registers.

@@ -643,6 +643,8 @@ fn assert_ends_within(offset: u64, bytes: u64) {
 }
 
 /// Less than this is done sooner by CTR and GHASH one after the other: 128 bytes in 0.87 of the time.
+/// Longer data take as long that way, for whole groups then run on planes of bits: at 16 KiB 257 MB/s and 261 (Zen 4).
+/// Of the 62 ns a block that CTR and then GHASH take, CTR takes 20: a shorter GHASH is what would help.
 #[cfg(target_arch = "x86_64")]
 const BESIDE_BYTES_MIN: usize = 512;
 

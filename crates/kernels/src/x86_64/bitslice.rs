@@ -537,7 +537,7 @@ bits!(
     _mm512_sll_epi64
 );
 
-enum Direction {
+pub(super) enum Direction {
     Encrypt,
     Decrypt,
 }
@@ -558,29 +558,46 @@ impl KeyPlanes {
     /// SSSE3 is enabled in the caller.
     #[inline(always)]
     unsafe fn fill(&mut self, schedule: &Schedule, direction: Direction) -> &Self {
-        // SAFETY: as the caller vouches; a round key has 16 bytes, and so has a shuffle.
-        unsafe {
-            self.rounds = schedule.size.rounds();
-            for (round, planes) in self.planes[..=self.rounds].iter_mut().enumerate() {
-                // Into the frame, which is out of it in the other direction; and what makes up
-                // for the constant of the S-box, which MixColumns lets through.
-                let (frame, is_beside_s_box) = match direction {
-                    Direction::Encrypt => ((4 - round % 4) % 4, round > 0),
-                    Direction::Decrypt => (round % 4, round < self.rounds),
-                };
-                let key = _mm_loadu_si128(schedule.round_keys[round].as_ptr().cast());
-                let shuffle = _mm_loadu_si128(FRAMES[frame].shift_rows.as_ptr().cast());
-                let mut key = _mm_shuffle_epi8(key, shuffle);
-                if is_beside_s_box {
-                    key = _mm_xor_si128(key, _mm_set1_epi8(0x63));
-                }
-                for (i, plane) in planes.iter_mut().enumerate() {
-                    let bit = _mm_set1_epi8((1u8 << i) as i8);
-                    *plane = _mm_cmpeq_epi8(_mm_and_si128(key, bit), bit);
-                }
+        self.rounds = schedule.size.rounds();
+        // SAFETY: as the caller vouches; there is room for the planes of any schedule.
+        unsafe { write_key_planes(schedule, direction, self.planes.as_mut_ptr()) };
+        self
+    }
+}
+
+/// Writes the planes of each round key.
+///
+/// # Safety
+/// SSSE3 is enabled in the caller, and there is room for one more than the rounds of `schedule`.
+#[inline(always)]
+pub(super) unsafe fn write_key_planes(
+    schedule: &Schedule,
+    direction: Direction,
+    to: *mut [__m128i; 8],
+) {
+    // SAFETY: as the caller vouches; a round key has 16 bytes, and so has a shuffle.
+    unsafe {
+        let rounds = schedule.size.rounds();
+        for round in 0..=rounds {
+            // Into the frame, which is out of it in the other direction; and what makes up
+            // for the constant of the S-box, which MixColumns lets through.
+            let (frame, is_beside_s_box) = match direction {
+                Direction::Encrypt => ((4 - round % 4) % 4, round > 0),
+                Direction::Decrypt => (round % 4, round < rounds),
+            };
+            let key = _mm_loadu_si128(schedule.round_keys[round].as_ptr().cast());
+            let shuffle = _mm_loadu_si128(FRAMES[frame].shift_rows.as_ptr().cast());
+            let mut key = _mm_shuffle_epi8(key, shuffle);
+            if is_beside_s_box {
+                key = _mm_xor_si128(key, _mm_set1_epi8(0x63));
+            }
+            let planes = to.add(round).cast::<__m128i>();
+            for i in 0..8 {
+                let bit = _mm_set1_epi8((1u8 << i) as i8);
+                let plane = _mm_cmpeq_epi8(_mm_and_si128(key, bit), bit);
+                _mm_store_si128(planes.add(i), plane);
             }
         }
-        self
     }
 }
 
@@ -626,7 +643,7 @@ pub(super) struct Frame {
 }
 
 /// By the number of ShiftRows left out. Four of them change nothing, so an inverse one is three.
-const FRAMES: [Frame; 4] = [Frame::new(0), Frame::new(1), Frame::new(2), Frame::new(3)];
+pub(super) const FRAMES: [Frame; 4] = [Frame::new(0), Frame::new(1), Frame::new(2), Frame::new(3)];
 
 impl Frame {
     pub(super) const fn new(shifts: usize) -> Self {

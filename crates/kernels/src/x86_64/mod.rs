@@ -10,6 +10,7 @@ mod lanes;
 pub(crate) mod aes;
 pub(crate) mod batch;
 pub(crate) mod bitslice;
+pub(crate) mod bitslice_ssse3;
 pub(crate) mod cbc;
 pub(crate) mod chacha20;
 pub(crate) mod doubles;
