@@ -553,10 +553,13 @@ impl QueuedDevice for SimulatedEngine {
                 continue;
             }
             let queue = state.queue.as_ref();
-            let next_end = queue.and_then(Queue::next_end_min).map(|end| {
-                let end = Duration::from_nanos(end) + self.board.latency;
-                end.saturating_sub(now).max(LOOK_MIN)
-            });
+            let now_ns = now.as_nanos() as u64;
+            let next_end = queue
+                .and_then(|queue| queue.next_end_min(now_ns))
+                .map(|end| {
+                    let end = Duration::from_nanos(end) + self.board.latency;
+                    end.saturating_sub(now).max(LOOK_MIN)
+                });
             let Some(first) = state.tasks.first_entry() else {
                 return next_end;
             };
