@@ -190,6 +190,7 @@ impl Framework {
     ///
     /// # Errors
     /// Those of each request are in its answer.
+    #[allow(clippy::result_large_err)] // It is given back as it was.
     pub fn run_all(&self, batch: Vec<(&FrameworkSession, Request)>) -> Vec<Answer> {
         self.run_batch(batch, |session, request| session.submit(request))
     }
@@ -198,6 +199,7 @@ impl Framework {
     ///
     /// # Errors
     /// Those of each request are in its answer.
+    #[allow(clippy::result_large_err)] // It is given back as it was.
     pub fn run_each(&self, batch: Vec<Request>) -> Vec<Answer> {
         let batch = batch.into_iter().map(|request| ((), request));
         self.run_batch(batch.collect(), |(), request| self.submit(request))
