@@ -10,6 +10,7 @@ mod target;
 
 pub mod aead;
 pub mod age;
+pub mod boards;
 pub mod calibration;
 pub mod contexts;
 pub mod ctr;
@@ -29,6 +30,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("aead", aead::run),
     ("age", age::run),
+    ("boards", boards::run),
     ("calibration", calibration::run),
     ("contexts", contexts::run),
     ("ctr", ctr::run),

@@ -7,10 +7,11 @@ use std::sync::LazyLock;
 use aead::{AeadInOut, Key, Nonce};
 use aes_gcm::{Aes128Gcm, Aes256Gcm};
 use arbitrary::Arbitrary;
-use chacha20::ChaCha20;
+use chacha20::variants::Ietf;
+use chacha20::{ChaChaCore, R20};
 use chacha20poly1305::ChaCha20Poly1305;
 use cipher::block::BlockCipherEncrypt;
-use cipher::{KeyInit, KeyIvInit, StreamCipher, StreamCipherSeek};
+use cipher::{KeyInit, KeyIvInit, StreamCipherCore};
 use hmac::{Hmac, Mac};
 use oarlock::packet::PacketError;
 use oarlock::packet::tls::dtls::ConnectionId;
@@ -159,10 +160,13 @@ impl Reference {
             }
             _ => {
                 let counter = u32::from_le_bytes(sample[..4].try_into().unwrap());
-                let mut stream = ChaCha20::new_from_slices(&self.sn_key, &sample[4..]).unwrap();
-                stream.seek(u64::from(counter) * 64);
-                block.fill(0);
-                stream.apply_keystream(&mut block);
+                // A sample may name the last block, behind which a stream ends: `ChaCha20` refuses that one.
+                type Block = ChaChaCore<R20, Ietf>;
+                let mut core = Block::new_from_slices(&self.sn_key, &sample[4..]).unwrap();
+                core.set_block_pos(counter);
+                let mut made = Default::default();
+                core.write_keystream_block(&mut made);
+                block.copy_from_slice(&made[..16]);
             }
         }
         [block[0], block[1]]

@@ -19,6 +19,11 @@ fn age() {
 }
 
 #[test]
+fn boards() {
+    replay("boards");
+}
+
+#[test]
 fn calibration() {
     replay("calibration");
 }
@@ -75,7 +80,7 @@ fn tls() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 13, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 14, "add a test above for each target");
 }
 
 fn replay(name: &str) {

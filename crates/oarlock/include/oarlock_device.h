@@ -170,7 +170,8 @@ typedef struct oarlock_device_request_v2 {
   // decrypts is one to decrypt or verify, and zero to encrypt or make a tag.
   uint32_t decrypts;
 
-  // session is the same for all requests with the same keys, and for no others of the process.
+  // session is the same for all requests of a session, which have the same keys, and for no others of the
+  // process. The number of a request without a session does not come again.
   uint64_t session;
 
   // The keys; none where the service has none.

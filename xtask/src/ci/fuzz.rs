@@ -7,7 +7,7 @@ use crate::tool::{self, Result, cargo};
 
 /// How long the fuzzer runs on each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 12] = [
+const TARGETS: [&str; 14] = [
     "ctr",
     "prefetch",
     "aead",
@@ -20,6 +20,8 @@ const TARGETS: [&str; 12] = [
     "esp",
     "srtp",
     "tls",
+    "live",
+    "boards",
 ];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 

@@ -62,8 +62,9 @@ pub(super) async fn run(mut sampler: Sampler, interval: Duration) -> Result<Exit
             Act::Quit(status) => return Ok(ExitCode::from(status)),
             Act::Stop => {
                 drop(shown);
-                // It returns when the process goes on.
+                // It returns when the process goes on, of which the signal tells as well: that is one reason to draw.
                 let _ = kill_process(getpid(), Signal::STOP);
+                let _ = tokio::time::timeout(FIRST, resumed.recv()).await;
                 shown = Shown::open().map_err(failed)?;
             }
             // Whoever had the terminal meanwhile may have changed it.

@@ -7,10 +7,11 @@ use super::units;
 /// One line for each process.
 pub(super) fn processes<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
     let mut table = Table::new(&[
-        Column::number("PID", 7, 0),
-        Column::text("PROGRAM", 9, 0),
+        Column::number("PID", 7, 1),
+        // 20 columns have room for it, its rate and its health.
+        Column::text("PROGRAM", 6, 0),
         Column::number("REQ/S", 6, 0),
-        Column::number("BYTES/S", 8, 1),
+        Column::number("BYTES/S", 8, 2),
         Column::number("WAIT", 5, 4),
         Column::number("FLIGHT", 6, 3),
         Column::number("LANES", 5, 5),

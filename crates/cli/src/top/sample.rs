@@ -16,7 +16,7 @@ use crate::failure::printable;
 /// What was found, with rates since the reading before.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct View {
-    unix_ms: u128,
+    pub(super) unix_ms: u128,
     /// The time that rates are of; 0 with the first reading.
     pub(super) interval_seconds: f64,
     pub(crate) processes: Vec<Row>,

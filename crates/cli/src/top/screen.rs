@@ -138,7 +138,8 @@ impl Screen {
     pub(super) fn draw(&mut self, frame: &mut Frame<'_>, every: &str) {
         let area = frame.area();
         let rows = self.rows();
-        let count = rows.len().max(1) as u16 + 1;
+        let count = u16::try_from(rows.len().max(1)).unwrap_or(u16::MAX);
+        let count = count.saturating_add(1);
         // Details get the larger half, if there are processes for both.
         let most = (area.height.saturating_sub(2) * 2 / 5).max(3);
         let [head, list, details, foot] = Layout::vertical([
@@ -372,3 +373,6 @@ HEALTH  open: left alone after failures;
         half-open or trial: tried again";
 
 const HISTORY_MAX: usize = 512;
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ impl Drop for Running {
     }
 }
 
-fn top(folder: &Path, arguments: &[&str]) -> Command {
+pub fn top(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = oarlock();
     command
         .arg("top")
@@ -40,7 +40,7 @@ fn top(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 /// One reading, with the rates of a short interval.
-fn reading(folder: &Path, more: &[&str]) -> Value {
+pub fn reading(folder: &Path, more: &[&str]) -> Value {
     let mut command = top(folder, &["--json", "--interval", "0.1"]);
     let output = run(command.args(more), b"");
     assert!(output.status.success(), "{}", stderr(&output));
@@ -92,6 +92,17 @@ fn work_with_a_failing_board() {
         let request = Request::encrypt(vec![0; 1000]).at(Place::Device);
         session.submit(request).unwrap().wait().unwrap();
     }
+}
+
+/// What is seen of such a program when it leaves its bad board alone.
+fn left_alone(folder: &Path, running: &Running) -> Value {
+    until_some("the bad board is left alone", || {
+        let reading = reading(folder, &[]);
+        let seen = process(&reading, running.0.id())?.clone();
+        let devices = seen["devices"].as_array().unwrap().clone();
+        let bad = devices.into_iter().find(|one| one["name"] == "bad")?;
+        (bad["opened"].as_u64() > Some(0)).then_some(seen)
+    })
 }
 
 #[test]
@@ -154,14 +165,7 @@ fn a_board_that_fails_is_seen_on_the_terminal() {
     }
     let folder = tempfile::tempdir().unwrap();
     let running = failing_board(folder.path());
-    let number = running.0.id();
-    let seen = until_some("the bad board is left alone", || {
-        let reading = reading(folder.path(), &[]);
-        let seen = process(&reading, number)?.clone();
-        let devices = seen["devices"].as_array().unwrap().clone();
-        let bad = devices.into_iter().find(|one| one["name"] == "bad")?;
-        (bad["opened"].as_u64() > Some(0)).then_some(seen)
-    });
+    let seen = left_alone(folder.path(), &running);
     let device = |name: &str| {
         let devices = seen["devices"].as_array().unwrap();
         devices.iter().find(|one| one["name"] == name).unwrap()
@@ -197,6 +201,78 @@ fn a_board_that_fails_is_seen_on_the_terminal() {
     let text = lossy(&output.stdout);
     assert!(text.contains("\nrunning; "), "{text}");
     assert!(text.contains("\n  bad "), "{text}");
+}
+
+#[test]
+fn terminals_of_all_sizes_show_the_board_that_fails_and_no_colours_where_none_are_wanted() {
+    if is_child() {
+        return work_with_a_failing_board();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let running = failing_board(folder.path());
+    left_alone(folder.path(), &running);
+    for (columns, rows, has_colours, parts) in [
+        (
+            200,
+            50,
+            true,
+            &["REFUSED", "OPENED", "aes-128-gcm", "good"][..],
+        ),
+        (
+            200,
+            50,
+            false,
+            &["REFUSED", "OPENED", "aes-128-gcm", "good"],
+        ),
+        (20, 5, true, &["REQ/S", "HEALTH"]),
+        (20, 5, false, &["REQ/S", "HEALTH"]),
+        (1, 1, false, &[]),
+    ] {
+        let colours = if has_colours {
+            "unset NO_COLOR; export TERM=xterm;"
+        } else {
+            ""
+        };
+        let script = format!(
+            "stty cols {columns} rows {rows}; {colours} XDG_RUNTIME_DIR={} $OARLOCK top --interval 0.2; echo ended=$?",
+            folder.path().display()
+        );
+        let mut has_quit = false;
+        let (_, shown) = on_a_terminal(folder.path(), &script, |terminal, shown| {
+            // The cursor is hidden with each draw.
+            let is_drawn = shown.contains("\u{1b}[?25l");
+            if !has_quit && is_drawn && parts.iter().all(|part| shown.contains(part)) {
+                has_quit = true;
+                // Help over it, and away again.
+                terminal.write_all(b"??q").unwrap();
+            }
+        });
+        let (drawn, behind) = shown.rsplit_once("\u{1b}[?1049l").unwrap();
+        assert!(behind.contains("ended=0"), "{columns}x{rows}: {shown}");
+        assert!(!drawn.contains("panicked"), "{columns}x{rows}: {shown}");
+        for sequence in drawn.split("\u{1b}[").skip(1) {
+            let end = sequence
+                .find(|c: char| c.is_ascii_alphabetic())
+                .unwrap_or(0);
+            let numbers = sequence[..end]
+                .split(';')
+                .map(|number| number.parse::<u16>());
+            let numbers: Vec<_> = numbers.map(Result::unwrap_or_default).collect();
+            match sequence[end..].chars().next() {
+                Some('H') if numbers.len() == 2 => {
+                    assert!(numbers[0] <= rows && numbers[1] <= columns, "{sequence:?}");
+                }
+                // 30 to 38 and 40 to 48 are colours; 39 and 49 are none.
+                Some('m') => {
+                    let is_coloured = numbers
+                        .iter()
+                        .any(|it| matches!(it, 30..=38 | 40..=48 | 90..));
+                    assert!(has_colours || !is_coloured, "{sequence:?}");
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 #[test]
@@ -238,10 +314,10 @@ fn it_stops_and_goes_on_where_it_was() {
         let screens = shown.matches("\u{1b}[?1049h").count();
         // Drawn once more each time.
         let drawn = shown.matches("oarlock top").count();
-        if typed == 0 && drawn == 1 {
+        if typed == 0 && drawn > 0 {
             typed = 1;
             terminal.write_all(b"\x1a").unwrap();
-        } else if typed == 1 && screens == 2 && drawn == 2 {
+        } else if typed == 1 && screens > 1 && drawn > 1 {
             typed = 2;
             terminal.write_all(b"q").unwrap();
         }

@@ -117,6 +117,9 @@ impl Ciphers {
             return Err(DeviceError("it has no driver of its own".into()));
         };
         let session: Arc<dyn DeviceSession> = Arc::from(session);
+        if material.is_of_one_request() {
+            return Ok(session);
+        }
         let mut sessions = locked();
         // Which of them is used again nobody knows.
         let is_full = sessions.len() >= SESSIONS_MAX;

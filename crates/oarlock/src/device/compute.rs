@@ -318,41 +318,102 @@ impl LocalKeys {
         data: &mut [u8],
         tag: &mut [u8; DIGEST_BYTES_MAX],
     ) -> Result<(), Error> {
-        let place = &mut data[step.layout.tag..step.layout.tag + self.tag_bytes];
-        let is_right = match step.direction {
-            Direction::Encrypt => {
-                place.copy_from_slice(&tag[..self.tag_bytes]);
-                true
-            }
-            Direction::Decrypt => place.ct_eq(&tag[..self.tag_bytes]).into(),
-        };
-        // The tag that a forged message should have had stays here.
-        tag.fill(0);
-        if is_right {
-            Ok(())
-        } else {
-            Err(Error::AuthenticationFailed)
-        }
+        let place = step.layout.tag..step.layout.tag + self.tag_bytes;
+        put_or_check(step.direction, &mut data[place], tag)
     }
 
     /// Of `first` and then `second`.
     fn tag_of(&self, first: &[u8], second: &[u8]) -> [u8; DIGEST_BYTES_MAX] {
         let mut tag = [0; DIGEST_BYTES_MAX];
-        if let Service::Digest(hash) = self.service {
-            digest(hash, first, &mut tag);
-            return tag;
+        match &self.mac {
+            MacKey::Md5(key) => md5_tag(self.cpu, key, (first, second), &mut tag),
+            _ => self.tag_of_pieces(
+                &mut |update| {
+                    update(first);
+                    update(second);
+                },
+                &mut tag,
+            ),
         }
-        let joined;
-        let message = match (first, second) {
-            ([], message) | (message, []) => message,
-            _ => {
-                joined = Zeroizing::new([first, second].concat());
-                &joined
-            }
-        };
-        self.mac.tag_of(self.cpu, message, &mut tag);
         tag
     }
+
+    /// The tag or digest of all that `feed` hands out, at the front of `tag`; not with MD5.
+    fn tag_of_pieces(&self, feed: &mut Feed<'_>, tag: &mut [u8; DIGEST_BYTES_MAX]) {
+        fn mac<M: Clone + hmac::Mac>(key: &M, feed: &mut Feed<'_>, tag: &mut [u8]) {
+            let mut mac = key.clone();
+            feed(&mut |piece| mac.update(piece));
+            let made = mac.finalize().into_bytes();
+            tag[..made.len()].copy_from_slice(&made);
+        }
+        fn digest<D: Digest>(feed: &mut Feed<'_>, tag: &mut [u8]) {
+            let mut digest = D::new();
+            feed(&mut |piece| digest.update(piece));
+            let made = digest.finalize();
+            tag[..made.len()].copy_from_slice(&made);
+        }
+        match (&self.mac, self.service) {
+            (MacKey::Sha1(keys), _) => mac(&keys.1, feed, tag),
+            (MacKey::Sha256(keys), _) => mac(&keys.1, feed, tag),
+            (MacKey::Sha384(keys), _) => mac(&keys.1, feed, tag),
+            (MacKey::Sha512(keys), _) => mac(&keys.1, feed, tag),
+            (_, Service::Digest(HashAlgorithm::Sha1)) => digest::<Sha1>(feed, tag),
+            (_, Service::Digest(HashAlgorithm::Sha256)) => digest::<Sha256>(feed, tag),
+            (_, Service::Digest(HashAlgorithm::Sha384)) => digest::<Sha384>(feed, tag),
+            (_, Service::Digest(HashAlgorithm::Sha512)) => digest::<Sha512>(feed, tag),
+            // `Material` lets no session of MD5 alone pass.
+            _ => {}
+        }
+    }
+}
+
+/// Hands out pieces, in order.
+type Feed<'a> = dyn FnMut(&mut dyn FnMut(&[u8])) + 'a;
+
+/// Writes the tag that was made to its place, or compares it with the one there. Either way it is left nowhere else:
+/// the tag that a forged message should have had is nobody's.
+fn put_or_check(
+    direction: Direction,
+    place: &mut [u8],
+    tag: &mut [u8; DIGEST_BYTES_MAX],
+) -> Result<(), Error> {
+    let made = &tag[..place.len()];
+    let is_right = match direction {
+        Direction::Encrypt => {
+            place.copy_from_slice(made);
+            true
+        }
+        Direction::Decrypt => place.ct_eq(made).into(),
+    };
+    tag.fill(0);
+    if is_right {
+        Ok(())
+    } else {
+        Err(Error::AuthenticationFailed)
+    }
+}
+
+/// By the kernel for many, which takes messages in one piece.
+fn md5_tag(
+    cpu: Cpu,
+    key: &HmacKey<batch::Md5>,
+    (first, second): (&[u8], &[u8]),
+    tag: &mut [u8; DIGEST_BYTES_MAX],
+) {
+    let joined;
+    let message = match (first, second) {
+        ([], message) | (message, []) => message,
+        _ => {
+            joined = Zeroizing::new([first, second].concat());
+            &joined
+        }
+    };
+    let message = Mac {
+        key,
+        message,
+        tag: &mut tag[..HashAlgorithm::Md5.digest_bytes()],
+    };
+    batch::hmac(HashBackend::preferred(cpu), &mut [message]);
 }
 
 impl MacKey {
@@ -363,31 +424,6 @@ impl MacKey {
             HashAlgorithm::Sha256 => Self::Sha256(Box::new((HmacKey::new(key), single(key)))),
             HashAlgorithm::Sha384 => Self::Sha384(Box::new((HmacKey::new(key), single(key)))),
             HashAlgorithm::Sha512 => Self::Sha512(Box::new((HmacKey::new(key), single(key)))),
-        }
-    }
-
-    /// The tag of one message, at the front of `tag`.
-    fn tag_of(&self, cpu: Cpu, message: &[u8], tag: &mut [u8; DIGEST_BYTES_MAX]) {
-        fn by<M: Clone + hmac::Mac>(key: &M, message: &[u8], tag: &mut [u8]) {
-            let mut mac = key.clone();
-            mac.update(message);
-            let made = mac.finalize().into_bytes();
-            tag[..made.len()].copy_from_slice(&made);
-        }
-        match self {
-            Self::None => {}
-            Self::Md5(key) => {
-                let message = Mac {
-                    key: &**key,
-                    message,
-                    tag: &mut tag[..HashAlgorithm::Md5.digest_bytes()],
-                };
-                batch::hmac(HashBackend::preferred(cpu), &mut [message]);
-            }
-            Self::Sha1(keys) => by(&keys.1, message, tag),
-            Self::Sha256(keys) => by(&keys.1, message, tag),
-            Self::Sha384(keys) => by(&keys.1, message, tag),
-            Self::Sha512(keys) => by(&keys.1, message, tag),
         }
     }
 }
@@ -518,21 +554,6 @@ fn open<K: Keyed>(
 fn single<M: hmac::KeyInit>(key: &[u8]) -> M {
     #[allow(clippy::expect_used)] // RFC 2104 takes keys of any length.
     M::new_from_slice(key).expect("HMAC takes any key")
-}
-
-fn digest(hash: HashAlgorithm, message: &[u8], into: &mut [u8; DIGEST_BYTES_MAX]) {
-    fn by<D: Digest>(message: &[u8], into: &mut [u8]) {
-        let digest = D::digest(message);
-        into[..digest.len()].copy_from_slice(&digest);
-    }
-    match hash {
-        // `Material` lets no session of it pass.
-        HashAlgorithm::Md5 => {}
-        HashAlgorithm::Sha1 => by::<Sha1>(message, into),
-        HashAlgorithm::Sha256 => by::<Sha256>(message, into),
-        HashAlgorithm::Sha384 => by::<Sha384>(message, into),
-        HashAlgorithm::Sha512 => by::<Sha512>(message, into),
-    }
 }
 
 /// Parts of the data at once.

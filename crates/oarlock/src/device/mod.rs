@@ -47,6 +47,9 @@ pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 pub use self::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, complete};
 pub use self::request::{AeadRequest, CbcRequest, CtrRequest, DeviceError, DeviceSession, Request};
 #[cfg(feature = "simulated")]
+#[doc(hidden)]
+pub use self::simulated::BareQueue;
+#[cfg(feature = "simulated")]
 pub use self::simulated::{
     EngineBoard, Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice, SimulatedEngine,
     When,

@@ -29,6 +29,8 @@ use zeroize::Zeroizing;
 pub use self::board::{Fault, Host, Injection, Pauses, SimulatedBoard, When};
 pub use self::engine::{EngineBoard, SimulatedEngine};
 use self::schedule::Schedule;
+#[doc(hidden)]
+pub use self::shared::BareQueue;
 use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::request::DeviceError;
 use super::software::SoftwareDevice;

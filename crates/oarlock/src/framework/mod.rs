@@ -2,9 +2,10 @@
 //!
 //! A [`Framework`] belongs to an [`Accelerator`]. Devices with queues of their own
 //! ([`QueuedDevice`]) are registered with it and may leave while it runs. A [`FrameworkSession`] is a key
-//! and a position; its requests own their data, and go to the device whose queue, rate and latency
-//! promise the first answer, or stay on the CPU. A device that fails, stalls, lies or leaves loses no
-//! request, and what it made of one does not show. docs/framework.md has the design.
+//! and a position; a request without one has keys of its own ([`Framework::submit`]). Requests own their
+//! data, and go to the device whose queue, rate and latency promise the first answer, or stay on the CPU. A
+//! device that fails, stalls, lies or leaves loses no request, and what it made of one does not show.
+//! docs/framework.md has the design.
 //!
 //! ```
 //! use oarlock::framework::{Framework, HashAlgorithm, Layout, Request, SessionSpec};
@@ -115,8 +116,50 @@ impl Framework {
     pub fn session(&self, spec: &SessionSpec<'_>) -> Result<FrameworkSession, Error> {
         let engine = &self.0.0.engine;
         Ok(FrameworkSession {
-            inner: Arc::new(Inner::new(engine.cpu, &engine.registry, spec)?),
+            inner: Arc::new(Inner::new(engine.cpu, &engine.registry, spec, false)?),
             core: Arc::clone(&self.0),
+        })
+    }
+
+    /// Submits a request that has [its own keys](Request::with_keys). Nothing is kept of them: they are set up for it,
+    /// on whatever does it, and wiped behind it. Where several requests have the same keys, a session spares that.
+    ///
+    /// ```
+    /// use oarlock::framework::{Framework, Request, SessionSpec};
+    /// use oarlock::{Accelerator, Algorithm};
+    ///
+    /// let framework = Framework::new(&Accelerator::builder().build()?);
+    /// let keys = [[7; 16], [8; 16]];
+    /// let with = |key| SessionSpec::aead(Algorithm::Aes128Gcm, key, &[9; 12]);
+    /// // The message, and room for the tag.
+    /// let message = || [&b"attack at dawn"[..], &[0; 16]].concat();
+    /// let sealed = framework.submit(Request::encrypt(message()).with_keys(&with(&keys[0])))?.wait()?;
+    /// sealed.outcome?;
+    /// let opened = Request::decrypt(sealed.buffers).with_keys(&with(&keys[0]));
+    /// assert_eq!(framework.submit(opened)?.wait()?.outcome, Ok(()));
+    ///
+    /// // A batch, each with its own.
+    /// let batch = keys.iter().map(|key| Request::encrypt(message()).with_keys(&with(key)));
+    /// let answers = framework.run_each(batch.collect());
+    /// assert_ne!(answers[0].buffers, answers[1].buffers);
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`QueueFull`] gives the request back whole, as of [`FrameworkSession::submit`]. The answer of one whose key has
+    /// the wrong length, or that has none, says so.
+    #[allow(clippy::result_large_err)] // It is given back as it was.
+    pub fn submit(&self, request: Request) -> Result<Job<Answer>, QueueFull<Request>> {
+        let core = &self.0.0;
+        session::submit(core, request, |keys| {
+            let keys = keys.ok_or_else(|| {
+                Error::InvalidInput(
+                    "the request has no keys: give it some, or submit it to a session".into(),
+                )
+            })?;
+            let engine = &core.engine;
+            let inner = Inner::new(engine.cpu, &engine.registry, &keys.spec(), true)?;
+            Ok(Arc::new(inner))
         })
     }
 
@@ -147,7 +190,26 @@ impl Framework {
     ///
     /// # Errors
     /// Those of each request are in its answer.
+    #[allow(clippy::result_large_err)] // It is given back as it was.
     pub fn run_all(&self, batch: Vec<(&FrameworkSession, Request)>) -> Vec<Answer> {
+        self.run_batch(batch, |session, request| session.submit(request))
+    }
+
+    /// The same for requests that have [their own keys](Request::with_keys).
+    ///
+    /// # Errors
+    /// Those of each request are in its answer.
+    #[allow(clippy::result_large_err)] // It is given back as it was.
+    pub fn run_each(&self, batch: Vec<Request>) -> Vec<Answer> {
+        let batch = batch.into_iter().map(|request| ((), request));
+        self.run_batch(batch.collect(), |(), request| self.submit(request))
+    }
+
+    fn run_batch<T: Copy>(
+        &self,
+        batch: Vec<(T, Request)>,
+        submit: impl Fn(T, Request) -> Result<Job<Answer>, QueueFull<Request>>,
+    ) -> Vec<Answer> {
         let mut answers: Vec<Option<Answer>> = batch.iter().map(|_| None).collect();
         let mut jobs = VecDeque::new();
         let take = |(place, job): (usize, Job<Answer>), answers: &mut Vec<Option<Answer>>| {
@@ -158,7 +220,7 @@ impl Framework {
                 request.place = Place::Together;
             }
             loop {
-                match session.submit(request) {
+                match submit(session, request) {
                     Ok(job) => {
                         jobs.push_back((place, job));
                         break;

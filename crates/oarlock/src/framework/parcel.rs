@@ -139,8 +139,10 @@ impl Inner {
         cpu: Cpu,
         registry: &Registry,
         spec: &SessionSpec<'_>,
+        is_of_one: bool,
     ) -> Result<Self, Error> {
-        let material = Material::new(spec.service, spec.key, spec.mac_key, spec.tag_bytes)?;
+        let mut material = Material::new(spec.service, spec.key, spec.mac_key, spec.tag_bytes)?;
+        material.is_of_one = is_of_one;
         let keys = LocalKeys::new(cpu, Some(registry), &material)?;
         let position = Position::new(spec)?;
         Ok(Self {
@@ -154,6 +156,16 @@ impl Inner {
             bytes: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         })
+    }
+
+    /// Where nothing else is said: all the data, with the tag at their end.
+    pub(super) fn default_layout(&self, bytes: usize) -> Layout {
+        let tag_bytes = self.material.tag_bytes();
+        let before = bytes.saturating_sub(tag_bytes);
+        match self.material.service() {
+            Service::Mac(_) | Service::Digest(_) => Layout::packet(before, 0),
+            _ => Layout::packet(0, before),
+        }
     }
 
     pub(super) fn is_home(&self, member: u64) -> bool {

@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use std::sync::Arc;
 use std::time::Duration;
 
+use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
 use crate::Error;
@@ -12,7 +13,7 @@ use crate::work::algorithm::{Algorithm, Direction};
 use crate::work::buffers::Buffers;
 use crate::work::operation::{ChainOrder, HashAlgorithm, IvBytes, Layout, Service};
 
-/// What a session is for, and with which keys.
+/// What a session, or a request without one, is for, and with which keys.
 #[derive(Clone, Copy)]
 pub struct SessionSpec<'a> {
     pub(super) service: Service,
@@ -99,9 +100,49 @@ impl fmt::Debug for SessionSpec<'_> {
     }
 }
 
-/// What is asked of a session.
+/// The same, in a request of its own. Wiped on drop.
+#[derive(Clone)]
+pub(super) struct OwnKeys {
+    service: Service,
+    key: Zeroizing<Vec<u8>>,
+    mac_key: Zeroizing<Vec<u8>>,
+    iv: Vec<u8>,
+    tag_bytes: usize,
+}
+
+impl OwnKeys {
+    pub(super) fn spec(&self) -> SessionSpec<'_> {
+        SessionSpec {
+            service: self.service,
+            key: &self.key,
+            mac_key: &self.mac_key,
+            iv: &self.iv,
+            tag_bytes: self.tag_bytes,
+        }
+    }
+}
+
+impl PartialEq for OwnKeys {
+    fn eq(&self, other: &Self) -> bool {
+        let what = |keys: &Self| (keys.service, keys.tag_bytes, keys.iv.clone());
+        let are_same = self.key.ct_eq(&other.key) & self.mac_key.ct_eq(&other.mac_key);
+        what(self) == what(other) && are_same.into()
+    }
+}
+
+impl Eq for OwnKeys {}
+
+/// Does not show the keys.
+impl fmt::Debug for OwnKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec().fmt(f)
+    }
+}
+
+/// What is asked: of a session, or with keys of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
+    pub(super) keys: Option<Box<OwnKeys>>,
     pub(super) direction: Direction,
     pub(super) iv: Iv,
     pub(super) layout: Option<Layout>,
@@ -114,6 +155,7 @@ impl Request {
     /// authenticated; the tag, of services that have one, is at the end.
     pub fn encrypt(buffers: impl Into<Buffers>) -> Self {
         Self {
+            keys: None,
             direction: Direction::Encrypt,
             iv: Iv::Next,
             layout: None,
@@ -128,6 +170,20 @@ impl Request {
             direction: Direction::Decrypt,
             ..Self::encrypt(buffers)
         }
+    }
+
+    /// With keys of its own, which serve this request alone: for [`Framework::submit`](super::Framework::submit). It
+    /// begins with the IV or nonce of `spec`, unless it has [another](Self::with_iv).
+    #[must_use]
+    pub fn with_keys(mut self, spec: &SessionSpec<'_>) -> Self {
+        self.keys = Some(Box::new(OwnKeys {
+            service: spec.service,
+            key: Zeroizing::new(spec.key.to_vec()),
+            mac_key: Zeroizing::new(spec.mac_key.to_vec()),
+            iv: spec.iv.to_vec(),
+            tag_bytes: spec.tag_bytes,
+        }));
+        self
     }
 
     /// Which bytes are what.

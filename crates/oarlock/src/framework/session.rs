@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::core::{Closer, Core};
 use super::parcel::{Content, Flight, Inner, Link, Parcel};
-use super::request::{Answer, Iv, Place, Request};
+use super::request::{Answer, Iv, OwnKeys, Place, Request};
 use super::watch::Watched;
 use crate::Error;
 use crate::threads::job::{Job, Outcome, Pending, QueueFull};
@@ -44,65 +44,12 @@ impl FrameworkSession {
     /// What is wrong with a request is told by its answer, which has its data.
     #[allow(clippy::result_large_err)] // It is given back as it was, without another allocation.
     pub fn submit(&self, request: Request) -> Result<Job<Answer>, QueueFull<Request>> {
-        let core = &self.core.0;
-        if !core.reserve() {
-            return Err(QueueFull(request));
-        }
-        let flight = Arc::new(Flight { slot: Slot::new() });
-        let job = Job::new(Box::new(InFlight {
-            flight: Arc::clone(&flight),
-            core: Arc::clone(core),
-        }));
-        let Request {
-            direction,
-            iv,
-            layout,
-            buffers,
-            place,
-        } = request;
-        let layout = layout.unwrap_or_else(|| self.default_layout(buffers.len()));
-        let step = core
-            .check_process()
-            .and_then(|()| buffers.check().map_err(Error::InvalidInput))
-            .and_then(|()| self.inner.step(direction, iv, layout, &buffers));
-        let (step, link) = match step {
-            Ok(step) => step,
-            Err(error) => {
-                core.unreserve();
-                let _ = flight.slot.finish(Ok(Answer {
-                    buffers,
-                    power: Default::default(),
-                    outcome: Err(error),
-                    device: "".into(),
-                }));
-                return Ok(job);
-            }
-        };
-        let what = Content::Data {
-            session: Arc::clone(&self.inner),
-            step,
-            buffers,
-        };
-        let mut parcel = Parcel::new(what, place, core.now());
-        parcel.is_link = link == Link::First;
-        if link == Link::Waits {
-            match self.inner.leave_waiting(&flight, parcel) {
-                None => return Ok(job),
-                Some(back) => {
-                    parcel = back;
-                    match parcel.decrypted_end() {
-                        Some(after) => {
-                            for (flight, parcel) in self.inner.links_from(after) {
-                                core.dispatch(&flight, parcel);
-                            }
-                        }
-                        None => parcel.is_link = true,
-                    }
-                }
-            }
-        }
-        core.dispatch(&flight, parcel);
-        Ok(job)
+        submit(&self.core.0, request, |keys| match keys {
+            None => Ok(Arc::clone(&self.inner)),
+            Some(_) => Err(Error::InvalidInput(
+                "the request has keys of its own: submit it to the framework".into(),
+            )),
+        })
     }
 
     /// Does a request now, with data that stay the caller's, and returns when it is done. Nothing is
@@ -126,6 +73,7 @@ impl FrameworkSession {
         );
         if core.has_members() || (is_chain && iv == Iv::Next) {
             let request = Request {
+                keys: None,
                 direction,
                 iv,
                 layout: Some(layout),
@@ -159,15 +107,6 @@ impl FrameworkSession {
             self.core.0.count(device, self.service(), counts);
         }
     }
-
-    fn default_layout(&self, bytes: usize) -> Layout {
-        let tag_bytes = self.inner.material.tag_bytes();
-        let before = bytes.saturating_sub(tag_bytes);
-        match self.service() {
-            Service::Mac(_) | Service::Digest(_) => Layout::packet(before, 0),
-            _ => Layout::packet(0, before),
-        }
-    }
 }
 
 impl Drop for FrameworkSession {
@@ -182,6 +121,79 @@ impl fmt::Debug for FrameworkSession {
             .field("service", &self.service())
             .finish_non_exhaustive()
     }
+}
+
+/// Submits a request with the keys that `session` finds for it.
+#[allow(clippy::result_large_err)] // It is given back as it was.
+pub(super) fn submit(
+    core: &Arc<Core>,
+    mut request: Request,
+    session: impl FnOnce(Option<&OwnKeys>) -> Result<Arc<Inner>, Error>,
+) -> Result<Job<Answer>, QueueFull<Request>> {
+    if !core.reserve() {
+        return Err(QueueFull(request));
+    }
+    let flight = Arc::new(Flight { slot: Slot::new() });
+    let job = Job::new(Box::new(InFlight {
+        flight: Arc::clone(&flight),
+        core: Arc::clone(core),
+    }));
+    let keys = request.keys.take();
+    let Request {
+        direction,
+        iv,
+        layout,
+        buffers,
+        place,
+        ..
+    } = request;
+    let step = core
+        .check_process()
+        .and_then(|()| buffers.check().map_err(Error::InvalidInput))
+        .and_then(|()| session(keys.as_deref()))
+        .and_then(|session| {
+            let layout = layout.unwrap_or_else(|| session.default_layout(buffers.len()));
+            let (step, link) = session.step(direction, iv, layout, &buffers)?;
+            Ok((session, step, link))
+        });
+    let (session, step, link) = match step {
+        Ok(step) => step,
+        Err(error) => {
+            core.unreserve();
+            let _ = flight.slot.finish(Ok(Answer {
+                buffers,
+                power: Default::default(),
+                outcome: Err(error),
+                device: "".into(),
+            }));
+            return Ok(job);
+        }
+    };
+    let what = Content::Data {
+        session: Arc::clone(&session),
+        step,
+        buffers,
+    };
+    let mut parcel = Parcel::new(what, place, core.now());
+    parcel.is_link = link == Link::First;
+    if link == Link::Waits {
+        match session.leave_waiting(&flight, parcel) {
+            None => return Ok(job),
+            Some(back) => {
+                parcel = back;
+                match parcel.decrypted_end() {
+                    Some(after) => {
+                        for (flight, parcel) in session.links_from(after) {
+                            core.dispatch(&flight, parcel);
+                        }
+                    }
+                    None => parcel.is_link = true,
+                }
+            }
+        }
+    }
+    core.dispatch(&flight, parcel);
+    Ok(job)
 }
 
 /// The handle of a request that was submitted.

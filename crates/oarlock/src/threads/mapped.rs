@@ -9,7 +9,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 #[cfg(feature = "simulated")]
 use std::ops::Range;
+use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd as _;
+#[cfg(feature = "simulated")]
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::ptr::{self, NonNull};
@@ -56,11 +59,18 @@ impl Mapped {
             .write(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
             .open(path)?;
+        Self::of(&file, count..=count)
+    }
+
+    /// Maps a file that is open, if it is one of so many numbers.
+    fn of(file: &File, counts: RangeInclusive<usize>) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
-        if !metadata.is_file() || metadata.len() != (count * BYTES) as u64 {
+        let bytes = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+        let count = bytes / BYTES;
+        if !metadata.is_file() || bytes % BYTES != 0 || !counts.contains(&count) {
             return Ok(None);
         }
-        Self::map(&file, count).map(Some)
+        Self::map(file, count).map(Some)
     }
 
     /// `file` has that length.
@@ -117,6 +127,18 @@ impl Claims {
             .map(Self)
     }
 
+    /// The numbers of the same file, which another of its name may have replaced meanwhile. `None` where they are
+    /// not so many.
+    pub(crate) fn map(&self, counts: RangeInclusive<usize>) -> io::Result<Option<Mapped>> {
+        Mapped::of(&self.0, counts)
+    }
+
+    /// Whether `user` made it and nobody else may write to it: who may could truncate it.
+    pub(crate) fn is_private(&self, user: u32) -> io::Result<bool> {
+        let metadata = self.0.metadata()?;
+        Ok(metadata.uid() == user && metadata.mode() & 0o022 == 0)
+    }
+
     /// Claims numbers by their places. Returns whether no other owner has one of them. Forked children have
     /// what their parent had.
     pub(crate) fn claim(&self, range: Range<usize>) -> bool {
@@ -158,5 +180,26 @@ mod tests {
         assert!(!two.claim(19..21) && two.claim(20..30));
         drop(one);
         assert!(two.claim(10..20));
+    }
+
+    #[test]
+    fn what_is_claimed_is_what_is_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("numbers");
+        let first = Mapped::create(&path, 10).unwrap();
+        let claims = Claims::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        Mapped::create(&path, 10).unwrap();
+        let mapped = claims.map(1..=10).unwrap().unwrap();
+        first.numbers()[3].store(5, Ordering::Relaxed);
+        assert_eq!(mapped.numbers()[3].load(Ordering::Relaxed), 5);
+        assert!(claims.map(1..=9).unwrap().is_none());
+        std::fs::write(&path, [0; 12]).unwrap();
+        assert!(Claims::open(&path).unwrap().map(1..=9).unwrap().is_none());
+        let user = crate::threads::process::user();
+        assert!(claims.is_private(user).unwrap() && !claims.is_private(user + 1).unwrap());
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o620);
+        std::fs::set_permissions(&path, mode).unwrap();
+        assert!(!Claims::open(&path).unwrap().is_private(user).unwrap());
     }
 }

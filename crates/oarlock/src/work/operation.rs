@@ -294,6 +294,7 @@ impl fmt::Debug for IvBytes {
 pub struct Material {
     /// No two of a process have the same. A device that keeps keys knows them by it.
     pub(crate) id: u64,
+    pub(crate) is_of_one: bool,
     pub(crate) service: Service,
     pub(crate) cipher_key: Zeroizing<Vec<u8>>,
     pub(crate) mac_key: Zeroizing<Vec<u8>>,
@@ -335,6 +336,7 @@ impl Material {
         static IDS: AtomicU64 = AtomicU64::new(1);
         Ok(Self {
             id: IDS.fetch_add(1, Ordering::Relaxed),
+            is_of_one: false,
             service,
             cipher_key: Zeroizing::new(cipher_key.to_vec()),
             mac_key: Zeroizing::new(mac_key.to_vec()),
@@ -347,9 +349,14 @@ impl Material {
         self.service
     }
 
-    /// A number that no other session of the process has.
+    /// A number that no other keys of the process have.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Whether they serve a single request, so that a device has no use for them afterwards.
+    pub fn is_of_one_request(&self) -> bool {
+        self.is_of_one
     }
 
     /// Of the cipher; empty where there is none.

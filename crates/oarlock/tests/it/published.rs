@@ -455,6 +455,18 @@ fn files_that_are_none_are_named_and_hurt_nobody() {
 }
 
 #[test]
+fn what_else_lies_in_the_folder_hides_nothing() {
+    if apart() {
+        return;
+    }
+    let _accelerator = accelerator();
+    for number in 0..3000 {
+        fs::write(folder().join(format!("{number}.other")), "").unwrap();
+    }
+    own();
+}
+
+#[test]
 fn a_folder_that_others_may_use_is_left_alone() {
     let base = tempfile::tempdir().unwrap();
     if is_child() {

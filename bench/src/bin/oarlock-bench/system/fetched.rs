@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::env;
+use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 
 use libloading::Library;
@@ -15,9 +16,28 @@ pub(crate) fn load(file: &str) -> Result<Library, Error> {
         .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))
 }
 
-/// Where a function is missing.
-pub(crate) fn too_early(_: libloading::Error) -> Error {
-    Error::Unavailable("fetched for an earlier version: run `cargo xtask peers` again".to_owned())
+/// A function of a library that [`load`] has loaded.
+///
+/// # Safety
+/// `T` is the type of the function of that name, which is not called when the library has gone.
+pub(crate) unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T, Error> {
+    // SAFETY: as the caller says.
+    let symbol = unsafe { library.get::<T>(name) };
+    symbol.map(|symbol| *symbol).map_err(|_| {
+        Error::Unavailable(
+            "fetched for an earlier version: run `cargo xtask peers` again".to_owned(),
+        )
+    })
+}
+
+/// What a function says that gives a static string.
+///
+/// # Safety
+/// It takes nothing, its string ends with a zero byte, and its library is loaded.
+pub(crate) unsafe fn said_by(function: unsafe extern "C" fn() -> *const c_char) -> String {
+    // SAFETY: as the caller says.
+    let text = unsafe { CStr::from_ptr(function()) };
+    text.to_string_lossy().into_owned()
 }
 
 /// In the target folder: the one this program lies in, the one cargo was told, the usual one.

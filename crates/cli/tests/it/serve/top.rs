@@ -1,10 +1,13 @@
 //! A cryptoserver in `oarlock top`.
 
-use oarlock_testing::until_some;
+use std::process::Command;
+
+use oarlock_testing::{lossy, until_some};
 use serde_json::Value;
 
 use super::{Home, Served};
 use crate::common::{oarlock, run, stderr};
+use crate::top::{reading, top};
 
 #[test]
 fn clients_and_devices_of_a_server_are_seen() {
@@ -19,11 +22,7 @@ fn clients_and_devices_of_a_server_are_seen() {
         let mut sign = home.sign(server.address, "web");
         let output = run(sign.args(["-o", "/dev/null"]).arg(&file), b"");
         assert!(output.status.success(), "{}", stderr(&output));
-        let mut top = oarlock();
-        top.args(["top", "--json", "--interval", "0.1"]);
-        let output = run(top.env("XDG_RUNTIME_DIR", home.path()), b"");
-        assert!(output.status.success(), "{}", stderr(&output));
-        let reading: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let reading = reading(home.path(), &[]);
         let all = reading["processes"].as_array().unwrap().clone();
         let row = all
             .into_iter()
@@ -55,4 +54,60 @@ fn clients_and_devices_of_a_server_are_seen() {
         text.lines().all(|line| line.chars().count() <= 100),
         "{text}"
     );
+}
+
+/// A device of a shared library that fails whatever it is given.
+fn failing_library(home: &Home) -> String {
+    let file = home.path().join("odd.so");
+    let source = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../oarlock/tests/library/odd.c"
+    );
+    let headers = concat!(env!("CARGO_MANIFEST_DIR"), "/../oarlock/include");
+    let built = Command::new("cc")
+        .args([
+            "-shared",
+            "-fPIC",
+            "-DLATENCY_US=1",
+            "-I",
+            headers,
+            source,
+            "-o",
+        ])
+        .arg(&file)
+        .status();
+    assert!(built.unwrap().success());
+    file.display().to_string()
+}
+
+#[test]
+fn a_board_of_a_server_that_fails_is_seen_and_signatures_are_made_all_the_same() {
+    let home = Home::new();
+    let library = failing_library(&home);
+    home.configure(|text| {
+        text + &format!("\n[[device]]\nname = \"odd\"\nkind = \"library\"\npath = \"{library}\"\n")
+    });
+    let server = Served::start_with(&home.config(), &[("XDG_RUNTIME_DIR", home.path())]);
+    let file = home.path().join("message");
+    std::fs::write(&file, "message").unwrap();
+    let seen = until_some("the board is down", || {
+        let mut sign = home.sign(server.address, "web");
+        let output = run(sign.args(["-o", "/dev/null"]).arg(&file), b"");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let mut once = top(home.path(), &["--once", "--interval", "0.1"]);
+        let output = run(&mut once, b"");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let text = lossy(&output.stdout);
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("odd "))?
+            .to_owned();
+        line.contains(" down ").then_some(text)
+    });
+    // The process is marked, too.
+    let process = seen
+        .lines()
+        .find(|line| line.contains(&server.child.id().to_string()));
+    assert!(process.unwrap().contains("1 down"), "{seen}");
+    assert!(seen.contains("cryptoserver: serving"), "{seen}");
 }

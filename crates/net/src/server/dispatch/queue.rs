@@ -43,6 +43,8 @@ pub(super) struct Queue {
     count: usize,
     /// Waiting requests of each shape.
     by_shape: HashMap<ShapeId, usize>,
+    /// Those of them at which a device has failed. None fails while it waits.
+    tried_by_shape: HashMap<ShapeId, usize>,
 }
 
 struct Client {
@@ -104,6 +106,11 @@ impl Queue {
         self.by_shape.get(&shape).copied().unwrap_or(0)
     }
 
+    /// Waiting requests that are left to no other device, since one has failed at them.
+    pub(super) fn tried_of(&self, shape: ShapeId) -> usize {
+        self.tried_by_shape.get(&shape).copied().unwrap_or(0)
+    }
+
     pub(super) fn len_of_client(&self, client: ClientId) -> usize {
         self.clients[client].count
     }
@@ -112,6 +119,9 @@ impl Queue {
     /// it back.
     pub(super) fn push(&mut self, task: Arc<Task>, is_back: bool) {
         let (id, shape) = (task.client, task.shape);
+        if task.was_tried() {
+            *self.tried_by_shape.entry(shape).or_default() += 1;
+        }
         let client = &mut self.clients[id];
         let queues = &mut client.waiting[usize::from(!task.is_urgent)];
         let place = queues.iter().position(|(other, _)| *other == shape);
@@ -193,7 +203,7 @@ impl Queue {
             }
         }
         for task in &over {
-            self.forget(task.client, task.shape);
+            self.forget(task);
         }
         over
     }
@@ -241,7 +251,7 @@ impl Queue {
         }
         let (id, priority, at, head) = found?;
         let task = self.clients[id].waiting[priority][at].1.remove(head)?;
-        self.forget(id, task.shape);
+        self.forget(&task);
         Some((id, task))
     }
 
@@ -273,7 +283,8 @@ impl Queue {
         }
     }
 
-    fn forget(&mut self, id: ClientId, shape: ShapeId) {
+    fn forget(&mut self, task: &Task) {
+        let (id, shape) = (task.client, task.shape);
         let client = &mut self.clients[id];
         client.count -= 1;
         if client.count == 0 {
@@ -282,6 +293,11 @@ impl Queue {
         self.count -= 1;
         if let Some(count) = self.by_shape.get_mut(&shape) {
             *count -= 1;
+        }
+        if task.was_tried()
+            && let Some(count) = self.tried_by_shape.get_mut(&shape)
+        {
+            *count = count.saturating_sub(1);
         }
     }
 }

@@ -314,7 +314,8 @@ impl State {
                 continue;
             }
             let left = left_to_others(&self.shapes[shape], device, &self.devices);
-            let own = waiting.saturating_sub(left);
+            // One that a device has failed at is left to nobody, least of all to that device.
+            let own = waiting.saturating_sub(left).max(self.queue.tried_of(shape));
             if own > 0 {
                 let shape = &self.shapes[shape].shape;
                 let size = drivers[device].device.batch_size(shape, own).max(1);

@@ -125,14 +125,10 @@ fn own() -> Vec<PathBuf> {
 fn folders() -> Vec<PathBuf> {
     let mut folders = own();
     if process::user() == 0 {
-        for folder in entries(Path::new("/run/user")) {
+        for folder in entries(Path::new("/run/user"), |_| true) {
             folders.push(folder.join("oarlock"));
         }
-        let of_others = |path: &PathBuf| {
-            let name = path.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| name.starts_with("oarlock-"))
-        };
-        folders.extend(entries(Path::new("/tmp")).into_iter().filter(of_others));
+        folders.extend(entries(Path::new("/tmp"), is_named_by_its_user));
     }
     folders.sort();
     folders.dedup();
@@ -148,10 +144,8 @@ fn look(folder: &Path) -> Vec<Found> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for path in entries(folder) {
-        if path.extension().is_none_or(|extension| extension != "live") {
-            continue;
-        }
+    let is_live = |path: &Path| path.extension().is_some_and(|it| it == "live");
+    for path in entries(folder, is_live) {
         let figures = match read_of(&path, user).map(alive) {
             Ok(None) => {
                 let _ = fs::remove_file(&path);
@@ -207,12 +201,46 @@ pub(super) fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+/// Whether it is the `oarlock-USER` of that user. So each user has one, however many names there are in `/tmp`.
+fn is_named_by_its_user(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let user = name.and_then(|name| name.strip_prefix("oarlock-"));
+    let owner = || Some(fs::symlink_metadata(folder).ok()?.uid().to_string());
+    user.is_some_and(|user| owner().as_deref() == Some(user))
+}
+
+/// Of those that are wanted, so many: what else lies there hides none of them.
+fn entries(folder: &Path, is_wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    paths.take(ENTRIES_MAX).collect()
+    let wanted = paths.filter(|path| is_wanted(path));
+    wanted.take(ENTRIES_MAX).collect()
 }
 
 /// What the kernel tells all programs, whatever its own (USER_HZ).
 const TICKS_A_SECOND: u64 = 100;
 const ENTRIES_MAX: usize = 1024;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_in_tmp_is_that_of_the_user_in_its_name() {
+        let base = tempfile::tempdir().unwrap();
+        let user = process::user();
+        for (name, expected) in [
+            (format!("oarlock-{user}"), true),
+            (format!("oarlock-{}", user + 1), false),
+            (format!("oarlock-0{user}"), false),
+            ("oarlock-".to_owned(), false),
+            (format!("other-{user}"), false),
+        ] {
+            let folder = base.path().join(&name);
+            fs::create_dir(&folder).unwrap();
+            assert_eq!(is_named_by_its_user(&folder), expected, "{name}");
+        }
+        assert_eq!(entries(base.path(), is_named_by_its_user).len(), 1);
+    }
+}

@@ -1,22 +1,19 @@
 //! Requests whose data lie in segments, done segment by segment: what can be begun within one segment and gone
 //! on with in the next. The others are gathered.
 
-use hmac::Mac;
 use inout::InOutBuf;
 use oarlock_kernels::aead::AeadError;
 use oarlock_kernels::chacha20_poly1305::{self, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
-use sha1::Sha1;
-use sha2::{Digest, Sha256, Sha384, Sha512};
 use subtle::ConstantTimeEq;
 
-use super::{CipherKey, DIGEST_BYTES_MAX, LocalKeys, MacKey, TAG_BYTES};
+use super::{CipherKey, DIGEST_BYTES_MAX, LocalKeys, MacKey, TAG_BYTES, put_or_check};
 use crate::Error;
 use crate::device::keyed::aead::KeyInParts;
 use crate::work::algorithm::{Direction, Kind};
 use crate::work::buffers::Buffers;
 use crate::work::counter::Geometry;
-use crate::work::operation::{ChainOrder, HashAlgorithm, Service, Step};
+use crate::work::operation::{ChainOrder, Service, Step};
 
 impl LocalKeys {
     /// Computes a request where its data lie, if that is faster than to copy them. Returns whether it was; where
@@ -32,14 +29,14 @@ impl LocalKeys {
             (Service::Cipher(_), _) => self.crypt_scattered(step, buffers, &mut |_| ()),
             (Service::Aead(_), _) => return self.aead_scattered(step, buffers),
             (Service::Mac(_) | Service::Digest(_), _) => {
-                self.over(
+                self.tag_of_pieces(
                     &mut |update| buffers.each_input(authenticated.clone(), update),
                     &mut tag,
                 );
                 self.put_or_check_scattered(step, buffers, &mut tag)?;
             }
             (Service::Chained { .. }, Direction::Encrypt) => {
-                self.over(
+                self.tag_of_pieces(
                     &mut |update| {
                         buffers.each_input(authenticated.clone(), update);
                         self.crypt_scattered(step, buffers, update);
@@ -49,7 +46,7 @@ impl LocalKeys {
                 self.put_or_check_scattered(step, buffers, &mut tag)?;
             }
             (Service::Chained { .. }, Direction::Decrypt) => {
-                self.over(
+                self.tag_of_pieces(
                     &mut |update| {
                         buffers.each_input(authenticated.clone(), update);
                         buffers.each_input(encrypted.clone(), update);
@@ -134,58 +131,20 @@ impl LocalKeys {
         Ok(true)
     }
 
-    /// The tag or digest of all that `feed` hands out, at the front of `tag`.
-    fn over(&self, feed: &mut Feed<'_>, tag: &mut [u8; DIGEST_BYTES_MAX]) {
-        fn mac<M: Clone + Mac>(key: &M, feed: &mut Feed<'_>, tag: &mut [u8]) {
-            let mut mac = key.clone();
-            feed(&mut |piece| mac.update(piece));
-            let made = mac.finalize().into_bytes();
-            tag[..made.len()].copy_from_slice(&made);
-        }
-        fn digest<D: Digest>(feed: &mut Feed<'_>, tag: &mut [u8]) {
-            let mut digest = D::new();
-            feed(&mut |piece| digest.update(piece));
-            let made = digest.finalize();
-            tag[..made.len()].copy_from_slice(&made);
-        }
-        match (&self.mac, self.service) {
-            (MacKey::Sha1(keys), _) => mac(&keys.1, feed, tag),
-            (MacKey::Sha256(keys), _) => mac(&keys.1, feed, tag),
-            (MacKey::Sha384(keys), _) => mac(&keys.1, feed, tag),
-            (MacKey::Sha512(keys), _) => mac(&keys.1, feed, tag),
-            (_, Service::Digest(HashAlgorithm::Sha1)) => digest::<Sha1>(feed, tag),
-            (_, Service::Digest(HashAlgorithm::Sha256)) => digest::<Sha256>(feed, tag),
-            (_, Service::Digest(HashAlgorithm::Sha384)) => digest::<Sha384>(feed, tag),
-            (_, Service::Digest(HashAlgorithm::Sha512)) => digest::<Sha512>(feed, tag),
-            _ => {}
-        }
-    }
-
     fn put_or_check_scattered(
         &self,
         step: &Step,
         buffers: &mut Buffers,
         tag: &mut [u8; DIGEST_BYTES_MAX],
     ) -> Result<(), Error> {
-        let made = &tag[..self.tag_bytes];
-        let is_right = match step.direction {
-            Direction::Encrypt => {
-                buffers.put(step.layout.tag, made);
-                true
-            }
-            Direction::Decrypt => {
-                let mut given = [0; DIGEST_BYTES_MAX];
-                buffers.take(step.layout.tag, &mut given[..self.tag_bytes]);
-                given[..self.tag_bytes].ct_eq(made).into()
-            }
-        };
-        // The tag that a forged message should have had stays here.
-        tag.fill(0);
-        if is_right {
-            Ok(())
-        } else {
-            Err(Error::AuthenticationFailed)
+        let mut place = [0; DIGEST_BYTES_MAX];
+        let place = &mut place[..self.tag_bytes];
+        buffers.take(step.layout.tag, place);
+        put_or_check(step.direction, place, tag)?;
+        if step.direction == Direction::Encrypt {
+            buffers.put(step.layout.tag, place);
         }
+        Ok(())
     }
 
     /// What a tag was written to.
@@ -196,9 +155,6 @@ impl LocalKeys {
         }
     }
 }
-
-/// Hands out pieces, in order.
-type Feed<'a> = dyn FnMut(&mut dyn FnMut(&[u8])) + 'a;
 
 /// An AEAD whose messages come in pieces.
 trait InPieces {

@@ -286,12 +286,15 @@ impl SimulatedEngine {
         let ns = bytes as f64 * 1e9 / board.bytes_per_second as f64;
         let id = task.material().id();
         let has_key = state.keys.iter().position(|key| *key == id);
-        if let Some(at) = has_key {
-            state.keys.remove(at);
-        } else if state.keys.len() == board.keys {
-            state.keys.pop_front();
+        // Keys of one request make room for themselves and leave it.
+        if !task.material().is_of_one_request() {
+            if let Some(at) = has_key {
+                state.keys.remove(at);
+            } else if state.keys.len() == board.keys {
+                state.keys.pop_front();
+            }
+            state.keys.push_back(id);
         }
-        state.keys.push_back(id);
         let setup = match has_key {
             Some(_) => Duration::ZERO,
             None => board.key_setup,
@@ -379,6 +382,9 @@ impl SimulatedEngine {
         }
         let keys = LocalKeys::new(self.cpu, None, material);
         let keys = Arc::new(keys.map_err(|error| DeviceError(error.to_string()))?);
+        if material.is_of_one_request() {
+            return Ok(keys);
+        }
         if state.set_up.len() >= SET_UP_MAX {
             state.set_up.clear();
         }
@@ -553,10 +559,13 @@ impl QueuedDevice for SimulatedEngine {
                 continue;
             }
             let queue = state.queue.as_ref();
-            let next_end = queue.and_then(Queue::next_end_min).map(|end| {
-                let end = Duration::from_nanos(end) + self.board.latency;
-                end.saturating_sub(now).max(LOOK_MIN)
-            });
+            let now_ns = now.as_nanos() as u64;
+            let next_end = queue
+                .and_then(|queue| queue.next_end_min(now_ns))
+                .map(|end| {
+                    let end = Duration::from_nanos(end) + self.board.latency;
+                    end.saturating_sub(now).max(LOOK_MIN)
+                });
             let Some(first) = state.tasks.first_entry() else {
                 return next_end;
             };

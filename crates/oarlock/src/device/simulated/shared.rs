@@ -52,18 +52,27 @@ impl Figures {
     fn agreed(&self) -> impl Iterator<Item = u64> {
         [self.units as u64].into_iter().chain(self.others)
     }
-}
 
-/// Makes the file of a board that so many processes can have a queue of.
-pub(super) fn create(path: &Path, board: &Figures, queues: usize) -> Result<(), Error> {
-    if queues == 0 || queues > QUEUES_MAX || board.units > UNITS_MAX || board.depth > TASKS_MAX {
-        return Err(wrong(
+    fn check(&self, path: &Path, queues: usize) -> Result<(), Error> {
+        let (queues_right, units_right) = (1..=QUEUES_MAX, 1..=UNITS_MAX);
+        if queues_right.contains(&queues)
+            && units_right.contains(&self.units)
+            && self.depth <= TASKS_MAX
+        {
+            return Ok(());
+        }
+        Err(wrong(
             path,
             &format!(
                 "a board that is shared has 1 to {QUEUES_MAX} queues of up to {TASKS_MAX} tasks, and up to {UNITS_MAX} units"
             ),
-        ));
+        ))
     }
+}
+
+/// Makes the file of a board that so many processes can have a queue of.
+pub(super) fn create(path: &Path, board: &Figures, queues: usize) -> Result<(), Error> {
+    board.check(path, queues)?;
     let file =
         Mapped::create(path, numbers(queues)).map_err(|error| wrong(path, &error.to_string()))?;
     for (number, figure) in file.numbers()[FIGURES].iter().zip(board.agreed()) {
@@ -102,20 +111,22 @@ impl Queue {
     pub(super) fn open(path: &Path, board: &Figures) -> Result<Self, Error> {
         let of_io = |error: std::io::Error| wrong(path, &error.to_string());
         let claims = Claims::open(path).map_err(of_io)?;
-        let mut found = None;
-        for queues in 1..=QUEUES_MAX {
-            found = Mapped::open(path, numbers(queues)).map_err(of_io)?;
-            if found.is_some() {
-                break;
-            }
+        if !claims.is_private(process::user()).map_err(of_io)? {
+            return Err(wrong(
+                path,
+                "another user may write to it, who could end this process: it must belong to you, with a mode of 0600",
+            ));
         }
-        let file = found.ok_or_else(|| wrong(path, "it is no board"))?;
+        let file = claims.map(numbers(1)..=numbers(QUEUES_MAX));
+        let file = file.map_err(of_io)?;
+        let file = file.ok_or_else(|| wrong(path, "it is no board"))?;
         let header = file.numbers();
+        let is_board = header[MAGIC].load(Acquire) == MAGIC_NUMBER;
         let version_and_queues = header[VERSION_AND_QUEUES].load(Relaxed);
-        let queues = (version_and_queues & 0xffff_ffff) as usize;
-        if header[MAGIC].load(Acquire) != MAGIC_NUMBER
-            || version_and_queues >> 32 != u64::from(VERSION)
-            || queues > QUEUES_MAX
+        // What it says of itself may change under our hands; its length does not.
+        let queues = (header.len() - HEADER) / QUEUE;
+        if !is_board
+            || version_and_queues != u64::from(VERSION) << 32 | queues as u64
             || numbers(queues) != header.len()
         {
             return Err(wrong(
@@ -123,6 +134,7 @@ impl Queue {
                 "it is no board, or one of another version of Oarlock",
             ));
         }
+        board.check(path, queues)?;
         let said = header[FIGURES].iter().map(|number| number.load(Relaxed));
         if !said.eq(board.agreed()) {
             return Err(wrong(
@@ -196,21 +208,26 @@ impl Queue {
         };
         let queue = self.queue(self.number);
         let (place, _) = slot_of(queue, self.head);
-        let state = place.load(Acquire);
+        // In this order: a head that is behind a slot was moved there after that was started.
         let head = queue[HEAD].load(Acquire);
-        let is_within = (self.head..=self.tail).contains(&self.unfolded(head));
-        if head >> 32 != self.epoch || !is_within {
+        let state = place.load(Acquire);
+        let at = self.unfolded(head);
+        if head >> 32 != self.epoch || !(self.head..=self.tail).contains(&at) {
             return Err(WrittenOver);
         }
         if state == *written {
-            return Ok(None);
+            // Behind the head nobody would ever start it.
+            return match at == self.head {
+                true => Ok(None),
+                false => Err(WrittenOver),
+            };
         }
         let end = state & VALUE;
         if state & KIND != STARTED || end > now_ns + 2 * TIME_NS_MAX {
             return Err(WrittenOver);
         }
         // Before the slot is empty: at an empty one the board would wait.
-        if self.unfolded(head) == self.head {
+        if at == self.head {
             let next = head_after(head);
             let _ = queue[HEAD].compare_exchange(head, next, AcqRel, Acquire);
         }
@@ -220,10 +237,11 @@ impl Queue {
         Ok(Some(end))
     }
 
-    /// Before which no request that waits can be done, but for the way back.
-    pub(super) fn next_end_min(&self) -> Option<u64> {
+    /// Before which no request that waits can be done, but for the way back. Units that say to be busy for longer than
+    /// any request takes are looked at again by then.
+    pub(super) fn next_end_min(&self, now_ns: u64) -> Option<u64> {
         let time = (self.waiting.front()? & VALUE) >> COUNT_BITS;
-        Some(self.first_unit().1 + time)
+        Some(self.first_unit().1.min(now_ns + TIME_NS_MAX) + time)
     }
 
     /// Has units that are free start what waits.
@@ -236,14 +254,18 @@ impl Queue {
                 let _ = unit.compare_exchange(free, now_ns, AcqRel, Acquire);
             }
         }
+        // No more of each queue than can wait in it: an owner that writes requests of no time and of long ago as fast as
+        // they are started would have every turn, on a unit that never gets to the others'.
+        let mut left = [TASKS_MAX; QUEUES_MAX];
         for _ in 0..2 * SLOTS * self.queues {
             let (unit, free) = self.first_unit();
             if free > now_ns {
                 return;
             }
-            let Some(next) = self.next(free, now_ns) else {
+            let Some(next) = self.next(free, now_ns, &left) else {
                 return;
             };
+            left[next.queue] -= 1;
             let end = free.max(next.arrival) + ((next.state & VALUE) >> COUNT_BITS);
             if units[unit]
                 .compare_exchange(free, end, AcqRel, Acquire)
@@ -267,10 +289,12 @@ impl Queue {
 
     /// What a unit is to do that is free at `free`: the oldest request of the next queue in turn that had one by then;
     /// where none had, the one that came first.
-    fn next(&self, free: u64, now_ns: u64) -> Option<Next> {
-        let turn = self.file.numbers()[TURN].load(Relaxed) as usize;
+    fn next(&self, free: u64, now_ns: u64, left: &[usize; QUEUES_MAX]) -> Option<Next> {
+        // Whatever it says: each of them has its turn.
+        let turn = self.file.numbers()[TURN].load(Relaxed) as usize % self.queues;
         let mut first: Option<Next> = None;
-        for queue in (0..self.queues).map(|at| turn.wrapping_add(at) % self.queues) {
+        let turns = (0..self.queues).map(|at| (turn + at) % self.queues);
+        for queue in turns.filter(|queue| left[*queue] > 0) {
             let numbers = self.queue(queue);
             // A few have been started by somebody who has not moved the head on.
             for _ in 0..HELP_MAX {
@@ -408,5 +432,9 @@ const COUNT_BITS: u32 = 32;
 const TIME_NS_MAX: u64 = (1 << (62 - COUNT_BITS)) - 1;
 const HELP_MAX: usize = 8;
 
+mod bare;
 #[cfg(test)]
 mod tests;
+
+#[doc(hidden)]
+pub use self::bare::BareQueue;

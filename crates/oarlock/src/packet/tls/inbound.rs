@@ -13,20 +13,17 @@ use smallvec::SmallVec;
 
 use super::cut::{CONTENT_BYTES_MAX, HEADER_BYTES};
 use super::inner::content_of;
-use super::keys::{KeySet, Keys, TAG_BYTES};
-use super::secret::Protocol;
+use super::keys::{KeySet, Keys, Side, TAG_BYTES};
 use super::suite::{ContentType, Suite};
 use crate::Error;
 use crate::packet::PacketError;
 use crate::plan::engine::Engine;
-use crate::plan::many::{Flow, Workers};
+use crate::plan::many::Workers;
 
 /// Opens records of one direction of a connection, from
 /// [`Accelerator::tls_inbound`](crate::Accelerator::tls_inbound).
 pub struct Inbound {
-    engine: Arc<Engine>,
-    keys: KeySet,
-    flow: Flow,
+    side: Side,
     content_bytes_max: usize,
     failed: Option<PacketError>,
 }
@@ -81,11 +78,8 @@ pub enum End {
 
 impl Inbound {
     pub(crate) fn open_connection(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
-        let keys = KeySet::open(engine, Protocol::Tls, keys)?;
         Ok(Self {
-            engine: Arc::clone(engine),
-            flow: keys.flow(engine)?,
-            keys,
+            side: Side::open(engine, keys)?,
             content_bytes_max: CONTENT_BYTES_MAX,
             failed: None,
         })
@@ -127,9 +121,7 @@ impl Inbound {
         if let Err(error) = &opened.end {
             self.failed = Some(error.clone());
         }
-        if self.flow.has_shared() {
-            self.keys.hand_in(&mut self.flow);
-        }
+        self.side.hand_in_what_was_shared();
         opened
     }
 
@@ -147,7 +139,7 @@ impl Inbound {
         for index in 0..records.len().min(AT_ONCE) {
             match record_bytes(rest, self.content_bytes_max) {
                 Ok(Some(record_bytes)) => {
-                    let sequence = self.keys.sequence.saturating_add(index as u64);
+                    let sequence = self.side.keys.sequence.saturating_add(index as u64);
                     if sequence == u64::MAX {
                         end = Err(PacketError::SequenceExhausted);
                         break;
@@ -174,8 +166,8 @@ impl Inbound {
         }
         // The first record behind which nothing counts, of those known so far.
         let stop = AtomicUsize::new(usize::MAX);
-        let (keys, content_bytes_max) = (&self.keys, self.content_bytes_max);
-        self.flow.run(bytes, &mut slots, &|run| {
+        let (keys, content_bytes_max) = (&self.side.keys, self.content_bytes_max);
+        self.side.flow.run(bytes, &mut slots, &|run| {
             for slot in run {
                 if slot.index > stop.load(Ordering::Relaxed) {
                     break;
@@ -219,7 +211,7 @@ impl Inbound {
         for slot in slots {
             slot.take_back(keys);
         }
-        self.keys.sequence += opened.records as u64;
+        self.side.keys.sequence += opened.records as u64;
         opened
     }
 
@@ -229,8 +221,7 @@ impl Inbound {
     /// # Errors
     /// [`Error::InvalidInput`] if the keys were not given as a secret: the old ones stay.
     pub fn update(&mut self) -> Result<(), Error> {
-        self.keys = self.keys.next(&self.engine)?;
-        Ok(())
+        self.side.update()
     }
 
     /// As [`update`](Self::update), with keys that the handshake derived.
@@ -238,8 +229,7 @@ impl Inbound {
     /// # Errors
     /// As [`Accelerator::tls_inbound`](crate::Accelerator::tls_inbound): the old ones stay.
     pub fn set_keys(&mut self, keys: &Keys<'_>) -> Result<(), Error> {
-        self.keys = KeySet::open(&self.engine, Protocol::Tls, keys)?;
-        Ok(())
+        self.side.set_keys(keys)
     }
 
     /// Refuses records that are longer than this side's `record_size_limit` (RFC 8449), 64 to 16,385 bytes
@@ -250,32 +240,23 @@ impl Inbound {
 
     /// How many threads may take part, to be changed while records flow.
     pub fn workers(&self) -> &Workers {
-        self.flow.workers()
+        self.side.flow.workers()
     }
 
     /// The number of the next record.
     pub fn sequence(&self) -> u64 {
-        self.keys.sequence
+        self.side.keys.sequence
     }
 
     /// The suite of its keys.
     pub fn suite(&self) -> Suite {
-        self.keys.suite()
-    }
-}
-
-impl Drop for Inbound {
-    fn drop(&mut self) {
-        self.keys.hand_in(&mut self.flow);
+        self.side.keys.suite()
     }
 }
 
 impl fmt::Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbound")
-            .field("suite", &self.suite())
-            .field("sequence", &self.keys.sequence)
-            .finish_non_exhaustive()
+        self.side.fmt("Inbound", f)
     }
 }
 

@@ -229,6 +229,54 @@ impl KeySet {
     }
 }
 
+/// A direction of a connection of TLS: its keys, and the way that its records go.
+pub(super) struct Side {
+    engine: Arc<Engine>,
+    pub(super) keys: KeySet,
+    pub(super) flow: Flow,
+}
+
+impl Side {
+    pub(super) fn open(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
+        let keys = KeySet::open(engine, Protocol::Tls, keys)?;
+        Ok(Self {
+            engine: Arc::clone(engine),
+            flow: keys.flow(engine)?,
+            keys,
+        })
+    }
+
+    /// Goes on with the keys of the next generation.
+    pub(super) fn update(&mut self) -> Result<(), Error> {
+        self.keys = self.keys.next(&self.engine)?;
+        Ok(())
+    }
+
+    pub(super) fn set_keys(&mut self, keys: &Keys<'_>) -> Result<(), Error> {
+        self.keys = KeySet::open(&self.engine, Protocol::Tls, keys)?;
+        Ok(())
+    }
+
+    pub(super) fn hand_in_what_was_shared(&mut self) {
+        if self.flow.has_shared() {
+            self.keys.hand_in(&mut self.flow);
+        }
+    }
+
+    pub(super) fn fmt(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name)
+            .field("suite", &self.keys.suite)
+            .field("sequence", &self.keys.sequence)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        self.keys.hand_in(&mut self.flow);
+    }
+}
+
 fn session(engine: &Arc<Engine>, suite: Suite, key: &[u8]) -> Result<Box<AcceleratedAead>, Error> {
     let session = AcceleratedAead::open_session(engine, suite.algorithm(), key)?;
     Ok(Box::new(session))

@@ -6,31 +6,25 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::cut::{Cut, HEADER_BYTES};
-use super::keys::{KeySet, Keys};
+use super::keys::{KeySet, Keys, Side};
 use super::outbound_record::{Numbered, OutboundRecord};
-use super::secret::Protocol;
 use super::suite::{ContentType, Suite};
 use crate::Error;
 use crate::packet::PacketError;
 use crate::plan::engine::Engine;
-use crate::plan::many::{Flow, Workers};
+use crate::plan::many::Workers;
 
 /// Seals records of one direction of a connection, from
 /// [`Accelerator::tls_outbound`](crate::Accelerator::tls_outbound).
 pub struct Outbound {
-    engine: Arc<Engine>,
-    keys: KeySet,
+    side: Side,
     cut: Cut,
-    flow: Flow,
 }
 
 impl Outbound {
     pub(crate) fn open(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
-        let keys = KeySet::open(engine, Protocol::Tls, keys)?;
         Ok(Self {
-            engine: Arc::clone(engine),
-            flow: keys.flow(engine)?,
-            keys,
+            side: Side::open(engine, keys)?,
             cut: Cut::default(),
         })
     }
@@ -40,10 +34,10 @@ impl Outbound {
     pub fn seal(&mut self, records: &mut [OutboundRecord<'_>]) {
         let mut bytes = 0;
         for record in &mut *records {
-            bytes += record.number(HEADER_BYTES, &self.cut, &mut self.keys, u64::MAX);
+            bytes += record.number(HEADER_BYTES, &self.cut, &mut self.side.keys, u64::MAX);
         }
-        let keys = &self.keys;
-        self.flow.run(bytes, records, &|run| {
+        let keys = &self.side.keys;
+        self.side.flow.run(bytes, records, &|run| {
             for record in run {
                 let sealed = record.numbered().map(|numbered| numbered.seal(keys));
                 if let Some(Err(error)) = sealed {
@@ -51,7 +45,7 @@ impl Outbound {
                 }
             }
         });
-        self.hand_in_what_was_shared();
+        self.side.hand_in_what_was_shared();
     }
 
     /// Cuts `data` into records, as [`cut`](Self::cut) says, and writes them to `sealed`, each behind the
@@ -95,8 +89,8 @@ impl Outbound {
             });
         }
         let records = data.len().div_ceil(cut.content_bytes_max());
-        let mut sequence = self.keys.take(records as u64, u64::MAX)?;
-        let keys = &self.keys;
+        let mut sequence = self.side.keys.take(records as u64, u64::MAX)?;
+        let keys = &self.side.keys;
         let mut rest = sealed;
         for data in data.chunks(cut.content_bytes_max() * AT_ONCE) {
             let mut pieces: SmallVec<[Piece<'_>; AT_ONCE]> = SmallVec::new();
@@ -111,7 +105,7 @@ impl Outbound {
                 });
                 sequence += 1;
             }
-            self.flow.run(data.len(), &mut pieces, &|run| {
+            self.side.flow.run(data.len(), &mut pieces, &|run| {
                 for piece in run {
                     piece.seal(keys, content_type, &cut);
                 }
@@ -121,7 +115,7 @@ impl Outbound {
                 return Err(error);
             }
         }
-        self.hand_in_what_was_shared();
+        self.side.hand_in_what_was_shared();
         Ok(sealed_bytes)
     }
 
@@ -131,8 +125,7 @@ impl Outbound {
     /// # Errors
     /// [`Error::InvalidInput`] if the keys were not given as a secret: the old ones stay.
     pub fn update(&mut self) -> Result<(), Error> {
-        self.keys = self.keys.next(&self.engine)?;
-        Ok(())
+        self.side.update()
     }
 
     /// As [`update`](Self::update), with keys that the handshake derived.
@@ -140,8 +133,7 @@ impl Outbound {
     /// # Errors
     /// As [`Accelerator::tls_outbound`](crate::Accelerator::tls_outbound): the old ones stay.
     pub fn set_keys(&mut self, keys: &Keys<'_>) -> Result<(), Error> {
-        self.keys = KeySet::open(&self.engine, Protocol::Tls, keys)?;
-        Ok(())
+        self.side.set_keys(keys)
     }
 
     /// How long records are.
@@ -156,43 +148,28 @@ impl Outbound {
 
     /// How many threads may take part, to be changed while records flow.
     pub fn workers(&self) -> &Workers {
-        self.flow.workers()
+        self.side.flow.workers()
     }
 
     /// The number of the next record.
     pub fn sequence(&self) -> u64 {
-        self.keys.sequence
+        self.side.keys.sequence
     }
 
     /// How many more records the key may protect: before it protects none, update it.
     pub fn records_left(&self) -> u64 {
-        (self.suite().records_max()).saturating_sub(self.keys.sequence)
+        (self.suite().records_max()).saturating_sub(self.side.keys.sequence)
     }
 
     /// The suite of its keys.
     pub fn suite(&self) -> Suite {
-        self.keys.suite()
-    }
-
-    fn hand_in_what_was_shared(&mut self) {
-        if self.flow.has_shared() {
-            self.keys.hand_in(&mut self.flow);
-        }
-    }
-}
-
-impl Drop for Outbound {
-    fn drop(&mut self) {
-        self.keys.hand_in(&mut self.flow);
+        self.side.keys.suite()
     }
 }
 
 impl fmt::Debug for Outbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outbound")
-            .field("suite", &self.suite())
-            .field("sequence", &self.keys.sequence)
-            .finish_non_exhaustive()
+        self.side.fmt("Outbound", f)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Devices that block: for ciphers, and for public keys.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oarlock::device::{
     Ciphers, Device, DeviceError, DeviceSession, Offer, OpenSession, PublicKeyRequest, PublicKeys,
@@ -19,10 +20,17 @@ use super::Sample;
 use crate::common::accelerator;
 use crate::common::keys::RSA1024;
 
-/// The kernels, as somebody else's driver.
-struct Foreign;
+/// The kernels, as somebody else's driver, and how many sessions it has open.
+#[derive(Default)]
+struct Foreign(Arc<AtomicUsize>);
 
-struct Keys(Ctr, Cbc, Gcm);
+struct Keys(Ctr, Cbc, Gcm, Arc<AtomicUsize>);
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.3.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Device for Foreign {
     fn name(&self) -> &str {
@@ -46,7 +54,9 @@ impl Device for Foreign {
             Ctr::new(key, cpu).unwrap(),
             Cbc::new(key, cpu).unwrap(),
             Gcm::new(key, cpu).unwrap(),
+            Arc::clone(&self.0),
         );
+        self.0.fetch_add(1, Ordering::Relaxed);
         Ok(OpenSession::from_driver(Box::new(keys)))
     }
     fn capacity(&self) -> usize {
@@ -75,7 +85,7 @@ impl DeviceSession for Keys {
 #[test]
 fn a_device_for_ciphers_serves_what_it_has() {
     let framework = Framework::new(&accelerator());
-    let foreign = Blocking::new(Arc::new(Ciphers::new(Arc::new(Foreign))));
+    let foreign = Blocking::new(Arc::new(Ciphers::new(Arc::new(Foreign::default()))));
     framework
         .register(Arc::new(foreign), Check::Sample(0))
         .unwrap();
@@ -113,6 +123,32 @@ fn a_device_for_ciphers_serves_what_it_has() {
     }
     assert_eq!(framework.health()["foreign"].counts.done, by_it);
     assert!(by_it > 0);
+}
+
+#[test]
+fn a_device_for_ciphers_keeps_no_keys_of_requests_without_a_session() {
+    let foreign = Foreign::default();
+    let open = Arc::clone(&foreign.0);
+    let framework = Framework::new(&accelerator());
+    let foreign = Blocking::new(Arc::new(Ciphers::new(Arc::new(foreign))));
+    framework
+        .register(Arc::new(foreign), Check::Sample(0))
+        .unwrap();
+    let mut random = StdRng::seed_from_u64(2);
+    for number in 1..10 {
+        let sample = Sample::new(Service::Cipher(Algorithm::Aes128Ctr), &mut random);
+        let request = sample.request(Direction::Encrypt, sample.plain.clone().into());
+        let request = request.at(Place::Device);
+        let own = request.clone().with_keys(&sample.spec());
+        let answer = framework.submit(own).unwrap().wait().unwrap();
+        assert_eq!(&*answer.device, "foreign");
+        assert!(answer.buffers.into_output() == sample.sealed);
+        assert_eq!(open.load(Ordering::Relaxed), number - 1);
+        let session = framework.session(&sample.spec()).unwrap();
+        let answer = session.submit(request).unwrap().wait().unwrap();
+        assert!(answer.buffers.into_output() == sample.sealed);
+        assert_eq!(open.load(Ordering::Relaxed), number, "a session's are kept");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod services;
 mod sessions;
 mod sharing;
 mod storm;
+mod without_sessions;
 
 use std::sync::Arc;
 use std::time::Duration;

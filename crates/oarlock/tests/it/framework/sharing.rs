@@ -203,6 +203,24 @@ fn is_neighbour() -> bool {
                 }
             }
         }
+        "writes over all" => {
+            let file = std::fs::File::options()
+                .write(true)
+                .open(&board.path)
+                .unwrap();
+            let all = 0..file.metadata().unwrap().len();
+            let mut seed = 0;
+            begun();
+            while Instant::now() < end {
+                seed += 1;
+                let (bytes, at) = noise(seed, &all);
+                file.write_all_at(&bytes, at).unwrap();
+                // The numbers at the beginning, too: whose turn it is, and until when units are busy.
+                if seed % 4 == 0 {
+                    file.write_all_at(&bytes[..8], 8 * (seed / 4 % 70)).unwrap();
+                }
+            }
+        }
         role => panic!("no role {role}"),
     }
     true
@@ -286,6 +304,31 @@ fn a_neighbour_that_writes_over_its_own_queue_harms_nobody_else() {
     until("the board is trusted again", || {
         next.run(1);
         next.on_board > 0
+    });
+    assert_eq!(framework.in_flight(), 0);
+    assert_eq!(framework.health()["board"].counts.breaches, 0);
+}
+
+#[test]
+fn a_neighbour_that_writes_over_all_of_the_file_costs_the_board_and_no_answer() {
+    if is_neighbour() {
+        return;
+    }
+    let shared = Shared::new(3, 50);
+    let (framework, _device) = framework(&shared.board);
+    let mut messages = Numbered::new(&framework);
+    messages.run(50);
+    let mut writer = shared.neighbour("writes over all");
+    for _ in 0..20 {
+        messages.run(50);
+    }
+    assert!(writer.is_running());
+    drop(writer);
+    // With what it has left there.
+    until("the board is of use again", || {
+        let before = messages.on_board;
+        messages.run(20);
+        messages.on_board >= before + 20
     });
     assert_eq!(framework.in_flight(), 0);
     assert_eq!(framework.health()["board"].counts.breaches, 0);

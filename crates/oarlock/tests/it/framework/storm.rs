@@ -142,29 +142,38 @@ fn no_request_is_lost_or_doubled_or_wrong() {
             }
             continue;
         }
-        let (session, mut request, what): (&FrameworkSession, _, _) =
-            if random.random_range(0..8) == 0 {
-                let bytes = random.random_range(0..300);
-                streamed += bytes;
-                (
-                    &stream,
-                    Request::encrypt(vec![0; bytes]),
-                    Expected::Stream(streamed - bytes),
-                )
-            } else {
-                let at = random.random_range(0..samples.len());
-                let direction = match random.random() {
-                    true => Direction::Encrypt,
-                    false => Direction::Decrypt,
-                };
-                let (given, _) = samples[at].sides(direction);
-                let request = samples[at].request(direction, given.to_vec().into());
-                (&sessions[at], request, Expected::Sample(at, direction))
+        let kind = random.random_range(0..8);
+        let (session, mut request, what): (Option<&FrameworkSession>, _, _) = if kind == 0 {
+            let bytes = random.random_range(0..300);
+            streamed += bytes;
+            (
+                Some(&stream),
+                Request::encrypt(vec![0; bytes]),
+                Expected::Stream(streamed - bytes),
+            )
+        } else {
+            let at = random.random_range(0..samples.len());
+            let direction = match random.random() {
+                true => Direction::Encrypt,
+                false => Direction::Decrypt,
             };
+            let (given, _) = samples[at].sides(direction);
+            let request = samples[at].request(direction, given.to_vec().into());
+            let expected = Expected::Sample(at, direction);
+            match kind {
+                // With its own keys.
+                1 => (None, request.with_keys(&samples[at].spec()), expected),
+                _ => (Some(&sessions[at]), request, expected),
+            }
+        };
         expected.push(what);
         request = request.at(place);
         loop {
-            match session.submit(request) {
+            let submitted = match session {
+                Some(session) => session.submit(request),
+                None => framework.submit(request),
+            };
+            match submitted {
                 Ok(job) => break job.on_completion(on_answer),
                 Err(QueueFull(back)) => request = back,
             }

@@ -1,6 +1,6 @@
 //! What `bench/peers/boringssl.c` offers, and keys that it made.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Functions {
             ($name:literal) => {
                 // SAFETY: the field's type is the function's in bench/peers/boringssl.c, and the
                 // library is kept beside it.
-                *unsafe { library.get($name) }.map_err(fetched::too_early)?
+                unsafe { fetched::symbol(&library, $name) }?
             };
         }
         Ok(Self {
@@ -82,11 +82,9 @@ impl Functions {
     }
 
     pub(super) fn version(&self) -> String {
-        // SAFETY: takes nothing and gives a static string.
-        let text = unsafe { (self.version)() };
-        // SAFETY: it is NUL-terminated and lives as long as the library, which `self` keeps.
-        let text = unsafe { CStr::from_ptr(text) };
-        format!("BoringSSL of {}", text.to_string_lossy())
+        // SAFETY: it takes nothing and gives a static string of the library, which `self` keeps.
+        let text = unsafe { fetched::said_by(self.version) };
+        format!("BoringSSL of {text}")
     }
 
     /// In place, from the start of block `counter` on.

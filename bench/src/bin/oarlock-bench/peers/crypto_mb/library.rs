@@ -1,6 +1,6 @@
 //! What `bench/peers/crypto_mb.c` offers.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Functions {
             ($name:literal) => {
                 // SAFETY: the type asked for is the function's in bench/peers/crypto_mb.c, and the
                 // library is kept beside it.
-                *unsafe { library.get($name) }.map_err(fetched::too_early)?
+                unsafe { fetched::symbol(&library, $name) }?
             };
         }
         let runs: unsafe extern "C" fn() -> c_int = symbol!("peer_crypto_mb_runs");
@@ -76,11 +76,8 @@ impl Functions {
     }
 
     pub(super) fn version(&self) -> String {
-        // SAFETY: takes nothing and gives a static string.
-        let text = unsafe { (self.version)() };
-        // SAFETY: it is NUL-terminated and lives as long as the library, which `self` keeps.
-        let text = unsafe { CStr::from_ptr(text) };
-        text.to_string_lossy().into_owned()
+        // SAFETY: it takes nothing and gives a static string of the library, which `self` keeps.
+        unsafe { fetched::said_by(self.version) }
     }
 }
 

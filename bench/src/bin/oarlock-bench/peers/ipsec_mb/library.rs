@@ -1,6 +1,6 @@
 //! What `bench/peers/ipsec_mb.c` offers, and a manager that it made.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Functions {
             ($name:literal) => {
                 // SAFETY: the field's type is the function's in bench/peers/ipsec_mb.c, and the
                 // library is kept beside it.
-                *unsafe { library.get($name) }.map_err(fetched::too_early)?
+                unsafe { fetched::symbol(&library, $name) }?
             };
         }
         Ok(Self {
@@ -75,11 +75,9 @@ impl Functions {
     }
 
     pub(super) fn version(&self) -> String {
-        // SAFETY: takes nothing and gives a static string.
-        let text = unsafe { (self.version)() };
-        // SAFETY: it is NUL-terminated and lives as long as the library, which `self` keeps.
-        let text = unsafe { CStr::from_ptr(text) };
-        format!("intel-ipsec-mb {}", text.to_string_lossy())
+        // SAFETY: it takes nothing and gives a static string of the library, which `self` keeps.
+        let text = unsafe { fetched::said_by(self.version) };
+        format!("intel-ipsec-mb {text}")
     }
 }
 

@@ -184,8 +184,7 @@ fn symbol<T: Copy>(name: &str) -> Result<T, Error> {
     // It stays loaded: managers hold the library too, but this has no say in how long they live.
     let library = std::mem::ManuallyDrop::new(fetched::load(super::library::FILE)?);
     // SAFETY: types are those of the C file, and the library is never unloaded.
-    let symbol = unsafe { library.get::<T>(name) };
-    symbol.map(|symbol| *symbol).map_err(fetched::too_early)
+    unsafe { fetched::symbol(&library, name) }
 }
 
 fn cipher_key(

@@ -86,6 +86,36 @@ async fn beside_a_good_device_no_fault_is_felt() {
     }
 }
 
+/// It says that it is faster than any other, so that what nobody has failed at is left to it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lone_request_does_not_wait_for_the_fast_device_that_failed_at_it() {
+    let fast = SimulatedBoard {
+        coprocessors: 4,
+        latency: Duration::from_micros(1),
+        latency_with_crt: None,
+        host: Host::default(),
+        jitter: 0.0,
+        faults: vec![Injection {
+            fault: Fault::Error,
+            when: When::Every(1),
+        }],
+        seed: 7,
+    };
+    let fast = SimulatedDevice::new("fast", fast, visible_cpu().unwrap()).unwrap();
+    let drivers = vec![driver(Arc::new(fast), 4), good()];
+    let server = Server::start_with(plaintext("", ""), drivers)
+        .await
+        .unwrap();
+    let mut client = connect(&server).await;
+    // One after the other: no other request wakes a device for them.
+    for id in 1..10 {
+        let reply = client.call(raw(id, id)).await.unwrap();
+        super::is_right(reply.get_ref(), id).unwrap();
+    }
+    assert!(metric(&server, "oarlock_device_failures", &["fast"]).await >= 3);
+    assert_eq!(server.stop().await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn alone_with_a_faulty_device_every_request_is_right_or_refused_by_name() {
     for (fault, when) in SHORT {

@@ -83,7 +83,7 @@ fn units_work_beside_each_other_and_no_request_begins_before_it_is_there() {
         one.push(at * MS_NS, 2 * MS);
     }
     two.push(13 * MS_NS, MS);
-    assert_eq!(one.next_end_min(), Some(2 * MS_NS));
+    assert_eq!(one.next_end_min(20 * MS_NS), Some(2 * MS_NS));
     one.advance(20 * MS_NS);
     assert_eq!(ends(&mut one, 20 * MS_NS), [12, 12, 14]);
     assert_eq!(ends(&mut two, 20 * MS_NS), [14]);
@@ -97,7 +97,7 @@ fn a_request_waits_until_a_unit_is_free() {
     queue.push(MS_NS, MS);
     queue.advance(2 * MS_NS);
     assert_eq!(ends(&mut queue, 2 * MS_NS), [4]);
-    assert_eq!(queue.next_end_min(), Some(5 * MS_NS));
+    assert_eq!(queue.next_end_min(2 * MS_NS), Some(5 * MS_NS));
     queue.advance(4 * MS_NS);
     assert_eq!(ends(&mut queue, 4 * MS_NS), [5]);
 }
@@ -144,6 +144,19 @@ fn what_is_no_board_is_refused() {
         assert!(file.said().contains("no board"), "{length} bytes");
     }
     std::fs::write(file.path(), right).unwrap();
+    let crowd = Figures {
+        units: UNITS_MAX + 1,
+        ..file.board.clone()
+    };
+    let error = Queue::open(&file.path(), &crowd).err().unwrap();
+    assert!(error.to_string().contains("up to 64 units"), "{error}");
+    let of_mode = |mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(file.path(), mode).unwrap();
+    };
+    of_mode(0o622);
+    assert!(file.said().contains("another user may write to it"));
+    of_mode(0o600);
     let _queues = [file.open(), file.open()];
     assert!(file.said().contains("each of its 2 queues"));
     for queues in [0, QUEUES_MAX + 1] {
@@ -247,6 +260,98 @@ fn its_owner_sees_that_a_queue_was_written_over_and_goes_on() {
     queue.push(100 * MS_NS, MS);
     queue.advance(100 * MS_NS);
     assert_eq!(ends(&mut queue, 100 * MS_NS), [101]);
+}
+
+#[test]
+fn a_head_that_somebody_moves_past_what_waits_is_noticed() {
+    let file = File::new(1, 1);
+    let mut queue = file.open();
+    for _ in 0..3 {
+        queue.push(MS_NS, MS);
+    }
+    queue.advance(MS_NS);
+    let head = &queue.queue(0)[HEAD];
+    head.store(head.load(Relaxed) + 1, Relaxed);
+    // The first was started. The second never would be.
+    assert!(queue.next_started(MS_NS).unwrap().is_some());
+    assert!(queue.next_started(MS_NS).is_err());
+    // Behind what it holds, where it finds out when it comes there.
+    queue.begin_anew();
+    slot_of(queue.queue(0), 0).0.store(WAITING, Relaxed);
+    queue.advance(10 * MS_NS);
+    assert!(queue.next_started(10 * MS_NS).unwrap().is_none());
+    queue.push(10 * MS_NS, MS);
+    queue.advance(10 * MS_NS);
+    assert!(queue.next_started(10 * MS_NS).is_err());
+    queue.begin_anew();
+    queue.push(20 * MS_NS, MS);
+    queue.advance(20 * MS_NS);
+    assert_eq!(ends(&mut queue, 20 * MS_NS), [21]);
+}
+
+#[test]
+fn whatever_the_file_says_is_the_turn_each_queue_has_its_own() {
+    let file = File::new(1, 3);
+    let mut queues = [(); 3].map(|()| file.open());
+    for (at, turn) in (0..3).flat_map(|at| [(at, u64::MAX), (at, u64::MAX - 1), (at, 7)]) {
+        queues[at].push(MS_NS, Duration::ZERO);
+        queues[0].file.numbers()[TURN].store(turn, Relaxed);
+        queues[at].advance(MS_NS);
+        assert_eq!(ends(&mut queues[at], MS_NS), [1], "queue {at}, turn {turn}");
+    }
+}
+
+#[test]
+fn units_that_are_busy_for_ever_are_looked_at_again() {
+    let file = File::new(2, 1);
+    let mut queue = file.open();
+    queue.push(MS_NS, MS);
+    for unit in queue.units() {
+        unit.store(u64::MAX, Relaxed);
+    }
+    assert!(queue.next_end_min(MS_NS).unwrap() <= 2 * MS_NS + TIME_NS_MAX);
+    queue.advance(2 * MS_NS);
+    assert_eq!(ends(&mut queue, 2 * MS_NS), [3]);
+}
+
+#[test]
+fn an_owner_that_refills_its_queue_as_fast_as_it_is_emptied_leaves_the_others_their_turns() {
+    use std::sync::atomic::AtomicBool;
+    let file = File::new(1, 2);
+    let (mut honest, attacker) = (file.open(), file.open());
+    let (goes_on, has_begun) = (AtomicBool::new(true), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Requests of no time, which came long ago: a unit that was free long ago does them at once.
+            while goes_on.load(Relaxed) {
+                for slot in 0..SLOTS as u64 {
+                    let (state, arrival) = slot_of(attacker.queue(attacker.number), slot);
+                    arrival.store(0, Relaxed);
+                    state.store(WAITING, Relaxed);
+                }
+                has_begun.store(true, Relaxed);
+            }
+        });
+        while !has_begun.load(Relaxed) {
+            std::hint::spin_loop();
+        }
+        let mut starved = 0;
+        for round in 1..=200_u64 {
+            let now_ns = round * 1000 * MS_NS;
+            assert!(honest.push(now_ns, MS));
+            // A look may meet the attacker in the middle of what it does.
+            let is_done = (0..3).any(|_| {
+                honest.advance(now_ns);
+                matches!(honest.next_started(now_ns), Ok(Some(_)))
+            });
+            if !is_done {
+                starved += 1;
+                honest.begin_anew();
+            }
+        }
+        goes_on.store(false, Relaxed);
+        assert_eq!(starved, 0, "rounds");
+    });
 }
 
 #[test]
