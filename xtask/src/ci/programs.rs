@@ -156,11 +156,11 @@ impl Program {
     fn run_to_end(&self) -> Result<(String, Option<String>)> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.file.display());
         let (output, writer) = std::io::pipe().map_err(failed)?;
-        // A shell starts its background jobs with SIGINT ignored, and so would the commands be whose
+        // A shell starts its background jobs with SIGINT ignored, nohup with SIGHUP, and so would the commands be whose
         // signals are tested.
         let mut command = Command::new("env");
         command
-            .arg("--default-signal=INT,QUIT,TERM,PIPE")
+            .arg("--default-signal=HUP,INT,QUIT,TERM,PIPE")
             .arg(&self.file)
             .current_dir(&self.folder)
             .args(self.filters)

@@ -257,7 +257,19 @@ impl Page {
         Some(device)
     }
 
+    /// Under a name of its own until it says whose it is: of one that is killed meanwhile, nothing is left that
+    /// nobody could tell.
     fn create(path: &Path, namespace: u64) -> io::Result<&'static Self> {
+        let unfinished = path.with_extension(UNFINISHED);
+        let made = Self::create_unfinished(&unfinished, namespace)
+            .and_then(|page| std::fs::rename(&unfinished, path).map(|()| page));
+        if made.is_err() {
+            let _ = std::fs::remove_file(&unfinished);
+        }
+        made
+    }
+
+    fn create_unfinished(path: &Path, namespace: u64) -> io::Result<&'static Self> {
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -265,16 +277,8 @@ impl Page {
             .mode(0o600)
             .open(path)?;
         // Written, not left as a hole: a full disk is told here, and not by a signal later.
-        let made = file
-            .write_all(&vec![0; LENGTH])
-            .and_then(|()| Self::map(&file));
-        let page = match made {
-            Ok(page) => page,
-            Err(error) => {
-                let _ = std::fs::remove_file(path);
-                return Err(error);
-            }
-        };
+        file.write_all(&vec![0; LENGTH])?;
+        let page = Self::map(&file)?;
         page.process
             .store(std::process::id().into(), Ordering::Relaxed);
         page.began_ns
@@ -324,6 +328,9 @@ impl DevicePage {
         self.figures[figure as usize].fetch_add(more, Ordering::Relaxed);
     }
 }
+
+/// The extension of a file that is being made.
+pub(crate) const UNFINISHED: &str = "new";
 
 /// Cut to fit.
 fn put_text(place: &[AtomicU64], text: &str) {

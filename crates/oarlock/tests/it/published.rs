@@ -5,6 +5,7 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use cipher::StreamCipher as _;
 use oarlock::costs::published::{self, Figures, Found};
@@ -371,11 +372,21 @@ fn the_file_goes_with_its_process_and_what_a_killed_one_leaves_with_the_next_loo
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert_eq!(live_files(&folder).len(), 1);
+    // Whoever was killed while it made one, and whoever makes one at this moment.
+    let unfinished = |name: &str, age: u64| {
+        let file = fs::File::create(folder.join(name)).unwrap();
+        let then = SystemTime::now() - Duration::from_secs(age);
+        file.set_modified(then).unwrap();
+    };
+    unfinished("1-1.new", 3600);
+    unfinished("1-2.new", 0);
     let mut next = publisher(base.path());
     until("the next has cleared up", || {
-        let files = live_files(&folder);
+        let mut files = live_files(&folder);
+        files.retain(|name| name != "1-2.new");
         files.len() == 1 && files[0].starts_with(&format!("{}-", next.id()))
     });
+    assert!(folder.join("1-2.new").exists());
     drop(next.stdin.take());
     next.wait().unwrap();
 }

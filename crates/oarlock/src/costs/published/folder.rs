@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::figures::Figures;
-use crate::threads::page::LENGTH;
+use crate::threads::page::{LENGTH, UNFINISHED};
 use crate::threads::process;
 
 /// A file of figures.
@@ -166,9 +166,16 @@ fn look(folder: &Path) -> Vec<Found> {
     found
 }
 
-/// Removes files of processes that have ended.
+/// Removes files of processes that have ended, and of those that were killed before they had made theirs.
 pub(super) fn sweep(folder: &Path) {
     look(folder);
+    let is_unfinished = |path: &Path| path.extension().is_some_and(|it| it == UNFINISHED);
+    for path in entries(folder, is_unfinished) {
+        let modified = fs::symlink_metadata(&path).and_then(|it| it.modified());
+        if modified.is_ok_and(|it| it.elapsed().is_ok_and(|age| age > MAKING_MAX)) {
+            let _ = fs::remove_file(&path);
+        }
+    }
 }
 
 /// Without the processes that have ended; none where all have. Of another namespace nothing is known.
@@ -220,6 +227,8 @@ fn entries(folder: &Path, is_wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
 /// What the kernel tells all programs, whatever its own (USER_HZ).
 const TICKS_A_SECOND: u64 = 100;
 const ENTRIES_MAX: usize = 1024;
+/// Longer than it takes to make a file.
+const MAKING_MAX: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -55,8 +55,14 @@ fn the_kernel_is_a_peer() {
         }
         let end = End::start(B, &b, "--address 10.78.0.2/32 --peer 10.77.0.1:4500");
         says_at(B, "ip route add 10.79.0.1/32 dev inner src 10.79.0.2");
-        let said = says("ping -c 3 -i 0.05 -W 30 -I 10.79.0.1 10.79.0.2");
-        assert!(said.contains("3 received"), "{suite}: {said}");
+        // The clock of a kernel in a process leaps where that had to wait, and ping with it gives up.
+        let ping = || says("ping -c 3 -i 0.05 -W 30 -I 10.79.0.1 10.79.0.2");
+        let mut said = String::new();
+        let is_reached = (0..5).any(|_| {
+            said = ping();
+            said.contains("3 received")
+        });
+        assert!(is_reached, "{suite}: {said}");
         let blocks = 8;
         let [inner_a, inner_b] = ["10.79.0.1", "10.79.0.2"].map(|it| it.parse().unwrap());
         assert_eq!(transfer(A, inner_b, |sent| sent < blocks), blocks);
