@@ -2,8 +2,9 @@
 //!
 //! The limit is `aesenc`: 10, 12 or 14 a block, two a cycle on 128 and 256-bit registers and one
 //! a cycle on 512-bit ones (measured on Zen 4 and Sapphire Rapids). What stands beside it, a
-//! shuffle, an add, two XORs, a load and a store per register, goes to other ports, so a loop of
-//! `UNROLL` independent registers reaches the limit; see bench/records for how closely.
+//! shuffle, an add, two XORs, a load and a store per register, goes to other ports, or for the most
+//! part (see [`ctr_by_words`] for the rest), so a loop of `UNROLL` independent registers reaches the
+//! limit; see bench/records for how closely.
 
 use core::arch::{asm, x86_64::*};
 

@@ -568,7 +568,8 @@ impl KeyPlanes {
 /// Writes the planes of each round key.
 ///
 /// # Safety
-/// SSSE3 is enabled in the caller, and there is room for one more than the rounds of `schedule`.
+/// SSSE3 is enabled in the caller, and at `to`, which is aligned to 16 bytes, there is room for one more than the
+/// rounds of `schedule`.
 #[inline(always)]
 pub(super) unsafe fn write_key_planes(
     schedule: &Schedule,

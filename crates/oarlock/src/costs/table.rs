@@ -29,6 +29,12 @@ pub(super) struct Row {
     pub(super) megabytes_per_second: u64,
 }
 
+impl Row {
+    fn cost(&self) -> Cost {
+        Cost::new(self.setup_ns, self.megabytes_per_second * 1_000_000)
+    }
+}
+
 /// As the generator writes it.
 pub(super) const fn row(
     algorithm: Algorithm,
@@ -69,15 +75,9 @@ impl Table {
     }
 
     pub(super) fn find(&self, algorithm: Algorithm, device: &str, backend: &str) -> Option<Cost> {
-        let from = self.rows.partition_point(|row| row.algorithm < algorithm);
-        let row = self.rows[from..]
-            .iter()
-            .take_while(|row| row.algorithm == algorithm)
-            .find(|row| (row.device, row.backend) == (device, backend))?;
-        Some(Cost::new(
-            row.setup_ns,
-            row.megabytes_per_second * 1_000_000,
-        ))
+        self.rows_of(algorithm)
+            .find(|row| (row.device, row.backend) == (device, backend))
+            .map(Row::cost)
     }
 
     /// A row that this table has not, by `other`: as much faster or slower as this family is at the rows of the
@@ -91,14 +91,11 @@ impl Table {
         backend: &str,
     ) -> Option<Cost> {
         let cost = other.find(algorithm, device, backend)?;
-        let from = self.rows.partition_point(|row| row.algorithm < algorithm);
-        let (factors, rows) = self.rows[from..]
-            .iter()
-            .take_while(|row| row.algorithm == algorithm)
+        let (factors, rows) = self
+            .rows_of(algorithm)
             .filter_map(|row| {
-                let here = Cost::new(row.setup_ns, row.megabytes_per_second * 1_000_000);
                 let there = other.find(algorithm, row.device, row.backend)?;
-                Some(here.bytes_per_ns / there.bytes_per_ns)
+                Some(row.cost().bytes_per_ns / there.bytes_per_ns)
             })
             .fold((0.0, 0), |(sum, rows), one| (sum + one, rows + 1));
         let factor = match rows {
@@ -109,6 +106,12 @@ impl Table {
             setup_ns: cost.setup_ns / factor,
             bytes_per_ns: cost.bytes_per_ns * factor,
         })
+    }
+
+    fn rows_of(&self, algorithm: Algorithm) -> impl Iterator<Item = &Row> {
+        let from = self.rows.partition_point(|row| row.algorithm < algorithm);
+        let rows = self.rows[from..].iter();
+        rows.take_while(move |row| row.algorithm == algorithm)
     }
 }
 

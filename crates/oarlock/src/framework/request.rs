@@ -124,9 +124,9 @@ impl OwnKeys {
 
 impl PartialEq for OwnKeys {
     fn eq(&self, other: &Self) -> bool {
-        let what = |keys: &Self| (keys.service, keys.tag_bytes, keys.iv.clone());
         let are_same = self.key.ct_eq(&other.key) & self.mac_key.ct_eq(&other.mac_key);
-        what(self) == what(other) && are_same.into()
+        (self.service, self.tag_bytes, &self.iv) == (other.service, other.tag_bytes, &other.iv)
+            && are_same.into()
     }
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn provided(
     openssl: &str,
     calibration: Option<&Measured>,
 ) -> Vec<Provided> {
-    let class = CpuClass::of(cpu);
+    let (class, family) = (CpuClass::of(cpu), Cpu::family());
     // No table knows the portable kernels, which are for the few CPUs of class F that have no SSSE3.
     let is_in_tables = cpu.has(Feature::Ssse3);
     let of = |operation| {
@@ -91,7 +91,7 @@ pub(crate) fn provided(
         });
         let ratios = measured.or_else(|| {
             let version = version(openssl).filter(|_| is_in_tables)?;
-            compiled(class, version, operation)
+            compiled(class, version, operation, family)
         });
         let withheld = match ratios {
             _ if is_forced(operation, options) => None,

@@ -276,3 +276,46 @@ pub(crate) const LOOKS_PER_RETRY: u32 = 64;
 const TIMED_BYTES_MIN: usize = 4096;
 /// The clock is a hundredth of longer ones.
 const EACH_TIMED_BYTES_MIN: usize = 64 << 10;
+
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use oarlock_kernels::cpu::Cpu;
+
+    use super::*;
+    use crate::threads::prefetch::RingSize;
+
+    struct Nothing;
+
+    impl Source for Nothing {
+        fn make(&self, _: u128, _: u64, _: &mut [u8]) {}
+    }
+
+    #[test]
+    fn of_short_requests_one_in_eight_is_timed_and_each_long_one() {
+        let size = RingSize {
+            granule_bytes: 4096,
+            segment: 2,
+            streams: 2,
+        };
+        let reader = Reader::new(size, Box::new(Nothing), &Arc::default(), usize::MAX).unwrap();
+        let geometry = Geometry {
+            block_shift: 4,
+            counter_bits: 128,
+        };
+        let consumer = Consumer::new(reader, geometry, Xor::new(Cpu::detect()), 0);
+        let mut prefetched = Prefetched::new(consumer, None);
+        let mut timed = |bytes| prefetched.is_to_be_timed(bytes, Strategy::Auto);
+        assert!((0..20).all(|_| timed(TIMED_BYTES_MIN - 1).is_none()));
+        assert_eq!(timed(TIMED_BYTES_MIN), Some(21));
+        for _ in 0..3 {
+            assert!((1..REQUESTS_PER_TIMED).all(|_| timed(TIMED_BYTES_MIN).is_none()));
+            assert_eq!(timed(TIMED_BYTES_MIN), Some(REQUESTS_PER_TIMED));
+        }
+        assert_eq!(timed(TIMED_BYTES_MIN), None);
+        assert_eq!(timed(EACH_TIMED_BYTES_MIN), Some(2));
+        assert_eq!(timed(EACH_TIMED_BYTES_MIN), Some(1));
+        let forced = prefetched.is_to_be_timed(EACH_TIMED_BYTES_MIN, Strategy::Prefetch);
+        assert_eq!(forced, None);
+    }
+}

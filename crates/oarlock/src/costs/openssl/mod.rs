@@ -12,6 +12,8 @@ mod stored;
 mod table;
 mod tables;
 
+use oarlock_kernels::cpu::Family;
+
 use self::table::Table;
 use super::class::CpuClass;
 use crate::work::algorithm::Algorithm;
@@ -20,20 +22,23 @@ pub use ratios::{LEVEL_MIN, RatioSource, Ratios, SIZES};
 pub use stored::{Damaged, FILE_BYTES_MAX, MadeFor, Measured, Stored};
 
 /// What the tables say: the rows of the version, or of the nearest lower one that was measured. Families of
-/// processors differ within a class, so of each size the lowest ratio of all families counts: without a
-/// calibration an operation is offered where it is level on each of them.
+/// processors differ within a class. The rows of this one's count; where it was not measured, of each size the lowest
+/// ratio of all families: without a calibration an operation is offered there where it is level on each of them.
 pub(crate) fn compiled(
     class: CpuClass,
     version: (u32, u32),
     algorithm: Algorithm,
+    cpu: Option<Family>,
 ) -> Option<(Ratios, RatioSource)> {
     let up_to = |table: &&Table| table.class == class && table.version <= version;
     let up_to = || tables::TABLES.iter().filter(up_to);
     let version = up_to().map(|table| table.version).max()?;
-    let rows = up_to()
-        .filter(|table| table.version == version)
-        .flat_map(|table| table.rows);
-    let ratios = rows
+    let of_version = || up_to().filter(|table| table.version == version);
+    let is_own = |table: &Table| cpu.is_some_and(|cpu| table.is_of(cpu));
+    let is_known = of_version().any(is_own);
+    let ratios = of_version()
+        .filter(|table| !is_known || is_own(table))
+        .flat_map(|table| table.rows)
         .filter(|row| row.algorithm == algorithm)
         .map(|row| row.ratios)
         .reduce(Ratios::or_lower)?;
@@ -57,7 +62,7 @@ mod tests {
     fn versions_between_go_by_the_nearest_lower_one() {
         let found = |text: &str| {
             let version = version(text)?;
-            let (_, source) = compiled(CpuClass::C, version, Algorithm::Aes128Ctr)?;
+            let (_, source) = compiled(CpuClass::C, version, Algorithm::Aes128Ctr, None)?;
             match source {
                 RatioSource::Table { class, version } => Some((class, version)),
                 RatioSource::Calibration => None,
@@ -97,8 +102,9 @@ mod tests {
                 for table in found {
                     assert_eq!(table.rows.len(), 14, "{class} {version:?}");
                     for row in table.rows {
-                        let (known, _) = compiled(class, version, row.algorithm).unwrap();
-                        assert_eq!(known.or_lower(row.ratios), known);
+                        let known = |cpu| compiled(class, version, row.algorithm, cpu).unwrap().0;
+                        assert_eq!(known(None).or_lower(row.ratios), known(None));
+                        assert_eq!(known(Some(first_of(table))), row.ratios);
                         assert!(Ratios::from_thousandths(row.ratios.thousandths()).is_some());
                     }
                 }
@@ -106,8 +112,28 @@ mod tests {
         }
     }
 
+    /// The first processor that a table is of.
+    fn first_of(table: &Table) -> Family {
+        let fields: Vec<_> = table.processors.split([' ', '-']).collect();
+        let [vendor, family, first, last] = fields[..] else {
+            panic!("{}", table.processors);
+        };
+        let cpu = Family {
+            vendor: vendor.as_bytes().try_into().unwrap(),
+            family: family.parse().unwrap(),
+            model: first.parse().unwrap(),
+        };
+        let model = last.parse::<u32>().unwrap();
+        assert!(table.is_of(cpu) && table.is_of(Family { model, ..cpu }));
+        let model = model + 1;
+        assert!(!table.is_of(Family { model, ..cpu }));
+        let family = cpu.family + 1;
+        assert!(!table.is_of(Family { family, ..cpu }));
+        cpu
+    }
+
     #[test]
-    fn the_lowest_ratio_of_all_families_counts() {
+    fn the_lowest_ratio_of_all_families_counts_where_this_one_was_not_measured() {
         let known = |thousandths| Ratios::from_thousandths(thousandths).unwrap();
         let one = known([1000, 2000, 900, 1100, 1500]);
         let other = known([1200, 800, 1000, 1100, 1400]);

@@ -27,7 +27,7 @@ impl BareQueue {
         self.0.push(now_ns, time)
     }
 
-    /// Has units that are free start what waits, whoever's it is.
+    /// Starts what waits in any of the queues, as far as units are free.
     pub fn look(&self, now_ns: u64) {
         self.0.advance(now_ns);
     }
