@@ -276,7 +276,7 @@ unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
         keys.read_again();
         let key = keys.get(R);
         // Loaded again: kept since the beginning, they would not all be in registers.
-        let from = if V::KEYS_IN_MEMORY { anew(from) } else { from };
+        let from = if V::BLOCKS == 1 { anew(from) } else { from };
         for (i, state) in states.iter_mut().enumerate() {
             let chained = if i == 0 {
                 V::load(from).one_block_on(before)
