@@ -75,6 +75,8 @@ pub struct Report {
     /// Programs that did not succeed, with what they said.
     failures: Vec<(String, String)>,
     /// Program and test.
+    failed_tests: Vec<String>,
+    /// Program and test.
     slow: Vec<(f64, String)>,
     /// Test and reason.
     skipped: Vec<(String, String)>,
@@ -120,7 +122,11 @@ impl Report {
             self.skipped
                 .push((format!("{target}::{test}"), why.to_owned()));
         } else if let Some((test, seconds)) = timed(line) {
-            self.slow.push((seconds, format!("{program} {test}")));
+            let test = format!("{program} {test}");
+            if line.contains(" ... FAILED") {
+                self.failed_tests.push(test.clone());
+            }
+            self.slow.push((seconds, test));
         }
     }
 
@@ -164,9 +170,13 @@ impl Report {
         }
     }
 
+    /// Says once more, at the end of a long text, what failed.
     pub fn print_failures(&self) {
         for (name, fault) in &self.failures {
             println!("failed: {name}: {fault}");
+        }
+        for test in &self.failed_tests {
+            println!("failed test: {test}");
         }
     }
 
@@ -259,6 +269,7 @@ mod tests {
         assert_eq!(report.totals(), "15 passed, 2 failed");
         let slow = [(1.25, "p a::b".to_owned()), (0.003, "p c".to_owned())];
         assert_eq!(report.slow, slow);
+        assert_eq!(report.failed_tests, ["p c"]);
     }
 
     #[test]
