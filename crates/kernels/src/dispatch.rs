@@ -37,8 +37,6 @@ pub mod aes {
         PERMUTE_SSSE3,
         /// Runs of the kernel made of byte shuffles on 256-bit registers.
         PERMUTE_AVX2,
-        /// Runs of that with the portable GHASH beside it.
-        PERMUTE_AND_HASH,
         /// Runs of the bitsliced kernel on 128-bit registers.
         WIDE_SSSE3,
         /// Runs of the bitsliced kernel on 256-bit registers.
@@ -59,8 +57,12 @@ pub mod aes {
         FACE,
         /// Runs that filled a FACE table.
         FACE_FILL,
-        /// Runs of GCM composed of AES-CTR and the portable GHASH.
+        /// Runs of GCM composed of AES-CTR and a GHASH apart.
         GCM_COMPOSED,
+        /// Runs of GHASH by byte shuffles on 128-bit registers.
+        GHASH_SSSE3,
+        /// Runs of GHASH by byte shuffles on 256-bit registers.
+        GHASH_AVX2,
         /// Runs of the AES-NI kernel of GCM.
         GCM_AES_NI,
         /// Runs of the 256-bit kernel of GCM.

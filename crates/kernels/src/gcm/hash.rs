@@ -12,7 +12,10 @@ use crate::aes::Backend;
 use crate::key::BLOCK_BYTES;
 use crate::portable;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::ghash::{LONG_BLOCKS, MIDDLE_BLOCKS, Powers, SHORT_BLOCKS, View};
+use crate::x86_64::{
+    ghash::{LONG_BLOCKS, MIDDLE_BLOCKS, Powers, SHORT_BLOCKS, View},
+    ghash_shuffles::{Shuffles, wipe_rows},
+};
 
 /// Evaluates the first block with the kernels that do CTR and GHASH in one, where the backend has
 /// such, else the second.
@@ -61,9 +64,16 @@ const MIDDLE: u8 = 2;
 const TOWARDS_LONG: u8 = 3;
 #[cfg(target_arch = "x86_64")]
 const LONG: u8 = 4;
+/// In place of tables of powers, rows for shuffles: those of H.
+#[cfg(target_arch = "x86_64")]
+const ROWS: u8 = 5;
+#[cfg(target_arch = "x86_64")]
+const TOWARDS_MORE_ROWS: u8 = 6;
+#[cfg(target_arch = "x86_64")]
+const MORE_ROWS: u8 = 7;
 
-// SAFETY: of `powers`, the short table is written by `set` alone, which has the value to itself, and
-// what another has beyond it by the one thread that moves `made` towards that table; it is read
+// SAFETY: of `powers`, the short table and the rows of H are written by `set` alone, which has the value to
+// itself, and what another has beyond them by the one thread that moves `made` towards that table; it is read
 // after `made` has been seen to have come there, with acquire and release between.
 #[cfg(target_arch = "x86_64")]
 unsafe impl Sync for HashKey {}
@@ -87,7 +97,14 @@ impl HashKey {
                 self.wipe_powers();
             }
             kernels::make_short(token, self.powers.get_mut(), self.h);
-        }, else {});
+        }, else {
+            #[cfg(target_arch = "x86_64")]
+            if let Some(shuffles) = shuffles_beside(backend) {
+                self.wipe_powers();
+                shuffles.make(self.powers.get_mut(), self.h);
+                *self.made.get_mut() = ROWS;
+            }
+        });
     }
 
     /// The powers that are there from the start.
@@ -109,9 +126,9 @@ impl HashKey {
             made => made,
         };
         let limit = match made {
-            SHORT | TOWARDS_MIDDLE => SHORT_BLOCKS,
             MIDDLE | TOWARDS_LONG => MIDDLE_BLOCKS,
-            _ => LONG_BLOCKS,
+            LONG => LONG_BLOCKS,
+            _ => SHORT_BLOCKS,
         };
         // SAFETY: `set` has made the short table (of a value without a key it is zero), and another
         // has been seen to be made.
@@ -166,6 +183,8 @@ impl HashKey {
         match core::mem::replace(self.made.get_mut(), SHORT) {
             SHORT => powers.wipe::<SHORT_BLOCKS>(),
             TOWARDS_MIDDLE | MIDDLE => powers.wipe::<MIDDLE_BLOCKS>(),
+            ROWS => wipe_rows(powers, false),
+            TOWARDS_MORE_ROWS | MORE_ROWS => wipe_rows(powers, true),
             _ => powers.wipe::<LONG_BLOCKS>(),
         }
     }
@@ -174,10 +193,52 @@ impl HashKey {
     pub(super) fn hash(&self, backend: Backend, y: u128, data: &[u8]) -> u128 {
         by_backend!(backend, kernels(token) => {
             kernels::hash(token, self.view(backend, data.len()), y, data)
-        }, else portable::ghash::hash(self.h, y, data))
+        }, else {
+            #[cfg(target_arch = "x86_64")]
+            if let Some(shuffles) = shuffles_beside(backend) {
+                return self.hash_by_shuffles(shuffles, y, data);
+            }
+            portable::ghash::hash(self.h, y, data)
+        })
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn hash_by_shuffles(&self, shuffles: Shuffles, y: u128, data: &[u8]) -> u128 {
+        let mut made = self.made.load(Ordering::Acquire);
+        if made == ROWS && data.len() >= LONG_BYTES_MIN {
+            made = self.make_more_rows(shuffles);
+        }
+        // SAFETY: `set` has made the rows of H (of a value without a key they are zero), and the others have
+        // been seen to be made.
+        unsafe { shuffles.hash(self.powers.get(), made == MORE_ROWS, y, data) }
+    }
+
+    /// What there is afterwards.
+    #[cfg(target_arch = "x86_64")]
+    #[cold]
+    fn make_more_rows(&self, shuffles: Shuffles) -> u8 {
+        let (relaxed, acquire) = (Ordering::Relaxed, Ordering::Acquire);
+        let mine = self
+            .made
+            .compare_exchange(ROWS, TOWARDS_MORE_ROWS, acquire, relaxed);
+        if let Err(now) = mine {
+            return now;
+        }
+        #[cfg(debug_assertions)]
+        crate::dispatch::aes::GCM_POWERS.hit();
+        // SAFETY: the exchange has made this thread the only one to touch the other rows, and shown that those of
+        // H have been made.
+        unsafe { shuffles.make_more(self.powers.get(), self.h) };
+        self.made.store(MORE_ROWS, Ordering::Release);
+        MORE_ROWS
     }
 
     pub(super) fn times_h(&self, backend: Backend, y: u128) -> u128 {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(shuffles) = shuffles_beside(backend) {
+            // A block of zeros adds nothing.
+            return self.hash_by_shuffles(shuffles, y, &[0; BLOCK_BYTES]);
+        }
         times(backend, y, self.h)
     }
 
@@ -197,6 +258,20 @@ impl HashKey {
 impl Drop for HashKey {
     fn drop(&mut self) {
         self.forget();
+    }
+}
+
+/// The shuffles that `backend` has beside its AES, unless it multiplies without carry, or has neither.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+const fn shuffles_beside(backend: Backend) -> Option<Shuffles> {
+    match backend {
+        Backend::PermuteSsse3(token) => Some(Shuffles::Narrow(token)),
+        Backend::WideAvx2(token) => Some(Shuffles::Wide(token)),
+        Backend::WideAvx512(token) => Some(Shuffles::Wide(token.avx2())),
+        Backend::Gfni256(token) => Some(Shuffles::Wide(token.avx2())),
+        Backend::Gfni512(token) => Some(Shuffles::Wide(token.gfni256().avx2())),
+        Backend::Portable | Backend::AesNi(_) | Backend::Vaes256(_) | Backend::Vaes512(_) => None,
     }
 }
 

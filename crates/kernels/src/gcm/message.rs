@@ -8,18 +8,16 @@ use zeroize::ZeroizeOnDrop;
 #[cfg(target_arch = "x86_64")]
 use super::CACHED_BYTES_MIN;
 use super::hash::{by_backend, times};
-use super::{Gcm, MESSAGE_BYTES_MAX, check_lengths};
+use super::{Gcm, MESSAGE_BYTES_MAX, PIECE_BYTES, check_lengths};
 use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES};
 #[cfg(target_arch = "x86_64")]
 use crate::aes::bytes_before_wrap;
 use crate::aes::{Backend, carry_32};
 use crate::key::BLOCK_BYTES;
-#[cfg(target_arch = "x86_64")]
-use crate::portable::ghash::Ghash;
 use crate::portable::xor::xor;
 use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::{gcm as kernel, gcm::CACHED_ALIGN, permute};
+use crate::x86_64::{gcm as kernel, gcm::CACHED_ALIGN};
 
 /// A message under way: nonce, position, GHASH so far, and the block begun. Wiped on drop.
 #[derive(Clone)]
@@ -555,27 +553,20 @@ impl Gcm {
         }, else {
             #[cfg(debug_assertions)]
             crate::dispatch::aes::GCM_COMPOSED.hit();
-            #[cfg(target_arch = "x86_64")]
-            if let Backend::PermuteSsse3(token) = backend
-                && data.len() >= BESIDE_BYTES_MIN
-            {
-                let (mut counter, mut hash) = (counter, Ghash::new(self.hash.h, y));
-                while !data.is_empty() {
-                    let bytes = bytes_before_wrap(counter).min(data.len() as u64);
-                    let (run, rest) = data.split_at(bytes as usize);
-                    let schedule = &self.ctr.schedule;
-                    permute::ctr_and_hash::<OPEN>(token, schedule, counter, &mut hash, run);
-                    counter = carry_32(counter, bytes / BLOCK_BYTES as u64);
-                    data = rest;
+            let mut counter = counter;
+            // In pieces that stay in the first-level cache from the one step to the other.
+            while !data.is_empty() {
+                let bytes = data.len().min(PIECE_BYTES);
+                let (mut piece, rest) = data.split_at(bytes);
+                if OPEN {
+                    y = self.hash.hash(backend, y, piece.get_in());
                 }
-                return hash.value();
-            }
-            if OPEN {
-                y = self.hash.hash(backend, y, data.get_in());
-                self.ctr.apply32(counter, 0, data);
-            } else {
-                self.ctr.apply32(counter, 0, data.reborrow());
-                y = self.hash.hash(backend, y, data.get_out());
+                self.ctr.apply32(counter, 0, piece.reborrow());
+                if !OPEN {
+                    y = self.hash.hash(backend, y, piece.get_out());
+                }
+                counter = carry_32(counter, (bytes / BLOCK_BYTES) as u64);
+                data = rest;
             }
         });
         y
@@ -641,12 +632,6 @@ fn assert_ends_within(offset: u64, bytes: u64) {
         "a message has at most {MESSAGE_BYTES_MAX} bytes"
     );
 }
-
-/// Less than this is done sooner by CTR and GHASH one after the other: 128 bytes in 0.87 of the time.
-/// Longer data take as long that way, for whole groups then run on planes of bits: at 16 KiB 257 MB/s and 261 (Zen 4).
-/// Of the 62 ns a block that CTR and then GHASH take, CTR takes 20: a shorter GHASH is what would help.
-#[cfg(target_arch = "x86_64")]
-const BESIDE_BYTES_MIN: usize = 512;
 
 /// So many bytes of a message's first data share a call for keystream: with the mask, as many blocks as the bitsliced
 /// kernel on 256-bit registers does side by side.

@@ -6,8 +6,8 @@
 //! y = ... (y ^ block) * H             GHASH over AAD, ciphertext, lengths
 //! ```
 //!
-//! Where the CPU multiplies without carry, CTR and GHASH are one loop (`x86_64/gcm.rs`); elsewhere
-//! [`Ctr`] and a portable GHASH take turns. GHASH is linear in its input, so stripes of a
+//! Where the CPU multiplies without carry, CTR and GHASH are one loop (`x86_64/gcm`); elsewhere [`Ctr`] and
+//! a GHASH by byte shuffles (`x86_64/ghash_shuffles.rs`), or the portable one, take turns. GHASH is linear in its input, so stripes of a
 //! message can be hashed apart, each from zero, and combined: y * H^blocks + stripe.
 //!
 //! Many blocks are multiplied by falling powers of H and reduced together. A key has the powers for
@@ -443,7 +443,7 @@ fn is_in_place(data: &mut InOutBuf<'_, '_, u8>) -> bool {
     core::ptr::eq(data.get_in().as_ptr(), data.get_out().as_ptr())
 }
 
-/// Of a keystream made ahead, the bytes that are applied before they are hashed.
+/// The bytes that are encrypted before they are hashed, where those are two steps.
 const PIECE_BYTES: usize = 4096;
 /// A message of so many bytes fills a table of counter-mode caching.
 #[cfg(target_arch = "x86_64")]

@@ -10,7 +10,7 @@
 //! product, and reverses all bits to find the upper one; 25 multiplications that give both halves
 //! are fewer than 32.)
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::Zeroize;
 
 /// The key of GHASH as an element of POLYVAL's field, out of the key block H.
 pub(crate) const fn key(h: [u8; 16]) -> u128 {
@@ -20,76 +20,19 @@ pub(crate) const fn key(h: [u8; 16]) -> u128 {
 }
 
 /// GHASH of `data`, filled with zeros to a block, from `y` on.
-pub(crate) fn hash(key: u128, y: u128, data: &[u8]) -> u128 {
-    let mut hash = Ghash::new(key, y);
-    hash.absorb_padded(data);
-    hash.value()
-}
-
-/// GHASH under way: by data, or each block in three steps, which take integer units alone, so that vector
-/// units have something else done beside them. Wiped on drop.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Ghash {
-    key: Factor,
-    y: u128,
-    /// The products of the lower and of the upper halves.
-    low: u128,
-    high: u128,
-}
-
-impl Ghash {
-    #[inline(always)]
-    pub(crate) fn new(key: u128, y: u128) -> Self {
-        let key = Factor::new(key);
-        let (low, high) = (0, 0);
-        Self { key, y, low, high }
+pub(crate) fn hash(key: u128, mut y: u128, data: &[u8]) -> u128 {
+    let mut key = Factor::new(key);
+    let (blocks, tail) = data.as_chunks();
+    for block in blocks {
+        y = key.times(y ^ u128::from_be_bytes(*block));
     }
-
-    /// Absorbs `data`, filled with zeros to a block.
-    pub(crate) fn absorb_padded(&mut self, data: &[u8]) {
-        let (blocks, rest) = data.as_chunks();
-        for block in blocks {
-            self.absorb(block);
-        }
-        if !rest.is_empty() {
-            let mut block = [0; 16];
-            block[..rest.len()].copy_from_slice(rest);
-            self.absorb(&block);
-        }
+    if !tail.is_empty() {
+        let mut block = [0; 16];
+        block[..tail.len()].copy_from_slice(tail);
+        y = key.times(y ^ u128::from_be_bytes(block));
     }
-
-    #[inline(always)]
-    pub(crate) fn absorb(&mut self, block: &[u8; 16]) {
-        self.begin(block);
-        self.go_on();
-        self.end();
-    }
-
-    /// The first step of a block.
-    #[inline(always)]
-    pub(crate) fn begin(&mut self, block: &[u8; 16]) {
-        self.y ^= u128::from_be_bytes(*block);
-        self.low = multiply(&self.key.low, &classes(self.y as u64));
-    }
-
-    /// The second.
-    #[inline(always)]
-    pub(crate) fn go_on(&mut self) {
-        self.high = multiply(&self.key.high, &classes((self.y >> 64) as u64));
-    }
-
-    /// The third.
-    #[inline(always)]
-    pub(crate) fn end(&mut self) {
-        let sum = self.y as u64 ^ (self.y >> 64) as u64;
-        let sum = multiply(&self.key.sum, &classes(sum));
-        self.y = reduced(self.low, sum, self.high);
-    }
-
-    #[inline(always)]
-    pub(crate) fn value(&self) -> u128 {
-        self.y
-    }
+    key.zeroize();
+    y
 }
 
 /// The product of two elements of POLYVAL's field.

@@ -18,6 +18,7 @@ pub(crate) mod face;
 pub(crate) mod gcm;
 pub(crate) mod gfni;
 pub(crate) mod ghash;
+pub(crate) mod ghash_shuffles;
 pub(crate) mod ifma;
 pub(crate) mod line;
 pub(crate) mod permute;
@@ -144,6 +145,11 @@ impl Gfni256 {
     /// The token, where `cpu` has the instructions.
     pub fn new(cpu: Cpu) -> Option<Self> {
         cpu.has(Feature::Gfni).then_some(Self(()))
+    }
+
+    /// Features build on each other.
+    pub(crate) const fn avx2(self) -> Avx2 {
+        Avx2(())
     }
 }
 

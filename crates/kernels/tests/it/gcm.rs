@@ -612,13 +612,13 @@ fn the_kernel_that_was_asked_for_ran() {
                 let after = counts();
                 let ran: Vec<u64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
                 let expected = match way {
-                    // No multiplication without carry: GHASH is the portable one.
-                    Way::Portable
-                    | Way::PermuteSsse3
+                    // No multiplication without carry.
+                    Way::Portable => [1, 0, 0, 0, 0, 0],
+                    Way::PermuteSsse3
                     | Way::WideAvx2
                     | Way::WideAvx512
                     | Way::Gfni256
-                    | Way::Gfni512 => [1, 0, 0, 0, 0, 0],
+                    | Way::Gfni512 => [1, 0, 0, 0, 0, if stripe { 0 } else { powers }],
                     Way::AesNi => [0, 1, 0, 0, 0, powers],
                     Way::Vaes256 => [0, 0, 1, 0, 0, powers],
                     Way::Face | Way::FaceShared if bytes > 100 => [0, 0, 0, 0, 1, powers],

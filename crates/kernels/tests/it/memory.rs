@@ -170,7 +170,7 @@ fn a_dropped_hmac_key_is_wiped() {
 fn a_dropped_gcm_key_is_wiped() {
     let _guard = with_others();
     for backend in Cpu::detect().aes_backends() {
-        // Each long message makes more powers; then there are no more to be made.
+        // Each long message makes more powers, or rows; then there are no more to be made.
         let mut powers_before = 0;
         for long_messages in 0..4 {
             let mut place = Box::new(MaybeUninit::<Gcm>::zeroed());
@@ -185,7 +185,12 @@ fn a_dropped_gcm_key_is_wiped() {
                 .to_vec();
             let mut powers: Vec<_> = testing::powers_of_h(gcm).collect();
             powers.retain(|power| *power != [0; 16]);
-            assert!(powers.len() > powers_before || powers.len() == 1 || long_messages == 3);
+            let all_made = match backend.name() {
+                "portable" => 0,
+                "aes-ni" | "vaes-256" | "vaes-512" => 2,
+                _ => 1,
+            };
+            assert!(powers.len() > powers_before || long_messages > all_made);
             powers_before = powers.len();
             for power in powers {
                 let (words, _) = power.as_chunks();

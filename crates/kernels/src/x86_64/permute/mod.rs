@@ -23,7 +23,6 @@
 //!
 //! Shuffles look nothing up in memory, so time does not depend on data.
 
-mod beside;
 mod tables;
 
 use core::arch::x86_64::*;
@@ -35,7 +34,6 @@ use super::bitslice_ssse3::GROUP_BYTES;
 use super::lanes::Lanes;
 use super::{Avx2, Ssse3};
 use crate::key::{BLOCK_BYTES, Schedule};
-pub(crate) use beside::ctr_and_hash;
 use tables::{
     ENTER, FRAME, INVERSE_ENTER, INVERSE_FRAME, Map, ROUND_KEY, TABLES, Table, UNSHIFTED,
 };
