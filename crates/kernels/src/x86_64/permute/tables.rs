@@ -17,10 +17,9 @@ pub(super) struct Tables {
     pub(super) a_by: Table,
     /// The S-box without its constant 0x63: FIPS 197, equation 5.2.
     pub(super) s_box: Map,
-    /// The same in the form of the rounds, and times 02 and 03.
+    /// The same in the form of the rounds, and times 02.
     pub(super) once: Map,
     pub(super) twice: Map,
-    pub(super) thrice: Map,
     /// The inverse alone.
     pub(super) inverse: Map,
     /// Times 0e, 0b, 0d and 09, in the form of the inverse rounds.
@@ -40,7 +39,6 @@ pub(super) static TABLES: Tables = Tables {
     s_box: of_inverse(&MAP),
     once: of_inverse(&to_halves(&MAP, 1)),
     twice: of_inverse(&to_halves(&MAP, 2)),
-    thrice: of_inverse(&to_halves(&MAP, 3)),
     inverse: of_inverse(&IDENTITY),
     inverse_mix: [
         of_inverse(&to_halves(&unmap_times(0x0e), 1)),
