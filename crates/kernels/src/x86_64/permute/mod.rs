@@ -142,7 +142,7 @@ macro_rules! entry_points {
                 data: InOutBuf<'_, '_, u8>,
             ) {
                 #[target_feature(enable = $features)]
-                unsafe fn with_features(
+                unsafe fn with_features<const KEPT: bool>(
                     schedule: &Schedule,
                     iv: &mut [u8; BLOCK_BYTES],
                     mut from: *const u8,
@@ -162,18 +162,22 @@ macro_rules! entry_points {
                         let mut state = start.xor(__m128i::load(from)).by_nibbles(&ENTER);
                         // One block after the other waits for its chain alone: 13 instructions a round. (One less with two
                         // shuffles more takes longer: 57.5 ns a block and 54.7, where OpenSSL's takes 53.5.) Round
-                        // keys are made once, since what makes them takes shuffles from the chain.
+                        // keys are kept, since what makes them takes shuffles from the chain.
                         let mut keys = [_mm_setzero_si128(); 14];
-                        let mut is_first = true;
+                        let mut are_made = false;
                         loop {
                             for round in 1..rounds {
-                                if is_first {
-                                    let key: __m128i = key(schedule, round);
-                                    keys[round] = key.by_nibbles(&ROUND_KEY);
+                                let key = if KEPT && are_made {
+                                    keys[round]
+                                } else {
+                                    key::<__m128i>(schedule, round).by_nibbles(&ROUND_KEY)
+                                };
+                                if KEPT && !are_made {
+                                    keys[round] = key;
                                 }
-                                state = state.next_round(keys[round]);
+                                state = state.next_round(key);
                             }
-                            is_first = false;
+                            are_made = true;
                             let inverses = Halves::of(state).invert();
                             let ciphertext = inverses.map(&TABLES.s_box).shuffle(&FRAME[0]);
                             let ciphertext = ciphertext.xor(last).xor(_mm_set1_epi8(0x63));
@@ -197,8 +201,13 @@ macro_rules! entry_points {
                 let (from, to) = data.into_raw();
                 // SAFETY: as in `ctr`.
                 unsafe {
-                    with_features(schedule, iv, from, to, bytes);
-                    $wipe::<32>();
+                    if bytes >= KEPT_BYTES_MIN {
+                        with_features::<true>(schedule, iv, from, to, bytes);
+                        $wipe::<32>();
+                    } else {
+                        with_features::<false>(schedule, iv, from, to, bytes);
+                        $wipe::<8>();
+                    }
                 }
             }
 
@@ -443,6 +452,9 @@ unsafe fn decrypt<V: Permute, const N: usize>(inverse: &Schedule, mut states: [V
         states
     }
 }
+
+/// CBC encryption of so many bytes keeps its round keys.
+const KEPT_BYTES_MIN: usize = 4 * BLOCK_BYTES;
 
 /// Round key `i` in every block of a register.
 ///
