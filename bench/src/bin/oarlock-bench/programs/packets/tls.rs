@@ -48,7 +48,10 @@ pub(super) const LINES: &[Line] = &[
             name: "openssl",
             ways: &[|batch| Opening::theirs(&openssl::PEER, batch)],
         }],
-        promises: &[promise(16_384, "over openssl", NEVER_SLOWER, "ABCD")],
+        promises: &[
+            promise(16_384, "over openssl", 1.1, "A"),
+            promise(16_384, "over openssl", NEVER_SLOWER, "BCD"),
+        ],
     },
 ];
 

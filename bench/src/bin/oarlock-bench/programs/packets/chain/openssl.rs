@@ -59,13 +59,25 @@ pub(super) struct Two {
 }
 
 impl Two {
-    pub(super) fn side(batch: &Batch) -> Result<Box<dyn Side>, Error> {
+    pub(super) fn aes_sha1(batch: &Batch) -> Result<Box<dyn Side>, Error> {
+        Self::side::<16, 20>(batch, "EVP_aes_128_cbc", c"SHA1")
+    }
+
+    pub(super) fn tdes_md5(batch: &Batch) -> Result<Box<dyn Side>, Error> {
+        Self::side::<24, 16>(batch, "EVP_des_ede3_cbc", c"MD5")
+    }
+
+    fn side<const KEY: usize, const MAC: usize>(
+        batch: &Batch,
+        cipher: &str,
+        digest: &CStr,
+    ) -> Result<Box<dyn Side>, Error> {
         let library = Arc::new(Libcrypto::load()?);
         let functions = Arc::new(Functions::of(&library)?);
         let key = |packet| {
-            let key = bytes_of::<16>("key", packet);
-            let cipher = Context::new(&library, "EVP_aes_128_cbc", Direction::Encrypt, &key)?;
-            let mac = Mac::new(&functions, c"SHA1", &bytes_of::<20>("mac", packet))?;
+            let key = bytes_of::<KEY>("key", packet);
+            let cipher = Context::new(&library, cipher, Direction::Encrypt, &key)?;
+            let mac = Mac::new(&functions, digest, &bytes_of::<MAC>("mac", packet))?;
             Ok((cipher, mac))
         };
         Ok(Box::new(Self {
@@ -204,5 +216,5 @@ struct Param {
 }
 
 const UTF8_STRING: u32 = 4;
-/// RFC 2404.
+/// RFC 2404, and RFC 2403.
 pub(super) const TAG_BYTES: usize = 12;
