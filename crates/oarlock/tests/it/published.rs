@@ -341,11 +341,16 @@ fn publisher(folder: &Path) -> std::process::Child {
         .unwrap()
 }
 
-fn live_files(folder: &Path) -> Vec<String> {
+fn files_in(folder: &Path) -> Vec<String> {
     match folder.exists() {
         true => names(folder),
         false => Vec::new(),
     }
+}
+
+/// Whether there is a single file, and it is whole: while one is made, it has another name.
+fn has_one(folder: &Path) -> bool {
+    matches!(&files_in(folder)[..], [name] if name.ends_with(".live"))
 }
 
 #[test]
@@ -358,20 +363,20 @@ fn the_file_goes_with_its_process_and_what_a_killed_one_leaves_with_the_next_loo
     let base = tempfile::tempdir().unwrap();
     let folder = base.path().join("oarlock");
     let mut ends = publisher(base.path());
-    until("a file", || live_files(&folder).len() == 1);
+    until("a file", || has_one(&folder));
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
-    let file = folder.join(&live_files(&folder)[0]);
+    let file = folder.join(&files_in(&folder)[0]);
     assert_eq!(mode(&file), 0o600);
     drop(ends.stdin.take());
     assert!(ends.wait().unwrap().success());
-    assert_eq!(live_files(&folder), [""; 0]);
+    assert_eq!(files_in(&folder), [""; 0]);
 
     let mut killed = publisher(base.path());
-    until("a file", || live_files(&folder).len() == 1);
+    until("a file", || has_one(&folder));
     killed.kill().unwrap();
     killed.wait().unwrap();
-    assert_eq!(live_files(&folder).len(), 1);
+    assert!(has_one(&folder));
     // Whoever was killed while it made one, and whoever makes one at this moment.
     let unfinished = |name: &str, age: u64| {
         let file = fs::File::create(folder.join(name)).unwrap();
@@ -382,7 +387,7 @@ fn the_file_goes_with_its_process_and_what_a_killed_one_leaves_with_the_next_loo
     unfinished("1-2.new", 0);
     let mut next = publisher(base.path());
     until("the next has cleared up", || {
-        let mut files = live_files(&folder);
+        let mut files = files_in(&folder);
         files.retain(|name| name != "1-2.new");
         files.len() == 1 && files[0].starts_with(&format!("{}-", next.id()))
     });
