@@ -11,16 +11,15 @@
 //!
 //! Byte j of what the shuffles give stands where it belongs, so that a row is one shuffle, and the rows
 //! are summed by Horner's rule, a byte on at each step, once for all blocks that have powers of H of
-//! their own. (After Käsper and Schwabe, "Faster and Timing-Attack Resistant AES-GCM", CHES 2009, who
-//! take the other way round: tables in memory, read by index, beside a slow way without them.)
+//! their own. (BoringSSL's `ghash-ssse3-x86_64.pl` looks up rows so too, for one block after the other.)
 //!
 //! A block takes 32 shuffles and as many XORs, and a quarter of 16 steps of two shuffles and a XOR. At two
-//! shuffles a cycle that is 20 cycles; 96 products of integers, of [`crate::portable::ghash`], take 150.
+//! shuffles a cycle that is 20 cycles; the 75 products of integers of [`crate::portable::ghash`] take 150.
 //! 256-bit registers take two blocks at once. Elements are those of POLYVAL, as in [`super::ghash`].
 
 use core::arch::x86_64::*;
 
-use super::bitslice::Bits;
+use super::bitslice::{Bits, wipe_stack_narrow};
 use super::ghash::Powers;
 use super::lanes::Lanes;
 use super::{Avx2, Ssse3};
@@ -40,7 +39,10 @@ impl Shuffles {
     pub(crate) fn make(self, rows: &mut Powers, h: u128) {
         // SAFETY: either token proves SSSE3; the reference is exclusive, and has room for the rows of one
         // power.
-        unsafe { make(Rows(rows).of(1), h) }
+        unsafe {
+            make(Rows(rows).of(1), h);
+            wipe_stack_narrow::<16>();
+        }
     }
 
     /// Makes the rows of the other powers that this width takes.
@@ -54,7 +56,10 @@ impl Shuffles {
         };
         // SAFETY: either token proves SSSE3; the rest as the caller vouches: there is room for so many
         // powers.
-        unsafe { make_more(Rows(rows), h, powers) }
+        unsafe {
+            make_more(Rows(rows), h, powers);
+            wipe_stack_narrow::<32>();
+        }
     }
 
     /// GHASH of `data`, filled with zeros to a block, from `y` on.
