@@ -61,6 +61,14 @@ impl Parcel {
         }
     }
 
+    /// Of what the CPU computes with others of its kind: the kind.
+    pub(super) fn class(&self) -> Option<(Service, Direction)> {
+        match &self.what {
+            Content::Data { session, step, .. } => session.keys.class(step.direction),
+            Content::PublicKey(_) => None,
+        }
+    }
+
     pub(super) fn service(&self) -> Service {
         match &self.what {
             Content::Data { session, .. } => session.material.service(),

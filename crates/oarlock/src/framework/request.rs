@@ -234,7 +234,8 @@ pub enum Place {
     Here,
     /// In the CPU's queue.
     Queue,
-    /// As `Auto`, but not at once: others come that it can be computed with.
+    /// As `Auto`, but not at once, where it gains if it is computed with others that come; of what does not, what takes
+    /// less than 1 us is computed at once.
     Together,
     /// On some device, if one offers it and has room; else in the CPU's queue.
     Device,
