@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Where the CPU multiplies without carry, CTR and GHASH are one loop (`x86_64/gcm`); elsewhere [`Ctr`] and
-//! a GHASH by byte shuffles (`x86_64/ghash_shuffles.rs`), or the portable one, take turns. GHASH is linear in its input, so stripes of a
-//! message can be hashed apart, each from zero, and combined: y * H^blocks + stripe.
+//! a GHASH by byte shuffles (`x86_64/ghash_shuffles.rs`), or the portable one, take turns. GHASH is linear
+//! in its input, so stripes of a message can be hashed apart, each from zero, and combined:
+//! y * H^blocks + stripe.
 //!
 //! Many blocks are multiplied by falling powers of H and reduced together. A key has the powers for
 //! short messages from the start. The first long message makes as many more as pay off within it, the

@@ -200,7 +200,6 @@ unsafe fn make_more(rows: Rows, h: u128, powers: usize) {
 trait Register: Bits {
     /// Of each lane the bytes at `places`, of 0 to 15.
     unsafe fn take(self, places: Self) -> Self;
-    unsafe fn and(self, other: Self) -> Self;
     /// Shifts each lane up by a byte.
     unsafe fn up(self) -> Self;
     /// The same, with the last byte of `below` coming in.
@@ -217,11 +216,6 @@ impl Register for __m128i {
     unsafe fn take(self, places: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm_shuffle_epi8(self, places) }
-    }
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_and_si128(self, other) }
     }
     #[inline(always)]
     unsafe fn up(self) -> Self {
@@ -249,11 +243,6 @@ impl Register for __m256i {
     unsafe fn take(self, places: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm256_shuffle_epi8(self, places) }
-    }
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_and_si256(self, other) }
     }
     #[inline(always)]
     unsafe fn up(self) -> Self {
@@ -294,7 +283,7 @@ unsafe fn product<V: Register, const N: usize>(rows: Rows, blocks: [V; N]) -> __
         let zero = V::splat(_mm_setzero_si128());
         let mut halves = [[zero; 2]; N];
         for (halves, block) in halves.iter_mut().zip(blocks) {
-            *halves = [block.and(mask), block.shift_right::<4>().and(mask)];
+            *halves = [block.mul(mask), block.shift_right::<4>().mul(mask)];
         }
         let (mut low, mut high) = (zero, zero);
         for k in (0..BLOCK_BYTES).rev() {

@@ -206,7 +206,7 @@ macro_rules! entry_points {
                         $wipe::<32>();
                     } else {
                         with_features::<false>(schedule, iv, from, to, bytes);
-                        $wipe::<8>();
+                        $wipe::<16>();
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use oarlock::framework::{
     Buffers, Check, Framework, HashAlgorithm, Iv, Layout, Place, Request, Service, SessionSpec,
 };
-use oarlock::{Direction, Error};
+use oarlock::{Algorithm, Direction, Error};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use super::{SERVICES, Sample, quick, with_board};
@@ -30,6 +30,18 @@ fn buffers(data: &[u8], random: &mut StdRng) -> Buffers {
             pieces(random, &vec![0xee; data.len()]),
         ),
     }
+}
+
+/// The queue and a thread that is woken for it would take longer.
+#[test]
+fn of_a_batch_what_is_short_and_gains_nothing_in_a_group_is_done_at_once() {
+    let framework = Framework::new(&accelerator());
+    let spec = SessionSpec::cipher(Algorithm::ChaCha20, &[1; 32], &[2; 12]);
+    let session = framework.session(&spec).unwrap();
+    let request = Request::encrypt(vec![0; 64]).at(Place::Together);
+    let job = session.submit(request).unwrap();
+    assert!(job.is_finished());
+    job.wait().unwrap().outcome.unwrap();
 }
 
 #[test]

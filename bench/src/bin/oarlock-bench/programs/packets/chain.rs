@@ -9,14 +9,16 @@ mod openssl;
 
 use oarlock_bench::Error;
 use oarlock_kernels::aes::Backend;
-use oarlock_kernels::batch::{CbcHmac, HashBackend, HmacKey, Md5, Sha1, encrypt_then_mac};
+use oarlock_kernels::batch::{
+    CbcHmac, Cipher, Hash, HashBackend, HmacKey, Md5, Sha1, encrypt_then_mac,
+};
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::tdes;
 
 use super::cbc::IPSEC_MB_BYTES_MAX;
 use super::line::{BELOW_A, Line, NEVER_SLOWER, Peer, Promise, cpu, refused};
 use crate::peers::batch::{Batch, Done, Packets, Side, bytes_of, iv_of, with_requests};
-use crate::peers::ipsec_mb::packets::{Cipher, Hash, Interface, IpsecMbBatch, Packet};
+use crate::peers::ipsec_mb::packets::{self as ipsec_mb, Interface, IpsecMbBatch, Packet};
 use openssl::{One, TAG_BYTES, Two};
 
 pub(super) const LINES: &[Line] = &[
@@ -38,7 +40,7 @@ pub(super) const LINES: &[Line] = &[
     Line {
         name: "packet-chain-3des",
         granule: 8,
-        ours: OursTdes::side,
+        ours: tdes_md5,
         peers: &[
             Peer {
                 name: "openssl",
@@ -47,8 +49,8 @@ pub(super) const LINES: &[Line] = &[
             Peer {
                 name: "ipsec-mb",
                 ways: &[
-                    |batch| ipsec_mb_tdes(Interface::Burst, batch),
-                    |batch| ipsec_mb_tdes(Interface::Jobs, batch),
+                    |batch| ipsec_mb_tdes_md5(Interface::Burst, batch),
+                    |batch| ipsec_mb_tdes_md5(Interface::Jobs, batch),
                 ],
             },
         ],
@@ -66,7 +68,7 @@ const LINE: Line = Line {
     name: "packet-chain",
     packets: 16,
     granule: 16,
-    ours: Ours::side,
+    ours: aes_sha1,
     peers: &[
         Peer {
             name: "openssl",
@@ -75,8 +77,8 @@ const LINE: Line = Line {
         Peer {
             name: "ipsec-mb",
             ways: &[
-                |batch| ipsec_mb(Interface::Burst, batch),
-                |batch| ipsec_mb(Interface::Jobs, batch),
+                |batch| ipsec_mb_aes_sha1(Interface::Burst, batch),
+                |batch| ipsec_mb_aes_sha1(Interface::Jobs, batch),
             ],
         },
     ],
@@ -92,35 +94,56 @@ const fn promise(over: &'static str, required: f64, classes: &'static str) -> Pr
     }
 }
 
-struct Ours {
-    backends: (Backend, HashBackend),
-    keys: Vec<(Cbc, HmacKey<Sha1>)>,
-    ivs: Vec<[u8; 16]>,
+struct Ours<H: Hash, C: Cipher> {
+    backends: (C::Backend, HashBackend),
+    keys: Vec<(C, HmacKey<H>)>,
+    ivs: Vec<C::Block>,
     tags: Vec<[u8; TAG_BYTES]>,
     packets: Packets,
 }
 
-impl Ours {
-    fn side(batch: &Batch) -> Result<Box<dyn Side>, Error> {
-        let cpu = cpu()?;
-        let key = |packet| {
-            let cipher = Cbc::new(&bytes_of::<16>("key", packet), cpu).map_err(refused)?;
-            Ok((cipher, HmacKey::new(&bytes_of::<20>("mac", packet))))
-        };
-        Ok(Box::new(Self {
-            backends: (
-                Backend::preferred(cpu),
-                HashBackend::preferred_after_cbc::<Sha1>(cpu, batch.lengths.len()),
-            ),
-            keys: batch.numbers().map(key).collect::<Result<_, Error>>()?,
-            ivs: batch.numbers().map(iv_of).collect(),
-            tags: vec![[0; TAG_BYTES]; batch.lengths.len()],
-            packets: batch.packets(),
-        }))
-    }
+fn aes_sha1(batch: &Batch) -> Result<Box<dyn Side>, Error> {
+    let cpu = cpu()?;
+    let key = |packet| {
+        let cipher = Cbc::new(&bytes_of::<16>("key", packet), cpu).map_err(refused)?;
+        Ok((cipher, HmacKey::<Sha1>::new(&bytes_of::<20>("mac", packet))))
+    };
+    Ok(Box::new(Ours {
+        backends: (
+            Backend::preferred(cpu),
+            HashBackend::preferred_after_cbc::<Sha1>(cpu, batch.lengths.len()),
+        ),
+        keys: batch.numbers().map(key).collect::<Result<_, Error>>()?,
+        ivs: batch.numbers().map(iv_of).collect(),
+        tags: vec![[0; TAG_BYTES]; batch.lengths.len()],
+        packets: batch.packets(),
+    }))
 }
 
-impl Side for Ours {
+fn tdes_md5(batch: &Batch) -> Result<Box<dyn Side>, Error> {
+    let cpu = cpu()?;
+    let key = |packet| {
+        let cipher = tdes::Cbc::new(&bytes_of::<24>("key", packet));
+        (cipher, HmacKey::<Md5>::new(&bytes_of::<16>("mac", packet)))
+    };
+    // The peers take what they need of a longer one.
+    let iv = |packet| -> [u8; tdes::BLOCK_BYTES] {
+        let iv = iv_of(packet);
+        core::array::from_fn(|i| iv[i])
+    };
+    Ok(Box::new(Ours {
+        backends: (
+            tdes::CbcBackend::preferred(cpu),
+            HashBackend::preferred_after_cbc::<Md5>(cpu, batch.lengths.len()),
+        ),
+        keys: batch.numbers().map(key).collect(),
+        ivs: batch.numbers().map(iv).collect(),
+        tags: vec![[0; TAG_BYTES]; batch.lengths.len()],
+        packets: batch.packets(),
+    }))
+}
+
+impl<H: Hash, C: Cipher> Side for Ours<H, C> {
     fn run(&mut self) {
         let all = self.keys.iter().zip(self.ivs.iter().zip(&mut self.tags));
         let requests =
@@ -144,65 +167,21 @@ impl Side for Ours {
     }
 }
 
-struct OursTdes {
-    backends: (tdes::CbcBackend, HashBackend),
-    keys: Vec<(tdes::Cbc, HmacKey<Md5>)>,
-    ivs: Vec<[u8; tdes::BLOCK_BYTES]>,
-    tags: Vec<[u8; TAG_BYTES]>,
-    packets: Packets,
+fn ipsec_mb_aes_sha1(interface: Interface, batch: &Batch) -> Result<Box<dyn Side>, Error> {
+    let what = (ipsec_mb::Cipher::Cbc, ipsec_mb::Hash::Sha1);
+    ipsec_mb::<16, 20>(interface, what, batch)
 }
 
-impl OursTdes {
-    fn side(batch: &Batch) -> Result<Box<dyn Side>, Error> {
-        let cpu = cpu()?;
-        let key = |packet| {
-            let cipher = tdes::Cbc::new(&bytes_of::<24>("key", packet));
-            (cipher, HmacKey::new(&bytes_of::<16>("mac", packet)))
-        };
-        Ok(Box::new(Self {
-            backends: (
-                tdes::CbcBackend::preferred(cpu),
-                HashBackend::preferred_after_cbc::<Md5>(cpu, batch.lengths.len()),
-            ),
-            keys: batch.numbers().map(key).collect(),
-            ivs: batch.numbers().map(tdes_iv_of).collect(),
-            tags: vec![[0; TAG_BYTES]; batch.lengths.len()],
-            packets: batch.packets(),
-        }))
-    }
+fn ipsec_mb_tdes_md5(interface: Interface, batch: &Batch) -> Result<Box<dyn Side>, Error> {
+    let what = (ipsec_mb::Cipher::Des3Cbc, ipsec_mb::Hash::Md5);
+    ipsec_mb::<24, 16>(interface, what, batch)
 }
 
-impl Side for OursTdes {
-    fn run(&mut self) {
-        let all = self.keys.iter().zip(self.ivs.iter().zip(&mut self.tags));
-        let requests =
-            all.zip(self.packets.each_mut())
-                .map(|(((cipher, mac), (iv, tag)), packet)| CbcHmac {
-                    cipher,
-                    iv,
-                    mac,
-                    encrypted: 0..packet.len(),
-                    packet,
-                    tag,
-                });
-        let (cipher, hash) = self.backends;
-        with_requests(requests, |requests| {
-            encrypt_then_mac(cipher, hash, requests)
-        });
-    }
-
-    fn outcome(&mut self) -> Vec<Done> {
-        Done::with_tags(self.packets.copies(), &self.tags)
-    }
-}
-
-/// The peers take what they need of a longer one.
-fn tdes_iv_of(packet: usize) -> [u8; tdes::BLOCK_BYTES] {
-    let iv = iv_of(packet);
-    core::array::from_fn(|i| iv[i])
-}
-
-fn ipsec_mb(interface: Interface, batch: &Batch) -> Result<Box<dyn Side>, Error> {
+fn ipsec_mb<const KEY: usize, const MAC: usize>(
+    interface: Interface,
+    what: (ipsec_mb::Cipher, ipsec_mb::Hash),
+    batch: &Batch,
+) -> Result<Box<dyn Side>, Error> {
     if batch
         .lengths
         .iter()
@@ -211,28 +190,10 @@ fn ipsec_mb(interface: Interface, batch: &Batch) -> Result<Box<dyn Side>, Error>
         let most = format!("its streams have {IPSEC_MB_BYTES_MAX} bytes at most");
         return Err(Error::Unavailable(most));
     }
-    let keys: Vec<([u8; 16], [u8; 20])> = batch
+    let keys: Vec<([u8; KEY], [u8; MAC])> = batch
         .numbers()
         .map(|packet| (bytes_of("key", packet), bytes_of("mac", packet)))
         .collect();
-    let what = (Cipher::Cbc, Hash::Sha1);
-    IpsecMbBatch::side(interface, what, TAG_BYTES, batch.packets(), |packet| {
-        Packet {
-            key: &keys[packet].0,
-            mac: &keys[packet].1,
-            iv: iv_of(packet),
-            aad: &[],
-            hashed_before: 0,
-        }
-    })
-}
-
-fn ipsec_mb_tdes(interface: Interface, batch: &Batch) -> Result<Box<dyn Side>, Error> {
-    let keys: Vec<([u8; 24], [u8; 16])> = batch
-        .numbers()
-        .map(|packet| (bytes_of("key", packet), bytes_of("mac", packet)))
-        .collect();
-    let what = (Cipher::Des3Cbc, Hash::Md5);
     IpsecMbBatch::side(interface, what, TAG_BYTES, batch.packets(), |packet| {
         Packet {
             key: &keys[packet].0,
