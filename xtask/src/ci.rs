@@ -43,7 +43,7 @@ const OF_ANY_OPENSSL: [&str; 7] = [
 /// The short form: at most 15 minutes on two cores from an empty target folder.
 pub fn run() -> Result<()> {
     let mut run = Run::new()?;
-    let (programs, model) = run.checks_and_build()?;
+    let (programs, model, unoptimized) = run.checks_and_build()?;
     run.step("test vectors", |_| vectors::run())?;
     run.step("age, which the tests exchange files with", |_| {
         peers::run_age()
@@ -53,7 +53,8 @@ pub fn run() -> Result<()> {
     let those = &["differences::", "differential::", "vectors::"];
     let masked = programs.of(&[kernels, engine]);
     let masked = masked.and(programs.of(&[provider]).only(those));
-    let all = programs.and(model).and(masked.with(mask(MASKS[0])));
+    let masked = masked.with(mask(MASKS[0]));
+    let all = programs.and(model).and(unoptimized).and(masked);
     run.step("tests, and those of a CPU without AVX-512", |report| {
         all.run(report)
     })?;
@@ -69,7 +70,7 @@ pub fn run() -> Result<()> {
 /// The long form: at most 60 minutes. Before each release, and after changes to what it covers.
 pub fn run_long() -> Result<()> {
     let mut run = Run::new()?;
-    let (programs, model) = run.checks_and_build()?;
+    let (programs, model, unoptimized) = run.checks_and_build()?;
     run.step("test vectors", |_| vectors::run())?;
     run.step("age and rage, which the tests exchange files with", |_| {
         peers::run_age()?;
@@ -78,7 +79,8 @@ pub fn run_long() -> Result<()> {
     let mut all = programs
         .clone()
         .with(LONG_ROUNDS)
-        .and(model.with(LONG_PREEMPTIONS));
+        .and(model.with(LONG_PREEMPTIONS))
+        .and(unoptimized);
     for hidden in MASKS {
         all = all.and(programs.of(&CPU_PACKAGES).with(mask(hidden)));
     }
@@ -106,7 +108,6 @@ pub fn run_long() -> Result<()> {
     run.step("links in the documentation", |_| {
         tool::status(&mut documentation())
     })?;
-    run.step("kernels without optimization", run_unoptimized)?;
     run.step("times that depend on secrets, the short form", |_| {
         constant_time::check()
     })?;
@@ -127,24 +128,6 @@ fn mask(hidden: &str) -> Variable<'_> {
     ("OARLOCK_CPU", hidden)
 }
 
-/// As in a program that depends on the crate and says nothing about its optimization: such kernels need
-/// far more of a thread's stack. Built apart.
-fn run_unoptimized(report: &mut Report) -> Result<()> {
-    let target = Metadata::load()?.target_directory.join("unoptimized");
-    let mut command = cargo();
-    command
-        .args(["test", "--locked", "--package", "oarlock"])
-        .args(["--no-default-features", "--test", "it"])
-        .args([
-            "--config",
-            "profile.dev.package.oarlock-kernels.opt-level=0",
-        ])
-        .args(["--config", "profile.dev.package.oarlock.opt-level=0"])
-        .arg("a_helpers_stack_is_enough_for_every_kernel")
-        .env("CARGO_TARGET_DIR", target);
-    report::shown(&mut command, report)
-}
-
 /// The steps so far.
 struct Run {
     report: Report,
@@ -159,16 +142,20 @@ impl Run {
         })
     }
 
-    /// What both forms begin with. Returns the test programs, and the model check.
-    fn checks_and_build(&mut self) -> Result<(Programs, Programs)> {
+    /// What both forms begin with. Returns the test programs, the model check, and what runs without
+    /// optimization.
+    fn checks_and_build(&mut self) -> Result<(Programs, Programs, Programs)> {
         self.step("formatting", |_| {
             tool::status(cargo().args(["fmt", "--all", "--check"]))
         })?;
         self.step("structure", |_| structure::run())?;
         let programs = self.step("build", |_| Programs::build())?;
         let model = self.step("build of the model check", |_| Programs::build_model())?;
+        let unoptimized = self.step("build of kernels without optimization", |_| {
+            Programs::build_unoptimized()
+        })?;
         self.step("lints", |_| tool::status(&mut lints()))?;
-        Ok((programs, model))
+        Ok((programs, model, unoptimized))
     }
 
     fn step<T>(&mut self, name: &str, run: impl FnOnce(&mut Report) -> Result<T>) -> Result<T> {

@@ -48,10 +48,15 @@ pub enum Backend {
 impl Backend {
     /// The backends `cpu` can run, the preferred one first. Never empty: the last is
     /// [`Backend::Portable`].
+    ///
+    /// Without optimization, `Avx512` is not among them: a frame of its own is up to 8 MiB then, and an
+    /// ordinary thread's stack has 2.
     pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let special = [
-            Avx512::new(cpu).map(Self::Avx512),
+            Avx512::new(cpu)
+                .filter(|_| !cfg!(unoptimized))
+                .map(Self::Avx512),
             Avx2::new(cpu).map(Self::Avx2),
             Ssse3::new(cpu).map(Self::Ssse3),
         ];

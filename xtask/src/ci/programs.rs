@@ -36,6 +36,8 @@ pub type Variable<'a> = (&'static str, &'a str);
 const FIRST: [&str; 4] = ["oarlock-provider", "oarlock-cli", "oarlock-net", "oarlock"];
 /// The target that checks the model of the pool.
 const MODEL: &str = "model";
+/// The target that checks how much of a thread's stack kernels take.
+const STACK: &str = "stack";
 /// A program that takes longer hangs. Those of the provider take the longest: in the long form their
 /// differential test alone takes some 12 minutes.
 const PROGRAM_SECONDS_MAX: u64 = 1800;
@@ -82,6 +84,24 @@ impl Programs {
             .env("RUSTFLAGS", "--cfg loom")
             .env("CARGO_TARGET_DIR", target);
         Ok(Self(built(&mut command)?))
+    }
+
+    /// Compiles the check of stacks as a program has the crate that says nothing about its optimization:
+    /// frames of kernels are far larger then.
+    pub fn build_unoptimized() -> Result<Self> {
+        let mut command = cargo();
+        command
+            .args(["test", "--no-run", "--package", "oarlock"])
+            .args(["--no-default-features", "--test", STACK]);
+        for package in ["oarlock-kernels", "oarlock"] {
+            let option = format!("profile.dev.package.{package}.opt-level=0");
+            command.args(["--config", &option]);
+        }
+        let mut programs = Self(built(&mut command)?);
+        for program in &mut programs.0 {
+            program.name += " without optimization";
+        }
+        Ok(programs)
     }
 
     /// Those of some packages.

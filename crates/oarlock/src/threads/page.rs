@@ -231,6 +231,7 @@ impl Page {
 
     /// The place of a device of that name, which another of that name may have had before. None where all
     /// are taken.
+    #[cfg_attr(not(feature = "rsa"), allow(dead_code))]
     pub(crate) fn device(&'static self, name: &str) -> Option<&'static DevicePage> {
         let mut words = [0; NAME_BYTES / 8];
         for (word, bytes) in words.iter_mut().zip(name.as_bytes().chunks(8)) {
@@ -315,6 +316,7 @@ impl Page {
     }
 }
 
+#[cfg_attr(not(feature = "rsa"), allow(dead_code))]
 impl DevicePage {
     pub(crate) fn set_state(&self, state: u64) {
         self.state.store(state, Ordering::Release);

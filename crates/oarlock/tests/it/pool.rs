@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cipher::{StreamCipher, StreamCipherSeek};
-use oarlock::{Accelerator, Algorithm, Kind, Strategy};
+use oarlock::{Accelerator, Strategy};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -15,42 +15,6 @@ const IV: [u8; 16] = [0xff; 16];
 
 fn accelerator() -> Accelerator {
     Accelerator::builder().max_threads(3).build().unwrap()
-}
-
-/// `cargo xtask ci --long` runs it without optimization, too, where frames are largest.
-#[test]
-fn a_helpers_stack_is_enough_for_every_kernel() {
-    let pool = accelerator();
-    let threads = pool.parallelism();
-    let alone = Accelerator::builder().max_threads(0).build().unwrap();
-    let arrived = AtomicUsize::new(0);
-    pool.work_together(3, &|| {
-        meet(&arrived, threads);
-        let mut data = vec![7; 256 << 10];
-        for &algorithm in Algorithm::ALL.iter().filter(|one| one.is_built_in()) {
-            let key = vec![5; algorithm.key_bytes()];
-            match algorithm.kind() {
-                Kind::Stream { iv_bytes, .. } => {
-                    let stream = alone.stream(algorithm, &key, &[0; 16][..iv_bytes]);
-                    stream.unwrap().apply_keystream(&mut data);
-                }
-                Kind::Aead => {
-                    let aead = alone.aead(algorithm, &key).unwrap();
-                    let tag = aead.seal(&[0; 12], b"", data.as_mut_slice().into());
-                    let tag = tag.unwrap();
-                    aead.open(&[0; 12], b"", data.as_mut_slice().into(), &tag)
-                        .unwrap();
-                }
-                Kind::Cbc => {
-                    let mut cbc = alone.cbc(&key, &[0; 16]).unwrap();
-                    cbc.encrypt(data.as_mut_slice().into()).unwrap();
-                    cbc.decrypt(data.as_mut_slice().into()).unwrap();
-                }
-                _ => {}
-            }
-        }
-    });
-    assert_eq!(arrived.into_inner(), threads);
 }
 
 #[test]
