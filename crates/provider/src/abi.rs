@@ -38,12 +38,28 @@ impl Algorithm {
     };
 
     pub(crate) const fn offering(names: &'static CStr, implementation: *const Dispatch) -> Self {
+        Self::accelerated(names.as_ptr(), implementation)
+    }
+
+    /// One that is preferred where a program or its configuration asks for what is accelerated.
+    pub(crate) const fn accelerated(names: *const c_char, implementation: *const Dispatch) -> Self {
         Self {
-            names: names.as_ptr(),
+            names,
             // The second one still prefers us where a program's own query names a provider: that replaces
             // the clause of that name in the default query, and no other. A name of our own needs a dot
             // (property(7)).
             properties: c"provider=oarlock,oarlock.accelerated=yes".as_ptr(),
+            implementation,
+            description: c"Oarlock".as_ptr(),
+        }
+    }
+
+    /// A management of keys. It is never preferred: a key stays in the provider that made it, and operations get a
+    /// copy from there.
+    pub(crate) const fn of_keys(names: *const c_char, implementation: *const Dispatch) -> Self {
+        Self {
+            names,
+            properties: c"provider=oarlock,oarlock.keys=yes".as_ptr(),
             implementation,
             description: c"Oarlock".as_ptr(),
         }
@@ -65,6 +81,7 @@ unsafe impl Sync for Param {}
 
 const INTEGER: c_uint = 1;
 const UNSIGNED_INTEGER: c_uint = 2;
+const UTF8_STRING: c_uint = 4;
 const OCTET_STRING: c_uint = 5;
 const UTF8_PTR: c_uint = 6;
 const OCTET_PTR: c_uint = 7;
@@ -109,12 +126,39 @@ impl Param {
         }
     }
 
+    /// One that hands over a text, which must stay while it is looked at.
+    pub(crate) fn giving_text(key: &'static CStr, text: &[u8]) -> Self {
+        Self {
+            data_type: UTF8_STRING,
+            ..Self::giving_octets(key, text)
+        }
+    }
+
     const fn describing(key: *const c_char, data_type: c_uint, data_bytes: usize) -> Self {
         Self {
             key,
             data_type,
             data: null_mut(),
             data_bytes,
+            return_bytes: UNMODIFIED,
+        }
+    }
+
+    /// One that asks for a number, which is stored at `place`.
+    pub(crate) fn asking_for_int(key: &'static CStr, place: &mut c_int) -> Self {
+        Self {
+            data: std::ptr::from_mut(place).cast(),
+            ..Self::int(key)
+        }
+    }
+
+    /// One that asks for a copy of a text, which is stored at `place` with a zero at its end.
+    pub(crate) fn asking_for_copy(key: &'static CStr, place: &mut [u8]) -> Self {
+        Self {
+            key: key.as_ptr(),
+            data_type: UTF8_STRING,
+            data: place.as_mut_ptr().cast(),
+            data_bytes: place.len(),
             return_bytes: UNMODIFIED,
         }
     }
@@ -223,6 +267,17 @@ impl<'a> Value<'a> {
         let mut number = [0; size_of::<u64>()];
         number[..low.len()].copy_from_slice(low);
         u64::from_le_bytes(number).try_into().ok()
+    }
+
+    /// The octets of the number that the caller gives, of any width, the lowest first; none where that is not an
+    /// unsigned number.
+    pub(crate) fn number_octets(self) -> Option<&'a [u8]> {
+        let param = self.param();
+        if param.data.is_null() || param.data_type != UNSIGNED_INTEGER {
+            return None;
+        }
+        // SAFETY: the data have the size that stands beside them, and stay for the time of the call.
+        Some(unsafe { std::slice::from_raw_parts(param.data.cast::<u8>(), param.data_bytes) })
     }
 
     /// Stores the number in the width that the caller asks for; whether that was possible.
@@ -391,6 +446,67 @@ pub(crate) mod skeymgmt_function {
 /// OSSL_SKEYMGMT_SELECT_SECRET_KEY.
 pub(crate) const SELECT_SECRET_KEY: c_int = 2;
 
+/// Declares the functions of a provider of somebody else's, by their numbers in core_dispatch.h.
+macro_rules! functions {
+    ($(#[$meta:meta])* $name:ident { $($field:ident $id:literal $type:ty,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Default)]
+        pub(crate) struct $name {
+            $(pub(crate) $field: Option<$type>,)+
+        }
+
+        #[allow(non_upper_case_globals, dead_code, clippy::useless_transmute)]
+        impl $name {
+            $(pub(crate) const $field: std::ffi::c_int = $id;)+
+
+            /// # Safety
+            /// `table` is one of that kind, and ends with the number 0.
+            pub(crate) unsafe fn of(table: *const $crate::abi::Dispatch) -> Self {
+                let mut functions = Self::default();
+                let mut at = table;
+                // SAFETY: the table goes on to its end; a function has the type that the interface gives its
+                // number.
+                unsafe {
+                    while (*at).id != 0 {
+                        match (*at).id {
+                            $($id => {
+                                functions.$field =
+                                    Some(std::mem::transmute::<*const std::ffi::c_void, $type>((*at).function));
+                            })+
+                            _ => {}
+                        }
+                        at = at.add(1);
+                    }
+                }
+                functions
+            }
+        }
+    };
+}
+pub(crate) use functions;
+
+/// Adds `$wrapper` to a table if the default provider has such a function.
+macro_rules! offered {
+    ($table:ident, $inner:expr, $kind:ident: $($field:ident $wrapper:expr,)+) => {
+        $(if $inner.$field.is_some() {
+            $table.push($crate::abi::Dispatch {
+                id: $kind::$field,
+                function: $wrapper as *const std::ffi::c_void,
+            });
+        })+
+    };
+}
+pub(crate) use offered;
+
+/// OSSL_KEYMGMT_SELECT_KEYPAIR.
+pub(crate) const SELECT_KEYPAIR: c_int = 3;
+
+/// OSSL_OP_DIGEST.
+pub(crate) const OPERATION_DIGEST: c_int = 1;
+/// OSSL_OP_KEYMGMT.
+pub(crate) const OPERATION_KEYMGMT: c_int = 10;
+/// OSSL_OP_SIGNATURE.
+pub(crate) const OPERATION_SIGNATURE: c_int = 12;
 /// OSSL_OP_CIPHER.
 pub(crate) const OPERATION_CIPHER: c_int = 2;
 /// OSSL_OP_SKEYMGMT, which a core before 3.5 does not know.

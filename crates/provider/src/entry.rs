@@ -3,20 +3,23 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
+use std::sync::{Mutex, OnceLock};
 
 use oarlock::costs::openssl::Measured;
 use oarlock::{Accelerator, Options};
 
 use crate::abi::{
-    Algorithm, Dispatch, OPERATION_CIPHER, OPERATION_SKEYMGMT, Param, Params, core_function,
-    provider_function,
+    Algorithm, Dispatch, OPERATION_CIPHER, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
+    OPERATION_SKEYMGMT, Param, Params, core_function, provider_function,
 };
+use crate::caught::catching;
 use crate::error::Errors;
 use crate::host::Host;
-use crate::provider::Provider;
+use crate::provider::{Provider, Search};
+use crate::signer::Signer;
 use crate::surroundings::c_text;
-use crate::{calibration, cipher, counted, skey, surroundings};
+use crate::{calibration, cipher, counted, rsa, skey, surroundings};
 
 /// The entry point (provider-base(7)).
 ///
@@ -82,6 +85,9 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         let offered = provided.iter().filter(|one| one.withheld.is_none());
         ciphers.extend(offered.filter_map(|one| cipher::algorithm(one.operation, usage.is_some())));
     }
+    // Without lanes nothing is gained.
+    let offers_rsa = made.is_some() && accelerator.lanes().is_some();
+    let search = Search { handle, core };
     let has_keys = host.has_symmetric_keys() && !ciphers.is_empty();
     ciphers.push(Algorithm::END);
     Provider {
@@ -91,6 +97,14 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         usage,
         ciphers,
         keys: skey::algorithms(has_keys),
+        rsa: OnceLock::new(),
+        default_rsa: OnceLock::new(),
+        signer: if offers_rsa {
+            Signer::of(of_core)
+        } else {
+            Signer::default()
+        },
+        search: offers_rsa.then(|| Mutex::new(search)),
         calibration: c_text(calibration),
         build: c_text(surroundings::provider()),
     }
@@ -259,7 +273,17 @@ unsafe extern "C" fn query_operation(
     match operation {
         OPERATION_CIPHER => provider.ciphers.as_ptr(),
         OPERATION_SKEYMGMT if provider.keys.len() > 1 => provider.keys.as_ptr(),
-        _ => null_mut(),
+        OPERATION_KEYMGMT | OPERATION_SIGNATURE => catching(null(), || {
+            // SAFETY: the core calls.
+            let algorithms = unsafe { rsa::algorithms(provider, operation) };
+            if algorithms.is_none() {
+                // The default provider may come later.
+                // SAFETY: a place for a flag.
+                unsafe { *no_cache = 1 };
+            }
+            algorithms.map_or(null(), <[_]>::as_ptr)
+        }),
+        _ => null(),
     }
 }
 

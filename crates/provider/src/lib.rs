@@ -7,7 +7,11 @@
 //!                                    provider, around a context of the engine
 //!                      skey.rs       keys as objects, which OpenSSL has since 3.5
 //!                      counted.rs    the same, counted for `oarlock run --stats`
+//! RSA                  rsa/          keys and signatures around the default provider's
+//!                      signer/       who makes a private operation, and when
+//!                      default_provider/   where that one is, and its functions
 //! its speed            calibration.rs   the file of measured ratios, and who may have written it
+//!                      libcrypto.rs      where that one is
 //!                      surroundings.rs  which libcrypto and which build of this library it must fit
 //! from load to unload  provider.rs   the engine, how to raise errors, the counters
 //!                      host.rs       the release of OpenSSL that has loaded it
@@ -23,12 +27,16 @@ mod calibration;
 mod caught;
 mod cipher;
 mod counted;
+mod default_provider;
 mod dispatch;
 mod entry;
 mod error;
 mod host;
+mod libcrypto;
 mod provider;
 mod reserve;
+mod rsa;
+mod signer;
 mod skey;
 mod surroundings;
 

@@ -1,14 +1,18 @@
 //! What the provider keeps from its loading to its unloading.
+#![allow(unsafe_code)]
 
-use std::ffi::CString;
-use std::sync::Arc;
+use std::ffi::{CString, c_void};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock::Accelerator;
 use oarlock::costs::Usage;
 
-use crate::abi::Algorithm;
+use crate::abi::{Algorithm, Dispatch};
+use crate::default_provider::DefaultProvider;
+use crate::default_provider::rsa::DefaultRsa;
 use crate::error::Errors;
 use crate::host::Host;
+use crate::signer::Signer;
 
 /// The provider, as one library context of OpenSSL has loaded it.
 pub(crate) struct Provider {
@@ -21,8 +25,47 @@ pub(crate) struct Provider {
     pub(crate) ciphers: Vec<Algorithm>,
     /// The managements of keys for them; likewise.
     pub(crate) keys: Vec<Algorithm>,
+    /// What is offered of RSA, once it was asked for.
+    pub(crate) rsa: OnceLock<OfferedRsa>,
+    /// What it is put around: the last to go.
+    pub(crate) default_rsa: OnceLock<DefaultRsa>,
+    pub(crate) signer: Signer,
+    /// What looks for the default provider, on which RSA rests; none where RSA is not offered.
+    pub(crate) search: Option<Mutex<Search>>,
     /// For `oarlock doctor`: what became of the calibration that the configuration names; empty if it names none.
     pub(crate) calibration: CString,
     /// Oarlock's version and this library's build id.
     pub(crate) build: CString,
+}
+
+/// What the core has given for the time until its end.
+pub(crate) struct Search {
+    pub(crate) handle: *const c_void,
+    pub(crate) core: *const Dispatch,
+}
+
+/// Lists that end with [`Algorithm::END`].
+pub(crate) struct OfferedRsa {
+    pub(crate) managements: [Algorithm; 3],
+    pub(crate) signatures: [Algorithm; 2],
+    /// What the two lists point to.
+    pub(crate) _tables: [Vec<Dispatch>; 3],
+}
+
+impl Provider {
+    /// RSA of the default provider's; `None` while that is not there, or where RSA is not offered.
+    ///
+    /// # Safety
+    /// The core calls, so that it has not ended.
+    pub(crate) unsafe fn find_default_rsa(&self) -> Option<&DefaultRsa> {
+        if self.default_rsa.get().is_none() {
+            let search = self.search.as_ref()?.lock();
+            let search = search.unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: as the core gave them; one thread at a time.
+            let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;
+            // Only once it is there: what is stored stays. Another thread may have stored it meanwhile.
+            let _ = self.default_rsa.set(DefaultRsa::of(default)?);
+        }
+        self.default_rsa.get()
+    }
 }

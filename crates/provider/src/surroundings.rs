@@ -7,6 +7,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use oarlock::Accelerator;
 use oarlock::costs::openssl::MadeFor;
 
+use crate::libcrypto::Libcrypto;
+
 /// What a calibration must have been made for. `of_core` is a function of the libcrypto that loads the provider.
 ///
 /// # Errors
@@ -15,9 +17,12 @@ pub(crate) fn made_for(
     accelerator: &Accelerator,
     of_core: *const c_void,
 ) -> Result<MadeFor, &'static str> {
-    let version = version_of(of_core)
-        .ok_or("the program's OpenSSL is linked statically and does not show its version")?;
-    // SAFETY: `version_of` found the function in the library of the core, which stays loaded while it calls the
+    let symbol = Libcrypto::of(of_core).and_then(|libcrypto| libcrypto.symbol(c"OpenSSL_version"));
+    let symbol =
+        symbol.ok_or("the program's OpenSSL is linked statically and does not show its version")?;
+    // SAFETY: what libcrypto has under this name is of this type since OpenSSL 1.1.
+    let version = unsafe { std::mem::transmute::<*mut c_void, OpensslVersion>(symbol) };
+    // SAFETY: the function is in the library of the core, which stays loaded while it calls the
     // provider; every version since 1.1 gives static texts for these two numbers.
     let (libcrypto, built) = unsafe { (text(version(VERSION)), text(version(BUILT_ON))) };
     Ok(MadeFor {
@@ -42,44 +47,6 @@ pub(crate) fn provider() -> String {
 }
 
 type OpensslVersion = unsafe extern "C" fn(c_int) -> *const c_char;
-
-/// `OpenSSL_version` of the very object that holds `of_core`: a process may have more than one libcrypto.
-fn version_of(of_core: *const c_void) -> Option<OpensslVersion> {
-    let core = object_of(of_core)?;
-    let is_it = |symbol: &*mut c_void| {
-        object_of(*symbol).is_some_and(|found| found.dli_fbase == core.dli_fbase)
-    };
-    // SAFETY: a name that ends with a zero.
-    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, NAME.as_ptr()) };
-    let found = Some(global).filter(is_it).or_else(|| {
-        // SAFETY: dladdr gives a name that ends with a zero and lives as long as the object.
-        let name = unsafe { CStr::from_ptr(core.dli_fname) };
-        // The main program goes by the name that it was called by, and everything of it was found above.
-        name.to_bytes().starts_with(b"/").then_some(())?;
-        // SAFETY: the object is loaded and has this name, so that nothing is opened, and no code of it is run.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        (!handle.is_null()).then_some(())?;
-        // SAFETY: the handle is good until it is given back, once; the object stays, as its core has called us.
-        let local = unsafe {
-            let local = libc::dlsym(handle, NAME.as_ptr());
-            libc::dlclose(handle);
-            local
-        };
-        Some(local).filter(is_it)
-    })?;
-    // SAFETY: what libcrypto has under this name is of this type since OpenSSL 1.1.
-    Some(unsafe { std::mem::transmute::<*mut c_void, OpensslVersion>(found) })
-}
-
-/// The object that an address is in.
-fn object_of(address: *const c_void) -> Option<libc::Dl_info> {
-    // SAFETY: zeros are a value of the structure; dladdr(3) takes any address and fills it if it returns other than 0.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        let is_known = libc::dladdr(address, &mut info) != 0 && !info.dli_fname.is_null();
-        is_known.then_some(info)
-    }
-}
 
 /// # Safety
 /// `text` is null or ends with a zero.
@@ -164,7 +131,6 @@ pub(crate) fn c_text(text: String) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
 
-const NAME: &CStr = c"OpenSSL_version";
 /// OPENSSL_VERSION and OPENSSL_BUILT_ON.
 const VERSION: c_int = 0;
 const BUILT_ON: c_int = 2;

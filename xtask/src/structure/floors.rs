@@ -75,12 +75,14 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         &[
             &["entry"],
             &["calibration", "surroundings"],
-            &["cipher"],
+            &["cipher", "rsa"],
             &["counted"],
             &["dispatch"],
             &["provider", "skey"],
+            &["signer"],
+            &["default_provider"],
             &["error"],
-            &["abi", "caught", "host", "reserve"],
+            &["abi", "caught", "host", "libcrypto", "reserve"],
         ],
     ),
     (

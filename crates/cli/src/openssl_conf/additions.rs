@@ -13,7 +13,8 @@
 //!     default = D, [D] activate = 1 is added unless the user activates a provider: OpenSSL loads its
 //!                                   default by itself only while nothing else is activated
 //! [A] default_properties            gets ?oarlock.accelerated=yes after the user's own: a program's own query for
-//!                                   a provider, such as provider!=fips, would replace ?provider=oarlock
+//!                                   a provider, such as provider!=fips, would replace ?provider=oarlock.
+//!                                   And ?oarlock.keys=no: keys stay in the provider that made them
 //! [R] properties                    gets provider!=oarlock, so that the random numbers' own cipher stays
 //! ```
 
@@ -258,15 +259,20 @@ fn preferring(properties: &[u8]) -> Result<Option<Vec<u8>>, Untouched> {
     let asks_for = |name: &str, value: &str| {
         Clause::all(properties).any(|it| it.name == name && it.asks && it.value == value)
     };
-    if asks_for("oarlock.accelerated", "yes") {
-        return Ok(None);
+    let is_preferred = asks_for("oarlock.accelerated", "yes");
+    let mut preferring = properties.to_vec();
+    if !is_preferred {
+        let names_another = Clause::all(properties).any(|clause| clause.name == "provider")
+            && !asks_for("provider", "oarlock");
+        if names_another {
+            return Err(Untouched::Prefers(lossy(properties)));
+        }
+        preferring = joined(&preferring, b"?oarlock.accelerated=yes");
     }
-    let names_another = Clause::all(properties).any(|clause| clause.name == "provider")
-        && !asks_for("provider", "oarlock");
-    match names_another {
-        true => Err(Untouched::Prefers(lossy(properties))),
-        false => Ok(Some(joined(properties, b"?oarlock.accelerated=yes"))),
+    if !asks_for("oarlock.keys", "no") {
+        preferring = joined(&preferring, b"?oarlock.keys=no");
     }
+    Ok((preferring != properties).then_some(preferring))
 }
 
 /// Whether a program with this query of its own never gets Oarlock, whatever the default query prefers.

@@ -124,7 +124,9 @@ fn properties_are_joined_and_random_numbers_stay() {
     );
     let conf = user.succeeds(&["sh", "-c", "cat $OPENSSL_CONF"]);
     assert!(
-        conf.contains("[a]\ndefault_properties = ?input=der,?oarlock.accelerated=yes\n"),
+        conf.contains(
+            "[a]\ndefault_properties = ?input=der,?oarlock.accelerated=yes,?oarlock.keys=no\n"
+        ),
         "{conf}"
     );
     assert!(

@@ -19,7 +19,7 @@ use crate::costs::stats::Totals;
 use crate::device::registry::Registry;
 use crate::options::{Options, PrefetchWorker, Reservation, Threads};
 #[cfg(feature = "rsa")]
-use crate::threads::job::{Job, JobOptions, QueueFull};
+use crate::threads::job::{Job, JobOptions, QueueFull, Start};
 use crate::threads::pool::board::Background;
 use crate::threads::pool::{Limits, Pool, Scheduling};
 use crate::threads::prefetch::{Budget, Ring};
@@ -279,7 +279,9 @@ impl Engine {
         convert: fn(Buffer) -> T,
     ) -> Result<Job<T>, QueueFull<R>> {
         let job = self.jobs.submit(buffers, make, options, convert)?;
-        self.serve_jobs(false);
+        if options.start == Start::AtOnce {
+            self.serve_jobs(false);
+        }
         Ok(job)
     }
 

@@ -64,6 +64,15 @@ pub struct AcceleratedRsa {
     public: AcceleratedRsaPublic,
 }
 
+/// Which of two implementations has computed: [`AcceleratedRsa::raw_private_or`].
+#[derive(Clone, PartialEq, Eq)]
+pub enum Power<T> {
+    /// The accelerator: big-endian, as long as the modulus, and checked.
+    InLanes(Zeroizing<Vec<u8>>),
+    /// The program's own.
+    Alone(T),
+}
+
 /// A public RSA key with an accelerator, from
 /// [`Accelerator::rsa_public`](crate::Accelerator::rsa_public). Threads may share it; clones are cheap.
 ///
@@ -155,6 +164,59 @@ impl AcceleratedRsa {
     /// [`Error::InvalidInput`] unless `number` is less than the modulus.
     pub fn raw_private(&self, number: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.run(&Purpose::Raw { number })
+    }
+
+    /// [`raw_private`](Self::raw_private), for a program that has another implementation: together with what
+    /// other threads wait for, where that takes less time, and else by `alone`.
+    ///
+    /// ```
+    /// use oarlock::Accelerator;
+    /// use oarlock::rsa::{Power, RsaPrivateKey};
+    ///
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let key = RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?;
+    /// let rsa = accelerator.rsa(&key);
+    /// let power = match rsa.raw_private_or(&[2], || rsa.raw_private(&[2]))? {
+    ///     Power::InLanes(power) => power,
+    ///     Power::Alone(result) => result?,
+    /// };
+    /// assert_eq!(power, rsa.raw_private(&[2])?);
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`raw_private`](Self::raw_private).
+    pub fn raw_private_or<T>(
+        &self,
+        number: &[u8],
+        alone: impl FnOnce() -> T,
+    ) -> Result<Power<T>, Error> {
+        let target = TargetRef::Private(&self.key);
+        let operand = Purpose::Raw { number }.operand(target)?;
+        let mut result = None;
+        let power = self.engine().jobs.call(
+            target.batch_key(),
+            || {
+                result = Some(alone());
+                Ok(Buffer::default())
+            },
+            || PublicKeyRequest::of_number(target.to_owned(), operand.clone()),
+            || self.engine().serve_jobs(true),
+        )?;
+        Ok(match result {
+            Some(result) => Power::Alone(result),
+            None => Power::InLanes(power),
+        })
+    }
+
+    /// [`raw_private`](Self::raw_private) on this thread and alone, whatever else waits: what
+    /// [`raw_private_or`](Self::raw_private_or) may be given, if it is faster than the program's own.
+    ///
+    /// # Errors
+    /// Those of [`raw_private`](Self::raw_private).
+    pub fn raw_private_alone(&self, number: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let target = TargetRef::Private(&self.key);
+        target.power(&Purpose::Raw { number }.operand(target)?)
     }
 
     /// [`sign`](Self::sign), as a job.

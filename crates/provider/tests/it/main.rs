@@ -20,6 +20,7 @@ mod languages;
 mod openssl;
 mod openvpn;
 mod process;
+mod rsa;
 mod skey;
 mod ssh;
 mod strongswan;

@@ -233,7 +233,7 @@ fn configuration(provider: Option<&Path>, counting: Option<&Path>) -> String {
             let _ = writeln!(text, "stats = \"{}\"", file.display());
         }
         text += "activate = 1\n\
-                 [algorithms]\ndefault_properties = ?oarlock.accelerated=yes\n\
+                 [algorithms]\ndefault_properties = ?oarlock.accelerated=yes,?oarlock.keys=no\n\
                  [random]\nproperties = provider!=oarlock\n";
     }
     text

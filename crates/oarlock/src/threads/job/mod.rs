@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 pub(crate) use self::batcher::{Batcher, Outcome};
 pub use self::completion::{CompletionQueue, Order};
 use self::entry::Entry;
-pub use self::options::{JobOptions, Priority, QueueFull};
+pub use self::options::{JobOptions, Priority, QueueFull, Start};
 pub(crate) use self::queue::Queue;
 use crate::Error;
 

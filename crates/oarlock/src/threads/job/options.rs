@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::Error;
 
-/// How a job is treated. The default is normal priority without a deadline.
+/// How a job is treated. The default is normal priority without a deadline, begun as soon as a pool thread is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobOptions {
     /// Urgent jobs begin before all normal ones.
@@ -13,6 +13,21 @@ pub struct JobOptions {
     /// A job that has not begun by then fails with [`Error::DeadlinePassed`], when its turn comes
     /// or its result is asked for. One that has begun goes on.
     pub deadline: Option<Instant>,
+    /// Whether pool threads are asked to come for it.
+    pub start: Start,
+}
+
+/// Whether pool threads are asked to come for a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// They are, if they are not there already.
+    #[default]
+    AtOnce,
+    /// They are not, though one that is there takes it. A thread that waits for the job, polls it or
+    /// [tries](crate::job::Job::try_wait) it computes it, together with others that wait. For a thread that
+    /// submits several, one after the other, and knows when it has no more for now: those take less CPU time
+    /// than each alone, and no other thread has to wake up.
+    WhenAsked,
 }
 
 /// Which jobs begin first.

@@ -34,6 +34,29 @@ impl SignatureScheme {
         }
     }
 
+    /// What a signature is the private power of (RFC 8017, 9): the digest, padded to the bytes of the
+    /// modulus. With PSS each call takes another salt.
+    ///
+    /// ```
+    /// use oarlock::Accelerator;
+    /// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
+    ///
+    /// let key = RsaPrivateKey::from_pem(include_str!("../../../tests/keys/rsa2048.pem"))?;
+    /// let rsa = Accelerator::builder().build()?.rsa(&key);
+    /// let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
+    /// let number = scheme.encode(&[7; 32], key.public_key())?;
+    /// assert_eq!(**rsa.raw_private(&number)?, *rsa.sign_digest(scheme, &[7; 32])?);
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for a digest of another length, a key that is too short for the scheme,
+    /// and for [`Hash::Sha1`].
+    pub fn encode(self, digest: &[u8], key: &RsaPublicKey) -> Result<Vec<u8>, Error> {
+        check_digest(self, digest)?;
+        signature_operand(self, digest, key)
+    }
+
     pub(crate) fn padding(self) -> SignaturePadding {
         match self {
             Self::Pkcs1(hash) => SignaturePadding::Pkcs1(hash),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
-use oarlock::job::{CompletionQueue, JobOptions, Order, Priority};
+use oarlock::job::{CompletionQueue, JobOptions, Order};
 use oarlock::rsa::{AcceleratedRsa, RsaPrivateKey};
 use oarlock::{Accelerator, Error};
 use oarlock_testing::LIMIT;
@@ -59,8 +59,8 @@ fn a_function_may_submit_the_next_job() {
 fn a_function_is_called_with_the_error_of_a_job_that_is_not_done() {
     let rsa = rsa(2);
     let options = JobOptions {
-        priority: Priority::Normal,
         deadline: Some(Instant::now()),
+        ..JobOptions::default()
     };
     let (sender, receiver) = mpsc::channel();
     let job = rsa.submit_sign(SCHEME, vec![1], options).unwrap();

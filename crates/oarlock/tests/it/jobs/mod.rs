@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use cipher::StreamCipher;
-use oarlock::job::{Job, JobOptions, Priority, QueueFull};
+use oarlock::job::{Job, JobOptions, Priority, QueueFull, Start};
 use oarlock::rsa::{AcceleratedRsa, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
 use oarlock::{Accelerator, Error};
 use oarlock_testing::{LIMIT, has_cpus, until};
@@ -245,7 +245,7 @@ fn urgent_jobs_go_first() {
     let rsa = accelerator.rsa(&key());
     let urgent = JobOptions {
         priority: Priority::Urgent,
-        deadline: None,
+        ..JobOptions::default()
     };
     let (done, order) = mpsc::channel();
     let (arrived, are_submitted) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -444,5 +444,35 @@ fn options_that_take_the_threads_away_leave_no_job_behind() {
             verify(&rsa, &[i as u8], &block_on(job).unwrap());
         }
         verify(&rsa, b"after", &block_on(submit(&rsa, b"after")).unwrap());
+    }
+}
+
+/// The provider computes within jobs of OpenSSL's, whose stacks have 32 KiB and no page behind them that would tell.
+#[test]
+fn a_job_of_openssl_has_stack_enough() {
+    const HALF_OF_IT: usize = 16 << 10;
+    let alone = Accelerator::builder().max_threads(0).build().unwrap();
+    for pem in [
+        include_str!("../../keys/rsa1024.pem"),
+        include_str!("../../keys/rsa2048.pem"),
+        include_str!("../../keys/rsa4096.pem"),
+    ] {
+        let rsa = alone.rsa(&RsaPrivateKey::from_pem(pem).unwrap());
+        let thread = std::thread::Builder::new().stack_size(HALF_OF_IT);
+        let compute = move || {
+            let options = JobOptions {
+                start: Start::WhenAsked,
+                ..JobOptions::default()
+            };
+            rsa.raw_private_alone(&[2]).unwrap();
+            for count in [1, 2, 4, 8, 16] {
+                let submit = |_| rsa.submit_raw_private([2; 100], options).unwrap();
+                let jobs: Vec<_> = (0..count).map(submit).collect();
+                for mut job in jobs {
+                    job.try_wait().unwrap().unwrap();
+                }
+            }
+        };
+        thread.spawn(compute).unwrap().join().unwrap();
     }
 }

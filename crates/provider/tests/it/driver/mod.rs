@@ -2,6 +2,7 @@
 //! machine.
 
 mod libcrypto;
+pub mod rsa;
 pub mod script;
 mod skey;
 

@@ -138,7 +138,7 @@ pub fn configuration(module: &Path, options: &str, counters: &Path) -> String {
          [oarlock_default]\nactivate = 1\n\
          [oarlock_sect]\nidentity = oarlock\nmodule = {}\noptions = \"offer=all,{options}\"\n\
          stats = {}\ncalibration = {}\nactivate = 1\n\
-         [oarlock_algorithms]\ndefault_properties = ?oarlock.accelerated=yes\n\
+         [oarlock_algorithms]\ndefault_properties = ?oarlock.accelerated=yes,?oarlock.keys=no\n\
          [oarlock_random]\nproperties = provider!=oarlock\n",
         module.display(),
         counters.display(),

@@ -1,0 +1,143 @@
+//! The default provider of the library context that this one is loaded in, called without a detour through libcrypto.
+//!
+//! OpenSSL's core tells which providers are active, as it does for the library contexts of providers
+//! (OSSL_LIB_CTX_new_child(3)), and gives their functions. So whatever is not done here is done by the very code that
+//! would have done it without this provider, also in programs that link OpenSSL statically.
+//!
+//! The core is asked once, and not told to go on: a program may free its keys after OpenSSL's end, and with the last
+//! of them this provider, when there is no core left that could be told to stop.
+#![allow(unsafe_code)]
+
+pub(crate) mod functions;
+pub(crate) mod rsa;
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null;
+
+use crate::abi::{Algorithm, Dispatch, functions};
+
+/// The default provider, kept until this is dropped.
+pub(crate) struct DefaultProvider {
+    core: Core,
+    /// The core's handle, with a reference to it.
+    provider: *const c_void,
+}
+
+functions! {
+    /// What the core offers to those who look at other providers.
+    Core {
+        register 105 unsafe extern "C" fn(
+            *const c_void, Told, Told, unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int, *mut c_void,
+        ) -> c_int,
+        deregister 106 unsafe extern "C" fn(*const c_void),
+        name 107 unsafe extern "C" fn(*const c_void) -> *const c_char,
+        context 108 unsafe extern "C" fn(*const c_void) -> *mut c_void,
+        dispatch 109 unsafe extern "C" fn(*const c_void) -> *const Dispatch,
+        up_ref 110 unsafe extern "C" fn(*const c_void, c_int) -> c_int,
+        free 111 unsafe extern "C" fn(*const c_void, c_int) -> c_int,
+    }
+}
+
+/// Is told of a provider that it is there or goes.
+type Told = unsafe extern "C" fn(*const c_void, *mut c_void) -> c_int;
+
+functions! {
+    /// What a provider offers to the core.
+    Queries {
+        query 1027 unsafe extern "C" fn(*mut c_void, c_int, *mut c_int) -> *const Algorithm,
+    }
+}
+
+impl DefaultProvider {
+    /// `None` where it is not active, or the core does not tell of other providers.
+    ///
+    /// # Safety
+    /// `core` is the core's table and `handle` came with it; the library context lives, and no other thread is in
+    /// here with the same handle.
+    pub(crate) unsafe fn find(handle: *const c_void, core: *const Dispatch) -> Option<Self> {
+        // SAFETY: as the caller says.
+        let core = unsafe { Core::of(core) };
+        let (register, deregister) = (core.register?, core.deregister?);
+        let mut found = Self {
+            core,
+            provider: null(),
+        };
+        let place = std::ptr::from_mut(&mut found).cast();
+        // SAFETY: the functions are of the types that the core calls them by, at once, with this place.
+        unsafe {
+            if register(handle, is_there, goes, properties, place) > 0 {
+                deregister(handle);
+            }
+        }
+        (!found.provider.is_null()).then_some(found)
+    }
+
+    /// Its context, for its own functions.
+    pub(crate) fn context(&self) -> Option<*mut c_void> {
+        // SAFETY: the core's function, with a provider that a reference is kept of.
+        Some(unsafe { self.core.context?(self.provider) })
+    }
+
+    /// The names and the functions of its algorithm that has `name` as its first name, for an operation.
+    pub(crate) fn algorithm(
+        &self,
+        operation: c_int,
+        name: &[u8],
+    ) -> Option<(*const c_char, *const Dispatch)> {
+        // SAFETY: the core's function, with a provider that a reference is kept of, and that one's function with its
+        // own context; a list ends with an algorithm without names, which are texts that end with a zero.
+        unsafe {
+            let queries = Queries::of(self.core.dispatch?(self.provider));
+            let mut no_cache = 0;
+            let mut at = queries.query?(self.context()?, operation, &mut no_cache);
+            if at.is_null() {
+                return None;
+            }
+            while !(*at).names.is_null() {
+                let names = CStr::from_ptr((*at).names).to_bytes();
+                if names.split(|byte| *byte == b':').next() == Some(name) {
+                    return Some(((*at).names, (*at).implementation));
+                }
+                at = at.add(1);
+            }
+        }
+        None
+    }
+}
+
+impl Drop for DefaultProvider {
+    fn drop(&mut self) {
+        if let (Some(free), false) = (self.core.free, self.provider.is_null()) {
+            // SAFETY: the core's function, with the reference of `is_there`. Nobody calls this provider's functions
+            // any more, which may call those of the default one.
+            unsafe { free(self.provider, 0) };
+        }
+    }
+}
+
+/// A provider is active. Called under a lock of the core's, so it does no more than it must.
+unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_int {
+    // SAFETY: the argument is that of `find`, and the provider the core's, whose name ends with a zero.
+    unsafe {
+        let found = &mut *found.cast::<DefaultProvider>();
+        let (Some(name), Some(up_ref)) = (found.core.name, found.core.up_ref) else {
+            return 1;
+        };
+        let name = name(provider);
+        let is_default = !name.is_null() && CStr::from_ptr(name) == c"default";
+        // A reference, so that its functions stay, without keeping it active.
+        if is_default && found.provider.is_null() && up_ref(provider, 0) > 0 {
+            found.provider = provider;
+        }
+    }
+    1
+}
+
+unsafe extern "C" fn goes(_provider: *const c_void, _found: *mut c_void) -> c_int {
+    1
+}
+
+/// The default properties are told as well.
+unsafe extern "C" fn properties(_properties: *const c_char, _found: *mut c_void) -> c_int {
+    1
+}

@@ -1,0 +1,181 @@
+//! RSA of the default provider's: what ours is put around.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null;
+
+use oarlock::rsa::Hash;
+
+use super::DefaultProvider;
+use super::functions::{DigestFunctions, KeyFunctions, SignatureFunctions};
+use crate::abi::{OPERATION_DIGEST, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
+
+/// The functions for its keys and signatures.
+pub(crate) struct DefaultRsa {
+    /// What its functions are called with.
+    pub(crate) context: *mut c_void,
+    /// Of RSA, and of RSA for PSS alone.
+    pub(crate) keys: [KeyFunctions; 2],
+    pub(crate) key_names: [*const c_char; 2],
+    pub(crate) signature: SignatureFunctions,
+    pub(crate) signature_names: *const c_char,
+    digests: Vec<(Hash, DigestFunctions)>,
+    /// What all of it rests on.
+    _provider: DefaultProvider,
+}
+
+impl DefaultRsa {
+    /// `None` where it has none.
+    pub(crate) fn of(default: DefaultProvider) -> Option<Self> {
+        let (rsa_names, rsa) = default.algorithm(OPERATION_KEYMGMT, b"RSA")?;
+        let (pss_names, pss) = default.algorithm(OPERATION_KEYMGMT, b"RSA-PSS")?;
+        let (signature_names, signature) = default.algorithm(OPERATION_SIGNATURE, b"RSA")?;
+        let digests = HASHES.iter().filter_map(|(names, hash)| {
+            let (_, functions) = default.algorithm(OPERATION_DIGEST, names[0])?;
+            // SAFETY: the table is of a digest.
+            Some((*hash, unsafe { DigestFunctions::of(functions) }))
+        });
+        let digests = digests.collect();
+        // SAFETY: the tables are of these operations.
+        let (keys, signature) = unsafe {
+            (
+                [KeyFunctions::of(rsa), KeyFunctions::of(pss)],
+                SignatureFunctions::of(signature),
+            )
+        };
+        Some(Self {
+            context: default.context()?,
+            keys,
+            key_names: [rsa_names, pss_names],
+            signature,
+            signature_names,
+            digests,
+            _provider: default,
+        })
+    }
+}
+
+/// A message on its way through a hash function of the default provider's.
+pub(crate) struct Digest {
+    functions: DigestFunctions,
+    inner: *mut c_void,
+}
+
+impl Digest {
+    pub(crate) fn begin(rsa: &DefaultRsa, hash: Hash) -> Option<Self> {
+        let (_, functions) = rsa.digests.iter().find(|(one, _)| *one == hash)?;
+        // SAFETY: the default provider's functions with its context.
+        unsafe {
+            let digest = Self {
+                functions: *functions,
+                inner: functions.newctx?(rsa.context),
+            };
+            if digest.inner.is_null() || functions.init?(digest.inner, null()) != 1 {
+                return None;
+            }
+            Some(digest)
+        }
+    }
+
+    pub(crate) fn copy(&self) -> Option<Self> {
+        // SAFETY: the default provider's function with its digest.
+        let inner = unsafe { self.functions.dupctx?(self.inner) };
+        (!inner.is_null()).then_some(Self {
+            functions: self.functions,
+            inner,
+        })
+    }
+
+    /// # Safety
+    /// `data` has so many bytes, which no thread writes to meanwhile.
+    pub(crate) unsafe fn update(&self, data: *const u8, bytes: usize) -> Option<c_int> {
+        // SAFETY: the default provider's function with its digest, and data as the caller says.
+        Some(unsafe { self.functions.update?(self.inner, data, bytes) })
+    }
+
+    /// The digest, and its length.
+    pub(crate) fn end(&mut self) -> Option<([u8; DIGEST_BYTES_MAX], usize)> {
+        let (mut digest, mut bytes) = ([0; DIGEST_BYTES_MAX], 0);
+        // SAFETY: the default provider's function with its digest, and a place with room.
+        let is_done = unsafe {
+            self.functions.finish?(self.inner, digest.as_mut_ptr(), &mut bytes, digest.len())
+        };
+        (is_done == 1).then_some((digest, bytes))
+    }
+}
+
+impl Drop for Digest {
+    fn drop(&mut self) {
+        if let (Some(free), false) = (self.functions.freectx, self.inner.is_null()) {
+            // SAFETY: the default provider's function with its digest, which nobody else has.
+            unsafe { free(self.inner) };
+        }
+    }
+}
+
+/// EVP_MAX_MD_SIZE.
+const DIGEST_BYTES_MAX: usize = 64;
+
+/// The names that OpenSSL knows hashes by, the first first.
+const HASHES: [(&[&[u8]], Hash); 6] = [
+    (
+        &[
+            b"SHA2-256",
+            b"SHA-256",
+            b"SHA256",
+            b"2.16.840.1.101.3.4.2.1",
+        ],
+        Hash::Sha256,
+    ),
+    (
+        &[
+            b"SHA2-384",
+            b"SHA-384",
+            b"SHA384",
+            b"2.16.840.1.101.3.4.2.2",
+        ],
+        Hash::Sha384,
+    ),
+    (
+        &[
+            b"SHA2-512",
+            b"SHA-512",
+            b"SHA512",
+            b"2.16.840.1.101.3.4.2.3",
+        ],
+        Hash::Sha512,
+    ),
+    (
+        &[
+            b"SHA2-224",
+            b"SHA-224",
+            b"SHA224",
+            b"2.16.840.1.101.3.4.2.4",
+        ],
+        Hash::Sha224,
+    ),
+    (
+        &[
+            b"SHA2-512/224",
+            b"SHA-512/224",
+            b"SHA512-224",
+            b"2.16.840.1.101.3.4.2.5",
+        ],
+        Hash::Sha512_224,
+    ),
+    (
+        &[
+            b"SHA2-512/256",
+            b"SHA-512/256",
+            b"SHA512-256",
+            b"2.16.840.1.101.3.4.2.6",
+        ],
+        Hash::Sha512_256,
+    ),
+];
+
+pub(crate) fn named(name: &[u8]) -> Option<Hash> {
+    let mut hashes = HASHES.iter();
+    let found = hashes.find(|(names, _)| names.iter().any(|one| one.eq_ignore_ascii_case(name)))?;
+    Some(found.1)
+}

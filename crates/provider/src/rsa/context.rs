@@ -1,0 +1,305 @@
+//! A context of a signature: the default provider's, with the private operation taken over.
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::ptr::null;
+use std::sync::Arc;
+
+use oarlock::rsa::{AcceleratedRsa, Hash, Power, PssSalt, SignatureScheme};
+
+use super::key::Key;
+use crate::abi::Param;
+use crate::default_provider::functions::SignatureFunctions;
+use crate::default_provider::rsa::{DefaultRsa, Digest, named};
+use crate::provider::Provider;
+
+/// A context, as OpenSSL holds it.
+pub(super) struct Context {
+    /// The default provider's, with all settings.
+    pub(super) inner: *mut c_void,
+    /// Lives as long as the context: the core tears no provider down that has one.
+    pub(super) provider: *const Provider,
+    /// What hash functions are looked for with.
+    pub(super) properties: Option<CString>,
+    pub(super) key: Option<Arc<Key>>,
+    pub(super) message: Message,
+    /// Since the message began.
+    pub(super) was_size_asked: bool,
+}
+
+/// Who has the message of a signature by parts.
+pub(super) enum Message {
+    /// The default provider's context, if there is one.
+    Elsewhere,
+    Here(Digest),
+    /// The signature was made.
+    Ended,
+}
+
+/// Where a signature goes, as OpenSSL hands it over.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) signature: *mut u8,
+    pub(super) bytes: *mut usize,
+    pub(super) room: usize,
+}
+
+/// What the default provider's context is set to.
+pub(super) struct Settings {
+    padding: c_int,
+    /// Names of hash functions, which end with a zero; empty if none is set.
+    digest: [u8; NAME_BYTES],
+    mgf1: [u8; NAME_BYTES],
+    salt: c_int,
+}
+
+impl Settings {
+    /// Those of a context, which `get` reads.
+    fn read(get: impl FnOnce(*mut Param) -> c_int) -> Option<Self> {
+        let mut settings = Self {
+            padding: 0,
+            digest: [0; NAME_BYTES],
+            mgf1: [0; NAME_BYTES],
+            salt: 0,
+        };
+        let mut params = [
+            Param::asking_for_int(c"pad-mode", &mut settings.padding),
+            Param::asking_for_copy(c"digest", &mut settings.digest),
+            Param::asking_for_copy(c"mgf1-digest", &mut settings.mgf1),
+            Param::asking_for_int(c"saltlen", &mut settings.salt),
+            Param::END,
+        ];
+        (get(params.as_mut_ptr()) == 1).then_some(settings)
+    }
+
+    /// To set another context likewise, as long as these stay.
+    fn as_params(&mut self) -> [Param; 5] {
+        let mut params = [const { Param::END }; 5];
+        params[0] = Param::giving_text(c"digest", text(&self.digest));
+        params[1] = Param::asking_for_int(c"pad-mode", &mut self.padding);
+        if self.padding == PSS {
+            params[2] = Param::giving_text(c"mgf1-digest", text(&self.mgf1));
+            params[3] = Param::asking_for_int(c"saltlen", &mut self.salt);
+        }
+        params
+    }
+
+    /// `None` if it is another than ours; `Some(None)` if none is set.
+    pub(super) fn hash(&self) -> Option<Option<Hash>> {
+        match text(&self.digest) {
+            b"" => Some(None),
+            name => named(name).map(Some),
+        }
+    }
+}
+
+/// Up to its zero.
+fn text(place: &[u8]) -> &[u8] {
+    place.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// A context of the default provider's that nobody else has.
+struct Lone {
+    context: *mut c_void,
+    free: unsafe extern "C" fn(*mut c_void),
+}
+
+impl Drop for Lone {
+    fn drop(&mut self) {
+        if !self.context.is_null() {
+            // SAFETY: the default provider's function with its context, for the last time.
+            unsafe { (self.free)(self.context) };
+        }
+    }
+}
+
+/// RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING.
+const PKCS1: c_int = 1;
+const PSS: c_int = 6;
+/// RSA_PSS_SALTLEN_*.
+const SALT_AS_DIGEST: c_int = -1;
+const SALT_AUTO: c_int = -2;
+const SALT_MAX: c_int = -3;
+const SALT_AUTO_DIGEST_MAX: c_int = -4;
+/// OSSL_MAX_NAME_SIZE.
+const NAME_BYTES: usize = 50;
+
+impl Context {
+    pub(super) fn rsa(&self) -> Option<&DefaultRsa> {
+        // SAFETY: the provider lives as long as its contexts.
+        unsafe { (*self.provider).default_rsa.get() }
+    }
+
+    pub(super) fn functions(&self) -> Option<&SignatureFunctions> {
+        Some(&self.rsa()?.signature)
+    }
+
+    pub(super) fn settings(&self) -> Option<Settings> {
+        let get = self.functions()?.get_ctx_params?;
+        // SAFETY: the default provider's function with its context and places that last.
+        Settings::read(|params| unsafe { get(self.inner, params) })
+    }
+
+    /// The number that the signature of `message` is the power of, if that can be made here: a digest, or, without a
+    /// hash function, octets.
+    fn number(&self, key: &AcceleratedRsa, message: &[u8]) -> Option<Vec<u8>> {
+        let settings = self.settings()?;
+        let key = key.key().public_key();
+        let scheme = match (settings.padding, settings.hash()?) {
+            (PKCS1, None) => return padded(message, key.bytes()),
+            (PKCS1, Some(hash)) => SignatureScheme::Pkcs1(hash),
+            (PSS, Some(hash)) => SignatureScheme::PssWith {
+                hash,
+                mgf1: named(text(&settings.mgf1))?,
+                salt: PssSalt::Bytes(salt_bytes(settings.salt, hash.bytes(), key.bits())?),
+            },
+            _ => return None,
+        };
+        scheme.encode(message, key).ok()
+    }
+
+    /// What the default provider makes of a digest. Its context of this one would take it for a message (since 3.4),
+    /// so it gets another with the same settings.
+    fn sign_digest_by_default(&self, place: Place, digest: &[u8]) -> Option<c_int> {
+        let functions = self.functions()?;
+        let mut settings = self.settings()?;
+        let key = self.key.as_ref()?.inner;
+        let params = settings.as_params();
+        // SAFETY: the default provider's functions with its own context and key, and a place and octets of the caller's.
+        unsafe {
+            let context = Lone {
+                free: functions.freectx?,
+                context: functions.newctx?(self.rsa()?.context, self.properties_or_null()),
+            };
+            let is_set = !context.context.is_null()
+                && functions.sign_init?(context.context, key, params.as_ptr()) == 1;
+            let sign = functions.sign?;
+            is_set.then(|| {
+                sign(
+                    context.context,
+                    place.signature,
+                    place.bytes,
+                    place.room,
+                    digest.as_ptr(),
+                    digest.len(),
+                )
+            })
+        }
+    }
+
+    fn properties_or_null(&self) -> *const c_char {
+        self.properties
+            .as_ref()
+            .map_or(null(), |text| text.as_ptr())
+    }
+
+    /// Signs a digest of a message that was given by parts or, with `by_parts` false, what the context is to sign.
+    pub(super) fn sign(&self, place: Place, message: &[u8], by_parts: bool) -> c_int {
+        let by_default = || {
+            if by_parts {
+                return self.sign_digest_by_default(place, message).unwrap_or(0);
+            }
+            let sign = self.functions().and_then(|functions| functions.sign);
+            // SAFETY: the default provider's function with its context, and a place and octets of the caller's.
+            sign.map_or(0, |sign| unsafe {
+                sign(
+                    self.inner,
+                    place.signature,
+                    place.bytes,
+                    place.room,
+                    message.as_ptr(),
+                    message.len(),
+                )
+            })
+        };
+        let prepared = || {
+            let key = self.key.as_ref()?.accelerated()?;
+            let has_room =
+                !place.signature.is_null() && place.room >= key.key().public_key().bytes();
+            let number = has_room.then(|| self.number(key, message))??;
+            Some((key, number))
+        };
+        let Some((key, number)) = prepared() else {
+            return by_default();
+        };
+        // SAFETY: the provider lives as long as its contexts.
+        let signer = unsafe { &(*self.provider).signer };
+        match signer.power(key, &number, by_default) {
+            Power::Alone(result) => result,
+            Power::InLanes(power) => {
+                // SAFETY: there is room for as many bytes as the modulus has, and a place for their number.
+                unsafe {
+                    power
+                        .as_ptr()
+                        .copy_to_nonoverlapping(place.signature, power.len());
+                    *place.bytes = power.len();
+                }
+                1
+            }
+        }
+    }
+}
+
+/// EMSA-PKCS1-v1_5 (RFC 8017, 9.2) of octets without DigestInfo.
+fn padded(octets: &[u8], bytes: usize) -> Option<Vec<u8>> {
+    let ones = bytes
+        .checked_sub(octets.len() + 3)
+        .filter(|ones| *ones >= 8)?;
+    let mut number = vec![0xff; ones + 2];
+    number[..2].copy_from_slice(&[0, 1]);
+    number.push(0);
+    number.extend_from_slice(octets);
+    Some(number)
+}
+
+/// How long the salt of a signature is, by what the context is set to.
+fn salt_bytes(salt: c_int, digest_bytes: usize, modulus_bits: usize) -> Option<usize> {
+    let most = (modulus_bits - 1)
+        .div_ceil(8)
+        .checked_sub(digest_bytes + 2)?;
+    match salt {
+        SALT_AS_DIGEST => Some(digest_bytes),
+        SALT_AUTO | SALT_MAX => Some(most),
+        SALT_AUTO_DIGEST_MAX => Some(most.min(digest_bytes)),
+        salt => salt.try_into().ok(),
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if let Some(free) = self.functions().and_then(|functions| functions.freectx) {
+            // SAFETY: the default provider's function with its context, which nobody else has.
+            unsafe { free(self.inner) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn salts_are_as_long_as_the_default_provider_makes_them() {
+        // 2049 bits: the number has one byte less than the modulus.
+        for (bits, most) in [(2048, 222), (2049, 222), (2050, 223)] {
+            assert_eq!(salt_bytes(SALT_AS_DIGEST, 32, bits), Some(32));
+            assert_eq!(salt_bytes(SALT_AUTO, 32, bits), Some(most));
+            assert_eq!(salt_bytes(SALT_MAX, 32, bits), Some(most));
+            assert_eq!(salt_bytes(SALT_AUTO_DIGEST_MAX, 32, bits), Some(32));
+            assert_eq!(salt_bytes(20, 32, bits), Some(20));
+        }
+        assert_eq!(salt_bytes(SALT_AUTO_DIGEST_MAX, 64, 1024), Some(62));
+        assert_eq!(salt_bytes(-7, 32, 2048), None);
+    }
+
+    #[test]
+    fn octets_without_a_hash_function_are_padded() {
+        let number = padded(b"abc", 16).unwrap_or_default();
+        assert_eq!(number.len(), 16);
+        assert_eq!(number[..2], [0, 1]);
+        assert!(number[2..12].iter().all(|byte| *byte == 0xff));
+        assert_eq!(number[12..], *b"\0abc");
+        assert_eq!(padded(&[1; 6], 16), None);
+        assert!(padded(&[1; 5], 16).is_some());
+    }
+}

@@ -1,0 +1,432 @@
+//! Keys (provider-keymgmt(7)): the default provider's, each with a place for ours.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::{Arc, OnceLock};
+
+use oarlock::rsa::{AcceleratedRsa, RsaPrivateKey, RsaPrivateNumbers};
+use zeroize::Zeroizing;
+
+use crate::abi::{Dispatch, Param, Params, SELECT_KEYPAIR, offered};
+use crate::caught::catching;
+use crate::default_provider::functions::{Callback, KeyFunctions};
+use crate::default_provider::rsa::DefaultRsa;
+use crate::provider::Provider;
+
+/// A key, as OpenSSL holds it and as contexts hold it.
+pub(crate) struct Key {
+    /// The default provider's.
+    pub(super) inner: *mut c_void,
+    functions: *const KeyFunctions,
+    /// Lives as long as the key: the core tears no provider down that has one.
+    pub(super) provider: *const Provider,
+    /// Ours, of a private key that lanes can compute with; made when it is first needed.
+    accelerated: OnceLock<Option<AcceleratedRsa>>,
+}
+
+// SAFETY: the default provider's keys may be used by several threads at once, and are not changed once they are in use.
+unsafe impl Send for Key {}
+// SAFETY: as above.
+unsafe impl Sync for Key {}
+
+/// Which of the two managements: of RSA keys, and of those for PSS alone.
+pub(super) const RSA: usize = 0;
+pub(super) const PSS: usize = 1;
+
+/// The functions for OpenSSL. What takes neither key nor provider is the default provider's own.
+pub(super) fn table<const KIND: usize>(inner: &KeyFunctions) -> Vec<Dispatch> {
+    let mut table = Vec::new();
+    offered!(table, inner, KeyFunctions:
+        new new::<KIND>,
+        gen_init gen_init::<KIND>,
+        gen_set_template gen_set_template,
+        gen_set_params gen_set_params,
+        gen_settable_params gen_settable_params::<KIND>,
+        generate generate,
+        gen_cleanup gen_cleanup,
+        free free,
+        get_params get_params,
+        gettable_params gettable_params::<KIND>,
+        has has,
+        validate validate,
+        matches matches,
+        import import,
+        export export,
+        dup dup,
+    );
+    for (id, function) in [
+        (
+            KeyFunctions::query_operation_name,
+            inner.query_operation_name,
+        ),
+        (KeyFunctions::import_types, inner.import_types),
+        (KeyFunctions::export_types, inner.export_types),
+    ] {
+        table.extend(function.map(|function| Dispatch { id, function }));
+    }
+    table.push(Dispatch::END);
+    table
+}
+
+impl Key {
+    /// # Safety
+    /// `inner` is null or a key of `functions`, which is nobody else's; these live as long as the provider.
+    unsafe fn around(
+        provider: *const Provider,
+        functions: *const KeyFunctions,
+        inner: *mut c_void,
+    ) -> *mut c_void {
+        if inner.is_null() {
+            return null_mut();
+        }
+        let key = Self {
+            inner,
+            functions,
+            provider,
+            accelerated: OnceLock::new(),
+        };
+        Arc::into_raw(Arc::new(key)).cast_mut().cast()
+    }
+
+    /// One more owner of what OpenSSL holds.
+    ///
+    /// # Safety
+    /// `key` is null or a key of ours that is not freed meanwhile.
+    pub(super) unsafe fn shared(key: *mut c_void) -> Option<Arc<Self>> {
+        let key = key.cast::<Self>().cast_const();
+        if key.is_null() {
+            return None;
+        }
+        // SAFETY: as the caller says, it is of `Arc::into_raw`, and has an owner.
+        unsafe {
+            Arc::increment_strong_count(key);
+            Some(Arc::from_raw(key))
+        }
+    }
+
+    /// Ours, if it is a private key that lanes can compute with.
+    pub(super) fn accelerated(&self) -> Option<&AcceleratedRsa> {
+        let made = self.accelerated.get_or_init(|| {
+            let key = self.private()?;
+            // SAFETY: the provider lives as long as its keys.
+            let provider = unsafe { &*self.provider };
+            Some(provider.accelerator.rsa(&key))
+        });
+        made.as_ref()
+    }
+
+    /// Of two primes, with 1024 to 4096 bits; the others stay with the default provider.
+    fn private(&self) -> Option<RsaPrivateKey> {
+        let mut numbers = Numbers::default();
+        let place = std::ptr::from_mut(&mut numbers).cast();
+        // SAFETY: the default provider's function with its key; the callback knows what its argument is.
+        let is_exported =
+            unsafe { self.functions().export?(self.inner, SELECT_KEYPAIR, Numbers::take, place) };
+        if is_exported != 1 || numbers.has_more {
+            return None;
+        }
+        let [n, e, d, p, q, dp, dq, qinv] = &numbers.numbers;
+        RsaPrivateKey::from_all_numbers(&RsaPrivateNumbers {
+            n,
+            e,
+            d,
+            p,
+            q,
+            dp,
+            dq,
+            qinv,
+        })
+        .ok()
+    }
+
+    fn functions(&self) -> &KeyFunctions {
+        // SAFETY: they are part of the provider, which lives as long as its keys.
+        unsafe { &*self.functions }
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        if let Some(free) = self.functions().free {
+            // SAFETY: the default provider's function with its key, which nobody else has.
+            unsafe { free(self.inner) };
+        }
+    }
+}
+
+/// The numbers of a private key, big-endian.
+#[derive(Default)]
+struct Numbers {
+    numbers: [Zeroizing<Vec<u8>>; 8],
+    /// More than two primes.
+    has_more: bool,
+}
+
+impl Numbers {
+    unsafe extern "C" fn take(params: *const Param, numbers: *mut c_void) -> c_int {
+        catching(0, || {
+            // SAFETY: the argument is that of `Key::private`, and the default provider hands over parameters.
+            let (numbers, params) =
+                unsafe { (&mut *numbers.cast::<Self>(), Params::new(params.cast_mut())) };
+            let taken = params.each(|name, value| {
+                let place = match NAMES.iter().position(|one| *one == name) {
+                    Some(place) => &mut numbers.numbers[place],
+                    None => {
+                        numbers.has_more |= MORE.contains(&name);
+                        return Ok(());
+                    }
+                };
+                let octets = value.number_octets().ok_or(())?;
+                *place = Zeroizing::new(octets.iter().rev().copied().collect());
+                Ok::<(), ()>(())
+            });
+            taken.is_ok().into()
+        })
+    }
+}
+
+/// In the order of [`Numbers`]; OSSL_PKEY_PARAM_RSA_*.
+const NAMES: [&[u8]; 8] = [
+    b"n",
+    b"e",
+    b"d",
+    b"rsa-factor1",
+    b"rsa-factor2",
+    b"rsa-exponent1",
+    b"rsa-exponent2",
+    b"rsa-coefficient1",
+];
+const MORE: [&[u8]; 3] = [b"rsa-factor3", b"rsa-exponent3", b"rsa-coefficient2"];
+
+/// A key that is being generated.
+struct Generation {
+    inner: *mut c_void,
+    functions: *const KeyFunctions,
+    provider: *const Provider,
+}
+
+/// What the functions that OpenSSL calls with `provider` are to call.
+///
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe fn beside<'a>(provider: *mut c_void) -> Option<&'a DefaultRsa> {
+    // SAFETY: as the caller says.
+    unsafe { (*provider.cast::<Provider>()).default_rsa.get() }
+}
+
+unsafe extern "C" fn new<const KIND: usize>(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: the core hands over its provider; the default provider's function with its context.
+        unsafe {
+            let Some(rsa) = beside(provider) else {
+                return null_mut();
+            };
+            let functions = &rsa.keys[KIND];
+            let Some(make) = functions.new else {
+                return null_mut();
+            };
+            Key::around(provider.cast(), functions, make(rsa.context))
+        }
+    })
+}
+
+unsafe extern "C" fn free(key: *mut c_void) {
+    if !key.is_null() {
+        catching((), || {
+            // SAFETY: of `Key::around`, and this is the core's last call with it.
+            drop(unsafe { Arc::from_raw(key.cast::<Key>().cast_const()) });
+        });
+    }
+}
+
+unsafe extern "C" fn gen_init<const KIND: usize>(
+    provider: *mut c_void,
+    selection: c_int,
+    params: *const Param,
+) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: the core hands over its provider and parameters; the default provider's function with its context.
+        unsafe {
+            let Some(rsa) = beside(provider) else {
+                return null_mut();
+            };
+            let functions = &rsa.keys[KIND];
+            let inner = functions
+                .gen_init
+                .map_or(null_mut(), |init| init(rsa.context, selection, params));
+            if inner.is_null() {
+                return null_mut();
+            }
+            Box::into_raw(Box::new(Generation {
+                inner,
+                functions,
+                provider: provider.cast(),
+            }))
+            .cast()
+        }
+    })
+}
+
+unsafe extern "C" fn gen_settable_params<const KIND: usize>(
+    _generation: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core hands over its provider. The default provider's function takes no notice of its first argument,
+    // which may be null.
+    unsafe {
+        let described = beside(provider)
+            .and_then(|rsa| Some(rsa.keys[KIND].gen_settable_params?(null_mut(), rsa.context)));
+        described.unwrap_or(std::ptr::null())
+    }
+}
+
+unsafe extern "C" fn gen_set_template(generation: *mut c_void, template: *mut c_void) -> c_int {
+    // SAFETY: the core hands over a generation and a key of ours; the default provider's function with its own.
+    unsafe {
+        let (Some(generation), Some(template)) = (
+            generation.cast::<Generation>().as_ref(),
+            template.cast::<Key>().as_ref(),
+        ) else {
+            return 0;
+        };
+        let set = (*generation.functions).gen_set_template;
+        set.map_or(0, |set| set(generation.inner, template.inner))
+    }
+}
+
+unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
+    // SAFETY: the core hands over a generation of ours and parameters; the default provider's function with its own.
+    unsafe {
+        let Some(generation) = generation.cast::<Generation>().as_ref() else {
+            return 0;
+        };
+        let set = (*generation.functions).gen_set_params;
+        set.map_or(0, |set| set(generation.inner, params))
+    }
+}
+
+unsafe extern "C" fn generate(
+    generation: *mut c_void,
+    callback: *const c_void,
+    argument: *mut c_void,
+) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: the core hands over a generation of ours, and a callback for the default provider's function.
+        unsafe {
+            let Some(generation) = generation.cast::<Generation>().as_ref() else {
+                return null_mut();
+            };
+            let Some(generate) = (*generation.functions).generate else {
+                return null_mut();
+            };
+            let inner = generate(generation.inner, callback, argument);
+            Key::around(generation.provider, generation.functions, inner)
+        }
+    })
+}
+
+unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
+    if generation.is_null() {
+        return;
+    }
+    catching((), || {
+        // SAFETY: of `gen_init`, and this is the core's last call with it.
+        unsafe {
+            let generation = Box::from_raw(generation.cast::<Generation>());
+            if let Some(cleanup) = (*generation.functions).gen_cleanup {
+                cleanup(generation.inner);
+            }
+        }
+    });
+}
+
+/// Calls `call` with the default provider's functions and its key; 0 without a key.
+///
+/// # Safety
+/// `key` is null or a key of ours that is not freed meanwhile.
+unsafe fn with(
+    key: *const c_void,
+    call: impl FnOnce(&KeyFunctions, *mut c_void) -> Option<c_int>,
+) -> c_int {
+    // SAFETY: as the caller says.
+    let key = unsafe { key.cast::<Key>().as_ref() };
+    key.and_then(|key| call(key.functions(), key.inner))
+        .unwrap_or(0)
+}
+
+unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: the core hands over a key of ours and parameters, here and below.
+    unsafe { with(key, |inner, key| Some(inner.get_params?(key, params))) }
+}
+
+unsafe extern "C" fn gettable_params<const KIND: usize>(provider: *mut c_void) -> *const Param {
+    // SAFETY: the core hands over its provider.
+    unsafe {
+        let described =
+            beside(provider).and_then(|rsa| Some(rsa.keys[KIND].gettable_params?(rsa.context)));
+        described.unwrap_or(std::ptr::null())
+    }
+}
+
+unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe { with(key, |inner, key| Some(inner.has?(key, selection))) }
+}
+
+unsafe extern "C" fn validate(key: *const c_void, selection: c_int, check: c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(key, |inner, key| {
+            Some(inner.validate?(key, selection, check))
+        })
+    }
+}
+
+unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
+    // SAFETY: as above, with two keys.
+    unsafe {
+        let Some(other) = other.cast::<Key>().as_ref() else {
+            return 0;
+        };
+        with(one, |inner, one| {
+            Some(inner.matches?(one, other.inner, selection))
+        })
+    }
+}
+
+unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(key, |inner, key| {
+            Some(inner.import?(key, selection, params))
+        })
+    }
+}
+
+unsafe extern "C" fn export(
+    key: *mut c_void,
+    selection: c_int,
+    callback: Callback,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: as above, with a callback for the default provider's function.
+    unsafe {
+        with(key, |inner, key| {
+            Some(inner.export?(key, selection, callback, argument))
+        })
+    }
+}
+
+unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: as above; the copy is ours alone.
+        unsafe {
+            let Some(key) = key.cast::<Key>().as_ref() else {
+                return null_mut();
+            };
+            let copy = key.functions().dup.map(|dup| dup(key.inner, selection));
+            Key::around(key.provider, key.functions, copy.unwrap_or(null_mut()))
+        }
+    })
+}

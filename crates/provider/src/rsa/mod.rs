@@ -1,0 +1,58 @@
+//! RSA: signatures in lanes, everything else by the default provider.
+//!
+//! ```text
+//! key.rs         a key: the default provider's, and beside it ours, made when it first signs
+//! context.rs     a context of the default provider's, which has all settings and does whatever is not a signature
+//!                that lanes can make; the digest of a message
+//! signature.rs   the functions of signatures
+//! ../signer/     the private operation: in lanes with others, or alone
+//! ```
+//!
+//! Keys stay in the default provider. OpenSSL prefers this one's signatures alone, and so has the key of an
+//! operation exported to it, once for each key. Decryption, key generation, formats and everything else about keys
+//! never come here. What a signature is to be, which digests and paddings there are, and what is refused with which
+//! error, is the default provider's to say: its context is asked just before it would sign.
+
+#![allow(unsafe_code)]
+
+mod context;
+mod key;
+mod signature;
+
+use crate::abi::{Algorithm, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
+use crate::provider::{OfferedRsa, Provider};
+
+/// What is offered for an operation, up to [`Algorithm::END`]; `None` while the default provider is not there, or without
+/// lanes.
+///
+/// # Safety
+/// The core calls, so that it has not ended.
+pub(crate) unsafe fn algorithms(provider: &Provider, operation: i32) -> Option<&[Algorithm]> {
+    // SAFETY: as the caller says.
+    let default = unsafe { provider.find_default_rsa() }?;
+    let offered = provider.rsa.get_or_init(|| {
+        let tables = [
+            key::table::<{ key::RSA }>(&default.keys[key::RSA]),
+            key::table::<{ key::PSS }>(&default.keys[key::PSS]),
+            signature::table(&default.signature),
+        ];
+        let [rsa, pss] = default.key_names;
+        OfferedRsa {
+            managements: [
+                Algorithm::of_keys(rsa, tables[0].as_ptr()),
+                Algorithm::of_keys(pss, tables[1].as_ptr()),
+                Algorithm::END,
+            ],
+            signatures: [
+                Algorithm::accelerated(default.signature_names, tables[2].as_ptr()),
+                Algorithm::END,
+            ],
+            _tables: tables,
+        }
+    });
+    match operation {
+        OPERATION_KEYMGMT => Some(&offered.managements),
+        OPERATION_SIGNATURE => Some(&offered.signatures),
+        _ => None,
+    }
+}

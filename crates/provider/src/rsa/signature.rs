@@ -1,0 +1,534 @@
+//! Signatures (provider-signature(7)): the functions that OpenSSL calls.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use super::context::{Context, Message, Place};
+use super::key::Key;
+use crate::abi::{Dispatch, Param, Params, offered};
+use crate::caught::catching;
+use crate::default_provider::functions::{Describe, SignatureFunctions};
+use crate::default_provider::rsa::Digest;
+use crate::provider::Provider;
+
+/// The functions for OpenSSL.
+pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
+    let mut table = Vec::new();
+    offered!(table, inner, SignatureFunctions:
+        newctx newctx,
+        sign_init sign_init,
+        sign sign,
+        verify_init verify_init,
+        verify verify,
+        verify_recover_init verify_recover_init,
+        verify_recover verify_recover,
+        digest_sign_init digest_sign_init,
+        digest_sign_update digest_sign_update,
+        digest_sign_final digest_sign_final,
+        digest_verify_init digest_verify_init,
+        digest_verify_update digest_verify_update,
+        digest_verify_final digest_verify_final,
+        freectx freectx,
+        dupctx dupctx,
+        get_ctx_params get_ctx_params,
+        gettable_ctx_params gettable_ctx_params,
+        set_ctx_params set_ctx_params,
+        settable_ctx_params settable_ctx_params,
+        get_ctx_md_params get_ctx_md_params,
+        gettable_ctx_md_params gettable_ctx_md_params,
+        set_ctx_md_params set_ctx_md_params,
+        settable_ctx_md_params settable_ctx_md_params,
+    );
+    table.push(Dispatch::END);
+    table
+}
+
+unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: the core hands over its provider, and properties for the default provider's function.
+        unsafe {
+            let made = || {
+                let rsa = (*provider.cast::<Provider>()).default_rsa.get()?;
+                Some(rsa.signature.newctx?(rsa.context, properties))
+            };
+            let copy = (!properties.is_null()).then(|| CStr::from_ptr(properties).to_owned());
+            context(
+                made().unwrap_or(null_mut()),
+                provider.cast(),
+                copy,
+                None,
+                Message::Elsewhere,
+            )
+        }
+    })
+}
+
+unsafe extern "C" fn freectx(context: *mut c_void) {
+    if !context.is_null() {
+        catching((), || {
+            // SAFETY: of `context`, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
+        });
+    }
+}
+
+unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: the core hands over a context of ours, which no other call uses now.
+        let Some(from) = (unsafe { from.cast::<Context>().as_ref() }) else {
+            return null_mut();
+        };
+        let message = match &from.message {
+            Message::Elsewhere => Message::Elsewhere,
+            Message::Ended => Message::Ended,
+            Message::Here(digest) => match digest.copy() {
+                Some(digest) => Message::Here(digest),
+                None => return null_mut(),
+            },
+        };
+        let copy = from.functions().and_then(|functions| functions.dupctx);
+        // SAFETY: the default provider's function with its context.
+        let copy = copy.map_or(null_mut(), |copy| unsafe { copy(from.inner) });
+        let copy = context(
+            copy,
+            from.provider,
+            from.properties.clone(),
+            from.key.clone(),
+            message,
+        );
+        // SAFETY: ours, if it is not null, and nobody else has it yet.
+        if let Some(copy) = unsafe { copy.cast::<Context>().as_mut() } {
+            copy.was_size_asked = from.was_size_asked;
+        }
+        copy
+    })
+}
+
+/// # Safety
+/// `context` is null or of ours, and no other call with it is under way.
+unsafe fn with(
+    context: *mut c_void,
+    call: impl FnOnce(&mut Context, &SignatureFunctions) -> Option<c_int>,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: as the caller says; the functions are part of the provider, which lives as long as its contexts.
+        unsafe {
+            let Some(context) = context.cast::<Context>().as_mut() else {
+                return 0;
+            };
+            let Some(rsa) = (*context.provider).default_rsa.get() else {
+                return 0;
+            };
+            call(context, &rsa.signature).unwrap_or(0)
+        }
+    })
+}
+
+/// Initializes with a key, or with the one that is there already.
+///
+/// # Safety
+/// As [`with`]; `key` is null or a key of ours, which is not freed meanwhile.
+unsafe fn init(
+    context: *mut c_void,
+    key: *mut c_void,
+    init: impl FnOnce(&SignatureFunctions, *mut c_void, *mut c_void) -> Option<c_int>,
+    begin: impl FnOnce(&Context) -> Message,
+) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe {
+        let key = Key::shared(key);
+        with(context, |context, functions| {
+            let of_default = key.as_ref().map_or(null_mut(), |key| key.inner);
+            let is_done = init(functions, context.inner, of_default)?;
+            context.message = Message::Elsewhere;
+            context.was_size_asked = false;
+            if is_done == 1 {
+                if key.is_some() {
+                    context.key = key;
+                }
+                context.message = begin(context);
+            }
+            Some(is_done)
+        })
+    }
+}
+
+unsafe extern "C" fn sign_init(
+    context: *mut c_void,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: the core hands over a context of ours, a key of ours and parameters, here and below.
+    unsafe {
+        init(
+            context,
+            key,
+            |inner, context, key| Some(inner.sign_init?(context, key, params)),
+            |_| Message::Elsewhere,
+        )
+    }
+}
+
+unsafe extern "C" fn verify_init(
+    context: *mut c_void,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        init(
+            context,
+            key,
+            |inner, context, key| Some(inner.verify_init?(context, key, params)),
+            |_| Message::Elsewhere,
+        )
+    }
+}
+
+unsafe extern "C" fn verify_recover_init(
+    context: *mut c_void,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        init(
+            context,
+            key,
+            |inner, context, key| Some(inner.verify_recover_init?(context, key, params)),
+            |_| Message::Elsewhere,
+        )
+    }
+}
+
+unsafe extern "C" fn digest_sign_init(
+    context: *mut c_void,
+    name: *const c_char,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: as above, with the name of a hash function or null.
+    unsafe {
+        init(
+            context,
+            key,
+            |inner, context, key| Some(inner.digest_sign_init?(context, name, key, params)),
+            |context| {
+                let digest = || {
+                    context.key.as_ref()?.accelerated()?;
+                    let hash = context.settings()?.hash()??;
+                    Digest::begin(context.rsa()?, hash)
+                };
+                digest().map_or(Message::Elsewhere, Message::Here)
+            },
+        )
+    }
+}
+
+unsafe extern "C" fn digest_verify_init(
+    context: *mut c_void,
+    name: *const c_char,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        init(
+            context,
+            key,
+            |inner, context, key| Some(inner.digest_verify_init?(context, name, key, params)),
+            |_| Message::Elsewhere,
+        )
+    }
+}
+
+unsafe extern "C" fn sign(
+    context: *mut c_void,
+    signature: *mut u8,
+    bytes: *mut usize,
+    room: usize,
+    message: *const u8,
+    message_bytes: usize,
+) -> c_int {
+    let place = Place {
+        signature,
+        bytes,
+        room,
+    };
+    // SAFETY: as above, with a message of that length; only a caller who asks for a size may give none.
+    unsafe {
+        with(context, |context, inner| {
+            if signature.is_null() || message.is_null() {
+                let sign = inner.sign?;
+                return Some(sign(
+                    context.inner,
+                    signature,
+                    bytes,
+                    room,
+                    message,
+                    message_bytes,
+                ));
+            }
+            let message = std::slice::from_raw_parts(message, message_bytes);
+            Some(context.sign(place, message, false))
+        })
+    }
+}
+
+unsafe extern "C" fn digest_sign_update(
+    context: *mut c_void,
+    data: *const u8,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: as above, with data of that length.
+    unsafe {
+        with(context, |context, inner| match &context.message {
+            Message::Elsewhere => Some(inner.digest_sign_update?(context.inner, data, bytes)),
+            Message::Here(digest) => digest.update(data, bytes),
+            Message::Ended => None,
+        })
+    }
+}
+
+unsafe extern "C" fn digest_sign_final(
+    context: *mut c_void,
+    signature: *mut u8,
+    bytes: *mut usize,
+    room: usize,
+) -> c_int {
+    let place = Place {
+        signature,
+        bytes,
+        room,
+    };
+    // SAFETY: as above, with a place of that size.
+    unsafe {
+        with(context, |context, inner| {
+            let digest = match &mut context.message {
+                Message::Here(digest) if !signature.is_null() => digest.end()?,
+                Message::Ended if !signature.is_null() => return None,
+                _ => {
+                    context.was_size_asked |= signature.is_null();
+                    return Some(inner.digest_sign_final?(
+                        context.inner,
+                        signature,
+                        bytes,
+                        room,
+                    ));
+                }
+            };
+            context.message = Message::Ended;
+            let (digest, bytes) = digest;
+            Some(context.sign(place, &digest[..bytes], true))
+        })
+    }
+}
+
+unsafe extern "C" fn verify(
+    context: *mut c_void,
+    signature: *const u8,
+    bytes: usize,
+    message: *const u8,
+    message_bytes: usize,
+) -> c_int {
+    // SAFETY: as above; all of it is for the default provider's function, here and below.
+    unsafe {
+        with(context, |context, inner| {
+            Some(inner.verify?(
+                context.inner,
+                signature,
+                bytes,
+                message,
+                message_bytes,
+            ))
+        })
+    }
+}
+
+unsafe extern "C" fn verify_recover(
+    context: *mut c_void,
+    message: *mut u8,
+    bytes: *mut usize,
+    room: usize,
+    signature: *const u8,
+    signature_bytes: usize,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |context, inner| {
+            Some(inner.verify_recover?(
+                context.inner,
+                message,
+                bytes,
+                room,
+                signature,
+                signature_bytes,
+            ))
+        })
+    }
+}
+
+unsafe extern "C" fn digest_verify_update(
+    context: *mut c_void,
+    data: *const u8,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |context, inner| {
+            Some(inner.digest_verify_update?(context.inner, data, bytes))
+        })
+    }
+}
+
+unsafe extern "C" fn digest_verify_final(
+    context: *mut c_void,
+    signature: *const u8,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |context, inner| {
+            Some(inner.digest_verify_final?(context.inner, signature, bytes))
+        })
+    }
+}
+
+unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |context, inner| {
+            Some(inner.get_ctx_params?(context.inner, params))
+        })
+    }
+}
+
+unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |context, inner| {
+            let is_set = inner.set_ctx_params?(context.inner, params);
+            let mut sets_digest = false;
+            let _ = Params::new(params).each(|name, _| {
+                sets_digest |= name == b"digest";
+                Ok::<(), ()>(())
+            });
+            // The default provider takes no other hash function for a message, unless it was asked for the size of
+            // the signature in between: then the message is over.
+            if is_set == 1 && sets_digest && context.was_size_asked {
+                context.message = Message::Elsewhere;
+            }
+            Some(is_set)
+        })
+    }
+}
+
+unsafe extern "C" fn get_ctx_md_params(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |context, inner| {
+            Some(inner.get_ctx_md_params?(context.inner, params))
+        })
+    }
+}
+
+unsafe extern "C" fn set_ctx_md_params(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |context, inner| {
+            Some(inner.set_ctx_md_params?(context.inner, params))
+        })
+    }
+}
+
+/// # Safety
+/// `context` is null or of ours, and no other call with it is under way.
+unsafe fn inner_of(context: *mut c_void) -> *mut c_void {
+    // SAFETY: as the caller says.
+    unsafe { context.cast::<Context>().as_ref() }.map_or(null_mut(), |context| context.inner)
+}
+
+unsafe extern "C" fn gettable_ctx_params(
+    context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core hands over a context of ours or null, and its provider.
+    unsafe { described(context, provider, |functions| functions.gettable_ctx_params) }
+}
+
+unsafe extern "C" fn settable_ctx_params(
+    context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: as above.
+    unsafe { described(context, provider, |functions| functions.settable_ctx_params) }
+}
+
+/// # Safety
+/// As [`inner_of`]; `provider` is the core's.
+unsafe fn described(
+    context: *mut c_void,
+    provider: *mut c_void,
+    function: impl FnOnce(&SignatureFunctions) -> Option<Describe>,
+) -> *const Param {
+    // SAFETY: as the caller says; the default provider's function with its context and itself.
+    unsafe {
+        let describe = || {
+            let rsa = (*provider.cast::<Provider>()).default_rsa.get()?;
+            Some(function(&rsa.signature)?(inner_of(context), rsa.context))
+        };
+        describe().unwrap_or(null())
+    }
+}
+
+unsafe extern "C" fn gettable_ctx_md_params(context: *mut c_void) -> *const Param {
+    // SAFETY: the core hands over a context of ours.
+    unsafe { described_md(context, |functions| functions.gettable_ctx_md_params) }
+}
+
+unsafe extern "C" fn settable_ctx_md_params(context: *mut c_void) -> *const Param {
+    // SAFETY: as above.
+    unsafe { described_md(context, |functions| functions.settable_ctx_md_params) }
+}
+
+/// # Safety
+/// As [`inner_of`].
+unsafe fn described_md(
+    context: *mut c_void,
+    function: impl FnOnce(
+        &SignatureFunctions,
+    ) -> Option<unsafe extern "C" fn(*mut c_void) -> *const Param>,
+) -> *const Param {
+    // SAFETY: as the caller says; the default provider's function with its context.
+    unsafe {
+        let describe = || {
+            let context = context.cast::<Context>().as_ref()?;
+            Some(function(context.functions()?)?(context.inner))
+        };
+        describe().unwrap_or(null())
+    }
+}
+
+/// What OpenSSL holds; null without a context of the default provider's.
+fn context(
+    inner: *mut c_void,
+    provider: *const Provider,
+    properties: Option<CString>,
+    key: Option<Arc<Key>>,
+    message: Message,
+) -> *mut c_void {
+    if inner.is_null() {
+        return null_mut();
+    }
+    Box::into_raw(Box::new(Context {
+        inner,
+        provider,
+        properties,
+        key,
+        message,
+        was_size_asked: false,
+    }))
+    .cast()
+}

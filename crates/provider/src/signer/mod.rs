@@ -1,0 +1,70 @@
+//! Who makes a private operation: lanes, together with others, or one implementation alone.
+//!
+//! A thread that waits for its signature meets others in the library's queue. A job of OpenSSL's (ASYNC_start_job(3))
+//! is paused instead, and other connections go on meanwhile. The one that makes a batch full computes it at once, on
+//! its own thread: no other has to wake up, and where an event loop has a CPU of its own, none is free. A batch that
+//! does not fill is computed when the thread has come round twice without another job. A server with one connection at
+//! a time would lose by that, so a job that is paused without company makes the next ones compute at once, each time
+//! more of them, until one that is paused meets another.
+//!
+//! Alone, whichever is faster computes: the default provider, which may or may not have code for this CPU, or the
+//! library.
+
+mod alone;
+mod company;
+mod paused;
+
+use std::ffi::c_void;
+
+use oarlock::rsa::{AcceleratedRsa, Power};
+
+use self::alone::{Alone, Who};
+use self::company::Company;
+use self::paused::Fibers;
+
+/// What the signatures of a provider share.
+#[derive(Default)]
+pub(crate) struct Signer {
+    fibers: Option<Fibers>,
+    company: Company,
+    alone: Alone,
+}
+
+impl Signer {
+    /// `of_core` is a function of libcrypto's.
+    pub(crate) fn of(of_core: *const c_void) -> Self {
+        Self {
+            fibers: Fibers::of(of_core),
+            ..Self::default()
+        }
+    }
+
+    /// The power of `number`, or what `by_default` returns, which computes it alone.
+    pub(crate) fn power<T>(
+        &self,
+        key: &AcceleratedRsa,
+        number: &[u8],
+        by_default: impl Fn() -> T,
+    ) -> Power<T> {
+        let width = self.alone.of(key.key().public_key().bits());
+        let alone = || match width.next() {
+            Who::Default => Power::Alone(width.timed(Who::Default, &by_default)),
+            Who::Library => match width.timed(Who::Library, || key.raw_private_alone(number)) {
+                Ok(power) => Power::InLanes(power),
+                Err(_) => Power::Alone(by_default()),
+            },
+        };
+        let fibers = self.fibers.as_ref();
+        if let Some((fibers, job)) = fibers.and_then(|fibers| Some((fibers, fibers.current()?))) {
+            let wait = |_visit| fibers.wait(job, &self.company, key, number);
+            let power = self.company.join().and_then(wait);
+            return power.map_or_else(alone, Power::InLanes);
+        }
+        match key.raw_private_or(number, alone) {
+            Ok(Power::InLanes(power)) => Power::InLanes(power),
+            Ok(Power::Alone(done)) => done,
+            // The lanes have failed, or the number was none.
+            Err(_) => Power::Alone(by_default()),
+        }
+    }
+}

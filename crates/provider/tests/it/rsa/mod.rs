@@ -1,0 +1,434 @@
+//! RSA: keys and signatures through this provider are those of the default one, call by call.
+
+mod calls;
+mod keys;
+
+use std::ffi::c_void;
+use std::fmt::Write as _;
+use std::process::Command;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+use oarlock::Accelerator;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use self::calls::{Call, Contexts, SIDES, Side, program};
+use self::keys::keys;
+use crate::driver::libcrypto;
+use crate::driver::rsa::{RsaFunctions, RsaKey, provider_name};
+use crate::host::{Accelerated, run, run_with, succeeds, with_conf};
+
+/// Whether RSA is offered here at all.
+fn has_lanes() -> bool {
+    let accelerator = Accelerator::builder().environment().build().unwrap();
+    if accelerator.lanes().is_none() {
+        oarlock_testing::skip("RSA in the provider: this CPU has no lanes");
+        return false;
+    }
+    true
+}
+
+fn functions() -> &'static RsaFunctions {
+    static FUNCTIONS: OnceLock<RsaFunctions> = OnceLock::new();
+    FUNCTIONS.get_or_init(|| RsaFunctions::load(libcrypto()))
+}
+
+fn shortened(seen: &str) -> String {
+    match seen.len() {
+        0..200 => seen.to_owned(),
+        bytes => format!("{}...{}", &seen[..60], &seen[bytes - 40..]),
+    }
+}
+
+#[test]
+fn every_call_does_what_the_default_provider_does() {
+    if !has_lanes() {
+        return;
+    }
+    let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
+    let rounds = rounds.map_or(1500, |rounds| rounds.parse().unwrap());
+    let context = libcrypto().library_context();
+    let keys: Vec<_> = keys()
+        .iter()
+        .map(|(name, pem)| {
+            let read = |side: &Side| RsaKey::read(functions(), context, pem, side.key);
+            (*name, SIDES.each_ref().map(read))
+        })
+        .collect();
+    libcrypto().errors();
+    let mut signed = 0;
+    for round in 0..rounds {
+        let mut rng = StdRng::seed_from_u64(round);
+        let (name, keys) = &keys[rng.random_range(0..keys.len())];
+        let calls = program(&mut rng);
+        let mut sides: Vec<_> = SIDES
+            .iter()
+            .zip(keys)
+            .map(|(side, key)| (side, key, Contexts::new(side, key)))
+            .collect();
+        // One signature for all to verify.
+        let mut common = vec![0u8; keys[0].bytes()];
+        rng.fill(&mut common[1..]);
+        for (.., contexts) in &mut sides {
+            contexts.signature = common.clone();
+        }
+        let mut before = String::new();
+        for (number, call) in calls.iter().enumerate() {
+            let seen: Vec<_> = sides
+                .iter_mut()
+                .map(|(side, key, contexts)| contexts.call(call, side, key))
+                .collect();
+            for (side, seen_there) in SIDES.iter().zip(&seen).skip(1) {
+                assert_eq!(
+                    *seen_there, seen[0],
+                    "round {round}, key {name}, {}: call {number} of {calls:?}, after{before}",
+                    side.name
+                );
+            }
+            // The default provider keeps a padding that it has refused, and even signs with it.
+            if matches!(call, Call::Padding(_)) && seen[0].starts_with("0 [") {
+                break;
+            }
+            let _ = write!(before, "\n{call:?} {}", shortened(&seen[0]));
+            if matches!(call, Call::Sign(..) | Call::Final(_)) && seen[0].contains(" 1 []") {
+                signed += 1;
+                // What others have made is verified by all.
+                let made = sides[round as usize % sides.len()].2.signature.clone();
+                for (.., contexts) in &mut sides {
+                    contexts.signature.clone_from(&made);
+                }
+            }
+        }
+    }
+    assert!(signed > rounds / 6, "{signed} signatures");
+}
+
+#[test]
+fn signatures_with_salts_are_verified_by_the_default_provider() {
+    if !has_lanes() {
+        return;
+    }
+    let context = libcrypto().library_context();
+    let mut made = 0;
+    for (name, pem) in keys() {
+        let [stock, ours] =
+            [0, 1].map(|side: usize| RsaKey::read(functions(), context, pem, SIDES[side].key));
+        for digest in ["SHA256", "SHA384", "SHA2-512/256", "SHA1"] {
+            for mgf1 in [digest, "SHA224"] {
+                for salt in [-1, -3, 0, 11, 32] {
+                    let calls = [
+                        Call::DigestSignInit(digest),
+                        Call::Padding(6),
+                        Call::Mgf1(mgf1),
+                        Call::Salt(salt),
+                        Call::Update(200),
+                        Call::Final(0),
+                    ];
+                    let mut signer = Contexts::new(&SIDES[1], &ours);
+                    let seen: Vec<_> = calls
+                        .iter()
+                        .map(|call| signer.call(call, &SIDES[1], &ours))
+                        .collect();
+                    if !seen.iter().all(|seen| seen.ends_with("1 []")) {
+                        continue; // too short for it, or restricted to other digests or salts
+                    }
+                    made += 1;
+                    let mut verifier = Contexts::new(&SIDES[0], &stock);
+                    verifier.signature = signer.signature.clone();
+                    for call in [
+                        Call::DigestVerifyInit(digest),
+                        Call::Padding(6),
+                        Call::Mgf1(mgf1),
+                        Call::Salt(salt),
+                        Call::Update(200),
+                        Call::VerifyFinal,
+                    ] {
+                        let seen = verifier.call(&call, &SIDES[0], &stock);
+                        assert!(
+                            seen.ends_with("1 []"),
+                            "{name} {digest} {mgf1} {salt}: {call:?} {seen}"
+                        );
+                    }
+                }
+            }
+        }
+        libcrypto().errors();
+    }
+    assert!(made > 200, "{made}");
+}
+
+#[test]
+fn keys_stay_where_they_were_made_and_signatures_come_here() {
+    if !has_lanes() {
+        return;
+    }
+    let context = libcrypto().library_context();
+    let functions = functions();
+    let pem = &keys()[0].1;
+    for (side, key_in, signs_in) in [
+        (0, "default", "default"),
+        (1, "default", "oarlock"),
+        (2, "oarlock", "oarlock"),
+    ] {
+        let side = &SIDES[side];
+        let key = RsaKey::read(functions, context, pem, side.key);
+        assert_eq!(key.provider(), key_in, "{}", side.name);
+        let contexts = Contexts::new(side, &key);
+        // SAFETY: the contexts are live.
+        unsafe {
+            assert_eq!((functions.EVP_PKEY_sign_init)(contexts.context), 1);
+            let provider = (functions.EVP_PKEY_CTX_get0_provider)(contexts.context);
+            assert_eq!(
+                provider_name(functions, provider),
+                signs_in,
+                "{}",
+                side.name
+            );
+        }
+    }
+}
+
+/// Key generation, copies, comparison, checks and encryption of keys that this provider holds.
+#[test]
+#[allow(clippy::undocumented_unsafe_blocks)] // Lengths stand beside their buffers.
+fn a_key_of_ours_is_whole() {
+    if !has_lanes() {
+        return;
+    }
+    let functions = functions();
+    let context = libcrypto().library_context();
+    for kind in [c"RSA", c"RSA-PSS"] {
+        unsafe {
+            let generator = (functions.EVP_PKEY_CTX_new_from_name)(
+                context,
+                kind.as_ptr(),
+                c"provider=oarlock".as_ptr(),
+            );
+            assert!(!generator.is_null());
+            assert_eq!((functions.EVP_PKEY_keygen_init)(generator), 1);
+            assert_eq!(
+                (functions.EVP_PKEY_CTX_set_rsa_keygen_bits)(generator, 1536),
+                1
+            );
+            let mut key = null_mut();
+            assert_eq!((functions.EVP_PKEY_generate)(generator, &mut key), 1);
+            (functions.EVP_PKEY_CTX_free)(generator);
+            let key = RsaKey { functions, key };
+            assert_eq!((key.provider(), key.bytes()), ("oarlock".to_owned(), 192));
+            let copy = RsaKey {
+                functions,
+                key: (functions.EVP_PKEY_dup)(key.key),
+            };
+            assert_eq!((functions.EVP_PKEY_eq)(key.key, copy.key), 1);
+            assert_eq!(copy.provider(), "oarlock");
+            let contexts = Contexts::new(&SIDES[2], &copy);
+            assert_eq!((functions.EVP_PKEY_check)(contexts.context), 1);
+            if kind == c"RSA-PSS" {
+                continue;
+            }
+            let (mut sealed, mut opened) = ([0; 192], [0; 192]);
+            let (mut bytes, mut opened_bytes) = (192, 192);
+            assert_eq!((functions.EVP_PKEY_encrypt_init)(contexts.context), 1);
+            let place = sealed.as_mut_ptr();
+            let sent = b"message";
+            assert_eq!(
+                (functions.EVP_PKEY_encrypt)(contexts.context, place, &mut bytes, sent.as_ptr(), 7),
+                1
+            );
+            let contexts = Contexts::new(&SIDES[2], &key);
+            assert_eq!((functions.EVP_PKEY_decrypt_init)(contexts.context), 1);
+            assert_eq!(
+                (functions.EVP_PKEY_decrypt)(
+                    contexts.context,
+                    opened.as_mut_ptr(),
+                    &mut opened_bytes,
+                    sealed.as_ptr(),
+                    bytes,
+                ),
+                1
+            );
+            assert_eq!(opened[..opened_bytes], *sent);
+        }
+    }
+    assert_eq!(libcrypto().errors(), []);
+}
+
+/// Many threads sign with one key and with several, and every signature is right.
+#[test]
+fn threads_sign_together() {
+    if !has_lanes() {
+        return;
+    }
+    let context = libcrypto().library_context() as usize;
+    let expected: Vec<Vec<u8>> = keys()[..4]
+        .iter()
+        .map(|(_, pem)| {
+            let key = RsaKey::read(functions(), context as *mut c_void, pem, SIDES[0].key);
+            signature(&SIDES[0], &key)
+        })
+        .collect();
+    for shares_keys in [true, false] {
+        let shared: Vec<_> = keys()[..4]
+            .iter()
+            .map(|(_, pem)| RsaKey::read(functions(), context as *mut c_void, pem, SIDES[1].key))
+            .collect();
+        let pointers: Vec<usize> = shared.iter().map(|key| key.key as usize).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let (pointers, expected) = (&pointers, &expected);
+                scope.spawn(move || {
+                    for round in 0..12 {
+                        let number = (thread + round) % 4;
+                        let own;
+                        let key = if shares_keys {
+                            &std::mem::ManuallyDrop::new(RsaKey {
+                                functions: functions(),
+                                key: pointers[number] as *mut c_void,
+                            })
+                        } else {
+                            let pem = &keys()[number].1;
+                            let place = context as *mut c_void;
+                            own = RsaKey::read(functions(), place, pem, SIDES[1].key);
+                            &std::mem::ManuallyDrop::new(RsaKey {
+                                functions: functions(),
+                                key: own.key,
+                            })
+                        };
+                        assert_eq!(signature(&SIDES[1], key), expected[number]);
+                    }
+                });
+            }
+        });
+    }
+}
+
+fn signature(side: &Side, key: &RsaKey) -> Vec<u8> {
+    let mut contexts = Contexts::new(side, key);
+    for call in [
+        Call::DigestSignInit("SHA256"),
+        Call::Update(300),
+        Call::Final(0),
+    ] {
+        contexts.call(&call, side, key);
+    }
+    contexts.signature.clone()
+}
+
+/// Whole commands, with keys that go from one to the next through files.
+#[test]
+fn commands_with_keys_work_as_stock() {
+    if !has_lanes() {
+        return;
+    }
+    let accelerated = Accelerated::new();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &str| {
+        let mut command = Command::new("openssl");
+        command
+            .current_dir(folder.path())
+            .args(arguments.split(' '));
+        succeeds(accelerated.apply(&mut command))
+    };
+    let stock = |arguments: &str| {
+        let mut command = Command::new("openssl");
+        command
+            .current_dir(folder.path())
+            .args(arguments.split(' '));
+        succeeds(with_conf(&mut command, None))
+    };
+    std::fs::write(folder.path().join("message"), b"a message").unwrap();
+    std::fs::write(
+        folder.path().join("extensions"),
+        b"basicConstraints=CA:FALSE\n",
+    )
+    .unwrap();
+    run("genrsa -out key.pem 2048");
+    run("genrsa -aes256 -passout pass:x -out locked.pem 2048");
+    run("rsa -in key.pem -check -noout");
+    run("pkey -in key.pem -pubout -out public.pem");
+    run(
+        "req -x509 -newkey rsa:2048 -nodes -keyout root.pem -out root.crt -subj /CN=root -days 3 \
+         -addext basicConstraints=critical,CA:TRUE",
+    );
+    run("req -new -key key.pem -out leaf.csr -subj /CN=leaf");
+    run("req -in leaf.csr -verify -noout");
+    run(
+        "x509 -req -in leaf.csr -CA root.crt -CAkey root.pem -CAcreateserial -out leaf.crt -days 2 \
+         -extfile extensions",
+    );
+    stock("verify -CAfile root.crt leaf.crt");
+    run("verify -CAfile root.crt leaf.crt");
+    run(
+        "req -x509 -newkey rsa-pss -pkeyopt rsa_keygen_bits:2048 -nodes -keyout pss.pem -out pss.crt -subj /CN=pss \
+         -sha384 -days 3",
+    );
+    stock("verify -CAfile pss.crt pss.crt");
+    run("cms -sign -in message -signer leaf.crt -inkey key.pem -out signed.cms -binary");
+    stock("cms -verify -in signed.cms -CAfile root.crt -purpose any -out verified");
+    run(
+        "cms -sign -in message -signer leaf.crt -inkey key.pem -keyopt rsa_padding_mode:pss -out signed.cms -binary",
+    );
+    stock("cms -verify -in signed.cms -CAfile root.crt -purpose any -out verified");
+    run("cms -encrypt -in message -out sealed.cms -aes256 -binary leaf.crt");
+    run("cms -decrypt -in sealed.cms -recip leaf.crt -inkey key.pem -out opened");
+    run("smime -sign -in message -signer leaf.crt -inkey key.pem -out signed.p7 -binary");
+    stock("smime -verify -in signed.p7 -CAfile root.crt -purpose any -out verified");
+    run("pkcs12 -export -in leaf.crt -inkey key.pem -out leaf.p12 -passout pass:x");
+    stock("pkcs12 -in leaf.p12 -passin pass:x -nodes -out leaf.txt");
+    run("pkcs12 -in leaf.p12 -passin pass:x -nodes -out leaf.txt");
+    run("dgst -sha512 -sign key.pem -out signature message");
+    stock("dgst -sha512 -verify public.pem -signature signature message");
+    run("dgst -sha512 -verify public.pem -signature signature message");
+    run("pkeyutl -sign -rawin -digest sha256 -inkey key.pem -in message -out signature");
+    stock(
+        "pkeyutl -verify -rawin -digest sha256 -pubin -inkey public.pem -in message -sigfile signature",
+    );
+    run(
+        "pkeyutl -encrypt -pubin -inkey public.pem -in message -out sealed -pkeyopt rsa_padding_mode:oaep",
+    );
+    run("pkeyutl -decrypt -inkey key.pem -in sealed -out opened -pkeyopt rsa_padding_mode:oaep");
+    assert_eq!(
+        std::fs::read(folder.path().join("opened")).unwrap(),
+        b"a message"
+    );
+    // A locked key still asks for its passphrase, and a wrong one is refused.
+    let mut wrong = Command::new("openssl");
+    wrong.current_dir(folder.path()).args([
+        "rsa",
+        "-in",
+        "locked.pem",
+        "-passin",
+        "pass:y",
+        "-noout",
+    ]);
+    assert!(!run_status(&accelerated, &mut wrong));
+}
+
+fn run_status(accelerated: &Accelerated, command: &mut Command) -> bool {
+    run(accelerated.apply(command)).status.success()
+}
+
+/// Jobs of OpenSSL's, of which one computes for all.
+#[test]
+fn jobs_are_paused_and_computed_together() {
+    if !has_lanes() {
+        return;
+    }
+    let accelerated = Accelerated::new();
+    for (size, jobs) in [
+        ("rsa2048", "1"),
+        ("rsa2048", "2"),
+        ("rsa2048", "7"),
+        ("rsa4096", "16"),
+    ] {
+        let mut speed = Command::new("openssl");
+        speed.args(["speed", "-seconds", "1", "-async_jobs", jobs, size]);
+        let output = run_with(accelerated.apply(&mut speed), b"");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && !text.contains("fail"),
+            "{size} {jobs}: {text}"
+        );
+    }
+}
