@@ -15,6 +15,7 @@ mod calibration;
 mod differences;
 mod differential;
 mod driver;
+mod handshakes;
 mod host;
 mod languages;
 mod openssl;

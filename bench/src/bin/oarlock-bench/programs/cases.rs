@@ -9,6 +9,7 @@ use oarlock_hostile::kinds;
 use super::device::{self, Device};
 use super::file_to_tls::{self, FileToTls};
 use super::files::Files;
+use super::handshakes::{Handshakes, RsaSpeed, Server};
 use super::https::Https;
 use super::packets::{self, Line};
 use super::server::{Board, Boards, Servers};
@@ -29,6 +30,8 @@ pub(crate) enum Program {
     Start,
     Ssh(Ssh),
     Https(Https),
+    Handshakes(Handshakes),
+    RsaSpeed(RsaSpeed),
     Files(Files),
     Servers(Servers),
     /// Many packets in one call.
@@ -47,6 +50,8 @@ impl ProgramCase {
             Program::Start => start::measure(setup),
             Program::Ssh(ssh) => ssh.measure(setup),
             Program::Https(https) => https.measure(setup),
+            Program::Handshakes(handshakes) => handshakes.measure(setup),
+            Program::RsaSpeed(speed) => speed.measure(setup),
             Program::Files(files) => files.measure(setup, &self.name),
             Program::Servers(servers) => servers.measure(setup, &self.name),
             Program::Batch(line) => line.measure(setup),
@@ -131,6 +136,7 @@ pub(crate) fn all() -> Vec<ProgramCase> {
         let name = format!("https-{operation}");
         cases.push(ProgramCase { name, program });
     }
+    cases.extend(handshakes());
     for (name, files) in FILES {
         cases.push(ProgramCase {
             name: name.to_owned(),
@@ -273,10 +279,40 @@ const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
     }
 }
 
+/// Handshakes by key, server and how many are in flight, and `openssl speed` of the same keys.
+fn handshakes() -> Vec<ProgramCase> {
+    let mut cases = Vec::new();
+    for bits in [2048, 3072, 4096] {
+        for (server, name) in [
+            (Server::Haproxy { threads: 1 }, "tls-haproxy"),
+            (Server::Haproxy { threads: 2 }, "tls-haproxy-two-threads"),
+            (Server::Nginx { workers: 4 }, "tls-nginx"),
+        ] {
+            for (in_flight, suffix) in [(64, ""), (1, "-one-at-a-time")] {
+                cases.push(ProgramCase {
+                    name: format!("{name}-rsa-{bits}{suffix}"),
+                    program: Program::Handshakes(Handshakes {
+                        server,
+                        bits,
+                        in_flight,
+                    }),
+                });
+            }
+        }
+        for (jobs, suffix) in [(None, ""), (Some(8), "-async")] {
+            cases.push(ProgramCase {
+                name: format!("tls-speed-rsa-{bits}{suffix}"),
+                program: Program::RsaSpeed(RsaSpeed { bits, jobs }),
+            });
+        }
+    }
+    cases
+}
+
 /// Whether `pattern` is about whole programs.
 pub(crate) fn are_named_by(pattern: &str) -> bool {
     [
-        "ssh", "https", "openssl-", "file", "pipe", "server", "hostile", "packet", "device",
+        "ssh", "https", "tls-", "openssl-", "file", "pipe", "server", "hostile", "packet", "device",
     ]
     .iter()
     .any(|prefix| pattern.starts_with(prefix))

@@ -72,6 +72,10 @@ pub(crate) enum Quantity {
     CpuShare,
     /// CPU time of threads of this one, a second; and what another process has lost meanwhile.
     CpuSpent,
+    /// CPU time of a server's processes, for a handshake.
+    HandshakeCpu,
+    /// From the first byte of a handshake to the last, the median.
+    HandshakeP50,
     /// Of a message of 16 KiB, in segments of so many bytes and in one piece.
     MessageNs,
 }
@@ -102,6 +106,8 @@ impl Quantity {
             Self::Clients => "clients",
             Self::CpuShare => "CPU s/s of another process",
             Self::CpuSpent => "CPU s/s of this process",
+            Self::HandshakeCpu => "CPU us/handshake",
+            Self::HandshakeP50 => "us/handshake, median",
             Self::MessageNs => "ns, 16 KiB in segments",
         }
     }
@@ -137,7 +143,7 @@ impl Compared {
     /// As the harness records what it measures itself: two rates and a ratio, ours over theirs.
     pub(crate) fn lines(&self, case: &str) -> [Entry; 3] {
         let mode = match self.figure {
-            Quantity::CpuSeconds => Some("cpu"),
+            Quantity::CpuSeconds | Quantity::HandshakeCpu => Some("cpu"),
             Quantity::ResidentMib | Quantity::ServerMib | Quantity::GrownMib => Some("resident"),
             Quantity::LeftMib => Some("resident-after"),
             Quantity::Healthy => Some("healthy"),
@@ -146,7 +152,7 @@ impl Compared {
             Quantity::CpuShare => Some("cpu"),
             Quantity::CpuSpent => Some("cpu-spent"),
             Quantity::PerCpuSecond => Some("per-cpu-second"),
-            Quantity::MicrosecondsP50 => Some("p50"),
+            Quantity::MicrosecondsP50 | Quantity::HandshakeP50 => Some("p50"),
             Quantity::MicrosecondsP99 | Quantity::AdmittedMs | Quantity::VictimP99 => Some("p99"),
             Quantity::Right => Some("right"),
             Quantity::Descriptors => Some("descriptors"),

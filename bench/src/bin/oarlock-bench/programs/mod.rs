@@ -5,7 +5,7 @@
 //! cases.rs        what is measured            versions.rs of the programs
 //! speed.rs        openssl speed               start.rs    what the provider adds to a program's start
 //! context.rs      contexts, call by call      enc.rs      oarlock enc beside openssl enc
-//! https.rs        nginx and curl
+//! https.rs        nginx and curl              handshakes/ at servers with RSA keys
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
 //! files/          files and streams           server/     cryptoservers and clients
 //! packets/        many packets in one call: no program of its own, but measured as they are
@@ -26,6 +26,7 @@ pub(crate) mod device;
 pub(crate) mod enc;
 pub(crate) mod file_to_tls;
 mod files;
+mod handshakes;
 mod https;
 mod link;
 pub(crate) mod packets;
@@ -49,7 +50,7 @@ pub(crate) use setup::{Named, Setup};
 
 pub(crate) const HELP: &str = "\
 Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-start, ssh-* and
-https-* (nginx and curl), stock and with the OpenSSL provider in turn; file-* and pipe-*, oarlock encrypt and decrypt
+https-* (nginx and curl) and tls-* (handshakes of haproxy and nginx with RSA keys), stock and with the OpenSSL provider in turn; file-* and pipe-*, oarlock encrypt and decrypt
 beside cp, age, rage (cargo xtask peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call beside
 loops of rage and age over 500 of them, files a second; server-*, oarlock serve on one CPU and its clients on another;
 hostile-*, a client that attacks it beside one that does not; packet-*, many packets in one call, from 16 bytes to 64 KiB

@@ -118,6 +118,8 @@ fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, St
         | Quantity::CpuShare
         | Quantity::CpuSpent => ours / theirs,
         Quantity::CpuSeconds
+        | Quantity::HandshakeCpu
+        | Quantity::HandshakeP50
         | Quantity::Nanoseconds
         | Quantity::MessageNs
         | Quantity::Seconds

@@ -203,6 +203,17 @@ pub(super) const TARGETS: &[Target] = &[
     target(HOSTILE, Program(over(Quantity::Series, AT_FIRST)), "series before and 32, over those after", 1.0, ANY),
     target(HOSTILE, Program(over(Quantity::Clients, AT_FIRST)), "clients known before over those after", 1.0, ANY),
     target(&["oarlock enc of 1 GiB in tmpfs"], Enc, "over openssl enc, aes-128-ctr", 1.7, WIDE),
+    // RSA keys of unmodified servers. Below class A nothing need be gained, and nothing may be lost.
+    target(&["tls-haproxy-rsa-2048"], Program(HANDSHAKE_CPU), "stock's CPU time over ours", 1.0 / 0.72, WIDE),
+    target(&["tls-haproxy-rsa-3072"], Program(HANDSHAKE_CPU), "stock's CPU time over ours", 1.0 / 0.45, WIDE),
+    target(&["tls-haproxy-rsa-4096"], Program(HANDSHAKE_CPU), "stock's CPU time over ours", 1.0 / 0.35, WIDE),
+    target(&["tls-haproxy-rsa-????-one-at-a-time"], Program(HANDSHAKE_P50), "stock's time over ours", 1.0 / 1.03, WIDE),
+    target(&["tls-haproxy-two-threads-rsa-2048"], Program(over(Quantity::Operations, STOCK)), "handshakes a second over stock", 1.35, WIDE),
+    target(&["tls-nginx-rsa-*"], Program(HANDSHAKE_CPU), "stock's CPU time over ours", 1.0, WIDE),
+    target(&["tls-speed-rsa-????"], Program(over(Quantity::Operations, STOCK)), "signatures a CPU second over stock", 0.97, WIDE),
+    target(&["tls-speed-rsa-2048-async", "tls-speed-rsa-4096-async"], Program(over(Quantity::Operations, STOCK)), "signatures a CPU second over stock", 2.5, WIDE),
+    target(&["tls-haproxy-*", "tls-nginx-*"], Program(HANDSHAKE_CPU), "stock's CPU time over ours, below class A", 0.98, "BCDEF"),
+    target(&["tls-speed-*"], Program(over(Quantity::Operations, STOCK)), "signatures a CPU second over stock, below class A", 0.98, "BCDEF"),
     // Never slower: what every class of CPUs is held to, a line for each size.
     matrix(NOT_CHACHA, Cipher(&MATRIX_OPENSSL, ALL_SIZES), "over openssl", 0.97, ANY),
     matrix(NOT_CHACHA_AWS_LC, Cipher(&MATRIX_AWS_LC, ALL_SIZES), "over aws-lc", 0.97, ANY),
@@ -400,6 +411,8 @@ const MESSAGES_BESIDE: &str = "aes-256-gcm beside it on 2 cores, over alone";
 const START: ProgramQuantity = over(Quantity::Milliseconds, STOCK);
 const CONTEXT: ProgramQuantity = over(Quantity::Nanoseconds, STOCK);
 const RATE: ProgramQuantity = over(Quantity::Rate, STOCK);
+const HANDSHAKE_CPU: ProgramQuantity = over(Quantity::HandshakeCpu, STOCK);
+const HANDSHAKE_P50: ProgramQuantity = over(Quantity::HandshakeP50, STOCK);
 const CPU_TIME: ProgramQuantity = over(Quantity::CpuSeconds, STOCK);
 const ONE_THREAD: ProgramQuantity = ProgramQuantity {
     threads: Some(1),

@@ -1,0 +1,166 @@
+//! Many handshakes in flight, by one thread.
+
+use std::fs;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oarlock_bench::Error;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::client::Resumption;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+
+use crate::system::interrupt;
+
+pub(super) struct Client {
+    config: Arc<ClientConfig>,
+    address: SocketAddr,
+}
+
+/// What handshakes took, each from its connection's beginning to its last byte, in the order of time.
+pub(super) struct Done {
+    pub(super) us: Vec<f64>,
+    pub(super) seconds: f64,
+}
+
+impl Done {
+    pub(super) fn p50_us(&self) -> f64 {
+        let mut us = self.us.clone();
+        us.sort_by(f64::total_cmp);
+        us.get(us.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+/// One on its way.
+struct Connection {
+    stream: TcpStream,
+    tls: ClientConnection,
+    began: Instant,
+}
+
+impl Client {
+    /// Of a server at this port of loopback, which has this certificate and no other.
+    pub(super) fn new(certificate: &Path, port: u16) -> Result<Self, Error> {
+        let pem = fs::read(certificate).map_err(Error::io(certificate.display()))?;
+        let mut roots = RootCertStore::empty();
+        let der = CertificateDer::from_pem_slice(&pem).map_err(failed)?;
+        roots.add(der).map_err(failed)?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(failed)?;
+        let mut config = config.with_root_certificates(roots).with_no_client_auth();
+        config.resumption = Resumption::disabled();
+        Ok(Self {
+            config: Arc::new(config),
+            address: (Ipv4Addr::LOCALHOST, port).into(),
+        })
+    }
+
+    /// Keeps so many in flight for so long.
+    pub(super) fn run(&self, in_flight: usize, length: Duration) -> Result<Done, Error> {
+        let mut us = Vec::new();
+        let start = Instant::now();
+        let mut connections = Vec::with_capacity(in_flight);
+        while connections.len() < in_flight {
+            connections.push(self.connect()?);
+        }
+        while start.elapsed() < length {
+            interrupt::check()?;
+            for at in ready(&connections)? {
+                if connections[at].step().map_err(failed)? {
+                    us.push(connections[at].began.elapsed().as_secs_f64() * 1e6);
+                    let done = std::mem::replace(&mut connections[at], self.connect()?);
+                    done.close();
+                }
+            }
+        }
+        Ok(Done {
+            us,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn connect(&self) -> Result<Connection, Error> {
+        let began = Instant::now();
+        let stream = TcpStream::connect(self.address).map_err(Error::io(self.address))?;
+        stream.set_nonblocking(true).map_err(failed)?;
+        stream.set_nodelay(true).map_err(failed)?;
+        let name = ServerName::try_from("localhost").map_err(failed)?;
+        let tls = ClientConnection::new(Arc::clone(&self.config), name).map_err(failed)?;
+        let mut connection = Connection { stream, tls, began };
+        connection.step().map_err(failed)?;
+        Ok(connection)
+    }
+}
+
+impl Connection {
+    /// As far as it goes now. Returns whether the handshake is over at this end, with all of it sent.
+    fn step(&mut self) -> std::io::Result<bool> {
+        while self.tls.wants_write() {
+            match self.tls.write_tls(&mut self.stream) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        if !self.tls.is_handshaking() {
+            return Ok(true);
+        }
+        match self.tls.read_tls(&mut self.stream) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) => {
+                self.tls
+                    .process_new_packets()
+                    .map_err(std::io::Error::other)?;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        // The last messages go out at once.
+        while self.tls.wants_write() && self.tls.write_tls(&mut self.stream)? > 0 {}
+        Ok(!self.tls.is_handshaking() && !self.tls.wants_write())
+    }
+
+    /// As clients do: the server sees an end and no fault.
+    fn close(mut self) {
+        self.tls.send_close_notify();
+        let _ = self.tls.write_tls(&mut self.stream);
+        let _ = self.stream.flush();
+        let _ = self.stream.shutdown(Shutdown::Write);
+        // What has arrived is read, or the end would be a reset.
+        let mut rest = [0; 4096];
+        while matches!(self.stream.read(&mut rest), Ok(1..)) {}
+    }
+}
+
+/// Those that have something to read, or room for what they are to write.
+fn ready(connections: &[Connection]) -> Result<Vec<usize>, Error> {
+    let events = |connection: &Connection| match connection.tls.wants_write() {
+        true => PollFlags::IN | PollFlags::OUT,
+        false => PollFlags::IN,
+    };
+    let mut polled: Vec<_> = connections
+        .iter()
+        .map(|connection| PollFd::new(&connection.stream, events(connection)))
+        .collect();
+    let limit = Timespec {
+        tv_sec: 0,
+        tv_nsec: 100_000_000,
+    };
+    match poll(&mut polled, Some(&limit)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let is_ready = |(_, polled): &(usize, &PollFd<'_>)| !polled.revents().is_empty();
+    let found = polled.iter().enumerate().filter(is_ready);
+    Ok(found.map(|(at, _)| at).collect())
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Failed(format!("a handshake failed: {error}"))
+}

@@ -1,0 +1,114 @@
+//! Full handshakes of TLS 1.3 at unmodified servers with RSA keys, and `openssl speed` of the same keys.
+//!
+//! One thread here keeps so many handshakes in flight, without resumption, and verifies each. What counts is the CPU time
+//! that the server's processes take for one, what it takes from its first byte to the last, and how many there are in a
+//! second.
+
+mod client;
+mod server;
+mod speed;
+
+use std::time::Duration;
+
+use oarlock_bench::Error;
+
+use self::client::Client;
+pub(crate) use self::server::Server;
+use self::server::{Files, Started};
+pub(crate) use self::speed::RsaSpeed;
+use self::speed::offers_rsa;
+use super::compared::{Compared, Quantity, STOCK, in_turn};
+use super::data::TMPFS;
+use super::setup::{Setup, Side};
+
+/// One server with one key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handshakes {
+    pub(crate) server: Server,
+    /// Of the modulus.
+    pub(crate) bits: usize,
+    pub(crate) in_flight: usize,
+}
+
+/// What one round came to.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// Of the server's processes, for a handshake.
+    cpu_us: f64,
+    p50_us: f64,
+    per_second: f64,
+}
+
+impl Handshakes {
+    pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+        offers_rsa(setup)?;
+        let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
+        let files = Files::new(folder.path(), self.bits)?;
+        let length = Duration::from_secs(if setup.quick { 2 } else { 4 });
+        let samples = in_turn(setup.rounds(7, 3), 2, |side| {
+            self.round(setup, &files, [Side::Oarlock, Side::Stock][side], length)
+        })?;
+        let of = |figure, sample: fn(&Round) -> f64| {
+            let [ours, theirs] =
+                [0, 1].map(|side: usize| samples[side].iter().map(sample).collect());
+            Compared::new(figure, STOCK, ours, theirs)
+        };
+        Ok(vec![
+            of(Quantity::HandshakeCpu, |round| round.cpu_us),
+            of(Quantity::HandshakeP50, |round| round.p50_us),
+            of(Quantity::Operations, |round| round.per_second),
+        ])
+    }
+
+    fn round(
+        &self,
+        setup: &Setup,
+        files: &Files,
+        side: Side,
+        length: Duration,
+    ) -> Result<Round, Error> {
+        let server = Started::new(setup, self.server, files, side)?;
+        let client = Client::new(&files.certificate(), server.port())?;
+        // Its first ones make keys ready and threads start.
+        client.run(self.in_flight, length / 8)?;
+        let before = server.cpu()?;
+        let done = client.run(self.in_flight, length)?;
+        let cpu = server.cpu()?.saturating_sub(before);
+        server.end()?;
+        Ok(Round {
+            cpu_us: cpu.as_secs_f64() * 1e6 / done.us.len().max(1) as f64,
+            p50_us: done.p50_us(),
+            per_second: done.us.len() as f64 / done.seconds,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the haproxy and nginx of this machine, stock.
+    #[test]
+    fn handshakes_are_counted_and_timed() {
+        let setup = Setup::of_stock();
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::new(folder.path(), 2048).unwrap();
+        for server in [
+            Server::Haproxy { threads: 1 },
+            Server::Haproxy { threads: 2 },
+            Server::Nginx { workers: 2 },
+        ] {
+            for in_flight in [1, 16] {
+                let case = Handshakes {
+                    server,
+                    bits: 2048,
+                    in_flight,
+                };
+                let length = Duration::from_millis(300);
+                let round = case.round(&setup, &files, Side::Stock, length).unwrap();
+                assert!(round.cpu_us > 50.0 && round.p50_us > 50.0, "{round:?}");
+                assert!(round.per_second > 10.0, "{round:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Servers: started for a round, with a key and a configuration of their own.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use oarlock_bench::Error;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::super::setup::{Setup, Side};
+use crate::system::child::{Running, said};
+
+/// What takes the handshakes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Server {
+    /// With `ssl-mode-async`: a thread goes on with other connections while a signature is made.
+    Haproxy { threads: usize },
+    /// Its workers are processes, and each signs one after the other.
+    Nginx { workers: usize },
+}
+
+/// A key and its certificate, and room for the rest.
+pub(super) struct Files {
+    folder: PathBuf,
+}
+
+impl Files {
+    pub(super) fn new(folder: &Path, bits: usize) -> Result<Self, Error> {
+        let files = Self {
+            folder: folder.to_owned(),
+        };
+        let mut request = Command::new("openssl");
+        request.args(["req", "-x509", "-newkey", &format!("rsa:{bits}"), "-nodes"]);
+        request.args(["-days", "2", "-subj", "/CN=localhost"]);
+        request.args(["-addext", "subjectAltName=DNS:localhost"]);
+        request.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
+        request.arg("-keyout").arg(files.key());
+        request.arg("-out").arg(files.certificate());
+        said(request.env_remove("OPENSSL_CONF"))?;
+        let both = [files.certificate(), files.key()].map(|file| {
+            let text = fs::read_to_string(&file).map_err(Error::io(file.display()));
+            text.unwrap_or_default()
+        });
+        files.write("both.pem", &both.concat())?;
+        Ok(files)
+    }
+
+    pub(super) fn certificate(&self) -> PathBuf {
+        self.folder.join("cert.pem")
+    }
+
+    fn key(&self) -> PathBuf {
+        self.folder.join("key.pem")
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).map_err(Error::io(path.display()))?;
+        Ok(path)
+    }
+}
+
+/// A server that listens.
+pub(super) struct Started {
+    running: Running,
+    port: u16,
+    server: Server,
+}
+
+impl Started {
+    pub(super) fn new(
+        setup: &Setup,
+        server: Server,
+        files: &Files,
+        side: Side,
+    ) -> Result<Self, Error> {
+        let port = free_port()?;
+        let mut command = server.command(files, port)?;
+        let log = files.folder.join("log");
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(File::create(&log).map_err(Error::io("log"))?);
+        setup.dress(&mut command, side);
+        let running = Running::start(&mut command).map_err(|error| {
+            Error::Unavailable(format!(
+                "{error}: install haproxy and nginx (nginx-light will do)"
+            ))
+        })?;
+        let until = Instant::now() + START_LIMIT;
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+            if Instant::now() > until {
+                let log = fs::read_to_string(&log).unwrap_or_default();
+                return Err(Error::Failed(format!(
+                    "{server:?} does not listen: {}",
+                    log.trim()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(Self {
+            running,
+            port,
+            server,
+        })
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// That its processes have taken so far.
+    pub(super) fn cpu(&self) -> Result<Duration, Error> {
+        cpu_of(self.running.pid())
+    }
+
+    pub(super) fn end(self) -> Result<(), Error> {
+        let signal = match self.server {
+            Server::Haproxy { .. } => Signal::TERM,
+            Server::Nginx { .. } => Signal::INT,
+        };
+        let pid = Pid::from_raw(self.running.pid().cast_signed());
+        pid.map_or(Ok(()), |pid| kill_process(pid, signal))
+            .map_err(|error| Error::Failed(format!("{:?}: {error}", self.server)))?;
+        self.running.end(END_LIMIT).map(drop)
+    }
+}
+
+impl Server {
+    fn command(self, files: &Files, port: u16) -> Result<Command, Error> {
+        let place = files.folder.display();
+        match self {
+            Self::Haproxy { threads } => {
+                let conf = files.write(
+                    "haproxy.cfg",
+                    &format!(
+                        "global\n  nbthread {threads}\n  maxconn 4000\n  ssl-mode-async\n  tune.ssl.cachesize 0\n\
+                         defaults\n  mode http\n  timeout client 20s\n  timeout connect 20s\n  timeout server 20s\n\
+                         frontend front\n  bind 127.0.0.1:{port} ssl crt {place}/both.pem ssl-min-ver TLSv1.3 \
+                         no-tls-tickets\n  http-request return status 200\n"
+                    ),
+                )?;
+                let mut haproxy = Command::new("haproxy");
+                haproxy.arg("-db").arg("-f").arg(conf);
+                Ok(haproxy)
+            }
+            Self::Nginx { workers } => {
+                let user = match rustix::process::geteuid().is_root() {
+                    true => "user root;",
+                    false => "",
+                };
+                let conf = files.write(
+                    "nginx.conf",
+                    &format!(
+                        "{user} daemon off; worker_processes {workers}; pid {place}/pid; error_log {place}/log warn;\n\
+                         events {{ worker_connections 1024; }}\n\
+                         http {{ access_log off; client_body_temp_path {place}/t1; proxy_temp_path {place}/t2;\n\
+                         fastcgi_temp_path {place}/t3; uwsgi_temp_path {place}/t4; scgi_temp_path {place}/t5;\n\
+                         ssl_certificate {place}/cert.pem; ssl_certificate_key {place}/key.pem;\n\
+                         ssl_protocols TLSv1.3; ssl_session_tickets off; ssl_session_cache off;\n\
+                         server {{ listen 127.0.0.1:{port} ssl; return 200; }} }}\n"
+                    ),
+                )?;
+                let mut nginx = Command::new("nginx");
+                nginx.arg("-c").arg(conf);
+                Ok(nginx)
+            }
+        }
+    }
+}
+
+/// Of a process, all of its threads, and the processes that it has started (proc(5)): the kernel counts to the nanosecond.
+fn cpu_of(process: u32) -> Result<Duration, Error> {
+    let folder = format!("/proc/{process}/task");
+    let mut cpu = Duration::ZERO;
+    for thread in fs::read_dir(&folder).map_err(Error::io(&folder))?.flatten() {
+        // One may end meanwhile.
+        let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+        let ran = read("schedstat");
+        let ns = ran.split(' ').next().and_then(|ns| ns.parse().ok());
+        cpu += Duration::from_nanos(ns.unwrap_or_default());
+        for child in read("children").split_whitespace() {
+            if let Ok(child) = child.parse() {
+                cpu += cpu_of(child).unwrap_or_default();
+            }
+        }
+    }
+    Ok(cpu)
+}
+
+fn free_port() -> Result<u16, Error> {
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Error::io("a port of loopback"))?;
+    let address = listener.local_addr();
+    Ok(address.map_err(Error::io("a port of loopback"))?.port())
+}
+
+const START_LIMIT: Duration = Duration::from_secs(20);
+const END_LIMIT: Duration = Duration::from_secs(20);

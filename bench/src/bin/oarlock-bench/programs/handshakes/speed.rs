@@ -1,0 +1,106 @@
+//! `openssl speed` of an RSA key: one signature after the other, or in jobs that may pause.
+
+use std::process::{Command, Stdio};
+
+use oarlock_bench::Error;
+
+use super::super::compared::{Compared, Quantity, pair};
+use super::super::setup::{Setup, Side};
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RsaSpeed {
+    /// Of the modulus.
+    pub(crate) bits: usize,
+    /// None: without jobs.
+    pub(crate) jobs: Option<usize>,
+}
+
+impl RsaSpeed {
+    /// Signatures for each second of CPU time, which `openssl speed` counts of all its threads.
+    pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+        offers_rsa(setup)?;
+        let seconds = if setup.quick { "1" } else { "2" };
+        let (key, jobs) = (
+            format!("rsa{}", self.bits),
+            self.jobs.map(|jobs| jobs.to_string()),
+        );
+        let mut arguments = vec!["speed", "-mr", "-seconds", seconds];
+        if let Some(jobs) = &jobs {
+            arguments.extend(["-async_jobs", jobs]);
+        }
+        arguments.push(&key);
+        let compared = pair(Quantity::Operations, 0, setup.rounds(7, 3), |side| {
+            let said = says(setup, [Side::Oarlock, Side::Stock][side], &arguments)?;
+            signatures(&said, self.bits)
+                .ok_or_else(|| Error::Failed(format!("openssl speed says {said:?}")))
+        })?;
+        Ok(vec![compared])
+    }
+}
+
+/// Nothing is timed that is not accelerated.
+pub(super) fn offers_rsa(setup: &Setup) -> Result<(), Error> {
+    let listed = says(setup, Side::Oarlock, &["list", "-signature-algorithms"])?;
+    let is_ours = |line: &str| line.contains("rsaEncryption") && line.ends_with("@ oarlock");
+    if listed.lines().any(|line| is_ours(line.trim())) {
+        return Ok(());
+    }
+    Err(Error::NotOffered(
+        "the provider leaves RSA to OpenSSL on this CPU".to_owned(),
+    ))
+}
+
+/// What `openssl` writes to its standard output.
+fn says(setup: &Setup, side: Side, arguments: &[&str]) -> Result<String, Error> {
+    let mut openssl = Command::new("openssl");
+    openssl.args(arguments).stdin(Stdio::null());
+    setup.dress(&mut openssl, side);
+    let output = openssl.output().map_err(Error::io("openssl"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Failed(format!(
+        "openssl {}: {}",
+        arguments.join(" "),
+        why.trim().replace('\n', "; ")
+    )))
+}
+
+/// A second: of the line `+F2:INDEX:BITS:SECONDS OF ONE:...`.
+fn signatures(machine_readable: &str, bits: usize) -> Option<f64> {
+    let bits = bits.to_string();
+    let mut lines = machine_readable
+        .lines()
+        .filter_map(|line| line.strip_prefix("+F2:"))
+        .map(|line| line.split(':').collect::<Vec<_>>());
+    let fields = lines.find(|fields| fields.get(1) == Some(&bits.as_str()))?;
+    let seconds: f64 = fields.get(2)?.parse().ok()?;
+    (seconds.is_finite() && seconds > 0.0).then(|| 1.0 / seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_openssl_speed_says_is_read() {
+        let setup = Setup::of_stock();
+        let arguments = ["speed", "-mr", "-seconds", "1", "rsa2048"];
+        let said = says(&setup, Side::Stock, &arguments).unwrap();
+        let rate = signatures(&said, 2048).unwrap();
+        assert!((50.0..1e6).contains(&rate), "{said}");
+        assert_eq!(signatures(&said, 4096), None);
+        for text in [
+            "",
+            "+F2:1:2048:0.0:0.1\n",
+            "+F2:1:2048:nan:0.1\n",
+            "+F2:1:2048\n",
+        ] {
+            assert_eq!(signatures(text, 2048), None, "{text}");
+        }
+        let error = says(&setup, Side::Stock, &["speed", "none-such"]);
+        assert!(error.unwrap_err().to_string().contains("none-such"));
+    }
+}

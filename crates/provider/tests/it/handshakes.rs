@@ -1,0 +1,289 @@
+//! haproxy with an RSA key: handshakes of TLS 1.2 and 1.3, whose signatures are made together.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use oarlock::Accelerator;
+use oarlock::costs::published;
+use oarlock_testing::{lossy, until};
+use tempfile::TempDir;
+
+use crate::host::{
+    Accelerated, Program, descriptors, free_port, has_loaded, module, open_folder, run, succeeds,
+    threads, until_listening, with_conf,
+};
+
+/// haproxy with `ssl-mode-async`, which reloads on SIGUSR2.
+struct Haproxy {
+    folder: TempDir,
+    program: Program,
+    port: u16,
+}
+
+impl Haproxy {
+    fn start(accelerated: Option<&Accelerated>, haproxy_threads: usize) -> Self {
+        let (folder, port) = (open_folder(), free_port());
+        let place = folder.path().display();
+        let mut request = Command::new("openssl");
+        request.current_dir(folder.path()).args([
+            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out",
+            "cert.pem",
+        ]);
+        request.args([
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost",
+        ]);
+        succeeds(with_conf(&mut request, None));
+        let both = ["cert.pem", "key.pem"].map(|name| fs::read(folder.path().join(name)).unwrap());
+        fs::write(folder.path().join("both.pem"), both.concat()).unwrap();
+        let conf = format!(
+            "global\n  nbthread {haproxy_threads}\n  maxconn 500\n  ssl-mode-async\n  tune.ssl.cachesize 0\n  \
+             stats socket {place}/control expose-fd listeners\n\
+             defaults\n  mode http\n  timeout client 20s\n  timeout connect 20s\n  timeout server 20s\n\
+             frontend front\n  bind 127.0.0.1:{port} ssl crt {place}/both.pem no-tls-tickets\n  \
+             http-request return status 200 content-type text/plain string hello\n"
+        );
+        fs::write(folder.path().join("haproxy.cfg"), conf).unwrap();
+        let mut haproxy = Command::new("haproxy");
+        with_conf(&mut haproxy, accelerated);
+        // Its warnings are about limits that it was not given.
+        haproxy
+            .arg("-W")
+            .arg("-db")
+            .arg("-f")
+            .arg(folder.path().join("haproxy.cfg"));
+        haproxy.stdout(Stdio::null()).stderr(Stdio::null());
+        let program = Program::start(&mut haproxy);
+        until_listening(&program, port);
+        Self {
+            folder,
+            program,
+            port,
+        }
+    }
+
+    /// The processes that serve.
+    fn workers(&self) -> Vec<u32> {
+        let pid = self.program.pid();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.unwrap_or_default();
+        children
+            .split_whitespace()
+            .map(|pid| pid.parse().unwrap())
+            .collect()
+    }
+
+    /// So many requests over connections of their own, of which so many are under way at once; and between them as many
+    /// connections that are closed in the middle of the handshake as `aborted` says. Every one of the first must succeed.
+    fn is_asked(&self, requests: usize, at_once: usize, version: &str, aborted: usize) -> Command {
+        let mut clients = Command::new("python3");
+        with_conf(&mut clients, None);
+        clients
+            .args(["-c", CLIENTS])
+            .arg(self.folder.path().join("cert.pem"));
+        clients.args(
+            [self.port, requests as u16, at_once as u16, aborted as u16].map(|n| n.to_string()),
+        );
+        clients.arg(version);
+        clients
+    }
+}
+
+/// Requests over connections of their own: certificate, port, requests, how many at once, how many that are closed in the
+/// middle, version.
+const CLIENTS: &str = r#"
+import asyncio, ssl, sys
+certificate, port, requests, at_once, aborted, version = sys.argv[1], *map(int, sys.argv[2:6]), sys.argv[6]
+context = ssl.create_default_context(cafile=certificate)
+context.minimum_version = context.maximum_version = getattr(ssl.TLSVersion, version)
+if version == "TLSv1_2":
+    context.set_ciphers("ECDHE-RSA-AES128-GCM-SHA256")
+async def ask(room):
+    async with room:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+        assert answer.endswith(b"hello"), answer
+async def abort(room):
+    async with room:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        client = context.wrap_bio(ssl.MemoryBIO(), out := ssl.MemoryBIO(), server_hostname="localhost")
+        try:
+            client.do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        writer.write(out.read())
+        await writer.drain()
+        writer.transport.abort()
+async def main():
+    room = asyncio.Semaphore(at_once)
+    asked = [ask(room) for _ in range(requests)]
+    stride = max(1, requests // max(1, aborted))
+    for number in range(aborted):
+        asked.insert(number * (stride + 1), abort(room))
+    await asyncio.gather(*asked)
+asyncio.run(main())
+"#;
+
+fn has_lanes() -> bool {
+    let accelerator = Accelerator::builder().environment().build().unwrap();
+    if accelerator.lanes().is_none() {
+        oarlock_testing::skip("RSA in the provider: this CPU has no lanes");
+        return false;
+    }
+    true
+}
+
+#[test]
+fn haproxy_signs_for_several_connections_together() {
+    if !has_lanes() {
+        return;
+    }
+    for haproxy_threads in [1, 2] {
+        let accelerated = Accelerated::with("publish=on,");
+        let haproxy = Haproxy::start(Some(&accelerated), haproxy_threads);
+        let workers = haproxy.workers();
+        assert!(has_loaded(workers[0], &module()));
+        for version in ["TLSv1_3", "TLSv1_2"] {
+            succeeds(&mut haproxy.is_asked(300, 32, version, 0));
+        }
+        let found = published::running()
+            .into_iter()
+            .filter_map(|found| found.figures.ok());
+        // Workers count where the process that they were forked from does.
+        let first = haproxy.program.pid();
+        let figures =
+            found.filter(|figures| figures.process == first || workers.contains(&figures.process));
+        let [groups, in_groups] = figures.fold([0, 0], |[groups, in_groups], figures| {
+            let here = figures.public_key;
+            assert_eq!(here.faults, 0);
+            [groups + here.groups, in_groups + here.in_groups]
+        });
+        // One at a time now and then, where the clients are slow.
+        assert!(
+            in_groups >= 100 && in_groups > groups,
+            "{in_groups} in {groups} groups"
+        );
+        succeeds(&mut haproxy.is_asked(20, 1, "TLSv1_3", 0));
+    }
+}
+
+/// Connections that go while their signatures wait take nothing with them and leave nothing behind.
+#[test]
+fn connections_that_break_off_do_no_harm() {
+    if !has_lanes() {
+        return;
+    }
+    let accelerated = Accelerated::new();
+    let haproxy = Haproxy::start(Some(&accelerated), 1);
+    let worker = haproxy.workers()[0];
+    succeeds(&mut haproxy.is_asked(50, 16, "TLSv1_3", 0));
+    let (before, threads_before) = (descriptors(worker), threads(worker));
+    for _ in 0..3 {
+        succeeds(&mut haproxy.is_asked(150, 48, "TLSv1_3", 150));
+    }
+    until("descriptors are closed", || {
+        descriptors(worker) <= before + 2
+    });
+    assert!(threads(worker) <= threads_before + 2);
+    assert!(haproxy.program.is_running());
+    assert_eq!(haproxy.workers(), [worker], "it was not started anew");
+}
+
+#[test]
+fn a_reload_under_load_fails_no_handshake() {
+    if !has_lanes() {
+        return;
+    }
+    let accelerated = Accelerated::new();
+    let haproxy = Haproxy::start(Some(&accelerated), 2);
+    let first = haproxy.workers();
+    let folder = haproxy.folder.path();
+    let mut clients = haproxy.is_asked(600, 24, "TLSv1_3", 0);
+    let log = folder.join("clients");
+    clients.stderr(fs::File::create(&log).unwrap());
+    let clients = Program::start(&mut clients);
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(150));
+        let before = haproxy.workers();
+        signal(haproxy.program.pid(), libc::SIGUSR2);
+        until("new workers are there", || {
+            haproxy
+                .workers()
+                .iter()
+                .any(|worker| !before.contains(worker))
+        });
+    }
+    let ended = clients.ends_within(Duration::from_secs(60));
+    assert!(ended.success(), "{}", told(&log));
+    until("the first workers are gone", || {
+        haproxy
+            .workers()
+            .iter()
+            .all(|worker| !first.contains(worker))
+    });
+    succeeds(&mut haproxy.is_asked(20, 4, "TLSv1_3", 0));
+}
+
+fn signal(pid: u32, signal: libc::c_int) {
+    // SAFETY: takes numbers alone; the process is one that this test has started.
+    assert_eq!(unsafe { libc::kill(pid.cast_signed(), signal) }, 0);
+}
+
+fn told(log: &Path) -> String {
+    lossy(&fs::read(log).unwrap_or_default())
+}
+
+/// Threads of one process, without jobs: Python's own server.
+#[test]
+fn a_server_with_threads_signs_for_all_of_its_clients() {
+    if !has_lanes() {
+        return;
+    }
+    let accelerated = Accelerated::with("publish=on,");
+    let haproxy = Haproxy::start(None, 1); // for its key alone
+    let port = free_port();
+    let mut server = Command::new("python3");
+    accelerated.apply(&mut server);
+    server
+        .args(["-c", SERVER])
+        .arg(haproxy.folder.path().join("both.pem"));
+    server.arg(port.to_string());
+    let server = Program::start(&mut server);
+    until_listening(&server, port);
+    let mut clients = haproxy.is_asked(150, 24, "TLSv1_3", 0);
+    let arguments: Vec<_> = clients.get_args().map(|text| text.to_owned()).collect();
+    clients = Command::new("python3");
+    with_conf(&mut clients, None).args(&arguments[..3]);
+    clients.arg(port.to_string()).args(&arguments[4..]);
+    let output = run(&mut clients);
+    assert!(output.status.success(), "{}", lossy(&output.stderr));
+    assert!(has_loaded(server.pid(), &module()));
+}
+
+const SERVER: &str = r#"
+import http.server, ssl, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def setup(self):
+        self.request.do_handshake()
+        super().setup()
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"hello")
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler)
+server.request_queue_size = 64
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1])
+server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+server.serve_forever()
+"#;
