@@ -68,7 +68,7 @@ fn says(setup: &Setup, side: Side, arguments: &[&str]) -> Result<String, Error> 
     )))
 }
 
-/// A second: of the line `+F2:INDEX:BITS:SECONDS OF ONE:...`.
+/// A second: of the line `+F2:INDEX:BITS:SIGNATURES A SECOND:...`.
 fn signatures(machine_readable: &str, bits: usize) -> Option<f64> {
     let bits = bits.to_string();
     let mut lines = machine_readable
@@ -76,8 +76,8 @@ fn signatures(machine_readable: &str, bits: usize) -> Option<f64> {
         .filter_map(|line| line.strip_prefix("+F2:"))
         .map(|line| line.split(':').collect::<Vec<_>>());
     let fields = lines.find(|fields| fields.get(1) == Some(&bits.as_str()))?;
-    let seconds: f64 = fields.get(2)?.parse().ok()?;
-    (seconds.is_finite() && seconds > 0.0).then(|| 1.0 / seconds)
+    let rate: f64 = fields.get(2)?.parse().ok()?;
+    (rate.is_finite() && rate > 0.0).then_some(rate)
 }
 
 #[cfg(test)]
