@@ -20,8 +20,21 @@ struct LaneCost {
     alone: AtomicU32,
     /// By how often so many as go at once are computed: once, twice and four times. Both primes of a
     /// private operation lie beside each other in the lanes, if there is room for those of all.
-    lanes: [AtomicU32; 3],
+    lanes: [InLanes; 3],
 }
+
+struct InLanes {
+    ns: AtomicU32,
+    /// Requests that were computed alone since they were last tried in lanes.
+    skipped: AtomicU32,
+    /// About as many are, before the next is tried.
+    patience: AtomicU32,
+}
+
+/// What is not done is not measured, so that it is tried now and then: soon at first, for the table may be wrong.
+const PATIENCE_MIN: u32 = 32;
+/// Later that may cost no more than a thousandth.
+const PATIENCE_MAX: u32 = 1024;
 
 impl LaneCosts {
     /// For kernels that compute so many lanes at once, 8 or 4.
@@ -37,7 +50,11 @@ impl LaneCosts {
             };
             LaneCost {
                 alone: AtomicU32::new(alone),
-                lanes: [1, 2, 4].map(|times| AtomicU32::new(times * once)),
+                lanes: [1, 2, 4].map(|times| InLanes {
+                    ns: AtomicU32::new(times * once),
+                    skipped: AtomicU32::new(0),
+                    patience: AtomicU32::new(PATIENCE_MIN),
+                }),
             }
         });
         Self { costs, at_once }
@@ -56,36 +73,44 @@ impl LaneCosts {
 
     /// Takes note of what so many took in lanes.
     pub(crate) fn learn_lanes(&self, key: BatchKey, size: usize, took: Duration) {
-        median::learn(self.in_lanes(key, size), took);
+        median::learn(&self.in_lanes(key, size).ns, took);
     }
 
     /// Whether so many at once, which may be one, are better computed in lanes.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         let alone = u64::from(self.costs[key.number()].alone.load(Ordering::Relaxed));
         let lanes = self.in_lanes(key, size);
-        let lanes_cost = lanes.load(Ordering::Relaxed);
+        let lanes_cost = u64::from(lanes.ns.load(Ordering::Relaxed));
         // One alone changes sides for a clear gain only.
         let limit = if size == 1 {
             15 * alone / 16
         } else {
             size as u64 * alone
         };
-        if u64::from(lanes_cost) < limit {
+        if lanes_cost < limit {
+            lanes.patience.store(PATIENCE_MIN, Ordering::Relaxed);
             return true;
         }
-        // What is not done is not measured: it is given another chance by and by.
-        lanes.store(lanes_cost - lanes_cost / 1024, Ordering::Relaxed);
-        false
+        // The more it costs, the less often.
+        let patience = lanes.patience.load(Ordering::Relaxed);
+        let skipped = lanes.skipped.fetch_add(1, Ordering::Relaxed);
+        if u64::from(skipped) < u64::from(patience) * lanes_cost / limit.max(1) {
+            return false;
+        }
+        lanes.skipped.store(0, Ordering::Relaxed);
+        let next = (2 * patience).min(PATIENCE_MAX);
+        lanes.patience.store(next, Ordering::Relaxed);
+        true
     }
 
     /// Of as many as there are lanes.
     pub(crate) fn full(&self, key: BatchKey) -> Duration {
-        let ns = self.in_lanes(key, LANES).load(Ordering::Relaxed);
+        let ns = self.in_lanes(key, LANES).ns.load(Ordering::Relaxed);
         Duration::from_nanos(ns.into())
     }
 
     /// Of so many in lanes.
-    fn in_lanes(&self, key: BatchKey, size: usize) -> &AtomicU32 {
+    fn in_lanes(&self, key: BatchKey, size: usize) -> &InLanes {
         let exponentiations = match key.kind() {
             // One after the other, each in all lanes.
             BatchKind::Private if 2 * size > LANES => 2 * LANES,
@@ -99,6 +124,51 @@ impl LaneCosts {
     /// As if so many in lanes were the slowest there is.
     #[cfg(test)]
     pub(crate) fn spoil(&self, key: BatchKey, size: usize) {
-        self.in_lanes(key, size).store(u32::MAX, Ordering::Relaxed);
+        self.in_lanes(key, size)
+            .ns
+            .store(u32::MAX, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_pay_is_tried_ever_less_often_and_cheaply() {
+        let costs = LaneCosts::new(8);
+        let key = BatchKey::of(BatchKind::Private, Width::Bits1024);
+        let us = Duration::from_micros;
+        let tried = |requests: u32| {
+            let ask = |_| {
+                costs.learn_alone(key, us(230));
+                let pays = costs.pays(key, 1);
+                if pays {
+                    costs.learn_lanes(key, 1, us(490));
+                }
+                pays
+            };
+            (0..requests).map(ask).filter(|pays| *pays).count()
+        };
+        // Until the medians have settled, and then less than once in a thousand requests.
+        assert!((3..40).contains(&tried(2000)));
+        tried(20_000);
+        let later = tried(100_000);
+        assert!((20..100).contains(&later), "{later}");
+    }
+
+    #[test]
+    fn what_begins_to_pay_is_found() {
+        let costs = LaneCosts::new(8);
+        let key = BatchKey::of(BatchKind::Private, Width::Bits1024);
+        let mut in_lanes = 0;
+        for _ in 0..20_000 {
+            costs.learn_alone(key, Duration::from_micros(500));
+            if costs.pays(key, 1) {
+                costs.learn_lanes(key, 1, Duration::from_micros(100));
+                in_lanes += 1;
+            }
+        }
+        assert!(in_lanes > 10_000, "{in_lanes}");
     }
 }

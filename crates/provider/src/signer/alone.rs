@@ -19,7 +19,7 @@ pub(crate) enum Who {
 #[derive(Default)]
 pub(crate) struct Width {
     requests: AtomicU32,
-    /// About the least that either takes; 0 if that is not known yet.
+    /// What either takes; 0 if that is not known yet.
     ns: [AtomicU64; 2],
 }
 
@@ -39,7 +39,8 @@ impl Width {
     pub(crate) fn next(&self) -> Who {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let [default, library] = self.known();
-        let (best, other) = if library < default {
+        // The program's own stays unless the gain is clear.
+        let (best, other) = if library + library / 8 < default {
             (Who::Library, Who::Default)
         } else {
             (Who::Default, Who::Library)
@@ -64,17 +65,16 @@ impl Width {
         result
     }
 
-    /// A longer time, which an interruption may explain, counts little.
+    /// As a mean of the last ones, in which an interruption counts no more than twice what is usual.
     fn learn(&self, who: Who, took: Duration) {
         let place = &self.ns[who as usize];
         let known = place.load(Ordering::Relaxed);
         let took = (took.as_nanos() as u64).max(1);
         let now = match known {
             0 => took,
-            known if took < known => took,
-            known => known + (took.min(2 * known) - known) / 32,
+            known => (15 * known + took.min(2 * known)) / 16,
         };
-        place.store(now, Ordering::Relaxed);
+        place.store(now.max(1), Ordering::Relaxed);
     }
 }
 
@@ -84,7 +84,11 @@ mod tests {
 
     #[test]
     fn the_faster_one_computes_alone() {
-        for (default, library, faster) in [(300, 200, Who::Library), (200, 300, Who::Default)] {
+        for (default, library, faster) in [
+            (300, 200, Who::Library),
+            (200, 300, Who::Default),
+            (200, 195, Who::Default),
+        ] {
             let alone = Alone::default();
             let width = alone.of(2048);
             for _ in 0..TRIED {
