@@ -32,7 +32,7 @@ struct InLanes {
 }
 
 /// What is not done is not measured, so that it is tried now and then: soon at first, for the table may be wrong.
-const PATIENCE_MIN: u32 = 32;
+const PATIENCE_MIN: u32 = 8;
 /// Later that may cost no more than a thousandth.
 const PATIENCE_MAX: u32 = 1024;
 
@@ -45,6 +45,7 @@ impl LaneCosts {
             let is_shortest = key == BatchKey::of(BatchKind::Private, Width::Bits512);
             let once = match key.kind() {
                 BatchKind::Private if is_shortest && at_once == LANES => 7 * (alone / 10),
+                BatchKind::Private if is_shortest => 9 * (alone / 10),
                 BatchKind::Private => 5 * (alone / 4),
                 _ => 5 * (alone / 2),
             };
@@ -53,7 +54,7 @@ impl LaneCosts {
                 lanes: [1, 2, 4].map(|times| InLanes {
                     ns: AtomicU32::new(times * once),
                     skipped: AtomicU32::new(0),
-                    patience: AtomicU32::new(PATIENCE_MIN),
+                    patience: AtomicU32::new(4 * PATIENCE_MIN),
                 }),
             }
         });
@@ -73,22 +74,24 @@ impl LaneCosts {
 
     /// Takes note of what so many took in lanes.
     pub(crate) fn learn_lanes(&self, key: BatchKey, size: usize, took: Duration) {
-        median::learn(&self.in_lanes(key, size).ns, took);
+        let lanes = self.in_lanes(key, size);
+        median::learn(&lanes.ns, took);
+        // One that was tried and was fast is tried again soon: a median takes several.
+        let is_fast = took.as_nanos() < u128::from(self.limit(key, size));
+        let patience = lanes.patience.load(Ordering::Relaxed);
+        let next = match is_fast {
+            true => (patience / 4).max(PATIENCE_MIN),
+            false => (2 * patience).min(PATIENCE_MAX),
+        };
+        lanes.patience.store(next, Ordering::Relaxed);
     }
 
     /// Whether so many at once, which may be one, are better computed in lanes.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
-        let alone = u64::from(self.costs[key.number()].alone.load(Ordering::Relaxed));
+        let limit = self.limit(key, size);
         let lanes = self.in_lanes(key, size);
         let lanes_cost = u64::from(lanes.ns.load(Ordering::Relaxed));
-        // One alone changes sides for a clear gain only.
-        let limit = if size == 1 {
-            15 * alone / 16
-        } else {
-            size as u64 * alone
-        };
         if lanes_cost < limit {
-            lanes.patience.store(PATIENCE_MIN, Ordering::Relaxed);
             return true;
         }
         // The more it costs, the less often.
@@ -98,9 +101,17 @@ impl LaneCosts {
             return false;
         }
         lanes.skipped.store(0, Ordering::Relaxed);
-        let next = (2 * patience).min(PATIENCE_MAX);
-        lanes.patience.store(next, Ordering::Relaxed);
         true
+    }
+
+    /// What so many may take in lanes, in ns, or they are computed alone.
+    fn limit(&self, key: BatchKey, size: usize) -> u64 {
+        let alone = u64::from(self.costs[key.number()].alone.load(Ordering::Relaxed));
+        // One alone changes sides for a clear gain only.
+        match size {
+            1 => 15 * alone / 16,
+            size => size as u64 * alone,
+        }
     }
 
     /// Of as many as there are lanes.
