@@ -14,6 +14,10 @@ pub(crate) struct Company {
     lonely: AtomicU32,
     /// So many are computed at once before the next is paused.
     skipped: AtomicU32,
+    /// Jobs that were paused and never went on.
+    abandoned: AtomicU32,
+    /// The process that all of this is of: a forked child has none of its parent's jobs.
+    process: AtomicU32,
 }
 
 /// A job that is paused.
@@ -30,10 +34,17 @@ const QUIET_TURNS: u32 = 2;
 const TURNS_MAX: u32 = 8;
 /// At most one in 64 is paused where there is no company.
 const LONELY_MAX: u32 = 6;
+/// A connection that is closed while its job is paused leaves the job's stack behind, 32 KiB that OpenSSL never frees.
+/// Clients may do that on purpose. After so many, 8 MiB, no job is paused any more.
+const ABANDONED_MAX: u32 = 256;
 
 impl Company {
     /// `None` if this job had better be computed at once.
     pub(crate) fn join(&self) -> Option<Visit<'_>> {
+        self.begin_in_this_process();
+        if self.abandoned.load(Ordering::Relaxed) >= ABANDONED_MAX {
+            return None;
+        }
         let found_others = self.paused.load(Ordering::Relaxed) > 0;
         if !found_others {
             let skip = |left: u32| left.checked_sub(1);
@@ -48,6 +59,28 @@ impl Company {
             number: self.joined.fetch_add(1, Ordering::Relaxed) + 1,
             found_others,
         })
+    }
+
+    /// A job is paused that never goes on.
+    pub(crate) fn abandon(&self) {
+        self.paused.fetch_sub(1, Ordering::Relaxed);
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn begin_in_this_process(&self) {
+        let process = std::process::id();
+        if self.process.swap(process, Ordering::Relaxed) == process {
+            return;
+        }
+        for count in [
+            &self.paused,
+            &self.gathered,
+            &self.lonely,
+            &self.skipped,
+            &self.abandoned,
+        ] {
+            count.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Comes back when the caller should compute: its job makes a batch full, or no others join. Calls `turn` until
@@ -99,6 +132,20 @@ mod tests {
         // 1, 2, 4, ..., 64 apart, and 64 from then on.
         let paused = (0..1000).filter(|_| company.join().is_some()).count();
         assert!((10..30).contains(&paused), "{paused}");
+    }
+
+    #[test]
+    fn jobs_that_were_abandoned_are_no_company_and_not_without_end() {
+        let company = Company::default();
+        for _ in 0..ABANDONED_MAX {
+            while company.join().map(std::mem::forget).is_none() {}
+            company.abandon();
+        }
+        assert_eq!(company.paused.load(Ordering::Relaxed), 0);
+        assert!((0..1000).all(|_| company.join().is_none()));
+        // As in a child of a fork.
+        company.process.fetch_add(1, Ordering::Relaxed);
+        assert!(company.join().is_some());
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod company;
 mod paused;
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use oarlock::rsa::{AcceleratedRsa, Power};
 
@@ -26,7 +27,7 @@ use self::paused::Fibers;
 #[derive(Default)]
 pub(crate) struct Signer {
     fibers: Option<Fibers>,
-    company: Company,
+    company: Arc<Company>,
     alone: Alone,
 }
 

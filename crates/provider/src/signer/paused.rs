@@ -2,8 +2,7 @@
 //!
 //! A wait context, which a TLS connection has for all of its jobs, is given one eventfd(2) that is readable when there
 //! is something to go on with. It is so at once at first: a thread that serves many connections then comes back after a
-//! turn over all that had something to do. It is closed when both the wait context and the last thread that writes to it
-//! are done with it: a connection may be closed with its job paused, and the number of the descriptor be another's then.
+//! turn over all that had something to do. It is closed with the wait context, whoever may still want to write to it.
 //!
 //! A job has a stack of 32 KiB. Lanes need less than 16 (`a_job_of_openssl_has_stack_enough` of the library's tests).
 #![allow(unsafe_code)]
@@ -13,10 +12,12 @@ use std::future::Future;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::pin::Pin;
 use std::ptr::null_mut;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use oarlock::job::{JobOptions, Start};
+use oarlock::Error;
+use oarlock::job::{Job, JobOptions, Start};
 use oarlock::rsa::AcceleratedRsa;
 use zeroize::Zeroizing;
 
@@ -47,8 +48,18 @@ type Cleanup = unsafe extern "C" fn(*mut c_void, *const c_void, c_int, *mut c_vo
 #[derive(Clone, Copy)]
 pub(super) struct Fiber(*mut c_void);
 
-/// A descriptor that is readable once something was written to it.
-struct Readable(OwnedFd);
+type Outcome = Result<Zeroizing<Vec<u8>>, Error>;
+type Request = Job<Zeroizing<Vec<u8>>>;
+
+/// What a wait context and the jobs of it share.
+struct Waiting {
+    /// An eventfd(2), until the wait context goes.
+    descriptor: Mutex<Option<OwnedFd>>,
+    /// What the job waits for.
+    request: Mutex<Option<Request>>,
+    is_paused: AtomicBool,
+    company: Arc<Company>,
+}
 
 /// Resumed so often without a reason, a job waits for its result without a pause: jobs may be forbidden to pause
 /// (ASYNC_block_pause(3)), which nothing tells.
@@ -91,7 +102,7 @@ impl Fibers {
     pub(super) fn wait(
         &self,
         fiber: Fiber,
-        company: &Company,
+        company: &Arc<Company>,
         key: &AcceleratedRsa,
         number: &[u8],
     ) -> Option<Zeroizing<Vec<u8>>> {
@@ -99,58 +110,63 @@ impl Fibers {
             start: Start::WhenAsked,
             ..JobOptions::default()
         };
-        let mut job = key.submit_raw_private(number, options).ok()?;
-        let mut readable = None;
+        let mut request = Some(key.submit_raw_private(number, options).ok()?);
+        let mut waiting = None;
         company.gather(|| {
+            let Some(waiting) = self.begun(fiber, company, &mut request, &mut waiting) else {
+                return true;
+            };
             // Readable at once, so that it comes back after a turn of its thread.
-            match self.readable(fiber, &mut readable) {
-                Some(readable) => Wake::wake_by_ref(readable),
-                None => return true,
-            }
-            self.pause(readable.as_deref());
-            job.is_finished()
+            Wake::wake_by_ref(waiting);
+            self.pause(waiting);
+            waiting.is_finished()
         });
         // Computes it, and others that wait, unless another thread is at it.
-        if let Some(result) = job.try_wait() {
+        if let Some(result) = request.as_mut().and_then(Job::try_wait) {
             return result.ok();
         }
-        let waker = Waker::from(Arc::clone(self.readable(fiber, &mut readable)?));
+        let waiting = self.begun(fiber, company, &mut request, &mut waiting)?;
+        let waker = Waker::from(Arc::clone(waiting));
         let mut resumed = 0;
         loop {
-            if let Poll::Ready(result) = Pin::new(&mut job).poll(&mut Context::from_waker(&waker)) {
-                return result.ok();
+            if let Poll::Ready(result) = waiting.poll(&waker) {
+                return result?.ok();
             }
-            if !self.pause(readable.as_deref()) || resumed > RESUMED_MAX {
-                readable.as_deref()?.wait();
+            if !self.pause(waiting) || resumed > RESUMED_MAX {
+                waiting.until_readable();
             }
             resumed += 1;
         }
     }
 
     /// Whether the current job was paused.
-    fn pause(&self, readable: Option<&Readable>) -> bool {
+    fn pause(&self, waiting: &Waiting) -> bool {
+        waiting.is_paused.store(true, Ordering::Relaxed);
         // SAFETY: takes nothing.
         let is_done = unsafe { (self.pause_job)() } == 1;
-        if let Some(readable) = readable {
-            readable.drain();
-        }
+        waiting.is_paused.store(false, Ordering::Relaxed);
+        waiting.drain();
         is_done
     }
 
-    /// That of the wait context of `fiber`, before its first pause. Not sooner: a server that finds a descriptor which no
-    /// pause has told it of may take it for a fault (haproxy 2.6 ends there).
-    fn readable<'a>(
+    /// What the wait context of `fiber` has, with the request, before the first pause. Not sooner: a server that finds a
+    /// descriptor which no pause has told it of may take it for a fault (haproxy 2.6 ends there).
+    fn begun<'a>(
         &self,
         fiber: Fiber,
-        readable: &'a mut Option<Arc<Readable>>,
-    ) -> Option<&'a Arc<Readable>> {
-        if readable.is_none() {
-            *readable = self.found_or_made(fiber);
+        company: &Arc<Company>,
+        request: &mut Option<Request>,
+        waiting: &'a mut Option<Arc<Waiting>>,
+    ) -> Option<&'a Arc<Waiting>> {
+        if waiting.is_none() {
+            let found = self.found_or_made(fiber, company)?;
+            found.hold(request.take()?);
+            *waiting = Some(found);
         }
-        readable.as_ref()
+        waiting.as_ref()
     }
 
-    fn found_or_made(&self, fiber: Fiber) -> Option<Arc<Readable>> {
+    fn found_or_made(&self, fiber: Fiber, company: &Arc<Company>) -> Option<Arc<Waiting>> {
         let key = std::ptr::from_ref(&KEY).cast();
         let (mut descriptor, mut data) = (-1, null_mut());
         // SAFETY: the job is the current one; a wait context of it has under our key what is put there below.
@@ -160,55 +176,100 @@ impl Fibers {
                 return None;
             }
             if (self.get_fd)(wait_ctx, key, &mut descriptor, &mut data) == 1 && !data.is_null() {
-                let readable = data.cast::<Readable>().cast_const();
-                Arc::increment_strong_count(readable);
-                return Some(Arc::from_raw(readable));
+                let waiting = data.cast::<Waiting>().cast_const();
+                Arc::increment_strong_count(waiting);
+                return Some(Arc::from_raw(waiting));
             }
-            let readable = Arc::new(Readable::new()?);
-            let owned = Arc::into_raw(Arc::clone(&readable)).cast_mut().cast();
-            let descriptor = readable.0.as_raw_fd();
+            let (waiting, descriptor) = Waiting::new(company)?;
+            let waiting = Arc::new(waiting);
+            let owned = Arc::into_raw(Arc::clone(&waiting)).cast_mut().cast();
             if (self.set_wait_fd)(wait_ctx, key, descriptor, owned, cleanup) != 1 {
-                drop(Arc::from_raw(owned.cast::<Readable>().cast_const()));
+                drop(Arc::from_raw(owned.cast::<Waiting>().cast_const()));
                 return None;
             }
-            Some(readable)
+            Some(waiting)
         }
     }
 }
 
+/// The wait context goes: its job has ended, or will never go on. Then nothing on its stack is ever dropped.
 unsafe extern "C" fn cleanup(
     _wait_ctx: *mut c_void,
     _key: *const c_void,
     _descriptor: c_int,
     data: *mut c_void,
 ) {
-    // SAFETY: of `Fibers::readable`, and this is the wait context's last use of it.
-    drop(unsafe { Arc::from_raw(data.cast::<Readable>().cast_const()) });
+    // SAFETY: of `Fibers::found_or_made`, and this is the wait context's last use of it.
+    let waiting = unsafe { Arc::from_raw(data.cast::<Waiting>().cast_const()) };
+    if waiting.is_paused.swap(false, Ordering::Relaxed) {
+        waiting.company.abandon();
+    }
+    drop(locked(&waiting.request).take());
+    drop(locked(&waiting.descriptor).take());
 }
 
-impl Readable {
-    fn new() -> Option<Self> {
+fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Waiting {
+    /// And the number of its descriptor.
+    fn new(company: &Arc<Company>) -> Option<(Self, c_int)> {
         // SAFETY: takes numbers alone.
-        let descriptor = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        // SAFETY: a new descriptor, if it is one, that nobody else has.
-        (descriptor >= 0).then(|| Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+        let number = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
+        if number < 0 {
+            return None;
+        }
+        // SAFETY: a new descriptor that nobody else has.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
+        let waiting = Self {
+            descriptor: Mutex::new(Some(descriptor)),
+            request: Mutex::new(None),
+            is_paused: AtomicBool::new(false),
+            company: Arc::clone(company),
+        };
+        Some((waiting, number))
+    }
+
+    fn hold(&self, request: Request) {
+        *locked(&self.request) = Some(request);
+    }
+
+    fn is_finished(&self) -> bool {
+        locked(&self.request).as_ref().is_none_or(Job::is_finished)
+    }
+
+    /// `None` if there is no request any more.
+    fn poll(&self, waker: &Waker) -> Poll<Option<Outcome>> {
+        let mut request = locked(&self.request);
+        let polled = match &mut *request {
+            None => return Poll::Ready(None),
+            Some(request) => Pin::new(request).poll(&mut Context::from_waker(waker)),
+        };
+        if polled.is_ready() {
+            *request = None;
+        }
+        polled.map(Some)
     }
 
     fn drain(&self) {
         let mut count = 0u64;
-        // SAFETY: a place of eight bytes. There may be nothing to read.
-        unsafe {
-            libc::read(
-                self.0.as_raw_fd(),
-                std::ptr::from_mut(&mut count).cast(),
-                size_of::<u64>(),
-            )
-        };
+        if let Some(descriptor) = &*locked(&self.descriptor) {
+            // SAFETY: a place of eight bytes. There may be nothing to read.
+            unsafe {
+                libc::read(
+                    descriptor.as_raw_fd(),
+                    std::ptr::from_mut(&mut count).cast(),
+                    size_of::<u64>(),
+                )
+            };
+        }
     }
 
-    fn wait(&self) {
+    fn until_readable(&self) {
+        let descriptor = locked(&self.descriptor).as_ref().map(AsRawFd::as_raw_fd);
         let mut polled = libc::pollfd {
-            fd: self.0.as_raw_fd(),
+            fd: descriptor.unwrap_or(-1),
             events: libc::POLLIN,
             revents: 0,
         };
@@ -217,17 +278,19 @@ impl Readable {
     }
 }
 
-impl Wake for Readable {
+impl Wake for Waiting {
     fn wake(self: Arc<Self>) {
         let one = 1u64;
-        // SAFETY: eight bytes. It does not fill up: it is drained before it is waited for.
-        unsafe {
-            libc::write(
-                self.0.as_raw_fd(),
-                std::ptr::from_ref(&one).cast(),
-                size_of::<u64>(),
-            )
-        };
+        if let Some(descriptor) = &*locked(&self.descriptor) {
+            // SAFETY: eight bytes. It does not fill up: it is drained before it is waited for.
+            unsafe {
+                libc::write(
+                    descriptor.as_raw_fd(),
+                    std::ptr::from_ref(&one).cast(),
+                    size_of::<u64>(),
+                )
+            };
+        }
     }
 }
 
