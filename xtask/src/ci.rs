@@ -150,10 +150,10 @@ impl Run {
         })?;
         self.step("structure", |_| structure::run())?;
         let programs = self.step("build", |_| Programs::build())?;
-        let model = self.step("build of the model check", |_| Programs::build_model())?;
-        let unoptimized = self.step("build of kernels without optimization", |_| {
-            Programs::build_unoptimized()
-        })?;
+        let (model, unoptimized) = self.step(
+            "builds of the model check, and of kernels without optimization",
+            |_| Programs::build_apart(),
+        )?;
         self.step("lints", |_| tool::status(&mut lints()))?;
         Ok((programs, model, unoptimized))
     }

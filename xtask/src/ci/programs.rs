@@ -63,10 +63,23 @@ impl Programs {
         Ok(Self(programs))
     }
 
+    /// Compiles, beside each other, what has builds of its own: the model check, and what runs without optimization.
+    pub fn build_apart() -> Result<(Self, Self)> {
+        std::thread::scope(|scope| {
+            let unoptimized = scope.spawn(Self::build_unoptimized);
+            let model = Self::build_model()?;
+            let unoptimized = unoptimized.join();
+            Ok((
+                model,
+                unoptimized.map_err(|_| "the build panicked".to_owned())??,
+            ))
+        })
+    }
+
     /// Compiles the model check of the pool. It is built apart, because `--cfg loom` changes every crate;
     /// without the default features, because loom cannot see into C. No kernel runs in it, so none is
     /// optimized.
-    pub fn build_model() -> Result<Self> {
+    fn build_model() -> Result<Self> {
         let target = Metadata::load()?.target_directory.join("loom");
         let mut command = cargo();
         command
@@ -88,7 +101,7 @@ impl Programs {
 
     /// Compiles the check of stacks as a program has the crate that says nothing about its optimization:
     /// frames of kernels are far larger then.
-    pub fn build_unoptimized() -> Result<Self> {
+    fn build_unoptimized() -> Result<Self> {
         let mut command = cargo();
         command
             .args(["test", "--no-run", "--package", "oarlock"])

@@ -213,7 +213,9 @@ impl Context {
             })
         };
         let prepared = || {
-            let key = self.key.as_ref()?.accelerated()?;
+            let key = self.key.as_ref()?;
+            key.count();
+            let key = key.accelerated()?;
             let has_room =
                 !place.signature.is_null() && place.room >= key.key().public_key().bytes();
             let number = has_room.then(|| self.number(key, message))??;

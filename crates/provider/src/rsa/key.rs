@@ -3,6 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use oarlock::rsa::{AcceleratedRsa, RsaPrivateKey, RsaPrivateNumbers};
@@ -21,9 +22,14 @@ pub(crate) struct Key {
     functions: *const KeyFunctions,
     /// Lives as long as the key: the core tears no provider down that has one.
     pub(super) provider: *const Provider,
-    /// Ours, of a private key that lanes can compute with; made when it is first needed.
+    /// Signatures so far, up to [`SIGNATURES_MIN`].
+    signatures: AtomicU32,
+    /// Ours, of a private key that lanes can compute with; made when it has signed often enough.
     accelerated: OnceLock<Option<AcceleratedRsa>>,
 }
+
+/// To make a key ours takes 0.6 of the time of a signature: a program that signs a few files would lose by it.
+const SIGNATURES_MIN: u32 = 16;
 
 // SAFETY: the default provider's keys may be used by several threads at once, and are not changed once they are in use.
 unsafe impl Send for Key {}
@@ -84,6 +90,7 @@ impl Key {
             inner,
             functions,
             provider,
+            signatures: AtomicU32::new(0),
             accelerated: OnceLock::new(),
         };
         Arc::into_raw(Arc::new(key)).cast_mut().cast()
@@ -105,8 +112,18 @@ impl Key {
         }
     }
 
-    /// Ours, if it is a private key that lanes can compute with.
+    /// One more signature is made.
+    pub(super) fn count(&self) {
+        if self.signatures.load(Ordering::Relaxed) < SIGNATURES_MIN {
+            self.signatures.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Ours, if it is a private key that lanes can compute with and has signed often enough.
     pub(super) fn accelerated(&self) -> Option<&AcceleratedRsa> {
+        if self.signatures.load(Ordering::Relaxed) < SIGNATURES_MIN {
+            return None;
+        }
         let made = self.accelerated.get_or_init(|| {
             let key = self.private()?;
             // SAFETY: the provider lives as long as its keys.

@@ -310,7 +310,11 @@ unsafe extern "C" fn digest_sign_final(
                 Message::Here(digest) if !signature.is_null() => digest.end()?,
                 Message::Ended if !signature.is_null() => return None,
                 _ => {
-                    context.was_size_asked |= signature.is_null();
+                    match &context.key {
+                        _ if signature.is_null() => context.was_size_asked = true,
+                        Some(key) => key.count(),
+                        None => {}
+                    }
                     return Some(inner.digest_sign_final?(
                         context.inner,
                         signature,

@@ -278,7 +278,7 @@ fn threads_sign_together() {
             for thread in 0..8 {
                 let (pointers, expected) = (&pointers, &expected);
                 scope.spawn(move || {
-                    for round in 0..12 {
+                    for round in 0..40 {
                         let number = (thread + round) % 4;
                         let own;
                         let key = if shares_keys {
