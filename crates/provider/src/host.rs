@@ -21,6 +21,11 @@ impl Host {
         self >= Self(3, 4)
     }
 
+    /// Whether a context that was begun for a message takes what it is to sign for a message, and not for a digest.
+    pub(crate) fn signs_messages(self) -> bool {
+        self >= Self(3, 4)
+    }
+
     /// Whether there are objects for symmetric keys (EVP_SKEY(3)).
     pub(crate) fn has_symmetric_keys(self) -> bool {
         self >= Self(3, 5)

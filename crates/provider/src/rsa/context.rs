@@ -196,7 +196,8 @@ impl Context {
     /// Signs a digest of a message that was given by parts or, with `by_parts` false, what the context is to sign.
     pub(super) fn sign(&self, place: Place, message: &[u8], by_parts: bool) -> c_int {
         let by_default = || {
-            if by_parts {
+            // SAFETY: the provider lives as long as its contexts.
+            if by_parts && unsafe { &*self.provider }.host.signs_messages() {
                 return self.sign_digest_by_default(place, message).unwrap_or(0);
             }
             let sign = self.functions().and_then(|functions| functions.sign);
