@@ -30,11 +30,12 @@ const LONG_PREEMPTIONS: Variable<'_> = ("OARLOCK_MODEL_PREEMPTIONS", "2");
 const OPENSSL: &str = "OARLOCK_TEST_OPENSSL";
 /// The provider's tests of what any OpenSSL does. The others start the machine's programs, which are
 /// linked with libcrypto.so.3.
-const OF_ANY_OPENSSL: [&str; 7] = [
+const OF_ANY_OPENSSL: [&str; 8] = [
     "differences::",
     "differential::",
     "openssl::",
     "process::",
+    "rsa::",
     "skey::",
     "tls::",
     "vectors::",

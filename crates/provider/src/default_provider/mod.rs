@@ -4,8 +4,8 @@
 //! (OSSL_LIB_CTX_new_child(3)), and gives their functions. So whatever is not done here is done by the very code that
 //! would have done it without this provider, also in programs that link OpenSSL statically.
 //!
-//! The core is asked once, and not told to go on: a program may free its keys after OpenSSL's end, and with the last
-//! of them this provider, when there is no core left that could be told to stop.
+//! The core is asked once and keeps no callback of ours. A program may free its last key after OpenSSL has cleaned up,
+//! which tears this provider down; by then no core is left to take a callback back.
 #![allow(unsafe_code)]
 
 pub(crate) mod functions;

@@ -27,7 +27,7 @@ pub(super) struct Context {
     pub(super) was_size_asked: bool,
 }
 
-/// Who has the message of a signature by parts.
+/// Which context hashes the message of a streaming signature.
 pub(super) enum Message {
     /// The default provider's context, if there is one.
     Elsewhere,

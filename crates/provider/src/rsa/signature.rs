@@ -155,52 +155,57 @@ unsafe fn init(
     }
 }
 
-unsafe extern "C" fn sign_init(
-    context: *mut c_void,
-    key: *mut c_void,
-    params: *const Param,
-) -> c_int {
-    // SAFETY: the core hands over a context of ours, a key of ours and parameters, here and below.
-    unsafe {
-        init(
-            context,
-            key,
-            |inner, context, key| Some(inner.sign_init?(context, key, params)),
-            |_| Message::Elsewhere,
-        )
-    }
+/// Initializations without a message.
+macro_rules! initializing {
+    ($($name:ident)+) => {
+        $(unsafe extern "C" fn $name(
+            context: *mut c_void,
+            key: *mut c_void,
+            params: *const Param,
+        ) -> c_int {
+            // SAFETY: the core hands over a context of ours, a key of ours and parameters.
+            unsafe {
+                init(
+                    context,
+                    key,
+                    |inner, context, key| Some(inner.$name?(context, key, params)),
+                    |_| Message::Elsewhere,
+                )
+            }
+        })+
+    };
 }
 
-unsafe extern "C" fn verify_init(
-    context: *mut c_void,
-    key: *mut c_void,
-    params: *const Param,
-) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        init(
-            context,
-            key,
-            |inner, context, key| Some(inner.verify_init?(context, key, params)),
-            |_| Message::Elsewhere,
-        )
-    }
+initializing!(sign_init verify_init verify_recover_init);
+
+/// What the default provider does with its own context.
+macro_rules! forwarding {
+    ($($name:ident($($argument:ident: $type:ty),+);)+) => {
+        $(unsafe extern "C" fn $name(context: *mut c_void, $($argument: $type),+) -> c_int {
+            // SAFETY: the core hands over a context of ours, and what the default provider's function takes.
+            unsafe {
+                with(context, |context, inner| {
+                    Some(inner.$name?(context.inner, $($argument),+))
+                })
+            }
+        })+
+    };
 }
 
-unsafe extern "C" fn verify_recover_init(
-    context: *mut c_void,
-    key: *mut c_void,
-    params: *const Param,
-) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        init(
-            context,
-            key,
-            |inner, context, key| Some(inner.verify_recover_init?(context, key, params)),
-            |_| Message::Elsewhere,
-        )
-    }
+forwarding! {
+    verify(signature: *const u8, bytes: usize, message: *const u8, message_bytes: usize);
+    verify_recover(
+        message: *mut u8,
+        bytes: *mut usize,
+        room: usize,
+        signature: *const u8,
+        signature_bytes: usize
+    );
+    digest_verify_update(data: *const u8, bytes: usize);
+    digest_verify_final(signature: *const u8, bytes: usize);
+    get_ctx_params(params: *mut Param);
+    get_ctx_md_params(params: *mut Param);
+    set_ctx_md_params(params: *mut Param);
 }
 
 unsafe extern "C" fn digest_sign_init(
@@ -209,7 +214,7 @@ unsafe extern "C" fn digest_sign_init(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: as above, with the name of a hash function or null.
+    // SAFETY: the core hands over a context of ours, a key of ours, the name of a hash function or null, and parameters.
     unsafe {
         init(
             context,
@@ -330,85 +335,6 @@ unsafe extern "C" fn digest_sign_final(
     }
 }
 
-unsafe extern "C" fn verify(
-    context: *mut c_void,
-    signature: *const u8,
-    bytes: usize,
-    message: *const u8,
-    message_bytes: usize,
-) -> c_int {
-    // SAFETY: as above; all of it is for the default provider's function, here and below.
-    unsafe {
-        with(context, |context, inner| {
-            Some(inner.verify?(
-                context.inner,
-                signature,
-                bytes,
-                message,
-                message_bytes,
-            ))
-        })
-    }
-}
-
-unsafe extern "C" fn verify_recover(
-    context: *mut c_void,
-    message: *mut u8,
-    bytes: *mut usize,
-    room: usize,
-    signature: *const u8,
-    signature_bytes: usize,
-) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        with(context, |context, inner| {
-            Some(inner.verify_recover?(
-                context.inner,
-                message,
-                bytes,
-                room,
-                signature,
-                signature_bytes,
-            ))
-        })
-    }
-}
-
-unsafe extern "C" fn digest_verify_update(
-    context: *mut c_void,
-    data: *const u8,
-    bytes: usize,
-) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        with(context, |context, inner| {
-            Some(inner.digest_verify_update?(context.inner, data, bytes))
-        })
-    }
-}
-
-unsafe extern "C" fn digest_verify_final(
-    context: *mut c_void,
-    signature: *const u8,
-    bytes: usize,
-) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        with(context, |context, inner| {
-            Some(inner.digest_verify_final?(context.inner, signature, bytes))
-        })
-    }
-}
-
-unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        with(context, |context, inner| {
-            Some(inner.get_ctx_params?(context.inner, params))
-        })
-    }
-}
-
 unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: as above.
     unsafe {
@@ -425,24 +351,6 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
                 context.message = Message::Elsewhere;
             }
             Some(is_set)
-        })
-    }
-}
-
-unsafe extern "C" fn get_ctx_md_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        with(context, |context, inner| {
-            Some(inner.get_ctx_md_params?(context.inner, params))
-        })
-    }
-}
-
-unsafe extern "C" fn set_ctx_md_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        with(context, |context, inner| {
-            Some(inner.set_ctx_md_params?(context.inner, params))
         })
     }
 }

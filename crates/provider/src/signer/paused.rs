@@ -2,7 +2,8 @@
 //!
 //! A wait context, which a TLS connection has for all of its jobs, is given one eventfd(2) that is readable when there
 //! is something to go on with. It is so at once at first: a thread that serves many connections then comes back after a
-//! turn over all that had something to do. It is closed with the wait context, whoever may still want to write to it.
+//! turn over all that had something to do. The descriptor is closed with the wait context, even while another thread
+//! may still wake its job.
 //!
 //! A job has a stack of 32 KiB. Lanes need less than 16 (`a_job_of_openssl_has_stack_enough` of the library's tests).
 #![allow(unsafe_code)]
@@ -239,7 +240,7 @@ impl Waiting {
         locked(&self.request).as_ref().is_none_or(Job::is_finished)
     }
 
-    /// `None` if there is no request any more.
+    /// `None` once the request has been taken or cancelled.
     fn poll(&self, waker: &Waker) -> Poll<Option<Outcome>> {
         let mut request = locked(&self.request);
         let polled = match &mut *request {

@@ -5,14 +5,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use oarlock::Accelerator;
-use oarlock::costs::published;
+use oarlock::costs::published::{self, PublicKeyFigures};
 use oarlock_testing::{lossy, until};
 use tempfile::TempDir;
 
 use crate::host::{
-    Accelerated, Program, descriptors, free_port, has_loaded, module, open_folder, run, succeeds,
-    threads, until_listening, with_conf,
+    Accelerated, Program, descriptors, free_port, has_lanes, has_loaded, module, open_folder, run,
+    succeeds, threads, until_listening, with_conf,
 };
 
 /// haproxy with `ssl-mode-async`, which reloads on SIGUSR2.
@@ -154,15 +153,6 @@ async def main():
 asyncio.run(main())
 "#;
 
-fn has_lanes() -> bool {
-    let accelerator = Accelerator::builder().environment().build().unwrap();
-    if accelerator.lanes().is_none() {
-        oarlock_testing::skip("RSA in the provider: this CPU has no lanes");
-        return false;
-    }
-    true
-}
-
 #[test]
 fn haproxy_signs_for_several_connections_together() {
     if !has_lanes() {
@@ -176,18 +166,11 @@ fn haproxy_signs_for_several_connections_together() {
         for version in ["TLSv1_3", "TLSv1_2"] {
             succeeds(&mut haproxy.is_asked(300, 32, version, 0));
         }
-        let found = published::running()
-            .into_iter()
-            .filter_map(|found| found.figures.ok());
-        // Workers count where the process that they were forked from does.
-        let first = haproxy.program.pid();
-        let figures =
-            found.filter(|figures| figures.process == first || workers.contains(&figures.process));
-        let [groups, in_groups] = figures.fold([0, 0], |[groups, in_groups], figures| {
-            let here = figures.public_key;
-            assert_eq!(here.faults, 0);
-            [groups + here.groups, in_groups + here.in_groups]
-        });
+        let here = public_key(&[&workers[..], &[haproxy.program.pid()]].concat());
+        let PublicKeyFigures {
+            groups, in_groups, ..
+        } = here;
+        assert_eq!(here.faults, 0);
         // One at a time now and then, where the clients are slow.
         assert!(
             in_groups >= 100 && in_groups > groups,
@@ -195,6 +178,23 @@ fn haproxy_signs_for_several_connections_together() {
         );
         succeeds(&mut haproxy.is_asked(20, 1, "TLSv1_3", 0));
     }
+}
+
+/// Of these processes together. Workers count where the process that they were forked from does.
+fn public_key(processes: &[u32]) -> PublicKeyFigures {
+    let found = published::running().into_iter();
+    let figures = found.filter_map(|found| found.figures.ok());
+    figures
+        .filter(|figures| processes.contains(&figures.process))
+        .fold(PublicKeyFigures::default(), |sum, figures| {
+            let here = figures.public_key;
+            PublicKeyFigures {
+                alone: sum.alone + here.alone,
+                in_groups: sum.in_groups + here.in_groups,
+                groups: sum.groups + here.groups,
+                faults: sum.faults + here.faults,
+            }
+        })
 }
 
 /// Connections that go while their signatures wait take nothing with them and leave nothing behind.
@@ -276,7 +276,7 @@ fn told(log: &Path) -> String {
 
 /// Threads of one process, without jobs: Python's own server.
 #[test]
-fn a_server_with_threads_signs_for_all_of_its_clients() {
+fn a_server_with_threads_signs_through_the_queue() {
     if !has_lanes() {
         return;
     }
@@ -299,6 +299,10 @@ fn a_server_with_threads_signs_for_all_of_its_clients() {
     let output = run(&mut clients);
     assert!(output.status.success(), "{}", lossy(&output.stderr));
     assert!(has_loaded(server.pid(), &module()));
+    // All but the key's first ones.
+    let here = public_key(&[server.pid()]);
+    assert!(here.alone + here.in_groups > 100, "{here:?}");
+    assert_eq!(here.faults, 0);
 }
 
 const SERVER: &str = r#"

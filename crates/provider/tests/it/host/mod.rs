@@ -13,6 +13,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use oarlock::Accelerator;
 use oarlock::Algorithm;
 use oarlock::Direction;
 use oarlock::costs::openssl::Stored;
@@ -390,6 +391,16 @@ pub fn until_listening(program: &Program, port: u16) {
 /// Threads of a process; none when it is gone.
 pub fn threads(pid: u32) -> usize {
     entries(&format!("/proc/{pid}/task"))
+}
+
+/// Whether RSA is offered here at all.
+pub fn has_lanes() -> bool {
+    let accelerator = Accelerator::builder().environment().build().unwrap();
+    if accelerator.lanes().is_none() {
+        oarlock_testing::skip("RSA in the provider: this CPU has no lanes");
+        return false;
+    }
+    true
 }
 
 /// Open descriptors of a process.
