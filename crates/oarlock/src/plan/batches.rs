@@ -160,7 +160,7 @@ impl Jobs {
         &self,
         key: BatchKey,
         alone: impl FnOnce() -> Outcome<Buffer>,
-        make: impl FnOnce() -> PublicKeyRequest,
+        make: impl FnOnce() -> Outcome<PublicKeyRequest>,
         serve: impl FnOnce(),
     ) -> Outcome<Buffer> {
         let lanes = &self.0.batcher.0;
@@ -172,13 +172,14 @@ impl Jobs {
                 return lanes.alone(key, alone);
             }
             let mut result = Err(crate::Error::Cancelled);
-            lanes.run(key, &[&make()], &mut |_, power| result = power);
+            lanes.run(key, &[&make()?], &mut |_, power| result = power);
             return result;
         }
+        let request = make()?;
         if !self.0.reserve() {
             return alone();
         }
-        let job = self.0.enter(make(), JobOptions::default(), true);
+        let job = self.0.enter(request, JobOptions::default(), true);
         serve();
         if !self.0.is_served() {
             // Threads that were woken with this one's last result enter too, before one of all leads.

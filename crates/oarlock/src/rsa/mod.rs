@@ -167,7 +167,8 @@ impl AcceleratedRsa {
     }
 
     /// [`raw_private`](Self::raw_private), for a program that has another implementation: together with what
-    /// other threads wait for, where that takes less time, and else by `alone`.
+    /// other threads wait for, where that takes less time, and else by `alone`. `number` makes the number; it is
+    /// called only in the first case.
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -176,7 +177,7 @@ impl AcceleratedRsa {
     /// let accelerator = Accelerator::builder().build()?;
     /// let key = RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?;
     /// let rsa = accelerator.rsa(&key);
-    /// let power = match rsa.raw_private_or(&[2], || rsa.raw_private(&[2]))? {
+    /// let power = match rsa.raw_private_or(|| Ok(vec![2]), || rsa.raw_private(&[2]))? {
     ///     Power::InLanes(power) => power,
     ///     Power::Alone(result) => result?,
     /// };
@@ -185,14 +186,13 @@ impl AcceleratedRsa {
     /// ```
     ///
     /// # Errors
-    /// Those of [`raw_private`](Self::raw_private).
+    /// Those of `number` and of [`raw_private`](Self::raw_private).
     pub fn raw_private_or<T>(
         &self,
-        number: &[u8],
+        number: impl FnOnce() -> Result<Vec<u8>, Error>,
         alone: impl FnOnce() -> T,
     ) -> Result<Power<T>, Error> {
         let target = TargetRef::Private(&self.key);
-        let operand = Purpose::Raw { number }.operand(target)?;
         let mut result = None;
         let power = self.engine().jobs.call(
             target.batch_key(),
@@ -200,7 +200,11 @@ impl AcceleratedRsa {
                 result = Some(alone());
                 Ok(Buffer::default())
             },
-            || PublicKeyRequest::of_number(target.to_owned(), operand.clone()),
+            || {
+                let number = number()?;
+                let operand = Purpose::Raw { number }.operand(target)?;
+                Ok(PublicKeyRequest::of_number(target.to_owned(), operand))
+            },
             || self.engine().serve_jobs(true),
         )?;
         Ok(match result {
@@ -469,7 +473,12 @@ fn call<B: AsRef<[u8]>>(
         _ => engine.jobs.call(
             target.batch_key(),
             || target.power(&operand),
-            || PublicKeyRequest::of_number(target.to_owned(), operand.clone()),
+            || {
+                Ok(PublicKeyRequest::of_number(
+                    target.to_owned(),
+                    operand.clone(),
+                ))
+            },
             || engine.serve_jobs(true),
         )?,
     };

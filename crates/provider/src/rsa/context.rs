@@ -93,6 +93,12 @@ impl Settings {
     }
 }
 
+/// What a signature is the power of.
+enum Encoding {
+    Made(Vec<u8>),
+    Of(SignatureScheme),
+}
+
 /// Up to its zero.
 fn text(place: &[u8]) -> &[u8] {
     place.split(|byte| *byte == 0).next().unwrap_or_default()
@@ -140,22 +146,22 @@ impl Context {
         Settings::read(|params| unsafe { get(self.inner, params) })
     }
 
-    /// The number that the signature of `message` is the power of, if that can be made here: a digest, or, without a
-    /// hash function, octets.
-    fn number(&self, key: &AcceleratedRsa, message: &[u8]) -> Option<Vec<u8>> {
+    /// How a signature of `message` is padded, if that can be done here: a digest, or, without a hash function, octets.
+    fn encoding(&self, key: &AcceleratedRsa, message: &[u8]) -> Option<Encoding> {
         let settings = self.settings()?;
-        let key = key.key().public_key();
-        let scheme = match (settings.padding, settings.hash()?) {
-            (PKCS1, None) => return padded(message, key.bytes()),
+        let bits = key.key().public_key().bits();
+        Some(Encoding::Of(match (settings.padding, settings.hash()?) {
+            (PKCS1, None) => {
+                return padded(message, key.key().public_key().bytes()).map(Encoding::Made);
+            }
             (PKCS1, Some(hash)) => SignatureScheme::Pkcs1(hash),
             (PSS, Some(hash)) => SignatureScheme::PssWith {
                 hash,
                 mgf1: named(text(&settings.mgf1))?,
-                salt: PssSalt::Bytes(salt_bytes(settings.salt, hash.bytes(), key.bits())?),
+                salt: PssSalt::Bytes(salt_bytes(settings.salt, hash.bytes(), bits)?),
             },
             _ => return None,
-        };
-        scheme.encode(message, key).ok()
+        }))
     }
 
     /// What the default provider makes of a digest. Its context of this one would take it for a message (since 3.4),
@@ -219,15 +225,19 @@ impl Context {
             let key = key.accelerated()?;
             let has_room =
                 !place.signature.is_null() && place.room >= key.key().public_key().bytes();
-            let number = has_room.then(|| self.number(key, message))??;
-            Some((key, number))
+            let encoding = has_room.then(|| self.encoding(key, message))??;
+            Some((key, encoding))
         };
-        let Some((key, number)) = prepared() else {
+        let Some((key, encoding)) = prepared() else {
             return by_default();
         };
         // SAFETY: the provider lives as long as its contexts.
         let signer = unsafe { &(*self.provider).signer };
-        match signer.power(key, &number, by_default) {
+        let number = || match &encoding {
+            Encoding::Made(number) => Ok(number.clone()),
+            Encoding::Of(scheme) => scheme.encode(message, key.key().public_key()),
+        };
+        match signer.power(key, number, by_default) {
             Power::Alone(result) => result,
             Power::InLanes(power) => {
                 // SAFETY: there is room for as many bytes as the modulus has, and a place for their number.

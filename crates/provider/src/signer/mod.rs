@@ -17,6 +17,7 @@ mod paused;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use oarlock::Error;
 use oarlock::rsa::{AcceleratedRsa, Power};
 
 use self::alone::{Alone, Who};
@@ -40,28 +41,29 @@ impl Signer {
         }
     }
 
-    /// The power of `number`, or what `by_default` returns, which computes it alone.
+    /// The power of the number that `number` makes, or what `by_default` returns, which computes it alone. A number takes
+    /// microseconds where it has a salt, so it is made only if it is needed.
     pub(crate) fn power<T>(
         &self,
         key: &AcceleratedRsa,
-        number: &[u8],
+        number: impl Fn() -> Result<Vec<u8>, Error>,
         by_default: impl Fn() -> T,
     ) -> Power<T> {
         let width = self.alone.of(key.key().public_key().bits());
         let alone = || match width.next() {
             Who::Default => Power::Alone(width.timed(Who::Default, &by_default)),
-            Who::Library => match width.timed(Who::Library, || key.raw_private_alone(number)) {
+            Who::Library => match width.timed(Who::Library, || key.raw_private_alone(&number()?)) {
                 Ok(power) => Power::InLanes(power),
                 Err(_) => Power::Alone(by_default()),
             },
         };
         let fibers = self.fibers.as_ref();
         if let Some((fibers, job)) = fibers.and_then(|fibers| Some((fibers, fibers.current()?))) {
-            let wait = |_visit| fibers.wait(job, &self.company, key, number);
+            let wait = |_visit| fibers.wait(job, &self.company, key, &number().ok()?);
             let power = self.company.join().and_then(wait);
             return power.map_or_else(alone, Power::InLanes);
         }
-        match key.raw_private_or(number, alone) {
+        match key.raw_private_or(&number, alone) {
             Ok(Power::InLanes(power)) => Power::InLanes(power),
             Ok(Power::Alone(done)) => done,
             // The lanes have failed, or the number was none.
