@@ -208,13 +208,17 @@ fn connections_that_break_off_do_no_harm() {
     let worker = haproxy.workers()[0];
     succeeds(&mut haproxy.is_asked(50, 16, "TLSv1_3", 0));
     let (before, threads_before) = (descriptors(worker), threads(worker));
-    let resident_before = resident_kib(worker);
-    for _ in 0..4 {
-        succeeds(&mut haproxy.is_asked(100, 48, "TLSv1_3", 500));
-    }
-    // Of a job that never goes on OpenSSL keeps the stack; so only so many are ever left.
-    let grown = resident_kib(worker).saturating_sub(resident_before);
-    assert!(grown < 24 << 10, "{grown} KiB");
+    let attack = || {
+        for _ in 0..4 {
+            succeeds(&mut haproxy.is_asked(100, 48, "TLSv1_3", 500));
+        }
+        resident_kib(worker)
+    };
+    // OpenSSL keeps the stack of a job that never goes on. How many are left depends on how fast clients are here; the
+    // bound itself is tested beside `Company`.
+    let resident = attack();
+    let grown = attack().saturating_sub(resident);
+    assert!(grown < 2 << 10, "{grown} KiB");
     until("descriptors are closed", || {
         descriptors(worker) <= before + 2
     });
