@@ -81,6 +81,11 @@ impl Interrupt {
         Held(self)
     }
 
+    /// Readable from the first signal on.
+    pub(crate) fn seen(&self) -> BorrowedFd<'_> {
+        self.seen.as_fd()
+    }
+
     /// Fails when a signal has come.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self.signal.load(Ordering::Relaxed) {

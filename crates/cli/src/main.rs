@@ -16,6 +16,7 @@
 //! devices/      what this machine has, self-tested     top/       what runs just now
 //! run/          one command with the provider    provider/      the same for the whole machine
 //! doctor/       whether programs will take it
+//! local.rs      a daemon where processes sign together
 //! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
 //! remote/       its keys, and signatures beside them
 //! openssl_conf/ reads and extends the user's configuration   openssl.rs  the machine's openssl
@@ -40,6 +41,7 @@ mod input;
 mod interrupt;
 mod job;
 mod keys;
+mod local;
 mod manual;
 mod offers;
 mod openssl;
@@ -115,6 +117,9 @@ enum Command {
     /// Serve private-key operations to clients with certificates
     #[command(after_help = serve::EXAMPLES)]
     Serve(serve::Args),
+    /// Compute signatures of several processes of this machine together
+    #[command(after_help = local::EXAMPLES)]
+    Local(local::Args),
     /// Make, renew and revoke certificates for a cryptoserver
     #[command(subcommand)]
     Pki(pki::Command),
@@ -174,6 +179,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Doctor(args) => return doctor::run(&args),
         Command::Provider(command) => return provider::run(&command),
         Command::Serve(args) => serve::run(&args),
+        Command::Local(args) => local::run(&args),
         Command::Pki(command) => pki::run(&command),
         Command::Sign(args) => sign::run(&args),
         Command::Verify(args) => remote::verify::run(&args),

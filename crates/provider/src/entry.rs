@@ -23,7 +23,7 @@ use crate::{calibration, cipher, counted, rsa, skey, surroundings};
 
 /// The entry point (provider-base(7)).
 ///
-/// Reads `options`, `stats` and `calibration` of its section in the configuration and, unless the program runs with
+/// Reads `options`, `stats`, `calibration` and `local` of its section in the configuration and, unless the program runs with
 /// more rights than its user, `OARLOCK_OPTIONS`. If the options are wrong it offers nothing, so the program continues
 /// with the default provider; `oarlock doctor` says what is wrong. It measures nothing: it goes by the file that
 /// `calibration` names, if that fits and may be trusted, or else by the library's tables.
@@ -60,12 +60,13 @@ pub unsafe extern "C" fn OSSL_provider_init(
 /// `core` is the core's table and `handle` came with it.
 unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
-    let (errors, options, stats, path, openssl, of_core) = unsafe {
+    let (errors, options, stats, path, local, openssl, of_core) = unsafe {
         (
             Errors::new(handle, core),
             told(handle, core, c"options"),
             told(handle, core, c"stats"),
             told(handle, core, c"calibration"),
+            told(handle, core, c"local"),
             told(handle, core, c"openssl-version"),
             function(core, core_function::GET_PARAMS).unwrap_or(null()),
         )
@@ -100,7 +101,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         rsa: OnceLock::new(),
         default_rsa: OnceLock::new(),
         signer: if offers_rsa {
-            Signer::of(of_core)
+            Signer::of(of_core, local)
         } else {
             Signer::default()
         },

@@ -71,6 +71,17 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "oarlock-local",
+        &[
+            &["client"],
+            &["server"],
+            &["server::leader"],
+            &["server::arrivals", "server::peer", "server::waiting"],
+            &["frame", "visits"],
+            &["error"],
+        ],
+    ),
+    (
         "oarlock-provider",
         &[
             &["entry"],
@@ -90,7 +101,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         &[
             // Commands.
             &[
-                "age", "devices", "doctor", "enc", "manual", "pki", "serve", "sign",
+                "age", "devices", "doctor", "enc", "local", "manual", "pki", "serve", "sign",
             ],
             &["remote", "run", "top"], // `devices` lists what `top` shows
             &["provider"],

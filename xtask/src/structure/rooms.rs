@@ -69,6 +69,7 @@ const RULES: &[Rule] = &[
         allowed: &[
             "crates/oarlock/src/threads/pool/",
             "bench/src/measuring/load.rs", // threads that ask, and those of peers
+            "crates/local/src/server/mod.rs", // all of the daemon
             "crates/net/src/server/dispatch/", // workers, which wait for devices
             "crates/net/src/server/observe.rs", // the writer of the audit
             "crates/net/src/server/page.rs", // pages, apart from requests

@@ -122,6 +122,49 @@ impl Jobs {
         self.0.batcher.0.names()
     }
 
+    /// How many of so many that wait are computed at once, at least 1.
+    pub(crate) fn best_batch(&self, key: BatchKey, waiting: usize) -> usize {
+        match waiting {
+            0 | 1 => 1,
+            waiting => self.0.batcher.batch_size(key.number(), waiting),
+        }
+    }
+
+    /// Computes requests of one batch key on this thread. In their order.
+    pub(crate) fn together(
+        &self,
+        key: BatchKey,
+        requests: Vec<Outcome<PublicKeyRequest>>,
+    ) -> Vec<Outcome<Buffer>> {
+        let lanes = &self.0.batcher.0;
+        let mut outcomes: Vec<Option<Outcome<Buffer>>> = Vec::new();
+        let mut waiting = Vec::with_capacity(requests.len());
+        for request in requests {
+            outcomes.push(request.map_or_else(
+                |error| Some(Err(error)),
+                |request| {
+                    waiting.push((outcomes.len(), request));
+                    None
+                },
+            ));
+        }
+        let mut rest = &waiting[..];
+        while !rest.is_empty() {
+            let (batch, after) = rest.split_at(self.best_batch(key, rest.len()).min(rest.len()));
+            rest = after;
+            let requests: Vec<_> = batch.iter().map(|(_, request)| request).collect();
+            lanes.run(key, &requests, &mut |at, power| {
+                let (place, request) = &batch[at];
+                outcomes[*place] = Some(power.and_then(|power| request.finish(power)));
+            });
+        }
+        let cancelled = || Err(crate::Error::Cancelled);
+        outcomes
+            .into_iter()
+            .map(|outcome| outcome.unwrap_or_else(cancelled))
+            .collect()
+    }
+
     /// Of requests so far.
     pub(crate) fn stats(&self) -> PublicKeyStats {
         PublicKeyStats {

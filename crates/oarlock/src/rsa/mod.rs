@@ -29,6 +29,7 @@ use crate::work::request::{Buffer, PublicKeyRequest, Purpose, Target, TargetRef}
 pub use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 pub use crate::work::rsa::padding::{Hash, PssSalt};
 pub use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme};
+use crate::work::shape::BatchKind;
 
 /// A private RSA key with an accelerator, from [`Accelerator::rsa`](crate::Accelerator::rsa). Threads may
 /// share it; clones are cheap and keep key and accelerator alive.
@@ -221,6 +222,54 @@ impl AcceleratedRsa {
     pub fn raw_private_alone(&self, number: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let target = TargetRef::Private(&self.key);
         target.power(&Purpose::Raw { number }.operand(target)?)
+    }
+
+    /// [`raw_private`](Self::raw_private) of several numbers at once, on this thread and without the queue: in lanes, if
+    /// that [pays](Self::best_batch), else one after the other. In their order.
+    ///
+    /// ```
+    /// # use oarlock::Accelerator;
+    /// # use oarlock::rsa::RsaPrivateKey;
+    /// # let accelerator = Accelerator::builder().build()?;
+    /// # let key = RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?;
+    /// let rsa = accelerator.rsa(&key);
+    /// let powers = rsa.raw_private_together(&[&[2], &[3]]);
+    /// assert_eq!(powers[1], rsa.raw_private(&[3]));
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    pub fn raw_private_together(&self, numbers: &[&[u8]]) -> Vec<Result<Zeroizing<Vec<u8>>, Error>> {
+        let target = TargetRef::Private(&self.key);
+        let request = |number: &&[u8]| {
+            let operand = Purpose::Raw { number }.operand(target)?;
+            Ok(PublicKeyRequest::of_number(target.to_owned(), operand))
+        };
+        let requests = numbers.iter().map(request).collect();
+        self.engine().jobs.together(target.batch_key(), requests)
+    }
+
+    /// How many exponentiations at once take no longer than one, as [`Accelerator::lanes`](crate::Accelerator::lanes)
+    /// says it; a private operation has two. `None` if there are no lanes for this key.
+    pub fn lanes(&self) -> Option<usize> {
+        let batch_key = TargetRef::Private(&self.key).batch_key();
+        let (_, lanes) = self.engine().jobs.lanes()?;
+        (batch_key.kind() == BatchKind::Private).then_some(lanes)
+    }
+
+    /// How many private operations are best computed at once where so many wait, of this key or of others of its
+    /// width: 1 if each had better be computed alone, on a CPU of its own if there is one.
+    ///
+    /// ```
+    /// # use oarlock::Accelerator;
+    /// # use oarlock::rsa::RsaPrivateKey;
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let key = RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?;
+    /// let at_once = accelerator.rsa(&key).best_batch(8);
+    /// assert!((1..=8).contains(&at_once));
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    pub fn best_batch(&self, waiting: usize) -> usize {
+        let key = TargetRef::Private(&self.key).batch_key();
+        self.engine().jobs.best_batch(key, waiting)
     }
 
     /// [`sign`](Self::sign), as a job.

@@ -286,7 +286,9 @@ fn handshakes() -> Vec<ProgramCase> {
         for (server, name) in [
             (Server::Haproxy { threads: 1 }, "tls-haproxy"),
             (Server::Haproxy { threads: 2 }, "tls-haproxy-two-threads"),
-            (Server::Nginx { workers: 4 }, "tls-nginx"),
+            (nginx(4, false), "tls-nginx"),
+            (nginx(4, true), "tls-nginx-local"),
+            (nginx(16, true), "tls-nginx-local-16-workers"),
         ] {
             for (in_flight, suffix) in [(64, ""), (1, "-one-at-a-time")] {
                 cases.push(ProgramCase {
@@ -307,6 +309,13 @@ fn handshakes() -> Vec<ProgramCase> {
         }
     }
     cases
+}
+
+const fn nginx(workers: usize, has_daemon: bool) -> Server {
+    Server::Nginx {
+        workers,
+        has_daemon,
+    }
 }
 
 /// Whether `pattern` is about whole programs.

@@ -158,11 +158,21 @@ impl Setup {
         found.canonicalize().map_err(Error::io(found.display()))
     }
 
+    /// A file for ours, with a daemon at `socket`.
+    pub(super) fn configuration_with_daemon(&self, socket: &Path) -> Result<PathBuf, Error> {
+        let path = self.file("daemon.cnf");
+        let lines = format!("local = \"{}\"\n", socket.display());
+        let text = configuration(self.provider.as_deref(), &lines);
+        fs::write(&path, text).map_err(Error::io(path.display()))?;
+        Ok(path)
+    }
+
     fn write_configuration(&self, side: Side, counting: Option<&Path>) -> Result<(), Error> {
         let path = self.configuration(side);
         let provider = self.provider.as_deref();
         let provider = provider.filter(|_| side == Side::Oarlock);
-        let text = configuration(provider, counting);
+        let lines = counting.map(|file| format!("stats = \"{}\"\n", file.display()));
+        let text = configuration(provider, &lines.unwrap_or_default());
         fs::write(&path, text).map_err(Error::io(path.display()))
     }
 
@@ -212,8 +222,8 @@ pub(super) fn named_or_beside(
 }
 
 /// As `oarlock run` makes it where there is none: ours is preferred, except for the cipher of the
-/// random numbers.
-fn configuration(provider: Option<&Path>, counting: Option<&Path>) -> String {
+/// random numbers; with `lines` in the provider's section.
+fn configuration(provider: Option<&Path>, lines: &str) -> String {
     let mut text = "openssl_conf = init\n[init]\nproviders = providers\n".to_owned();
     if provider.is_some() {
         text += "alg_section = algorithms\nrandom = random\n";
@@ -227,11 +237,8 @@ fn configuration(provider: Option<&Path>, counting: Option<&Path>) -> String {
         let module = provider.display();
         let _ = write!(
             text,
-            "[oarlock_provider]\nidentity = oarlock\nmodule = \"{module}\"\n"
+            "[oarlock_provider]\nidentity = oarlock\nmodule = \"{module}\"\n{lines}"
         );
-        if let Some(file) = counting {
-            let _ = writeln!(text, "stats = \"{}\"", file.display());
-        }
         text += "activate = 1\n\
                  [algorithms]\ndefault_properties = ?oarlock.accelerated=yes,?oarlock.keys=no\n\
                  [random]\nproperties = provider!=oarlock\n";

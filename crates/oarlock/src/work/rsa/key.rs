@@ -293,6 +293,25 @@ impl RsaPrivateKey {
         }
     }
 
+    /// A name for this key that only who has its private half can know: SHA-256 of `purpose`, of how long that is, and of
+    /// all that is secret of it. `None` of a key that a device holds.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where memory has run out.
+    pub fn secret_name(&self, purpose: &str) -> Result<Option<Zeroizing<[u8; 32]>>, Error> {
+        let Some(secret) = self.secret_numbers()? else {
+            return Ok(None);
+        };
+        let mut hashed = Zeroizing::new(Vec::with_capacity(
+            8 + purpose.len() + self.public_key().bytes() + secret.d.len(),
+        ));
+        hashed.extend_from_slice(&(purpose.len() as u64).to_le_bytes());
+        hashed.extend_from_slice(purpose.as_bytes());
+        hashed.extend_from_slice(self.public_key().modulus());
+        hashed.extend_from_slice(&secret.d);
+        Ok(Some(digest(&hashed)))
+    }
+
     /// What the device that holds this key knows it by; `None` for a key that is here.
     pub fn held_id(&self) -> Option<&[u8]> {
         self.holder().map(|holder| holder.id())

@@ -96,7 +96,10 @@ mod tests {
         for server in [
             Server::Haproxy { threads: 1 },
             Server::Haproxy { threads: 2 },
-            Server::Nginx { workers: 2 },
+            Server::Nginx {
+                workers: 2,
+                has_daemon: false,
+            },
         ] {
             for in_flight in [1, 16] {
                 let case = Handshakes {

@@ -17,8 +17,8 @@ use crate::system::child::{Running, said};
 pub(crate) enum Server {
     /// With `ssl-mode-async`: a thread goes on with other connections while a signature is made.
     Haproxy { threads: usize },
-    /// Its workers are processes, and each signs one after the other.
-    Nginx { workers: usize },
+    /// Its workers are processes, and each signs one after the other; with us they may do so in a daemon.
+    Nginx { workers: usize, has_daemon: bool },
 }
 
 /// A key and its certificate, and room for the rest.
@@ -67,6 +67,8 @@ pub(super) struct Started {
     running: Running,
     port: u16,
     server: Server,
+    /// `oarlock local`, where the workers sign.
+    daemon: Option<Running>,
 }
 
 impl Started {
@@ -82,6 +84,19 @@ impl Started {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(File::create(&log).map_err(Error::io("log"))?);
         setup.dress(&mut command, side);
+        let daemon = match (server, side) {
+            (
+                Server::Nginx {
+                    has_daemon: true, ..
+                },
+                Side::Oarlock,
+            ) => {
+                let socket = files.folder.join("local.sock");
+                command.env("OPENSSL_CONF", setup.configuration_with_daemon(&socket)?);
+                Some(daemon(setup, &socket)?)
+            }
+            _ => None,
+        };
         let running = Running::start(&mut command).map_err(|error| {
             Error::Unavailable(format!(
                 "{error}: install haproxy and nginx (nginx-light will do)"
@@ -102,6 +117,7 @@ impl Started {
             running,
             port,
             server,
+            daemon,
         })
     }
 
@@ -109,9 +125,10 @@ impl Started {
         self.port
     }
 
-    /// That its processes have taken so far.
+    /// That its processes have taken so far, and the daemon.
     pub(super) fn cpu(&self) -> Result<Duration, Error> {
-        cpu_of(self.running.pid())
+        let daemon = self.daemon.as_ref().map(|daemon| cpu_of(daemon.pid()));
+        Ok(cpu_of(self.running.pid())? + daemon.transpose()?.unwrap_or_default())
     }
 
     pub(super) fn end(self) -> Result<(), Error> {
@@ -124,6 +141,23 @@ impl Started {
             .map_err(|error| Error::Failed(format!("{:?}: {error}", self.server)))?;
         self.running.end(END_LIMIT).map(drop)
     }
+}
+
+/// `oarlock local`, which listens at `socket`.
+fn daemon(setup: &Setup, socket: &Path) -> Result<Running, Error> {
+    let mut command = Command::new(setup.oarlock()?);
+    command.arg("local").arg("--socket").arg(socket);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    setup.dress(&mut command, Side::Stock);
+    let running = Running::start(&mut command)?;
+    let until = Instant::now() + START_LIMIT;
+    while !socket.exists() {
+        if Instant::now() > until {
+            return Err(Error::Failed("`oarlock local` does not listen".to_owned()));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(running)
 }
 
 impl Server {
@@ -144,7 +178,7 @@ impl Server {
                 haproxy.arg("-db").arg("-f").arg(conf);
                 Ok(haproxy)
             }
-            Self::Nginx { workers } => {
+            Self::Nginx { workers, .. } => {
                 let user = match rustix::process::geteuid().is_root() {
                     true => "user root;",
                     false => "",

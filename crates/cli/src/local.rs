@@ -1,0 +1,85 @@
+//! `oarlock local`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use nix::unistd::User;
+use oarlock_local::{Limits, Server};
+use rustix::io::dup;
+use rustix::process::geteuid;
+
+use crate::failure::{Failure, reason};
+use crate::interrupt::Interrupt;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The socket
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/run/oarlock/local.sock",
+        conflicts_with = "stdin"
+    )]
+    socket: PathBuf,
+
+    /// The socket is standard input, and listens: as a service manager hands it over
+    #[arg(long)]
+    stdin: bool,
+
+    /// A user whose processes are served, by name or number; may be repeated. Root and the user of the daemon are
+    #[arg(long, value_name = "USER")]
+    allow: Vec<String>,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+Processes of one user that have the same private key, such as the workers of nginx, sign together where the \
+provider's section has the line `local = /run/oarlock/local.sock`. No key leaves them: the daemon brings them together, \
+and may stop and start at any time.
+
+Examples:
+  sudo oarlock local --allow www-data
+  oarlock local --socket \"$XDG_RUNTIME_DIR/oarlock.sock\"";
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let fail = |error: oarlock_local::Error| Failure::new(error.to_string());
+    let mut users = vec![0, geteuid().as_raw()];
+    for name in &args.allow {
+        users.push(user(name)?);
+    }
+    let limits = Limits {
+        users,
+        boards_of_user: OF_USER,
+    };
+    let interrupt = Interrupt::catch(true)?;
+    interrupt.leaves_something();
+    let server = if args.stdin {
+        let listener = dup(rustix::stdio::stdin());
+        let listener = listener
+            .map_err(|error| Failure::new(format!("standard input: {}", reason(&error.into()))))?;
+        Server::on(listener)
+    } else {
+        let server = Server::bind(&args.socket).map_err(fail)?;
+        // It serves whether or not anybody reads that.
+        let _ = writeln!(std::io::stdout(), "listening on {}", args.socket.display());
+        server
+    };
+    server.serve(&limits, interrupt.seen()).map_err(fail)
+}
+
+/// The number of a user.
+fn user(name: &str) -> Result<u32, Failure> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    match User::from_name(name) {
+        Ok(Some(user)) => Ok(user.uid.as_raw()),
+        Ok(None) => Err(Failure::usage(format!("--allow {name}: no such user"))),
+        Err(error) => Err(Failure::new(format!(
+            "--allow {name}: {}",
+            reason(&error.into())
+        ))),
+    }
+}
+
+/// Boards of one user: keys of its servers.
+const OF_USER: usize = 256;

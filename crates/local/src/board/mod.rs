@@ -1,0 +1,364 @@
+//! Where processes with the same key meet.
+//!
+//! A request is in a slot. Its stage and the count of the slot's uses are one number, a futex(2):
+//!
+//! ```text
+//! free -> claimed -> waiting -> running -> done -> free
+//!                                      `-> left -> free
+//! ```
+//!
+//! Its owner claims it, writes the number and has it wait. Who fills the lanes, or is the first to wait long enough, takes
+//! the requests that wait: its own and others'. It computes them, writes the powers and wakes the owners. Each change of
+//! a stage is a compare-and-swap on the number as it was, so that of two who want a request one has it.
+//!
+//! A process may end at any point. Then a slot stays as it is, until it has been so for longer than any request takes: then
+//! the next owner takes it. If the process that had it was stopped, and not ended, it may still write a power there, of
+//! another number; so each power has a [`check`], and its owner takes no other.
+
+mod memory;
+mod pace;
+
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::time::Duration;
+
+use oarlock::rsa::AcceleratedRsa;
+use rustix::thread::futex;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use zeroize::Zeroizing;
+
+use self::memory::{Memory, SLOTS, Shared, Slot, WORDS};
+use self::pace::Pace;
+
+/// A board, in one process.
+pub(crate) struct Board {
+    memory: Memory,
+    /// As many requests fill the lanes.
+    full: u32,
+    /// Where the search for a free slot begins.
+    next: AtomicUsize,
+}
+
+/// What came of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It was computed together with others.
+    Power(Zeroizing<Vec<u8>>),
+    /// The caller is to compute it: nobody else was there.
+    Alone,
+    /// The caller is to compute it: who had it did not end in time, or failed.
+    Failed,
+}
+
+/// A slot that this process has, with its state as this process set it.
+#[derive(Clone, Copy)]
+struct Held<'a> {
+    slot: &'a Slot,
+    place: usize,
+    state: u32,
+}
+
+const FREE: u32 = 0;
+const CLAIMED: u32 = 1;
+const WAITING: u32 = 2;
+const RUNNING: u32 = 3;
+const DONE: u32 = 4;
+/// Its owner is to compute it.
+const LEFT: u32 = 5;
+/// Bits of a state that tell the stage; the others count.
+const STAGE: u32 = 7;
+
+/// Longer than that nobody waits for a request that another has taken, in ns: that one may have to wait for a CPU.
+const PATIENCE: u64 = 250_000_000;
+/// A slot that has been used for longer is nobody's, in ns.
+const LOST: u64 = 10_000_000_000;
+
+const BYTES_MAX: usize = 8 * WORDS;
+
+impl Board {
+    /// The file of a new one.
+    pub(crate) fn create() -> io::Result<OwnedFd> {
+        Memory::create()
+    }
+
+    /// One where as many requests as `full` fill the lanes.
+    pub(crate) fn map(file: impl AsFd, full: usize) -> io::Result<Self> {
+        Ok(Self {
+            memory: Memory::map(file)?,
+            full: full.clamp(1, SLOTS) as u32,
+            next: AtomicUsize::new(rustix::process::getpid().as_raw_nonzero().get() as usize),
+        })
+    }
+
+    /// Whether this process may use it; a child of the one that mapped it may not.
+    pub(crate) fn is_here(&self) -> bool {
+        self.memory.is_here()
+    }
+
+    /// Whether a request waits there.
+    pub(crate) fn is_waited_at(&self) -> bool {
+        let shared = self.memory.shared();
+        shared.is_some_and(|shared| shared.waiting.load(Relaxed) != 0)
+    }
+
+    /// `number` ^ d mod n, together with the requests of others; all of them have the key `rsa`.
+    pub(crate) fn power(&self, rsa: &AcceleratedRsa, number: &[u8]) -> Outcome {
+        let Some(shared) = self.memory.shared() else {
+            return Outcome::Failed;
+        };
+        if number.len() > BYTES_MAX || rsa.key().public_key().bytes() > BYTES_MAX {
+            return Outcome::Alone;
+        }
+        let Some(own) = self.claimed(shared) else {
+            return Outcome::Failed;
+        };
+        own.write(number);
+        let pace = Pace::new(&shared.pace, self.full);
+        let Some(own) = own.to(WAITING) else {
+            return Outcome::Failed;
+        };
+        let before = shared.waiting.fetch_or(own.bit(), AcqRel);
+        pace.came(now(), before == 0);
+        let outcome = self.meet(shared, &pace, rsa, own, number);
+        own.free();
+        outcome
+    }
+
+    /// Until there is an outcome.
+    fn meet(
+        &self,
+        shared: &Shared,
+        pace: &Pace<'_>,
+        rsa: &AcceleratedRsa,
+        own: Held<'_>,
+        number: &[u8],
+    ) -> Outcome {
+        let until = now().saturating_add(PATIENCE);
+        loop {
+            let state = own.slot.state.load(Acquire);
+            if (state ^ own.state) & !STAGE != 0 {
+                // It was taken for lost.
+                return Outcome::Failed;
+            }
+            let left = match state & STAGE {
+                WAITING => {
+                    let waiting = shared.waiting.load(Acquire).count_ones();
+                    let left = pace.left(now(), waiting);
+                    if waiting >= self.full || left.is_zero() {
+                        match self.lead(shared, pace, rsa, own) {
+                            Some(outcome) => return outcome,
+                            None => continue,
+                        }
+                    }
+                    left
+                }
+                RUNNING => {
+                    let left = until.saturating_sub(now());
+                    if left == 0 {
+                        return Outcome::Failed;
+                    }
+                    Duration::from_nanos(left)
+                }
+                DONE => {
+                    let power = own.read(rsa.key().public_key().bytes(), number);
+                    return power.map_or(Outcome::Failed, Outcome::Power);
+                }
+                _ => return Outcome::Alone,
+            };
+            let timeout = Timespec {
+                tv_sec: 0,
+                tv_nsec: left.as_nanos() as i64,
+            };
+            // Woken, late or for no reason: it looks again.
+            let _ = futex::wait(&own.slot.state, futex::Flags::empty(), state, Some(&timeout));
+        }
+    }
+
+    /// Takes what waits, with `own` among it, and computes it if that pays. `None` if another has `own`.
+    fn lead(
+        &self,
+        shared: &Shared,
+        pace: &Pace<'_>,
+        rsa: &AcceleratedRsa,
+        own: Held<'_>,
+    ) -> Option<Outcome> {
+        let own = own.taken(shared)?;
+        let mut batch = vec![own];
+        let others = shared.waiting.load(Acquire) & !own.bit();
+        for place in 0..SLOTS {
+            if batch.len() == self.full as usize {
+                break;
+            }
+            if others >> place & 1 == 1 {
+                let slot = &shared.slots[place];
+                let state = slot.state.load(Acquire);
+                let other = Held { slot, place, state };
+                batch.extend(other.taken(shared));
+            }
+        }
+        pace.taken(batch.len() as u32);
+        let size = batch.len();
+        if size < 2 || rsa.best_batch(size) < size {
+            // Each by itself, and all at the same time.
+            for other in &batch[1..] {
+                other.end(LEFT);
+            }
+            own.end(LEFT);
+            return Some(Outcome::Alone);
+        }
+        let numbers: Vec<_> = batch.iter().map(|held| held.number()).collect();
+        let borrowed: Vec<&[u8]> = numbers.iter().map(|number| &number[..]).collect();
+        let mut powers = rsa.raw_private_together(&borrowed).into_iter();
+        let first = powers.next();
+        for ((other, number), power) in batch[1..].iter().zip(&numbers[1..]).zip(powers) {
+            match power {
+                Ok(power) => {
+                    other.write_power(number, &power);
+                    other.end(DONE);
+                }
+                Err(_) => other.end(LEFT),
+            }
+        }
+        own.end(DONE);
+        Some(match first {
+            Some(Ok(power)) => Outcome::Power(power),
+            _ => Outcome::Failed,
+        })
+    }
+
+    /// A slot for this process.
+    fn claimed<'a>(&self, shared: &'a Shared) -> Option<Held<'a>> {
+        let begin = self.next.fetch_add(1, Relaxed);
+        let places = || (0..SLOTS).map(|at| (begin + at) % SLOTS);
+        let claim = |place: usize, state: u32| {
+            let slot = &shared.slots[place];
+            let claimed = (state & !STAGE).wrapping_add(STAGE + 1) | CLAIMED;
+            slot.state
+                .compare_exchange(state, claimed, AcqRel, Relaxed)
+                .ok()?;
+            slot.since.store(now(), Relaxed);
+            let state = claimed;
+            Some(Held { slot, place, state })
+        };
+        let free = places().find_map(|place| {
+            let state = shared.slots[place].state.load(Relaxed);
+            (state & STAGE == FREE).then(|| claim(place, state))?
+        });
+        free.or_else(|| {
+            places().find_map(|place| {
+                let slot = &shared.slots[place];
+                let state = slot.state.load(Acquire);
+                let age = now().saturating_sub(slot.since.load(Relaxed));
+                (age > LOST).then(|| claim(place, state))?
+            })
+        })
+    }
+}
+
+impl<'a> Held<'a> {
+    fn bit(self) -> u64 {
+        1 << self.place
+    }
+
+    /// With its next stage; `None` if it is not in the one before any more.
+    fn to(self, stage: u32) -> Option<Self> {
+        let state = self.state & !STAGE | stage;
+        let changed = self
+            .slot
+            .state
+            .compare_exchange(self.state, state, AcqRel, Relaxed);
+        changed.ok().map(|_| Self { state, ..self })
+    }
+
+    /// Out of those that wait, to be computed by this process.
+    fn taken(self, shared: &Shared) -> Option<Self> {
+        let taken = match self.state & STAGE {
+            WAITING => self.to(RUNNING),
+            _ => None,
+        };
+        // Also of one that does not wait any more: its process has ended, or another was faster.
+        shared.waiting.fetch_and(!self.bit(), AcqRel);
+        taken
+    }
+
+    /// Tells the owner.
+    fn end(self, stage: u32) {
+        if self.to(stage).is_some() {
+            let _ = futex::wake(&self.slot.state, futex::Flags::empty(), 1);
+        }
+    }
+
+    /// By its owner. One that another process has stays as it is: that may yet write to it.
+    fn free(self) {
+        let state = self.slot.state.load(Acquire);
+        if (state ^ self.state) & !STAGE != 0 || state & STAGE == RUNNING {
+            return;
+        }
+        // It may have been the number of a decryption.
+        self.slot.words.iter().for_each(|word| word.store(0, Relaxed));
+        let free = state & !STAGE | FREE;
+        let _ = self
+            .slot
+            .state
+            .compare_exchange(state, free, Release, Relaxed);
+    }
+
+    fn write(self, bytes: &[u8]) {
+        for (word, chunk) in self.slot.words.iter().zip(bytes.chunks(8)) {
+            let mut padded = [0; 8];
+            padded[..chunk.len()].copy_from_slice(chunk);
+            word.store(u64::from_le_bytes(padded), Relaxed);
+        }
+        self.slot.bytes.store(bytes.len() as u32, Release);
+    }
+
+    fn bytes(self, length: usize) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(BYTES_MAX));
+        for word in &self.slot.words[..length.div_ceil(8)] {
+            bytes.extend_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        bytes.truncate(length);
+        bytes
+    }
+
+    fn number(self) -> Zeroizing<Vec<u8>> {
+        let length = self.slot.bytes.load(Acquire) as usize;
+        self.bytes(length.min(BYTES_MAX))
+    }
+
+    fn write_power(self, number: &[u8], power: &[u8]) {
+        self.write(power);
+        let check = check(self.state, number, power);
+        self.slot.check.store(check, Release);
+    }
+
+    /// The power of `number`, if that is what is there.
+    fn read(self, length: usize, number: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let power = self.number();
+        let expected = check(self.state, number, &power);
+        (power.len() == length && self.slot.check.load(Acquire) == expected).then_some(power)
+    }
+}
+
+/// What ties a power to its number and to this use of the slot. It finds what went wrong, not what somebody has done on
+/// purpose: who is on the board has the key.
+fn check(state: u32, number: &[u8], power: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_u32(state & !STAGE);
+    hasher.write(number);
+    hasher.write_usize(number.len());
+    hasher.write(power);
+    hasher.finish()
+}
+
+/// In ns, the same for all processes.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests;

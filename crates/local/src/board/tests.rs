@@ -1,0 +1,217 @@
+use std::path::Path;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::Instant;
+
+use oarlock::Accelerator;
+use oarlock::rsa::RsaPrivateKey;
+use oarlock_testing::{seeded_noise, skip};
+
+use super::*;
+
+/// `None`, said so, on a CPU without lanes.
+fn rsa(bits: usize) -> Option<AcceleratedRsa> {
+    let keys = Path::new(env!("CARGO_MANIFEST_DIR")).join("../oarlock/tests/keys");
+    let pem = std::fs::read_to_string(keys.join(format!("rsa{bits}.pem"))).unwrap();
+    let accelerator = Accelerator::builder().build().unwrap();
+    let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(&pem).unwrap());
+    if rsa.lanes().is_none() {
+        skip("lanes for RSA");
+        return None;
+    }
+    Some(rsa)
+}
+
+/// What so many owners of a board get, each with a mapping of its own, for so many numbers each; `beside` goes on
+/// meanwhile. No power is wrong.
+fn meet(rsa: &AcceleratedRsa, owners: usize, numbers: u32, beside: impl Fn(&Shared) + Send) -> [usize; 3] {
+    let file = Board::create().unwrap();
+    let counts = [const { AtomicUsize::new(0) }; 3];
+    let (start, is_over) = (Barrier::new(owners), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..owners as u32)
+            .map(|owner| {
+                let board = Board::map(&file, 4).unwrap();
+                let (counts, start) = (&counts, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    for number in 0..numbers {
+                        let number = (owner * 10_000 + number + 2).to_be_bytes();
+                        let outcome = board.power(rsa, &number);
+                        let kind = match &outcome {
+                            Outcome::Power(power) => {
+                                assert_eq!(*power, rsa.raw_private(&number).unwrap());
+                                0
+                            }
+                            Outcome::Alone => 1,
+                            Outcome::Failed => 2,
+                        };
+                        counts[kind].fetch_add(1, Relaxed);
+                    }
+                })
+            })
+            .collect();
+        let (memory, is_over) = (Memory::map(&file).unwrap(), &is_over);
+        scope.spawn(move || {
+            while !is_over.load(Relaxed) {
+                beside(memory.shared().unwrap());
+            }
+        });
+        let ended: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        is_over.store(true, Relaxed);
+        assert!(ended.iter().all(Result::is_ok));
+    });
+    counts.map(AtomicUsize::into_inner)
+}
+
+fn wait_a_little(_: &Shared) {
+    std::thread::sleep(Duration::from_millis(1));
+}
+
+#[test]
+fn powers_are_right_and_most_are_computed_together() {
+    for (bits, numbers) in [(2048, 100), (4096, 20)] {
+        let Some(rsa) = rsa(bits) else { return };
+        let [powers, _, failed] = meet(&rsa, 8, numbers, wait_a_little);
+        assert!(powers > numbers as usize, "{bits}: {powers}");
+        assert_eq!(failed, 0);
+    }
+}
+
+#[test]
+fn one_that_is_alone_is_told_so_soon() {
+    let Some(rsa) = rsa(2048) else { return };
+    let board = Board::map(Board::create().unwrap(), 4).unwrap();
+    let took = (0..20).map(|_| {
+        let began = Instant::now();
+        assert_eq!(board.power(&rsa, &[2]), Outcome::Alone);
+        began.elapsed()
+    });
+    let least = took.min().unwrap();
+    assert!(least < Duration::from_millis(50), "{least:?}");
+    let shared = board.memory.shared().unwrap();
+    assert_eq!(shared.waiting.load(Relaxed), 0);
+    for slot in &shared.slots {
+        assert_eq!(slot.state.load(Relaxed) & STAGE, FREE);
+        assert!(slot.words.iter().all(|word| word.load(Relaxed) == 0));
+    }
+}
+
+#[test]
+fn numbers_that_are_none_fail_and_others_do_not() {
+    let Some(rsa) = rsa(2048) else { return };
+    let board = Board::map(Board::create().unwrap(), 4).unwrap();
+    for number in [&[0xff; 256][..], &[1; 300], &[1; 512], &[1; 513], &[1; 5000], &[]] {
+        assert!(!matches!(board.power(&rsa, number), Outcome::Power(_)));
+    }
+    let file = Board::create().unwrap();
+    std::thread::scope(|scope| {
+        for owner in 0..4u8 {
+            let (board, rsa) = (Board::map(&file, 4).unwrap(), &rsa);
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    // One of the four asks for what cannot be computed.
+                    let number = if owner == 0 { vec![0xff; 256] } else { vec![owner; 200] };
+                    if let Outcome::Power(power) = board.power(rsa, &number) {
+                        assert_eq!(power, rsa.raw_private(&number).unwrap());
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// As processes leave them that were killed: one that waits, one that computes, one that was about to write.
+#[test]
+fn slots_of_processes_that_have_ended_are_in_nobodys_way() {
+    let Some(rsa) = rsa(2048) else { return };
+    let board = Board::map(Board::create().unwrap(), 4).unwrap();
+    let shared = board.memory.shared().unwrap();
+    for (place, stage) in [WAITING, RUNNING, CLAIMED, DONE].into_iter().enumerate() {
+        shared.slots[place].state.store(stage, Relaxed);
+        shared.slots[place].since.store(now(), Relaxed);
+    }
+    shared.waiting.store(0b11, Relaxed);
+    for number in 2..10u8 {
+        // The one that waits is computed with, and its owner never comes for it.
+        if let Outcome::Power(power) = board.power(&rsa, &[number]) {
+            assert_eq!(power, rsa.raw_private(&[number]).unwrap());
+        }
+    }
+    assert_eq!(shared.waiting.load(Relaxed), 0);
+
+    // All slots are left, and after a while they are taken.
+    for slot in &shared.slots {
+        slot.state.store(RUNNING, Relaxed);
+        slot.since.store(now(), Relaxed);
+    }
+    assert_eq!(board.power(&rsa, &[2]), Outcome::Failed);
+    for slot in &shared.slots {
+        slot.since.store(now() - LOST - 1, Relaxed);
+    }
+    assert_eq!(board.power(&rsa, &[2]), Outcome::Alone);
+}
+
+#[test]
+fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_else() {
+    let Some(rsa) = rsa(2048) else { return };
+    let board = Board::map(Board::create().unwrap(), 4).unwrap();
+    let shared = board.memory.shared().unwrap();
+    fn taken(shared: &Shared) -> (&Slot, usize, u32) {
+        loop {
+            let place = shared.waiting.load(Acquire).trailing_zeros() as usize;
+            if let Some(slot) = shared.slots.get(place) {
+                let state = slot.state.load(Acquire);
+                if let Some(held) = (Held { slot, place, state }).taken(shared) {
+                    return (held.slot, held.place, held.state);
+                }
+            }
+        }
+    }
+    std::thread::scope(|scope| {
+        // Another process takes the request, and is stopped.
+        shared.pace.gap.store(400_000, Relaxed);
+        let stopped = scope.spawn(|| taken(shared));
+        let began = Instant::now();
+        while board.power(&rsa, &[2]) != Outcome::Failed {}
+        assert!(began.elapsed() < Duration::from_secs(20));
+        let (slot, place, state) = stopped.join().unwrap();
+        let held = Held { slot, place, state };
+        // The slot is taken for lost, and used again; then the other goes on.
+        slot.since.store(now() - LOST - 1, Relaxed);
+        let lost = slot.state.load(Relaxed);
+        let claimed = (lost & !STAGE).wrapping_add(STAGE + 1) | RUNNING;
+        slot.state.store(claimed, Relaxed);
+        held.write_power(&[2], &rsa.raw_private(&[2]).unwrap());
+        held.end(DONE);
+        assert_eq!(slot.state.load(Relaxed), claimed);
+        let next = Held { slot, place, state: claimed };
+        assert!(next.read(256, &[2]).is_none());
+    });
+}
+
+/// Whoever has the key may write anything: nobody crashes, hangs or takes a wrong power.
+#[test]
+fn nonsense_in_the_memory_does_no_harm() {
+    let Some(rsa) = rsa(2048) else { return };
+    let round = AtomicUsize::new(0);
+    let [..] = meet(&rsa, 4, 60, |shared| {
+        let seed = round.fetch_add(1, Relaxed) as u64;
+        let noise = seeded_noise(seed, 32);
+        let word = |at: usize| u64::from_le_bytes(noise[8 * at..8 * at + 8].try_into().unwrap());
+        let slot = &shared.slots[word(0) as usize % SLOTS];
+        match word(1) % 7 {
+            0 => shared.waiting.store(word(2), Relaxed),
+            1 => slot.state.store(word(2) as u32, Relaxed),
+            2 => slot.bytes.store(word(2) as u32, Relaxed),
+            3 => slot.since.store(word(2), Relaxed),
+            4 => slot.words[word(2) as usize % WORDS].store(word(3), Relaxed),
+            5 => shared.pace.gap.store(word(2), Relaxed),
+            _ => {
+                shared.pace.last.store(word(2), Relaxed);
+                shared.pace.first.store(word(3), Relaxed);
+            }
+        }
+        std::thread::sleep(Duration::from_micros(word(3) % 500));
+    });
+}

@@ -1,0 +1,199 @@
+//! The client: boards that are asked for when they are needed.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use oarlock::rsa::{AcceleratedRsa, RsaPublicKey};
+use rustix::cmsg_space;
+use rustix::fs::stat;
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, sendmsg, socket_with,
+};
+use rustix::process::geteuid;
+use zeroize::Zeroizing;
+
+use crate::board::{Board, Outcome};
+use crate::join::{self, GIVEN};
+use crate::visits::Visits;
+
+/// What meets other processes. Threads may share it.
+///
+/// A forked child may go on with its parent's client: it asks for boards of its own.
+pub struct Client {
+    path: PathBuf,
+    places: Mutex<Vec<Arc<Place>>>,
+}
+
+/// That others are to be met now, from [`Client::visit`].
+pub struct Visit<'a> {
+    client: &'a Client,
+    rsa: &'a AcceleratedRsa,
+    place: Arc<Place>,
+}
+
+/// Where those with one key meet.
+struct Place {
+    key: RsaPublicKey,
+    visits: Visits,
+    /// Once it was asked for.
+    board: OnceLock<Board>,
+}
+
+/// Keys with a place; others are computed with alone.
+const PLACES_MAX: usize = 256;
+/// No answer of a server takes longer.
+const PATIENCE: Duration = Duration::from_millis(25);
+
+impl Client {
+    /// Of a server that listens at `path`. Connects when that is first needed.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            places: Mutex::default(),
+        }
+    }
+
+    /// Whether to meet others for the next request of this key: not where nobody else was there the last times, or where
+    /// there is no server. Takes some 50 ns if not.
+    pub fn visit<'a>(&'a self, rsa: &'a AcceleratedRsa) -> Option<Visit<'a>> {
+        let place = self.place(rsa.key().public_key())?;
+        let is_awaited = place.board.get().is_some_and(Board::is_waited_at);
+        (is_awaited || place.visits.is_next()).then_some(Visit {
+            client: self,
+            rsa,
+            place,
+        })
+    }
+
+    fn place(&self, key: &RsaPublicKey) -> Option<Arc<Place>> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || {
+            Arc::new(Place {
+                key: key.clone(),
+                visits: Visits::default(),
+                board: OnceLock::new(),
+            })
+        };
+        if let Some(place) = places.iter_mut().find(|place| place.key == *key) {
+            // Its parent's, in a forked child.
+            if place.board.get().is_some_and(|board| !board.is_here()) {
+                *place = new();
+            }
+            return Some(Arc::clone(place));
+        }
+        if places.len() >= PLACES_MAX {
+            return None;
+        }
+        places.push(new());
+        places.last().cloned()
+    }
+}
+
+impl Visit<'_> {
+    /// `number` ^ d mod n, big-endian, as long as the modulus, if it is computed together with others' numbers; `None` if
+    /// the caller is to compute it alone. Takes at most 2 ms more than a batch, unless another process stops on the way.
+    pub fn power(self, number: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let Self { client, rsa, place } = self;
+        let board = match place.board.get() {
+            Some(board) => board,
+            None => match joined(&client.path, rsa) {
+                Ok(board) => place.board.get_or_init(|| board),
+                Err(_) => {
+                    place.visits.failed();
+                    return None;
+                }
+            },
+        };
+        match board.power(rsa, number) {
+            Outcome::Power(power) => {
+                place.visits.met(true);
+                Some(power)
+            }
+            Outcome::Alone => {
+                place.visits.met(false);
+                None
+            }
+            Outcome::Failed => {
+                place.visits.failed();
+                None
+            }
+        }
+    }
+}
+
+/// Asks the server at `path` for the board of a key.
+fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
+    let name = rsa.key().secret_name(join::PURPOSE).ok().flatten();
+    let name = name.ok_or(io::ErrorKind::Unsupported)?;
+    let lanes = rsa.lanes().ok_or(io::ErrorKind::Unsupported)?;
+    let socket = connected(path)?;
+    let mut control = SendAncillaryBuffer::default();
+    let frame = join::asked(&name);
+    sendmsg(
+        &socket,
+        &[IoSlice::new(&frame[..])],
+        &mut control,
+        SendFlags::NOSIGNAL,
+    )?;
+    // A private operation has two exponentiations.
+    Board::map(given(&socket)?, lanes / 2)
+}
+
+fn connected(path: &Path) -> io::Result<OwnedFd> {
+    let socket = socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // Connecting may wait for a place among those that the server has not seen yet.
+    for timeout in [Timeout::Recv, Timeout::Send] {
+        set_socket_timeout(&socket, timeout, Some(PATIENCE))?;
+    }
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    // The server is root's, or this user's, or that of whoever may put a socket at this path.
+    let server = getsockopt(&socket, PeerCredentials)?.uid();
+    if [0, geteuid().as_raw()].contains(&server) || is_place_of(path, server)? {
+        Ok(socket)
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// The descriptor that the server sends.
+fn given(socket: &OwnedFd) -> io::Result<OwnedFd> {
+    let mut frame = [0; 2];
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    loop {
+        let mut parts = [IoSliceMut::new(&mut frame)];
+        match recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Ok(message) if frame[..message.bytes] == GIVEN => break,
+            Ok(_) => return Err(io::ErrorKind::InvalidData.into()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let mut descriptors = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    descriptors
+        .next()
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Whether the folder of `path` is `user`'s, and nobody else's to write.
+fn is_place_of(path: &Path, user: u32) -> io::Result<bool> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let status = stat(folder)?;
+    Ok(status.st_uid == user && status.st_mode & 0o022 == 0)
+}

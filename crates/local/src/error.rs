@@ -1,0 +1,51 @@
+//! What may go wrong for a server.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a server does not serve.
+#[derive(Debug)]
+pub enum Error {
+    /// Another one listens at this path.
+    InUse(PathBuf),
+    /// The system refused something.
+    System {
+        /// What was to be done.
+        what: String,
+        /// Why it was not.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let what = what.into();
+        |error| Self::System {
+            what,
+            error: error.into(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse(path) => write!(
+                f,
+                "{}: another daemon listens there: stop it, or give another path",
+                path.display()
+            ),
+            Self::System { what, error } => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::System { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

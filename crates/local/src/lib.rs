@@ -1,0 +1,41 @@
+//! Private operations of several processes of one machine, computed together.
+//!
+//! The workers of a server such as nginx are processes. Each has one signature to make at a time, which leaves lanes
+//! empty. Processes that have the same private key meet on a board, which is memory that they share: each writes its
+//! number there and sleeps, and the one that fills the lanes computes for all. Nobody else has to wake up, and no key
+//! leaves a process.
+//!
+//! A [`Server`] brings them together. Who can name the secret half of a key, and is of the same user, is given the board of
+//! that key. The server itself computes nothing, holds no key and can stop at any time: those that have met go on.
+//!
+//! A [`Client`] never waits long for anybody: it computes alone then, and tries again later. It has no thread and no
+//! runtime, and keeps no descriptor. It is fit for a library in a foreign process.
+//!
+//! ```
+//! use oarlock::Accelerator;
+//! use oarlock::rsa::RsaPrivateKey;
+//! use oarlock_local::Client;
+//!
+//! let accelerator = Accelerator::builder().build()?;
+//! let key = RsaPrivateKey::from_pem(include_str!("../../oarlock/tests/keys/rsa2048.pem"))?;
+//! let rsa = accelerator.rsa(&key);
+//! let client = Client::new("/run/oarlock/local.sock");
+//! let together = client.visit(&rsa).and_then(|visit| visit.power(&[2]));
+//! let power = match together {
+//!     Some(power) => power,
+//!     None => rsa.raw_private(&[2])?,
+//! };
+//! assert_eq!(power, rsa.raw_private(&[2])?);
+//! # Ok::<(), oarlock::Error>(())
+//! ```
+
+mod board;
+mod client;
+mod error;
+mod join;
+mod server;
+mod visits;
+
+pub use self::client::{Client, Visit};
+pub use self::error::Error;
+pub use self::server::{Limits, Server};

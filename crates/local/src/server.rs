@@ -1,0 +1,227 @@
+//! The daemon: gives processes of one user that have the same key the same board.
+//!
+//! It computes nothing and holds no key. What it knows of a key is a name, and it knows it from who has the key.
+
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use rustix::cmsg_space;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, chmod};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, accept_with, bind, connect, listen, recv, sendmsg, socket_with,
+};
+
+use crate::Error;
+use crate::board::Board;
+use crate::join::{self, ASKED_BYTES, GIVEN, Name};
+use zeroize::Zeroizing;
+
+/// A socket that listens.
+#[derive(Debug)]
+pub struct Server {
+    listener: OwnedFd,
+    /// What it has made, and removes at its end.
+    path: Option<PathBuf>,
+}
+
+/// Who may ask, and for how much.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Numbers of users.
+    pub users: Vec<u32>,
+    /// Boards that are kept for each of them, of some 40 KiB. One more takes the place of the one that was asked for the
+    /// longest time ago; who has that already keeps it.
+    pub boards_of_user: usize,
+}
+
+/// A board that was asked for.
+struct Kept {
+    user: u32,
+    name: Zeroizing<Name>,
+    file: OwnedFd,
+}
+
+/// A client that has not asked yet.
+struct Guest {
+    socket: OwnedFd,
+    user: u32,
+    since: Instant,
+}
+
+impl Server {
+    /// Listens at `path`. A socket that nobody listens at any more is replaced. Any user may connect to it; whom it
+    /// answers, [`serve`](Self::serve) is told.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if somebody listens there, [`Error::System`] for what the system refuses.
+    pub fn bind(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let what = path.display().to_string();
+        let address = SocketAddrUnix::new(path).map_err(Error::system(&what))?;
+        let listener = packets().map_err(Error::system(&what))?;
+        let mut bound = bind(&listener, &address);
+        if bound == Err(Errno::ADDRINUSE) {
+            let probe = packets().map_err(Error::system(&what))?;
+            let file = std::fs::symlink_metadata(path).map_err(Error::system(&what))?;
+            if !file.file_type().is_socket() {
+                return Err(Error::system(what)(Errno::ADDRINUSE));
+            }
+            if connect(&probe, &address) != Err(Errno::CONNREFUSED) {
+                return Err(Error::InUse(path.to_owned()));
+            }
+            std::fs::remove_file(path).map_err(Error::system(&what))?;
+            bound = bind(&listener, &address);
+        }
+        bound.map_err(Error::system(&what))?;
+        let server = Self {
+            listener,
+            path: Some(path.to_owned()),
+        };
+        chmod(path, Mode::from_raw_mode(0o666)).map_err(Error::system(&what))?;
+        listen(&server.listener, BACKLOG).map_err(Error::system(&what))?;
+        Ok(server)
+    }
+
+    /// With a socket that listens already (SOCK_SEQPACKET), as a service manager hands it over.
+    pub fn on(listener: OwnedFd) -> Self {
+        Self {
+            listener,
+            path: None,
+        }
+    }
+
+    /// Serves until `stop` is readable.
+    ///
+    /// # Errors
+    /// [`Error::System`] for what the system refuses.
+    pub fn serve(&self, limits: &Limits, stop: BorrowedFd<'_>) -> Result<(), Error> {
+        let mut boards: Vec<Kept> = Vec::new();
+        let mut guests: Vec<Guest> = Vec::new();
+        loop {
+            let mut polled = vec![
+                PollFd::new(&self.listener, PollFlags::IN),
+                PollFd::from_borrowed_fd(stop, PollFlags::IN),
+            ];
+            let sockets = guests.iter().map(|guest| guest.socket.as_fd());
+            polled.extend(sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
+            let timeout = Timespec {
+                tv_sec: 0,
+                tv_nsec: ASKS_WITHIN.as_nanos() as i64,
+            };
+            let timeout = (!guests.is_empty()).then_some(&timeout);
+            match poll(&mut polled, timeout) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(Error::system("waiting for clients")(error)),
+            }
+            let is_ready: Vec<bool> = polled
+                .iter()
+                .map(|polled| !polled.revents().is_empty())
+                .collect();
+            drop(polled);
+            if is_ready[1] {
+                return Ok(());
+            }
+            let mut ready = is_ready[2..].iter();
+            guests.retain(|guest| match ready.next() {
+                Some(true) => {
+                    let asked = asked(&guest.socket);
+                    if let Some(name) = asked {
+                        give(&mut boards, limits, guest, name);
+                    }
+                    false
+                }
+                _ => guest.since.elapsed() < ASKS_WITHIN,
+            });
+            if is_ready[0] {
+                let guest = self.guest(limits);
+                let room = guests.len() < GUESTS_MAX;
+                guests.extend(guest.filter(|_| room));
+            }
+        }
+    }
+
+    /// The next client, if it may ask.
+    fn guest(&self, limits: &Limits) -> Option<Guest> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = match accept_with(&self.listener, flags) {
+            Ok(socket) => socket,
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
+                // The listener stays readable: not again at once.
+                std::thread::sleep(Duration::from_millis(10));
+                return None;
+            }
+            Err(_) => return None,
+        };
+        let user = getsockopt(&socket, PeerCredentials).ok()?.uid();
+        limits.users.contains(&user).then_some(Guest {
+            socket,
+            user,
+            since: Instant::now(),
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// What a client asks; `None` if it says something else.
+fn asked(socket: &OwnedFd) -> Option<Zeroizing<Name>> {
+    let mut frame = Zeroizing::new([0; ASKED_BYTES + 1]);
+    let (length, _) = recv(socket, &mut frame[..], RecvFlags::DONTWAIT).ok()?;
+    join::read(&frame[..length])
+}
+
+/// Gives a client the board of that name, which may be a new one.
+fn give(boards: &mut Vec<Kept>, limits: &Limits, guest: &Guest, name: Zeroizing<Name>) {
+    let is_it = |kept: &Kept| kept.user == guest.user && kept.name == name;
+    let kept = match boards.iter().position(is_it) {
+        Some(place) => boards.remove(place),
+        None => {
+            let Ok(file) = Board::create() else { return };
+            let user = guest.user;
+            let of_user = || boards.iter().filter(|kept| kept.user == user);
+            if of_user().count() >= limits.boards_of_user
+                && let Some(oldest) = boards.iter().position(|kept| kept.user == user)
+            {
+                boards.remove(oldest);
+            }
+            Kept { user, name, file }
+        }
+    };
+    let descriptors = [kept.file.as_fd()];
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let _ = sendmsg(&guest.socket, &[IoSlice::new(&GIVEN)], &mut control, flags);
+    boards.push(kept);
+}
+
+fn packets() -> rustix::io::Result<OwnedFd> {
+    socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )
+}
+
+/// Clients that have connected and were not accepted yet; the kernel allows 4096.
+const BACKLOG: i32 = 1024;
+/// A client asks as soon as it is connected, or not at all.
+const ASKS_WITHIN: Duration = Duration::from_millis(500);
+/// That have not asked yet.
+const GUESTS_MAX: usize = 64;

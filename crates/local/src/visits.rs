@@ -1,0 +1,118 @@
+//! When a client meets others, and when it computes alone.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What the last visits came to.
+#[derive(Default)]
+pub(crate) struct Visits {
+    /// How often in a row it was computed alone in the end.
+    lonely: AtomicU32,
+    /// So many requests are computed alone before the next one is a visit.
+    skipped: AtomicU32,
+    /// How often in a row something failed.
+    failed: AtomicU32,
+    /// Until then there is no visit, in ns since `began`; 0 after one that did not fail.
+    not_before: AtomicU64,
+    began: OnceLock<Instant>,
+}
+
+/// As often in a row is no sign yet that there are no others.
+const LONELY_FROM: u32 = 3;
+/// A client without others makes one visit for 64 requests: it takes some 300 us in vain.
+const LONELY_MAX: u32 = 6;
+/// After one that failed there is none for so long at first, and twice as long each time.
+const PAUSE: Duration = Duration::from_millis(200);
+/// 51 s.
+const FAILED_MAX: u32 = 8;
+
+impl Visits {
+    /// Whether the next request is one.
+    pub(crate) fn is_next(&self) -> bool {
+        let skip = |left: u32| left.checked_sub(1);
+        let order = Ordering::Relaxed;
+        if self.skipped.fetch_update(order, order, skip).is_ok() {
+            return false;
+        }
+        // Without a look at the clock if nothing failed.
+        let not_before = self.not_before.load(Ordering::Relaxed);
+        not_before == 0 || self.now() >= not_before
+    }
+
+    /// Others were met, or nobody was.
+    pub(crate) fn met(&self, was_together: bool) {
+        if self.failed.load(Ordering::Relaxed) > 0 {
+            self.failed.store(0, Ordering::Relaxed);
+            self.not_before.store(0, Ordering::Relaxed);
+        }
+        let lonely = match was_together {
+            true => 0,
+            false => (self.lonely.load(Ordering::Relaxed) + 1).min(LONELY_FROM + LONELY_MAX),
+        };
+        self.lonely.store(lonely, Ordering::Relaxed);
+        let skipped = (1 << lonely.saturating_sub(LONELY_FROM)) - 1;
+        self.skipped.store(skipped, Ordering::Relaxed);
+    }
+
+    /// There is no server, or a process did not go on.
+    pub(crate) fn failed(&self) {
+        let failed = self.failed.load(Ordering::Relaxed);
+        let pause = PAUSE * (1 << failed);
+        self.failed
+            .store((failed + 1).min(FAILED_MAX), Ordering::Relaxed);
+        self.not_before
+            .store(self.now() + pause.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    fn now(&self) -> u64 {
+        self.began.get_or_init(Instant::now).elapsed().as_nanos() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(visits: &Visits, count: usize, mut visit: impl FnMut(&Visits)) -> usize {
+        let mut asked = 0;
+        for _ in 0..count {
+            if visits.is_next() {
+                asked += 1;
+                visit(visits);
+            }
+        }
+        asked
+    }
+
+    #[test]
+    fn one_that_meets_nobody_tries_ever_less_often_until_it_meets_others() {
+        let visits = Visits::default();
+        let lonely = asked(&visits, 1000, |visits| visits.met(false));
+        assert!((10..30).contains(&lonely), "{lonely}");
+        while !visits.is_next() {}
+        visits.met(true);
+        assert_eq!(asked(&visits, 1000, |visits| visits.met(true)), 1000);
+    }
+
+    #[test]
+    fn what_fails_is_tried_again_later() {
+        let visits = Visits::default();
+        assert!(visits.is_next());
+        visits.failed();
+        assert!(!visits.is_next());
+        std::thread::sleep(PAUSE);
+        assert!(visits.is_next());
+        // However often it fails, the pause has an end.
+        for _ in 0..100 {
+            visits.failed();
+        }
+        let pause = visits.not_before.load(Ordering::Relaxed) - visits.now();
+        assert!(pause <= 60_000_000_000, "{pause}");
+        visits.met(true);
+        assert!(visits.is_next());
+        visits.failed();
+        std::thread::sleep(PAUSE);
+        assert!(visits.is_next());
+    }
+}

@@ -1,0 +1,6 @@
+//! A server in this process, with honest clients and with others.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+mod hostile;
+mod honest;
