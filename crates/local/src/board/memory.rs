@@ -37,9 +37,7 @@ pub(super) struct SharedPace {
     pub(super) first: AtomicU64,
     pub(super) last: AtomicU64,
     pub(super) gap: AtomicU64,
-    pub(super) target: AtomicU32,
     pub(super) missed: AtomicU32,
-    pub(super) since_full: AtomicU32,
 }
 
 /// A request, and then its result.

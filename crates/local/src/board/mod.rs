@@ -173,7 +173,12 @@ impl Board {
                 tv_nsec: left.as_nanos() as i64,
             };
             // Woken, late or for no reason: it looks again.
-            let _ = futex::wait(&own.slot.state, futex::Flags::empty(), state, Some(&timeout));
+            let _ = futex::wait(
+                &own.slot.state,
+                futex::Flags::empty(),
+                state,
+                Some(&timeout),
+            );
         }
     }
 
@@ -298,7 +303,10 @@ impl<'a> Held<'a> {
             return;
         }
         // It may have been the number of a decryption.
-        self.slot.words.iter().for_each(|word| word.store(0, Relaxed));
+        self.slot
+            .words
+            .iter()
+            .for_each(|word| word.store(0, Relaxed));
         let free = state & !STAGE | FREE;
         let _ = self
             .slot

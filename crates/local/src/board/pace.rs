@@ -16,16 +16,16 @@ pub(super) struct Pace<'a> {
 }
 
 /// No request waits longer, in ns.
-const WAIT_MAX: u64 = 2_000_000;
+const WAIT_MAX: u64 = 4_000_000;
 /// A longer pause says no more about the pace.
-const GAP_MAX: u64 = 4_000_000;
+const GAP_MAX: u64 = 8_000_000;
 /// So many times that time may pass between two of a batch.
 const GAPS: u64 = 4;
 /// So long a request waits that came when none were due.
 const CHANCE: u64 = 300_000;
-/// After so many batches that were not full, fewer are waited for.
+/// After so many batches in a row that were not full, it is no use to wait.
 const MISSED_MAX: u32 = 4;
-/// And after so many more again for full lanes.
+/// And for so many more it is not tried again.
 const AGAIN: u32 = 16;
 
 impl<'a> Pace<'a> {
@@ -36,7 +36,9 @@ impl<'a> Pace<'a> {
     /// One came, before which none waited or some did.
     pub(super) fn came(&self, now: u64, is_first: bool) {
         let shared = self.shared;
-        let since = now.saturating_sub(shared.last.swap(now, Relaxed)).min(GAP_MAX);
+        let since = now
+            .saturating_sub(shared.last.swap(now, Relaxed))
+            .min(GAP_MAX);
         let gap = shared.gap.load(Relaxed).min(GAP_MAX);
         shared.gap.store((7 * gap + since) / 8, Relaxed);
         if is_first {
@@ -46,42 +48,26 @@ impl<'a> Pace<'a> {
 
     /// So many were taken at once.
     pub(super) fn taken(&self, count: u32) {
-        let shared = self.shared;
-        let add = |count: &std::sync::atomic::AtomicU32| count.fetch_add(1, Relaxed).saturating_add(1);
-        let since_full = add(&shared.since_full);
-        if count >= self.target() {
-            shared.missed.store(0, Relaxed);
-            if since_full >= AGAIN {
-                shared.target.store(0, Relaxed);
-                shared.since_full.store(0, Relaxed);
-            }
-        } else if add(&shared.missed) >= MISSED_MAX {
-            shared.target.store(count, Relaxed);
-            shared.missed.store(0, Relaxed);
-            shared.since_full.store(0, Relaxed);
-        }
-    }
-
-    /// As many are worth waiting for; 0 in the memory stands for full lanes.
-    fn target(&self) -> u32 {
-        match self.shared.target.load(Relaxed) {
-            0 => self.full,
-            target => target.min(self.full),
-        }
+        let missed = match count >= self.full {
+            true => 0,
+            false => self.shared.missed.load(Relaxed).wrapping_add(1) % (MISSED_MAX + AGAIN),
+        };
+        self.shared.missed.store(missed, Relaxed);
     }
 
     /// How much longer so many wait for others.
     pub(super) fn left(&self, now: u64, waiting: u32) -> Duration {
-        let missing = self.target().saturating_sub(waiting);
-        // One that is alone may be the first of many.
-        if missing == 0 && waiting > 1 {
-            return Duration::ZERO;
-        }
+        let missing = self.full.saturating_sub(waiting);
         let [first, last, gap] =
             [&self.shared.first, &self.shared.last, &self.shared.gap].map(|ns| ns.load(Relaxed));
         let gap = gap.min(GAP_MAX);
         let is_near = gap * u64::from(missing) <= WAIT_MAX;
-        let patience = if is_near { GAPS * gap } else { CHANCE };
+        let is_of_use = self.shared.missed.load(Relaxed) < MISSED_MAX;
+        let patience = if is_near && is_of_use {
+            GAPS * gap
+        } else {
+            CHANCE
+        };
         let until = first
             .saturating_add(WAIT_MAX)
             .min(last.saturating_add(patience));
@@ -115,40 +101,41 @@ mod tests {
         let left = pace.left(now, 1);
         assert!((us(390)..us(440)).contains(&left), "{left:?}");
         assert_eq!(pace.left(now + 500 * US, 1), Duration::ZERO);
-        pace.came(now + 1900 * US, false);
-        assert_eq!(pace.left(now + 1900 * US, 2), us(100));
+        pace.came(now + 3900 * US, false);
+        assert_eq!(pace.left(now + 3900 * US, 2), us(100));
     }
 
     #[test]
     fn where_none_are_due_they_wait_by_chance() {
         let shared = SharedPace::default();
-        let (pace, now) = paced(&shared, 900 * US);
+        let (pace, now) = paced(&shared, 1900 * US);
         assert_eq!(pace.left(now, 1), us(300));
-        assert!(pace.left(now, 3) > us(1000));
+        assert!(pace.left(now, 3) > us(2000));
         let (pace, now) = paced(&shared, 10_000_000 * US);
         assert_eq!(pace.left(now, 3), us(300));
     }
 
     #[test]
-    fn what_never_comes_is_not_waited_for() {
+    fn where_waiting_is_of_no_use_they_wait_by_chance_for_a_while() {
         let shared = SharedPace::default();
         let (pace, now) = paced(&shared, 100 * US);
-        for _ in 0..MISSED_MAX {
-            assert!(pace.left(now, 3) > us(300));
-            pace.taken(3);
+        let is_patient = || pace.left(now, 3) > us(300);
+        for _ in 0..3 {
+            for _ in 0..MISSED_MAX {
+                assert!(is_patient());
+                pace.taken(3);
+            }
+            for _ in 0..AGAIN {
+                assert!(!is_patient());
+                pace.taken(3);
+            }
         }
-        assert_eq!(pace.left(now, 3), Duration::ZERO);
-        assert!(pace.left(now, 2) > us(300));
-        // Now and then it is tried again.
-        for _ in 0..AGAIN {
-            pace.taken(3);
-        }
-        assert!(pace.left(now, 3) > us(300));
-        // One alone waits for a second one, however few came.
+        // Full lanes make up for all that was missed.
         for _ in 0..MISSED_MAX {
             pace.taken(1);
         }
-        assert!(pace.left(now, 1) > us(300));
+        pace.taken(4);
+        assert!(is_patient());
     }
 
     #[test]
@@ -158,11 +145,10 @@ mod tests {
         for value in [0, 1, u64::MAX / 2, u64::MAX] {
             for of in [&shared.first, &shared.last, &shared.gap] {
                 of.store(value, Relaxed);
-                shared.target.store(value as u32, Relaxed);
                 shared.missed.store(value as u32, Relaxed);
                 pace.taken(2);
                 for now in [0, 1, u64::MAX] {
-                    assert!(pace.left(now, 1) <= us(2000));
+                    assert!(pace.left(now, 1) <= us(4000));
                     pace.came(now, false);
                 }
             }

@@ -24,7 +24,12 @@ fn rsa(bits: usize) -> Option<AcceleratedRsa> {
 
 /// What so many owners of a board get, each with a mapping of its own, for so many numbers each; `beside` goes on
 /// meanwhile. No power is wrong.
-fn meet(rsa: &AcceleratedRsa, owners: usize, numbers: u32, beside: impl Fn(&Shared) + Send) -> [usize; 3] {
+fn meet(
+    rsa: &AcceleratedRsa,
+    owners: usize,
+    numbers: u32,
+    beside: impl Fn(&Shared) + Send,
+) -> [usize; 3] {
     let file = Board::create().unwrap();
     let counts = [const { AtomicUsize::new(0) }; 3];
     let (start, is_over) = (Barrier::new(owners), AtomicBool::new(false));
@@ -101,7 +106,14 @@ fn one_that_is_alone_is_told_so_soon() {
 fn numbers_that_are_none_fail_and_others_do_not() {
     let Some(rsa) = rsa(2048) else { return };
     let board = Board::map(Board::create().unwrap(), 4).unwrap();
-    for number in [&[0xff; 256][..], &[1; 300], &[1; 512], &[1; 513], &[1; 5000], &[]] {
+    for number in [
+        &[0xff; 256][..],
+        &[1; 300],
+        &[1; 512],
+        &[1; 513],
+        &[1; 5000],
+        &[],
+    ] {
         assert!(!matches!(board.power(&rsa, number), Outcome::Power(_)));
     }
     let file = Board::create().unwrap();
@@ -111,7 +123,11 @@ fn numbers_that_are_none_fail_and_others_do_not() {
             scope.spawn(move || {
                 for _ in 0..50 {
                     // One of the four asks for what cannot be computed.
-                    let number = if owner == 0 { vec![0xff; 256] } else { vec![owner; 200] };
+                    let number = if owner == 0 {
+                        vec![0xff; 256]
+                    } else {
+                        vec![owner; 200]
+                    };
                     if let Outcome::Power(power) = board.power(rsa, &number) {
                         assert_eq!(power, rsa.raw_private(&number).unwrap());
                     }
@@ -185,7 +201,11 @@ fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_els
         held.write_power(&[2], &rsa.raw_private(&[2]).unwrap());
         held.end(DONE);
         assert_eq!(slot.state.load(Relaxed), claimed);
-        let next = Held { slot, place, state: claimed };
+        let next = Held {
+            slot,
+            place,
+            state: claimed,
+        };
         assert!(next.read(256, &[2]).is_none());
     });
 }

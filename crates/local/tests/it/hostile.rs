@@ -1,173 +1,278 @@
-//! Clients that do as they should not, beside one that does.
+//! Clients and servers that do as they should not.
 
-use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use std::time::Instant;
 
-use oarlock_local::server::Limits;
-use oarlock_testing::{noise, until};
+use oarlock_local::{Client, Limits, Server};
+use oarlock_testing::{LIMIT, noise, seeded_noise, until};
+use rustix::cmsg_space;
+use rustix::fs::SealFlags;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept, connect,
+    recvmsg, send, sendmsg, socket_with,
+};
 
-use crate::common::{Raw, Served, key, key_frame, own_user, power_frame};
+use crate::common::{Served, own_user, rsa};
 
-/// What the server says first: it goes on with a client that it answers.
-const ALONE: u8 = 4;
+/// A connection whose messages a test writes itself.
+struct Raw(OwnedFd);
 
-fn is_served(served: &Served) -> bool {
-    let honest = Raw::with_key(&served.path(), &key(2048));
-    honest.say(&power_frame(0, 7, &[2]));
-    let heard = honest.hear();
-    matches!(heard[..], [1, ALONE, 7, 0, 0, 0])
-}
-
-#[test]
-fn frames_that_are_none_end_a_connection_and_no_other() {
-    let Some(served) = Served::new() else { return };
-    let whole = key_frame(0, &key(2048));
-    let noise = noise(4096);
-    let mut frames: Vec<Vec<u8>> = vec![
-        vec![0],
-        vec![1],
-        vec![1, 9, 0, 0],
-        vec![2, 1, 0, 0],
-        noise.clone(),
-        whole[..whole.len() - 1].to_vec(),
-        [&whole[..], &[0]].concat(),
-        // Longer than any frame.
-        [&whole[..], &noise[..], &noise[..]].concat(),
-        // Slots that are not the next one.
-        key_frame(1, &key(2048)),
-        key_frame(u16::MAX, &key(2048)),
-    ];
-    // Lengths of numbers that reach beyond the frame.
-    let mut beyond = whole.clone();
-    beyond[4..6].copy_from_slice(&u16::MAX.to_le_bytes());
-    frames.push(beyond);
-    for frame in frames {
-        let raw = Raw::to(&served.path());
-        raw.say(&frame);
-        assert_eq!(raw.hear(), [], "{:?}", &frame[..frame.len().min(8)]);
-        assert!(is_served(&served));
+impl Raw {
+    fn to(path: &Path) -> Self {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        set_socket_timeout(&socket, Timeout::Recv, Some(LIMIT)).unwrap();
+        connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+        Self(socket)
     }
-}
 
-#[test]
-fn keys_that_are_none_are_computed_with_by_nobody() {
-    let Some(served) = Served::new() else { return };
-    let whole = key_frame(0, &key(2048));
-    let raw = Raw::to(&served.path());
-    raw.say(&power_frame(0, 1, &[2]));
-    assert_eq!(raw.hear(), [1, ALONE, 1, 0, 0, 0]);
-    // A number of the key is changed: n, e, d, p ...
-    let mut at = 4;
-    for number in 0..8 {
-        let length = usize::from(u16::from_le_bytes([whole[at], whole[at + 1]]));
-        let mut frame = whole.clone();
-        frame[at + 2 + length / 2] ^= 2;
-        at += 2 + length;
-        raw.say(&frame);
-        raw.say(&power_frame(0, number, &[2]));
-        let heard = raw.hear();
-        assert_eq!(heard[..2], [1, ALONE], "number {number}: {heard:?}");
+    fn say(&self, frame: &[u8]) {
+        // A server that has hung up is known by what it says.
+        let _ = send(&self.0, frame, SendFlags::NOSIGNAL);
     }
-    // Numbers that are too large for the modulus, or empty.
-    raw.say(&whole);
-    for number in [&[0xff; 256][..], &[1; 300], &[]] {
-        raw.say(&power_frame(0, 9, number));
-        let heard = raw.hear();
-        assert!(heard[1] == ALONE, "{heard:?}");
-    }
-    assert!(is_served(&served));
-}
 
-#[test]
-fn a_second_request_before_the_answer_ends_the_connection() {
-    let Some(served) = Served::new() else { return };
-    let raw = Raw::with_key(&served.path(), &key(2048));
-    // Some are answered in between.
-    let is_ended = (0..1000).any(|id| {
-        raw.say(&power_frame(0, id, &[2]));
-        raw.say(&power_frame(0, id, &[2]));
-        raw.hear().is_empty() || raw.hear().is_empty()
-    });
-    assert!(is_ended);
-    assert!(is_served(&served));
-}
-
-#[test]
-fn one_that_does_not_read_is_hung_up_on() {
-    let Some(served) = Served::new() else { return };
-    let raw = Raw::with_key(&served.path(), &key(2048));
-    until("the server hangs up", || {
-        let frame = power_frame(0, 1, &[2]);
-        let flags = rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT;
-        matches!(
-            rustix::net::send(&raw.0, &frame, flags),
-            Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET)
-        )
-    });
-    assert!(is_served(&served));
-}
-
-#[test]
-fn other_users_and_too_many_connections_are_hung_up_on() {
-    let limits = |users| Limits {
-        users,
-        connections: 64,
-        connections_of_user: 4,
-    };
-    let Some(served) = Served::with(limits(vec![own_user() + 1])) else {
-        return;
-    };
-    assert_eq!(Raw::to(&served.path()).hear(), []);
-    drop(served);
-    let Some(served) = Served::with(limits(vec![own_user()])) else {
-        return;
-    };
-    let open: Vec<_> = (0..4).map(|_| Raw::to(&served.path())).collect();
-    for raw in &open {
-        raw.say(&power_frame(0, 1, &[2]));
-        assert_eq!(raw.hear()[1], ALONE);
-    }
-    assert_eq!(Raw::to(&served.path()).hear(), []);
-    drop(open);
-    until("there is room again", || is_served(&served));
-}
-
-/// The connection is the parent's: a child, which may have lost rights, has no use of it.
-#[test]
-fn a_connection_is_of_no_use_to_another_process() {
-    let Some(served) = Served::new() else { return };
-    let raw = Raw::with_key(&served.path(), &key(2048));
-    raw.say(&power_frame(0, 1, &[2]));
-    assert_eq!(raw.hear()[..2], [1, ALONE]);
-    let inherited: OwnedFd = raw.0.try_clone().unwrap();
-    let frame: String = power_frame(0, 2, &[2])
-        .iter()
-        .map(|byte| format!("\\{byte:03o}"))
-        .collect();
-    let mut child = Command::new("printf");
-    let status = child.arg(frame).stdout(Stdio::from(inherited)).status();
-    assert!(status.unwrap().success());
-    assert_eq!(raw.hear(), []);
-    assert!(is_served(&served));
-}
-
-#[test]
-fn clients_that_go_while_they_wait_leave_nothing_behind() {
-    let Some(served) = Served::new() else { return };
-    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let key = key(2048);
-    assert!(is_served(&served));
-    let before = descriptors();
-    for _ in 0..200 {
-        let gone: Vec<_> = (0..3)
-            .map(|id| {
-                let raw = Raw::with_key(&served.path(), &key);
-                raw.say(&power_frame(0, id, &[2]));
-                raw
-            })
+    /// What comes, and which file; nothing if the server hangs up.
+    fn hear(&self) -> (Vec<u8>, Option<u64>) {
+        let mut frame = [0; 64];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(4))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [std::io::IoSliceMut::new(&mut frame)];
+        let message = match recvmsg(&self.0, &mut parts, &mut control, RecvFlags::empty()) {
+            Ok(message) => message,
+            Err(rustix::io::Errno::CONNRESET) => return (Vec::new(), None),
+            Err(error) => panic!("the server says nothing: {error}"),
+        };
+        let files = control.drain().flat_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(files) => files.collect::<Vec<_>>(),
+            _ => Vec::new(),
+        });
+        let inodes: Vec<_> = files
+            .map(|file| rustix::fs::fstat(file).unwrap().st_ino)
             .collect();
-        drop(gone);
+        assert!(inodes.len() <= 1);
+        (frame[..message.bytes].to_vec(), inodes.first().copied())
     }
-    // Other tests of this process have descriptors too.
-    until("all are closed", || is_served(&served) && descriptors() <= before + 64);
+}
+
+fn question(seed: u64) -> Vec<u8> {
+    [&[1], &seeded_noise(seed, 32)[..]].concat()
+}
+
+/// Which board a client with that name is given.
+fn board(served: &Served, seed: u64) -> u64 {
+    let raw = Raw::to(&served.path());
+    raw.say(&question(seed));
+    let (said, file) = raw.hear();
+    assert_eq!(said, [1]);
+    file.unwrap()
+}
+
+#[test]
+fn one_name_has_one_board_and_another_has_another() {
+    let served = Served::new();
+    assert_eq!(board(&served, 1), board(&served, 1));
+    assert_ne!(board(&served, 1), board(&served, 2));
+}
+
+#[test]
+fn questions_that_are_none_are_not_answered() {
+    let served = Served::new();
+    let whole = question(1);
+    let mut questions = vec![
+        noise(33),
+        noise(4096),
+        noise(100_000),
+        [&whole[..], &[0]].concat(),
+    ];
+    questions.extend((1..whole.len()).map(|cut| whole[..cut].to_vec()));
+    for question in questions {
+        let raw = Raw::to(&served.path());
+        raw.say(&question);
+        assert_eq!(
+            raw.hear(),
+            (Vec::new(), None),
+            "{:?}",
+            &question[..question.len().min(8)]
+        );
+    }
+    board(&served, 1);
+}
+
+#[test]
+fn those_that_ask_nothing_are_in_nobodys_way_and_not_kept() {
+    let served = Served::new();
+    let silent: Vec<_> = (0..200).map(|_| Raw::to(&served.path())).collect();
+    let began = Instant::now();
+    until("others are answered", || {
+        let raw = Raw::to(&served.path());
+        raw.say(&question(1));
+        raw.hear().1.is_some()
+    });
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    for raw in silent {
+        assert_eq!(raw.hear(), (Vec::new(), None));
+    }
+}
+
+#[test]
+fn a_user_with_many_keys_loses_the_oldest_board_and_memory_has_a_bound() {
+    let served = Served::new();
+    let first = board(&served, 0);
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    for seed in 1..8 {
+        board(&served, seed);
+    }
+    assert_eq!(board(&served, 0), first);
+    let before = descriptors();
+    for seed in 100..400 {
+        board(&served, seed);
+    }
+    assert_ne!(board(&served, 0), first);
+    // Other tests of this process have descriptors, too.
+    until("descriptors are closed", || descriptors() <= before + 64);
+}
+
+#[test]
+fn other_users_are_given_nothing() {
+    let served = Served::with(Limits {
+        users: vec![own_user() + 1],
+        boards_of_user: 8,
+    });
+    let raw = Raw::to(&served.path());
+    raw.say(&question(1));
+    assert_eq!(raw.hear(), (Vec::new(), None));
+}
+
+/// A server that gives what is no board: files that shrink, that are too short, several, none.
+#[test]
+fn what_a_hostile_server_gives_does_no_harm() {
+    let Some(rsa) = rsa(2048) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let flags = SocketFlags::CLOEXEC;
+    let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+    rustix::net::bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    rustix::net::listen(&listener, 16).unwrap();
+    let open = tempfile::tempfile().unwrap();
+    open.set_len(1 << 20).unwrap();
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let sealed = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
+    let seals = [SealFlags::SHRINK, SealFlags::GROW, SealFlags::SEAL];
+    rustix::fs::fcntl_add_seals(&sealed, seals.into_iter().collect()).unwrap();
+    let answers: [(&[u8], Vec<&dyn std::os::fd::AsFd>); 8] = [
+        (&[1], vec![]),
+        (&[2], vec![&open]),
+        (&[1, 1], vec![&open]),
+        (&[1, 1, 1, 1], vec![]),
+        (&[1], vec![&open]),
+        (&[1], vec![&null]),
+        (&[1], vec![&sealed]),
+        (&[1], vec![&open, &null, &open, &null]),
+    ];
+    for (said, given) in answers {
+        let given: Vec<_> = given.iter().map(|file| file.as_fd()).collect();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let socket = accept(&listener).unwrap();
+                let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(4))];
+                let mut control = SendAncillaryBuffer::new(&mut space);
+                if !given.is_empty() {
+                    control.push(SendAncillaryMessage::ScmRights(&given));
+                }
+                sendmsg(
+                    &socket,
+                    &[IoSlice::new(said)],
+                    &mut control,
+                    SendFlags::empty(),
+                )
+                .unwrap();
+            });
+            let client = Client::new(&path);
+            let visit = client.visit(&rsa).unwrap();
+            assert!(visit.power(&[2]).is_none());
+            // It does not ask again at once.
+            assert!(client.visit(&rsa).is_none());
+        });
+    }
+}
+
+/// Anybody can make a socket in a folder that is open to all; root's and one's own are trusted.
+#[test]
+fn a_server_of_another_user_in_an_open_folder_is_not_asked() {
+    if !oarlock_testing::is_root("servers of another user") {
+        return;
+    }
+    let Some(rsa) = rsa(2048) else { return };
+    {
+        let folder = tempfile::tempdir().unwrap();
+        for (mode, owner, is_asked) in [
+            (0o777, 0, false),
+            (0o755, 65534, true),
+            (0o775, 65534, false),
+        ] {
+            let path = folder.path().join("socket");
+            let _ = std::fs::remove_file(&path);
+            std::os::unix::fs::chown(folder.path(), Some(owner), None).unwrap();
+            let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(folder.path(), permissions).unwrap();
+            // The kernel takes the credentials at listen(2): a listener of `nobody`.
+            let mut nobody = std::process::Command::new("setpriv");
+            nobody.args([
+                "--reuid=65534",
+                "--clear-groups",
+                "/usr/bin/python3",
+                "-c",
+                LISTENS,
+            ]);
+            // In a folder of root's, its socket is put there by root.
+            let made = folder
+                .path()
+                .parent()
+                .unwrap()
+                .join(format!("socket-{}", std::process::id()));
+            let _ = std::fs::remove_file(&made);
+            let mut listens = nobody
+                .arg(&made)
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            until("it listens", || made.exists());
+            std::fs::rename(&made, &path).unwrap();
+            let client = Client::new(&path);
+            let visit = client.visit(&rsa).unwrap();
+            assert!(visit.power(&[2]).is_none());
+            let output = {
+                listens.kill().unwrap();
+                listens.wait_with_output().unwrap()
+            };
+            assert_eq!(!output.stdout.is_empty(), is_asked, "{owner} {mode:o}");
+        }
+    }
+}
+
+/// Listens, and says so of each question that comes.
+const LISTENS: &str = "import socket, sys\n\
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n\
+s.bind(sys.argv[1]); s.listen()\n\
+while True:\n  c, _ = s.accept()\n  if c.recv(64): print('asked', flush=True)\n";
+
+#[test]
+fn a_server_outlives_all_of_that() {
+    let served = Served::new();
+    for seed in 0..50 {
+        let raw = Raw::to(&served.path());
+        raw.say(&question(seed % 4));
+        if seed % 3 == 0 {
+            // It goes before the answer.
+            drop(raw);
+        }
+    }
+    board(&served, 1);
+    let _ = Server::bind(served.path()).unwrap_err();
+    board(&served, 1);
 }

@@ -237,7 +237,10 @@ impl AcceleratedRsa {
     /// assert_eq!(powers[1], rsa.raw_private(&[3]));
     /// # Ok::<(), oarlock::Error>(())
     /// ```
-    pub fn raw_private_together(&self, numbers: &[&[u8]]) -> Vec<Result<Zeroizing<Vec<u8>>, Error>> {
+    pub fn raw_private_together(
+        &self,
+        numbers: &[&[u8]],
+    ) -> Vec<Result<Zeroizing<Vec<u8>>, Error>> {
         let target = TargetRef::Private(&self.key);
         let request = |number: &&[u8]| {
             let operand = Purpose::Raw { number }.operand(target)?;
