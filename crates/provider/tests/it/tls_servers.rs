@@ -273,10 +273,7 @@ impl Nginx {
     }
 
     fn workers(&self) -> Vec<u32> {
-        let pid = self.program.pid();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-        let numbers = children.split_whitespace();
-        numbers.map(|number| number.parse().unwrap()).collect()
+        self.program.children()
     }
 
     fn url(&self, port: u16, name: &str) -> String {

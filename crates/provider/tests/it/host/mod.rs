@@ -94,6 +94,13 @@ impl Accelerated {
         self.folder.path().join(CALIBRATION)
     }
 
+    /// Has its processes meet others at this socket.
+    pub fn meets_at(&self, socket: &Path) {
+        let text = fs::read_to_string(self.conf()).unwrap();
+        let line = format!("identity = oarlock\nlocal = {}\n", socket.display());
+        fs::write(self.conf(), text.replace("identity = oarlock\n", &line)).unwrap();
+    }
+
     /// Offers what a calibration or the tables say, in place of everything.
     pub fn offer_what_gains(&self) {
         let text = fs::read_to_string(self.conf()).unwrap();
@@ -229,6 +236,15 @@ impl Program {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The processes that it has started.
+    pub fn children(&self) -> Vec<u32> {
+        let pid = self.pid();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.unwrap_or_default();
+        let numbers = children.split_whitespace();
+        numbers.map(|pid| pid.parse().unwrap()).collect()
     }
 
     /// Looks without waiting for it, so that its number stays its own.

@@ -1,4 +1,8 @@
-//! haproxy with an RSA key: handshakes of TLS 1.2 and 1.3, whose signatures are made together.
+//! Servers with an RSA key: handshakes of TLS 1.2 and 1.3, whose signatures are made together. haproxy and Python here,
+//! nginx in `nginx.rs`.
+
+mod nginx;
+mod site;
 
 use std::fs;
 use std::path::Path;
@@ -7,40 +11,24 @@ use std::time::Duration;
 
 use oarlock::costs::published::{self, PublicKeyFigures};
 use oarlock_testing::{lossy, until};
-use tempfile::TempDir;
 
+use self::site::Site;
 use crate::host::{
-    Accelerated, Program, descriptors, free_port, has_lanes, has_loaded, module, open_folder, run,
-    succeeds, threads, until_listening, with_conf,
+    Accelerated, Program, descriptors, free_port, has_lanes, has_loaded, module, run, succeeds,
+    threads, until_listening, with_conf,
 };
 
 /// haproxy with `ssl-mode-async`, which reloads on SIGUSR2.
 struct Haproxy {
-    folder: TempDir,
+    site: Site,
     program: Program,
-    port: u16,
 }
 
 impl Haproxy {
     fn start(accelerated: Option<&Accelerated>, haproxy_threads: usize) -> Self {
-        let (folder, port) = (open_folder(), free_port());
-        let place = folder.path().display();
-        let mut request = Command::new("openssl");
-        request.current_dir(folder.path()).args([
-            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out",
-            "cert.pem",
-        ]);
-        request.args([
-            "-days",
-            "2",
-            "-subj",
-            "/CN=localhost",
-            "-addext",
-            "subjectAltName=DNS:localhost",
-        ]);
-        succeeds(with_conf(&mut request, None));
-        let both = ["cert.pem", "key.pem"].map(|name| fs::read(folder.path().join(name)).unwrap());
-        fs::write(folder.path().join("both.pem"), both.concat()).unwrap();
+        let site = Site::new();
+        let (folder, port) = (site.folder.path(), site.port);
+        let place = folder.display();
         // The configuration that is shipped, with other addresses and what a test needs besides.
         let mut conf = SHIPPED.to_owned();
         for (shipped, here) in [
@@ -65,7 +53,7 @@ impl Haproxy {
             assert!(conf.contains(shipped), "{shipped}");
             conf = conf.replace(shipped, &here);
         }
-        fs::write(folder.path().join("haproxy.cfg"), conf).unwrap();
+        fs::write(folder.join("haproxy.cfg"), conf).unwrap();
         let mut haproxy = Command::new("haproxy");
         with_conf(&mut haproxy, accelerated);
         // Its warnings are about limits that it was not given.
@@ -73,15 +61,11 @@ impl Haproxy {
             .arg("-W")
             .arg("-db")
             .arg("-f")
-            .arg(folder.path().join("haproxy.cfg"));
+            .arg(folder.join("haproxy.cfg"));
         haproxy.stdout(Stdio::null()).stderr(Stdio::null());
         let program = Program::start(&mut haproxy);
         until_listening(&program, port);
-        let haproxy = Self {
-            folder,
-            program,
-            port,
-        };
+        let haproxy = Self { site, program };
         // It listens before it starts them.
         until("a worker is there", || !haproxy.workers().is_empty());
         haproxy
@@ -89,69 +73,15 @@ impl Haproxy {
 
     /// The processes that serve.
     fn workers(&self) -> Vec<u32> {
-        let pid = self.program.pid();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        let children = children.unwrap_or_default();
-        children
-            .split_whitespace()
-            .map(|pid| pid.parse().unwrap())
-            .collect()
+        self.program.children()
     }
 
-    /// So many requests over connections of their own, of which so many are under way at once; and between them as many
-    /// connections that are closed in the middle of the handshake as `aborted` says. Every one of the first must succeed.
     fn is_asked(&self, requests: usize, at_once: usize, version: &str, aborted: usize) -> Command {
-        let mut clients = Command::new("python3");
-        with_conf(&mut clients, None);
-        clients
-            .args(["-c", CLIENTS])
-            .arg(self.folder.path().join("cert.pem"));
-        clients.args(
-            [self.port, requests as u16, at_once as u16, aborted as u16].map(|n| n.to_string()),
-        );
-        clients.arg(version);
-        clients
+        self.site.is_asked(requests, at_once, version, aborted)
     }
 }
 
-const SHIPPED: &str = include_str!("../../../../deploy/haproxy-rsa.cfg");
-
-/// Requests over connections of their own: certificate, port, requests, how many at once, how many that are closed in the
-/// middle, version.
-const CLIENTS: &str = r#"
-import asyncio, ssl, sys
-certificate, port, requests, at_once, aborted, version = sys.argv[1], *map(int, sys.argv[2:6]), sys.argv[6]
-context = ssl.create_default_context(cafile=certificate)
-context.minimum_version = context.maximum_version = getattr(ssl.TLSVersion, version)
-if version == "TLSv1_2":
-    context.set_ciphers("ECDHE-RSA-AES128-GCM-SHA256")
-async def ask(room):
-    async with room:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
-        writer.write(b"GET / HTTP/1.0\r\n\r\n")
-        answer = await reader.read()
-        writer.close()
-        assert answer.endswith(b"hello"), answer
-async def abort(room):
-    async with room:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        client = context.wrap_bio(ssl.MemoryBIO(), out := ssl.MemoryBIO(), server_hostname="localhost")
-        try:
-            client.do_handshake()
-        except ssl.SSLWantReadError:
-            pass
-        writer.write(out.read())
-        await writer.drain()
-        writer.transport.abort()
-async def main():
-    room = asyncio.Semaphore(at_once)
-    asked = [ask(room) for _ in range(requests)]
-    stride = max(1, requests // max(1, aborted))
-    for number in range(aborted):
-        asked.insert(number * (stride + 1), abort(room))
-    await asyncio.gather(*asked)
-asyncio.run(main())
-"#;
+const SHIPPED: &str = include_str!("../../../../../deploy/haproxy-rsa.cfg");
 
 #[test]
 fn haproxy_signs_for_several_connections_together() {
@@ -235,7 +165,7 @@ fn a_reload_under_load_fails_no_handshake() {
     let accelerated = Accelerated::new();
     let haproxy = Haproxy::start(Some(&accelerated), 2);
     let first = haproxy.workers();
-    let folder = haproxy.folder.path();
+    let folder = haproxy.site.folder.path();
     let mut clients = haproxy.is_asked(600, 24, "TLSv1_3", 0);
     let log = folder.join("clients");
     clients.stderr(fs::File::create(&log).unwrap());
@@ -291,7 +221,7 @@ fn a_server_with_threads_signs_through_the_queue() {
     accelerated.apply(&mut server);
     server
         .args(["-c", SERVER])
-        .arg(haproxy.folder.path().join("both.pem"));
+        .arg(haproxy.site.folder.path().join("both.pem"));
     server.arg(port.to_string());
     let server = Program::start(&mut server);
     until_listening(&server, port);

@@ -1,0 +1,292 @@
+//! nginx: its workers, which are processes of another user than their master, meet on a board.
+
+use std::fs;
+use std::io::{PipeWriter, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use oarlock_local::{Limits, Server};
+use oarlock_testing::{is_root, lossy, until};
+use tempfile::TempDir;
+
+use super::site::Site;
+use super::{public_key, told};
+use crate::host::{
+    Accelerated, Program, descriptors, has_lanes, has_loaded, module, open_folder, run, succeeds,
+    threads, until_listening, with_conf,
+};
+
+/// What brings processes together, in this one.
+struct Daemon {
+    folder: TempDir,
+    stop: Option<(PipeWriter, JoinHandle<()>)>,
+}
+
+impl Daemon {
+    fn start() -> Self {
+        let mut daemon = Self {
+            folder: open_folder(),
+            stop: None,
+        };
+        daemon.starts_again();
+        daemon
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("local.sock")
+    }
+
+    fn starts_again(&mut self) {
+        let server = Server::bind(self.socket()).unwrap();
+        let (stopped, stop) = std::io::pipe().unwrap();
+        let limits = Limits {
+            users: vec![0, NOBODY],
+            boards_of_user: 16,
+        };
+        let serving = std::thread::spawn(move || server.serve(&limits, stopped.as_fd()).unwrap());
+        self.stop = Some((stop, serving));
+    }
+
+    fn stops(&mut self) {
+        if let Some((mut stop, serving)) = self.stop.take() {
+            stop.write_all(&[1]).unwrap();
+            serving.join().unwrap();
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.stops();
+        }
+    }
+}
+
+/// Its user on Debian and elsewhere.
+const NOBODY: u32 = 65534;
+
+struct Nginx {
+    site: Site,
+    program: Program,
+}
+
+impl Nginx {
+    fn start(accelerated: &Accelerated, workers: usize) -> Self {
+        let site = Site::new();
+        let (folder, port) = (site.folder.path(), site.port);
+        let place = folder.display();
+        // The configuration that is shipped, with other addresses and what a test needs besides.
+        let mut conf = include_str!("../../../../../deploy/nginx-rsa.conf").to_owned();
+        for (shipped, here) in [
+            (
+                "user www-data;",
+                "user nobody nogroup; daemon off;".to_owned(),
+            ),
+            (
+                "worker_processes 8;",
+                format!("worker_processes {workers};"),
+            ),
+            (
+                "pid /run/nginx.pid;",
+                format!("pid {place}/pid; error_log stderr warn;"),
+            ),
+            ("/etc/nginx/site-cert.pem", format!("{place}/cert.pem")),
+            ("/etc/nginx/site-key.pem", format!("{place}/key.pem")),
+            (
+                "http {\n",
+                format!(
+                    "http {{\n    access_log off; client_body_temp_path {place}/t1; proxy_temp_path {place}/t2;\n    \
+                     fastcgi_temp_path {place}/t3; uwsgi_temp_path {place}/t4; scgi_temp_path {place}/t5;\n"
+                ),
+            ),
+            (
+                "    server {\n",
+                "    ssl_session_tickets off; ssl_session_cache off;\n    server {\n".to_owned(),
+            ),
+            ("0.0.0.0:443", format!("127.0.0.1:{port}")),
+            (
+                "proxy_pass http://127.0.0.1:8080;",
+                "return 200 hello;".to_owned(),
+            ),
+        ] {
+            assert!(conf.contains(shipped), "{shipped}");
+            conf = conf.replace(shipped, &here);
+        }
+        fs::write(folder.join("nginx.conf"), conf).unwrap();
+        let mut nginx = Command::new("nginx");
+        with_conf(&mut nginx, Some(accelerated));
+        nginx.arg("-c").arg(folder.join("nginx.conf"));
+        nginx.stdout(Stdio::null());
+        nginx.stderr(fs::File::create(folder.join("log")).unwrap());
+        let program = Program::start(&mut nginx);
+        until_listening(&program, port);
+        let nginx = Self { site, program };
+        until("workers are there", || {
+            nginx.program.children().len() == workers
+        });
+        nginx
+    }
+
+    fn log(&self) -> String {
+        told(&self.site.folder.path().join("log"))
+    }
+}
+
+/// An nginx whose figures can be read, and what its workers meet by.
+fn started(workers: usize) -> Option<(Nginx, Daemon, Accelerated)> {
+    if !has_lanes() || !is_root("nginx with workers of another user") {
+        return None;
+    }
+    let daemon = Daemon::start();
+    let accelerated = Accelerated::with("publish=on,");
+    accelerated.meets_at(&daemon.socket());
+    Some((Nginx::start(&accelerated, workers), daemon, accelerated))
+}
+
+#[test]
+fn workers_of_nginx_sign_together() {
+    let Some((nginx, _daemon, _accelerated)) = started(6) else {
+        return;
+    };
+    let workers = nginx.program.children();
+    assert!(workers.iter().all(|pid| has_loaded(*pid, &module())));
+    let figures = || public_key(&[&workers[..], &[nginx.program.pid()]].concat());
+    // The first ones of each worker are the default provider's.
+    for version in ["TLSv1_3", "TLSv1_2"] {
+        succeeds(&mut nginx.site.is_asked(600, 48, version, 0));
+    }
+    let here = figures();
+    assert_eq!(here.faults, 0);
+    assert!(
+        here.in_groups >= 100 && here.in_groups > 2 * here.groups,
+        "{here:?}"
+    );
+    // No thread, and no descriptor is left.
+    for worker in &workers {
+        assert_eq!(threads(*worker), 1);
+    }
+    let before: usize = workers.iter().map(|worker| descriptors(*worker)).sum();
+    succeeds(&mut nginx.site.is_asked(600, 48, "TLSv1_3", 100));
+    until("descriptors are closed", || {
+        workers
+            .iter()
+            .map(|worker| descriptors(*worker))
+            .sum::<usize>()
+            <= before
+    });
+    succeeds(&mut nginx.site.is_asked(20, 1, "TLSv1_3", 0));
+    assert_eq!(nginx.program.children(), workers, "none was started anew");
+    let log = nginx.log();
+    assert!(!log.contains("[alert]") && !log.contains("[crit]"), "{log}");
+}
+
+/// The daemon stops and comes back, workers are killed, nginx reloads: no handshake fails but those of a killed worker.
+#[test]
+fn whatever_ends_under_load_no_handshake_fails() {
+    let Some((nginx, mut daemon, _accelerated)) = started(6) else {
+        return;
+    };
+    let log = nginx.site.folder.path().join("clients");
+    let begin = || {
+        let mut clients = nginx.site.is_asked(900, 32, "TLSv1_3", 0);
+        clients.stderr(fs::File::create(&log).unwrap());
+        Program::start(&mut clients)
+    };
+    let ends = |clients: Program| {
+        let ended = clients.ends_within(Duration::from_secs(60));
+        assert!(ended.success(), "{}", told(&log));
+    };
+    let clients = begin();
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(100));
+        daemon.stops();
+        let before = nginx.program.children();
+        nginx.program.signal(libc::SIGHUP);
+        until("new workers are there", || {
+            let new = nginx.program.children().into_iter();
+            new.filter(|pid| !before.contains(pid)).count() == 6
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        daemon.starts_again();
+    }
+    ends(clients);
+    until("old workers are gone", || {
+        nginx.program.children().len() == 6
+    });
+
+    // A worker that is killed takes its connections with it, and nothing of others.
+    let clients = begin();
+    std::thread::sleep(Duration::from_millis(150));
+    let worker = nginx.program.children()[0];
+    // SAFETY: takes numbers alone; the process is one that this test has started.
+    assert_eq!(
+        unsafe { libc::kill(worker.cast_signed(), libc::SIGKILL) },
+        0
+    );
+    let _ = clients.ends_within(Duration::from_secs(60));
+    until("nginx starts another", || {
+        let workers = nginx.program.children();
+        workers.len() == 6 && !workers.contains(&worker)
+    });
+    ends(begin());
+}
+
+/// A program that forks with the provider loaded, keys in use and a board in its memory.
+#[test]
+fn children_of_a_fork_sign_and_meet_on_their_own() {
+    if !has_lanes() {
+        return;
+    }
+    let daemon = Daemon::start();
+    let accelerated = Accelerated::new();
+    accelerated.meets_at(&daemon.socket());
+    let site = Site::new();
+    let mut python = Command::new("python3");
+    accelerated.apply(&mut python);
+    python.args(["-c", FORKS]).arg(site.folder.path());
+    let output = run(&mut python);
+    assert!(output.status.success(), "{}", lossy(&output.stderr));
+}
+
+const FORKS: &str = r#"
+import os, ssl, sys
+folder = sys.argv[1]
+server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+server.load_cert_chain(folder + "/both.pem")
+client = ssl.create_default_context(cafile=folder + "/cert.pem")
+def handshake():
+    ours, theirs = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [client.wrap_bio(theirs, ours, server_hostname="localhost"), server.wrap_bio(ours, theirs, server_side=True)]
+    while ends:
+        for end in list(ends):
+            try:
+                end.do_handshake()
+                ends.remove(end)
+            except ssl.SSLWantReadError:
+                pass
+def some(count):
+    for _ in range(count):
+        handshake()
+some(60)
+children = []
+for number in range(4):
+    pid = os.fork()
+    if pid == 0:
+        some(60)
+        # A child of a child, too.
+        if number == 0:
+            inner = os.fork()
+            if inner == 0:
+                some(30)
+                os._exit(0)
+            assert os.waitpid(inner, 0)[1] == 0
+        os._exit(0)
+    children.append(pid)
+some(60)
+for pid in children:
+    assert os.waitpid(pid, 0)[1] == 0
+"#;
