@@ -38,7 +38,7 @@ and may stop and start at any time.
 
 Examples:
   sudo oarlock local --allow www-data
-  oarlock local --socket \"$XDG_RUNTIME_DIR/oarlock.sock\"";
+  sudo oarlock run --local -- nginx";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let fail = |error: oarlock_local::Error| Failure::new(error.to_string());
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let listener = dup(rustix::stdio::stdin());
         let listener = listener
             .map_err(|error| Failure::new(format!("standard input: {}", reason(&error.into()))))?;
-        Server::on(listener)
+        Server::on(listener).map_err(fail)?
     } else {
         let server = Server::bind(&args.socket).map_err(fail)?;
         // It serves whether or not anybody reads that.

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 pub enum Error {
     /// Another one listens at this path.
     InUse(PathBuf),
+    /// What was handed over is no socket that listens for connections with messages (SOCK_SEQPACKET).
+    NoListener,
     /// The system refused something.
     System {
         /// What was to be done.
@@ -35,6 +37,9 @@ impl fmt::Display for Error {
                 f,
                 "{}: another daemon listens there: stop it, or give another path",
                 path.display()
+            ),
+            Self::NoListener => f.write_str(
+                "standard input is not a socket that listens (SOCK_SEQPACKET): see oarlock-local.socket",
             ),
             Self::System { what, error } => write!(f, "{what}: {error}"),
         }

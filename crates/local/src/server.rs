@@ -13,7 +13,8 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, chmod};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::sockopt::{socket_acceptconn, socket_type};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType, accept_with, bind, connect, listen, recv, sendmsg, socket_with,
@@ -91,11 +92,21 @@ impl Server {
     }
 
     /// With a socket that listens already (SOCK_SEQPACKET), as a service manager hands it over.
-    pub fn on(listener: OwnedFd) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// [`Error::NoListener`] if that is something else, [`Error::System`] for what the system refuses.
+    pub fn on(listener: OwnedFd) -> Result<Self, Error> {
+        let is_one = socket_acceptconn(&listener) == Ok(true)
+            && socket_type(&listener) == Ok(SocketType::SEQPACKET);
+        if !is_one {
+            return Err(Error::NoListener);
+        }
+        // A client may be gone before it is accepted.
+        ioctl_fionbio(&listener, true).map_err(Error::system("the socket"))?;
+        Ok(Self {
             listener,
             path: None,
-        }
+        })
     }
 
     /// Serves until `stop` is readable.

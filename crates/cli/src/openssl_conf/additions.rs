@@ -33,6 +33,8 @@ pub(crate) struct ProviderSection<'a> {
     pub(crate) stats: Option<&'a [u8]>,
     /// The file of measured ratios.
     pub(crate) calibration: Option<&'a [u8]>,
+    /// The socket of a daemon that brings processes together.
+    pub(crate) local: Option<&'a [u8]>,
 }
 
 /// Sections to open, and values to set in them, in this order.
@@ -96,6 +98,9 @@ impl Additions {
         }
         if let Some(calibration) = provider.calibration {
             additions.set(SECTION, b"calibration", calibration);
+        }
+        if let Some(local) = provider.local {
+            additions.set(SECTION, b"local", local);
         }
         additions.set(SECTION, b"activate", b"1");
         let unfit = |opened: &&Opened| !opened.section.iter().all(|byte| is_name(*byte));

@@ -129,6 +129,44 @@ fn reads_but_once(metadata: &Metadata) -> bool {
     kind.is_fifo() || kind.is_socket()
 }
 
+/// `--local`.
+#[derive(clap::Args)]
+pub(crate) struct LocalArgs {
+    /// Have processes with the same RSA key sign together, which the daemon at this socket brings together
+    /// (`oarlock local`): /run/oarlock/local.sock unless another is given
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "/run/oarlock/local.sock"
+    )]
+    local: Option<PathBuf>,
+}
+
+impl LocalArgs {
+    /// The socket, absolute: programs are started in other folders, too.
+    pub(crate) fn path(&self) -> Result<Option<PathBuf>, Failure> {
+        let Some(path) = &self.local else {
+            return Ok(None);
+        };
+        let refuse = |why: &str| Failure::usage(format!("--local {}: {why}", path.display()));
+        if !fits_a_line(path.as_os_str()) {
+            return Err(refuse(
+                "a path with control characters cannot be configured",
+            ));
+        }
+        // sockaddr_un has room for 108 bytes with a zero (unix(7)).
+        match std::path::absolute(path) {
+            Ok(path) if path.as_os_str().len() > 107 => {
+                Err(refuse("a socket's path has at most 107 bytes"))
+            }
+            Ok(path) => Ok(Some(path)),
+            Err(error) => Err(refuse(&crate::failure::reason(&error))),
+        }
+    }
+}
+
 /// Whether the command line and OpenSSL's configuration can hold it: no control characters.
 pub(crate) fn fits_a_line(text: &OsStr) -> bool {
     !text.as_bytes().iter().any(u8::is_ascii_control)

@@ -29,7 +29,7 @@ use self::place::{Place, in_file, works};
 use crate::calibration::{self, MeasureArgs};
 use crate::failure::Failure;
 use crate::openssl::Installed;
-use crate::openssl_conf::{self, Conf, ProviderSection, fits_a_line};
+use crate::openssl_conf::{self, Conf, LocalArgs, ProviderSection, fits_a_line};
 use crate::{options, stdout};
 
 #[derive(Subcommand)]
@@ -70,6 +70,9 @@ pub(crate) struct InstallArgs {
     )]
     options: String,
 
+    #[command(flatten)]
+    local: LocalArgs,
+
     /// Measure nothing: go by the tables
     #[arg(long)]
     no_calibrate: bool,
@@ -105,7 +108,8 @@ and leaves a copy beside it. Running programs are not affected; programs that st
 
 Examples:
   sudo oarlock provider install
-  sudo oarlock provider install --options max_threads=2 --yes";
+  sudo oarlock provider install --options max_threads=2 --yes
+  sudo oarlock provider install --local";
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
     match command {
@@ -119,6 +123,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
 
 fn install(args: &InstallArgs) -> Result<(), Failure> {
     options::of_provider(&args.options)?;
+    let local = args.local.path()?;
     let found = file::find(args.provider.as_deref())?;
     module::check(&found).map_err(|why| Failure::new(format!("not installed: {why}")))?;
     let conf = args.place.find()?;
@@ -138,6 +143,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         calibration: calibration
             .as_deref()
             .map(|path| path.as_os_str().as_bytes()),
+        local: local.as_deref().map(|path| path.as_os_str().as_bytes()),
     };
     let additions = openssl_conf::Additions::to(&user, &provider).map_err(|it| refuse(&it))?;
     let after = block::appended(&own.without, &additions.to_text())

@@ -21,6 +21,7 @@ use oarlock::costs::Usage;
 use self::child::OWN_FAILURE;
 pub(crate) use self::report::Report;
 use crate::failure::{Failure, reason};
+use crate::openssl_conf::LocalArgs;
 use crate::openssl_conf::{ProviderSection, Untouched, UserConf};
 use crate::{calibration, options, provider};
 
@@ -47,6 +48,9 @@ pub(crate) struct Args {
     /// The provider's file, instead of the one that is found
     #[arg(long, value_name = "FILE")]
     provider: Option<PathBuf>,
+
+    #[command(flatten)]
+    local: LocalArgs,
 
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
@@ -86,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Runs `command` for `oarlock doctor` and reports what went through. Its standard output is not shown.
 pub(crate) fn try_out(command: &[OsString], module: &Path) -> Result<(u8, Report), Failure> {
-    let prepared = Prepared::with(module, "", true)?;
+    let prepared = Prepared::with(module, "", true, None)?;
     let status = child::run(prepared.command(command).stdout(Stdio::null()))?;
     Ok((status, prepared.report()?))
 }
@@ -107,10 +111,15 @@ impl Prepared {
         provider::module::check(&module).map_err(Failure::new)?;
         // For `oarlock top`, unless the user says otherwise.
         let options = format!("publish=on,{}", args.options);
-        Self::with(&module, &options, args.stats)
+        Self::with(&module, &options, args.stats, args.local.path()?.as_deref())
     }
 
-    fn with(module: &Path, options: &str, stats: bool) -> Result<Self, Failure> {
+    fn with(
+        module: &Path,
+        options: &str,
+        stats: bool,
+        local: Option<&Path>,
+    ) -> Result<Self, Failure> {
         let folder = open_folder()?;
         let counters = folder.path().join("usage");
         let usage = stats.then(|| Usage::create(&counters)).transpose();
@@ -122,6 +131,7 @@ impl Prepared {
             options,
             stats: stats.then(|| counters.as_os_str().as_bytes()),
             calibration: calibration.as_deref().map(|it| it.as_os_str().as_bytes()),
+            local: local.map(|path| path.as_os_str().as_bytes()),
         };
         let user = UserConf::find();
         let conf = match user.additions(&offered) {
@@ -161,6 +171,7 @@ impl Prepared {
             options: &options,
             stats: None,
             calibration: None,
+            local: None,
         };
         let nobody = UserConf::none();
         let folder = self.folder.path().join("measured");

@@ -84,6 +84,14 @@ fn what_is_installed_works_and_goes_byte_for_byte() {
             "lib/systemd/system/oarlock-serve.service",
             "ExecStart=/opt/oar/bin/oarlock serve",
         ),
+        (
+            "lib/systemd/system/oarlock-local.service",
+            "ExecStart=/opt/oar/bin/oarlock local",
+        ),
+        (
+            "lib/systemd/system/oarlock-local.socket",
+            "ListenSequentialPacket=",
+        ),
         ("share/doc/oarlock/docs/files.md", "# Files"),
         ("share/doc/oarlock/LICENSE-MIT", "MIT"),
     ] {

@@ -35,6 +35,7 @@ mod files;
 mod hostile;
 mod install;
 mod listing;
+mod local;
 mod module;
 mod openssl_enc;
 mod outputs;
