@@ -73,11 +73,11 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock-local",
         &[
-            &["client"],
-            &["server"],
-            &["server::leader"],
-            &["server::arrivals", "server::peer", "server::waiting"],
-            &["frame", "visits"],
+            &["client", "server"],
+            &["board"],
+            &["board::pace"],
+            &["board::memory"],
+            &["join", "visits"],
             &["error"],
         ],
     ),

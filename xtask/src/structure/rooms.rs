@@ -39,6 +39,7 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/threads/mapped.rs", // a file that processes map together
             "bench/src/",                         // dlopen
             "bench/sender/src/ssl.rs",            // libssl
+            "crates/local/src/board/memory.rs",   // memory that processes share
             "crates/provider/",                   // foreign function interfaces
             "crates/capi/",
             "python/",
@@ -69,7 +70,6 @@ const RULES: &[Rule] = &[
         allowed: &[
             "crates/oarlock/src/threads/pool/",
             "bench/src/measuring/load.rs", // threads that ask, and those of peers
-            "crates/local/src/server/mod.rs", // all of the daemon
             "crates/net/src/server/dispatch/", // workers, which wait for devices
             "crates/net/src/server/observe.rs", // the writer of the audit
             "crates/net/src/server/page.rs", // pages, apart from requests

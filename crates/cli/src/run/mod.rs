@@ -70,7 +70,9 @@ Examples:
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     options::of_provider(&args.options)?;
-    let prepared = Prepared::new(args).map_err(|failure| failure.with_status(OWN_FAILURE))?;
+    let local = args.local.path()?;
+    let prepared = Prepared::new(args, local.as_deref())
+        .map_err(|failure| failure.with_status(OWN_FAILURE))?;
     if let Err(untouched) = &prepared.conf {
         // The command has its own output; this one line is all that is put beside it.
         let _ = writeln!(
@@ -106,12 +108,12 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(args: &Args) -> Result<Self, Failure> {
+    fn new(args: &Args, local: Option<&Path>) -> Result<Self, Failure> {
         let module = provider::file::find(args.provider.as_deref())?;
         provider::module::check(&module).map_err(Failure::new)?;
         // For `oarlock top`, unless the user says otherwise.
         let options = format!("publish=on,{}", args.options);
-        Self::with(&module, &options, args.stats, args.local.path()?.as_deref())
+        Self::with(&module, &options, args.stats, local)
     }
 
     fn with(

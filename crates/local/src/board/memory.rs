@@ -117,8 +117,11 @@ impl Memory {
 
     /// `None` in a child of the process that mapped it.
     pub(super) fn shared(&self) -> Option<&Shared> {
+        if !self.is_here() {
+            return None;
+        }
         // SAFETY: mapped as long as `self` is there, in this process; page-aligned; atomics, for which any bytes will do.
-        self.is_here().then(|| unsafe { self.shared.as_ref() })
+        Some(unsafe { self.shared.as_ref() })
     }
 }
 

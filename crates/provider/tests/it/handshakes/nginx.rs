@@ -222,11 +222,7 @@ fn whatever_ends_under_load_no_handshake_fails() {
     let clients = begin();
     std::thread::sleep(Duration::from_millis(150));
     let worker = nginx.program.children()[0];
-    // SAFETY: takes numbers alone; the process is one that this test has started.
-    assert_eq!(
-        unsafe { libc::kill(worker.cast_signed(), libc::SIGKILL) },
-        0
-    );
+    super::signal(worker, libc::SIGKILL);
     let _ = clients.ends_within(Duration::from_secs(60));
     until("nginx starts another", || {
         let workers = nginx.program.children();
