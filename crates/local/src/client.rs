@@ -99,7 +99,7 @@ impl Client {
 
 impl Visit<'_> {
     /// `number` ^ d mod n, big-endian, as long as the modulus, if it is computed together with others' numbers; `None` if
-    /// the caller is to compute it alone. Waits for others for at most 4 ms, unless another process stops on the way.
+    /// the caller is to compute it alone. Waits for others for at most 4 ms, with a key of more than 2048 bits 16 ms, unless another process stops on the way.
     pub fn power(self, number: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let Self { client, rsa, place } = self;
         let board = match place.board.get() {

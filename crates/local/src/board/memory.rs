@@ -36,6 +36,7 @@ pub(super) struct Shared {
 pub(super) struct SharedPace {
     pub(super) first: AtomicU64,
     pub(super) last: AtomicU64,
+    pub(super) busy: AtomicU64,
     pub(super) gap: AtomicU64,
     pub(super) missed: AtomicU32,
 }

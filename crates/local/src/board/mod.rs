@@ -116,7 +116,8 @@ impl Board {
             return Outcome::Failed;
         };
         own.write(number);
-        let pace = Pace::new(&shared.pace, self.full);
+        let bits = rsa.key().public_key().bits();
+        let pace = Pace::new(&shared.pace, self.full, bits);
         let Some(own) = own.to(WAITING) else {
             return Outcome::Failed;
         };
@@ -216,7 +217,9 @@ impl Board {
         }
         let numbers: Vec<_> = batch.iter().map(|held| held.number()).collect();
         let borrowed: Vec<&[u8]> = numbers.iter().map(|number| &number[..]).collect();
+        pace.begins(now());
         let mut powers = rsa.raw_private_together(&borrowed).into_iter();
+        pace.ends(now());
         let first = powers.next();
         for ((other, number), power) in batch[1..].iter().zip(&numbers[1..]).zip(powers) {
             match power {

@@ -13,24 +13,35 @@ pub(super) struct Pace<'a> {
     shared: &'a SharedPace,
     /// As many fill the lanes.
     full: u32,
+    /// No request waits longer, in ns.
+    wait_max: u64,
 }
 
-/// No request waits longer, in ns.
+/// That, of keys of up to 2048 bits. Others' requests take longer, by the square of the width and more.
 const WAIT_MAX: u64 = 4_000_000;
-/// A longer pause says no more about the pace.
-const GAP_MAX: u64 = 8_000_000;
 /// So many times that time may pass between two of a batch.
 const GAPS: u64 = 4;
-/// So long a request waits that came when none were due.
-const CHANCE: u64 = 300_000;
+/// Such a part of that a request waits which came when none were due: 300 us of 4 ms.
+const CHANCE: u64 = 13;
 /// After so many batches in a row that were not full, it is no use to wait.
 const MISSED_MAX: u32 = 4;
 /// And for so many more it is not tried again.
 const AGAIN: u32 = 16;
 
 impl<'a> Pace<'a> {
-    pub(super) fn new(shared: &'a SharedPace, full: u32) -> Self {
-        Self { shared, full }
+    /// Of requests of keys with so many bits.
+    pub(super) fn new(shared: &'a SharedPace, full: u32, bits: usize) -> Self {
+        let times = bits.div_ceil(2048).clamp(1, 4) as u64;
+        Self {
+            shared,
+            full,
+            wait_max: WAIT_MAX * times * times,
+        }
+    }
+
+    /// A longer pause says no more about the pace.
+    fn gap_max(&self) -> u64 {
+        2 * self.wait_max
     }
 
     /// One came, before which none waited or some did.
@@ -38,12 +49,23 @@ impl<'a> Pace<'a> {
         let shared = self.shared;
         let since = now
             .saturating_sub(shared.last.swap(now, Relaxed))
-            .min(GAP_MAX);
-        let gap = shared.gap.load(Relaxed).min(GAP_MAX);
+            .min(self.gap_max());
+        let gap = shared.gap.load(Relaxed).min(self.gap_max());
         shared.gap.store((7 * gap + since) / 8, Relaxed);
         if is_first {
             shared.first.store(now, Relaxed);
         }
+    }
+
+    /// One of those that were taken computes. Those whose requests it has come back after that.
+    pub(super) fn begins(&self, now: u64) {
+        let until = now.saturating_add(self.wait_max);
+        self.shared.busy.fetch_max(until, Relaxed);
+    }
+
+    /// It has ended.
+    pub(super) fn ends(&self, now: u64) {
+        self.shared.busy.store(now, Relaxed);
     }
 
     /// So many were taken at once.
@@ -58,20 +80,21 @@ impl<'a> Pace<'a> {
     /// How much longer so many wait for others.
     pub(super) fn left(&self, now: u64, waiting: u32) -> Duration {
         let missing = self.full.saturating_sub(waiting);
-        let [first, last, gap] =
-            [&self.shared.first, &self.shared.last, &self.shared.gap].map(|ns| ns.load(Relaxed));
-        let gap = gap.min(GAP_MAX);
-        let is_near = gap * u64::from(missing) <= WAIT_MAX;
+        let shared = self.shared;
+        let [first, last, busy, gap] =
+            [&shared.first, &shared.last, &shared.busy, &shared.gap].map(|ns| ns.load(Relaxed));
+        let gap = gap.min(self.gap_max());
+        let is_near = gap * u64::from(missing) <= self.wait_max;
         let is_of_use = self.shared.missed.load(Relaxed) < MISSED_MAX;
         let patience = if is_near && is_of_use {
             GAPS * gap
         } else {
-            CHANCE
+            self.wait_max / CHANCE
         };
         let until = first
-            .saturating_add(WAIT_MAX)
-            .min(last.saturating_add(patience));
-        Duration::from_nanos(until.saturating_sub(now).min(WAIT_MAX))
+            .saturating_add(self.wait_max)
+            .min(last.max(busy).saturating_add(patience));
+        Duration::from_nanos(until.saturating_sub(now).min(self.wait_max))
     }
 }
 
@@ -87,7 +110,7 @@ mod tests {
 
     /// After requests that came so far apart; and when the last one did.
     fn paced(shared: &SharedPace, gap: u64) -> (Pace<'_>, u64) {
-        let pace = Pace::new(shared, 4);
+        let pace = Pace::new(shared, 4, 2048);
         for number in 0..64 {
             pace.came(1_000_000_000 + number * gap, true);
         }
@@ -109,17 +132,39 @@ mod tests {
     fn where_none_are_due_they_wait_by_chance() {
         let shared = SharedPace::default();
         let (pace, now) = paced(&shared, 1900 * US);
-        assert_eq!(pace.left(now, 1), us(300));
+        assert_eq!(pace.left(now, 1), Duration::from_nanos(WAIT_MAX / CHANCE));
         assert!(pace.left(now, 3) > us(2000));
         let (pace, now) = paced(&shared, 10_000_000 * US);
         assert_eq!(pace.left(now, 3), us(300));
+    }
+
+    /// The next ones are those that come back.
+    #[test]
+    fn while_one_computes_others_wait_on() {
+        let shared = SharedPace::default();
+        let (pace, now) = paced(&shared, 100 * US);
+        pace.begins(now);
+        assert!(pace.left(now + 3000 * US, 1) > us(900));
+        pace.ends(now + 3000 * US);
+        let left = pace.left(now + 3000 * US, 1);
+        assert!((us(390)..us(440)).contains(&left), "{left:?}");
+        // One that is killed meanwhile holds nobody up.
+        pace.begins(now);
+        assert_eq!(pace.left(now + 4000 * US, 1), Duration::ZERO);
+    }
+
+    #[test]
+    fn requests_of_longer_keys_wait_longer() {
+        let shared = SharedPace::default();
+        let waits = [512, 2048, 2049, 4096].map(|bits| Pace::new(&shared, 4, bits).wait_max);
+        assert_eq!(waits, [1, 1, 4, 4].map(|times| times * WAIT_MAX));
     }
 
     #[test]
     fn where_waiting_is_of_no_use_they_wait_by_chance_for_a_while() {
         let shared = SharedPace::default();
         let (pace, now) = paced(&shared, 100 * US);
-        let is_patient = || pace.left(now, 3) > us(300);
+        let is_patient = || pace.left(now, 3) > us(350);
         for _ in 0..3 {
             for _ in 0..MISSED_MAX {
                 assert!(is_patient());
@@ -141,15 +186,17 @@ mod tests {
     #[test]
     fn whatever_the_memory_says_no_wait_is_long() {
         let shared = SharedPace::default();
-        let pace = Pace::new(&shared, 4);
+        let pace = Pace::new(&shared, 4, 2048);
         for value in [0, 1, u64::MAX / 2, u64::MAX] {
-            for of in [&shared.first, &shared.last, &shared.gap] {
+            for of in [&shared.first, &shared.last, &shared.gap, &shared.busy] {
                 of.store(value, Relaxed);
                 shared.missed.store(value as u32, Relaxed);
                 pace.taken(2);
                 for now in [0, 1, u64::MAX] {
                     assert!(pace.left(now, 1) <= us(4000));
                     pace.came(now, false);
+                    pace.begins(now);
+                    pace.ends(now);
                 }
             }
         }
