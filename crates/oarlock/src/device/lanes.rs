@@ -53,6 +53,31 @@ struct LaneCounts {
 /// Takes the power of the request at a place of the batch.
 type Powers<'a> = dyn FnMut(usize, Result<Buffer, Error>) + 'a;
 
+/// When a computation began.
+enum Began {
+    Wall(Instant),
+    OnThread(Duration),
+}
+
+impl Began {
+    /// Of so many requests. Several take milliseconds, in which other processes may have the CPU: what those take is not
+    /// theirs, or alone would look faster than together where everybody waits for CPUs.
+    fn now(requests: usize) -> Self {
+        if requests > 1 && !process::is_sandboxed() {
+            Self::OnThread(process::thread_time())
+        } else {
+            Self::Wall(Instant::now())
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        match self {
+            Self::Wall(began) => began.elapsed(),
+            Self::OnThread(began) => process::thread_time().saturating_sub(*began),
+        }
+    }
+}
+
 impl Lanes {
     pub(crate) fn new(cpu: Cpu) -> Self {
         let backend = Backend::preferred(cpu);
@@ -153,9 +178,9 @@ impl Lanes {
 
     /// Computes the powers of requests of one batch key, at most [`LANES`].
     pub(crate) fn run(&self, key: BatchKey, batch: &[&PublicKeyRequest], answer: &mut Powers<'_>) {
-        let began = Instant::now();
         let size = batch.len();
         let in_lanes = size > 1 || self.pays(key, size);
+        let began = Began::now(size);
         let mut lanes: Vec<_> = batch
             .iter()
             .map(|request| InLane {
