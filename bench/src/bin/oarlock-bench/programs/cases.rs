@@ -9,7 +9,7 @@ use oarlock_hostile::kinds;
 use super::device::{self, Device};
 use super::file_to_tls::{self, FileToTls};
 use super::files::Files;
-use super::handshakes::{Handshakes, RsaSpeed, Server};
+use super::handshakes::{Handshakes, RsaProcesses, RsaSpeed, Server};
 use super::https::Https;
 use super::packets::{self, Line};
 use super::server::{Board, Boards, Servers};
@@ -32,6 +32,7 @@ pub(crate) enum Program {
     Https(Https),
     Handshakes(Handshakes),
     RsaSpeed(RsaSpeed),
+    RsaProcesses(RsaProcesses),
     Files(Files),
     Servers(Servers),
     /// Many packets in one call.
@@ -52,6 +53,7 @@ impl ProgramCase {
             Program::Https(https) => https.measure(setup),
             Program::Handshakes(handshakes) => handshakes.measure(setup),
             Program::RsaSpeed(speed) => speed.measure(setup),
+            Program::RsaProcesses(processes) => processes.measure(setup),
             Program::Files(files) => files.measure(setup, &self.name),
             Program::Servers(servers) => servers.measure(setup, &self.name),
             Program::Batch(line) => line.measure(setup),
@@ -301,6 +303,10 @@ fn handshakes() -> Vec<ProgramCase> {
                 });
             }
         }
+        cases.push(ProgramCase {
+            name: format!("tls-processes-rsa-{bits}"),
+            program: Program::RsaProcesses(RsaProcesses { bits }),
+        });
         for (jobs, suffix) in [(None, ""), (Some(8), "-async")] {
             cases.push(ProgramCase {
                 name: format!("tls-speed-rsa-{bits}{suffix}"),

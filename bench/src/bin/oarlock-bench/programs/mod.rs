@@ -26,7 +26,7 @@ pub(crate) mod device;
 pub(crate) mod enc;
 pub(crate) mod file_to_tls;
 mod files;
-mod handshakes;
+pub(crate) mod handshakes;
 mod https;
 mod link;
 pub(crate) mod packets;

@@ -8,6 +8,7 @@ use super::target::{
 use crate::peers::boringssl;
 use crate::programs::device::{ALLOWED, CPU, HOLLOW, NEIGHBOUR, ONE, SUM, WITHOUT};
 use crate::programs::file_to_tls::{SSL_WRITE, SSL_WRITE_LONG};
+use crate::programs::handshakes::ONE_PROCESS;
 use crate::programs::server::{
     ALL as REQUESTS, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
@@ -213,6 +214,7 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["tls-nginx-local-rsa-3072", "tls-nginx-local-16-workers-rsa-3072"], Program(HANDSHAKE_CPU), "stock's CPU time over ours", 1.0 / 0.5, WIDE),
     target(&["tls-nginx-local-rsa-4096", "tls-nginx-local-16-workers-rsa-4096"], Program(HANDSHAKE_CPU), "stock's CPU time over ours", 1.0 / 0.4, WIDE),
     target(&["tls-nginx-local*-one-at-a-time"], Program(HANDSHAKE_P50), "stock's time over ours", 1.0 / 1.03, WIDE),
+    target(&["tls-processes-rsa-*"], Program(over(Quantity::Operations, ONE_PROCESS)), "four processes that meet, over one", 0.95, WIDE),
     target(&["tls-nginx-rsa-*"], Program(HANDSHAKE_CPU), "stock's CPU time over ours", 1.0, WIDE),
     target(&["tls-speed-rsa-????"], Program(over(Quantity::Operations, STOCK)), "signatures a CPU second over stock", 0.97, WIDE),
     target(&["tls-speed-rsa-2048-async", "tls-speed-rsa-4096-async"], Program(over(Quantity::Operations, STOCK)), "signatures a CPU second over stock", 2.5, WIDE),

@@ -144,7 +144,7 @@ impl Started {
 }
 
 /// `oarlock local`, which listens at `socket`.
-fn daemon(setup: &Setup, socket: &Path) -> Result<Running, Error> {
+pub(super) fn daemon(setup: &Setup, socket: &Path) -> Result<Running, Error> {
     let mut command = Command::new(setup.oarlock()?);
     command.arg("local").arg("--socket").arg(socket);
     command.stdin(Stdio::null()).stdout(Stdio::null());

@@ -4,8 +4,9 @@ use std::process::{Command, Stdio};
 
 use oarlock_bench::Error;
 
-use super::super::compared::{Compared, Quantity, pair};
+use super::super::compared::{Compared, Quantity, in_turn, pair};
 use super::super::setup::{Setup, Side};
+use crate::system::surroundings::on_last_cpu;
 
 /// One key.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,50 @@ impl RsaSpeed {
     }
 }
 
+/// Processes with one key, which sign one after the other and meet, beside one process that has as many signatures under
+/// way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RsaProcesses {
+    /// Of the modulus.
+    pub(crate) bits: usize,
+}
+
+impl RsaProcesses {
+    /// Signatures a second, of each side on the same CPU.
+    pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+        offers_rsa(setup)?;
+        let socket = setup.file("processes.sock");
+        let _daemon = super::server::daemon(setup, &socket)?;
+        let meeting = setup.configuration_with_daemon(&socket)?;
+        // Each process leaves its first signatures to OpenSSL, so a round must not be short.
+        let seconds = if setup.quick { "3" } else { "6" };
+        let key = format!("rsa{}", self.bits);
+        let samples = in_turn(setup.rounds(5, 3), 2, |side| {
+            let how = [["-multi", "4"], ["-async_jobs", "8"]][side];
+            let mut command = Command::new("openssl");
+            command.args(["speed", "-mr", "-elapsed"]);
+            command.args(["-seconds", seconds]).args(how).arg(&key);
+            setup.dress(&mut command, Side::Oarlock);
+            if side == 0 {
+                command.env("OPENSSL_CONF", &meeting);
+            }
+            let said = on_last_cpu(|| output_of(command))?;
+            signatures(&said, self.bits)
+                .ok_or_else(|| Error::Failed(format!("openssl speed says {said:?}")))
+        })?;
+        let [ours, theirs] = [0, 1].map(|side: usize| samples[side].clone());
+        Ok(vec![Compared::new(
+            Quantity::Operations,
+            ONE_PROCESS,
+            ours,
+            theirs,
+        )])
+    }
+}
+
+/// One process, with all in its own lanes.
+pub(crate) const ONE_PROCESS: &str = "one process";
+
 /// Nothing is timed that is not accelerated.
 pub(super) fn offers_rsa(setup: &Setup) -> Result<(), Error> {
     let listed = says(setup, Side::Oarlock, &["list", "-signature-algorithms"])?;
@@ -54,12 +99,21 @@ pub(super) fn offers_rsa(setup: &Setup) -> Result<(), Error> {
 /// What `openssl` writes to its standard output.
 fn says(setup: &Setup, side: Side, arguments: &[&str]) -> Result<String, Error> {
     let mut openssl = Command::new("openssl");
-    openssl.args(arguments).stdin(Stdio::null());
+    openssl.args(arguments);
     setup.dress(&mut openssl, side);
-    let output = openssl.output().map_err(Error::io("openssl"))?;
+    output_of(openssl)
+}
+
+fn output_of(mut command: Command) -> Result<String, Error> {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(Error::io(command.get_program().display()))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
+    let arguments: Vec<_> = command
+        .get_args()
+        .map(|text| text.to_string_lossy())
+        .collect();
     let why = String::from_utf8_lossy(&output.stderr);
     Err(Error::Failed(format!(
         "openssl {}: {}",
