@@ -4,7 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, TryLockError};
 use std::time::Duration;
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
@@ -17,7 +17,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, sendmsg, socket_with,
 };
-use rustix::process::geteuid;
+use rustix::process::{Pid, geteuid, getpid};
 use zeroize::Zeroizing;
 
 use crate::board::{Board, Outcome};
@@ -42,6 +42,8 @@ pub struct Visit<'a> {
 /// Where those with one key meet.
 struct Place {
     key: RsaPublicKey,
+    /// A child of a fork makes its own.
+    process: Pid,
     visits: Visits,
     /// Once it was asked for.
     board: OnceLock<Board>,
@@ -74,18 +76,25 @@ impl Client {
     }
 
     fn place(&self, key: &RsaPublicKey) -> Option<Arc<Place>> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody waits for this lock: another thread of the parent's may have had it when this process was forked.
+        let mut places = match self.places.try_lock() {
+            Ok(places) => places,
+            Err(TryLockError::Poisoned(places)) => places.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let process = getpid();
         let new = || {
             Arc::new(Place {
                 key: key.clone(),
+                process,
                 visits: Visits::default(),
                 board: OnceLock::new(),
             })
         };
         if let Some(place) = places.iter_mut().find(|place| place.key == *key) {
-            // Its parent's, in a forked child.
-            if place.board.get().is_some_and(|board| !board.is_here()) {
-                *place = new();
+            // In a forked child nothing of its parent's is touched.
+            if place.process != process {
+                std::mem::forget(std::mem::replace(place, new()));
             }
             return Some(Arc::clone(place));
         }
@@ -131,6 +140,10 @@ impl Visit<'_> {
 
 /// Asks the server at `path` for the board of a key.
 fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
+    // A filter of system calls may kill who asks.
+    if oarlock::is_sandboxed() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     let name = rsa.key().secret_name(join::PURPOSE).ok().flatten();
     let name = name.ok_or(io::ErrorKind::Unsupported)?;
     let lanes = rsa.lanes().ok_or(io::ErrorKind::Unsupported)?;

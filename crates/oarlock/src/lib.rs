@@ -120,6 +120,17 @@ pub use threads::heap;
 pub use threads::job;
 pub use work::algorithm::{Algorithm, Direction, Kind};
 
+/// Whether this process may have confined itself by a filter of system calls (seccomp(2)), as OpenSSH does: whether
+/// `/proc/self/status` cannot be opened, now or earlier. It then makes no thread and no unusual system call, and what
+/// builds on this crate should not either.
+///
+/// ```
+/// assert!(!oarlock::is_sandboxed());
+/// ```
+pub fn is_sandboxed() -> bool {
+    threads::process::is_sandboxed_by_now()
+}
+
 /// The crates of RustCrypto whose traits and types are in this crate's interface, in the versions
 /// that it uses: for what [`cipher`], [`aead`] and [`rsa`] do not re-export.
 ///

@@ -93,11 +93,6 @@ impl Board {
         })
     }
 
-    /// Whether this process may use it; a child of the one that mapped it may not.
-    pub(crate) fn is_here(&self) -> bool {
-        self.memory.is_here()
-    }
-
     /// Whether a request waits there.
     pub(crate) fn is_waited_at(&self) -> bool {
         let shared = self.memory.shared();

@@ -2,6 +2,8 @@
 //! requests turn out to take; what OpenSSL's own cost beside them; what was counted meanwhile, and what of
 //! that other processes see.
 
+#[cfg(feature = "rsa")]
+pub(crate) mod began;
 pub(crate) mod calibration;
 pub(crate) mod choice;
 pub(crate) mod class;

@@ -21,6 +21,7 @@ use oarlock_kernels::modexp::{
 use zeroize::Zeroizing;
 
 use crate::Error;
+use crate::costs::began::Began;
 use crate::costs::lanes::LaneCosts;
 use crate::costs::published::{Other, Shown};
 use crate::costs::stats::PublicKeyStats;
@@ -52,31 +53,6 @@ struct LaneCounts {
 
 /// Takes the power of the request at a place of the batch.
 type Powers<'a> = dyn FnMut(usize, Result<Buffer, Error>) + 'a;
-
-/// When a computation began.
-enum Began {
-    Wall(Instant),
-    OnThread(Duration),
-}
-
-impl Began {
-    /// Of so many requests. Several take milliseconds, in which other processes may have the CPU: what those take is not
-    /// theirs, or alone would look faster than together where everybody waits for CPUs.
-    fn now(requests: usize) -> Self {
-        if requests > 1 && !process::is_sandboxed() {
-            Self::OnThread(process::thread_time())
-        } else {
-            Self::Wall(Instant::now())
-        }
-    }
-
-    fn elapsed(&self) -> Duration {
-        match self {
-            Self::Wall(began) => began.elapsed(),
-            Self::OnThread(began) => process::thread_time().saturating_sub(*began),
-        }
-    }
-}
 
 impl Lanes {
     pub(crate) fn new(cpu: Cpu) -> Self {

@@ -1,0 +1,44 @@
+//! The clock by which requests in lanes are timed.
+
+use std::time::{Duration, Instant};
+
+use crate::threads::process;
+
+/// When a computation began.
+pub(crate) enum Began {
+    Wall(Instant),
+    OnThread(Duration),
+}
+
+impl Began {
+    /// Of so many requests. Several take milliseconds, in which other processes may have the CPU: what those take is not
+    /// theirs, or alone would look faster than together where everybody waits for CPUs.
+    pub(crate) fn now(requests: usize) -> Self {
+        if requests > 1 && !process::is_sandboxed() {
+            Self::OnThread(process::thread_time())
+        } else {
+            Self::Wall(Instant::now())
+        }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        match self {
+            Self::Wall(began) => began.elapsed(),
+            Self::OnThread(began) => process::thread_time().saturating_sub(*began),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_without_the_cpu_counts_for_one_request_alone() {
+        const PAUSE: Duration = Duration::from_millis(50);
+        let [one, several] = [1, 4].map(Began::now);
+        std::thread::sleep(PAUSE);
+        assert!(one.elapsed() >= PAUSE);
+        assert!(process::is_sandboxed() || several.elapsed() < PAUSE);
+    }
+}
