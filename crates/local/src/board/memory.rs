@@ -34,7 +34,6 @@ pub(super) struct Shared {
 #[repr(C, align(64))]
 #[derive(Default)]
 pub(super) struct SharedPace {
-    pub(super) first: AtomicU64,
     pub(super) last: AtomicU64,
     pub(super) busy: AtomicU64,
     pub(super) gap: AtomicU64,
@@ -108,6 +107,9 @@ impl Memory {
         // A child, which may have lost rights and the key, is not to sign through its parent's mapping.
         // SAFETY: a mapping of this length, which is ours.
         unsafe { madvise(place, size_of::<Shared>(), Advice::LinuxDontFork)? };
+        // Nor is it for others to read, where the kernel knows that.
+        // SAFETY: as above.
+        let _ = unsafe { madvise(place, size_of::<Shared>(), Advice::LinuxDontDump) };
         Ok(memory)
     }
 

@@ -116,8 +116,8 @@ impl Board {
         let Some(own) = own.to(WAITING) else {
             return Outcome::Failed;
         };
-        let before = shared.waiting.fetch_or(own.bit(), AcqRel);
-        pace.came(now(), before == 0);
+        shared.waiting.fetch_or(own.bit(), AcqRel);
+        pace.came(now());
         let outcome = self.meet(shared, &pace, rsa, own, number);
         own.free();
         outcome
@@ -132,32 +132,29 @@ impl Board {
         own: Held<'_>,
         number: &[u8],
     ) -> Outcome {
-        let until = now().saturating_add(PATIENCE);
+        let began = now();
         loop {
             let state = own.slot.state.load(Acquire);
-            if (state ^ own.state) & !STAGE != 0 {
-                // It was taken for lost.
+            let now = now();
+            // Whatever the memory says, and however often it changes.
+            let left = began.saturating_add(PATIENCE).saturating_sub(now);
+            if (state ^ own.state) & !STAGE != 0 || left == 0 && state & STAGE != DONE {
+                // It was taken for lost, or is.
                 return Outcome::Failed;
             }
             let left = match state & STAGE {
                 WAITING => {
                     let waiting = shared.waiting.load(Acquire).count_ones();
-                    let left = pace.left(now(), waiting);
+                    let left = pace.left(began, now, waiting);
                     if waiting >= self.full || left.is_zero() {
-                        match self.lead(shared, pace, rsa, own) {
+                        match self.lead(shared, pace, rsa, own, number) {
                             Some(outcome) => return outcome,
                             None => continue,
                         }
                     }
                     left
                 }
-                RUNNING => {
-                    let left = until.saturating_sub(now());
-                    if left == 0 {
-                        return Outcome::Failed;
-                    }
-                    Duration::from_nanos(left)
-                }
+                RUNNING => Duration::from_nanos(left),
                 DONE => {
                     let power = own.read(rsa.key().public_key().bytes(), number);
                     return power.map_or(Outcome::Failed, Outcome::Power);
@@ -185,6 +182,7 @@ impl Board {
         pace: &Pace<'_>,
         rsa: &AcceleratedRsa,
         own: Held<'_>,
+        number: &[u8],
     ) -> Option<Outcome> {
         let own = own.taken(shared)?;
         let mut batch = vec![own];
@@ -210,13 +208,17 @@ impl Board {
             own.end(LEFT);
             return Some(Outcome::Alone);
         }
-        let numbers: Vec<_> = batch.iter().map(|held| held.number()).collect();
-        let borrowed: Vec<&[u8]> = numbers.iter().map(|number| &number[..]).collect();
+        let numbers: Vec<_> = batch[1..].iter().map(|other| other.number()).collect();
+        // Its own not out of the memory: nothing else would find that it is another's.
+        let own_number = std::iter::once(number);
+        let borrowed: Vec<&[u8]> = own_number
+            .chain(numbers.iter().map(|number| &number[..]))
+            .collect();
         pace.begins(now());
         let mut powers = rsa.raw_private_together(&borrowed).into_iter();
         pace.ends(now());
         let first = powers.next();
-        for ((other, number), power) in batch[1..].iter().zip(&numbers[1..]).zip(powers) {
+        for ((other, number), power) in batch[1..].iter().zip(&numbers).zip(powers) {
             match power {
                 Ok(power) => {
                     other.write_power(number, &power);

@@ -44,17 +44,14 @@ impl<'a> Pace<'a> {
         2 * self.wait_max
     }
 
-    /// One came, before which none waited or some did.
-    pub(super) fn came(&self, now: u64, is_first: bool) {
+    /// One came.
+    pub(super) fn came(&self, now: u64) {
         let shared = self.shared;
         let since = now
             .saturating_sub(shared.last.swap(now, Relaxed))
             .min(self.gap_max());
         let gap = shared.gap.load(Relaxed).min(self.gap_max());
         shared.gap.store((7 * gap + since) / 8, Relaxed);
-        if is_first {
-            shared.first.store(now, Relaxed);
-        }
     }
 
     /// One of those that were taken computes. Those whose requests it has come back after that.
@@ -77,12 +74,12 @@ impl<'a> Pace<'a> {
         self.shared.missed.store(missed, Relaxed);
     }
 
-    /// How much longer so many wait for others.
-    pub(super) fn left(&self, now: u64, waiting: u32) -> Duration {
+    /// How much longer one that came at `began`, of so many, waits for others.
+    pub(super) fn left(&self, began: u64, now: u64, waiting: u32) -> Duration {
         let missing = self.full.saturating_sub(waiting);
         let shared = self.shared;
-        let [first, last, busy, gap] =
-            [&shared.first, &shared.last, &shared.busy, &shared.gap].map(|ns| ns.load(Relaxed));
+        let [last, busy, gap] =
+            [&shared.last, &shared.busy, &shared.gap].map(|ns| ns.load(Relaxed));
         let gap = gap.min(self.gap_max());
         let is_near = gap * u64::from(missing) <= self.wait_max;
         let is_of_use = self.shared.missed.load(Relaxed) < MISSED_MAX;
@@ -91,10 +88,10 @@ impl<'a> Pace<'a> {
         } else {
             self.wait_max / CHANCE
         };
-        let until = first
-            .saturating_add(self.wait_max)
-            .min(last.max(busy).saturating_add(patience));
-        Duration::from_nanos(until.saturating_sub(now).min(self.wait_max))
+        // What the memory says may be of another clock, or wrong.
+        let until =
+            (last.max(busy).saturating_add(patience)).min(began.saturating_add(self.wait_max));
+        Duration::from_nanos(until.saturating_sub(now))
     }
 }
 
@@ -112,7 +109,7 @@ mod tests {
     fn paced(shared: &SharedPace, gap: u64) -> (Pace<'_>, u64) {
         let pace = Pace::new(shared, 4, 2048);
         for number in 0..64 {
-            pace.came(1_000_000_000 + number * gap, true);
+            pace.came(1_000_000_000 + number * gap);
         }
         (pace, 1_000_000_000 + 63 * gap)
     }
@@ -121,21 +118,27 @@ mod tests {
     fn they_wait_for_those_that_are_due_soon_and_not_without_end() {
         let shared = SharedPace::default();
         let (pace, now) = paced(&shared, 100 * US);
-        let left = pace.left(now, 1);
+        let left = pace.left(now, now, 1);
         assert!((us(390)..us(440)).contains(&left), "{left:?}");
-        assert_eq!(pace.left(now + 500 * US, 1), Duration::ZERO);
-        pace.came(now + 3900 * US, false);
-        assert_eq!(pace.left(now + 3900 * US, 2), us(100));
+        assert_eq!(pace.left(now, now + 500 * US, 1), Duration::ZERO);
+        pace.came(now + 3900 * US);
+        assert_eq!(pace.left(now, now + 3900 * US, 2), us(100));
     }
 
     #[test]
     fn where_none_are_due_they_wait_by_chance() {
         let shared = SharedPace::default();
         let (pace, now) = paced(&shared, 1900 * US);
-        assert_eq!(pace.left(now, 1), Duration::from_nanos(WAIT_MAX / CHANCE));
-        assert!(pace.left(now, 3) > us(2000));
+        assert_eq!(
+            pace.left(now, now, 1),
+            Duration::from_nanos(WAIT_MAX / CHANCE)
+        );
+        assert!(pace.left(now, now, 3) > us(2000));
         let (pace, now) = paced(&shared, 10_000_000 * US);
-        assert_eq!(pace.left(now, 3), Duration::from_nanos(WAIT_MAX / CHANCE));
+        assert_eq!(
+            pace.left(now, now, 3),
+            Duration::from_nanos(WAIT_MAX / CHANCE)
+        );
     }
 
     /// The next ones are those that come back.
@@ -144,13 +147,13 @@ mod tests {
         let shared = SharedPace::default();
         let (pace, now) = paced(&shared, 100 * US);
         pace.begins(now);
-        assert!(pace.left(now + 3000 * US, 1) > us(900));
+        assert!(pace.left(now, now + 3000 * US, 1) > us(900));
         pace.ends(now + 3000 * US);
-        let left = pace.left(now + 3000 * US, 1);
+        let left = pace.left(now, now + 3000 * US, 1);
         assert!((us(390)..us(440)).contains(&left), "{left:?}");
         // One that is killed meanwhile holds nobody up.
         pace.begins(now);
-        assert_eq!(pace.left(now + 4000 * US, 1), Duration::ZERO);
+        assert_eq!(pace.left(now, now + 4000 * US, 1), Duration::ZERO);
     }
 
     #[test]
@@ -164,7 +167,7 @@ mod tests {
     fn where_waiting_is_of_no_use_they_wait_by_chance_for_a_while() {
         let shared = SharedPace::default();
         let (pace, now) = paced(&shared, 100 * US);
-        let is_patient = || pace.left(now, 3) > us(350);
+        let is_patient = || pace.left(now, now, 3) > us(350);
         for _ in 0..3 {
             for _ in 0..MISSED_MAX {
                 assert!(is_patient());
@@ -188,13 +191,13 @@ mod tests {
         let shared = SharedPace::default();
         let pace = Pace::new(&shared, 4, 2048);
         for value in [0, 1, u64::MAX / 2, u64::MAX] {
-            for of in [&shared.first, &shared.last, &shared.gap, &shared.busy] {
+            for of in [&shared.last, &shared.gap, &shared.busy] {
                 of.store(value, Relaxed);
                 shared.missed.store(value as u32, Relaxed);
                 pace.taken(2);
                 for now in [0, 1, u64::MAX] {
-                    assert!(pace.left(now, 1) <= us(4000));
-                    pace.came(now, false);
+                    assert!(pace.left(now, now, 1) <= us(4000));
+                    pace.came(now);
                     pace.begins(now);
                     pace.ends(now);
                 }

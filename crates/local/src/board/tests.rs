@@ -210,6 +210,40 @@ fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_els
     });
 }
 
+/// As where another process has another clock, or says so.
+#[test]
+fn a_pace_that_is_wrong_keeps_nobody_waiting() {
+    let Some(rsa) = rsa(2048) else { return };
+    let board = Board::map(Board::create().unwrap(), 4).unwrap();
+    let pace = &board.memory.shared().unwrap().pace;
+    for time in [1, u64::MAX / 2, u64::MAX] {
+        for gap in [1, 1_000_000, u64::MAX] {
+            for (of, value) in [(&pace.last, time), (&pace.busy, time), (&pace.gap, gap)] {
+                of.store(value, Relaxed);
+            }
+            let began = Instant::now();
+            assert_eq!(board.power(&rsa, &[2]), Outcome::Alone);
+            assert!(
+                began.elapsed() < Duration::from_secs(1),
+                "{:?}",
+                began.elapsed()
+            );
+        }
+    }
+}
+
+/// Its own number is not read out of the memory, where another might have changed it.
+#[test]
+fn who_computes_has_its_own_number() {
+    let Some(rsa) = rsa(2048) else { return };
+    let [..] = meet(&rsa, 4, 60, |shared| {
+        for slot in &shared.slots {
+            slot.words[0].store(7, Relaxed);
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    });
+}
+
 /// Whoever has the key may write anything: nobody crashes, hangs or takes a wrong power.
 #[test]
 fn nonsense_in_the_memory_does_no_harm() {
@@ -229,7 +263,7 @@ fn nonsense_in_the_memory_does_no_harm() {
             5 => shared.pace.gap.store(word(2), Relaxed),
             _ => {
                 shared.pace.last.store(word(2), Relaxed);
-                shared.pace.first.store(word(3), Relaxed);
+                shared.pace.busy.store(word(3), Relaxed);
             }
         }
         std::thread::sleep(Duration::from_micros(word(3) % 500));
