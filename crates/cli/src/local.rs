@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use nix::unistd::User;
 use oarlock_local::{Limits, Server};
 use rustix::io::dup;
-use rustix::process::geteuid;
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, geteuid, getrlimit, set_dumpable_behavior, setrlimit,
+};
 
 use crate::failure::{Failure, reason};
 use crate::interrupt::Interrupt;
@@ -50,6 +52,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         users,
         boards_of_user: OF_USER,
     };
+    // Whoever could read this process's descriptors would have boards without a key.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|error| Failure::new(format!("prctl: {}", reason(&error.into()))))?;
+    raise_descriptors();
     let interrupt = Interrupt::catch(true)?;
     interrupt.leaves_something();
     let server = if args.stdin {
@@ -58,6 +64,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             .map_err(|error| Failure::new(format!("standard input: {}", reason(&error.into()))))?;
         Server::on(listener).map_err(fail)?
     } else {
+        if args.socket.starts_with(RUN) {
+            // As systemd makes it. Where that is refused, bind says why.
+            let _ = std::fs::create_dir(RUN);
+        }
         let server = Server::bind(&args.socket).map_err(fail)?;
         // It serves whether or not anybody reads that.
         let _ = writeln!(std::io::stdout(), "listening on {}", args.socket.display());
@@ -81,5 +91,17 @@ fn user(name: &str) -> Result<u32, Failure> {
     }
 }
 
+/// As many descriptors as there may be: one for each board, and one for each answer that a client has not read.
+fn raise_descriptors() {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
+}
+
+/// The folder of the usual socket.
+const RUN: &str = "/run/oarlock";
 /// Boards of one user: keys of its servers.
 const OF_USER: usize = 256;

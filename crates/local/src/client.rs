@@ -11,16 +11,15 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use oarlock::rsa::{AcceleratedRsa, RsaPublicKey};
 use rustix::cmsg_space;
 use rustix::fs::stat;
-use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, sendmsg, socket_with,
 };
-use rustix::process::{Pid, geteuid, getpid};
+use rustix::process::geteuid;
 use zeroize::Zeroizing;
 
-use crate::board::{Board, Outcome};
+use crate::board::{Board, Outcome, Owner};
 use crate::join::{self, GIVEN};
 use crate::visits::Visits;
 
@@ -43,7 +42,7 @@ pub struct Visit<'a> {
 struct Place {
     key: RsaPublicKey,
     /// A child of a fork makes its own.
-    process: Pid,
+    owner: Owner,
     visits: Visits,
     /// Once it was asked for.
     board: OnceLock<Board>,
@@ -52,7 +51,7 @@ struct Place {
 /// Keys with a place; others are computed with alone.
 const PLACES_MAX: usize = 256;
 /// No answer of a server takes longer.
-const PATIENCE: Duration = Duration::from_millis(25);
+const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Client {
     /// Of a server that listens at `path`. Connects when that is first needed.
@@ -68,11 +67,25 @@ impl Client {
     pub fn visit<'a>(&'a self, rsa: &'a AcceleratedRsa) -> Option<Visit<'a>> {
         let place = self.place(rsa.key().public_key())?;
         let is_awaited = place.board.get().is_some_and(Board::is_waited_at);
-        (is_awaited || place.visits.is_next()).then_some(Visit {
+        place.visits.is_next(is_awaited).then_some(Visit {
             client: self,
             rsa,
             place,
         })
+    }
+
+    /// Asks for the board anew next time: a server that was started again gives out others.
+    fn leave(&self, place: &Arc<Place>) {
+        if let Ok(mut places) = self.places.try_lock()
+            && let Some(kept) = places.iter_mut().find(|kept| Arc::ptr_eq(kept, place))
+        {
+            *kept = Arc::new(Place {
+                key: place.key.clone(),
+                owner: place.owner,
+                visits: place.visits.clone(),
+                board: OnceLock::new(),
+            });
+        }
     }
 
     fn place(&self, key: &RsaPublicKey) -> Option<Arc<Place>> {
@@ -82,18 +95,18 @@ impl Client {
             Err(TryLockError::Poisoned(places)) => places.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        let process = getpid();
+        let owner = Owner::current();
         let new = || {
             Arc::new(Place {
                 key: key.clone(),
-                process,
+                owner,
                 visits: Visits::default(),
                 board: OnceLock::new(),
             })
         };
         if let Some(place) = places.iter_mut().find(|place| place.key == *key) {
             // In a forked child nothing of its parent's is touched.
-            if place.process != process {
+            if place.owner != owner {
                 std::mem::forget(std::mem::replace(place, new()));
             }
             return Some(Arc::clone(place));
@@ -128,8 +141,12 @@ impl Visit<'_> {
             }
             Outcome::Alone => {
                 place.visits.met(false);
+                if place.visits.are_in_vain() {
+                    client.leave(&place);
+                }
                 None
             }
+            Outcome::Full => None,
             Outcome::Failed => {
                 place.visits.failed();
                 None
@@ -141,23 +158,22 @@ impl Visit<'_> {
 /// Asks the server at `path` for the board of a key.
 fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
     // A filter of system calls may kill who asks.
-    if oarlock::is_sandboxed() {
+    if oarlock::process::is_sandboxed() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let name = rsa.key().secret_name(join::PURPOSE).ok().flatten();
     let name = name.ok_or(io::ErrorKind::Unsupported)?;
     let lanes = rsa.lanes().ok_or(io::ErrorKind::Unsupported)?;
-    let socket = connected(path)?;
-    let mut control = SendAncillaryBuffer::default();
     let frame = join::asked(&name);
-    sendmsg(
-        &socket,
-        &[IoSlice::new(&frame[..])],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    )?;
-    // A private operation has two exponentiations.
-    Board::map(given(&socket)?, lanes / 2)
+    // A child that another thread forks meanwhile would have socket and board.
+    oarlock::process::forks_wait_for(|| {
+        let socket = connected(path)?;
+        let mut control = SendAncillaryBuffer::default();
+        let parts = [IoSlice::new(&frame[..])];
+        sendmsg(&socket, &parts, &mut control, SendFlags::NOSIGNAL)?;
+        // A private operation has two exponentiations.
+        Board::map(given(&socket)?, lanes / 2)
+    })
 }
 
 fn connected(path: &Path) -> io::Result<OwnedFd> {
@@ -186,14 +202,11 @@ fn given(socket: &OwnedFd) -> io::Result<OwnedFd> {
     let mut frame = [0; 2];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    loop {
-        let mut parts = [IoSliceMut::new(&mut frame)];
-        match recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
-            Ok(message) if frame[..message.bytes] == GIVEN => break,
-            Ok(_) => return Err(io::ErrorKind::InvalidData.into()),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+    let mut parts = [IoSliceMut::new(&mut frame)];
+    // Interrupted, it is not tried again: signals may come more often than its time is up.
+    let message = recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    if frame[..message.bytes] != GIVEN {
+        return Err(io::ErrorKind::InvalidData.into());
     }
     let mut descriptors = control.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),

@@ -5,20 +5,21 @@
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, chmod};
+use rustix::fs::Mode;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::sockopt::{socket_acceptconn, socket_type};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType, accept_with, bind, connect, listen, recv, sendmsg, socket_with,
 };
+use rustix::process::umask;
 
 use crate::Error;
 use crate::board::Board;
@@ -29,8 +30,8 @@ use zeroize::Zeroizing;
 #[derive(Debug)]
 pub struct Server {
     listener: OwnedFd,
-    /// What it has made, and removes at its end.
-    path: Option<PathBuf>,
+    /// What it has made, and removes at its end: and its inode.
+    path: Option<(PathBuf, u64)>,
 }
 
 /// Who may ask, and for how much.
@@ -68,25 +69,25 @@ impl Server {
         let what = path.display().to_string();
         let address = SocketAddrUnix::new(path).map_err(Error::system(&what))?;
         let listener = packets().map_err(Error::system(&what))?;
+        // Anybody may connect. Not by chmod(2) afterwards, which follows links that somebody may have put there.
+        let before = umask(Mode::from_raw_mode(0o111));
         let mut bound = bind(&listener, &address);
         if bound == Err(Errno::ADDRINUSE) {
-            let probe = packets().map_err(Error::system(&what))?;
-            let file = std::fs::symlink_metadata(path).map_err(Error::system(&what))?;
-            if !file.file_type().is_socket() {
-                return Err(Error::system(what)(Errno::ADDRINUSE));
-            }
-            if connect(&probe, &address) != Err(Errno::CONNREFUSED) {
-                return Err(Error::InUse(path.to_owned()));
-            }
-            std::fs::remove_file(path).map_err(Error::system(&what))?;
-            bound = bind(&listener, &address);
+            bound = match remove_stale(path, &address) {
+                Ok(()) => bind(&listener, &address),
+                Err(error) => {
+                    umask(before);
+                    return Err(error);
+                }
+            };
         }
+        umask(before);
         bound.map_err(Error::system(&what))?;
+        let made = std::fs::symlink_metadata(path).map_err(Error::system(&what))?;
         let server = Self {
             listener,
-            path: Some(path.to_owned()),
+            path: Some((path.to_owned(), made.ino())),
         };
-        chmod(path, Mode::from_raw_mode(0o666)).map_err(Error::system(&what))?;
         listen(&server.listener, BACKLOG).map_err(Error::system(&what))?;
         Ok(server)
     }
@@ -143,56 +144,95 @@ impl Server {
             let mut ready = is_ready[2..].iter();
             guests.retain(|guest| match ready.next() {
                 Some(true) => {
-                    let asked = asked(&guest.socket);
-                    if let Some(name) = asked {
-                        give(&mut boards, limits, guest, name);
-                    }
+                    answer(&mut boards, limits, guest);
                     false
                 }
                 _ => guest.since.elapsed() < ASKS_WITHIN,
             });
-            if is_ready[0] {
-                let guest = self.guest(limits);
-                let room = guests.len() < GUESTS_MAX;
-                guests.extend(guest.filter(|_| room));
+            if !is_ready[0] {
+                continue;
+            }
+            for _ in 0..ACCEPTED_MAX {
+                let guest = match self.guest(limits) {
+                    Ok(Some(guest)) => guest,
+                    Ok(None) => continue,
+                    Err(Errno::AGAIN) => break,
+                    Err(error) => {
+                        // The listener stays readable: not again at once. A board less leaves a descriptor.
+                        boards.truncate(boards.len().saturating_sub(1));
+                        eprintln!("oarlock: a client was not accepted: {error}");
+                        std::thread::sleep(Duration::from_millis(10));
+                        break;
+                    }
+                };
+                // It has asked already, as a rule.
+                if !answer(&mut boards, limits, &guest) {
+                    if guests.len() >= GUESTS_MAX {
+                        guests.remove(0);
+                    }
+                    guests.push(guest);
+                }
             }
         }
     }
 
     /// The next client, if it may ask.
-    fn guest(&self, limits: &Limits) -> Option<Guest> {
+    fn guest(&self, limits: &Limits) -> rustix::io::Result<Option<Guest>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = match accept_with(&self.listener, flags) {
             Ok(socket) => socket,
-            Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
-                // The listener stays readable: not again at once.
-                std::thread::sleep(Duration::from_millis(10));
-                return None;
-            }
-            Err(_) => return None,
+            Err(Errno::INTR | Errno::CONNABORTED) => return Ok(None),
+            Err(error) => return Err(error),
         };
-        let user = getsockopt(&socket, PeerCredentials).ok()?.uid();
-        limits.users.contains(&user).then_some(Guest {
+        let Ok(peer) = getsockopt(&socket, PeerCredentials) else {
+            return Ok(None);
+        };
+        let user = peer.uid();
+        Ok(limits.users.contains(&user).then_some(Guest {
             socket,
             user,
             since: Instant::now(),
-        })
+        }))
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(path) = &self.path {
+        if let Some((path, inode)) = &self.path
+            && std::fs::symlink_metadata(path).is_ok_and(|file| file.ino() == *inode)
+        {
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// What a client asks; `None` if it says something else.
-fn asked(socket: &OwnedFd) -> Option<Zeroizing<Name>> {
+/// Removes a socket that nobody listens at any more.
+fn remove_stale(path: &Path, address: &SocketAddrUnix) -> Result<(), Error> {
+    let what = path.display().to_string();
+    let file = std::fs::symlink_metadata(path).map_err(Error::system(&what))?;
+    if !file.file_type().is_socket() {
+        return Err(Error::system(what)(Errno::ADDRINUSE));
+    }
+    let probe = packets().map_err(Error::system(&what))?;
+    if connect(&probe, address) != Err(Errno::CONNREFUSED) {
+        return Err(Error::InUse(path.to_owned()));
+    }
+    std::fs::remove_file(path).map_err(Error::system(&what))
+}
+
+/// Answers a client if it has asked, or is not to be waited for. Returns whether that is so.
+fn answer(boards: &mut Vec<Kept>, limits: &Limits, guest: &Guest) -> bool {
     let mut frame = Zeroizing::new([0; ASKED_BYTES + 1]);
-    let (length, _) = recv(socket, &mut frame[..], RecvFlags::DONTWAIT).ok()?;
-    join::read(&frame[..length])
+    match recv(&guest.socket, &mut frame[..], RecvFlags::DONTWAIT) {
+        Ok((length, _)) => {
+            if let Some(name) = join::read(&frame[..length]) {
+                give(boards, limits, guest, name);
+            }
+            true
+        }
+        Err(Errno::AGAIN | Errno::INTR) => false,
+        Err(_) => true,
+    }
 }
 
 /// Gives a client the board of that name, which may be a new one.
@@ -201,7 +241,13 @@ fn give(boards: &mut Vec<Kept>, limits: &Limits, guest: &Guest, name: Zeroizing<
     let kept = match boards.iter().position(is_it) {
         Some(place) => boards.remove(place),
         None => {
-            let Ok(file) = Board::create() else { return };
+            let file = match Board::create() {
+                Ok(file) => file,
+                Err(error) => {
+                    eprintln!("oarlock: no board could be made: {error}");
+                    return;
+                }
+            };
             let user = guest.user;
             let of_user = || boards.iter().filter(|kept| kept.user == user);
             if of_user().count() >= limits.boards_of_user
@@ -217,7 +263,11 @@ fn give(boards: &mut Vec<Kept>, limits: &Limits, guest: &Guest, name: Zeroizing<
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    let _ = sendmsg(&guest.socket, &[IoSlice::new(&GIVEN)], &mut control, flags);
+    match sendmsg(&guest.socket, &[IoSlice::new(&GIVEN)], &mut control, flags) {
+        Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => {}
+        // ETOOMANYREFS: clients do not read what they were sent (unix(7)).
+        Err(error) => eprintln!("oarlock: a board was not given: {error}"),
+    }
     boards.push(kept);
 }
 
@@ -234,5 +284,7 @@ fn packets() -> rustix::io::Result<OwnedFd> {
 const BACKLOG: i32 = 1024;
 /// A client asks as soon as it is connected, or not at all.
 const ASKS_WITHIN: Duration = Duration::from_millis(500);
-/// That have not asked yet.
-const GUESTS_MAX: usize = 64;
+/// That have not asked yet; one more takes the place of the oldest.
+const GUESTS_MAX: usize = 256;
+/// At once, before those that were accepted are looked at.
+const ACCEPTED_MAX: usize = 64;

@@ -28,11 +28,11 @@ const PAUSE: Duration = Duration::from_millis(200);
 const FAILED_MAX: u32 = 8;
 
 impl Visits {
-    /// Whether the next request is one.
-    pub(crate) fn is_next(&self) -> bool {
+    /// Whether the next request is one; `is_awaited` says that somebody waits for others now.
+    pub(crate) fn is_next(&self, is_awaited: bool) -> bool {
         let skip = |left: u32| left.checked_sub(1);
         let order = Ordering::Relaxed;
-        if self.skipped.fetch_update(order, order, skip).is_ok() {
+        if !is_awaited && self.skipped.fetch_update(order, order, skip).is_ok() {
             return false;
         }
         // Without a look at the clock if nothing failed.
@@ -55,6 +55,11 @@ impl Visits {
         self.skipped.store(skipped, Ordering::Relaxed);
     }
 
+    /// Whether others are where this client is not: nobody was met for long.
+    pub(crate) fn are_in_vain(&self) -> bool {
+        self.lonely.load(Ordering::Relaxed) >= LONELY_FROM + LONELY_MAX
+    }
+
     /// There is no server, or a process did not go on.
     pub(crate) fn failed(&self) {
         let failed = self.failed.load(Ordering::Relaxed);
@@ -70,6 +75,20 @@ impl Visits {
     }
 }
 
+impl Clone for Visits {
+    fn clone(&self) -> Self {
+        let [lonely, skipped, failed] = [&self.lonely, &self.skipped, &self.failed]
+            .map(|count| AtomicU32::new(count.load(Ordering::Relaxed)));
+        Self {
+            lonely,
+            skipped,
+            failed,
+            not_before: AtomicU64::new(self.not_before.load(Ordering::Relaxed)),
+            began: self.began.clone(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,7 +96,7 @@ mod tests {
     fn asked(visits: &Visits, count: usize, mut visit: impl FnMut(&Visits)) -> usize {
         let mut asked = 0;
         for _ in 0..count {
-            if visits.is_next() {
+            if visits.is_next(false) {
                 asked += 1;
                 visit(visits);
             }
@@ -90,7 +109,7 @@ mod tests {
         let visits = Visits::default();
         let lonely = asked(&visits, 1000, |visits| visits.met(false));
         assert!((10..30).contains(&lonely), "{lonely}");
-        while !visits.is_next() {}
+        while !visits.is_next(false) {}
         visits.met(true);
         assert_eq!(asked(&visits, 1000, |visits| visits.met(true)), 1000);
     }
@@ -98,11 +117,11 @@ mod tests {
     #[test]
     fn what_fails_is_tried_again_later() {
         let visits = Visits::default();
-        assert!(visits.is_next());
+        assert!(visits.is_next(false));
         visits.failed();
-        assert!(!visits.is_next());
+        assert!(!visits.is_next(false));
         std::thread::sleep(PAUSE);
-        assert!(visits.is_next());
+        assert!(visits.is_next(false));
         // However often it fails, the pause has an end.
         for _ in 0..100 {
             visits.failed();
@@ -110,9 +129,9 @@ mod tests {
         let pause = visits.not_before.load(Ordering::Relaxed) - visits.now();
         assert!(pause <= 60_000_000_000, "{pause}");
         visits.met(true);
-        assert!(visits.is_next());
+        assert!(visits.is_next(false));
         visits.failed();
         std::thread::sleep(PAUSE);
-        assert!(visits.is_next());
+        assert!(visits.is_next(false));
     }
 }

@@ -120,15 +120,41 @@ pub use threads::heap;
 pub use threads::job;
 pub use work::algorithm::{Algorithm, Direction, Kind};
 
-/// Whether this process may have confined itself by a filter of system calls (seccomp(2)), as OpenSSH does: whether
-/// `/proc/self/status` cannot be opened, now or earlier. It then makes no thread and no unusual system call, and what
-/// builds on this crate should not either.
-///
-/// ```
-/// assert!(!oarlock::is_sandboxed());
-/// ```
-pub fn is_sandboxed() -> bool {
-    threads::process::is_sandboxed_by_now()
+/// What crates that build on this one need to know of the process that they are in.
+#[cfg(feature = "rsa")]
+pub mod process {
+    use crate::threads::process;
+
+    /// Whether this process may have confined itself by a filter of system calls (seccomp(2)), as OpenSSH does: whether
+    /// `/proc/self/status` cannot be opened, now or earlier. It then makes no thread and no unusual system call, and what
+    /// builds on this crate should not either.
+    ///
+    /// ```
+    /// assert!(!oarlock::process::is_sandboxed());
+    /// ```
+    pub fn is_sandboxed() -> bool {
+        process::is_sandboxed_by_now()
+    }
+
+    /// How often this process has been made by fork(2) since the first accelerator was built: another number than the
+    /// parent's. A fork that does not go through the C library is not counted; such a child has another process number.
+    ///
+    /// ```
+    /// assert_eq!(oarlock::process::fork_generation(), 0);
+    /// ```
+    pub fn fork_generation() -> usize {
+        process::fork_generation()
+    }
+
+    /// Runs `section`, of milliseconds at most, so that a fork by another thread comes before or after it, unless that
+    /// would have to wait for more than 50 ms. It must not call this crate.
+    ///
+    /// ```
+    /// assert_eq!(oarlock::process::forks_wait_for(|| 7), 7);
+    /// ```
+    pub fn forks_wait_for<T>(section: impl FnOnce() -> T) -> T {
+        process::forks_wait_for(section)
+    }
 }
 
 /// The crates of RustCrypto whose traits and types are in this crate's interface, in the versions

@@ -10,9 +10,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use oarlock::process::fork_generation;
 use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
 };
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use rustix::process::{Pid, getpid};
 
@@ -49,22 +51,38 @@ pub(super) struct Slot {
     pub(super) bytes: AtomicU32,
     /// When it was taken, in ns of CLOCK_MONOTONIC.
     pub(super) since: AtomicU64,
-    /// By which a result is known to be that of this request.
-    pub(super) check: AtomicU64,
     pub(super) words: [AtomicU64; WORDS],
 }
 
 /// A mapping of it.
 pub(super) struct Memory {
     shared: NonNull<Shared>,
-    /// A child of a fork does not have it.
-    process: Pid,
+    owner: Owner,
 }
 
 // SAFETY: a shared mapping of atomics, which any thread may touch, and which goes with the last reference.
 unsafe impl Send for Memory {}
 // SAFETY: through a shared reference, too, there is nothing but the mapping's atomics to be touched.
 unsafe impl Sync for Memory {}
+
+/// Which process something is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// A child in a new namespace may have its parent's.
+    process: Pid,
+    /// A child that was not forked by the C library has its parent's.
+    generation: usize,
+}
+
+impl Owner {
+    /// The calling process.
+    pub(crate) fn current() -> Self {
+        Self {
+            process: getpid(),
+            generation: fork_generation(),
+        }
+    }
+}
 
 const SEALS: SealFlags = SealFlags::SEAL
     .union(SealFlags::SHRINK)
@@ -74,7 +92,12 @@ impl Memory {
     /// The file of a new board.
     pub(super) fn create() -> io::Result<OwnedFd> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = memfd_create("oarlock board", flags)?;
+        let make = |flags| memfd_create("oarlock board", flags);
+        // Kernels before 6.3 do not know that; later ones may insist on it.
+        let file = make(flags | MemfdFlags::NOEXEC_SEAL).or_else(|error| match error {
+            Errno::INVAL => make(flags),
+            error => Err(error),
+        })?;
         ftruncate(&file, size_of::<Shared>() as u64)?;
         fcntl_add_seals(&file, SEALS)?;
         Ok(file)
@@ -102,7 +125,7 @@ impl Memory {
         let shared = NonNull::new(place.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let memory = Self {
             shared,
-            process: getpid(),
+            owner: Owner::current(),
         };
         // A child, which may have lost rights and the key, is not to sign through its parent's mapping.
         // SAFETY: a mapping of this length, which is ours.
@@ -115,7 +138,7 @@ impl Memory {
 
     /// Whether this process has it.
     pub(super) fn is_here(&self) -> bool {
-        getpid() == self.process
+        Owner::current() == self.owner
     }
 
     /// `None` in a child of the process that mapped it.

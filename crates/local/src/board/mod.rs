@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! free -> claimed -> waiting -> running -> done -> free
-//!                                      `-> left -> free
+//!                                 |    `-> left -> free
+//!                                 `-> abandoned -> free
 //! ```
 //!
 //! Its owner claims it, writes the number and has it wait. Who fills the lanes, or is the first to wait long enough, takes
@@ -12,13 +13,12 @@
 //! a stage is a compare-and-swap on the number as it was, so that of two who want a request one has it.
 //!
 //! A process may end at any point. Then a slot stays as it is, until it has been so for longer than any request takes: then
-//! the next owner takes it. If the process that had it was stopped, and not ended, it may still write a power there, of
-//! another number; so each power has a [`check`], and its owner takes no other.
+//! the next owner takes it, if no slot is free. If the process that had it was stopped, and not ended, it may still write
+//! there. So its owner takes no power without a check with the public exponent.
 
 mod memory;
 mod pace;
 
-use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
@@ -30,6 +30,7 @@ use rustix::thread::futex;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use zeroize::Zeroizing;
 
+pub(crate) use self::memory::Owner;
 use self::memory::{Memory, SLOTS, Shared, Slot, WORDS};
 use self::pace::Pace;
 
@@ -49,6 +50,8 @@ pub(crate) enum Outcome {
     Power(Zeroizing<Vec<u8>>),
     /// The caller is to compute it: nobody else was there.
     Alone,
+    /// The caller is to compute it: there are as many requests as a board has room for.
+    Full,
     /// The caller is to compute it: who had it did not end in time, or failed.
     Failed,
 }
@@ -68,6 +71,8 @@ const RUNNING: u32 = 3;
 const DONE: u32 = 4;
 /// Its owner is to compute it.
 const LEFT: u32 = 5;
+/// Its owner does not wait any more; who has it frees it.
+const ABANDONED: u32 = 6;
 /// Bits of a state that tell the stage; the others count.
 const STAGE: u32 = 7;
 
@@ -108,7 +113,7 @@ impl Board {
             return Outcome::Alone;
         }
         let Some(own) = self.claimed(shared) else {
-            return Outcome::Failed;
+            return Outcome::Full;
         };
         own.write(number);
         let bits = rsa.key().public_key().bits();
@@ -156,8 +161,11 @@ impl Board {
                 }
                 RUNNING => Duration::from_nanos(left),
                 DONE => {
-                    let power = own.read(rsa.key().public_key().bytes(), number);
-                    return power.map_or(Outcome::Failed, Outcome::Power);
+                    let power = own.number();
+                    return match is_power(rsa, &power, number) {
+                        true => Outcome::Power(power),
+                        false => Outcome::Failed,
+                    };
                 }
                 _ => return Outcome::Alone,
             };
@@ -218,10 +226,10 @@ impl Board {
         let mut powers = rsa.raw_private_together(&borrowed).into_iter();
         pace.ends(now());
         let first = powers.next();
-        for ((other, number), power) in batch[1..].iter().zip(&numbers).zip(powers) {
+        for (other, power) in batch[1..].iter().zip(powers) {
             match power {
                 Ok(power) => {
-                    other.write_power(number, &power);
+                    other.write(&power);
                     other.end(DONE);
                 }
                 Err(_) => other.end(LEFT),
@@ -289,29 +297,40 @@ impl<'a> Held<'a> {
         taken
     }
 
-    /// Tells the owner.
+    /// Tells the owner, or frees the slot if there is none any more.
     fn end(self, stage: u32) {
         if self.to(stage).is_some() {
             let _ = futex::wake(&self.slot.state, futex::Flags::empty(), 1);
-        }
-    }
-
-    /// By its owner. One that another process has stays as it is: that may yet write to it.
-    fn free(self) {
-        let state = self.slot.state.load(Acquire);
-        if (state ^ self.state) & !STAGE != 0 || state & STAGE == RUNNING {
             return;
         }
-        // It may have been the number of a decryption.
-        self.slot
-            .words
-            .iter()
-            .for_each(|word| word.store(0, Relaxed));
-        let free = state & !STAGE | FREE;
-        let _ = self
-            .slot
-            .state
-            .compare_exchange(state, free, Release, Relaxed);
+        let state = self.state & !STAGE | ABANDONED;
+        Held { state, ..self }.clear();
+    }
+
+    /// By its owner. One that another process has is left to that: it may yet write to it.
+    fn free(self) {
+        let state = self.slot.state.load(Acquire);
+        if (state ^ self.state) & !STAGE != 0 {
+            return;
+        }
+        let now = Held { state, ..self };
+        if state & STAGE == RUNNING && now.to(ABANDONED).is_some() {
+            return;
+        }
+        // It may have ended just now.
+        let state = self.slot.state.load(Acquire);
+        Held { state, ..self }.clear();
+    }
+
+    /// Wipes and frees it, if it is in this state still: it may have been the number of a decryption.
+    fn clear(self) {
+        if self.slot.state.load(Acquire) == self.state {
+            self.slot
+                .words
+                .iter()
+                .for_each(|word| word.store(0, Relaxed));
+            self.to(FREE);
+        }
     }
 
     fn write(self, bytes: &[u8]) {
@@ -336,30 +355,17 @@ impl<'a> Held<'a> {
         let length = self.slot.bytes.load(Acquire) as usize;
         self.bytes(length.min(BYTES_MAX))
     }
-
-    fn write_power(self, number: &[u8], power: &[u8]) {
-        self.write(power);
-        let check = check(self.state, number, power);
-        self.slot.check.store(check, Release);
-    }
-
-    /// The power of `number`, if that is what is there.
-    fn read(self, length: usize, number: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        let power = self.number();
-        let expected = check(self.state, number, &power);
-        (power.len() == length && self.slot.check.load(Acquire) == expected).then_some(power)
-    }
 }
 
-/// What ties a power to its number and to this use of the slot. It finds what went wrong, not what somebody has done on
-/// purpose: who is on the board has the key.
-fn check(state: u32, number: &[u8], power: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write_u32(state & !STAGE);
-    hasher.write(number);
-    hasher.write_usize(number.len());
-    hasher.write(power);
-    hasher.finish()
+/// Whether `power` is that of `number`: by the public exponent, so that nobody's memory has to be believed.
+fn is_power(rsa: &AcceleratedRsa, power: &[u8], number: &[u8]) -> bool {
+    let is_long = power.len() == rsa.key().public_key().bytes();
+    let number_is = |back: Vec<u8>| {
+        let zeros = back.len().saturating_sub(number.len());
+        let (leading, rest) = back.split_at(zeros);
+        leading.iter().all(|byte| *byte == 0) && number.ends_with(rest)
+    };
+    is_long && rsa.public().raw_public(power).is_ok_and(number_is)
 }
 
 /// In ns, the same for all processes.

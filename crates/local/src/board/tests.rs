@@ -49,7 +49,7 @@ fn meet(
                                 0
                             }
                             Outcome::Alone => 1,
-                            Outcome::Failed => 2,
+                            Outcome::Full | Outcome::Failed => 2,
                         };
                         counts[kind].fetch_add(1, Relaxed);
                     }
@@ -161,7 +161,7 @@ fn slots_of_processes_that_have_ended_are_in_nobodys_way() {
         slot.state.store(RUNNING, Relaxed);
         slot.since.store(now(), Relaxed);
     }
-    assert_eq!(board.power(&rsa, &[2]), Outcome::Failed);
+    assert_eq!(board.power(&rsa, &[2]), Outcome::Full);
     for slot in &shared.slots {
         slot.since.store(now() - LOST - 1, Relaxed);
     }
@@ -192,22 +192,37 @@ fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_els
         while board.power(&rsa, &[2]) != Outcome::Failed {}
         assert!(began.elapsed() < Duration::from_secs(20));
         let (slot, place, state) = stopped.join().unwrap();
+        // Its owner has gone; when the other goes on, the slot is wiped and free.
         let held = Held { slot, place, state };
-        // The slot is taken for lost, and used again; then the other goes on.
-        slot.since.store(now() - LOST - 1, Relaxed);
-        let lost = slot.state.load(Relaxed);
-        let claimed = (lost & !STAGE).wrapping_add(STAGE + 1) | RUNNING;
-        slot.state.store(claimed, Relaxed);
-        held.write_power(&[2], &rsa.raw_private(&[2]).unwrap());
+        assert_eq!(slot.state.load(Relaxed), state & !STAGE | ABANDONED);
+        held.write(&rsa.raw_private(&[2]).unwrap());
         held.end(DONE);
-        assert_eq!(slot.state.load(Relaxed), claimed);
-        let next = Held {
-            slot,
-            place,
-            state: claimed,
-        };
-        assert!(next.read(256, &[2]).is_none());
+        assert_eq!(slot.state.load(Relaxed), state & !STAGE | FREE);
+        assert!(slot.words.iter().all(|word| word.load(Relaxed) == 0));
+        // Or it was taken for lost, and is used again: then it stays as it is.
+        let next = (state & !STAGE).wrapping_add(STAGE + 1) | RUNNING;
+        slot.state.store(next, Relaxed);
+        held.write(&rsa.raw_private(&[2]).unwrap());
+        held.end(DONE);
+        assert_eq!(slot.state.load(Relaxed), next);
     });
+}
+
+/// Whatever is written as a result.
+#[test]
+fn no_power_is_taken_unchecked() {
+    let Some(rsa) = rsa(2048) else { return };
+    let power = rsa.raw_private(&[2]).unwrap();
+    assert!(is_power(&rsa, &power, &[2]));
+    assert!(is_power(&rsa, &power, &[0, 0, 2]));
+    let mut other = power.clone();
+    other[100] ^= 1;
+    for power in [&other[..], &power[1..], &[], &[0xff; 256]] {
+        assert!(!is_power(&rsa, power, &[2]));
+    }
+    for number in [&[3][..], &[2, 2], &[2, 0], &[]] {
+        assert!(!is_power(&rsa, &power, number));
+    }
 }
 
 /// As where another process has another clock, or says so.
