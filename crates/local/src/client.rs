@@ -161,8 +161,11 @@ fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
     if oarlock::process::is_sandboxed() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let name = rsa.key().secret_name(join::PURPOSE).ok().flatten();
-    let name = name.ok_or(io::ErrorKind::Unsupported)?;
+    let name = |purpose| {
+        let name = rsa.key().secret_name(purpose).ok().flatten();
+        name.ok_or(io::ErrorKind::Unsupported)
+    };
+    let (name, secret) = (name(join::PURPOSE)?, name(join::SEALS)?);
     let lanes = rsa.lanes().ok_or(io::ErrorKind::Unsupported)?;
     let frame = join::asked(&name);
     // A child that another thread forks meanwhile would have socket and board.
@@ -172,7 +175,7 @@ fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
         let parts = [IoSlice::new(&frame[..])];
         sendmsg(&socket, &parts, &mut control, SendFlags::NOSIGNAL)?;
         // A private operation has two exponentiations.
-        Board::map(given(&socket)?, lanes / 2)
+        Board::map(given(&socket)?, lanes / 2, secret)
     })
 }
 

@@ -51,6 +51,8 @@ pub(super) struct Slot {
     pub(super) bytes: AtomicU32,
     /// When it was taken, in ns of CLOCK_MONOTONIC.
     pub(super) since: AtomicU64,
+    /// By which who has the key knows that who wrote the words has it too.
+    pub(super) seal: [AtomicU64; 2],
     pub(super) words: [AtomicU64; WORDS],
 }
 

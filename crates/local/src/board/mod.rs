@@ -14,7 +14,9 @@
 //!
 //! A process may end at any point. Then a slot stays as it is, until it has been so for longer than any request takes: then
 //! the next owner takes it, if no slot is free. If the process that had it was stopped, and not ended, it may still write
-//! there. So its owner takes no power without a check with the public exponent.
+//! there. And who has no key might have come by the memory. So numbers and powers are sealed: by a MAC, with a secret that
+//! is derived from the private key, over what they are of and this use of the slot. Nobody computes a number, or takes a
+//! power, that somebody without the key has written.
 
 mod memory;
 mod pace;
@@ -25,9 +27,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Duration;
 
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use oarlock::rsa::AcceleratedRsa;
 use rustix::thread::futex;
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use sha2::Sha256;
 use zeroize::Zeroizing;
 
 pub(crate) use self::memory::Owner;
@@ -37,6 +41,7 @@ use self::pace::Pace;
 /// A board, in one process.
 pub(crate) struct Board {
     memory: Memory,
+    secret: Zeroizing<[u8; 32]>,
     /// As many requests fill the lanes.
     full: u32,
     /// Where the search for a free slot begins.
@@ -89,10 +94,15 @@ impl Board {
         Memory::create()
     }
 
-    /// One where as many requests as `full` fill the lanes.
-    pub(crate) fn map(file: impl AsFd, full: usize) -> io::Result<Self> {
+    /// One where as many requests as `full` fill the lanes, for those who know `secret`.
+    pub(crate) fn map(
+        file: impl AsFd,
+        full: usize,
+        secret: Zeroizing<[u8; 32]>,
+    ) -> io::Result<Self> {
         Ok(Self {
             memory: Memory::map(file)?,
+            secret,
             full: full.clamp(1, SLOTS) as u32,
             next: AtomicUsize::new(rustix::process::getpid().as_raw_nonzero().get() as usize),
         })
@@ -116,6 +126,7 @@ impl Board {
             return Outcome::Full;
         };
         own.write(number);
+        own.seal(&self.secret, number, None);
         let bits = rsa.key().public_key().bits();
         let pace = Pace::new(&shared.pace, self.full, bits);
         let Some(own) = own.to(WAITING) else {
@@ -162,7 +173,9 @@ impl Board {
                 RUNNING => Duration::from_nanos(left),
                 DONE => {
                     let power = own.number();
-                    return match is_power(rsa, &power, number) {
+                    let is_right = power.len() == rsa.key().public_key().bytes()
+                        && own.is_sealed(&self.secret, number, Some(&power));
+                    return match is_right {
                         true => Outcome::Power(power),
                         false => Outcome::Failed,
                     };
@@ -193,7 +206,7 @@ impl Board {
         number: &[u8],
     ) -> Option<Outcome> {
         let own = own.taken(shared)?;
-        let mut batch = vec![own];
+        let (mut batch, mut numbers) = (vec![own], Vec::new());
         let others = shared.waiting.load(Acquire) & !own.bit();
         for place in 0..SLOTS {
             if batch.len() == self.full as usize {
@@ -203,7 +216,16 @@ impl Board {
                 let slot = &shared.slots[place];
                 let state = slot.state.load(Acquire);
                 let other = Held { slot, place, state };
-                batch.extend(other.taken(shared));
+                if let Some(other) = other.taken(shared) {
+                    let number = other.number();
+                    match other.is_sealed(&self.secret, &number, None) {
+                        true => {
+                            batch.push(other);
+                            numbers.push(number);
+                        }
+                        false => other.end(LEFT),
+                    }
+                }
             }
         }
         pace.taken(batch.len() as u32);
@@ -216,7 +238,6 @@ impl Board {
             own.end(LEFT);
             return Some(Outcome::Alone);
         }
-        let numbers: Vec<_> = batch[1..].iter().map(|other| other.number()).collect();
         // Its own not out of the memory: nothing else would find that it is another's.
         let own_number = std::iter::once(number);
         let borrowed: Vec<&[u8]> = own_number
@@ -226,10 +247,11 @@ impl Board {
         let mut powers = rsa.raw_private_together(&borrowed).into_iter();
         pace.ends(now());
         let first = powers.next();
-        for (other, power) in batch[1..].iter().zip(powers) {
+        for ((other, number), power) in batch[1..].iter().zip(&numbers).zip(powers) {
             match power {
                 Ok(power) => {
                     other.write(&power);
+                    other.seal(&self.secret, number, Some(&power));
                     other.end(DONE);
                 }
                 Err(_) => other.end(LEFT),
@@ -333,6 +355,39 @@ impl<'a> Held<'a> {
         }
     }
 
+    fn seal(self, secret: &[u8; 32], number: &[u8], power: Option<&[u8]>) {
+        for (word, value) in self
+            .slot
+            .seal
+            .iter()
+            .zip(self.sealed(secret, number, power))
+        {
+            word.store(value, Release);
+        }
+    }
+
+    fn is_sealed(self, secret: &[u8; 32], number: &[u8], power: Option<&[u8]>) -> bool {
+        let sealed = self.sealed(secret, number, power);
+        let words = self.slot.seal.iter().zip(sealed);
+        // All of it, however early a difference is.
+        words.fold(0, |differs, (word, value)| {
+            differs | word.load(Acquire) ^ value
+        }) == 0
+    }
+
+    /// Half of an HMAC-SHA-256 (RFC 2104, 5).
+    fn sealed(self, secret: &[u8; 32], number: &[u8], power: Option<&[u8]>) -> [u64; 2] {
+        #[allow(clippy::expect_used)] // HMAC takes keys of any length.
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("a key of 32 bytes");
+        mac.update(&(self.state & !STAGE).to_le_bytes());
+        mac.update(&(self.place as u32).to_le_bytes());
+        mac.update(&(number.len() as u32).to_le_bytes());
+        mac.update(number);
+        mac.update(power.unwrap_or_default());
+        let mac = mac.finalize().into_bytes();
+        [0, 8].map(|at| u64::from_le_bytes(std::array::from_fn(|byte| mac[at + byte])))
+    }
+
     fn write(self, bytes: &[u8]) {
         for (word, chunk) in self.slot.words.iter().zip(bytes.chunks(8)) {
             let mut padded = [0; 8];
@@ -355,17 +410,6 @@ impl<'a> Held<'a> {
         let length = self.slot.bytes.load(Acquire) as usize;
         self.bytes(length.min(BYTES_MAX))
     }
-}
-
-/// Whether `power` is that of `number`: by the public exponent, so that nobody's memory has to be believed.
-fn is_power(rsa: &AcceleratedRsa, power: &[u8], number: &[u8]) -> bool {
-    let is_long = power.len() == rsa.key().public_key().bytes();
-    let number_is = |back: Vec<u8>| {
-        let zeros = back.len().saturating_sub(number.len());
-        let (leading, rest) = back.split_at(zeros);
-        leading.iter().all(|byte| *byte == 0) && number.ends_with(rest)
-    };
-    is_long && rsa.public().raw_public(power).is_ok_and(number_is)
 }
 
 /// In ns, the same for all processes.

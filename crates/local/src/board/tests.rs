@@ -22,6 +22,10 @@ fn rsa(bits: usize) -> Option<AcceleratedRsa> {
     Some(rsa)
 }
 
+fn secret() -> Zeroizing<[u8; 32]> {
+    Zeroizing::new([7; 32])
+}
+
 /// What so many owners of a board get, each with a mapping of its own, for so many numbers each; `beside` goes on
 /// meanwhile. No power is wrong.
 fn meet(
@@ -36,7 +40,7 @@ fn meet(
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..owners as u32)
             .map(|owner| {
-                let board = Board::map(&file, 4).unwrap();
+                let board = Board::map(&file, 4, secret()).unwrap();
                 let (counts, start) = (&counts, &start);
                 scope.spawn(move || {
                     start.wait();
@@ -86,7 +90,7 @@ fn powers_are_right_and_most_are_computed_together() {
 #[test]
 fn one_that_is_alone_is_told_so_soon() {
     let Some(rsa) = rsa(2048) else { return };
-    let board = Board::map(Board::create().unwrap(), 4).unwrap();
+    let board = Board::map(Board::create().unwrap(), 4, secret()).unwrap();
     let took = (0..20).map(|_| {
         let began = Instant::now();
         assert_eq!(board.power(&rsa, &[2]), Outcome::Alone);
@@ -105,7 +109,7 @@ fn one_that_is_alone_is_told_so_soon() {
 #[test]
 fn numbers_that_are_none_fail_and_others_do_not() {
     let Some(rsa) = rsa(2048) else { return };
-    let board = Board::map(Board::create().unwrap(), 4).unwrap();
+    let board = Board::map(Board::create().unwrap(), 4, secret()).unwrap();
     for number in [
         &[0xff; 256][..],
         &[1; 300],
@@ -119,7 +123,7 @@ fn numbers_that_are_none_fail_and_others_do_not() {
     let file = Board::create().unwrap();
     std::thread::scope(|scope| {
         for owner in 0..4u8 {
-            let (board, rsa) = (Board::map(&file, 4).unwrap(), &rsa);
+            let (board, rsa) = (Board::map(&file, 4, secret()).unwrap(), &rsa);
             scope.spawn(move || {
                 for _ in 0..50 {
                     // One of the four asks for what cannot be computed.
@@ -141,7 +145,7 @@ fn numbers_that_are_none_fail_and_others_do_not() {
 #[test]
 fn slots_of_processes_that_have_ended_are_in_nobodys_way() {
     let Some(rsa) = rsa(2048) else { return };
-    let board = Board::map(Board::create().unwrap(), 4).unwrap();
+    let board = Board::map(Board::create().unwrap(), 4, secret()).unwrap();
     let shared = board.memory.shared().unwrap();
     for (place, stage) in [WAITING, RUNNING, CLAIMED, DONE].into_iter().enumerate() {
         shared.slots[place].state.store(stage, Relaxed);
@@ -171,7 +175,7 @@ fn slots_of_processes_that_have_ended_are_in_nobodys_way() {
 #[test]
 fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_else() {
     let Some(rsa) = rsa(2048) else { return };
-    let board = Board::map(Board::create().unwrap(), 4).unwrap();
+    let board = Board::map(Board::create().unwrap(), 4, secret()).unwrap();
     let shared = board.memory.shared().unwrap();
     fn taken(shared: &Shared) -> (&Slot, usize, u32) {
         loop {
@@ -208,28 +212,53 @@ fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_els
     });
 }
 
-/// Whatever is written as a result.
+/// Who has come by the memory, but has no key, has nothing signed, and no power of his is taken.
 #[test]
-fn no_power_is_taken_unchecked() {
+fn numbers_and_powers_without_a_seal_are_left() {
     let Some(rsa) = rsa(2048) else { return };
-    let power = rsa.raw_private(&[2]).unwrap();
-    assert!(is_power(&rsa, &power, &[2]));
-    assert!(is_power(&rsa, &power, &[0, 0, 2]));
-    let mut other = power.clone();
-    other[100] ^= 1;
-    for power in [&other[..], &power[1..], &[], &[0xff; 256]] {
-        assert!(!is_power(&rsa, power, &[2]));
-    }
-    for number in [&[3][..], &[2, 2], &[2, 0], &[]] {
-        assert!(!is_power(&rsa, &power, number));
-    }
+    let file = Board::create().unwrap();
+    let other = Zeroizing::new([8; 32]);
+    std::thread::scope(|scope| {
+        for owner in 0..6u8 {
+            let secret = if owner < 3 { secret() } else { other.clone() };
+            let (board, rsa) = (Board::map(&file, 4, secret).unwrap(), &rsa);
+            scope.spawn(move || {
+                for number in 0..40u8 {
+                    let number = [owner, number, 2];
+                    if let Outcome::Power(power) = board.power(rsa, &number) {
+                        assert_eq!(power, rsa.raw_private(&number).unwrap());
+                    }
+                }
+            });
+        }
+    });
+    let memory = Memory::map(&file).unwrap();
+    let slot = &memory.shared().unwrap().slots[0];
+    let held = Held {
+        slot,
+        place: 0,
+        state: (STAGE + 1) | RUNNING,
+    };
+    let (number, power) = (&[2][..], &[3; 256][..]);
+    held.seal(&secret(), number, Some(power));
+    assert!(held.is_sealed(&secret(), number, Some(power)));
+    let next = Held {
+        state: held.state + STAGE + 1,
+        ..held
+    };
+    let elsewhere = Held { place: 1, ..held };
+    assert!(!next.is_sealed(&secret(), number, Some(power)));
+    assert!(!elsewhere.is_sealed(&secret(), number, Some(power)));
+    assert!(!held.is_sealed(&other, number, Some(power)));
+    assert!(!held.is_sealed(&secret(), number, None));
+    assert!(!held.is_sealed(&secret(), &[2, 3], Some(&power[1..])));
 }
 
 /// As where another process has another clock, or says so.
 #[test]
 fn a_pace_that_is_wrong_keeps_nobody_waiting() {
     let Some(rsa) = rsa(2048) else { return };
-    let board = Board::map(Board::create().unwrap(), 4).unwrap();
+    let board = Board::map(Board::create().unwrap(), 4, secret()).unwrap();
     let pace = &board.memory.shared().unwrap().pace;
     for time in [1, u64::MAX / 2, u64::MAX] {
         for gap in [1, 1_000_000, u64::MAX] {
