@@ -11,6 +11,8 @@ pub(crate) struct Visits {
     lonely: AtomicU32,
     /// So many requests are computed alone before the next one is a visit.
     skipped: AtomicU32,
+    /// Visits in vain, of one that makes one for 64 requests.
+    in_vain: AtomicU32,
     /// How often in a row something failed.
     failed: AtomicU32,
     /// Until then there is no visit, in ns since `began`; 0 after one that did not fail.
@@ -22,6 +24,8 @@ pub(crate) struct Visits {
 const LONELY_FROM: u32 = 3;
 /// A client without others makes one visit for 64 requests: it takes some 300 us in vain.
 const LONELY_MAX: u32 = 6;
+/// After so many of those, some 1000 requests, it may look elsewhere.
+const IN_VAIN: u32 = 16;
 /// After one that failed there is none for so long at first, and twice as long each time.
 const PAUSE: Duration = Duration::from_millis(200);
 /// 51 s.
@@ -55,9 +59,10 @@ impl Visits {
         self.skipped.store(skipped, Ordering::Relaxed);
     }
 
-    /// Whether others are where this client is not: nobody was met for long.
+    /// Whether others may be where this client is not: nobody was met for long. Says so once in a while.
     pub(crate) fn are_in_vain(&self) -> bool {
-        self.lonely.load(Ordering::Relaxed) >= LONELY_FROM + LONELY_MAX
+        let is_lonely = self.lonely.load(Ordering::Relaxed) >= LONELY_FROM + LONELY_MAX;
+        is_lonely && self.in_vain.fetch_add(1, Ordering::Relaxed) % IN_VAIN == IN_VAIN - 1
     }
 
     /// There is no server, or a process did not go on.
@@ -83,6 +88,7 @@ impl Clone for Visits {
             lonely,
             skipped,
             failed,
+            in_vain: AtomicU32::new(0),
             not_before: AtomicU64::new(self.not_before.load(Ordering::Relaxed)),
             began: self.began.clone(),
         }
@@ -112,6 +118,19 @@ mod tests {
         while !visits.is_next(false) {}
         visits.met(true);
         assert_eq!(asked(&visits, 1000, |visits| visits.met(true)), 1000);
+    }
+
+    #[test]
+    fn one_that_meets_nobody_for_long_may_look_elsewhere() {
+        let visits = Visits::default();
+        let mut elsewhere = 0;
+        asked(&visits, 10_000, |visits| {
+            visits.met(false);
+            elsewhere += u32::from(visits.are_in_vain());
+        });
+        assert!((6..12).contains(&elsewhere), "{elsewhere}");
+        visits.met(true);
+        assert!(!visits.are_in_vain());
     }
 
     #[test]
