@@ -20,7 +20,7 @@ help:
 	@echo 'make install          puts them, manual pages, completions, the systemd unit and the documentation'
 	@echo '                      below PREFIX=/usr/local (and DESTDIR); make uninstall removes them'
 	@echo 'make package          a Debian package of the same'
-	@echo 'make test             everything CI runs: 10 to 15 minutes from nothing, 4 to 5 when built'
+	@echo 'make test             everything CI runs: 15 to 20 minutes from nothing, 4 to 5 when built'
 	@echo 'make test-long        that, the exchange with rage, more rounds, fuzzing: up to an hour'
 
 run:
