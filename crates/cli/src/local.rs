@@ -73,7 +73,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let _ = writeln!(std::io::stdout(), "listening on {}", args.socket.display());
         server
     };
-    server.serve(&limits, interrupt.seen()).map_err(fail)
+    let mut report = |what: &str| {
+        let _ = writeln!(std::io::stderr(), "oarlock: {what}");
+    };
+    server
+        .serve(&limits, interrupt.seen(), &mut report)
+        .map_err(fail)
 }
 
 /// The number of a user.

@@ -62,8 +62,8 @@ impl Client {
         }
     }
 
-    /// Whether to meet others for the next request of this key: not where nobody else was there the last times, or where
-    /// there is no server. Takes some 50 ns if not.
+    /// Whether the next request of this key should meet others. It should not if the last ones met nobody, or if there is
+    /// no server.
     pub fn visit<'a>(&'a self, rsa: &'a AcceleratedRsa) -> Option<Visit<'a>> {
         let place = self.place(rsa.key().public_key())?;
         let is_awaited = place.board.get().is_some_and(Board::is_waited_at);
@@ -121,7 +121,8 @@ impl Client {
 
 impl Visit<'_> {
     /// `number` ^ d mod n, big-endian, as long as the modulus, if it is computed together with others' numbers; `None` if
-    /// the caller is to compute it alone. Waits for others for at most 4 ms, with a key of more than 2048 bits 16 ms, unless another process stops on the way.
+    /// the caller is to compute it alone. It waits for others for at most 4 ms, or 16 ms if the key has more than 2048 bits;
+    /// and for at most 250 ms if another process stops while it computes.
     pub fn power(self, number: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let Self { client, rsa, place } = self;
         let board = match place.board.get() {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum Error {
     /// Another one listens at this path.
     InUse(PathBuf),
-    /// What was handed over is no socket that listens for connections with messages (SOCK_SEQPACKET).
+    /// The descriptor that was handed over is not a listening socket of type SOCK_SEQPACKET.
     NoListener,
     /// The system refused something.
     System {

@@ -2,7 +2,7 @@
 //! (SOCK_SEQPACKET, unix(7)).
 //!
 //! ```text
-//! from the client   1, then 32 bytes: the name of a key, which who has not its private half cannot know
+//! from the client   1, then 32 bytes: the name of a key, known only to processes that have its private half
 //! from the server   1, with the descriptor of the key's board
 //! ```
 //!
@@ -30,7 +30,7 @@ pub(crate) fn asked(name: &Name) -> Zeroizing<[u8; ASKED_BYTES]> {
     frame
 }
 
-/// `None` if this is no question.
+/// `None` if the frame is not a client's question.
 pub(crate) fn read(frame: &[u8]) -> Option<Zeroizing<Name>> {
     let name = frame.strip_prefix(&[VERSION])?;
     name.try_into().ok().map(Zeroizing::new)

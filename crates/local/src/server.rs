@@ -60,7 +60,8 @@ struct Guest {
 
 impl Server {
     /// Listens at `path`. A socket that nobody listens at any more is replaced. Any user may connect to it; whom it
-    /// answers, [`serve`](Self::serve) is told.
+    /// answers, [`serve`](Self::serve) is told. Changes the process's umask(2) meanwhile, so call it before other threads
+    /// make files.
     ///
     /// # Errors
     /// [`Error::InUse`] if somebody listens there, [`Error::System`] for what the system refuses.
@@ -110,12 +111,25 @@ impl Server {
         })
     }
 
-    /// Serves until `stop` is readable.
+    /// Serves until `stop` is readable. `report` is given what could not be done for a client, at most once a second.
     ///
     /// # Errors
     /// [`Error::System`] for what the system refuses.
-    pub fn serve(&self, limits: &Limits, stop: BorrowedFd<'_>) -> Result<(), Error> {
+    pub fn serve(
+        &self,
+        limits: &Limits,
+        stop: BorrowedFd<'_>,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
         let mut boards: Vec<Kept> = Vec::new();
+        let mut last_report: Option<Instant> = None;
+        // A client must not be able to fill a log.
+        let mut report = |what: &str| {
+            if last_report.is_none_or(|last| last.elapsed() >= REPORTS_APART) {
+                last_report = Some(Instant::now());
+                report(what);
+            }
+        };
         let mut guests: Vec<Guest> = Vec::new();
         loop {
             let mut polled = vec![
@@ -144,7 +158,7 @@ impl Server {
             let mut ready = is_ready[2..].iter();
             guests.retain(|guest| match ready.next() {
                 Some(true) => {
-                    answer(&mut boards, limits, guest);
+                    answer(&mut boards, limits, guest, &mut report);
                     false
                 }
                 _ => guest.since.elapsed() < ASKS_WITHIN,
@@ -158,15 +172,15 @@ impl Server {
                     Ok(None) => continue,
                     Err(Errno::AGAIN) => break,
                     Err(error) => {
-                        // The listener stays readable: not again at once. A board less leaves a descriptor.
-                        boards.truncate(boards.len().saturating_sub(1));
-                        eprintln!("oarlock: a client was not accepted: {error}");
+                        // The oldest board gives its descriptor back. The listener stays readable: not again at once.
+                        boards.drain(..boards.len().min(1));
+                        report(&format!("a client was not accepted: {error}"));
                         std::thread::sleep(Duration::from_millis(10));
                         break;
                     }
                 };
                 // It has asked already, as a rule.
-                if !answer(&mut boards, limits, &guest) {
+                if !answer(&mut boards, limits, &guest, &mut report) {
                     if guests.len() >= GUESTS_MAX {
                         guests.remove(0);
                     }
@@ -221,12 +235,17 @@ fn remove_stale(path: &Path, address: &SocketAddrUnix) -> Result<(), Error> {
 }
 
 /// Answers a client if it has asked, or is not to be waited for. Returns whether that is so.
-fn answer(boards: &mut Vec<Kept>, limits: &Limits, guest: &Guest) -> bool {
+fn answer(
+    boards: &mut Vec<Kept>,
+    limits: &Limits,
+    guest: &Guest,
+    report: &mut dyn FnMut(&str),
+) -> bool {
     let mut frame = Zeroizing::new([0; ASKED_BYTES + 1]);
     match recv(&guest.socket, &mut frame[..], RecvFlags::DONTWAIT) {
         Ok((length, _)) => {
             if let Some(name) = join::read(&frame[..length]) {
-                give(boards, limits, guest, name);
+                give(boards, limits, guest, name, report);
             }
             true
         }
@@ -236,7 +255,13 @@ fn answer(boards: &mut Vec<Kept>, limits: &Limits, guest: &Guest) -> bool {
 }
 
 /// Gives a client the board of that name, which may be a new one.
-fn give(boards: &mut Vec<Kept>, limits: &Limits, guest: &Guest, name: Zeroizing<Name>) {
+fn give(
+    boards: &mut Vec<Kept>,
+    limits: &Limits,
+    guest: &Guest,
+    name: Zeroizing<Name>,
+    report: &mut dyn FnMut(&str),
+) {
     let is_it = |kept: &Kept| kept.user == guest.user && kept.name == name;
     let kept = match boards.iter().position(is_it) {
         Some(place) => boards.remove(place),
@@ -244,7 +269,7 @@ fn give(boards: &mut Vec<Kept>, limits: &Limits, guest: &Guest, name: Zeroizing<
             let file = match Board::create() {
                 Ok(file) => file,
                 Err(error) => {
-                    eprintln!("oarlock: no board could be made: {error}");
+                    report(&format!("no board could be made: {error}"));
                     return;
                 }
             };
@@ -266,7 +291,7 @@ fn give(boards: &mut Vec<Kept>, limits: &Limits, guest: &Guest, name: Zeroizing<
     match sendmsg(&guest.socket, &[IoSlice::new(&GIVEN)], &mut control, flags) {
         Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => {}
         // ETOOMANYREFS: clients do not read what they were sent (unix(7)).
-        Err(error) => eprintln!("oarlock: a board was not given: {error}"),
+        Err(error) => report(&format!("a board was not given: {error}")),
     }
     boards.push(kept);
 }
@@ -286,5 +311,6 @@ const BACKLOG: i32 = 1024;
 const ASKS_WITHIN: Duration = Duration::from_millis(500);
 /// That have not asked yet; one more takes the place of the oldest.
 const GUESTS_MAX: usize = 256;
+const REPORTS_APART: Duration = Duration::from_secs(1);
 /// At once, before those that were accepted are looked at.
 const ACCEPTED_MAX: usize = 64;

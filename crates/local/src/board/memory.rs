@@ -1,8 +1,8 @@
 //! The memory of a board: a file without a name, which cannot change its length (memfd_create(2), sealed), mapped by
 //! each process.
 //!
-//! It is made of atomics alone, which may have any value: whoever maps it may change any of them at any time, and
-//! nothing read from here is believed more than input is.
+//! It consists of atomics, for which every value is valid. Any process that maps it may change any of them at any time, so
+//! what is read from here is treated like input.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -51,7 +51,7 @@ pub(super) struct Slot {
     pub(super) bytes: AtomicU32,
     /// When it was taken, in ns of CLOCK_MONOTONIC.
     pub(super) since: AtomicU64,
-    /// By which who has the key knows that who wrote the words has it too.
+    /// A MAC over the words, with a secret derived from the private key.
     pub(super) seal: [AtomicU64; 2],
     pub(super) words: [AtomicU64; WORDS],
 }

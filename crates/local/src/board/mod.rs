@@ -12,11 +12,11 @@
 //! the requests that wait: its own and others'. It computes them, writes the powers and wakes the owners. Each change of
 //! a stage is a compare-and-swap on the number as it was, so that of two who want a request one has it.
 //!
-//! A process may end at any point. Then a slot stays as it is, until it has been so for longer than any request takes: then
-//! the next owner takes it, if no slot is free. If the process that had it was stopped, and not ended, it may still write
-//! there. And who has no key might have come by the memory. So numbers and powers are sealed: by a MAC, with a secret that
-//! is derived from the private key, over what they are of and this use of the slot. Nobody computes a number, or takes a
-//! power, that somebody without the key has written.
+//! A process may end at any point and leave a slot as it is. When no slot is free, one that has been in use for longer than
+//! any request takes is used again. Its former process may only have been stopped, and may still write there. Other
+//! processes might reach the memory without having the key. So each number and each power carries a MAC over its content
+//! and this use of the slot, with a secret derived from the private key. A process ignores a number or a power whose MAC
+//! is wrong.
 
 mod memory;
 mod pace;
@@ -76,7 +76,7 @@ const RUNNING: u32 = 3;
 const DONE: u32 = 4;
 /// Its owner is to compute it.
 const LEFT: u32 = 5;
-/// Its owner does not wait any more; who has it frees it.
+/// Its owner has stopped waiting. The process that computes it frees the slot.
 const ABANDONED: u32 = 6;
 /// Bits of a state that tell the stage; the others count.
 const STAGE: u32 = 7;
@@ -341,7 +341,9 @@ impl<'a> Held<'a> {
         }
         // It may have ended just now.
         let state = self.slot.state.load(Acquire);
-        Held { state, ..self }.clear();
+        if (state ^ self.state) & !STAGE == 0 {
+            Held { state, ..self }.clear();
+        }
     }
 
     /// Wipes and frees it, if it is in this state still: it may have been the number of a decryption.
@@ -377,8 +379,10 @@ impl<'a> Held<'a> {
 
     /// Half of an HMAC-SHA-256 (RFC 2104, 5).
     fn sealed(self, secret: &[u8; 32], number: &[u8], power: Option<&[u8]>) -> [u64; 2] {
-        #[allow(clippy::expect_used)] // HMAC takes keys of any length.
-        let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("a key of 32 bytes");
+        // HMAC pads a shorter key with zeros itself (RFC 2104, 2); a key of a block cannot be refused.
+        let mut block = Zeroizing::new([0; 64]);
+        block[..secret.len()].copy_from_slice(secret);
+        let mut mac = Hmac::<Sha256>::new((&*block).into());
         mac.update(&(self.state & !STAGE).to_le_bytes());
         mac.update(&(self.place as u32).to_le_bytes());
         mac.update(&(number.len() as u32).to_le_bytes());

@@ -23,9 +23,9 @@ const WAIT_MAX: u64 = 4_000_000;
 const GAPS: u64 = 4;
 /// Such a part of that a request waits which came when none were due: 300 us of 4 ms.
 const CHANCE: u64 = 13;
-/// After so many batches in a row that were not full, it is no use to wait.
+/// After this many batches in a row that were not full, requests no longer wait for more.
 const MISSED_MAX: u32 = 4;
-/// And for so many more it is not tried again.
+/// For this many batches after that, they do not try again.
 const AGAIN: u32 = 16;
 
 impl<'a> Pace<'a> {

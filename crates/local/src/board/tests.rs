@@ -82,7 +82,9 @@ fn powers_are_right_and_most_are_computed_together() {
     for (bits, numbers) in [(2048, 100), (4096, 20)] {
         let Some(rsa) = rsa(bits) else { return };
         let [powers, _, failed] = meet(&rsa, 8, numbers, wait_a_little);
-        assert!(powers > numbers as usize, "{bits}: {powers}");
+        // Without AVX-512 aws-lc alone may be as fast.
+        let is_sure = rsa.lanes() == Some(8);
+        assert!(!is_sure || powers > numbers as usize, "{bits}: {powers}");
         assert_eq!(failed, 0);
     }
 }
@@ -209,10 +211,12 @@ fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_els
         held.write(&rsa.raw_private(&[2]).unwrap());
         held.end(DONE);
         assert_eq!(slot.state.load(Relaxed), next);
+        held.free();
+        assert_eq!(slot.state.load(Relaxed), next);
     });
 }
 
-/// Who has come by the memory, but has no key, has nothing signed, and no power of his is taken.
+/// A process that has the memory but not the key can have nothing signed, and the others take no power from it.
 #[test]
 fn numbers_and_powers_without_a_seal_are_left() {
     let Some(rsa) = rsa(2048) else { return };
@@ -288,7 +292,7 @@ fn who_computes_has_its_own_number() {
     });
 }
 
-/// Whoever has the key may write anything: nobody crashes, hangs or takes a wrong power.
+/// Random writes into the memory make no process crash, hang or take a wrong power.
 #[test]
 fn nonsense_in_the_memory_does_no_harm() {
     let Some(rsa) = rsa(2048) else { return };

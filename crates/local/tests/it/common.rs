@@ -32,7 +32,8 @@ impl Served {
         let server = Server::bind(folder.path().join("socket")).unwrap();
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
         let stopped = Arc::clone(&stop);
-        let serving = std::thread::spawn(move || server.serve(&limits, stopped.as_fd()));
+        let serving =
+            std::thread::spawn(move || server.serve(&limits, stopped.as_fd(), &mut |_| ()));
         Self {
             folder,
             stop,
@@ -63,6 +64,16 @@ impl Drop for Served {
 
 pub(crate) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// As many requests as are surely computed together of those that would have been with lanes for all CPUs: without
+/// AVX-512 aws-lc alone, which a mask of ours does not reach, may be as fast, and then computing together is rightly
+/// declined.
+pub(crate) fn surely(rsa: &AcceleratedRsa, count: usize) -> usize {
+    match rsa.lanes() {
+        Some(8) => count,
+        _ => 0,
+    }
 }
 
 /// A key of the tests; `None`, said so, on a CPU without lanes.

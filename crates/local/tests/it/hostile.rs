@@ -1,6 +1,6 @@
 //! Clients and servers that do as they should not.
 
-use std::io::IoSlice;
+use std::io::{BufRead as _, BufReader, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
@@ -208,57 +208,58 @@ fn a_server_of_another_user_in_an_open_folder_is_not_asked() {
         return;
     }
     let Some(rsa) = rsa(2048) else { return };
-    {
-        let folder = tempfile::tempdir().unwrap();
-        for (mode, owner, is_asked) in [
-            (0o777, 0, false),
-            (0o755, 65534, true),
-            (0o775, 65534, false),
-        ] {
-            let path = folder.path().join("socket");
-            let _ = std::fs::remove_file(&path);
-            std::os::unix::fs::chown(folder.path(), Some(owner), None).unwrap();
-            let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
-            std::fs::set_permissions(folder.path(), permissions).unwrap();
-            // The kernel takes the credentials at listen(2): a listener of `nobody`.
-            let mut nobody = std::process::Command::new("setpriv");
-            nobody.args([
-                "--reuid=65534",
-                "--clear-groups",
-                "/usr/bin/python3",
-                "-c",
-                LISTENS,
-            ]);
-            // In a folder of root's, its socket is put there by root.
-            let made = folder
-                .path()
-                .parent()
-                .unwrap()
-                .join(format!("socket-{}", std::process::id()));
-            let _ = std::fs::remove_file(&made);
-            let mut listens = nobody
-                .arg(&made)
-                .stdout(std::process::Stdio::piped())
-                .spawn()
-                .unwrap();
-            until("it listens", || made.exists());
-            std::fs::rename(&made, &path).unwrap();
-            let client = Client::new(&path);
-            let visit = client.visit(&rsa).unwrap();
-            assert!(visit.power(&[2]).is_none());
-            let output = {
-                listens.kill().unwrap();
-                listens.wait_with_output().unwrap()
-            };
-            assert_eq!(!output.stdout.is_empty(), is_asked, "{owner} {mode:o}");
+    let folder = tempfile::tempdir().unwrap();
+    for (mode, owner, is_asked) in [
+        (0o777, 0, false),
+        (0o755, 65534, true),
+        (0o775, 65534, false),
+    ] {
+        let path = folder.path().join("socket");
+        let _ = std::fs::remove_file(&path);
+        std::os::unix::fs::chown(folder.path(), Some(owner), None).unwrap();
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(folder.path(), permissions).unwrap();
+        // The kernel takes the credentials at listen(2): a listener of `nobody`.
+        let mut nobody = std::process::Command::new("setpriv");
+        nobody.args([
+            "--reuid=65534",
+            "--clear-groups",
+            "/usr/bin/python3",
+            "-c",
+            LISTENS,
+        ]);
+        // In a folder of root's, its socket is put there by root.
+        let made = folder
+            .path()
+            .parent()
+            .unwrap()
+            .join(format!("socket-{}", std::process::id()));
+        let _ = std::fs::remove_file(&made);
+        let mut listens = nobody
+            .arg(&made)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(listens.stdout.take().unwrap()).lines();
+        let mut says = || said.next().map(Result::unwrap);
+        assert_eq!(says().as_deref(), Some("listens"));
+        std::fs::rename(&made, &path).unwrap();
+        let client = Client::new(&path);
+        let visit = client.visit(&rsa).unwrap();
+        assert!(visit.power(&[2]).is_none());
+        if is_asked {
+            assert_eq!(says().as_deref(), Some("asked"), "{owner} {mode:o}");
         }
+        listens.kill().unwrap();
+        listens.wait().unwrap();
+        assert_eq!(says(), None, "{owner} {mode:o}");
     }
 }
 
 /// Listens, and says so of each question that comes.
 const LISTENS: &str = "import socket, sys\n\
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n\
-s.bind(sys.argv[1]); s.listen()\n\
+s.bind(sys.argv[1]); s.listen(); print('listens', flush=True)\n\
 while True:\n  c, _ = s.accept()\n  if c.recv(64): print('asked', flush=True)\n";
 
 #[test]

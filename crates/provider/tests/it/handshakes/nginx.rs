@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use oarlock::Accelerator;
 use oarlock_local::{Limits, Server};
 use oarlock_testing::{is_root, lossy, until};
 use tempfile::TempDir;
@@ -46,7 +47,9 @@ impl Daemon {
             users: vec![0, NOBODY],
             boards_of_user: 16,
         };
-        let serving = std::thread::spawn(move || server.serve(&limits, stopped.as_fd()).unwrap());
+        let serving = std::thread::spawn(move || {
+            server.serve(&limits, stopped.as_fd(), &mut |_| ()).unwrap()
+        });
         self.stop = Some((stop, serving));
     }
 
@@ -161,10 +164,14 @@ fn workers_of_nginx_sign_together() {
     }
     let here = figures();
     assert_eq!(here.faults, 0);
-    assert!(
-        here.in_groups >= 100 && here.in_groups > 2 * here.groups,
-        "{here:?}"
-    );
+    // Without AVX-512 two fill the lanes, and aws-lc alone may be as fast.
+    let accelerator = Accelerator::builder().environment().build().unwrap();
+    if accelerator.lanes().is_some_and(|(_, lanes)| lanes == 8) {
+        assert!(
+            here.in_groups >= 100 && here.in_groups > 2 * here.groups,
+            "{here:?}"
+        );
+    }
     // No thread, and no descriptor is left.
     for worker in &workers {
         assert_eq!(threads(*worker), 1);
