@@ -16,7 +16,7 @@
 //! devices/      what this machine has, self-tested     top/       what runs just now
 //! run/          one command with the provider    provider/      the same for the whole machine
 //! doctor/       whether programs will take it
-//! local.rs      a daemon where processes sign together
+//! local.rs      a daemon where processes sign together       daemon.rs  what it shares with `oarlock relay`
 //! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
 //! remote/       its keys, and signatures beside them
 //! openssl_conf/ reads and extends the user's configuration   openssl.rs  the machine's openssl
@@ -30,6 +30,7 @@ mod cache;
 mod calibration;
 mod colours;
 mod cpu;
+mod daemon;
 mod devices;
 mod doctor;
 mod elf;
@@ -120,6 +121,9 @@ enum Command {
     /// Compute signatures of several processes of this machine together
     #[command(after_help = local::EXAMPLES)]
     Local(local::Args),
+    /// Let unmodified servers of this machine sign with keys of a cryptoserver
+    #[command(after_help = remote::relay::EXAMPLES)]
+    Relay(remote::relay::Args),
     /// Make, renew and revoke certificates for a cryptoserver
     #[command(subcommand)]
     Pki(pki::Command),
@@ -180,6 +184,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Provider(command) => return provider::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::Local(args) => local::run(&args),
+        Command::Relay(args) => remote::relay::run(&args),
         Command::Pki(command) => pki::run(&command),
         Command::Sign(args) => sign::run(&args),
         Command::Verify(args) => remote::verify::run(&args),

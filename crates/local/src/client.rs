@@ -7,20 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, TryLockError};
 use std::time::Duration;
 
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use oarlock::rsa::{AcceleratedRsa, RsaPublicKey};
 use rustix::cmsg_space;
-use rustix::fs::stat;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, sendmsg, socket_with,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendFlags, recvmsg,
+    sendmsg,
 };
-use rustix::process::geteuid;
 use zeroize::Zeroizing;
 
 use crate::board::{Board, Outcome, Owner};
 use crate::join::{self, GIVEN};
+use crate::socket::connected;
 use crate::visits::Visits;
 
 /// What meets other processes. Threads may share it.
@@ -171,34 +168,13 @@ fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
     let frame = join::asked(&name);
     // A child that another thread forks meanwhile would have socket and board.
     oarlock::process::forks_wait_for(|| {
-        let socket = connected(path)?;
+        let socket = connected(path, PATIENCE)?;
         let mut control = SendAncillaryBuffer::default();
         let parts = [IoSlice::new(&frame[..])];
         sendmsg(&socket, &parts, &mut control, SendFlags::NOSIGNAL)?;
         // A private operation has two exponentiations.
         Board::map(given(&socket)?, lanes / 2, secret)
     })
-}
-
-fn connected(path: &Path) -> io::Result<OwnedFd> {
-    let socket = socket_with(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
-    // Connecting may wait for a place among those that the server has not seen yet.
-    for timeout in [Timeout::Recv, Timeout::Send] {
-        set_socket_timeout(&socket, timeout, Some(PATIENCE))?;
-    }
-    connect(&socket, &SocketAddrUnix::new(path)?)?;
-    // The server is root's, or this user's, or that of whoever may put a socket at this path.
-    let server = getsockopt(&socket, PeerCredentials)?.uid();
-    if [0, geteuid().as_raw()].contains(&server) || is_place_of(path, server)? {
-        Ok(socket)
-    } else {
-        Err(io::ErrorKind::PermissionDenied.into())
-    }
 }
 
 /// The descriptor that the server sends.
@@ -219,11 +195,4 @@ fn given(socket: &OwnedFd) -> io::Result<OwnedFd> {
     descriptors
         .next()
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
-}
-
-/// Whether the folder of `path` is `user`'s, and nobody else's to write.
-fn is_place_of(path: &Path, user: u32) -> io::Result<bool> {
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let status = stat(folder)?;
-    Ok(status.st_uid == user && status.st_mode & 0o022 == 0)
 }

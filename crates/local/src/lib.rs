@@ -8,6 +8,8 @@
 //! A [`Server`] brings them together. Who can name the secret half of a key, and is of the same user, is given the board of
 //! that key. The server itself computes nothing, holds no key and can stop at any time: those that have met go on.
 //!
+//! [`relay`] is for keys that are on another machine.
+//!
 //! A [`Client`] never waits long for anybody: it computes alone then, and tries again later. It has no thread and no
 //! runtime, and keeps no descriptor. It is fit for a library in a foreign process.
 //!
@@ -33,7 +35,9 @@ mod board;
 mod client;
 mod error;
 mod join;
+pub mod relay;
 mod server;
+mod socket;
 mod visits;
 
 pub use self::client::{Client, Visit};

@@ -5,33 +5,24 @@
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::Mode;
-use rustix::io::{Errno, ioctl_fionbio};
-use rustix::net::sockopt::{socket_acceptconn, socket_type};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
-    SocketFlags, SocketType, accept_with, bind, connect, listen, recv, sendmsg, socket_with,
-};
-use rustix::process::umask;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
+use zeroize::Zeroizing;
 
 use crate::Error;
 use crate::board::Board;
 use crate::join::{self, ASKED_BYTES, GIVEN, Name};
-use zeroize::Zeroizing;
+use crate::socket::Listener;
 
 /// A socket that listens.
 #[derive(Debug)]
 pub struct Server {
-    listener: OwnedFd,
-    /// What it has made, and removes at its end: and its inode.
-    path: Option<(PathBuf, u64)>,
+    listener: Listener,
 }
 
 /// Who may ask, and for how much.
@@ -66,31 +57,7 @@ impl Server {
     /// # Errors
     /// [`Error::InUse`] if somebody listens there, [`Error::System`] for what the system refuses.
     pub fn bind(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let what = path.display().to_string();
-        let address = SocketAddrUnix::new(path).map_err(Error::system(&what))?;
-        let listener = packets().map_err(Error::system(&what))?;
-        // Anybody may connect. Not by chmod(2) afterwards, which follows links that somebody may have put there.
-        let before = umask(Mode::from_raw_mode(0o111));
-        let mut bound = bind(&listener, &address);
-        if bound == Err(Errno::ADDRINUSE) {
-            bound = match remove_stale(path, &address) {
-                Ok(()) => bind(&listener, &address),
-                Err(error) => {
-                    umask(before);
-                    return Err(error);
-                }
-            };
-        }
-        umask(before);
-        bound.map_err(Error::system(&what))?;
-        let made = std::fs::symlink_metadata(path).map_err(Error::system(&what))?;
-        let server = Self {
-            listener,
-            path: Some((path.to_owned(), made.ino())),
-        };
-        listen(&server.listener, BACKLOG).map_err(Error::system(&what))?;
-        Ok(server)
+        Listener::bind(path.as_ref()).map(|listener| Self { listener })
     }
 
     /// With a socket that listens already (SOCK_SEQPACKET), as a service manager hands it over.
@@ -98,17 +65,7 @@ impl Server {
     /// # Errors
     /// [`Error::NoListener`] if that is something else, [`Error::System`] for what the system refuses.
     pub fn on(listener: OwnedFd) -> Result<Self, Error> {
-        let is_one = socket_acceptconn(&listener) == Ok(true)
-            && socket_type(&listener) == Ok(SocketType::SEQPACKET);
-        if !is_one {
-            return Err(Error::NoListener);
-        }
-        // A client may be gone before it is accepted.
-        ioctl_fionbio(&listener, true).map_err(Error::system("the socket"))?;
-        Ok(Self {
-            listener,
-            path: None,
-        })
+        Listener::on(listener).map(|listener| Self { listener })
     }
 
     /// Serves until `stop` is readable. `report` is given what could not be done for a client, at most once a second.
@@ -192,46 +149,13 @@ impl Server {
 
     /// The next client, if it may ask.
     fn guest(&self, limits: &Limits) -> rustix::io::Result<Option<Guest>> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = match accept_with(&self.listener, flags) {
-            Ok(socket) => socket,
-            Err(Errno::INTR | Errno::CONNABORTED) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let Ok(peer) = getsockopt(&socket, PeerCredentials) else {
-            return Ok(None);
-        };
-        let user = peer.uid();
-        Ok(limits.users.contains(&user).then_some(Guest {
+        let next = self.listener.next(|user| limits.users.contains(&user))?;
+        Ok(next.map(|(socket, user)| Guest {
             socket,
             user,
             since: Instant::now(),
         }))
     }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Some((path, inode)) = &self.path
-            && std::fs::symlink_metadata(path).is_ok_and(|file| file.ino() == *inode)
-        {
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-/// Removes a socket that nobody listens at any more.
-fn remove_stale(path: &Path, address: &SocketAddrUnix) -> Result<(), Error> {
-    let what = path.display().to_string();
-    let file = std::fs::symlink_metadata(path).map_err(Error::system(&what))?;
-    if !file.file_type().is_socket() {
-        return Err(Error::system(what)(Errno::ADDRINUSE));
-    }
-    let probe = packets().map_err(Error::system(&what))?;
-    if connect(&probe, address) != Err(Errno::CONNREFUSED) {
-        return Err(Error::InUse(path.to_owned()));
-    }
-    std::fs::remove_file(path).map_err(Error::system(&what))
 }
 
 /// Answers a client if it has asked, or is not to be waited for. Returns whether that is so.
@@ -296,17 +220,6 @@ fn give(
     boards.push(kept);
 }
 
-fn packets() -> rustix::io::Result<OwnedFd> {
-    socket_with(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-        None,
-    )
-}
-
-/// Clients that have connected and were not accepted yet; the kernel allows 4096.
-const BACKLOG: i32 = 1024;
 /// A client asks as soon as it is connected, or not at all.
 const ASKS_WITHIN: Duration = Duration::from_millis(500);
 /// That have not asked yet; one more takes the place of the oldest.

@@ -54,6 +54,20 @@ impl Algorithm {
         }
     }
 
+    /// What makes something of that name of an input that `properties` name.
+    pub(crate) const fn of_decoder(
+        names: *const c_char,
+        properties: &'static CStr,
+        implementation: *const Dispatch,
+    ) -> Self {
+        Self {
+            names,
+            properties: properties.as_ptr(),
+            implementation,
+            description: c"Oarlock".as_ptr(),
+        }
+    }
+
     /// A management of keys. It is never preferred: a key stays in the provider that made it, and operations get a
     /// copy from there.
     pub(crate) const fn of_keys(names: *const c_char, implementation: *const Dispatch) -> Self {
@@ -126,11 +140,20 @@ impl Param {
         }
     }
 
-    /// One that hands over a text, which must stay while it is looked at.
+    /// One that hands over a text, which must stay while it is looked at. OpenSSL reads some up to a zero, which must come
+    /// after it.
     pub(crate) fn giving_text(key: &'static CStr, text: &[u8]) -> Self {
         Self {
             data_type: UTF8_STRING,
             ..Self::giving_octets(key, text)
+        }
+    }
+
+    /// One that hands over a number, the lowest octet first, which must stay while it is looked at.
+    pub(crate) fn giving_number(key: &'static CStr, octets: &[u8]) -> Self {
+        Self {
+            data_type: UNSIGNED_INTEGER,
+            ..Self::giving_octets(key, octets)
         }
     }
 
@@ -404,6 +427,8 @@ pub(crate) mod core_function {
     pub(crate) const NEW_ERROR: i32 = 5;
     pub(crate) const SET_ERROR_DEBUG: i32 = 6;
     pub(crate) const VSET_ERROR: i32 = 7;
+    pub(crate) const BIO_READ_EX: i32 = 42;
+    pub(crate) const BIO_GETS: i32 = 49;
 }
 
 /// Numbers of functions that a provider offers.
@@ -445,6 +470,14 @@ pub(crate) mod skeymgmt_function {
 
 /// OSSL_SKEYMGMT_SELECT_SECRET_KEY.
 pub(crate) const SELECT_SECRET_KEY: c_int = 2;
+
+/// Numbers of functions that a decoder offers.
+pub(crate) mod decoder_function {
+    pub(crate) const NEWCTX: i32 = 1;
+    pub(crate) const FREECTX: i32 = 2;
+    pub(crate) const DOES_SELECTION: i32 = 10;
+    pub(crate) const DECODE: i32 = 11;
+}
 
 /// Declares the functions of a provider of somebody else's, by their numbers in core_dispatch.h.
 macro_rules! functions {
@@ -498,8 +531,12 @@ macro_rules! offered {
 }
 pub(crate) use offered;
 
-/// OSSL_KEYMGMT_SELECT_KEYPAIR.
+/// OSSL_KEYMGMT_SELECT_*.
+pub(crate) const SELECT_PRIVATE_KEY: c_int = 1;
+pub(crate) const SELECT_PUBLIC_KEY: c_int = 2;
 pub(crate) const SELECT_KEYPAIR: c_int = 3;
+/// OSSL_FUNC_KEYMGMT_LOAD.
+pub(crate) const KEYMGMT_LOAD: c_int = 8;
 
 /// OSSL_OP_DIGEST.
 pub(crate) const OPERATION_DIGEST: c_int = 1;
@@ -507,6 +544,8 @@ pub(crate) const OPERATION_DIGEST: c_int = 1;
 pub(crate) const OPERATION_KEYMGMT: c_int = 10;
 /// OSSL_OP_SIGNATURE.
 pub(crate) const OPERATION_SIGNATURE: c_int = 12;
+/// OSSL_OP_DECODER.
+pub(crate) const OPERATION_DECODER: c_int = 21;
 /// OSSL_OP_CIPHER.
 pub(crate) const OPERATION_CIPHER: c_int = 2;
 /// OSSL_OP_SKEYMGMT, which a core before 3.5 does not know.

@@ -10,20 +10,20 @@ use oarlock::costs::openssl::Measured;
 use oarlock::{Accelerator, Options};
 
 use crate::abi::{
-    Algorithm, Dispatch, OPERATION_CIPHER, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
-    OPERATION_SKEYMGMT, Param, Params, core_function, provider_function,
+    Algorithm, Dispatch, OPERATION_CIPHER, OPERATION_DECODER, OPERATION_KEYMGMT,
+    OPERATION_SIGNATURE, OPERATION_SKEYMGMT, Param, Params, core_function, provider_function,
 };
 use crate::caught::catching;
 use crate::error::Errors;
 use crate::host::Host;
-use crate::provider::{Provider, Search};
+use crate::provider::{BioGets, BioRead, Bios, Provider, Search};
 use crate::signer::Signer;
 use crate::surroundings::c_text;
 use crate::{calibration, cipher, counted, rsa, skey, surroundings};
 
 /// The entry point (provider-base(7)).
 ///
-/// Reads `options`, `stats`, `calibration` and `local` of its section in the configuration and, unless the program runs with
+/// Reads `options`, `stats`, `calibration`, `local` and `relay` of its section in the configuration and, unless the program runs with
 /// more rights than its user, `OARLOCK_OPTIONS`. If the options are wrong it offers nothing, so the program continues
 /// with the default provider; `oarlock doctor` says what is wrong. It measures nothing: it goes by the file that
 /// `calibration` names, if that fits and may be trusted, or else by the library's tables.
@@ -60,15 +60,17 @@ pub unsafe extern "C" fn OSSL_provider_init(
 /// `core` is the core's table and `handle` came with it.
 unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
-    let (errors, options, stats, path, local, openssl, of_core) = unsafe {
+    let (errors, options, stats, path, local, relay, openssl, of_core, bios) = unsafe {
         (
             Errors::new(handle, core),
             told(handle, core, c"options"),
             told(handle, core, c"stats"),
             told(handle, core, c"calibration"),
             told(handle, core, c"local"),
+            told(handle, core, c"relay"),
             told(handle, core, c"openssl-version"),
             function(core, core_function::GET_PARAMS).unwrap_or(null()),
+            bios(core),
         )
     };
     let host = Host::of(openssl);
@@ -87,7 +89,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         ciphers.extend(offered.filter_map(|one| cipher::algorithm(one.operation, usage.is_some())));
     }
     // Without lanes nothing is gained.
-    let offers_rsa = made.is_some() && accelerator.lanes().is_some();
+    let offers_rsa = made.is_some() && (accelerator.lanes().is_some() || relay.is_some());
     let search = Search { handle, core };
     let has_keys = host.has_symmetric_keys() && !ciphers.is_empty();
     ciphers.push(Algorithm::END);
@@ -101,10 +103,11 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         rsa: OnceLock::new(),
         default_rsa: OnceLock::new(),
         signer: if offers_rsa {
-            Signer::of(of_core, local)
+            Signer::of(of_core, local, relay)
         } else {
             Signer::default()
         },
+        bios,
         search: offers_rsa.then(|| Mutex::new(search)),
         calibration: c_text(calibration),
         build: c_text(surroundings::provider()),
@@ -194,6 +197,20 @@ unsafe fn function(core: *const Dispatch, number: c_int) -> Option<*const c_void
     }
 }
 
+/// # Safety
+/// `core` is the core's table.
+unsafe fn bios(core: *const Dispatch) -> Bios {
+    // SAFETY: as the caller says; functions have the types that the interface gives their numbers.
+    unsafe {
+        Bios {
+            gets: function(core, core_function::BIO_GETS)
+                .map(|gets| std::mem::transmute::<*const c_void, BioGets>(gets)),
+            read: function(core, core_function::BIO_READ_EX)
+                .map(|read| std::mem::transmute::<*const c_void, BioRead>(read)),
+        }
+    }
+}
+
 struct Functions([Dispatch; 5]);
 
 // SAFETY: a table of functions, never written.
@@ -273,8 +290,9 @@ unsafe extern "C" fn query_operation(
     };
     match operation {
         OPERATION_CIPHER => provider.ciphers.as_ptr(),
+        OPERATION_DECODER if !provider.signer.has_relay() => null(),
         OPERATION_SKEYMGMT if provider.keys.len() > 1 => provider.keys.as_ptr(),
-        OPERATION_KEYMGMT | OPERATION_SIGNATURE => catching(null(), || {
+        OPERATION_KEYMGMT | OPERATION_SIGNATURE | OPERATION_DECODER => catching(null(), || {
             // SAFETY: the core calls.
             let algorithms = unsafe { rsa::algorithms(provider, operation) };
             if algorithms.is_none() {

@@ -1,7 +1,7 @@
 //! Errors, raised in the program's own OpenSSL as the default provider raises them.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null;
 
 use crate::abi::{Dispatch, core_function};
@@ -29,6 +29,7 @@ pub(crate) enum Reason {
     TagNotSet = 119,
     TagNotNeeded = 120,
     TooManyRecords = 126,
+    FailedToSign = 175,
 }
 
 /// ERR_LIB_PROV.
@@ -91,22 +92,34 @@ impl Errors {
 
     #[cold]
     pub(crate) fn raise(&self, reason: Reason) {
-        if reason == Reason::Silent {
-            return;
+        if reason != Reason::Silent {
+            self.raise_with(reason, null());
         }
+    }
+
+    /// With what is to stand behind the reason.
+    #[cold]
+    pub(crate) fn raise_saying(&self, reason: Reason, text: &str) {
+        // It is a format, and there is nothing for it to format.
+        let text = CString::new(text.replace('%', "%%")).unwrap_or_default();
+        self.raise_with(reason, text.as_ptr());
+    }
+
+    fn raise_with(&self, reason: Reason, format: *const c_char) {
         let (Some(new_error), Some(set_error_debug), Some(vset_error)) =
             (self.new_error, self.set_error_debug, self.vset_error)
         else {
             return;
         };
-        // SAFETY: the functions are the core's, and the handle the one it gave with them.
+        // SAFETY: the functions are the core's, and the handle the one it gave with them. A format without conversions takes
+        // nothing from its arguments.
         unsafe {
             new_error(self.handle);
             set_error_debug(self.handle, c"oarlock".as_ptr(), 0, c"".as_ptr());
             vset_error(
                 self.handle,
                 LIBRARY << LIBRARY_SHIFT | reason as u32,
-                null(),
+                format,
                 null(),
             );
         }

@@ -1,7 +1,7 @@
 //! What the provider keeps from its loading to its unloading.
 #![allow(unsafe_code)]
 
-use std::ffi::{CString, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock::Accelerator;
@@ -30,6 +30,8 @@ pub(crate) struct Provider {
     /// What it is put around: the last to go.
     pub(crate) default_rsa: OnceLock<DefaultRsa>,
     pub(crate) signer: Signer,
+    /// What reads files that the core has opened.
+    pub(crate) bios: Bios,
     /// What looks for the default provider, on which RSA rests; none where RSA is not offered.
     pub(crate) search: Option<Mutex<Search>>,
     /// For `oarlock doctor`: what became of the calibration that the configuration names; empty if it names none.
@@ -37,6 +39,19 @@ pub(crate) struct Provider {
     /// Oarlock's version and this library's build id.
     pub(crate) build: CString,
 }
+
+/// Functions of the core's that read its BIOs.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Bios {
+    /// A line, to a place of so many bytes, a zero among them. Returns how many bytes there were.
+    pub(crate) gets: Option<BioGets>,
+    /// At most so many bytes, and how many there were. Returns 1 if there were any.
+    pub(crate) read: Option<BioRead>,
+}
+
+pub(crate) type BioGets = unsafe extern "C" fn(*mut c_void, *mut c_char, c_int) -> c_int;
+pub(crate) type BioRead =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut usize) -> c_int;
 
 /// What the core has given for the time until its end.
 pub(crate) struct Search {
@@ -48,8 +63,10 @@ pub(crate) struct Search {
 pub(crate) struct OfferedRsa {
     pub(crate) managements: [Algorithm; 3],
     pub(crate) signatures: [Algorithm; 2],
+    /// Of keys of other machines.
+    pub(crate) decoders: [Algorithm; 3],
     /// What the two lists point to.
-    pub(crate) _tables: [Vec<Dispatch>; 3],
+    pub(crate) _tables: [Vec<Dispatch>; 5],
 }
 
 impl Provider {

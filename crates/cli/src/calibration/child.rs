@@ -143,7 +143,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         options: "offer=all,max_threads=0",
         stats: None,
         calibration: args.file.as_deref().map(|file| file.as_os_str().as_bytes()),
-        local: None,
+        daemons: None,
     };
     let nobody = UserConf::none();
     let additions = nobody

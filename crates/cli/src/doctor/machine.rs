@@ -88,7 +88,7 @@ fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
         options: "",
         stats: None,
         calibration: calibration.as_deref().map(|it| it.as_os_str().as_bytes()),
-        local: None,
+        daemons: None,
     };
     let additions = match user.additions(&provider) {
         Ok(additions) => additions,

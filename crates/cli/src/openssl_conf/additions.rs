@@ -19,6 +19,8 @@
 //! ```
 
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use super::reader::{Conf, DEFAULT, is_name};
 
@@ -33,8 +35,17 @@ pub(crate) struct ProviderSection<'a> {
     pub(crate) stats: Option<&'a [u8]>,
     /// The file of measured ratios.
     pub(crate) calibration: Option<&'a [u8]>,
-    /// The socket of a daemon that brings processes together.
-    pub(crate) local: Option<&'a [u8]>,
+    /// Daemons of this machine that it may ask.
+    pub(crate) daemons: Option<&'a Daemons>,
+}
+
+/// Sockets of daemons, absolute: programs are started in other folders, too.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Daemons {
+    /// Brings processes together.
+    pub(crate) local: Option<PathBuf>,
+    /// Asks a cryptoserver.
+    pub(crate) relay: Option<PathBuf>,
 }
 
 /// Sections to open, and values to set in them, in this order.
@@ -99,8 +110,12 @@ impl Additions {
         if let Some(calibration) = provider.calibration {
             additions.set(SECTION, b"calibration", calibration);
         }
-        if let Some(local) = provider.local {
-            additions.set(SECTION, b"local", local);
+        if let Some(Daemons { local, relay }) = provider.daemons {
+            for (name, path) in [("local", local), ("relay", relay)] {
+                if let Some(path) = path {
+                    additions.set(SECTION, name.as_bytes(), path.as_os_str().as_bytes());
+                }
+            }
         }
         additions.set(SECTION, b"activate", b"1");
         let unfit = |opened: &&Opened| !opened.section.iter().all(|byte| is_name(*byte));

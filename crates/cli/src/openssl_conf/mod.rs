@@ -20,7 +20,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::additions::{Additions, ProviderSection, Untouched, excludes_oarlock};
+pub(crate) use self::additions::{
+    Additions, Daemons, ProviderSection, Untouched, excludes_oarlock,
+};
 pub(crate) use self::reader::{Broken, Conf};
 use crate::failure::{Failure, reason};
 use crate::openssl;
@@ -129,9 +131,9 @@ fn reads_but_once(metadata: &Metadata) -> bool {
     kind.is_fifo() || kind.is_socket()
 }
 
-/// `--local`.
+/// `--local` and `--relay`.
 #[derive(clap::Args)]
-pub(crate) struct LocalArgs {
+pub(crate) struct DaemonArgs {
     /// Have processes with the same RSA key sign together, which the daemon at this socket brings together
     /// (`oarlock local`): /run/oarlock/local.sock unless another is given
     #[arg(
@@ -142,15 +144,32 @@ pub(crate) struct LocalArgs {
         default_missing_value = "/run/oarlock/local.sock"
     )]
     local: Option<PathBuf>,
+
+    /// Take keys of a cryptoserver, which the daemon at this socket asks (`oarlock relay`): /run/oarlock/relay.sock unless
+    /// another is given
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "/run/oarlock/relay.sock"
+    )]
+    relay: Option<PathBuf>,
 }
 
-impl LocalArgs {
-    /// The socket, absolute: programs are started in other folders, too.
-    pub(crate) fn path(&self) -> Result<Option<PathBuf>, Failure> {
-        let Some(path) = &self.local else {
+impl DaemonArgs {
+    pub(crate) fn sockets(&self) -> Result<Daemons, Failure> {
+        Ok(Daemons {
+            local: Self::absolute("--local", self.local.as_deref())?,
+            relay: Self::absolute("--relay", self.relay.as_deref())?,
+        })
+    }
+
+    fn absolute(option: &str, path: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
+        let Some(path) = path else {
             return Ok(None);
         };
-        let refuse = |why: &str| Failure::usage(format!("--local {}: {why}", path.display()));
+        let refuse = |why: &str| Failure::usage(format!("{option} {}: {why}", path.display()));
         if !fits_a_line(path.as_os_str()) {
             return Err(refuse(
                 "a path with control characters cannot be configured",

@@ -29,7 +29,7 @@ use self::place::{Place, in_file, works};
 use crate::calibration::{self, MeasureArgs};
 use crate::failure::Failure;
 use crate::openssl::Installed;
-use crate::openssl_conf::{self, Conf, LocalArgs, ProviderSection, fits_a_line};
+use crate::openssl_conf::{self, Conf, DaemonArgs, ProviderSection, fits_a_line};
 use crate::{options, stdout};
 
 #[derive(Subcommand)]
@@ -71,7 +71,7 @@ pub(crate) struct InstallArgs {
     options: String,
 
     #[command(flatten)]
-    local: LocalArgs,
+    daemons: DaemonArgs,
 
     /// Measure nothing: go by the tables
     #[arg(long)]
@@ -123,7 +123,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
 
 fn install(args: &InstallArgs) -> Result<(), Failure> {
     options::of_provider(&args.options)?;
-    let local = args.local.path()?;
+    let daemons = args.daemons.sockets()?;
     let found = file::find(args.provider.as_deref())?;
     module::check(&found).map_err(|why| Failure::new(format!("not installed: {why}")))?;
     let conf = args.place.find()?;
@@ -143,7 +143,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         calibration: calibration
             .as_deref()
             .map(|path| path.as_os_str().as_bytes()),
-        local: local.as_deref().map(|path| path.as_os_str().as_bytes()),
+        daemons: Some(&daemons),
     };
     let additions = openssl_conf::Additions::to(&user, &provider).map_err(|it| refuse(&it))?;
     let after = block::appended(&own.without, &additions.to_text())

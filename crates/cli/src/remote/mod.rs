@@ -3,11 +3,12 @@
 //! ```text
 //! mod.rs    which servers, by which certificate         list.rs    keys
 //! scheme.rs signature schemes and digests               public.rs  pubkey
-//! verify.rs a signature beside a public key
+//! verify.rs a signature beside a public key     relay.rs  signatures for servers of this machine
 //! ```
 
 pub(crate) mod list;
 pub(crate) mod public;
+pub(crate) mod relay;
 pub(crate) mod scheme;
 pub(crate) mod verify;
 

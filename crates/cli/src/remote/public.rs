@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use oarlock_local::relay::Reference;
 use pkcs8::{EncodePublicKey as _, LineEnding};
 
 use super::{Access, listed};
@@ -22,6 +23,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     access: Access,
 
+    /// Write what stands for the private key in a server's configuration, in place of the public key (`oarlock relay`)
+    #[arg(long)]
+    reference: bool,
+
     /// File to write; standard output if absent
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -31,17 +36,23 @@ pub(crate) const EXAMPLES: &str = "\
 It prints SubjectPublicKeyInfo in PEM, as `openssl pkey -pubin` reads it, also of a key that a token holds. The
 client needs the operation `list`.
 
-Example:
-  oarlock pubkey --remote localhost:7443 --pki demo --key web -o web.pub.pem";
+Examples:
+  oarlock pubkey --remote localhost:7443 --pki demo --key web -o web.pub.pem
+  oarlock pubkey --remote localhost:7443 --pki demo --key web --reference -o site-key.pem";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let target = Target::find(args.output.as_deref())?;
     let key = args.access.ask(&args.remote, async |client| {
         listed(&client, &args.key).await
     })?;
-    let pem = key
-        .to_public_key_pem(LineEnding::LF)
-        .map_err(|error| Failure::new(format!("the public key: {error}")))?;
+    let fail = |error: &dyn std::fmt::Display| Failure::new(format!("the public key: {error}"));
+    let pem = if args.reference {
+        let reference = Reference::new(&args.key, key).map_err(|error| fail(&error))?;
+        reference.to_pem().map_err(|error| fail(&error))?
+    } else {
+        key.to_public_key_pem(LineEnding::LF)
+            .map_err(|error| fail(&error))?
+    };
     let output = target.open(Naming::Replace)?;
     output
         .file()

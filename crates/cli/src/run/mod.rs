@@ -21,7 +21,7 @@ use oarlock::costs::Usage;
 use self::child::OWN_FAILURE;
 pub(crate) use self::report::Report;
 use crate::failure::{Failure, reason};
-use crate::openssl_conf::LocalArgs;
+use crate::openssl_conf::{DaemonArgs, Daemons};
 use crate::openssl_conf::{ProviderSection, Untouched, UserConf};
 use crate::{calibration, options, provider};
 
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     provider: Option<PathBuf>,
 
     #[command(flatten)]
-    local: LocalArgs,
+    daemons: DaemonArgs,
 
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
@@ -70,9 +70,9 @@ Examples:
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     options::of_provider(&args.options)?;
-    let local = args.local.path()?;
-    let prepared = Prepared::new(args, local.as_deref())
-        .map_err(|failure| failure.with_status(OWN_FAILURE))?;
+    let daemons = args.daemons.sockets()?;
+    let prepared =
+        Prepared::new(args, Some(&daemons)).map_err(|failure| failure.with_status(OWN_FAILURE))?;
     if let Err(untouched) = &prepared.conf {
         // The command has its own output; this one line is all that is put beside it.
         let _ = writeln!(
@@ -108,19 +108,19 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(args: &Args, local: Option<&Path>) -> Result<Self, Failure> {
+    fn new(args: &Args, daemons: Option<&Daemons>) -> Result<Self, Failure> {
         let module = provider::file::find(args.provider.as_deref())?;
         provider::module::check(&module).map_err(Failure::new)?;
         // For `oarlock top`, unless the user says otherwise.
         let options = format!("publish=on,{}", args.options);
-        Self::with(&module, &options, args.stats, local)
+        Self::with(&module, &options, args.stats, daemons)
     }
 
     fn with(
         module: &Path,
         options: &str,
         stats: bool,
-        local: Option<&Path>,
+        daemons: Option<&Daemons>,
     ) -> Result<Self, Failure> {
         let folder = open_folder()?;
         let counters = folder.path().join("usage");
@@ -133,7 +133,7 @@ impl Prepared {
             options,
             stats: stats.then(|| counters.as_os_str().as_bytes()),
             calibration: calibration.as_deref().map(|it| it.as_os_str().as_bytes()),
-            local: local.map(|path| path.as_os_str().as_bytes()),
+            daemons,
         };
         let user = UserConf::find();
         let conf = match user.additions(&offered) {
@@ -173,7 +173,7 @@ impl Prepared {
             options: &options,
             stats: None,
             calibration: None,
-            local: None,
+            daemons: None,
         };
         let nobody = UserConf::none();
         let folder = self.folder.path().join("measured");

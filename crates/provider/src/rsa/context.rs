@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null;
 use std::sync::Arc;
 
-use oarlock::rsa::{AcceleratedRsa, Hash, Power, PssSalt, SignatureScheme};
+use oarlock::rsa::{Hash, Power, PssSalt, RsaPublicKey, SignatureScheme};
 
 use super::key::Key;
 use crate::abi::Param;
@@ -94,7 +94,7 @@ impl Settings {
 }
 
 /// What a signature is the power of.
-enum Encoding {
+pub(super) enum Encoding {
     Made(Vec<u8>),
     Of(SignatureScheme),
 }
@@ -147,18 +147,17 @@ impl Context {
     }
 
     /// How a signature of `message` is padded, if that can be done here: a digest, or, without a hash function, octets.
-    fn encoding(&self, key: &AcceleratedRsa, message: &[u8]) -> Option<Encoding> {
+    pub(super) fn encoding(&self, key: &RsaPublicKey, message: &[u8]) -> Option<Encoding> {
         let settings = self.settings()?;
-        let bits = key.key().public_key().bits();
         Some(Encoding::Of(match (settings.padding, settings.hash()?) {
             (PKCS1, None) => {
-                return padded(message, key.key().public_key().bytes()).map(Encoding::Made);
+                return padded(message, key.bytes()).map(Encoding::Made);
             }
             (PKCS1, Some(hash)) => SignatureScheme::Pkcs1(hash),
             (PSS, Some(hash)) => SignatureScheme::PssWith {
                 hash,
                 mgf1: named(text(&settings.mgf1))?,
-                salt: PssSalt::Bytes(salt_bytes(settings.salt, hash.bytes(), bits)?),
+                salt: PssSalt::Bytes(salt_bytes(settings.salt, hash.bytes(), key.bits())?),
             },
             _ => return None,
         }))
@@ -201,6 +200,9 @@ impl Context {
 
     /// Signs a digest of a message that was given by parts or, with `by_parts` false, what the context is to sign.
     pub(super) fn sign(&self, place: Place, message: &[u8], by_parts: bool) -> c_int {
+        if let Some(reference) = self.key.as_ref().and_then(|key| key.reference()) {
+            return self.sign_remotely(reference, place, message);
+        }
         let by_default = || {
             // SAFETY: the provider lives as long as its contexts.
             if by_parts && unsafe { &*self.provider }.host.signs_messages() {
@@ -225,7 +227,7 @@ impl Context {
             let key = key.accelerated()?;
             let has_room =
                 !place.signature.is_null() && place.room >= key.key().public_key().bytes();
-            let encoding = has_room.then(|| self.encoding(key, message))??;
+            let encoding = has_room.then(|| self.encoding(key.key().public_key(), message))??;
             Some((key, encoding))
         };
         let Some((key, encoding)) = prepared() else {

@@ -9,7 +9,12 @@ use std::sync::{Arc, OnceLock};
 use oarlock::rsa::{AcceleratedRsa, RsaPrivateKey, RsaPrivateNumbers};
 use zeroize::Zeroizing;
 
-use crate::abi::{Dispatch, Param, Params, SELECT_KEYPAIR, offered};
+use oarlock_local::relay::Reference;
+
+use crate::abi::{
+    Dispatch, KEYMGMT_LOAD, Param, Params, SELECT_KEYPAIR, SELECT_PRIVATE_KEY, SELECT_PUBLIC_KEY,
+    offered,
+};
 use crate::caught::catching;
 use crate::default_provider::functions::{Callback, KeyFunctions};
 use crate::default_provider::rsa::DefaultRsa;
@@ -26,6 +31,8 @@ pub(crate) struct Key {
     signatures: AtomicU32,
     /// Ours, of a private key that lanes can compute with; made when it has signed often enough.
     accelerated: OnceLock<Option<AcceleratedRsa>>,
+    /// Of a key that is on another machine, of which `inner` is the public half.
+    reference: Option<Arc<Reference>>,
 }
 
 /// To make a key ours takes 0.6 of the time of a signature: a program that signs a few files would lose by it.
@@ -71,6 +78,10 @@ pub(super) fn table<const KIND: usize>(inner: &KeyFunctions) -> Vec<Dispatch> {
     ] {
         table.extend(function.map(|function| Dispatch { id, function }));
     }
+    table.push(Dispatch {
+        id: KEYMGMT_LOAD,
+        function: load as *const c_void,
+    });
     table.push(Dispatch::END);
     table
 }
@@ -82,6 +93,7 @@ impl Key {
         provider: *const Provider,
         functions: *const KeyFunctions,
         inner: *mut c_void,
+        reference: Option<Arc<Reference>>,
     ) -> *mut c_void {
         if inner.is_null() {
             return null_mut();
@@ -92,8 +104,55 @@ impl Key {
             provider,
             signatures: AtomicU32::new(0),
             accelerated: OnceLock::new(),
+            reference,
         };
         Arc::into_raw(Arc::new(key)).cast_mut().cast()
+    }
+
+    /// A key that is on another machine; null if the default provider does not take its public half.
+    ///
+    /// # Safety
+    /// `default` is of `provider`, which the core has.
+    pub(super) unsafe fn remote(
+        provider: *const Provider,
+        default: &DefaultRsa,
+        reference: Reference,
+    ) -> *mut c_void {
+        let functions = &default.keys[RSA];
+        let (Some(new), Some(import)) = (functions.new, functions.import) else {
+            return null_mut();
+        };
+        let octets = |number: &[u8]| number.iter().rev().copied().collect::<Vec<u8>>();
+        let n = octets(reference.key().modulus());
+        let e = octets(reference.key().exponent());
+        let params = [
+            Param::giving_number(c"n", &n),
+            Param::giving_number(c"e", &e),
+            Param::END,
+        ];
+        // SAFETY: the default provider's functions with its context, and its key that nobody else has.
+        unsafe {
+            let inner = new(default.context);
+            let key = Self::around(provider, functions, inner, Some(Arc::new(reference)));
+            if !key.is_null() && import(inner, SELECT_PUBLIC_KEY, params.as_ptr()) != 1 {
+                free(key);
+                return null_mut();
+            }
+            key
+        }
+    }
+
+    /// What stands for the private half, if that is on another machine.
+    pub(super) fn reference(&self) -> Option<&Reference> {
+        self.reference.as_deref()
+    }
+
+    /// What of a selection the default provider's key can answer for: it has no private half of a remote key.
+    fn selected(&self, selection: c_int) -> c_int {
+        match self.reference {
+            Some(_) => selection & !SELECT_PRIVATE_KEY,
+            None => selection,
+        }
     }
 
     /// One more owner of what OpenSSL holds.
@@ -125,9 +184,10 @@ impl Key {
             return None;
         }
         let made = self.accelerated.get_or_init(|| {
-            let key = self.private()?;
             // SAFETY: the provider lives as long as its keys.
             let provider = unsafe { &*self.provider };
+            provider.accelerator.lanes()?;
+            let key = self.private()?;
             Some(provider.accelerator.rsa(&key))
         });
         made.as_ref()
@@ -243,12 +303,21 @@ unsafe extern "C" fn new<const KIND: usize>(provider: *mut c_void) -> *mut c_voi
             let Some(make) = functions.new else {
                 return null_mut();
             };
-            Key::around(provider.cast(), functions, make(rsa.context))
+            Key::around(provider.cast(), functions, make(rsa.context), None)
         }
     })
 }
 
-unsafe extern "C" fn free(key: *mut c_void) {
+/// Takes over a key that the decoder has made.
+unsafe extern "C" fn load(place: *mut *mut c_void, bytes: usize) -> *mut c_void {
+    if place.is_null() || bytes != size_of::<*mut c_void>() {
+        return null_mut();
+    }
+    // SAFETY: the core hands over what the decoder has given it: a place with a key of ours, which is whoever takes it.
+    unsafe { place.replace(null_mut()) }
+}
+
+pub(super) unsafe extern "C" fn free(key: *mut c_void) {
     if !key.is_null() {
         catching((), || {
             // SAFETY: of `Key::around`, and this is the core's last call with it.
@@ -338,7 +407,7 @@ unsafe extern "C" fn generate(
                 return null_mut();
             };
             let inner = generate(generation.inner, callback, argument);
-            Key::around(generation.provider, generation.functions, inner)
+            Key::around(generation.provider, generation.functions, inner, None)
         }
     })
 }
@@ -358,23 +427,22 @@ unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
     });
 }
 
-/// Calls `call` with the default provider's functions and its key; 0 without a key.
+/// Calls `call` with a key and the default provider's functions; 0 without a key.
 ///
 /// # Safety
 /// `key` is null or a key of ours that is not freed meanwhile.
 unsafe fn with(
     key: *const c_void,
-    call: impl FnOnce(&KeyFunctions, *mut c_void) -> Option<c_int>,
+    call: impl FnOnce(&Key, &KeyFunctions) -> Option<c_int>,
 ) -> c_int {
     // SAFETY: as the caller says.
     let key = unsafe { key.cast::<Key>().as_ref() };
-    key.and_then(|key| call(key.functions(), key.inner))
-        .unwrap_or(0)
+    key.and_then(|key| call(key, key.functions())).unwrap_or(0)
 }
 
 unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: the core hands over a key of ours and parameters, here and below.
-    unsafe { with(key, |inner, key| Some(inner.get_params?(key, params))) }
+    unsafe { with(key, |key, inner| Some(inner.get_params?(key.inner, params))) }
 }
 
 unsafe extern "C" fn gettable_params<const KIND: usize>(provider: *mut c_void) -> *const Param {
@@ -388,14 +456,23 @@ unsafe extern "C" fn gettable_params<const KIND: usize>(provider: *mut c_void) -
 
 unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
     // SAFETY: as above.
-    unsafe { with(key, |inner, key| Some(inner.has?(key, selection))) }
+    unsafe {
+        with(key, |key, inner| {
+            let selected = key.selected(selection);
+            // The private half is there.
+            if selected == 0 && selection != 0 {
+                return Some(1);
+            }
+            Some(inner.has?(key.inner, selected))
+        })
+    }
 }
 
 unsafe extern "C" fn validate(key: *const c_void, selection: c_int, check: c_int) -> c_int {
     // SAFETY: as above.
     unsafe {
-        with(key, |inner, key| {
-            Some(inner.validate?(key, selection, check))
+        with(key, |key, inner| {
+            Some(inner.validate?(key.inner, key.selected(selection), check))
         })
     }
 }
@@ -406,8 +483,12 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
         let Some(other) = other.cast::<Key>().as_ref() else {
             return 0;
         };
-        with(one, |inner, one| {
-            Some(inner.matches?(one, other.inner, selection))
+        with(one, |one, inner| {
+            let selected = match one.selected(other.selected(selection)) {
+                0 if selection != 0 => SELECT_PUBLIC_KEY,
+                selected => selected,
+            };
+            Some(inner.matches?(one.inner, other.inner, selected))
         })
     }
 }
@@ -415,8 +496,8 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
     // SAFETY: as above.
     unsafe {
-        with(key, |inner, key| {
-            Some(inner.import?(key, selection, params))
+        with(key, |key, inner| {
+            Some(inner.import?(key.inner, selection, params))
         })
     }
 }
@@ -429,8 +510,12 @@ unsafe extern "C" fn export(
 ) -> c_int {
     // SAFETY: as above, with a callback for the default provider's function.
     unsafe {
-        with(key, |inner, key| {
-            Some(inner.export?(key, selection, callback, argument))
+        with(key, |key, inner| {
+            // Nobody gets half a key who asks for the whole.
+            if key.selected(selection) != selection {
+                return None;
+            }
+            Some(inner.export?(key.inner, selection, callback, argument))
         })
     }
 }
@@ -442,8 +527,16 @@ unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
             let Some(key) = key.cast::<Key>().as_ref() else {
                 return null_mut();
             };
-            let copy = key.functions().dup.map(|dup| dup(key.inner, selection));
-            Key::around(key.provider, key.functions, copy.unwrap_or(null_mut()))
+            let selected = key.selected(selection);
+            let copy = key.functions().dup.map(|dup| dup(key.inner, selected));
+            let is_whole = selection & SELECT_PRIVATE_KEY != 0;
+            let reference = key.reference.clone().filter(|_| is_whole);
+            Key::around(
+                key.provider,
+                key.functions,
+                copy.unwrap_or(null_mut()),
+                reference,
+            )
         }
     })
 }

@@ -5,6 +5,7 @@
 //! context.rs     a context of the default provider's, which has all settings and does whatever is not a signature
 //!                that lanes can make; the digest of a message
 //! signature.rs   the functions of signatures
+//! remote.rs      signatures by keys of other machines     decoder.rs   reads the files that stand for these
 //! ../signer/     the private operation: in lanes with others, or alone
 //! ```
 //!
@@ -16,10 +17,12 @@
 #![allow(unsafe_code)]
 
 mod context;
+mod decoder;
 mod key;
+mod remote;
 mod signature;
 
-use crate::abi::{Algorithm, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
+use crate::abi::{Algorithm, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
 use crate::provider::{OfferedRsa, Provider};
 
 /// What is offered for an operation, up to [`Algorithm::END`]; `None` while the default provider is not there, or without
@@ -35,6 +38,8 @@ pub(crate) unsafe fn algorithms(provider: &Provider, operation: i32) -> Option<&
             key::table::<{ key::RSA }>(&default.keys[key::RSA]),
             key::table::<{ key::PSS }>(&default.keys[key::PSS]),
             signature::table(&default.signature),
+            decoder::pem_table(),
+            decoder::der_table(),
         ];
         let [rsa, pss] = default.key_names;
         OfferedRsa {
@@ -47,12 +52,26 @@ pub(crate) unsafe fn algorithms(provider: &Provider, operation: i32) -> Option<&
                 Algorithm::accelerated(default.signature_names, tables[2].as_ptr()),
                 Algorithm::END,
             ],
+            decoders: [
+                Algorithm::of_decoder(
+                    c"DER".as_ptr(),
+                    c"provider=oarlock,input=pem",
+                    tables[3].as_ptr(),
+                ),
+                Algorithm::of_decoder(
+                    rsa,
+                    c"provider=oarlock,input=der,structure=oarlock-remote-key",
+                    tables[4].as_ptr(),
+                ),
+                Algorithm::END,
+            ],
             _tables: tables,
         }
     });
     match operation {
         OPERATION_KEYMGMT => Some(&offered.managements),
         OPERATION_SIGNATURE => Some(&offered.signatures),
+        OPERATION_DECODER => Some(&offered.decoders),
         _ => None,
     }
 }

@@ -222,7 +222,10 @@ unsafe extern "C" fn digest_sign_init(
             |inner, context, key| Some(inner.digest_sign_init?(context, name, key, params)),
             |context| {
                 let digest = || {
-                    context.key.as_ref()?.accelerated()?;
+                    let key = context.key.as_ref()?;
+                    if key.reference().is_none() {
+                        key.accelerated()?;
+                    }
                     let hash = context.settings()?.hash()??;
                     Digest::begin(context.rsa()?, hash)
                 };

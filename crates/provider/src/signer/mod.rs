@@ -9,10 +9,14 @@
 //!
 //! Processes meet in a daemon, if the configuration names one.
 //!
+//! Keys of other machines are behind a relay, if the configuration names one: threads wait for its answer, and jobs are
+//! paused until it is there.
+//!
 //! Alone, whichever is faster computes: the default provider, which may or may not have code for this CPU, or the
 //! library.
 
 mod alone;
+mod asked;
 mod company;
 mod paused;
 
@@ -22,6 +26,8 @@ use std::sync::Arc;
 use oarlock::Error;
 use oarlock::rsa::{AcceleratedRsa, Power};
 use oarlock_local::Client;
+use oarlock_local::relay::{self, NoAnswer, Question};
+use zeroize::Zeroizing;
 
 use self::alone::{Alone, Who};
 use self::company::Company;
@@ -35,16 +41,49 @@ pub(crate) struct Signer {
     alone: Alone,
     /// Where the processes of this machine meet.
     local: Option<Client>,
+    /// Who has connections to other machines.
+    relay: Option<relay::Client>,
 }
 
 impl Signer {
-    /// `of_core` is a function of libcrypto's; `local` is the socket of a daemon.
-    pub(crate) fn of(of_core: *const c_void, local: Option<&str>) -> Self {
+    /// `of_core` is a function of libcrypto's; `local` and `relay` are sockets of daemons.
+    pub(crate) fn of(of_core: *const c_void, local: Option<&str>, relay: Option<&str>) -> Self {
         Self {
             fibers: Fibers::of(of_core),
             local: local.map(Client::new),
+            relay: relay.map(relay::Client::new),
             ..Self::default()
         }
+    }
+
+    /// Whether there are keys of other machines.
+    pub(crate) fn has_relay(&self) -> bool {
+        self.relay.is_some()
+    }
+
+    /// What a key of another machine makes, or why there is no answer.
+    pub(crate) fn ask(&self, question: &Question) -> Result<Zeroizing<Vec<u8>>, String> {
+        let Some(relay) = &self.relay else {
+            return Err("the provider's section has no line `relay`".into());
+        };
+        let fibers = self.fibers.as_ref();
+        let ask = || {
+            let asked = relay.ask(question)?;
+            match fibers.and_then(|fibers| Some((fibers, fibers.current()?))) {
+                Some((fibers, fiber)) => fibers.until_answered(fiber, asked),
+                None => asked.wait(),
+            }
+        };
+        // A relay that was started again takes up where the last one went. A question changes nothing, so it may be asked
+        // twice.
+        let answer = match ask() {
+            Err(NoAnswer::Gone) => ask(),
+            answer => answer,
+        };
+        answer.map_err(|error| match error {
+            NoAnswer::Refused(why) => why,
+            error => format!("{}: {error}", relay.path().display()),
+        })
     }
 
     /// The power of the number that `number` makes, or what `by_default` returns, which computes it alone. A number takes

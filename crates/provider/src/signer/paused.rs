@@ -43,7 +43,7 @@ type GetFd =
     unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_int, *mut *mut c_void) -> c_int;
 
 /// Is called with what was given to `set_wait_fd` when the wait context goes.
-type Cleanup = unsafe extern "C" fn(*mut c_void, *const c_void, c_int, *mut c_void);
+pub(super) type Cleanup = unsafe extern "C" fn(*mut c_void, *const c_void, c_int, *mut c_void);
 
 /// A job that this code runs in.
 #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ struct Waiting {
 
 /// Resumed so often without a reason, a job waits for its result without a pause: jobs may be forbidden to pause
 /// (ASYNC_block_pause(3)), which nothing tells.
-const RESUMED_MAX: u32 = 64;
+pub(super) const RESUMED_MAX: u32 = 64;
 
 /// By its address wait contexts know whose a descriptor is.
 static KEY: u8 = 0;
@@ -143,11 +143,16 @@ impl Fibers {
     /// Whether the current job was paused.
     fn pause(&self, waiting: &Waiting) -> bool {
         waiting.is_paused.store(true, Ordering::Relaxed);
-        // SAFETY: takes nothing.
-        let is_done = unsafe { (self.pause_job)() } == 1;
+        let is_done = self.pauses();
         waiting.is_paused.store(false, Ordering::Relaxed);
         waiting.drain();
         is_done
+    }
+
+    /// As [`pause`](Self::pause), for whoever waits for something else.
+    pub(super) fn pauses(&self) -> bool {
+        // SAFETY: takes nothing.
+        unsafe { (self.pause_job)() == 1 }
     }
 
     /// What the wait context of `fiber` has, with the request, before the first pause. Not sooner: a server that finds a
@@ -160,35 +165,45 @@ impl Fibers {
         waiting: &'a mut Option<Arc<Waiting>>,
     ) -> Option<&'a Arc<Waiting>> {
         if waiting.is_none() {
-            let found = self.found_or_made(fiber, company)?;
+            let make = || Waiting::new(company);
+            let found = self.found_or_made(fiber, &KEY, cleanup, make)?;
             found.hold(request.take()?);
             *waiting = Some(found);
         }
         waiting.as_ref()
     }
 
-    fn found_or_made(&self, fiber: Fiber, company: &Arc<Company>) -> Option<Arc<Waiting>> {
-        let key = std::ptr::from_ref(&KEY).cast();
+    /// What the wait context of `fiber` has under `key`. It is the first time what `make` makes, with a descriptor in it that
+    /// is to be waited for, and `cleanup` is given it at the end.
+    pub(super) fn found_or_made<T>(
+        &self,
+        fiber: Fiber,
+        key: &'static u8,
+        cleanup: Cleanup,
+        make: impl FnOnce() -> Option<(T, c_int)>,
+    ) -> Option<Arc<T>> {
+        let key = std::ptr::from_ref(key).cast();
         let (mut descriptor, mut data) = (-1, null_mut());
-        // SAFETY: the job is the current one; a wait context of it has under our key what is put there below.
+        // SAFETY: the job is the current one; a wait context of it has under a key of ours what is put there below, of
+        // one type for each key.
         unsafe {
             let wait_ctx = (self.get_wait_ctx)(fiber.0);
             if wait_ctx.is_null() {
                 return None;
             }
             if (self.get_fd)(wait_ctx, key, &mut descriptor, &mut data) == 1 && !data.is_null() {
-                let waiting = data.cast::<Waiting>().cast_const();
-                Arc::increment_strong_count(waiting);
-                return Some(Arc::from_raw(waiting));
+                let found = data.cast::<T>().cast_const();
+                Arc::increment_strong_count(found);
+                return Some(Arc::from_raw(found));
             }
-            let (waiting, descriptor) = Waiting::new(company)?;
-            let waiting = Arc::new(waiting);
-            let owned = Arc::into_raw(Arc::clone(&waiting)).cast_mut().cast();
+            let (made, descriptor) = make()?;
+            let made = Arc::new(made);
+            let owned = Arc::into_raw(Arc::clone(&made)).cast_mut().cast();
             if (self.set_wait_fd)(wait_ctx, key, descriptor, owned, cleanup) != 1 {
-                drop(Arc::from_raw(owned.cast::<Waiting>().cast_const()));
+                drop(Arc::from_raw(owned.cast::<T>().cast_const()));
                 return None;
             }
-            Some(waiting)
+            Some(made)
         }
     }
 }
@@ -209,7 +224,7 @@ unsafe extern "C" fn cleanup(
     drop(locked(&waiting.descriptor).take());
 }
 
-fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

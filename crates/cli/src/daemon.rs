@@ -1,0 +1,56 @@
+//! What the daemons of this machine share: `oarlock local` and `oarlock relay`.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use nix::unistd::User;
+use rustix::io::dup;
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+};
+
+use crate::failure::{Failure, reason};
+
+/// Keeps other processes of its user from looking into this one, and gives it as many descriptors as it may have.
+pub(crate) fn prepare() -> Result<(), Failure> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|error| Failure::new(format!("prctl: {}", reason(&error.into()))))?;
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
+    Ok(())
+}
+
+/// Standard input, which is to be a socket that listens.
+pub(crate) fn listener() -> Result<OwnedFd, Failure> {
+    dup(rustix::stdio::stdin())
+        .map_err(|error| Failure::new(format!("standard input: {}", reason(&error.into()))))
+}
+
+/// Makes the folder of the usual sockets, as systemd does. Where that is refused, bind says why.
+pub(crate) fn make_folder_of(socket: &Path) {
+    if socket.starts_with(RUN) {
+        let _ = std::fs::create_dir(RUN);
+    }
+}
+
+/// The number of a user that `--allow` names.
+pub(crate) fn user(name: &str) -> Result<u32, Failure> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    match User::from_name(name) {
+        Ok(Some(user)) => Ok(user.uid.as_raw()),
+        Ok(None) => Err(Failure::usage(format!("--allow {name}: no such user"))),
+        Err(error) => Err(Failure::new(format!(
+            "--allow {name}: {}",
+            reason(&error.into())
+        ))),
+    }
+}
+
+/// The folder of the usual sockets.
+const RUN: &str = "/run/oarlock";

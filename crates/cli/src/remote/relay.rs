@@ -1,0 +1,215 @@
+//! `oarlock relay`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use oarlock_local::relay::{Allowed, Operation, Question, Relay, Reply};
+use oarlock_net::client::{CallOptions, Client, Operation as Request};
+use oarlock_net::proto;
+use rustix::process::geteuid;
+
+use super::{Access, refused, scheme};
+use crate::daemon;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Server, as host:port; repeat for several, among which requests are divided
+    #[arg(long, value_name = "SERVER", required = true)]
+    remote: Vec<String>,
+
+    #[command(flatten)]
+    access: Access,
+
+    /// The socket; repeat for several, as for programs in a changed root
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/run/oarlock/relay.sock",
+        conflicts_with = "stdin"
+    )]
+    socket: Vec<PathBuf>,
+
+    /// The socket is standard input, and listens: as a service manager hands it over
+    #[arg(long)]
+    stdin: bool,
+
+    /// A user whose processes are served, by name or number, and the ids of the keys that they may use, all if none is
+    /// given; may be repeated. Root and the user of the relay may use all
+    #[arg(long, value_name = "USER[=ID,...]")]
+    allow: Vec<String>,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+An unmodified server whose private key is on another machine: the file that it loads in place of the key is written by \
+`oarlock pubkey --reference`, and the provider's section has the line `relay = /run/oarlock/relay.sock`. The relay has the \
+client certificate and the connections; who asks it has neither. It gives up on a server after 4 s at most.
+
+Examples:
+  oarlock pubkey --remote keys.example:7443 --pki demo --key web --reference -o /etc/nginx/site-key.pem
+  sudo oarlock relay --remote keys.example:7443 --pki demo --allow www-data=web
+  sudo oarlock run --relay -- nginx";
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let fail = |error: oarlock_local::Error| Failure::new(error.to_string());
+    let allowed = allowed(&args.allow)?;
+    daemon::prepare()?;
+    let mut settings = args.access.settings(&args.remote)?;
+    settings.timeout = settings.timeout.min(SERVER_PATIENCE);
+    let interrupt = Interrupt::catch(true)?;
+    interrupt.leaves_something();
+    let relay = if args.stdin {
+        Relay::on(daemon::listener()?).map_err(fail)?
+    } else {
+        args.socket
+            .iter()
+            .for_each(|path| daemon::make_folder_of(path));
+        let relay = Relay::bind(&args.socket).map_err(fail)?;
+        for path in &args.socket {
+            // It serves whether or not anybody reads that.
+            let _ = writeln!(std::io::stdout(), "listening on {}", path.display());
+        }
+        relay
+    };
+    // From here on there are threads.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("oarlock-relay")
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("no runtime: {error}")))?;
+    let client = {
+        let _entered = runtime.enter();
+        Client::new(settings).map_err(refused)?
+    };
+    let log = Arc::new(Log::default());
+    let asking = Arc::new(AtomicUsize::new(0));
+    {
+        let (client, log) = (client.clone(), Arc::clone(&log));
+        runtime.spawn(async move {
+            // It serves all the same: the server may come later.
+            if let Err(error) = client.ready(SERVER_PATIENCE).await {
+                log.tell(&error.message);
+            }
+        });
+    }
+    let mut ask = |question: Question, reply: Reply| {
+        let key_id = question.key_id.clone();
+        let Some(request) = request(question) else {
+            reply.give(Err("the cryptoserver knows no such scheme"));
+            return;
+        };
+        let (client, log) = (client.clone(), Arc::clone(&log));
+        let under_way = UnderWay::new(&asking);
+        runtime.spawn(async move {
+            match client.call(request, CallOptions::default()).await {
+                Ok(made) => reply.give(Ok(&made)),
+                Err(error) => {
+                    reply.give(Err(&error.message));
+                    log.tell(&format!("key {key_id:?}: {}", error.message));
+                }
+            }
+            drop(under_way);
+        });
+    };
+    let mut report = |what: &str| log.tell(what);
+    relay
+        .serve(
+            &allowed,
+            UNDER_WAY_OF_USER,
+            interrupt.seen(),
+            &mut ask,
+            &mut report,
+        )
+        .map_err(fail)?;
+    // Others may listen there now; what was asked is answered.
+    drop(relay);
+    let since = Instant::now();
+    while asking.load(Ordering::Acquire) > 0 && since.elapsed() < SERVER_PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// What a server is asked for a question.
+fn request(question: Question) -> Option<Request> {
+    let Question { key_id, operation } = question;
+    Some(match operation {
+        Operation::Sign { scheme, digest } => Request::Sign(proto::Sign {
+            key_id,
+            scheme: scheme::named(scheme)?.into(),
+            digest,
+        }),
+        Operation::RawPrivate(number) => Request::RawPrivate(proto::RawPrivate { key_id, number }),
+    })
+}
+
+/// Who may ask for what, by `--allow`.
+fn allowed(given: &[String]) -> Result<Vec<Allowed>, Failure> {
+    let mut allowed: Vec<Allowed> = Vec::new();
+    for text in given {
+        let (name, keys) = match text.split_once('=') {
+            None => (text.as_str(), None),
+            Some((name, keys)) => (name, Some(keys.split(',').map(str::to_owned).collect())),
+        };
+        let keys: Option<Vec<String>> = keys;
+        if keys.iter().flatten().any(String::is_empty) {
+            return Err(Failure::usage(format!(
+                "--allow {text}: give the ids of keys as in www-data=web,shop"
+            )));
+        }
+        let user = daemon::user(name)?;
+        match allowed.iter_mut().find(|allowed| allowed.user == user) {
+            None => allowed.push(Allowed { user, keys }),
+            Some(before) => match (&mut before.keys, keys) {
+                (Some(before), Some(keys)) => before.extend(keys),
+                (all, _) => *all = None,
+            },
+        }
+    }
+    for user in [0, geteuid().as_raw()] {
+        allowed.retain(|allowed| allowed.user != user);
+        allowed.push(Allowed { user, keys: None });
+    }
+    Ok(allowed)
+}
+
+/// Counts what was asked and not yet answered.
+struct UnderWay(Arc<AtomicUsize>);
+
+impl UnderWay {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Standard error, at most once a second: a client must not be able to fill a log.
+#[derive(Default)]
+struct Log(Mutex<Option<Instant>>);
+
+impl Log {
+    fn tell(&self, what: &str) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| last.elapsed() >= Duration::from_secs(1)) {
+            *last = Some(Instant::now());
+            let _ = writeln!(std::io::stderr(), "oarlock: {what}");
+        }
+    }
+}
+
+/// Less than clients wait for the relay.
+const SERVER_PATIENCE: Duration = Duration::from_secs(4);
+/// Questions of one user.
+const UNDER_WAY_OF_USER: usize = 4096;

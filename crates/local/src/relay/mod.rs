@@ -1,0 +1,21 @@
+//! Signatures by keys that are on another machine.
+//!
+//! A [`Relay`] has connections to that machine, and the certificate that it asks for. Programs of this machine ask the
+//! relay through a socket, one question a connection, without a thread or a runtime of their own.
+//!
+//! ```text
+//! reference.rs  the file that stands for such a key
+//! message.rs    a question and its answer
+//! client.rs     asks
+//! server.rs     takes questions, and gives the answers that somebody else has made
+//! ```
+
+mod client;
+mod message;
+mod reference;
+mod server;
+
+pub use self::client::{Asked, Client, NoAnswer};
+pub use self::message::{Operation, Question};
+pub use self::reference::{InvalidReference, Reference};
+pub use self::server::{Allowed, Relay, Reply};

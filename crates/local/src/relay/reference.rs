@@ -1,0 +1,203 @@
+//! The file that stands for a key of another machine: the public half, and what the key is called there.
+//!
+//! ```text
+//! RemoteKey ::= SEQUENCE {
+//!     version    INTEGER { v1(0) },
+//!     keyId      UTF8String (SIZE (1..255)),
+//!     publicKey  SubjectPublicKeyInfo }      -- RFC 5280, 4.1
+//! ```
+//!
+//! It is written as PEM (RFC 7468) with the label `OARLOCK REMOTE KEY`. Nothing in it is secret.
+
+use std::fmt;
+
+use der::asn1::{AnyRef, Utf8StringRef};
+use der::pem::LineEnding;
+use der::{Decode as _, Encode as _, Header, Reader as _, SliceReader, Tag};
+use oarlock::rsa::RsaPublicKey;
+use pkcs8::EncodePublicKey as _;
+
+/// A key of another machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    key_id: String,
+    key: RsaPublicKey,
+}
+
+/// Why a text is no reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidReference(String);
+
+impl Reference {
+    /// The label of its PEM.
+    pub const LABEL: &'static str = "OARLOCK REMOTE KEY";
+
+    /// `key_id` is what the key is called where it is: 1 to 255 bytes, without control characters.
+    ///
+    /// # Errors
+    /// [`InvalidReference`] if it is anything else.
+    pub fn new(key_id: impl Into<String>, key: RsaPublicKey) -> Result<Self, InvalidReference> {
+        let key_id = key_id.into();
+        if !is_id(&key_id) {
+            return Err(InvalidReference(
+                "the name of a key has 1 to 255 bytes, none of which is a control character".into(),
+            ));
+        }
+        Ok(Self { key_id, key })
+    }
+
+    /// What the key is called where it is.
+    pub fn key_id(&self) -> &str {
+        &self.key_id
+    }
+
+    /// Its public half.
+    pub fn key(&self) -> &RsaPublicKey {
+        &self.key
+    }
+
+    /// From PEM with [`LABEL`](Self::LABEL), and nothing else.
+    ///
+    /// # Errors
+    /// [`InvalidReference`] says what is wrong.
+    pub fn from_pem(text: &[u8]) -> Result<Self, InvalidReference> {
+        Self::from_der(&Self::der_of_pem(text)?)
+    }
+
+    /// What is in PEM with [`LABEL`](Self::LABEL).
+    ///
+    /// # Errors
+    /// [`InvalidReference`] if the text is anything else.
+    pub fn der_of_pem(text: &[u8]) -> Result<Vec<u8>, InvalidReference> {
+        let invalid = |error: der::pem::Error| InvalidReference(format!("not PEM: {error}"));
+        let (label, content) = der::pem::decode_vec(text).map_err(invalid)?;
+        if label != Self::LABEL {
+            return Err(InvalidReference(format!(
+                "it is a {label}, where {} is needed",
+                Self::LABEL
+            )));
+        }
+        Ok(content)
+    }
+
+    /// From DER, and nothing behind it.
+    ///
+    /// # Errors
+    /// [`InvalidReference`] says what is wrong.
+    pub fn from_der(content: &[u8]) -> Result<Self, InvalidReference> {
+        let invalid = |error: der::Error| InvalidReference(format!("not a reference: {error}"));
+        let (version, key_id, key) = read(content).map_err(invalid)?;
+        if version != VERSION {
+            return Err(InvalidReference(
+                "it was made by a later version of Oarlock".into(),
+            ));
+        }
+        let key = RsaPublicKey::from_der(key);
+        let key = key.map_err(|error| InvalidReference(error.to_string()))?;
+        Self::new(key_id, key)
+    }
+
+    /// PEM, which [`from_pem`](Self::from_pem) reads.
+    ///
+    /// # Errors
+    /// [`InvalidReference`] if the key cannot be written.
+    pub fn to_pem(&self) -> Result<String, InvalidReference> {
+        let failed = |error: &dyn fmt::Display| InvalidReference(error.to_string());
+        let key = self.key.to_public_key_der();
+        let key = key.map_err(|error| failed(&error))?;
+        let written = written(&self.key_id, key.as_bytes()).map_err(|error| failed(&error))?;
+        der::pem::encode_string(Self::LABEL, LineEnding::LF, &written)
+            .map_err(|error| failed(&error))
+    }
+}
+
+/// Version, name and SubjectPublicKeyInfo.
+fn read(content: &[u8]) -> der::Result<(u8, &str, &[u8])> {
+    let mut reader = SliceReader::new(content)?;
+    let parts = reader.sequence(|reader| {
+        let version = u8::decode(reader)?;
+        let key_id = Utf8StringRef::decode(reader)?;
+        Ok::<_, der::Error>((version, key_id.as_str(), reader.tlv_bytes()?))
+    })?;
+    reader.finish()?;
+    Ok(parts)
+}
+
+fn written(key_id: &str, key: &[u8]) -> der::Result<Vec<u8>> {
+    let parts = [
+        VERSION.to_der()?,
+        Utf8StringRef::new(key_id)?.to_der()?,
+        AnyRef::from_der(key)?.to_der()?,
+    ]
+    .concat();
+    let mut written = Header::new(Tag::Sequence, parts.len().try_into()?).to_der()?;
+    written.extend_from_slice(&parts);
+    Ok(written)
+}
+
+pub(super) fn is_id(text: &str) -> bool {
+    (1..=ID_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
+}
+
+const VERSION: u8 = 0;
+const ID_BYTES_MAX: usize = 255;
+
+impl fmt::Display for InvalidReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidReference {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> RsaPublicKey {
+        let pem = include_str!("../../../oarlock/tests/keys/rsa2048.pem");
+        let key = oarlock::rsa::RsaPrivateKey::from_pem(pem).unwrap();
+        key.public_key().clone()
+    }
+
+    #[test]
+    fn a_reference_is_read_as_it_was_written() {
+        for id in ["w", "web", "Schlüssel/2", &"x".repeat(255)] {
+            let reference = Reference::new(id, key()).unwrap();
+            let pem = reference.to_pem().unwrap();
+            assert!(pem.starts_with("-----BEGIN OARLOCK REMOTE KEY-----\n"));
+            assert_eq!(Reference::from_pem(pem.as_bytes()), Ok(reference));
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_one() {
+        for id in ["", "a\nb", &"x".repeat(256)] {
+            assert!(Reference::new(id, key()).is_err());
+        }
+        let whole = Reference::new("web", key()).unwrap().to_pem().unwrap();
+        let (_, content) = der::pem::decode_vec(whole.as_bytes()).unwrap();
+        let as_pem = |label, content: &[u8]| {
+            der::pem::encode_string(label, LineEnding::LF, content).unwrap()
+        };
+        assert_eq!(as_pem(Reference::LABEL, &content), whole);
+        let refused = |pem: &str| Reference::from_pem(pem.as_bytes()).unwrap_err().to_string();
+        for cut in 0..content.len() {
+            refused(&as_pem(Reference::LABEL, &content[..cut]));
+        }
+        refused(&as_pem(Reference::LABEL, &[&content[..], &[0]].concat()));
+        let other = refused(&as_pem("PUBLIC KEY", &content));
+        assert_eq!(
+            other,
+            "it is a PUBLIC KEY, where OARLOCK REMOTE KEY is needed"
+        );
+        let mut later = content.clone();
+        assert_eq!(later[4..7], [2, 1, 0]);
+        later[6] = 1;
+        let later = refused(&as_pem(Reference::LABEL, &later));
+        assert_eq!(later, "it was made by a later version of Oarlock");
+        for cut in [0, 1, 20, whole.len() / 2, whole.len() - 20] {
+            refused(&whole[..cut]);
+        }
+    }
+}

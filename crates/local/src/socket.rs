@@ -1,0 +1,162 @@
+//! Sockets of daemons: one that listens, and connections to it, from users that may ask.
+//!
+//! They keep the bounds of messages (SOCK_SEQPACKET, unix(7)).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use rustix::fs::{Mode, stat};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_acceptconn, socket_type};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
+    socket_with,
+};
+use rustix::process::{geteuid, umask};
+
+use crate::Error;
+
+/// A socket that listens.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    socket: OwnedFd,
+    /// What it has made, and removes at its end: and its inode.
+    path: Option<(PathBuf, u64)>,
+}
+
+impl Listener {
+    /// Listens at `path`, where any user may connect. A socket that nobody listens at any more is replaced. Changes the
+    /// process's umask(2) meanwhile.
+    pub(crate) fn bind(path: &Path) -> Result<Self, Error> {
+        let what = path.display().to_string();
+        let address = SocketAddrUnix::new(path).map_err(Error::system(&what))?;
+        let socket = packets().map_err(Error::system(&what))?;
+        // Anybody may connect. Not by chmod(2) afterwards, which follows links that somebody may have put there.
+        let before = umask(Mode::from_raw_mode(0o111));
+        let mut bound = bind(&socket, &address);
+        if bound == Err(Errno::ADDRINUSE) {
+            bound = match remove_stale(path, &address) {
+                Ok(()) => bind(&socket, &address),
+                Err(error) => {
+                    umask(before);
+                    return Err(error);
+                }
+            };
+        }
+        umask(before);
+        bound.map_err(Error::system(&what))?;
+        let made = std::fs::symlink_metadata(path).map_err(Error::system(&what))?;
+        let listener = Self {
+            socket,
+            path: Some((path.to_owned(), made.ino())),
+        };
+        listen(&listener.socket, BACKLOG).map_err(Error::system(&what))?;
+        Ok(listener)
+    }
+
+    /// A socket that listens already, as a service manager hands it over.
+    pub(crate) fn on(socket: OwnedFd) -> Result<Self, Error> {
+        let is_one = socket_acceptconn(&socket) == Ok(true)
+            && socket_type(&socket) == Ok(SocketType::SEQPACKET);
+        if !is_one {
+            return Err(Error::NoListener);
+        }
+        // A client may be gone before it is accepted.
+        ioctl_fionbio(&socket, true).map_err(Error::system("the socket"))?;
+        Ok(Self { socket, path: None })
+    }
+
+    /// The next client that is of one of these users; `None` for one that is not, or has gone.
+    pub(crate) fn next(
+        &self,
+        is_user: impl FnOnce(u32) -> bool,
+    ) -> rustix::io::Result<Option<(OwnedFd, u32)>> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = match accept_with(&self.socket, flags) {
+            Ok(socket) => socket,
+            Err(Errno::INTR | Errno::CONNABORTED) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Ok(peer) = getsockopt(&socket, PeerCredentials) else {
+            return Ok(None);
+        };
+        let user = peer.uid();
+        Ok(is_user(user).then_some((socket, user)))
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some((path, inode)) = &self.path
+            && std::fs::symlink_metadata(path).is_ok_and(|file| file.ino() == *inode)
+        {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Removes a socket that nobody listens at any more.
+fn remove_stale(path: &Path, address: &SocketAddrUnix) -> Result<(), Error> {
+    let what = path.display().to_string();
+    let file = std::fs::symlink_metadata(path).map_err(Error::system(&what))?;
+    if !file.file_type().is_socket() {
+        return Err(Error::system(what)(Errno::ADDRINUSE));
+    }
+    let probe = packets().map_err(Error::system(&what))?;
+    if connect(&probe, address) != Err(Errno::CONNREFUSED) {
+        return Err(Error::InUse(path.to_owned()));
+    }
+    std::fs::remove_file(path).map_err(Error::system(&what))
+}
+
+fn packets() -> rustix::io::Result<OwnedFd> {
+    socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )
+}
+
+/// Connects to a daemon that may be trusted. No step of it, and none of what the connection is used for, takes longer than
+/// `patience`.
+pub(crate) fn connected(path: &Path, patience: Duration) -> io::Result<OwnedFd> {
+    let socket = socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // Connecting may wait for a place among those that the server has not seen yet.
+    for timeout in [Timeout::Recv, Timeout::Send] {
+        set_socket_timeout(&socket, timeout, Some(patience))?;
+    }
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    // The server is root's, or this user's, or that of whoever may put a socket at this path.
+    let server = getsockopt(&socket, PeerCredentials)?.uid();
+    if [0, geteuid().as_raw()].contains(&server) || is_place_of(path, server)? {
+        Ok(socket)
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// Whether the folder of `path` is `user`'s, and nobody else's to write.
+fn is_place_of(path: &Path, user: u32) -> io::Result<bool> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let status = stat(folder)?;
+    Ok(status.st_uid == user && status.st_mode & 0o022 == 0)
+}
+
+/// Clients that have connected and were not accepted yet; the kernel allows 4096.
+const BACKLOG: i32 = 1024;

@@ -1,0 +1,222 @@
+//! Reads what stands for a key of another machine (provider-decoder(7)), in two steps: DER out of PEM with the label of
+//! [`Reference`], and a key out of that. So OpenSSL finds it both where it wants a key and where it looks what there is in
+//! a file (OSSL_STORE).
+//!
+//! OpenSSL tries each decoder on the next block of a file, beside the default provider's. So the first step reads a whole
+//! block, whatever its label, as that one does.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use oarlock_local::relay::{InvalidReference, Reference};
+
+use super::key::{Key, free};
+use crate::abi::{Dispatch, Param, SELECT_PRIVATE_KEY, decoder_function};
+use crate::caught::catching;
+use crate::default_provider::functions::Callback;
+use crate::error::Reason;
+use crate::provider::{BioGets, BioRead, Provider};
+
+/// The functions of the first step for OpenSSL.
+pub(super) fn pem_table() -> Vec<Dispatch> {
+    table(der_of_pem as *const c_void)
+}
+
+/// Those of the second.
+pub(super) fn der_table() -> Vec<Dispatch> {
+    table(key_of_der as *const c_void)
+}
+
+fn table(decode: *const c_void) -> Vec<Dispatch> {
+    [
+        (decoder_function::NEWCTX, newctx as *const c_void),
+        (decoder_function::FREECTX, freectx as *const c_void),
+        (
+            decoder_function::DOES_SELECTION,
+            does_selection as *const c_void,
+        ),
+        (decoder_function::DECODE, decode),
+    ]
+    .map(|(id, function)| Dispatch { id, function })
+    .into_iter()
+    .chain([Dispatch::END])
+    .collect()
+}
+
+/// A context is the provider: there is nothing to set.
+unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
+    provider
+}
+
+unsafe extern "C" fn freectx(_context: *mut c_void) {}
+
+/// Whoever wants a public half alone finds it in a file of its own.
+unsafe extern "C" fn does_selection(_provider: *mut c_void, selection: c_int) -> c_int {
+    (selection == 0 || selection & SELECT_PRIVATE_KEY != 0).into()
+}
+
+unsafe extern "C" fn der_of_pem(
+    provider: *mut c_void,
+    bio: *mut c_void,
+    _selection: c_int,
+    callback: Callback,
+    argument: *mut c_void,
+    _ask_passphrase: *const c_void,
+    _passphrase_argument: *mut c_void,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: the core hands over its provider, a BIO of its own, and a callback with its argument.
+        unsafe {
+            let provider = &*provider.cast::<Provider>();
+            // Empty-handed is no error: another decoder may take it.
+            let Some(pem) = provider.bios.gets.and_then(|gets| block(gets, bio)) else {
+                return 1;
+            };
+            let der = match Reference::der_of_pem(&pem) {
+                Ok(der) => der,
+                Err(why) => return refused(provider, &why),
+            };
+            let mut kind = OBJECT_PKEY;
+            let params = [
+                Param::asking_for_int(c"type", &mut kind),
+                Param::giving_text(c"data-type", c"RSA".to_bytes()),
+                Param::giving_text(c"data-structure", STRUCTURE.to_bytes()),
+                Param::giving_octets(c"data", &der),
+                Param::END,
+            ];
+            callback(params.as_ptr(), argument)
+        }
+    })
+}
+
+unsafe extern "C" fn key_of_der(
+    provider: *mut c_void,
+    bio: *mut c_void,
+    _selection: c_int,
+    callback: Callback,
+    argument: *mut c_void,
+    _ask_passphrase: *const c_void,
+    _passphrase_argument: *mut c_void,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: the core hands over its provider, a BIO of its own, and a callback with its argument.
+        unsafe {
+            let provider = &*provider.cast::<Provider>();
+            let (Some(read), Some(default)) = (provider.bios.read, provider.default_rsa.get())
+            else {
+                return 1;
+            };
+            let Some(der) = content(read, bio) else {
+                return 1;
+            };
+            let reference = match Reference::from_der(&der) {
+                Ok(reference) => reference,
+                // OpenSSL tries this on any DER where it does not know what it has.
+                Err(_) if !is_likely(&der) => return 1,
+                Err(why) => return refused(provider, &why),
+            };
+            let mut key = Key::remote(provider, default, reference);
+            if key.is_null() {
+                return 0;
+            }
+            let mut kind = OBJECT_PKEY;
+            let place = std::ptr::from_mut(&mut key).cast::<u8>();
+            let params = [
+                Param::asking_for_int(c"type", &mut kind),
+                Param::giving_text(c"data-type", c"RSA".to_bytes()),
+                Param::giving_octets(
+                    c"reference",
+                    std::slice::from_raw_parts(place, size_of::<*mut c_void>()),
+                ),
+                Param::END,
+            ];
+            let is_taken = callback(params.as_ptr(), argument);
+            // `load` leaves nothing here.
+            free(place.cast::<*mut c_void>().read());
+            is_taken
+        }
+    })
+}
+
+#[cold]
+fn refused(provider: &Provider, why: &InvalidReference) -> c_int {
+    let said = format!("{}: {why}", Reference::LABEL);
+    provider.errors.raise_saying(Reason::InvalidData, &said);
+    0
+}
+
+/// Whether it begins as a reference does, with a version and a name.
+fn is_likely(der: &[u8]) -> bool {
+    let begun = der.iter().take(10).copied().collect::<Vec<u8>>();
+    begun.windows(3).any(|three| three[..2] == [2, 1]) && begun.contains(&0x0c)
+}
+
+/// All of a BIO; `None` if that is more than a reference has.
+///
+/// # Safety
+/// `bio` is the core's, and `read` reads of it.
+unsafe fn content(read: BioRead, bio: *mut c_void) -> Option<Vec<u8>> {
+    let mut content = vec![0; BYTES_MAX + 1];
+    let mut there = 0;
+    while there < content.len() {
+        let (place, mut bytes) = (&mut content[there..], 0);
+        // SAFETY: a place with room for so many bytes.
+        let is_more = unsafe { read(bio, place.as_mut_ptr().cast(), place.len(), &mut bytes) } == 1;
+        if !is_more || bytes == 0 {
+            break;
+        }
+        there += bytes;
+    }
+    content.truncate(there);
+    (there > 0 && there <= BYTES_MAX).then_some(content)
+}
+
+/// The next block of PEM up to its end, if it has our label. `None` for any other, or at the end of the file.
+///
+/// # Safety
+/// `bio` is the core's, and `gets` reads a line of it.
+unsafe fn block(gets: BioGets, bio: *mut c_void) -> Option<Vec<u8>> {
+    let mut line = [0u8; LINE_BYTES];
+    let mut pem = None;
+    // Of a line that is longer than that, what comes after begins nothing.
+    let mut is_begin = true;
+    loop {
+        // SAFETY: a place with room for so many bytes, a zero among them.
+        let read = unsafe { gets(bio, line.as_mut_ptr().cast::<c_char>(), line.len() as c_int) };
+        let read = usize::try_from(read).ok().filter(|read| *read > 0)?;
+        let text = line.get(..read)?;
+        let trimmed = text.trim_ascii_end();
+        let was_begin = std::mem::replace(&mut is_begin, text.ends_with(b"\n"));
+        match &mut pem {
+            None if was_begin && trimmed.starts_with(BEGIN) => {
+                let label = trimmed[BEGIN.len()..].strip_suffix(DASHES);
+                let is_ours = label == Some(Reference::LABEL.as_bytes());
+                pem = Some((is_ours, if is_ours { text.to_vec() } else { Vec::new() }));
+            }
+            None => {}
+            Some((is_ours, pem)) => {
+                if *is_ours {
+                    pem.extend_from_slice(text);
+                    if pem.len() > BYTES_MAX {
+                        return None;
+                    }
+                }
+                if was_begin && trimmed.starts_with(END) {
+                    return is_ours.then(|| std::mem::take(pem));
+                }
+            }
+        }
+    }
+}
+
+/// What the first step calls what it gives to the second; [`super::algorithms`] offers that for it.
+const STRUCTURE: &CStr = c"oarlock-remote-key";
+/// OSSL_OBJECT_PKEY.
+const OBJECT_PKEY: c_int = 2;
+const BEGIN: &[u8] = b"-----BEGIN ";
+const END: &[u8] = b"-----END ";
+const DASHES: &[u8] = b"-----";
+/// As OpenSSL's own, 255 characters.
+const LINE_BYTES: usize = 256;
+/// The longest key and the longest name are a tenth of it.
+const BYTES_MAX: usize = 16 << 10;
