@@ -36,15 +36,16 @@ impl Fibers {
         if let Some(answer) = asked.try_take() {
             return answer;
         }
-        let Some(watch) = self.watch(fiber) else {
+        let Some(watch) = self.watch(fiber, &asked) else {
             return asked.wait();
         };
-        if !watch.adds(&asked) {
-            return asked.wait();
-        }
         *locked(&watch.asked) = Some(asked);
-        let mut resumed = 0;
-        loop {
+        for _ in 0..RESUMED_MAX {
+            // The server must hear of a new descriptor, so it is paused before it looks again: haproxy 2.6 ends where it
+            // finds one that no pause has told it of.
+            if !self.pauses() {
+                break;
+            }
             let answer = match &*locked(&watch.asked) {
                 Some(asked) => asked.try_take(),
                 // The wait context is gone.
@@ -55,19 +56,16 @@ impl Fibers {
                 locked(&watch.asked).take();
                 return answer;
             }
-            if !self.pauses() || resumed > RESUMED_MAX {
-                // Paused in vain so often, or not at all: it waits here.
-                return match locked(&watch.asked).take() {
-                    Some(asked) => asked.wait(),
-                    None => Err(NoAnswer::Gone),
-                };
-            }
-            resumed += 1;
         }
+        // Paused in vain so often, or not at all: it waits here.
+        let asked = locked(&watch.asked).take();
+        asked.map_or(Err(NoAnswer::Gone), |asked| asked.wait())
     }
 
-    fn watch(&self, fiber: Fiber) -> Option<Arc<Watch>> {
-        self.found_or_made(fiber, &KEY, cleanup, || {
+    /// What tells when `asked` is answered.
+    fn watch(&self, fiber: Fiber, asked: &Asked) -> Option<Arc<Watch>> {
+        let mut is_new = false;
+        let watch = self.found_or_made(fiber, &KEY, cleanup, || {
             // SAFETY: takes a number alone.
             let number = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
             if number < 0 {
@@ -78,13 +76,15 @@ impl Fibers {
                 descriptor: unsafe { OwnedFd::from_raw_fd(number) },
                 asked: Mutex::new(None),
             };
-            Some((watch, number))
-        })
+            is_new = true;
+            watch.adds(asked).then_some((watch, number))
+        })?;
+        (is_new || watch.adds(asked)).then_some(watch)
     }
 }
 
 impl Watch {
-    /// Whether it tells of what comes for `asked`.
+    /// Whether it tells of what comes for `asked` from now on.
     fn adds(&self, asked: &Asked) -> bool {
         let mut event = libc::epoll_event {
             events: libc::EPOLLIN as u32,
