@@ -5,3 +5,4 @@ mod common;
 mod honest;
 mod hostile;
 mod processes;
+mod relay;

@@ -4,6 +4,7 @@ mod authority;
 mod first_steps;
 mod keys;
 mod many;
+mod relay;
 mod top;
 mod trust;
 
