@@ -17,6 +17,7 @@ pub mod ctr;
 pub mod esp;
 pub mod live;
 pub mod prefetch;
+pub mod relay;
 pub mod requests;
 pub mod rsa_keys;
 pub mod srtp;
@@ -37,6 +38,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("esp", esp::run),
     ("live", live::run),
     ("prefetch", prefetch::run),
+    ("relay", relay::run),
     ("requests", requests::run),
     ("rsa_keys", rsa_keys::run),
     ("srtp", srtp::run),

@@ -59,6 +59,11 @@ fn requests() {
 }
 
 #[test]
+fn relay() {
+    replay("relay");
+}
+
+#[test]
 fn rsa_keys() {
     replay("rsa_keys");
 }
@@ -80,7 +85,7 @@ fn tls() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 14, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 15, "add a test above for each target");
 }
 
 fn replay(name: &str) {

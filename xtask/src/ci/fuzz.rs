@@ -7,13 +7,14 @@ use crate::tool::{self, Result, cargo};
 
 /// How long the fuzzer runs on each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 14] = [
+const TARGETS: [&str; 15] = [
     "ctr",
     "prefetch",
     "aead",
     "contexts",
     "rsa_keys",
     "age",
+    "relay",
     "requests",
     "tenants",
     "calibration",

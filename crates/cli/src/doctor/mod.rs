@@ -5,11 +5,13 @@
 //! speed.rs     what is offered beside the program's libcrypto, by which figures
 //! finding.rs   a line of the answer
 //! program.rs   what a file is: script, linked with which library, privileged
+//! servers.rs   servers whose RSA signatures can be made together
 //! ```
 
 mod finding;
 mod machine;
 mod program;
+mod servers;
 mod speed;
 
 use std::ffi::OsString;
@@ -22,6 +24,7 @@ use serde::Serialize;
 use self::finding::{Finding, State};
 use crate::failure::Failure;
 use crate::offers::Offer;
+use crate::openssl_conf::UserConf;
 use crate::provider::{file, module};
 use crate::run::{self, Report};
 use crate::stdout;
@@ -70,6 +73,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let found = program::findings(program);
         findings.extend(found.findings);
         of_program = Some(found.openssl);
+    }
+    if provider.is_ok() {
+        let program = args.command.first().map(OsString::as_os_str);
+        findings.extend(servers::findings(program, &UserConf::find()));
     }
     let speed = speed::of(
         of_program.as_ref(),
@@ -171,8 +178,8 @@ fn nothing_went_through(command: &[OsString]) -> String {
             "{begin}: the program asks OpenSSL for another implementation ({query}), which excludes Oarlock"
         ),
         None => format!(
-            "{begin}: none of its algorithms was used: it offers ciphers, not hashes, signatures or key exchange, \
-             and no cipher that OpenSSL is faster at (\"not offered\" above)"
+            "{begin}: none of its algorithms was used: it offers ciphers and signatures with RSA, not hashes, other \
+             signatures or key exchange, and no cipher that OpenSSL is faster at (\"not offered\" above)"
         ),
     }
 }

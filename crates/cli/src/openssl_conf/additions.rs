@@ -230,7 +230,7 @@ const ENTRIES: [Entry; 2] = [
 ];
 
 /// The provider's own section.
-const SECTION: &[u8] = b"oarlock_sect";
+pub(super) const SECTION: &[u8] = b"oarlock_sect";
 
 /// Which providers a configuration activates, other than Oarlock.
 #[derive(Default)]

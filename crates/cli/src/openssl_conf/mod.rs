@@ -79,6 +79,13 @@ impl UserConf {
         }
     }
 
+    /// The socket of `oarlock local`, if it names one for the provider.
+    pub(crate) fn daemon(&self) -> Option<&Path> {
+        let conf = self.read.as_ref().ok()?;
+        let path = conf.value(additions::SECTION, b"local")?;
+        Some(Path::new(OsStr::from_bytes(path)))
+    }
+
     /// What to add to it, or why it is left alone.
     pub(crate) fn additions(&self, provider: &ProviderSection<'_>) -> Result<Additions, Untouched> {
         match &self.read {

@@ -92,6 +92,14 @@ fn what_is_installed_works_and_goes_byte_for_byte() {
             "lib/systemd/system/oarlock-local.socket",
             "ListenSequentialPacket=",
         ),
+        (
+            "lib/systemd/system/oarlock-relay.service",
+            "ExecStart=/opt/oar/bin/oarlock relay",
+        ),
+        (
+            "lib/systemd/system/oarlock-relay.socket",
+            "ListenSequentialPacket=",
+        ),
         ("share/doc/oarlock/docs/files.md", "# Files"),
         ("share/doc/oarlock/LICENSE-MIT", "MIT"),
     ] {

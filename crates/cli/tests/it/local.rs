@@ -189,19 +189,23 @@ fn systemd_takes_the_units() {
         return skip("systemd-analyze");
     }
     let folder = tempfile::tempdir().unwrap();
-    for name in ["oarlock-local.socket", "oarlock-local.service"] {
+    let units = [
+        "oarlock-local.socket",
+        "oarlock-local.service",
+        "oarlock-relay.socket",
+        "oarlock-relay.service",
+    ];
+    for name in units {
         let text = fs::read_to_string(deploy.join(name)).unwrap();
         // It looks whether there is such a program.
         let text = text.replace("/usr/bin/oarlock", env!("CARGO_BIN_EXE_oarlock"));
         fs::write(folder.path().join(name), text).unwrap();
     }
     let mut verify = Command::new("systemd-analyze");
-    verify
-        .args(["verify", "--man=no"])
-        .arg(folder.path().join("oarlock-local.socket"));
-    verify.arg(folder.path().join("oarlock-local.service"));
+    verify.args(["verify", "--man=no"]);
+    verify.args(units.map(|name| folder.path().join(name)));
     let output = run(&mut verify, b"");
     assert!(output.status.success(), "{}", stderr(&output));
     let said = stderr(&output);
-    assert!(!said.contains("oarlock-local"), "{said}");
+    assert!(!said.contains("oarlock-"), "{said}");
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use zeroize::Zeroizing;
 
-use super::message::{Answer, FRAME_BYTES_MAX, Question, asked, read_answer};
+use super::message::{Answer, FRAME_BYTES_MAX, Question, read_answer};
 use crate::socket::connected;
 
 /// Asks a relay at a path. It keeps nothing open, so threads may share it and forked children go on with it.
@@ -64,7 +64,7 @@ impl Client {
     /// [`NoAnswer::NoRelay`] if there is none.
     pub fn ask(&self, question: &Question) -> Result<Asked, NoAnswer> {
         let connection = connected(&self.path, TAKES_WITHIN).map_err(NoAnswer::NoRelay)?;
-        let frame = asked(question);
+        let frame = question.to_message();
         match send(&connection, &frame, SendFlags::NOSIGNAL) {
             Ok(_) => Ok(Asked {
                 connection,

@@ -65,7 +65,19 @@ fn is_same(one: SignatureScheme, other: SignatureScheme) -> bool {
     discriminant(&one) == discriminant(&other) && one.hash() == other.hash()
 }
 
-pub(super) fn asked(question: &Question) -> Vec<u8> {
+impl Question {
+    /// The message that asks it.
+    pub fn to_message(&self) -> Vec<u8> {
+        asked(self)
+    }
+
+    /// The question of a message; `None` if it is none.
+    pub fn from_message(message: &[u8]) -> Option<Self> {
+        read(message)
+    }
+}
+
+fn asked(question: &Question) -> Vec<u8> {
     let (operation, content) = match &question.operation {
         Operation::RawPrivate(number) => (RAW_PRIVATE, number),
         Operation::Sign { scheme, digest } => {
@@ -81,7 +93,7 @@ pub(super) fn asked(question: &Question) -> Vec<u8> {
 }
 
 /// `None` if the frame is no question.
-pub(super) fn read(frame: &[u8]) -> Option<Question> {
+fn read(frame: &[u8]) -> Option<Question> {
     let [VERSION, operation, id_bytes, rest @ ..] = frame else {
         return None;
     };
@@ -102,7 +114,7 @@ pub(super) fn read(frame: &[u8]) -> Option<Question> {
 }
 
 /// What was made, or why it was not.
-pub(super) type Answer = Result<Zeroizing<Vec<u8>>, String>;
+pub type Answer = Result<Zeroizing<Vec<u8>>, String>;
 
 pub(super) fn answered(result: Result<&[u8], &str>) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(match result {
@@ -117,8 +129,8 @@ pub(super) fn answered(result: Result<&[u8], &str>) -> Zeroizing<Vec<u8>> {
     })
 }
 
-/// `None` if the frame is no answer. A text has no control characters: it goes to logs.
-pub(super) fn read_answer(frame: &[u8]) -> Option<Answer> {
+/// The answer of a message; `None` if it is none. A text has no control characters: it goes to logs.
+pub fn read_answer(frame: &[u8]) -> Option<Answer> {
     match frame {
         [0, made @ ..] if !made.is_empty() => Some(Ok(Zeroizing::new(made.to_vec()))),
         [1, why @ ..] if why.len() <= TEXT_BYTES_MAX => {

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::message::{FRAME_BYTES_MAX, Question, answered, read};
+use super::message::{FRAME_BYTES_MAX, Question, answered};
 use crate::Error;
 use crate::socket::Listener;
 
@@ -226,7 +226,7 @@ impl Desk<'_> {
             connection: guest.connection,
             _token: Arc::clone(&account.token),
         };
-        let Some(question) = read(&frame[..bytes]) else {
+        let Some(question) = Question::from_message(&frame[..bytes]) else {
             if bytes > 0 {
                 reply.give(Err(
                     "the question was not understood: is the relay of another version?",

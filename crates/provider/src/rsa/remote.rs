@@ -35,11 +35,19 @@ impl Context {
                 1
             }
             Err(why) => {
-                let said = format!("remote key {:?}: {why}", reference.key_id());
-                errors.raise_saying(Reason::FailedToSign, &said);
+                self.refuse_remotely(&why);
                 0
             }
         }
+    }
+
+    #[cold]
+    pub(super) fn refuse_remotely(&self, why: &str) {
+        let reference = self.key.as_ref().and_then(|key| key.reference());
+        let id = reference.map_or("", |reference| reference.key_id());
+        // SAFETY: the provider lives as long as its contexts.
+        let errors = unsafe { (*self.provider).errors };
+        errors.raise_saying(Reason::FailedToSign, &format!("remote key {id:?}: {why}"));
     }
 
     fn signed_remotely(&self, reference: &Reference, message: &[u8]) -> Result<Vec<u8>, String> {

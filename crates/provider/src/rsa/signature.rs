@@ -320,6 +320,10 @@ unsafe extern "C" fn digest_sign_final(
                 _ => {
                     match &context.key {
                         _ if signature.is_null() => context.was_size_asked = true,
+                        Some(key) if key.reference().is_some() => {
+                            context.refuse_remotely("it signs digests of SHA-2 alone");
+                            return None;
+                        }
                         Some(key) => key.count(),
                         None => {}
                     }
