@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let (true, Ok(module)) = (is_tried, &provider) {
         let (status, counted) = run::try_out(&args.command, module)?;
         let trial = of_trial(status, &counted, &args.command);
-        if !counted.lines.is_empty() {
+        if !counted.is_empty() {
             // What was seen counts for more than what was to be expected.
             let about = findings.iter_mut().filter(|it| it.about == "library");
             about.for_each(|finding| finding.state = finding.state.min(State::Note));
@@ -136,7 +136,7 @@ impl Answer {
             let _ = writeln!(text, "{state:<5}{:<14} {}", finding.about, finding.text);
         }
         if let Some(stats) = &self.stats
-            && !stats.lines.is_empty()
+            && !stats.is_empty()
         {
             text.push_str(&stats.to_text());
         }
@@ -150,12 +150,12 @@ fn of_trial(status: u8, counted: &Report, command: &[OsString]) -> Vec<Finding> 
         let text = format!("the program ended with status {status}");
         findings.push(Finding::note("trial", text));
     }
-    findings.push(match (counted.processes, counted.lines.len()) {
+    findings.push(match (counted.processes, counted.is_empty()) {
         (0, _) => Finding::no(
             "trial",
             "none of its processes loaded the provider: it uses no OpenSSL, or ignores OPENSSL_CONF",
         ),
-        (_, 0) => Finding::no("trial", nothing_went_through(command)),
+        (_, true) => Finding::no("trial", nothing_went_through(command)),
         _ => match &counted.slower()[..] {
             [] => Finding::ok("trial", "the program's requests went through Oarlock"),
             slower => Finding::note(

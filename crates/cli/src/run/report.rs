@@ -16,8 +16,20 @@ pub(crate) struct Report {
     pub(crate) processes: u64,
     /// By operation, direction and size class.
     pub(crate) lines: Vec<ReportLine>,
+    /// With RSA keys.
+    pub(crate) rsa_signatures: RsaSignatures,
     /// The sum of the lines that were measured; negative where stock OpenSSL would have been faster.
     pub(crate) saved_seconds: Option<f64>,
+}
+
+/// By how they were made.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct RsaSignatures {
+    alone: u64,
+    /// With others, of the same process or of other ones.
+    together: u64,
+    /// By a cryptoserver.
+    remotely: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,6 +50,39 @@ struct Measured {
     oarlock_bytes_per_second: f64,
     saved_seconds: f64,
 }
+
+impl RsaSignatures {
+    fn is_empty(self) -> bool {
+        self.alone + self.together + self.remotely == 0
+    }
+
+    /// A line; empty if there are none.
+    fn to_text(self) -> String {
+        let all = self.alone + self.together + self.remotely;
+        if all == 0 {
+            return String::new();
+        }
+        let mut text = format!("{all} signatures with RSA keys");
+        for (count, how) in [
+            (self.together, "together with others"),
+            (self.remotely, "by a cryptoserver"),
+        ] {
+            if count > 0 {
+                text.push_str(&format!(", {count} ({} %) {how}", 100 * count / all));
+            }
+        }
+        if self.together + self.remotely == 0 && all >= ALONE_MANY {
+            text.push_str(
+                ", none together with others: `oarlock doctor -- COMMAND` says what a server needs for that",
+            );
+        }
+        text.push('\n');
+        text
+    }
+}
+
+/// From so many on, a server could have gained.
+const ALONE_MANY: u64 = 200;
 
 impl Report {
     /// Measures the lines that made 99 % of the bytes: stock OpenSSL and OpenSSL with `configuration`, in
@@ -63,7 +108,17 @@ impl Report {
             processes: counted.processes,
             saved_seconds: (!saved.is_empty()).then(|| saved.iter().sum()),
             lines,
+            rsa_signatures: RsaSignatures {
+                alone: counted.signatures.alone,
+                together: counted.signatures.together,
+                remotely: counted.signatures.remotely,
+            },
         }
+    }
+
+    /// Whether nothing went through Oarlock.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.rsa_signatures.is_empty()
     }
 
     /// Operations that took longer than stock OpenSSL's, with the ratio of the rates.
@@ -100,13 +155,18 @@ impl Report {
             1 => "1 process loaded the provider".into(),
             many => format!("{many} processes loaded the provider"),
         };
-        if self.lines.is_empty() {
+        if self.is_empty() {
             return format!(
                 "oarlock: nothing went through Oarlock: {loaded}; `oarlock doctor -- COMMAND` finds the reason\n"
             );
         }
-        let mut text = format!(
-            "oarlock: {loaded}\n{:<18} {:<8} {:>9} {:>11} {:>10} {:>11} {:>11} {:>10}\n",
+        let mut text = format!("oarlock: {loaded}\n{}", self.rsa_signatures.to_text());
+        if self.lines.is_empty() {
+            return text;
+        }
+        let _ = write!(
+            text,
+            "{:<18} {:<8} {:>9} {:>11} {:>10} {:>11} {:>11} {:>10}\n",
             "operation", "", "size", "requests", "bytes", "stock", "oarlock", "saved"
         );
         for line in &self.lines {
@@ -236,6 +296,7 @@ mod tests {
                 line("chacha20", Some((2e9, 1.5e9))),
                 line("aes-128-cbc", None),
             ],
+            rsa_signatures: RsaSignatures::default(),
             saved_seconds: Some(-1e-6),
         };
         assert_eq!(report.slower(), ["chacha20 encrypt of 4 KiB: 0.75"]);

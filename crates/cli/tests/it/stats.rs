@@ -2,7 +2,8 @@
 
 use std::process::{Command, Output, Stdio};
 
-use oarlock_testing::noise;
+use oarlock::Accelerator;
+use oarlock_testing::{noise, skip};
 use serde_json::Value;
 
 use crate::common::{IV, KEY, assert_fails, oarlock, openssl, provider, run, stderr};
@@ -40,6 +41,38 @@ fn a_programs_output_is_that_of_stock_and_all_of_it_is_counted() {
     command.args(["openssl", "enc", "-aes-256-ctr", "-K", KEY, "-iv", IV]);
     let report = report(&run(&mut command, &data));
     assert_eq!(sum(&report, "bytes"), 1_000_001);
+}
+
+/// Where there are lanes, the jobs of `openssl speed` sign together.
+#[test]
+fn signatures_with_rsa_keys_are_counted_by_how_they_were_made() {
+    let has_lanes = Accelerator::builder().build().unwrap().lanes().is_some();
+    if !has_lanes {
+        return skip("lanes for RSA");
+    }
+    let speed = |more: &[&str]| {
+        let mut command = with_provider(&["--stats", "--json"]);
+        command.args(["openssl", "speed", "-seconds", "1"]);
+        report(&run(command.args(more).arg("rsa2048"), b""))
+    };
+    let counted = |report: &Value, how: &str| report["rsa_signatures"][how].as_u64().unwrap();
+    let one_by_one = speed(&[]);
+    assert!(counted(&one_by_one, "alone") > 100, "{one_by_one}");
+    assert_eq!(counted(&one_by_one, "together"), 0);
+    assert_eq!(counted(&one_by_one, "remotely"), 0);
+    let jobs = speed(&["-async_jobs", "8"]);
+    assert!(
+        counted(&jobs, "together") > counted(&jobs, "alone"),
+        "{jobs}"
+    );
+
+    let mut command = with_provider(&["--stats"]);
+    command.args(["openssl", "speed", "-seconds", "1", "rsa2048"]);
+    let said = stderr(&run(&mut command, b""));
+    assert!(
+        said.contains(" signatures with RSA keys, none together with others: `oarlock doctor"),
+        "{said}"
+    );
 }
 
 #[test]

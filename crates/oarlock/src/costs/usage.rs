@@ -5,7 +5,8 @@
 //! 8   version      4    changes with the list of algorithms
 //! 12  length       4    of the file
 //! 16  processes    8    that opened it
-//! 24  zero         40
+//! 24  signatures   24   made alone, together with others, and by another machine
+//! 48  zero         16
 //! 64  counters     by algorithm, direction and size class: requests 8, bytes 8
 //! ```
 //!
@@ -49,6 +50,37 @@ pub struct Counted {
     pub processes: u64,
     /// What is not zero, by algorithm, direction and size.
     pub lines: Vec<CountedLine>,
+    /// Signatures with RSA keys.
+    pub signatures: Signatures,
+}
+
+/// Signatures with RSA keys, by how they were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signatures {
+    /// One by itself.
+    pub alone: u64,
+    /// In lanes, with others of this process or of other ones.
+    pub together: u64,
+    /// By another machine.
+    pub remotely: u64,
+}
+
+impl Signatures {
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.alone + self.together + self.remotely
+    }
+}
+
+/// How a signature was made, as in [`Signatures`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signed {
+    /// By itself.
+    Alone,
+    /// In lanes, with others.
+    Together,
+    /// By another machine.
+    Remotely,
 }
 
 /// Requests of one algorithm, direction and size class.
@@ -115,11 +147,18 @@ impl Usage {
         counted.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
+    /// Counts a signature with an RSA key.
+    #[inline]
+    pub fn record_signature(&self, signed: Signed) {
+        self.header()[SIGNATURES + signed as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
     /// What was counted so far, by every process.
     pub fn read(&self) -> Counted {
         let mut counted = Counted {
             processes: self.header()[PROCESSES].load(Ordering::Relaxed),
             lines: Vec::new(),
+            signatures: self.signatures(),
         };
         for algorithm in Algorithm::ALL {
             for direction in [Direction::Encrypt, Direction::Decrypt] {
@@ -139,6 +178,18 @@ impl Usage {
             }
         }
         counted
+    }
+
+    fn signatures(&self) -> Signatures {
+        let count = |signed: Signed| {
+            let counter = &self.header()[SIGNATURES + signed as usize];
+            counter.load(Ordering::Relaxed)
+        };
+        Signatures {
+            alone: count(Signed::Alone),
+            together: count(Signed::Together),
+            remotely: count(Signed::Remotely),
+        }
     }
 
     fn header(&self) -> &[AtomicU64] {
@@ -173,6 +224,8 @@ const VERSION: u32 = 1;
 const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;
 const PROCESSES: usize = 2;
+/// The first of three.
+const SIGNATURES: usize = 3;
 /// In numbers, as are all that follow.
 const HEADER: usize = 8;
 const NUMBERS: usize = HEADER + Algorithm::ALL.len() * 2 * CLASSES * 2;
@@ -183,6 +236,27 @@ const CLASSES: usize = 32;
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signatures_are_counted_by_how_they_were_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let usage = Usage::create(&folder.path().join("usage")).unwrap();
+        for (signed, times) in [
+            (Signed::Alone, 1),
+            (Signed::Together, 2),
+            (Signed::Remotely, 3),
+        ] {
+            (0..times).for_each(|_| usage.record_signature(signed));
+        }
+        let counted = usage.read();
+        let signatures = Signatures {
+            alone: 1,
+            together: 2,
+            remotely: 3,
+        };
+        assert_eq!((counted.signatures, signatures.all()), (signatures, 6));
+        assert!(counted.lines.is_empty());
+    }
 
     #[test]
     fn sizes_are_counted_in_their_classes() {

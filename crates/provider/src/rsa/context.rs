@@ -5,6 +5,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null;
 use std::sync::Arc;
 
+use oarlock::costs::Signed;
 use oarlock::rsa::{Hash, Power, PssSalt, RsaPublicKey, SignatureScheme};
 
 use super::key::Key;
@@ -192,6 +193,15 @@ impl Context {
         }
     }
 
+    /// For `oarlock run --stats`.
+    pub(super) fn count(&self, is_made: bool, signed: Signed) {
+        // SAFETY: the provider lives as long as its contexts.
+        let usage = unsafe { &(*self.provider).usage };
+        if let (true, Some(usage)) = (is_made, usage) {
+            usage.record_signature(signed);
+        }
+    }
+
     fn properties_or_null(&self) -> *const c_char {
         self.properties
             .as_ref()
@@ -231,7 +241,9 @@ impl Context {
             Some((key, encoding))
         };
         let Some((key, encoding)) = prepared() else {
-            return by_default();
+            let is_done = by_default();
+            self.count(is_done == 1 && !place.signature.is_null(), Signed::Alone);
+            return is_done;
         };
         // SAFETY: the provider lives as long as its contexts.
         let signer = unsafe { &(*self.provider).signer };
@@ -239,9 +251,18 @@ impl Context {
             Encoding::Made(number) => Ok(number.clone()),
             Encoding::Of(scheme) => scheme.encode(message, key.key().public_key()),
         };
-        match signer.power(key, number, by_default) {
-            Power::Alone(result) => result,
+        let (power, is_together) = signer.power(key, number, by_default);
+        let signed = match is_together {
+            true => Signed::Together,
+            false => Signed::Alone,
+        };
+        match power {
+            Power::Alone(result) => {
+                self.count(result == 1, signed);
+                result
+            }
             Power::InLanes(power) => {
+                self.count(true, signed);
                 // SAFETY: there is room for as many bytes as the modulus has, and a place for their number.
                 unsafe {
                     power

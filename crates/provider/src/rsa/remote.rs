@@ -3,6 +3,7 @@
 
 use std::ffi::c_int;
 
+use oarlock::costs::Signed;
 use oarlock::rsa::{PssSalt, SignatureScheme};
 use oarlock_local::relay::{Operation, Question, Reference};
 
@@ -32,6 +33,7 @@ impl Context {
                         .copy_to_nonoverlapping(place.signature, signature.len());
                     *place.bytes = signature.len();
                 }
+                self.count(true, Signed::Remotely);
                 1
             }
             Err(why) => {

@@ -5,6 +5,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
+use oarlock::costs::Signed;
+
 use super::context::{Context, Message, Place};
 use super::key::Key;
 use crate::abi::{Dispatch, Param, Params, offered};
@@ -327,12 +329,9 @@ unsafe extern "C" fn digest_sign_final(
                         Some(key) => key.count(),
                         None => {}
                     }
-                    return Some(inner.digest_sign_final?(
-                        context.inner,
-                        signature,
-                        bytes,
-                        room,
-                    ));
+                    let is_done = inner.digest_sign_final?(context.inner, signature, bytes, room);
+                    context.count(is_done == 1 && !signature.is_null(), Signed::Alone);
+                    return Some(is_done);
                 }
             };
             context.message = Message::Ended;
