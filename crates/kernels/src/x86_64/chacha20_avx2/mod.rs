@@ -5,8 +5,10 @@
 //! rounds take twice as long.
 //!
 //! Less than a few blocks lie in rows ([`crate::stitched`]), and one alone runs on the integer units,
-//! whose instructions have the shorter latencies. There it also runs beside eight others: nothing waits
-//! for it, so a chunk of nine takes as long as one of eight.
+//! whose instructions have the shorter latencies. There one can also run beside eight others, where there is
+//! a ninth. That is no way to do many: nine take 232 instructions a double round, and eight 132, which wait
+//! for the vector units. On a core whose other thread is busy, as those of clouds are, the nine take a
+//! third longer than eight (Zen 3, family 25 model 1; no longer, where it is idle).
 
 use core::arch::naked_asm;
 use core::mem::MaybeUninit;
@@ -45,7 +47,7 @@ impl Chunk for Columns {
     unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
         // SAFETY: as above.
         unsafe {
-            let is_nine = quarters(data.bytes, NINE_BYTES) < quarters(data.bytes, Self::BYTES);
+            let is_nine = time(data.bytes, NINE_BYTES) < time(data.bytes, Self::BYTES);
             if is_nine && data.bytes >= NINE_BYTES {
                 let chunks = data.bytes / NINE_BYTES;
                 let mut frame = Frame::new(start, data, chunks);
@@ -217,16 +219,17 @@ unsafe fn nine_blocks(start: Start<'_>, place: &mut Keystream) {
     }
 }
 
-/// How long so many bytes take in chunks of `chunk` and a rest, in quarters of a chunk's time.
+/// How long so many bytes take in chunks of `chunk` and a rest, in eighths of the time of eight blocks.
 #[inline(always)]
-fn quarters(bytes: usize, chunk: usize) -> usize {
+fn time(bytes: usize, chunk: usize) -> usize {
     let rest = match bytes % chunk {
         0 => 0,
-        1..=BLOCK_BYTES => 2,
-        BLOCK_BYTES_MORE..=ROWS_BYTES_MAX => 3,
-        _ => 4,
+        1..=BLOCK_BYTES => 4,
+        BLOCK_BYTES_MORE..=ROWS_BYTES_MAX => 6,
+        ROWS_BYTES_MORE..=Columns::BYTES => 8,
+        _ => 9,
     };
-    4 * (bytes / chunk) + rest
+    (chunk / BLOCK_BYTES) * (bytes / chunk) + rest
 }
 
 /// XORs keystream onto less than nine blocks, and at least a byte.
