@@ -16,6 +16,8 @@ pub use crate::key::InvalidKeyLength;
 use crate::poly1305::{Element, Multiplier, OneTimeKey};
 use crate::portable;
 use crate::portable::xor::xor;
+#[cfg(target_arch = "x86_64")]
+use crate::stitched::Powers;
 use crate::stitched::{Direction, Start};
 use crate::wipe::Secret;
 #[cfg(target_arch = "x86_64")]
@@ -122,11 +124,18 @@ impl Backend {
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(token) => {
-                x86_64::chacha20::crypt_and_mac_avx2(token, direction, start, r, None, mac, data)
+                let powers = match powers {
+                    Some(KeptPowers::Chains(_, powers)) => Some(powers),
+                    _ => None,
+                };
+                x86_64::chacha20::crypt_and_mac_avx2(token, direction, start, r, powers, mac, data)
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(token) => {
-                let powers = powers.map(|powers| &powers.powers);
+                let powers = match powers {
+                    Some(KeptPowers::Ifma(_, powers)) => Some(powers),
+                    _ => None,
+                };
                 x86_64::chacha20::crypt_and_mac_avx512(
                     token, direction, start, r, powers, mac, data,
                 )
@@ -136,14 +145,21 @@ impl Backend {
 
     /// Powers that serve all parts of a message, where the backend has such.
     pub(crate) fn powers(self, r: &Multiplier) -> Option<KeptPowers> {
-        #[cfg(target_arch = "x86_64")]
-        if let Self::Avx512(token) = self {
-            let powers = x86_64::chacha20::powers_avx512(token, r);
-            return Some(KeptPowers { token, powers });
-        }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = r;
-        None
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(token) => {
+                let powers = x86_64::chacha20::powers_avx512(token, r);
+                Some(KeptPowers::Ifma(token, powers))
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(token) => {
+                let powers = x86_64::chacha20::powers_avx2(token, r);
+                Some(KeptPowers::Chains(token, powers))
+            }
+            _ => None,
+        }
     }
 
     /// Encrypts or decrypts the first data of a message, as [`stitched::first`](crate::stitched::first)
@@ -176,19 +192,37 @@ impl Backend {
 }
 
 /// Powers of r that serve all parts of a message. Wiped on drop.
-pub(crate) struct KeptPowers {
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(
+        clippy::large_enum_variant,
+        reason = "a caller keeps one, and never several"
+    )
+)]
+pub(crate) enum KeptPowers {
+    /// Absorb data faster with nothing beside.
     #[cfg(target_arch = "x86_64")]
-    token: Avx512,
+    Ifma(Avx512, x86_64::poly1305::IfmaPowers),
+    /// Absorb data beside the rounds of keystream for later.
     #[cfg(target_arch = "x86_64")]
-    powers: x86_64::poly1305::IfmaPowers,
+    Chains(Avx2, x86_64::chacha20::Avx2Powers),
     /// No other architecture makes them.
     #[cfg(not(target_arch = "x86_64"))]
-    never: core::convert::Infallible,
+    Never(core::convert::Infallible),
 }
 
 impl KeptPowers {
     /// Less data are done sooner without them.
     pub(crate) const BYTES_MIN: usize = 128;
+
+    /// Whether [`xor_and_mac`](Self::xor_and_mac) takes less time with them than without.
+    #[inline(always)]
+    pub(crate) fn are_for_xor_and_mac(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return matches!(self, Self::Ifma(..));
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
 
     /// XORs keystream that is there onto `data`, whole MAC blocks, and returns `mac` with the
     /// ciphertext absorbed.
@@ -200,15 +234,21 @@ impl KeptPowers {
         mac: Element,
         data: InOutBuf<'_, '_, u8>,
     ) -> Element {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let (token, powers) = (self.token, &self.powers);
-            x86_64::chacha20::xor_and_mac_avx512(token, direction, keystream, r, powers, mac, data)
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            let _ = (direction, keystream, r, mac, data);
-            match self.never {}
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Ifma(token, powers) => x86_64::chacha20::xor_and_mac_avx512(
+                *token, direction, keystream, r, powers, mac, data,
+            ),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the buffer vouches for the bytes, and no instructions are needed.
+            Self::Chains(_, powers) => unsafe {
+                powers.xor_and_absorb(direction, r, mac, keystream, data.into(), None)
+            },
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Never(never) => {
+                let _ = (direction, keystream, r, mac, data);
+                match *never {}
+            }
         }
     }
 }

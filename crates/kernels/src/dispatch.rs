@@ -163,6 +163,8 @@ pub mod chacha20 {
         POWERS_BESIDE,
         /// Parts of messages under keystream that was ready, with stored powers of r.
         KEPT_POWERS,
+        /// Parts of messages that were absorbed beside rounds for later.
+        MADE_BESIDE,
     }
 }
 

@@ -230,9 +230,40 @@ impl Element {
         carry_once([low as u64, (low >> 64) as u64, top])
     }
 
+    /// In limbs of 26 bits, the top one a little more.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn to_limbs_26(self) -> [u64; 5] {
+        const MASK: u64 = (1 << 26) - 1;
+        let [h0, h1, h2] = self.0;
+        [
+            h0 & MASK,
+            h0 >> 26 & MASK,
+            (h0 >> 52 | h1 << 12) & MASK,
+            h1 >> 14 & MASK,
+            h1 >> 40 | h2 << 24,
+        ]
+    }
+
+    /// Out of limbs of 26 bits, of which each may have up to 32.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn from_limbs_26([a, b, c, d, e]: [u64; 5]) -> Self {
+        let low = u128::from(a) + (u128::from(b) << 26) + (u128::from(c) << 52);
+        let low = low + (u128::from(d) << 78);
+        let (low, carry) = low.overflowing_add(u128::from(e) << 104);
+        let top = (e >> 24) + carry as u64;
+        carry_once([low as u64, (low >> 64) as u64, top])
+    }
+
+    #[inline(always)]
+    pub(crate) fn of(r: &Multiplier) -> Self {
+        Self([r.r0, r.r1, 0])
+    }
+
     /// r to the power of `exponent`, which is public.
     pub(crate) fn power(r: &Multiplier, exponent: u64) -> Self {
-        let r = Self([r.r0, r.r1, 0]);
+        let r = Self::of(r);
         let Some(top) = exponent.checked_ilog2() else {
             return Self::ONE;
         };

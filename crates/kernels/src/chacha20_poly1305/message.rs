@@ -161,9 +161,15 @@ pub struct Ahead {
     /// How many bytes of that message are before the keystream; `None` before there is any.
     pub(super) from: Option<u64>,
     pub(super) keystream: [u8; AHEAD_BYTES],
+    /// How many bytes of that there are.
+    pub(super) made: usize,
     /// Of the message's r.
     pub(super) powers: Option<KeptPowers>,
 }
+
+/// Of less data the MAC takes no longer than what making keystream in two runs costs.
+#[cfg(target_arch = "x86_64")]
+pub(super) const BESIDE_BYTES_MIN: usize = 256;
 
 /// Sixteen blocks, which fill the widest registers.
 pub(super) const AHEAD_BYTES: usize = 16 * BLOCK_BYTES;
@@ -173,7 +179,7 @@ impl Ahead {
     pub(super) fn at(&self, position: u64) -> &[u8] {
         let at = |from| usize::try_from(position.checked_sub(from?)?).ok();
         at(self.from)
-            .and_then(|at| self.keystream.get(at..))
+            .and_then(|at| self.keystream.get(at..self.made))
             .unwrap_or_default()
     }
 }
@@ -184,6 +190,7 @@ impl Default for Ahead {
             nonce: None,
             from: None,
             keystream: [0; AHEAD_BYTES],
+            made: 0,
             powers: None,
         }
     }

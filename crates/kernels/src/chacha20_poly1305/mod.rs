@@ -9,6 +9,8 @@
 //! The polynomial's value after a part of a message is the value before it, times a power of r, plus
 //! the part's own value. So several threads can share a message ([`ChaCha20Poly1305::seal_stripe`]).
 
+#[cfg(target_arch = "x86_64")]
+mod beside;
 mod due;
 mod message;
 
@@ -17,6 +19,8 @@ use core::fmt;
 pub use due::Due;
 use inout::InOutBuf;
 use message::AHEAD_BYTES;
+#[cfg(target_arch = "x86_64")]
+use message::BESIDE_BYTES_MIN;
 pub use message::{Ahead, Message, Partial};
 
 pub use crate::aead::NONCE_BYTES;
@@ -440,6 +444,13 @@ impl ChaCha20Poly1305 {
             // The second time it is sure that they are of use.
             ahead.powers = self.backend().powers(&message.one_time.r);
         }
+        #[cfg(target_arch = "x86_64")]
+        while data.len() >= BESIDE_BYTES_MIN
+            && matches!(ahead.powers, Some(KeptPowers::Chains(..)))
+            && let Some(bytes) = self.next_beside(direction, message, data.reborrow(), ahead)
+        {
+            (_, data) = data.split_at(bytes);
+        }
         while !data.is_empty() {
             let keystream = ahead.at(message.bytes);
             if keystream.is_empty() {
@@ -459,6 +470,7 @@ impl ChaCha20Poly1305 {
             let (keystream, powers) = (&keystream[..bytes], &ahead.powers);
             if let Some(powers) = powers
                 && bytes >= KeptPowers::BYTES_MIN
+                && powers.are_for_xor_and_mac()
                 && bytes.is_multiple_of(MAC_BYTES)
                 && message.pending_bytes == 0
             {
@@ -480,7 +492,7 @@ impl ChaCha20Poly1305 {
 
     fn make_ahead(&self, message: &Message, ahead: &mut Ahead) {
         let from = message.bytes - message.bytes % BLOCK_BYTES as u64;
-        ahead.from = Some(from);
+        (ahead.from, ahead.made) = (Some(from), AHEAD_BYTES);
         let start = self.cipher.start(message.nonce, block_at(from));
         // From zeros that lie elsewhere: it would wait for those just written to its own place.
         let zeros = &[0; AHEAD_BYTES];

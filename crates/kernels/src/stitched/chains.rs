@@ -131,6 +131,24 @@ impl<const BYTES: usize> Chains<'_, BYTES> {
         let powers = self.powers;
         (&powers.r, powers.join, self.from.cast(), &mut self.first)
     }
+
+    /// With whole chunks absorbed.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn value(self) -> Element {
+        self.first
+    }
+}
+
+impl<const BYTES: usize> ChainPowers<BYTES> {
+    /// r, and what joins the halves of 256 bytes, or of a chunk.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn of_halves(&self, bytes: usize) -> (&Multiplier, Element) {
+        let [eighth, _] = self.shorter;
+        let join = if bytes == 256 { eighth } else { self.join };
+        (&self.r, join)
+    }
 }
 
 impl<const BYTES: usize> Powers for ChainPowers<BYTES> {

@@ -12,7 +12,7 @@
 //! the second begins at zero, and the first is multiplied by a power of r to join it.
 //!
 //! Of a message given whole, block 0, the one-time key, and the powers of r are made beside the rounds of
-//! the first blocks of data. Block 0 is on the integer units, and so done before they are.
+//! the first blocks of data. With AVX-512 block 0 is on the integer units, and so done before they are.
 
 mod chains;
 mod columns;
@@ -47,6 +47,11 @@ pub(crate) trait Chunk {
     /// What does Poly1305 beside the rounds.
     type Powers: Powers;
 
+    /// Returns `mac` with `data` and then `last` absorbed, with nothing beside and no powers.
+    #[inline(always)]
+    unsafe fn absorb(r: &Multiplier, mac: Element, data: &[u8], last: Option<&Block>) -> Element {
+        mac.absorb_all(r, data, last)
+    }
     /// XORs keystream from `start` on onto `data`.
     unsafe fn crypt(start: Start<'_>, data: Data);
     /// The same onto whole chunks, at least one, and beside their rounds a chunk of Poly1305 each. To
@@ -64,6 +69,16 @@ pub(crate) trait Chunk {
         bytes: usize,
         place: &mut Keystream,
     ) -> (OneTimeKey, Option<Self::Powers>);
+    /// Makes block 0 at `start`, and encrypts the first chunk of `data` beside it, where that can be.
+    #[inline(always)]
+    unsafe fn begin_and_seal(
+        start: Start<'_>,
+        data: Data,
+        place: &mut Keystream,
+    ) -> Option<OneTimeKey> {
+        let _ = (start, data, place);
+        None
+    }
     /// From this length on, powers are made beside the first rounds when r is known already.
     const MAKING_BYTES_MIN: usize = usize::MAX;
     /// As [`begin`](Self::begin), of data at `start` and with r known; only for so many bytes.
@@ -411,7 +426,14 @@ pub(crate) unsafe fn first<C: Chunk>(
     let mut place = Keystream::new();
     // SAFETY: as the caller vouches.
     unsafe {
-        let (one_time, powers) = C::begin(start, data.bytes, &mut place);
+        let sealed = match direction {
+            Direction::Seal => C::begin_and_seal(start, data, &mut place),
+            Direction::Open => None,
+        };
+        let (one_time, powers) = match sealed {
+            Some(one_time) => (one_time, None),
+            None => C::begin(start, data.bytes, &mut place),
+        };
         let r = &one_time.r;
         let mac = Element::ZERO.absorb_padded(r, aad);
         let part = Part {
@@ -455,7 +477,8 @@ impl Part<'_> {
         unsafe { core::slice::from_raw_parts(from, bytes - self.rest_bytes) }
     }
 
-    /// The same, with the keystream of the first chunk, or of all data where there are fewer.
+    /// The same, with the keystream of the first chunk, or of all data where there are fewer; with none where
+    /// the first chunk is encrypted already.
     ///
     /// # Safety
     /// As [`Chunk`].
@@ -474,7 +497,8 @@ impl Part<'_> {
             ..
         } = self;
         let first_bytes = data.bytes.min(C::BYTES);
-        let keystream = &keystream[..first_bytes];
+        let keystream = &keystream[..first_bytes.min(keystream.len())];
+        let is_sealed = keystream.is_empty();
         let first = Data {
             bytes: first_bytes,
             ..data
@@ -493,11 +517,11 @@ impl Part<'_> {
                     }
                     return mac;
                 }
-                if direction == Direction::Seal {
+                if direction == Direction::Seal && !is_sealed {
                     C::xor(keystream, data);
                 }
                 let ciphertext = self.ciphertext();
-                let mac = mac.absorb_all(r, ciphertext, last);
+                let mac = C::absorb(r, mac, ciphertext, last);
                 if direction == Direction::Open {
                     C::xor(keystream, data);
                 }
@@ -515,7 +539,9 @@ impl Part<'_> {
                 }
                 running.end_of_chunk();
             }
-            C::xor(keystream, first);
+            if !is_sealed {
+                C::xor(keystream, first);
+            }
             if direction == Direction::Seal {
                 running.chunk(data.to);
             }

@@ -199,6 +199,131 @@ pub(crate) fn xor_and_mac_avx512(
     }
 }
 
+/// Of Poly1305 beside the rounds on AVX2.
+pub(crate) type Avx2Powers = ChainPowers<{ Columns::BYTES }>;
+
+/// Powers that serve all parts of a message.
+pub(crate) fn powers_avx2(_: Avx2, r: &Multiplier) -> Avx2Powers {
+    // SAFETY: no instructions beyond the target's are needed.
+    unsafe { Avx2Powers::new(r) }
+}
+
+/// Encrypts whole chunks; returns `mac` with the ciphertext absorbed, each chunk beside the rounds of the
+/// next. The next of the last is keystream for later in `place`, where that of the first may be already.
+///
+/// # Panics
+/// When `data` are not whole chunks.
+pub(crate) fn seal_and_make_avx2(
+    _: Avx2,
+    start: Start<'_>,
+    powers: &Avx2Powers,
+    mac: Element,
+    is_there: bool,
+    data: InOutBuf<'_, '_, u8>,
+    place: &mut [u8; Columns::BYTES],
+) -> Element {
+    #[target_feature(enable = "avx2,bmi2")]
+    unsafe fn inner(
+        key: &[u32; 8],
+        row: u128,
+        powers: &Avx2Powers,
+        mac: Element,
+        is_there: bool,
+        data: Data,
+        place: *mut u8,
+    ) -> Element {
+        let start = Start::from_parts(key, row);
+        // SAFETY: as the caller vouches.
+        unsafe { Columns::seal_and_make(start, powers, mac, is_there, data, place) }
+    }
+    assert!(!data.is_empty() && data.len().is_multiple_of(Columns::BYTES));
+    #[cfg(debug_assertions)]
+    crate::dispatch::chacha20::MADE_BESIDE.hit();
+    let (key, row) = start.parts();
+    // SAFETY: the token proves the features; the buffer vouches for the bytes, which are the same or do
+    // not overlap, and are whole chunks; the place is one.
+    unsafe {
+        inner(
+            key,
+            row,
+            powers,
+            mac,
+            is_there,
+            data.into(),
+            place.as_mut_ptr(),
+        )
+    }
+}
+
+/// Decrypts whole chunks; returns `mac` with the ciphertext absorbed, each chunk beside its own rounds.
+///
+/// # Panics
+/// When `data` are not whole chunks.
+pub(crate) fn open_chunks_avx2(
+    _: Avx2,
+    start: Start<'_>,
+    powers: &Avx2Powers,
+    mac: Element,
+    data: InOutBuf<'_, '_, u8>,
+) -> Element {
+    #[target_feature(enable = "avx2,bmi2")]
+    unsafe fn inner(
+        key: &[u32; 8],
+        row: u128,
+        powers: &Avx2Powers,
+        mac: Element,
+        data: Data,
+    ) -> Element {
+        let start = Start::from_parts(key, row);
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let mut running = powers.begin(mac);
+            Columns::crypt_and_mac_chunks(Direction::Open, start, &mut running, data);
+            running.value()
+        }
+    }
+    assert!(!data.is_empty() && data.len().is_multiple_of(Columns::BYTES));
+    #[cfg(debug_assertions)]
+    crate::dispatch::chacha20::AVX2_AND_MAC.hit();
+    let (key, row) = start.parts();
+    // SAFETY: the token proves the features; the buffer vouches for the bytes, which are the same or do
+    // not overlap, and are whole chunks.
+    unsafe { inner(key, row, powers, mac, data.into()) }
+}
+
+/// Returns `mac` with `ciphertext` absorbed, beside the rounds of a chunk of keystream from `start` on.
+///
+/// # Panics
+/// When `ciphertext` has neither 256 nor 512 bytes.
+pub(crate) fn make_and_mac_avx2(
+    _: Avx2,
+    start: Start<'_>,
+    powers: &Avx2Powers,
+    mac: Element,
+    ciphertext: &[u8],
+    place: &mut [u8; Columns::BYTES],
+) -> Element {
+    #[target_feature(enable = "avx2,bmi2")]
+    unsafe fn inner(
+        key: &[u32; 8],
+        row: u128,
+        powers: &Avx2Powers,
+        mac: Element,
+        ciphertext: &[u8],
+        place: *mut u8,
+    ) -> Element {
+        let start = Start::from_parts(key, row);
+        // SAFETY: as the caller vouches.
+        unsafe { Columns::make_and_mac(start, powers, mac, ciphertext, place) }
+    }
+    assert!(matches!(ciphertext.len(), 256 | Columns::BYTES));
+    #[cfg(debug_assertions)]
+    crate::dispatch::chacha20::MADE_BESIDE.hit();
+    let (key, row) = start.parts();
+    // SAFETY: the token proves the features; the place is a chunk, and the length was checked.
+    unsafe { inner(key, row, powers, mac, ciphertext, place.as_mut_ptr()) }
+}
+
 /// Powers that serve all parts of a message.
 pub(crate) fn powers_avx512(_: Avx512, r: &Multiplier) -> IfmaPowers {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]

@@ -5,20 +5,22 @@
 //! rounds take twice as long.
 //!
 //! Less than a few blocks lie in rows ([`crate::stitched`]), and one alone runs on the integer units,
-//! whose instructions have the shorter latencies. There it also runs beside eight others: nothing waits
-//! for it, so a chunk of nine takes as long as one of eight.
+//! whose instructions have the shorter latencies. There one can also run beside eight others, where there is
+//! a ninth. That is no way to do many: nine take 232 instructions a double round, and eight 132, which wait
+//! for the vector units. On a core whose other thread is busy, as those of clouds are, the nine take a
+//! third longer than eight (Zen 3, family 25 model 1; no longer, where it is idle).
 
 use core::arch::naked_asm;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use super::chacha20_block::Block;
 use super::chacha20_registers::Ymm;
+use super::poly1305_avx2;
 use crate::poly1305::{Element, Multiplier, OneTimeKey};
 use crate::portable::xor::xor_bytes;
 use crate::stitched::{
-    BLOCK_BYTES, Beside, ChainPowers, Chains, Chunk, Data, Direction, Keystream, Nothing, Rows,
-    Run, SIGMA, Start, rows,
+    BLOCK_BYTES, Block, ChainPowers, Chains, Chunk, Data, Direction, Keystream, Nothing, Powers,
+    Rows, Run, SIGMA, Start, rows,
 };
 use crate::wipe::Secret;
 
@@ -32,10 +34,20 @@ impl Chunk for Columns {
     type Powers = ChainPowers<512>;
 
     #[inline(always)]
+    unsafe fn absorb(r: &Multiplier, mac: Element, data: &[u8], last: Option<&Block>) -> Element {
+        if data.len() < poly1305_avx2::BYTES_MIN {
+            return mac.absorb_all(r, data, last);
+        }
+        // SAFETY: as above.
+        let (mac, rest) = unsafe { poly1305_avx2::absorb(r, mac, data) };
+        mac.absorb_all(r, rest, last)
+    }
+
+    #[inline(always)]
     unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
         // SAFETY: as above.
         unsafe {
-            let is_nine = quarters(data.bytes, NINE_BYTES) < quarters(data.bytes, Self::BYTES);
+            let is_nine = time(data.bytes, NINE_BYTES) < time(data.bytes, Self::BYTES);
             if is_nine && data.bytes >= NINE_BYTES {
                 let chunks = data.bytes / NINE_BYTES;
                 let mut frame = Frame::new(start, data, chunks);
@@ -85,26 +97,32 @@ impl Chunk for Columns {
         unsafe {
             if bytes > ROWS_BYTES_MAX {
                 nine_blocks(start, place);
-            } else if bytes > BLOCK_BYTES {
-                #[cfg(debug_assertions)]
-                crate::dispatch::chacha20::BLOCK_BESIDE.hit();
-                let mut making = KeyMaking {
-                    block: Block::new(start),
-                };
-                rows::keystream::<Ymm<false>, _>(
-                    start.later(1),
-                    bytes,
-                    place,
-                    BLOCK_BYTES,
-                    &mut making,
-                );
-                return (making.block.one_time_key(), None);
             } else {
                 let bytes = BLOCK_BYTES + bytes;
                 rows::keystream::<Ymm<false>, _>(start, bytes, place, 0, &mut Nothing);
             }
             (OneTimeKey::from_block(place.bytes()), None)
         }
+    }
+
+    #[inline(always)]
+    unsafe fn begin_and_seal(
+        start: Start<'_>,
+        data: Data,
+        place: &mut Keystream,
+    ) -> Option<OneTimeKey> {
+        if data.bytes < Self::BYTES {
+            return None;
+        }
+        // SAFETY: as above; the place has room for a block.
+        unsafe {
+            let block = onto_zeros(place.write(BLOCK_BYTES), BLOCK_BYTES);
+            let bytes = Self::BYTES;
+            let mut frame = Frame::new(start.later(1), Data { bytes, ..data }, 1);
+            frame.block(start, block);
+            crypt_chunks_and_blocks(&mut frame);
+        }
+        Some(OneTimeKey::from_block(place.bytes()))
     }
 
     #[inline(always)]
@@ -123,15 +141,66 @@ impl Chunk for Columns {
     }
 }
 
-/// Block 0 beside the rounds.
-struct KeyMaking {
-    block: Block,
-}
-
-impl Beside for KeyMaking {
+impl Columns {
+    /// Encrypts chunks, at least one, and absorbs them: each beside the rounds of the next, of which the last
+    /// goes to `place` as keystream for later. That of the first may be there already.
+    ///
+    /// # Safety
+    /// As [`Chunk`]; `data` are whole chunks, and the place has room for one.
     #[inline(always)]
-    unsafe fn step(&mut self, _: usize) {
-        self.block.double_round();
+    pub(super) unsafe fn seal_and_make(
+        start: Start<'_>,
+        powers: &ChainPowers<512>,
+        mac: Element,
+        is_there: bool,
+        data: Data,
+        place: *mut u8,
+    ) -> Element {
+        let bytes = Self::BYTES;
+        // SAFETY: as the caller vouches.
+        unsafe {
+            if is_there {
+                let keystream = core::slice::from_raw_parts(place, bytes);
+                xor_bytes(keystream, data.from, data.to);
+            } else {
+                crypt_chunks(&mut Frame::new(start, Data { bytes, ..data }, 1));
+            }
+            let mut running = powers.begin(mac);
+            running.chunk(data.to);
+            let start = start.later(Self::BLOCKS as u32);
+            let rest = data.behind(bytes);
+            if rest.bytes > 0 {
+                Self::crypt_and_mac_chunks(Direction::Seal, start, &mut running, rest);
+            }
+            let start = start.later((rest.bytes / BLOCK_BYTES) as u32);
+            running.beside(start, onto_zeros(place, bytes), 1);
+            running.value()
+        }
+    }
+
+    /// Absorbs `ciphertext` beside the rounds of a chunk of keystream, which goes to `place`.
+    ///
+    /// # Safety
+    /// As [`Chunk`]; the place has room for a chunk, and the ciphertext is half a chunk or one.
+    #[inline(always)]
+    pub(super) unsafe fn make_and_mac(
+        start: Start<'_>,
+        powers: &ChainPowers<512>,
+        mac: Element,
+        ciphertext: &[u8],
+        place: *mut u8,
+    ) -> Element {
+        let chunk = onto_zeros(place, Self::BYTES);
+        let mut frame = Frame::new(start, chunk, 1);
+        frame.steps.write(ciphertext.len() / BLOCK_BYTES);
+        let mut value = mac;
+        let (r, join) = powers.of_halves(ciphertext.len());
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let parts = (r, join, ciphertext.as_ptr(), &mut value);
+            frame.absorb(parts, |frame| crypt_chunks_and_mac(frame));
+        }
+        value
     }
 }
 
@@ -150,16 +219,17 @@ unsafe fn nine_blocks(start: Start<'_>, place: &mut Keystream) {
     }
 }
 
-/// How long so many bytes take in chunks of `chunk` and a rest, in quarters of a chunk's time.
+/// How long so many bytes take in chunks of `chunk` and a rest, in eighths of the time of eight blocks.
 #[inline(always)]
-fn quarters(bytes: usize, chunk: usize) -> usize {
+fn time(bytes: usize, chunk: usize) -> usize {
     let rest = match bytes % chunk {
         0 => 0,
-        1..=BLOCK_BYTES => 2,
-        BLOCK_BYTES_MORE..=ROWS_BYTES_MAX => 3,
-        _ => 4,
+        1..=BLOCK_BYTES => 4,
+        BLOCK_BYTES_MORE..=ROWS_BYTES_MAX => 6,
+        ROWS_BYTES_MORE..=Columns::BYTES => 8,
+        _ => 9,
     };
-    4 * (bytes / chunk) + rest
+    (chunk / BLOCK_BYTES) * (bytes / chunk) + rest
 }
 
 /// XORs keystream onto less than nine blocks, and at least a byte.
@@ -252,7 +322,7 @@ pub(super) struct Frame {
     r: MaybeUninit<[u64; 3]>,
     left: MaybeUninit<u64>,
     /// Of 64 bytes of the MAC, beside the rounds of each chunk.
-    steps: MaybeUninit<u64>,
+    steps: MaybeUninit<usize>,
     chunks: usize,
     from: *const u8,
     to: *mut u8,

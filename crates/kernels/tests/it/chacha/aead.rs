@@ -22,6 +22,7 @@ for_every_backend!(
     aead_any_first_part,
     aead_associated_data_alone,
     aead_parts_of_one_length,
+    aead_parts_beside_what_comes_next,
     aead_any_stripes,
     aead_keystream_ahead,
     aead_forgeries,
@@ -136,6 +137,7 @@ fn aead_oracle(key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], plain: &[u8]) -> (V
 
 struct Case {
     aead: ChaCha20Poly1305,
+    key: [u8; 32],
     nonce: [u8; 12],
     aad: Vec<u8>,
     plain: Vec<u8>,
@@ -157,6 +159,7 @@ impl Case {
         let (sealed, tag) = aead_oracle(&key, &nonce, &aad, &plain);
         Self {
             aead: aead(backend, &key),
+            key,
             nonce,
             aad,
             plain,
@@ -216,6 +219,62 @@ impl Case {
             .unwrap();
         assert!(data == self.plain, "open in one part {}", what());
         assert!(aead.finish(message) == *tag, "{}", what());
+    }
+}
+
+impl Case {
+    /// With keystream made ahead. Sometimes what was made ahead serves a copy, which is behind the message.
+    fn check_parts(&self, rng: &mut StdRng, parts: &[usize], opens: bool) {
+        let (from, expected) = match opens {
+            false => (&self.plain, &self.sealed),
+            true => (&self.sealed, &self.plain),
+        };
+        let next =
+            |message: &mut Message, data: InOutBuf<'_, '_, u8>, ahead: &mut Ahead| match opens {
+                false => self.aead.seal_next_ahead(message, data, ahead).unwrap(),
+                true => self.aead.open_next_ahead(message, data, ahead).unwrap(),
+            };
+        let mut message = self.aead.begin(&self.nonce, &self.aad).unwrap();
+        let mut ahead = Ahead::default();
+        let mut at = 0;
+        for (i, bytes) in parts.iter().enumerate() {
+            let what = || format!("part {i} of {parts:?}, opens: {opens}");
+            let (from, expected) = (&from[at..at + bytes], &expected[at..at + bytes]);
+            let copy = message.clone();
+            let mut data = from.to_vec();
+            if rng.random() {
+                next(&mut message, data.as_mut_slice().into(), &mut ahead);
+            } else {
+                data.fill(0xa5);
+                next(
+                    &mut message,
+                    InOutBuf::new(from, &mut data).unwrap(),
+                    &mut ahead,
+                );
+            }
+            assert!(data == expected, "{}", what());
+            if rng.random_ratio(1, 8) {
+                message = copy;
+                data.copy_from_slice(from);
+                next(&mut message, data.as_mut_slice().into(), &mut ahead);
+                assert!(data == expected, "of a copy: {}", what());
+            }
+            at += bytes;
+            if rng.random_ratio(1, 4) {
+                let (_, tag) = self.of_first(at);
+                assert_eq!(self.aead.finish(message.clone()), tag, "{}", what());
+            }
+        }
+        assert_eq!(
+            self.aead.finish(message),
+            self.tag,
+            "{parts:?}, opens: {opens}"
+        );
+    }
+
+    /// The message that ends after so many bytes.
+    fn of_first(&self, bytes: usize) -> (Vec<u8>, [u8; 16]) {
+        aead_oracle(&self.key, &self.nonce, &self.aad, &self.plain[..bytes])
     }
 }
 
@@ -402,6 +461,35 @@ fn aead_parts_of_one_length(backend: Backend) {
             }
             assert!(tags_match(&case.aead.finish(message), &case.tag), "{part}");
             assert!(tags_match(&case.aead.finish(opening), &case.tag), "{part}");
+        }
+    }
+}
+
+/// A message cut once at every place about the lengths that are absorbed beside rounds, between parts that
+/// make powers and leave keystream; in place or not, and whatever it is copied or ends with.
+fn aead_parts_beside_what_comes_next(backend: Backend) {
+    let mut rng = StdRng::seed_from_u64(27);
+    let befores: [&[usize]; 6] = [
+        &[512, 512],
+        &[1024, 1024],
+        &[256, 256, 256],
+        &[64, 64, 640],
+        &[1000, 24, 512],
+        &[256, 256, 768, 256],
+    ];
+    let lengths = [
+        16, 64, 192, 240, 255, 256, 257, 272, 320, 496, 511, 512, 513, 528, 576, 768, 1008, 1023,
+        1024, 1025, 1088, 1280, 1535, 1536, 1537, 2048, 2560,
+    ];
+    for before in befores {
+        for (i, first) in lengths.into_iter().enumerate() {
+            for second in [lengths[(i * 5 + 2) % lengths.len()], 256, 512, 1024] {
+                let parts = [before, &[first, second, first, 256, 256]].concat();
+                let case = Case::random(backend, &mut rng, parts.iter().sum());
+                for opens in [false, true] {
+                    case.check_parts(&mut rng, &parts, opens);
+                }
+            }
         }
     }
 }
