@@ -211,5 +211,5 @@ impl Log {
 
 /// Less than clients wait for the relay.
 const SERVER_PATIENCE: Duration = Duration::from_secs(4);
-/// Questions of one user.
-const UNDER_WAY_OF_USER: usize = 4096;
+/// Questions of one user: a quarter of what a cryptoserver takes of a client (`per_client_max`), which the relay is.
+const UNDER_WAY_OF_USER: usize = 256;

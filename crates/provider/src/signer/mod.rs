@@ -18,11 +18,13 @@
 mod alone;
 mod asked;
 mod company;
+mod patience;
 mod paused;
 
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::time::Instant;
 
 use oarlock::Error;
 use oarlock::rsa::{AcceleratedRsa, Power};
@@ -32,6 +34,7 @@ use zeroize::Zeroizing;
 
 use self::alone::{Alone, Who};
 use self::company::Company;
+use self::patience::Patience;
 use self::paused::Fibers;
 
 /// What the signatures of a provider share.
@@ -44,6 +47,7 @@ pub(crate) struct Signer {
     local: Option<Client>,
     /// Who has connections to other machines.
     relay: Option<relay::Client>,
+    patience: Patience,
 }
 
 impl Signer {
@@ -68,9 +72,17 @@ impl Signer {
             return Err("the provider's section has no line `relay`".into());
         };
         let fibers = self.fibers.as_ref();
+        let job = fibers.and_then(|fibers| Some((fibers, fibers.current()?)));
+        // Jobs are in nobody's way.
+        if job.is_none() && !self.patience.allows() {
+            return Err(
+                "the last question was not answered in time, so this one was not asked".into(),
+            );
+        }
+        let began = Instant::now();
         let ask = || {
             let asked = relay.ask(question)?;
-            match fibers.and_then(|fibers| Some((fibers, fibers.current()?))) {
+            match job {
                 Some((fibers, fiber)) => fibers.until_answered(fiber, asked),
                 None => asked.wait(),
             }
@@ -81,6 +93,11 @@ impl Signer {
             Err(NoAnswer::Gone) => ask(),
             answer => answer,
         };
+        match (&answer, job) {
+            (Ok(_), _) => self.patience.succeeded(),
+            (Err(_), None) => self.patience.failed(began.elapsed()),
+            (Err(_), Some(_)) => {}
+        }
         answer.map_err(|error| match error {
             NoAnswer::Refused(why) => why,
             error => format!("{}: {error}", relay.path().display()),
