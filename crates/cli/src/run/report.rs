@@ -164,9 +164,9 @@ impl Report {
         if self.lines.is_empty() {
             return text;
         }
-        let _ = write!(
+        let _ = writeln!(
             text,
-            "{:<18} {:<8} {:>9} {:>11} {:>10} {:>11} {:>11} {:>10}\n",
+            "{:<18} {:<8} {:>9} {:>11} {:>10} {:>11} {:>11} {:>10}",
             "operation", "", "size", "requests", "bytes", "stock", "oarlock", "saved"
         );
         for line in &self.lines {

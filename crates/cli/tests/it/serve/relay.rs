@@ -162,6 +162,13 @@ impl Site {
     }
 
     fn nginx(&self) -> (Program, u16) {
+        let (nginx, port, _) = self.nginx_with(2);
+        (nginx, port)
+    }
+
+    /// With so many workers; the second port has a key that is here.
+    fn nginx_with(&self, workers: usize) -> (Program, u16, u16) {
+        let other = free().port();
         let (place, port) = (self.path().display(), free().port());
         let user = if is_root("workers of another user") {
             "user nobody nogroup;"
@@ -169,7 +176,7 @@ impl Site {
             ""
         };
         let conf = format!(
-            "{user} daemon off; worker_processes 2; pid {place}/pid; error_log {place}/nginx.log info;
+            "{user} daemon off; worker_processes {workers}; pid {place}/pid; error_log {place}/nginx.log info;
              events {{}}
              http {{
                  access_log off; ssl_session_tickets off; ssl_session_cache off;
@@ -177,12 +184,16 @@ impl Site {
                  uwsgi_temp_path {place}/t4; scgi_temp_path {place}/t5;
                  ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate cert.pem; ssl_certificate_key site-key.pem;
                  server {{ listen 127.0.0.1:{port} ssl; location / {{ return 200 hello; }} }}
+                 server {{
+                     listen 127.0.0.1:{other} ssl; location / {{ return 200 hello; }}
+                     ssl_certificate_key keys/web.pem;
+                 }}
              }}"
         );
         fs::write(self.path().join("nginx.conf"), conf).unwrap();
         let mut nginx = self.program("nginx");
         nginx.arg("-p").arg(self.path()).args(["-c", "nginx.conf"]);
-        (Program::start(&mut nginx, port), port)
+        (Program::start(&mut nginx, port), port, other)
     }
 
     fn haproxy(&self) -> (Program, u16) {
@@ -502,6 +513,29 @@ fn servers_go_on_when_relay_and_cryptoserver_come_back() {
         let output = clients.wait_with_output().unwrap();
         assert_eq!(lossy(&output.stdout).trim(), "0");
     }
+}
+
+/// A server that does not answer is not waited for again and again by a worker that has others to serve.
+#[test]
+fn a_cryptoserver_that_hangs_takes_no_time_from_keys_that_are_here() {
+    let site = Site::new();
+    let _relay = site.relay(&["--allow", "65534"]);
+    let (_nginx, remote, here) = site.nginx_with(1);
+    site.serves_clients(remote, 10, 4);
+    site.server.as_ref().unwrap().signal(Signal::STOP);
+    let mut attack = site.is_asked(remote, 400, 8, "TLSv1_3");
+    let mut attack = attack.stdout(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    assert_eq!(site.failures(here, 40, 1, "TLSv1_3"), 0);
+    let took = began.elapsed();
+    let _ = attack.kill();
+    let _ = attack.wait();
+    site.server.as_ref().unwrap().signal(Signal::CONT);
+    // Each handshake with the remote key would take 2 s of the one worker.
+    assert!(took < Duration::from_secs(25), "{took:?}");
+    until("it is asked again", || {
+        site.failures(remote, 2, 1, "TLSv1_3") == 0
+    });
 }
 
 /// How many of so many handshakes fail: certificate, port, handshakes, how many at once, version.
