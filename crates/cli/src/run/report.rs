@@ -26,7 +26,7 @@ pub(crate) struct Report {
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct RsaSignatures {
     alone: u64,
-    /// With others, of the same process or of other ones.
+    /// In lanes, as a rule with others of the same process or of other ones.
     together: u64,
     /// By a cryptoserver.
     remotely: u64,
@@ -64,16 +64,16 @@ impl RsaSignatures {
         }
         let mut text = format!("{all} signatures with RSA keys");
         for (count, how) in [
-            (self.together, "together with others"),
+            (self.together, "in lanes"),
             (self.remotely, "by a cryptoserver"),
         ] {
             if count > 0 {
                 text.push_str(&format!(", {count} ({} %) {how}", 100 * count / all));
             }
         }
-        if self.together + self.remotely == 0 && all >= ALONE_MANY {
+        if 2 * self.alone > all && all >= ALONE_MANY {
             text.push_str(
-                ", none together with others: `oarlock doctor -- COMMAND` says what a server needs for that",
+                ": `oarlock doctor -- COMMAND` says what a server needs to sign together",
             );
         }
         text.push('\n');

@@ -57,8 +57,12 @@ fn signatures_with_rsa_keys_are_counted_by_how_they_were_made() {
     };
     let counted = |report: &Value, how: &str| report["rsa_signatures"][how].as_u64().unwrap();
     let one_by_one = speed(&[]);
-    assert!(counted(&one_by_one, "alone") > 100, "{one_by_one}");
-    assert_eq!(counted(&one_by_one, "together"), 0);
+    let (alone, together) = (
+        counted(&one_by_one, "alone"),
+        counted(&one_by_one, "together"),
+    );
+    // Now and then lanes are tried with one request, to know what that takes.
+    assert!(alone > 100 && 5 * together < alone, "{one_by_one}");
     assert_eq!(counted(&one_by_one, "remotely"), 0);
     let jobs = speed(&["-async_jobs", "8"]);
     assert!(
@@ -70,7 +74,7 @@ fn signatures_with_rsa_keys_are_counted_by_how_they_were_made() {
     command.args(["openssl", "speed", "-seconds", "1", "rsa2048"]);
     let said = stderr(&run(&mut command, b""));
     assert!(
-        said.contains(" signatures with RSA keys, none together with others: `oarlock doctor"),
+        said.contains(": `oarlock doctor -- COMMAND` says what a server needs to sign together"),
         "{said}"
     );
 }

@@ -59,7 +59,7 @@ pub struct Counted {
 pub struct Signatures {
     /// One by itself.
     pub alone: u64,
-    /// In lanes, with others of this process or of other ones.
+    /// In lanes, as a rule with others of this process or of other ones.
     pub together: u64,
     /// By another machine.
     pub remotely: u64,
