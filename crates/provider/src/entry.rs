@@ -4,6 +4,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, OnceLock};
 
 use oarlock::costs::openssl::Measured;
@@ -98,6 +99,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         errors,
         host,
         usage,
+        lanes_counted: AtomicU64::new(0),
         ciphers,
         keys: skey::algorithms(has_keys),
         rsa: OnceLock::new(),

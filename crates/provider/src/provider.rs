@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock::Accelerator;
@@ -21,6 +22,8 @@ pub(crate) struct Provider {
     pub(crate) host: Host,
     /// The counters of requests, if they are counted.
     pub(crate) usage: Option<Arc<Usage>>,
+    /// Of signatures in lanes, how many are among these counters.
+    pub(crate) lanes_counted: AtomicU64,
     /// What it offers. Ends with [`Algorithm::END`].
     pub(crate) ciphers: Vec<Algorithm>,
     /// The managements of keys for them; likewise.

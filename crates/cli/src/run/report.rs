@@ -26,7 +26,7 @@ pub(crate) struct Report {
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct RsaSignatures {
     alone: u64,
-    /// In lanes, as a rule with others of the same process or of other ones.
+    /// In lanes, with others of the same process or of other ones.
     together: u64,
     /// By a cryptoserver.
     remotely: u64,

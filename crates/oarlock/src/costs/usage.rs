@@ -5,7 +5,7 @@
 //! 8   version      4    changes with the list of algorithms
 //! 12  length       4    of the file
 //! 16  processes    8    that opened it
-//! 24  signatures   24   made alone, together with others, and by another machine
+//! 24  signatures   24   made here, those of them that lanes made together, and by another machine
 //! 48  zero         16
 //! 64  counters     by algorithm, direction and size class: requests 8, bytes 8
 //! ```
@@ -59,7 +59,7 @@ pub struct Counted {
 pub struct Signatures {
     /// One by itself.
     pub alone: u64,
-    /// In lanes, as a rule with others of this process or of other ones.
+    /// In lanes, with others of this process or of other ones.
     pub together: u64,
     /// By another machine.
     pub remotely: u64,
@@ -72,14 +72,14 @@ impl Signatures {
     }
 }
 
-/// How a signature was made, as in [`Signatures`].
+/// What is counted of signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
-    /// By itself.
-    Alone,
-    /// In lanes, with others.
-    Together,
-    /// By another machine.
+    /// One was made on this machine.
+    Here,
+    /// One of those was computed in lanes, with others: counted by the process that computes, beside [`Here`](Self::Here).
+    InLanes,
+    /// One was made by another machine.
     Remotely,
 }
 
@@ -147,10 +147,10 @@ impl Usage {
         counted.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Counts a signature with an RSA key.
+    /// Counts signatures with RSA keys.
     #[inline]
-    pub fn record_signature(&self, signed: Signed) {
-        self.header()[SIGNATURES + signed as usize].fetch_add(1, Ordering::Relaxed);
+    pub fn record_signatures(&self, signed: Signed, count: u64) {
+        self.header()[SIGNATURES + signed as usize].fetch_add(count, Ordering::Relaxed);
     }
 
     /// What was counted so far, by every process.
@@ -185,9 +185,10 @@ impl Usage {
             let counter = &self.header()[SIGNATURES + signed as usize];
             counter.load(Ordering::Relaxed)
         };
+        let together = count(Signed::InLanes);
         Signatures {
-            alone: count(Signed::Alone),
-            together: count(Signed::Together),
+            alone: count(Signed::Here).saturating_sub(together),
+            together,
             remotely: count(Signed::Remotely),
         }
     }
@@ -242,11 +243,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let usage = Usage::create(&folder.path().join("usage")).unwrap();
         for (signed, times) in [
-            (Signed::Alone, 1),
-            (Signed::Together, 2),
+            (Signed::Here, 3),
+            (Signed::InLanes, 2),
             (Signed::Remotely, 3),
         ] {
-            (0..times).for_each(|_| usage.record_signature(signed));
+            usage.record_signatures(signed, times);
         }
         let counted = usage.read();
         let signatures = Signatures {

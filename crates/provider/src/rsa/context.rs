@@ -4,6 +4,7 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use oarlock::costs::Signed;
 use oarlock::rsa::{Hash, Power, PssSalt, RsaPublicKey, SignatureScheme};
@@ -196,9 +197,17 @@ impl Context {
     /// For `oarlock run --stats`.
     pub(super) fn count(&self, is_made: bool, signed: Signed) {
         // SAFETY: the provider lives as long as its contexts.
-        let usage = unsafe { &(*self.provider).usage };
-        if let (true, Some(usage)) = (is_made, usage) {
-            usage.record_signature(signed);
+        let provider = unsafe { &*self.provider };
+        if let (true, Some(usage)) = (is_made, &provider.usage) {
+            usage.record_signatures(signed, 1);
+            // What lanes have made since the last time, for whomever.
+            let in_lanes = provider.accelerator.stats().public_key.in_groups;
+            let before = provider
+                .lanes_counted
+                .fetch_max(in_lanes, Ordering::Relaxed);
+            if in_lanes > before {
+                usage.record_signatures(Signed::InLanes, in_lanes - before);
+            }
         }
     }
 
@@ -242,7 +251,7 @@ impl Context {
         };
         let Some((key, encoding)) = prepared() else {
             let is_done = by_default();
-            self.count(is_done == 1 && !place.signature.is_null(), Signed::Alone);
+            self.count(is_done == 1 && !place.signature.is_null(), Signed::Here);
             return is_done;
         };
         // SAFETY: the provider lives as long as its contexts.
@@ -251,18 +260,13 @@ impl Context {
             Encoding::Made(number) => Ok(number.clone()),
             Encoding::Of(scheme) => scheme.encode(message, key.key().public_key()),
         };
-        let (power, is_together) = signer.power(key, number, by_default);
-        let signed = match is_together {
-            true => Signed::Together,
-            false => Signed::Alone,
-        };
-        match power {
+        match signer.power(key, number, by_default) {
             Power::Alone(result) => {
-                self.count(result == 1, signed);
+                self.count(result == 1, Signed::Here);
                 result
             }
             Power::InLanes(power) => {
-                self.count(true, signed);
+                self.count(true, Signed::Here);
                 // SAFETY: there is room for as many bytes as the modulus has, and a place for their number.
                 unsafe {
                     power

@@ -330,7 +330,7 @@ unsafe extern "C" fn digest_sign_final(
                         None => {}
                     }
                     let is_done = inner.digest_sign_final?(context.inner, signature, bytes, room);
-                    context.count(is_done == 1 && !signature.is_null(), Signed::Alone);
+                    context.count(is_done == 1 && !signature.is_null(), Signed::Here);
                     return Some(is_done);
                 }
             };

@@ -21,7 +21,6 @@ mod company;
 mod patience;
 mod paused;
 
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
@@ -104,30 +103,14 @@ impl Signer {
         })
     }
 
-    /// The power of the number that `number` makes, or what `by_default` returns, which computes it alone; and whether it was
-    /// computed together with others. A number takes microseconds where it has a salt, so it is made only if it is needed.
+    /// The power of the number that `number` makes, or what `by_default` returns, which computes it alone. A number takes
+    /// microseconds where it has a salt, so it is made only if it is needed.
     pub(crate) fn power<T>(
         &self,
         key: &AcceleratedRsa,
         number: impl Fn() -> Result<Vec<u8>, Error>,
         by_default: impl Fn() -> T,
-    ) -> (Power<T>, bool) {
-        let is_together = Cell::new(false);
-        let power = self.powered(key, number, by_default, &is_together);
-        (power, is_together.get())
-    }
-
-    fn powered<T>(
-        &self,
-        key: &AcceleratedRsa,
-        number: impl Fn() -> Result<Vec<u8>, Error>,
-        by_default: impl Fn() -> T,
-        is_together: &Cell<bool>,
     ) -> Power<T> {
-        let together = |power| {
-            is_together.set(true);
-            Power::InLanes(power)
-        };
         let width = self.alone.of(key.key().public_key().bits());
         let alone = || match width.next() {
             Who::Default => Power::Alone(width.timed(Who::Default, &by_default)),
@@ -144,14 +127,14 @@ impl Signer {
         if let Some((fibers, job)) = fibers.and_then(|fibers| Some((fibers, fibers.current()?))) {
             let wait = |_visit| fibers.wait(job, &self.company, key, &number().ok()?);
             let power = self.company.join().and_then(wait);
-            return power.map_or_else(alone, together);
+            return power.map_or_else(alone, Power::InLanes);
         }
         // Before the library measures what a request takes alone.
         if let Some(power) = in_company() {
-            return together(power);
+            return Power::InLanes(power);
         }
         match key.raw_private_or(&number, alone) {
-            Ok(Power::InLanes(power)) => together(power),
+            Ok(Power::InLanes(power)) => Power::InLanes(power),
             Ok(Power::Alone(done)) => done,
             // The lanes have failed, or the number was none.
             Err(_) => Power::Alone(by_default()),
