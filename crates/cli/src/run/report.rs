@@ -52,13 +52,13 @@ struct Measured {
 }
 
 impl RsaSignatures {
-    fn is_empty(self) -> bool {
-        self.alone + self.together + self.remotely == 0
+    fn all(self) -> u64 {
+        self.alone + self.together + self.remotely
     }
 
     /// A line; empty if there are none.
     fn to_text(self) -> String {
-        let all = self.alone + self.together + self.remotely;
+        let all = self.all();
         if all == 0 {
             return String::new();
         }
@@ -118,7 +118,7 @@ impl Report {
 
     /// Whether nothing went through Oarlock.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.rsa_signatures.is_empty()
+        self.lines.is_empty() && self.rsa_signatures.all() == 0
     }
 
     /// Operations that took longer than stock OpenSSL's, with the ratio of the rates.

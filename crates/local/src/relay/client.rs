@@ -38,7 +38,7 @@ pub enum NoAnswer {
     Gone,
     /// The relay took longer than 5 s.
     Late,
-    /// The relay said what is no answer.
+    /// The relay sent a message that cannot be read as an answer.
     Invalid,
 }
 
@@ -131,10 +131,10 @@ impl fmt::Display for NoAnswer {
             ),
             Self::NoRelay(error) => write!(f, "no relay listens there: {error}"),
             Self::Gone => f.write_str(
-                "the relay closed the connection: it has ended, or does not serve this user or this key (oarlock relay --allow)",
+                "the relay closed the connection: it has ended, or does not serve this user (oarlock relay --allow)",
             ),
             Self::Late => f.write_str("the relay has not answered in time"),
-            Self::Invalid => f.write_str("the relay said what is no answer: is it of another version?"),
+            Self::Invalid => f.write_str("the relay sent a message that cannot be read: is it another version of Oarlock?"),
         }
     }
 }

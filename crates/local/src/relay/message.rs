@@ -68,49 +68,40 @@ fn is_same(one: SignatureScheme, other: SignatureScheme) -> bool {
 impl Question {
     /// The message that asks it.
     pub fn to_message(&self) -> Vec<u8> {
-        asked(self)
+        let (operation, content) = match &self.operation {
+            Operation::RawPrivate(number) => (RAW_PRIVATE, number),
+            Operation::Sign { scheme, digest } => {
+                let place = SCHEMES.iter().position(|known| is_same(*known, *scheme));
+                // The relay refuses a scheme that is none of the six.
+                let number = place.map_or(u8::MAX, |place| place as u8 + 1);
+                (number, digest)
+            }
+        };
+        let id = self.key_id.as_bytes();
+        let id_bytes = u8::try_from(id.len()).unwrap_or(0);
+        [&[VERSION, operation, id_bytes], id, content].concat()
     }
 
-    /// The question of a message; `None` if it is none.
+    /// The question of a message; `None` if the message cannot be read as one.
     pub fn from_message(message: &[u8]) -> Option<Self> {
-        read(message)
+        let [VERSION, operation, id_bytes, rest @ ..] = message else {
+            return None;
+        };
+        let (id, content) = rest.split_at_checked((*id_bytes).into())?;
+        let key_id = std::str::from_utf8(id).ok().filter(|id| is_id(id))?;
+        let operation = match *operation {
+            RAW_PRIVATE => (!content.is_empty() && content.len() <= CONTENT_BYTES_MAX)
+                .then(|| Operation::RawPrivate(content.to_vec()))?,
+            number => {
+                let scheme = SCHEMES.get(usize::from(number) - 1)?;
+                Operation::sign(*scheme, content)?
+            }
+        };
+        Some(Self {
+            key_id: key_id.to_owned(),
+            operation,
+        })
     }
-}
-
-fn asked(question: &Question) -> Vec<u8> {
-    let (operation, content) = match &question.operation {
-        Operation::RawPrivate(number) => (RAW_PRIVATE, number),
-        Operation::Sign { scheme, digest } => {
-            let place = SCHEMES.iter().position(|known| is_same(*known, *scheme));
-            // What is none of the six is no operation for the other side either.
-            let number = place.map_or(u8::MAX, |place| place as u8 + 1);
-            (number, digest)
-        }
-    };
-    let id = question.key_id.as_bytes();
-    let id_bytes = u8::try_from(id.len()).unwrap_or(0);
-    [&[VERSION, operation, id_bytes], id, content].concat()
-}
-
-/// `None` if the frame is no question.
-fn read(frame: &[u8]) -> Option<Question> {
-    let [VERSION, operation, id_bytes, rest @ ..] = frame else {
-        return None;
-    };
-    let (id, content) = rest.split_at_checked((*id_bytes).into())?;
-    let key_id = std::str::from_utf8(id).ok().filter(|id| is_id(id))?;
-    let operation = match *operation {
-        RAW_PRIVATE => (!content.is_empty() && content.len() <= CONTENT_BYTES_MAX)
-            .then(|| Operation::RawPrivate(content.to_vec()))?,
-        number => {
-            let scheme = SCHEMES.get(usize::from(number) - 1)?;
-            Operation::sign(*scheme, content)?
-        }
-    };
-    Some(Question {
-        key_id: key_id.to_owned(),
-        operation,
-    })
 }
 
 /// What was made, or why it was not.
@@ -129,7 +120,7 @@ pub(super) fn answered(result: Result<&[u8], &str>) -> Zeroizing<Vec<u8>> {
     })
 }
 
-/// The answer of a message; `None` if it is none. A text has no control characters: it goes to logs.
+/// The answer of a message; `None` if the message cannot be read as one. A text has no control characters: it goes to logs.
 pub fn read_answer(frame: &[u8]) -> Option<Answer> {
     match frame {
         [0, made @ ..] if !made.is_empty() => Some(Ok(Zeroizing::new(made.to_vec()))),
@@ -171,30 +162,33 @@ mod tests {
     #[test]
     fn questions_are_read_as_they_were_written() {
         for question in questions() {
-            let frame = asked(&question);
+            let frame = question.to_message();
             assert!(frame.len() <= FRAME_BYTES_MAX);
-            assert_eq!(read(&frame), Some(question));
+            assert_eq!(Question::from_message(&frame), Some(question));
         }
     }
 
     #[test]
     fn nothing_else_is_a_question() {
         for question in questions() {
-            let frame = asked(&question);
+            let frame = question.to_message();
             let is_raw = frame[1] == RAW_PRIVATE;
             for cut in 0..frame.len() {
                 // A number may be of any length.
-                assert!(is_raw && cut > 6 || read(&frame[..cut]).is_none(), "{cut}");
+                assert!(
+                    is_raw && cut > 6 || Question::from_message(&frame[..cut]).is_none(),
+                    "{cut}"
+                );
             }
             let longer = [&frame[..], &[0]].concat();
             assert_eq!(
-                read(&longer).is_some(),
+                Question::from_message(&longer).is_some(),
                 is_raw && frame.len() < FRAME_BYTES_MAX - 252
             );
             for (place, value) in [(0, 0), (0, 2), (1, 7), (1, 255), (2, 0), (2, 255), (3, 10)] {
                 let mut other = frame.clone();
                 other[place] = value;
-                assert!(read(&other).is_none(), "{place} {value}");
+                assert!(Question::from_message(&other).is_none(), "{place} {value}");
             }
         }
         assert!(Operation::sign(SignatureScheme::Pkcs1(Hash::Sha224), &[0; 28]).is_none());

@@ -24,7 +24,7 @@ pub struct Reference {
     key: RsaPublicKey,
 }
 
-/// Why a text is no reference.
+/// Why a text cannot be read as a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidReference(String);
 

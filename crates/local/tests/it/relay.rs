@@ -166,7 +166,7 @@ fn what_is_refused_says_why() {
     assert!(refused.starts_with("no relay listens there: "), "{refused}");
 }
 
-/// Whoever stops in the middle of anything costs others nothing.
+/// Clients that stop halfway do not delay others.
 #[test]
 fn clients_that_say_nothing_or_nonsense_are_in_nobodys_way() {
     let served = Served::echo();

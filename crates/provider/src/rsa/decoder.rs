@@ -8,7 +8,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use oarlock_local::relay::{InvalidReference, Reference};
+use oarlock_local::relay::Reference;
 
 use super::key::{Key, free};
 use crate::abi::{Dispatch, Param, SELECT_PRIVATE_KEY, decoder_function};
@@ -50,7 +50,7 @@ unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
 
 unsafe extern "C" fn freectx(_context: *mut c_void) {}
 
-/// Whoever wants a public half alone finds it in a file of its own.
+/// Public keys have files of their own.
 unsafe extern "C" fn does_selection(_provider: *mut c_void, selection: c_int) -> c_int {
     (selection == 0 || selection & SELECT_PRIVATE_KEY != 0).into()
 }
@@ -72,9 +72,16 @@ unsafe extern "C" fn der_of_pem(
             let Some(pem) = provider.bios.gets.and_then(|gets| block(gets, bio)) else {
                 return 1;
             };
-            let der = match Reference::der_of_pem(&pem) {
+            // All of it is looked at here, where it is known what it is meant to be.
+            let read =
+                Reference::der_of_pem(&pem).and_then(|der| Reference::from_der(&der).map(|_| der));
+            let der = match read {
                 Ok(der) => der,
-                Err(why) => return refused(provider, &why),
+                Err(why) => {
+                    let said = format!("{}: {why}", Reference::LABEL);
+                    provider.errors.raise_saying(Reason::InvalidData, &said);
+                    return 0;
+                }
             };
             let mut kind = OBJECT_PKEY;
             let params = [
@@ -106,14 +113,10 @@ unsafe extern "C" fn key_of_der(
             else {
                 return 1;
             };
-            let Some(der) = content(read, bio) else {
+            // OpenSSL tries this on any DER where it does not know what it has.
+            let der = content(read, bio);
+            let Some(Ok(reference)) = der.map(|der| Reference::from_der(&der)) else {
                 return 1;
-            };
-            let reference = match Reference::from_der(&der) {
-                Ok(reference) => reference,
-                // OpenSSL tries this on any DER where it does not know what it has.
-                Err(_) if !is_likely(&der) => return 1,
-                Err(why) => return refused(provider, &why),
             };
             let mut key = Key::remote(provider, default, reference);
             if key.is_null() {
@@ -136,19 +139,6 @@ unsafe extern "C" fn key_of_der(
             is_taken
         }
     })
-}
-
-#[cold]
-fn refused(provider: &Provider, why: &InvalidReference) -> c_int {
-    let said = format!("{}: {why}", Reference::LABEL);
-    provider.errors.raise_saying(Reason::InvalidData, &said);
-    0
-}
-
-/// Whether it begins as a reference does, with a version and a name.
-fn is_likely(der: &[u8]) -> bool {
-    let begun = der.iter().take(10).copied().collect::<Vec<u8>>();
-    begun.windows(3).any(|three| three[..2] == [2, 1]) && begun.contains(&0x0c)
 }
 
 /// All of a BIO; `None` if that is more than a reference has.

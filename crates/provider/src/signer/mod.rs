@@ -44,7 +44,7 @@ pub(crate) struct Signer {
     alone: Alone,
     /// Where the processes of this machine meet.
     local: Option<Client>,
-    /// Who has connections to other machines.
+    /// The daemon that asks cryptoservers.
     relay: Option<relay::Client>,
     patience: Patience,
 }
@@ -65,7 +65,7 @@ impl Signer {
         self.relay.is_some()
     }
 
-    /// What a key of another machine makes, or why there is no answer.
+    /// The signature or power that a key of another machine makes, or why there is none.
     pub(crate) fn ask(&self, question: &Question) -> Result<Zeroizing<Vec<u8>>, String> {
         let Some(relay) = &self.relay else {
             return Err("the provider's section has no line `relay`".into());

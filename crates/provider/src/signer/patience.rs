@@ -17,7 +17,7 @@ pub(super) struct Patience {
     began: OnceLock<Instant>,
 }
 
-/// Less is no wait.
+/// A shorter wait does not count.
 const WAIT_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 

@@ -149,7 +149,7 @@ impl Fibers {
         is_done
     }
 
-    /// As [`pause`](Self::pause), for whoever waits for something else.
+    /// Pauses the current job, whatever it waits for. Returns whether that was possible.
     pub(super) fn pauses(&self) -> bool {
         // SAFETY: takes nothing.
         unsafe { (self.pause_job)() == 1 }

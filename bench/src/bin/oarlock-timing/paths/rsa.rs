@@ -219,7 +219,7 @@ impl<O: PrivateOperation> Path for Jobs<O> {
         // By what requests turn out to take, the last of several may be done alone.
         let in_groups = self.accelerator.stats().public_key.in_groups - self.in_groups;
         let as_meant = if self.count > 1 && self.has_run {
-            in_groups * 2 > self.count as u64
+            in_groups + 1 >= self.count as u64
         } else {
             in_groups == 0
         };

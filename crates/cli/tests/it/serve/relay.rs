@@ -367,6 +367,25 @@ fn openssl_signs_with_a_key_that_is_elsewhere() {
         assert!(!output.status.success(), "{arguments:?}");
         assert!(!lossy(&output.stdout).contains("PRIVATE"));
     }
+    // What another machine signs is counted as such.
+    let mut counted = oarlock();
+    counted.args(["run", "--stats", "--json", "--provider"]);
+    counted.arg(provider());
+    counted.arg(format!("--relay={}", site.socket().display()));
+    counted.args(["--", "openssl", "dgst", "-sha256", "-sign", "site-key.pem"]);
+    counted.args(["-out", "/dev/null", "letter"]);
+    let output = run(counted.current_dir(site.path()), b"");
+    let told: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(told["rsa_signatures"]["remotely"], 1, "{told}");
+
+    // A file that was damaged is told from one that holds no key.
+    let whole = fs::read_to_string(site.path().join("site-key.pem")).unwrap();
+    fs::write(site.path().join("damaged.pem"), whole.replace("MII", "AII")).unwrap();
+    let mut damaged = site.program("openssl");
+    damaged.args(["pkey", "-in", "damaged.pem", "-pubout"]);
+    let refused = run(&mut damaged, b"");
+    assert!(!refused.status.success());
+
     // Without the provider, and without the line, it is no key.
     let mut plain = Command::new("openssl");
     plain

@@ -5,9 +5,9 @@
 //! rounds take twice as long.
 //!
 //! Less than a few blocks lie in rows ([`crate::stitched`]), and one alone runs on the integer units,
-//! whose instructions have the shorter latencies. There one can also run beside eight others, where there is
-//! a ninth. That is no way to do many: nine take 232 instructions a double round, and eight 132, which wait
-//! for the vector units. On a core whose other thread is busy, as those of clouds are, the nine take a
+//! whose instructions have the shorter latencies. There one also runs beside eight others, where a
+//! message has a ninth. Long messages go by eights: a double round of nine takes 232 instructions, one of eight
+//! 132, which wait for the vector units. On a core whose other thread is busy, as those of clouds are, the nine take a
 //! third longer than eight (Zen 3, family 25 model 1; no longer, where it is idle).
 
 use core::arch::naked_asm;
