@@ -57,20 +57,21 @@ fn signatures_with_rsa_keys_are_counted_by_how_they_were_made() {
     };
     let counted = |report: &Value, how: &str| report["rsa_signatures"][how].as_u64().unwrap();
     let one_by_one = speed(&[]);
-    let (alone, together) = (
+    let (alone, in_lanes) = (
         counted(&one_by_one, "alone"),
-        counted(&one_by_one, "together"),
+        counted(&one_by_one, "in_lanes"),
     );
-    assert!(alone > 100 && together == 0, "{one_by_one}");
+    // Lanes are tried with one request now and then, to know what that takes.
+    assert!(alone > 50 && 2 * in_lanes < alone, "{one_by_one}");
     assert_eq!(counted(&one_by_one, "remotely"), 0);
     let jobs = speed(&["-async_jobs", "8"]);
     assert!(
-        counted(&jobs, "together") > counted(&jobs, "alone"),
+        counted(&jobs, "in_lanes") > counted(&jobs, "alone"),
         "{jobs}"
     );
 
     let mut command = with_provider(&["--stats"]);
-    command.args(["openssl", "speed", "-seconds", "1", "rsa2048"]);
+    command.args(["openssl", "speed", "-seconds", "2", "rsa2048"]);
     let said = stderr(&run(&mut command, b""));
     assert!(
         said.contains(": `oarlock doctor -- COMMAND` says what a server needs to sign together"),

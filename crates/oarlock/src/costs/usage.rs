@@ -5,7 +5,7 @@
 //! 8   version      4    changes with the list of algorithms
 //! 12  length       4    of the file
 //! 16  processes    8    that opened it
-//! 24  signatures   24   made here, those of them that lanes made together, and by another machine
+//! 24  signatures   24   made here, those of them that lanes made, and by another machine
 //! 48  zero         16
 //! 64  counters     by algorithm, direction and size class: requests 8, bytes 8
 //! ```
@@ -59,8 +59,8 @@ pub struct Counted {
 pub struct Signatures {
     /// One by itself.
     pub alone: u64,
-    /// In lanes, with others of this process or of other ones.
-    pub together: u64,
+    /// In lanes: with others of this process or of other ones, and now and then one, to know what that takes.
+    pub in_lanes: u64,
     /// By another machine.
     pub remotely: u64,
 }
@@ -70,7 +70,7 @@ pub struct Signatures {
 pub enum Signed {
     /// One was made on this machine.
     Here,
-    /// One of those was computed in lanes, with others: counted by the process that computes, beside [`Here`](Self::Here).
+    /// One of those was computed in lanes: counted by the process that computes, beside [`Here`](Self::Here).
     InLanes,
     /// One was made by another machine.
     Remotely,
@@ -178,10 +178,10 @@ impl Usage {
             let counter = &self.header()[SIGNATURES + signed as usize];
             counter.load(Ordering::Relaxed)
         };
-        let together = count(Signed::InLanes);
+        let in_lanes = count(Signed::InLanes);
         Signatures {
-            alone: count(Signed::Here).saturating_sub(together),
-            together,
+            alone: count(Signed::Here).saturating_sub(in_lanes),
+            in_lanes,
             remotely: count(Signed::Remotely),
         }
     }
@@ -245,7 +245,7 @@ mod tests {
         let counted = usage.read();
         let signatures = Signatures {
             alone: 1,
-            together: 2,
+            in_lanes: 2,
             remotely: 3,
         };
         assert_eq!(counted.signatures, signatures);
