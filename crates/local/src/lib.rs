@@ -35,6 +35,7 @@ mod board;
 mod client;
 mod error;
 mod join;
+mod reception;
 pub mod relay;
 mod server;
 mod socket;

@@ -4,12 +4,10 @@
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use rustix::cmsg_space;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
 use zeroize::Zeroizing;
@@ -17,6 +15,7 @@ use zeroize::Zeroizing;
 use crate::Error;
 use crate::board::Board;
 use crate::join::{self, ASKED_BYTES, GIVEN, Name};
+use crate::reception::{Desk, Guest, Reports, receive};
 use crate::socket::Listener;
 
 /// A socket that listens.
@@ -40,13 +39,6 @@ struct Kept {
     user: u32,
     name: Zeroizing<Name>,
     file: OwnedFd,
-}
-
-/// A client that has not asked yet.
-struct Guest {
-    socket: OwnedFd,
-    user: u32,
-    since: Instant,
 }
 
 impl Server {
@@ -78,103 +70,46 @@ impl Server {
         stop: BorrowedFd<'_>,
         report: &mut dyn FnMut(&str),
     ) -> Result<(), Error> {
-        let mut boards: Vec<Kept> = Vec::new();
-        let mut last_report: Option<Instant> = None;
-        // A client must not be able to fill a log.
-        let mut report = |what: &str| {
-            if last_report.is_none_or(|last| last.elapsed() >= REPORTS_APART) {
-                last_report = Some(Instant::now());
-                report(what);
-            }
+        let mut desk = Boards {
+            kept: Vec::new(),
+            limits,
         };
-        let mut guests: Vec<Guest> = Vec::new();
-        loop {
-            let mut polled = vec![
-                PollFd::new(&self.listener, PollFlags::IN),
-                PollFd::from_borrowed_fd(stop, PollFlags::IN),
-            ];
-            let sockets = guests.iter().map(|guest| guest.socket.as_fd());
-            polled.extend(sockets.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
-            let timeout = Timespec {
-                tv_sec: 0,
-                tv_nsec: ASKS_WITHIN.as_nanos() as i64,
-            };
-            let timeout = (!guests.is_empty()).then_some(&timeout);
-            match poll(&mut polled, timeout) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(Error::system("waiting for clients")(error)),
-            }
-            let is_ready: Vec<bool> = polled
-                .iter()
-                .map(|polled| !polled.revents().is_empty())
-                .collect();
-            drop(polled);
-            if is_ready[1] {
-                return Ok(());
-            }
-            let mut ready = is_ready[2..].iter();
-            guests.retain(|guest| match ready.next() {
-                Some(true) => {
-                    answer(&mut boards, limits, guest, &mut report);
-                    false
-                }
-                _ => guest.since.elapsed() < ASKS_WITHIN,
-            });
-            if !is_ready[0] {
-                continue;
-            }
-            for _ in 0..ACCEPTED_MAX {
-                let guest = match self.guest(limits) {
-                    Ok(Some(guest)) => guest,
-                    Ok(None) => continue,
-                    Err(Errno::AGAIN) => break,
-                    Err(error) => {
-                        // The oldest board gives its descriptor back. The listener stays readable: not again at once.
-                        boards.drain(..boards.len().min(1));
-                        report(&format!("a client was not accepted: {error}"));
-                        std::thread::sleep(Duration::from_millis(10));
-                        break;
-                    }
-                };
-                // It has asked already, as a rule.
-                if !answer(&mut boards, limits, &guest, &mut report) {
-                    if guests.len() >= GUESTS_MAX {
-                        guests.remove(0);
-                    }
-                    guests.push(guest);
-                }
-            }
-        }
-    }
-
-    /// The next client, if it may ask.
-    fn guest(&self, limits: &Limits) -> rustix::io::Result<Option<Guest>> {
-        let next = self.listener.next(|user| limits.users.contains(&user))?;
-        Ok(next.map(|(socket, user)| Guest {
-            socket,
-            user,
-            since: Instant::now(),
-        }))
+        receive(
+            std::slice::from_ref(&self.listener),
+            stop,
+            &mut desk,
+            report,
+        )
     }
 }
 
-/// Answers a client if it has asked, or is not to be waited for. Returns whether that is so.
-fn answer(
-    boards: &mut Vec<Kept>,
-    limits: &Limits,
-    guest: &Guest,
-    report: &mut dyn FnMut(&str),
-) -> bool {
-    let mut frame = Zeroizing::new([0; ASKED_BYTES + 1]);
-    match recv(&guest.socket, &mut frame[..], RecvFlags::DONTWAIT) {
-        Ok((length, _)) => {
-            if let Some(name) = join::read(&frame[..length]) {
-                give(boards, limits, guest, name, report);
+/// Where boards are asked for.
+struct Boards<'a> {
+    kept: Vec<Kept>,
+    limits: &'a Limits,
+}
+
+impl Desk for Boards<'_> {
+    fn serves(&self, user: u32) -> bool {
+        self.limits.users.contains(&user)
+    }
+
+    fn hear(&mut self, guest: Guest, reports: &mut Reports<'_>) -> Option<Guest> {
+        let mut frame = Zeroizing::new([0; ASKED_BYTES + 1]);
+        match recv(&guest.connection, &mut frame[..], RecvFlags::DONTWAIT) {
+            Ok((length, _)) => {
+                let name = join::read(&frame[..length])?;
+                give(&mut self.kept, self.limits, &guest, name, reports);
+                None
             }
-            true
+            Err(Errno::AGAIN | Errno::INTR) => Some(guest),
+            Err(_) => None,
         }
-        Err(Errno::AGAIN | Errno::INTR) => false,
-        Err(_) => true,
+    }
+
+    fn give_way(&mut self) {
+        // The oldest.
+        self.kept.drain(..self.kept.len().min(1));
     }
 }
 
@@ -184,7 +119,7 @@ fn give(
     limits: &Limits,
     guest: &Guest,
     name: Zeroizing<Name>,
-    report: &mut dyn FnMut(&str),
+    reports: &mut Reports<'_>,
 ) {
     let is_it = |kept: &Kept| kept.user == guest.user && kept.name == name;
     let kept = match boards.iter().position(is_it) {
@@ -193,7 +128,7 @@ fn give(
             let file = match Board::create() {
                 Ok(file) => file,
                 Err(error) => {
-                    report(&format!("no board could be made: {error}"));
+                    reports.tell(&format!("no board could be made: {error}"));
                     return;
                 }
             };
@@ -212,18 +147,15 @@ fn give(
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    match sendmsg(&guest.socket, &[IoSlice::new(&GIVEN)], &mut control, flags) {
+    match sendmsg(
+        &guest.connection,
+        &[IoSlice::new(&GIVEN)],
+        &mut control,
+        flags,
+    ) {
         Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => {}
         // ETOOMANYREFS: clients do not read what they were sent (unix(7)).
-        Err(error) => report(&format!("a board was not given: {error}")),
+        Err(error) => reports.tell(&format!("a board was not given: {error}")),
     }
     boards.push(kept);
 }
-
-/// A client asks as soon as it is connected, or not at all.
-const ASKS_WITHIN: Duration = Duration::from_millis(500);
-/// That have not asked yet; one more takes the place of the oldest.
-const GUESTS_MAX: usize = 256;
-const REPORTS_APART: Duration = Duration::from_secs(1);
-/// At once, before those that were accepted are looked at.
-const ACCEPTED_MAX: usize = 64;

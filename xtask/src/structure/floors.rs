@@ -77,6 +77,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["board"],
             &["board::pace"],
             &["board::memory"],
+            &["reception"],
             &["join", "socket", "visits"],
             &["error"],
         ],

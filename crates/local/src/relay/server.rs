@@ -1,17 +1,16 @@
 //! Takes questions, and gives the answers that somebody else has made.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::message::{FRAME_BYTES_MAX, Question, answered};
 use crate::Error;
+use crate::reception::{Desk, Guest, Reports, receive};
 use crate::socket::Listener;
 
 /// Sockets that listen.
@@ -47,13 +46,6 @@ impl Reply {
             SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
         );
     }
-}
-
-/// A client that has not asked yet.
-struct Guest {
-    connection: OwnedFd,
-    user: u32,
-    since: Instant,
 }
 
 /// What the relay knows of a user.
@@ -113,108 +105,28 @@ impl Relay {
             };
             (allowed.user, account)
         });
-        let mut desk = Desk {
+        let mut desk = Questions {
             accounts: accounts.collect(),
             under_way_max,
             ask,
         };
-        let mut last_report: Option<Instant> = None;
-        let mut guests: Vec<Guest> = Vec::new();
-        loop {
-            let mut polled = vec![PollFd::from_borrowed_fd(stop, PollFlags::IN)];
-            let listeners = self.listeners.iter().map(AsFd::as_fd);
-            let connections = guests.iter().map(|guest| guest.connection.as_fd());
-            polled.extend(
-                listeners
-                    .chain(connections)
-                    .map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)),
-            );
-            let timeout = Timespec {
-                tv_sec: 0,
-                tv_nsec: ASKS_WITHIN.as_nanos() as i64,
-            };
-            match poll(&mut polled, (!guests.is_empty()).then_some(&timeout)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(Error::system("waiting for clients")(error)),
-            }
-            let is_ready: Vec<bool> = polled
-                .iter()
-                .map(|polled| !polled.revents().is_empty())
-                .collect();
-            drop(polled);
-            let (of_listeners, of_guests) = is_ready[1..].split_at(self.listeners.len());
-            if is_ready[0] {
-                return Ok(());
-            }
-            let mut ready = of_guests.iter();
-            let waiting = std::mem::take(&mut guests);
-            for guest in waiting {
-                let is_ready = ready.next() == Some(&true);
-                let left = if is_ready {
-                    desk.hear(guest)
-                } else {
-                    Some(guest)
-                };
-                guests.extend(left.filter(|guest| guest.since.elapsed() < ASKS_WITHIN));
-            }
-            for (listener, _) in self
-                .listeners
-                .iter()
-                .zip(of_listeners)
-                .filter(|(_, is)| **is)
-            {
-                if let Err(error) = desk.accept(listener, &mut guests) {
-                    // A client must not be able to fill a log.
-                    if last_report.is_none_or(|last| last.elapsed() >= REPORTS_APART) {
-                        last_report = Some(Instant::now());
-                        report(&format!("a client was not accepted: {error}"));
-                    }
-                    // The listener stays readable: not again at once.
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-            }
-        }
+        receive(&self.listeners, stop, &mut desk, report)
     }
 }
 
 /// Where questions are heard.
-struct Desk<'a> {
+struct Questions<'a> {
     accounts: HashMap<u32, Account<'a>>,
     under_way_max: usize,
     ask: &'a mut dyn FnMut(Question, Reply),
 }
 
-impl Desk<'_> {
-    /// Accepts clients, and hears those that have asked already, as a rule all. Others join `guests`.
-    fn accept(&mut self, listener: &Listener, guests: &mut Vec<Guest>) -> rustix::io::Result<()> {
-        for _ in 0..ACCEPTED_MAX {
-            let next = match listener.next(|user| self.accounts.contains_key(&user)) {
-                Ok(Some(next)) => next,
-                Ok(None) => continue,
-                Err(Errno::AGAIN) => break,
-                Err(error) => return Err(error),
-            };
-            let (connection, user) = next;
-            let guest = Guest {
-                connection,
-                user,
-                since: Instant::now(),
-            };
-            if let Some(guest) = self.hear(guest) {
-                let of_user = guests.iter().filter(|other| other.user == user).count();
-                if of_user >= GUESTS_OF_USER
-                    && let Some(oldest) = guests.iter().position(|other| other.user == user)
-                {
-                    guests.remove(oldest);
-                }
-                guests.push(guest);
-            }
-        }
-        Ok(())
+impl Desk for Questions<'_> {
+    fn serves(&self, user: u32) -> bool {
+        self.accounts.contains_key(&user)
     }
 
-    /// Hears what a client asks. Gives it back if it has not asked yet.
-    fn hear(&mut self, guest: Guest) -> Option<Guest> {
+    fn hear(&mut self, guest: Guest, _reports: &mut Reports<'_>) -> Option<Guest> {
         let mut frame = [0; FRAME_BYTES_MAX + 1];
         let bytes = match recv(&guest.connection, &mut frame[..], RecvFlags::DONTWAIT) {
             Ok((bytes, _)) => bytes,
@@ -250,11 +162,3 @@ impl Desk<'_> {
         None
     }
 }
-
-/// A client asks as soon as it is connected, or not at all.
-const ASKS_WITHIN: Duration = Duration::from_millis(500);
-/// Clients of a user that have not asked yet; one more takes the place of the oldest.
-const GUESTS_OF_USER: usize = 64;
-const REPORTS_APART: Duration = Duration::from_secs(1);
-/// At once, before those that were accepted are looked at.
-const ACCEPTED_MAX: usize = 64;

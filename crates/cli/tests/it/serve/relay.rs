@@ -385,6 +385,11 @@ fn openssl_signs_with_a_key_that_is_elsewhere() {
     damaged.args(["pkey", "-in", "damaged.pem", "-pubout"]);
     let refused = run(&mut damaged, b"");
     assert!(!refused.status.success());
+    let said = stderr(&refused);
+    assert!(
+        said.contains("OARLOCK REMOTE KEY: not a reference"),
+        "{said}"
+    );
 
     // Without the provider, and without the line, it is no key.
     let mut plain = Command::new("openssl");

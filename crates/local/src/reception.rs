@@ -1,0 +1,136 @@
+//! Where the clients of a daemon are received: they connect, and ask within half a second.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::Error;
+use crate::socket::Listener;
+
+/// A client that has connected.
+pub(crate) struct Guest {
+    pub(crate) connection: OwnedFd,
+    pub(crate) user: u32,
+    since: Instant,
+}
+
+/// Who answers clients.
+pub(crate) trait Desk {
+    fn serves(&self, user: u32) -> bool;
+    /// Answers a client, or gives it back if it has not asked yet.
+    fn hear(&mut self, guest: Guest, reports: &mut Reports<'_>) -> Option<Guest>;
+    /// Gives back what a descriptor can be had for: there are none left to accept a client with.
+    fn give_way(&mut self) {}
+}
+
+/// What could not be done for clients, told at most once a second: a client must not be able to fill a log.
+pub(crate) struct Reports<'a> {
+    tell: &'a mut dyn FnMut(&str),
+    last: Option<Instant>,
+}
+
+impl Reports<'_> {
+    pub(crate) fn tell(&mut self, what: &str) {
+        if self.last.is_none_or(|last| last.elapsed() >= REPORTS_APART) {
+            self.last = Some(Instant::now());
+            (self.tell)(what);
+        }
+    }
+}
+
+/// Receives clients until `stop` is readable.
+pub(crate) fn receive(
+    listeners: &[Listener],
+    stop: BorrowedFd<'_>,
+    desk: &mut impl Desk,
+    report: &mut dyn FnMut(&str),
+) -> Result<(), Error> {
+    let mut reports = Reports {
+        tell: report,
+        last: None,
+    };
+    let mut guests: Vec<Guest> = Vec::new();
+    loop {
+        let connections = guests.iter().map(|guest| guest.connection.as_fd());
+        let sockets = listeners.iter().map(AsFd::as_fd).chain(connections);
+        let mut polled: Vec<_> = [stop]
+            .into_iter()
+            .chain(sockets)
+            .map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN))
+            .collect();
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: ASKS_WITHIN.as_nanos() as i64,
+        };
+        match poll(&mut polled, (!guests.is_empty()).then_some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(Error::system("waiting for clients")(error)),
+        }
+        let is_ready: Vec<bool> = polled
+            .iter()
+            .map(|polled| !polled.revents().is_empty())
+            .collect();
+        drop(polled);
+        if is_ready[0] {
+            return Ok(());
+        }
+        let (of_listeners, of_guests) = is_ready[1..].split_at(listeners.len());
+        for (guest, is_ready) in std::mem::take(&mut guests).into_iter().zip(of_guests) {
+            let left = match is_ready {
+                true => desk.hear(guest, &mut reports),
+                false => Some(guest),
+            };
+            guests.extend(left.filter(|guest| guest.since.elapsed() < ASKS_WITHIN));
+        }
+        for (listener, is_ready) in listeners.iter().zip(of_listeners) {
+            if *is_ready && let Err(error) = accept(listener, desk, &mut guests, &mut reports) {
+                desk.give_way();
+                reports.tell(&format!("a client was not accepted: {error}"));
+                // The listener stays readable: not again at once.
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+/// Accepts clients. As a rule they have asked already; others join `guests`.
+fn accept(
+    listener: &Listener,
+    desk: &mut impl Desk,
+    guests: &mut Vec<Guest>,
+    reports: &mut Reports<'_>,
+) -> rustix::io::Result<()> {
+    for _ in 0..ACCEPTED_MAX {
+        let (connection, user) = match listener.next(|user| desk.serves(user)) {
+            Ok(Some(next)) => next,
+            Ok(None) => continue,
+            Err(Errno::AGAIN) => break,
+            Err(error) => return Err(error),
+        };
+        let guest = Guest {
+            connection,
+            user,
+            since: Instant::now(),
+        };
+        if let Some(guest) = desk.hear(guest, reports) {
+            let of_user = |other: &Guest| other.user == user;
+            if guests.iter().filter(|other| of_user(other)).count() >= GUESTS_OF_USER
+                && let Some(oldest) = guests.iter().position(of_user)
+            {
+                guests.remove(oldest);
+            }
+            guests.push(guest);
+        }
+    }
+    Ok(())
+}
+
+/// A client asks as soon as it is connected, or not at all.
+const ASKS_WITHIN: Duration = Duration::from_millis(500);
+/// Clients of a user that have not asked yet; one more takes the place of the oldest.
+const GUESTS_OF_USER: usize = 64;
+const REPORTS_APART: Duration = Duration::from_secs(1);
+/// At once, before those that were accepted are looked at.
+const ACCEPTED_MAX: usize = 64;
