@@ -4,7 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use oarlock_testing::is_root;
+use oarlock::Accelerator;
+use oarlock_testing::{is_root, skip};
 use serde_json::Value;
 
 use crate::common::{oarlock, provider, stderr, write_program};
@@ -245,4 +246,27 @@ fn finding<'a>(answer: &'a Value, about: &str) -> &'a Value {
             .position(|state| it["state"] == *state)
     });
     of_it.first().copied().unwrap_or(&Value::Null)
+}
+
+/// haproxy and nginx are installed for other tests, and not set up for signing together.
+#[test]
+fn servers_that_could_sign_together_are_named() {
+    let has_lanes = Accelerator::builder().build().unwrap().lanes().is_some();
+    if !has_lanes {
+        return skip("lanes for RSA");
+    }
+    let (_, answer) = answer(doctor().env("OPENSSL_CONF", "").args(["--", "nginx"]));
+    let findings = answer["findings"].as_array().unwrap();
+    let of_keys: Vec<_> = findings
+        .iter()
+        .filter(|finding| finding["about"] == "RSA keys")
+        .map(|finding| finding["text"].as_str().unwrap())
+        .collect();
+    let [nginx] = of_keys[..] else {
+        panic!("{answer}");
+    };
+    assert!(
+        nginx.contains("`oarlock provider install --local`"),
+        "{nginx}"
+    );
 }
