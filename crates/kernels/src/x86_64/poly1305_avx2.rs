@@ -67,12 +67,10 @@ impl Powers {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn each(&self) -> Factor {
-        // SAFETY: each limb has 32 bytes.
-        Factor::new(
-            self.0
-                .each_ref()
-                .map(|limb| unsafe { _mm256_loadu_si256(limb.as_ptr().cast()) }),
-        )
+        Factor::new(self.0.each_ref().map(|limb| {
+            // SAFETY: each limb has 32 bytes.
+            unsafe { _mm256_loadu_si256(limb.as_ptr().cast()) }
+        }))
     }
 }
 
