@@ -59,6 +59,7 @@ const KEYS_AS_OBJECTS: &str =
     "OpenSSL has them since 3.5; `make test-long` runs it with 3.5 and 4.0";
 
 const SLOWEST_SHOWN: usize = 20;
+const LINES_QUOTED: usize = 12;
 
 /// How a test program ended, and all that it wrote.
 pub struct Ended {
@@ -74,8 +75,10 @@ pub struct Report {
     failed: u64,
     /// Programs that did not succeed, with what they said.
     failures: Vec<(String, String)>,
-    /// Program and test.
-    failed_tests: Vec<String>,
+    /// Program and test, and the first lines of what it said.
+    failed_tests: Vec<(String, Vec<String>)>,
+    /// Which of them is quoted by the lines that come now.
+    quoted: Option<usize>,
     /// Program and test.
     slow: Vec<(f64, String)>,
     /// Test and reason.
@@ -124,9 +127,19 @@ impl Report {
         } else if let Some((test, seconds)) = timed(line) {
             let test = format!("{program} {test}");
             if line.contains(" ... FAILED") {
-                self.failed_tests.push(test.clone());
+                self.failed_tests.push((test.clone(), Vec::new()));
             }
             self.slow.push((seconds, test));
+        } else if let Some(test) = quotation(line) {
+            let full = format!("{program} {test}");
+            self.quoted = self.failed_tests.iter().position(|(it, _)| *it == full);
+        } else if line == "failures:" || line == "stack backtrace:" {
+            self.quoted = None;
+        } else if let Some((_, said)) = self.quoted.and_then(|it| self.failed_tests.get_mut(it))
+            && !line.is_empty()
+            && said.len() < LINES_QUOTED
+        {
+            said.push(line.to_owned());
         }
     }
 
@@ -175,8 +188,11 @@ impl Report {
         for (name, fault) in &self.failures {
             println!("failed: {name}: {fault}");
         }
-        for test in &self.failed_tests {
+        for (test, said) in &self.failed_tests {
             println!("failed test: {test}");
+            for line in said {
+                println!("    {line}");
+            }
         }
     }
 
@@ -213,6 +229,11 @@ fn timed(line: &str) -> Option<(&str, f64)> {
     let (test, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let seconds = rest.rsplit_once('<')?.1.strip_suffix("s>")?;
     Some((test, seconds.parse().ok()?))
+}
+
+/// `---- a::b stdout ----`: the test that failed, whose words follow.
+fn quotation(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
 }
 
 /// Runs cargo with tests, shows what they say as they say it, and counts.
@@ -261,6 +282,17 @@ mod tests {
             "12 passed; 9 failed;",
             "test a::b ... ok <1.250s>",
             "test c ... FAILED <0.003s>",
+            "failures:",
+            "",
+            "---- c stdout ----",
+            "",
+            "thread 'c' (7) panicked at c.rs:1:2:",
+            "four is not five",
+            "stack backtrace:",
+            "   0: std::panicking::begin_panic",
+            "",
+            "failures:",
+            "    c",
             "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
         ] {
             report.add_line("p", line);
@@ -269,7 +301,9 @@ mod tests {
         assert_eq!(report.totals(), "15 passed, 2 failed");
         let slow = [(1.25, "p a::b".to_owned()), (0.003, "p c".to_owned())];
         assert_eq!(report.slow, slow);
-        assert_eq!(report.failed_tests, ["p c"]);
+        let said = ["thread 'c' (7) panicked at c.rs:1:2:", "four is not five"];
+        let said = said.map(str::to_owned).to_vec();
+        assert_eq!(report.failed_tests, [("p c".to_owned(), said)]);
     }
 
     #[test]
