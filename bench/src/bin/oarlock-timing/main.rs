@@ -148,14 +148,17 @@ impl Finding {
 fn row(path: &dyn Path, measurement: &Measurement) -> String {
     let finding = finding(measurement);
     format!(
-        "| {} | {} | {} | {:+.2} | {:.0} % | {:.1} | {} |",
+        "| {} | {} | {} | {:+.2} | {:.0} % | {:.1} | {}{} |",
         path.name(),
         measurement.samples,
         measurement.median,
         finding.difference,
         100.0 * finding.kept,
         finding.t.abs(),
-        finding.verdict()
+        finding.verdict(),
+        path.remark()
+            .map(|it| format!("; {it}"))
+            .unwrap_or_default()
     )
 }
 

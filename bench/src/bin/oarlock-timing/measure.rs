@@ -26,6 +26,11 @@ pub trait Path {
 
     /// What is timed.
     fn run(&mut self);
+
+    /// What a reader of the result has to know besides.
+    fn remark(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Two classes of secrets.

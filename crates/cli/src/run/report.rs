@@ -303,4 +303,30 @@ mod tests {
         let text = report.to_text();
         assert!(text.contains("`oarlock provider calibrate`"), "{text}");
     }
+    #[test]
+    fn servers_that_sign_alone_are_told_what_they_need() {
+        let text = |alone, in_lanes, remotely| {
+            let signatures = RsaSignatures {
+                alone,
+                in_lanes,
+                remotely,
+            };
+            signatures.to_text()
+        };
+        let hint = ": `oarlock doctor -- COMMAND` says what a server needs to sign together\n";
+        assert_eq!(text(0, 0, 0), "");
+        assert_eq!(text(99, 0, 0), "99 signatures with RSA keys\n");
+        assert_eq!(
+            text(100, 0, 0),
+            format!("100 signatures with RSA keys{hint}")
+        );
+        assert_eq!(
+            text(150, 50, 0),
+            format!("200 signatures with RSA keys, 50 (25 %) in lanes{hint}")
+        );
+        assert_eq!(
+            text(50, 25, 125),
+            "200 signatures with RSA keys, 25 (12 %) in lanes, 125 (62 %) by a cryptoserver\n"
+        );
+    }
 }

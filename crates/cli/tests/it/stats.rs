@@ -43,40 +43,38 @@ fn a_programs_output_is_that_of_stock_and_all_of_it_is_counted() {
     assert_eq!(sum(&report, "bytes"), 1_000_001);
 }
 
-/// Where there are lanes, the jobs of `openssl speed` sign together.
+/// Which way a signature goes depends on what each takes here, and now.
 #[test]
 fn signatures_with_rsa_keys_are_counted_by_how_they_were_made() {
     let has_lanes = Accelerator::builder().build().unwrap().lanes().is_some();
     if !has_lanes {
         return skip("lanes for RSA");
     }
-    let speed = |more: &[&str]| {
+    for jobs in [&[][..], &["-async_jobs", "8"]] {
         let mut command = with_provider(&["--stats", "--json"]);
         command.args(["openssl", "speed", "-seconds", "1"]);
-        report(&run(command.args(more).arg("rsa2048"), b""))
-    };
-    let counted = |report: &Value, how: &str| report["rsa_signatures"][how].as_u64().unwrap();
-    let one_by_one = speed(&[]);
-    let (alone, in_lanes) = (
-        counted(&one_by_one, "alone"),
-        counted(&one_by_one, "in_lanes"),
-    );
-    // Lanes are tried with one request now and then, to know what that takes.
-    assert!(alone > 50 && 2 * in_lanes < alone, "{one_by_one}");
-    assert_eq!(counted(&one_by_one, "remotely"), 0);
-    let jobs = speed(&["-async_jobs", "8"]);
-    assert!(
-        counted(&jobs, "in_lanes") > counted(&jobs, "alone"),
-        "{jobs}"
-    );
-
-    let mut command = with_provider(&["--stats"]);
-    command.args(["openssl", "speed", "-seconds", "2", "rsa2048"]);
-    let said = stderr(&run(&mut command, b""));
-    assert!(
-        said.contains(": `oarlock doctor -- COMMAND` says what a server needs to sign together"),
-        "{said}"
-    );
+        let output = run(command.args(jobs).arg("rsa2048"), b"");
+        let said = stderr(&output);
+        let made: u64 = said
+            .lines()
+            .find_map(|line| {
+                line.split_once(" 2048 bits private RSA's in ")?
+                    .0
+                    .rsplit(' ')
+                    .next()
+            })
+            .unwrap_or_else(|| panic!("{said}"))
+            .parse()
+            .unwrap();
+        let report = report(&output);
+        let counted = |how: &str| report["rsa_signatures"][how].as_u64().unwrap();
+        let all = counted("alone") + counted("in_lanes");
+        // It makes one for each job before it begins, and those that were entered when the time was up.
+        assert!((made..made + 32).contains(&all), "{made}: {report}");
+        assert_eq!(counted("remotely"), 0);
+        // What does not pay is tried now and then.
+        assert!(counted("in_lanes") > 0 || jobs.is_empty(), "{report}");
+    }
 }
 
 #[test]
