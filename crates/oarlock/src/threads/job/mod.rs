@@ -91,6 +91,28 @@ impl<T> Job<T> {
         self.pending.cancel()
     }
 
+    /// A job whose result is `convert` of this one's: the same job, for a queue of jobs of several kinds.
+    ///
+    /// ```
+    /// use oarlock::Accelerator;
+    /// use oarlock::job::{Job, JobOptions};
+    /// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
+    ///
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(include_str!("../../../tests/keys/rsa2048.pem"))?);
+    /// let job = rsa.submit_sign(SignatureScheme::Pkcs1(Hash::Sha256), b"message", JobOptions::default())?;
+    /// let bytes: Job<usize> = job.map(|signature| signature.len());
+    /// assert_eq!(bytes.wait()?, 256);
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    pub fn map<U>(self, convert: fn(T) -> U) -> Job<U>
+    where
+        T: 'static,
+        U: 'static,
+    {
+        Job::new(Box::new(Mapped { job: self, convert }))
+    }
+
     /// Calls `call` with the result, on the thread that computes it. It must be short and must not
     /// block, because other jobs wait for that thread. It is called at once if the job is done
     /// already, or if this thread has to compute it because there are no pool threads.
@@ -240,6 +262,42 @@ impl<B: Batcher<Output = Bytes>, T> Pending<T> for InQueue<B, T> {
 
     fn advance(&self) -> bool {
         !self.queue.is_served() && self.queue.lead(&self.entry, true)
+    }
+}
+
+/// A job, and what is made of its result.
+struct Mapped<T, U> {
+    job: Job<T>,
+    convert: fn(T) -> U,
+}
+
+impl<T, U> Pending<U> for Mapped<T, U> {
+    fn wait(&self) -> Outcome<U> {
+        self.job.pending.wait().map(self.convert)
+    }
+
+    fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<U>> {
+        self.job.pending.take_or_leave(waker).map_ok(self.convert)
+    }
+
+    fn take(&self) -> Option<Outcome<U>> {
+        Some(self.job.pending.take()?.map(self.convert))
+    }
+
+    fn is_finished(&self) -> bool {
+        self.job.is_finished()
+    }
+
+    fn cancel(&self) -> bool {
+        self.job.cancel()
+    }
+
+    fn advance(&self) -> bool {
+        self.job.pending.advance()
+    }
+
+    fn attend(&self) -> Duration {
+        self.job.pending.attend()
     }
 }
 

@@ -1,0 +1,527 @@
+/*
+ * Oarlock for programs in C and C++: cryptography on every vector lane and core of the machine.
+ *
+ * API-CONVENTIONS.md has what all functions have in common. In short: a function returns 0, or a negative number when it
+ * failed, and then has changed nothing but what it says. What a call makes is freed by the function that ends in _free.
+ * A handle that is NULL, was freed, or is of another kind or process is told, and never followed. Any thread may call any
+ * function; an object that takes one call at a time refuses the second with OARLOCK_E_BUSY. Functions that can wait say so.
+ */
+#ifndef OARLOCK_H
+#define OARLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Errors. */
+
+/* A handle is NULL, was freed, or is of another kind or process. */
+#define OARLOCK_E_HANDLE (-1)
+/* Another call uses the object just now. */
+#define OARLOCK_E_BUSY (-2)
+/* An argument does not fit: a buffer or a name is NULL, a name is unknown, or a length is wrong. */
+#define OARLOCK_E_ARGUMENT (-3)
+/* The buffer for the result is too small; its length was set to what is needed. */
+#define OARLOCK_E_BUFFER (-4)
+/* Input and output overlap, and are not the same. */
+#define OARLOCK_E_OVERLAP (-5)
+/* The key does not fit the algorithm. */
+#define OARLOCK_E_KEY (-6)
+/* Something has to be called before, such as a function that sets a key. */
+#define OARLOCK_E_STATE (-7)
+/* The message is not authentic. No plaintext was released. */
+#define OARLOCK_E_AUTHENTICATION (-8)
+/* The padding is wrong. */
+#define OARLOCK_E_PADDING (-9)
+/* The signature does not belong to this message, key and scheme. */
+#define OARLOCK_E_SIGNATURE (-10)
+/* The ciphertext was not made for this key and scheme, or was altered. */
+#define OARLOCK_E_DECRYPTION (-11)
+/* As many jobs are waiting as may: take a result, then submit again. */
+#define OARLOCK_E_QUEUE_FULL (-12)
+/* The job was cancelled, its accelerator was freed, or this is a child forked since. */
+#define OARLOCK_E_CANCELLED (-13)
+/* The job's time was up before it began. */
+#define OARLOCK_E_DEADLINE (-14)
+/* An option is unknown, or its value does not fit. */
+#define OARLOCK_E_OPTION (-15)
+/* Too few threads are free under reservation=exclusive. */
+#define OARLOCK_E_THREADS (-16)
+/* A device did not do what it had offered, or none offers the algorithm. */
+#define OARLOCK_E_DEVICE (-17)
+/* There is no result yet. */
+#define OARLOCK_E_AGAIN (-18)
+/* The queue has no jobs. */
+#define OARLOCK_E_EMPTY (-19)
+/* Memory, descriptors or handles have run out. */
+#define OARLOCK_E_MEMORY (-20)
+/* The library has a bug. */
+#define OARLOCK_E_INTERNAL (-21)
+
+/*
+ * oarlock_strerror() says what an error means. It never fails: other numbers have a text too. The text is the library's,
+ * and stays.
+ */
+const char *oarlock_strerror(int error);
+
+/*
+ * oarlock_error_detail() says what was wrong with the last call that failed on this thread: which argument, and what
+ * fits. It never fails: without such a call the text is empty. The text is the library's, and stays until the next call
+ * that fails on this thread, or the thread's end.
+ */
+const char *oarlock_error_detail(void);
+
+/* oarlock_version() is the version of the library, such as "0.1.0". It never fails. The text is the library's, and stays. */
+const char *oarlock_version(void);
+
+/* Accelerators. */
+
+typedef struct oarlock_accelerator oarlock_accelerator;
+
+/*
+ * oarlock_accelerator_new() makes an accelerator with `options`, "name=value,name=value": NULL or "" are the defaults, and
+ * those are of the Rust library (docs/rust.md), but max_threads=4. It fails with OARLOCK_E_OPTION for an unknown option or
+ * a value that does not fit. The caller frees it by oarlock_accelerator_free(). No thread is made before a request gains
+ * from one, unless min_threads says so.
+ */
+int oarlock_accelerator_new(oarlock_accelerator **accelerator, const char *options);
+
+/*
+ * oarlock_accelerator_free() ends the handle; NULL is none. It fails for what is no handle of an accelerator. Ciphers and
+ * keys that were made with it go on, and so do its threads until the last of those is freed.
+ */
+int oarlock_accelerator_free(oarlock_accelerator *accelerator);
+
+/*
+ * oarlock_accelerator_set_options() changes the options that `options` names; the other ones stay. It fails with
+ * OARLOCK_E_OPTION, and then has changed nothing.
+ */
+int oarlock_accelerator_set_options(oarlock_accelerator *accelerator, const char *options);
+
+/*
+ * oarlock_accelerator_options() writes all options, "name=value,name=value" with a NUL, to `options`. It fails with
+ * OARLOCK_E_BUFFER if that has fewer than the bytes needed. `*options_bytes` is the length of the buffer, and then that of
+ * the text with its NUL.
+ */
+int oarlock_accelerator_options(oarlock_accelerator *accelerator, char *options, size_t *options_bytes);
+
+/*
+ * oarlock_accelerator_device() writes the name of device number `index`, from 0, with a NUL to `name`. It fails with
+ * OARLOCK_E_ARGUMENT past the last one, and with OARLOCK_E_BUFFER. `*name_bytes` is as in oarlock_accelerator_options().
+ */
+int oarlock_accelerator_device(oarlock_accelerator *accelerator, char *name, size_t *name_bytes, size_t index);
+
+/* What an accelerator has done: see oarlock_accelerator_stats(). */
+struct oarlock_stats {
+    /* Requests of ciphers, and their bytes. */
+    uint64_t requests;
+    uint64_t bytes;
+    /* Of those requests, the ones that were spread over threads. */
+    uint64_t striped_requests;
+    /* Bytes whose keystream was there when it was asked for. */
+    uint64_t prefetched_bytes;
+    /* Requests with RSA keys and other powers that were computed alone. */
+    uint64_t rsa_alone;
+    /* Groups that were computed at once in vector lanes, and the requests in them. */
+    uint64_t rsa_groups;
+    uint64_t rsa_in_groups;
+    /* Results that did not pass their check, and were computed anew. */
+    uint64_t rsa_faults;
+    /* Jobs that wait just now. */
+    uint64_t jobs_waiting;
+};
+
+/*
+ * oarlock_accelerator_stats() writes what the accelerator has done, with `algorithm` or, if that is NULL, with all. It
+ * fails with OARLOCK_E_ARGUMENT for an unknown name. Ciphers hand in their counts when they are freed, and with each
+ * request that is spread over threads. What is said of keys is never of one algorithm alone.
+ */
+int oarlock_accelerator_stats(oarlock_accelerator *accelerator, struct oarlock_stats *stats, const char *algorithm);
+
+/* Algorithms. */
+
+/* Kinds: a stream cipher and AES-CBC, for oarlock_cipher_new(), and an authenticated cipher, for oarlock_aead_new(). */
+#define OARLOCK_KIND_STREAM 1
+#define OARLOCK_KIND_CBC 2
+#define OARLOCK_KIND_AEAD 3
+
+struct oarlock_algorithm {
+    int kind;
+    size_t key_bytes;
+    /* Of the IV, or of the nonce that is usual. */
+    size_t iv_bytes;
+    /* 0 for what does not authenticate. */
+    size_t tag_bytes;
+    /* Lengths are multiples of this. */
+    size_t block_bytes;
+};
+
+/*
+ * oarlock_algorithm_name() is the name of algorithm number `index`, from 0, such as "aes-256-ctr". Past the last one it
+ * is NULL. The text is the library's, and stays.
+ */
+const char *oarlock_algorithm_name(size_t index);
+
+/* oarlock_algorithm_describe() writes what `name` is. It fails with OARLOCK_E_ARGUMENT for an unknown name. */
+int oarlock_algorithm_describe(struct oarlock_algorithm *description, const char *name);
+
+/* Ciphers that encrypt and do not authenticate. One call at a time uses a cipher. */
+
+typedef struct oarlock_cipher oarlock_cipher;
+
+/*
+ * oarlock_cipher_new() makes a cipher of `algorithm`, without a key. It fails with OARLOCK_E_ARGUMENT for an unknown name
+ * and for one that authenticates. The caller frees it by oarlock_cipher_free().
+ */
+int oarlock_cipher_new(oarlock_accelerator *accelerator, oarlock_cipher **cipher, const char *algorithm);
+
+/* oarlock_cipher_free() ends the handle and wipes its key; NULL is none. It fails for what is no handle of a cipher. */
+int oarlock_cipher_free(oarlock_cipher *cipher);
+
+/*
+ * oarlock_cipher_set_key() sets the key, and forgets key and IV from before: an IV has to follow. It fails with
+ * OARLOCK_E_KEY for another length than the algorithm's. The key is copied, and the copy wiped when it is not needed.
+ */
+int oarlock_cipher_set_key(oarlock_cipher *cipher, const void *key, size_t key_bytes);
+
+/*
+ * oarlock_cipher_set_iv() begins a message at `iv`. It fails with OARLOCK_E_ARGUMENT for another length than the
+ * algorithm's, with OARLOCK_E_STATE before there is a key, and as oarlock_accelerator_new() and the device do. Never use
+ * an IV twice with a stream cipher and the same key: it would give both messages away.
+ */
+int oarlock_cipher_set_iv(oarlock_cipher *cipher, const void *iv, size_t iv_bytes);
+
+/*
+ * oarlock_cipher_encrypt() encrypts the next `bytes` bytes of the message from `in` to `out`, which may be the same; if
+ * `iv` is not NULL, it begins a message there, as oarlock_cipher_set_iv() does with an IV of the algorithm's length. It
+ * fails with OARLOCK_E_STATE before there are key and IV, with OARLOCK_E_OVERLAP, and with OARLOCK_E_ARGUMENT for a length
+ * that is not of whole blocks with AES-CBC, or beyond the keystream. Long requests wait for threads that help.
+ */
+int oarlock_cipher_encrypt(oarlock_cipher *cipher, void *out, const void *in, size_t bytes, const void *iv);
+
+/* oarlock_cipher_decrypt() decrypts; otherwise it is as oarlock_cipher_encrypt(). */
+int oarlock_cipher_decrypt(oarlock_cipher *cipher, void *out, const void *in, size_t bytes, const void *iv);
+
+/*
+ * oarlock_cipher_seek() goes to byte `position` of the message. It fails with OARLOCK_E_ARGUMENT for AES-CBC and beyond
+ * the keystream, and with OARLOCK_E_STATE before there are key and IV.
+ */
+int oarlock_cipher_seek(oarlock_cipher *cipher, uint64_t position);
+
+/*
+ * oarlock_cipher_prefill() makes keystream for the bytes that come next, on this thread and for at most `time_ns`
+ * nanoseconds; `*made_bytes`, unless it is NULL, is how much was made. It fails as oarlock_cipher_seek() does. It takes the
+ * time that it is given.
+ */
+int oarlock_cipher_prefill(oarlock_cipher *cipher, size_t *made_bytes, uint64_t time_ns);
+
+/* Ciphers that encrypt and authenticate. Any number of threads may use one at once. */
+
+typedef struct oarlock_aead oarlock_aead;
+
+/* Bytes of every tag. */
+#define OARLOCK_TAG_BYTES 16
+
+/*
+ * oarlock_aead_new() makes an authenticated cipher with a key. It fails with OARLOCK_E_ARGUMENT for an unknown name and
+ * for one that does not authenticate, and with OARLOCK_E_KEY for a key of another length. The key is copied, and the copy
+ * wiped. The caller frees it by oarlock_aead_free().
+ */
+int oarlock_aead_new(
+    oarlock_accelerator *accelerator, oarlock_aead **aead, const char *algorithm, const void *key, size_t key_bytes
+);
+
+/* oarlock_aead_free() ends the handle and wipes its key; NULL is none. It fails for what is no handle of an AEAD. */
+int oarlock_aead_free(oarlock_aead *aead);
+
+/*
+ * oarlock_aead_seal() encrypts `bytes` bytes from `in` to `out`, which may be the same, and writes the tag, of
+ * OARLOCK_TAG_BYTES. It fails with OARLOCK_E_ARGUMENT for a nonce of a length that the algorithm does not take (GCM takes
+ * any but 0, ChaCha20-Poly1305 12) and for more than it allows under one nonce, and with OARLOCK_E_OVERLAP. Never use a
+ * nonce twice with the same key. Long requests wait for threads that help.
+ */
+int oarlock_aead_seal(
+    oarlock_aead *aead, void *out, void *tag, const void *nonce, size_t nonce_bytes, const void *aad, size_t aad_bytes,
+    const void *in, size_t bytes
+);
+
+/*
+ * oarlock_aead_open() decrypts `bytes` bytes from `in` to `out`, which may be the same, if `tag` is theirs. It fails with
+ * OARLOCK_E_AUTHENTICATION if not: no plaintext is released, `in` is as it was, and a separate `out` is all zeros.
+ * Otherwise it fails as oarlock_aead_seal() does.
+ */
+int oarlock_aead_open(
+    oarlock_aead *aead, void *out, const void *tag, const void *nonce, size_t nonce_bytes, const void *aad,
+    size_t aad_bytes, const void *in, size_t bytes
+);
+
+/* Jobs: requests that are submitted now and waited for later. One call at a time uses a job. */
+
+typedef struct oarlock_job oarlock_job;
+
+/* How a job is treated. All zeros are the defaults. */
+struct oarlock_job_options {
+    /* Not 0: it begins before all that are not urgent. */
+    int is_urgent;
+    /* Not 0: no thread is woken for it; who waits for it computes it, with others that were submitted. */
+    int when_asked;
+    /* If it has not begun within so many nanoseconds, it fails with OARLOCK_E_DEADLINE; 0 is no limit. */
+    uint64_t time_ns;
+};
+
+/*
+ * What oarlock_job_on_completion() calls. `error` is 0 or the job's error, whose detail this thread has; `result` stays
+ * until the function returns. It may call any function of this library; it must be short and must not wait, since other
+ * jobs wait for its thread. No lock of the library is held.
+ */
+typedef void oarlock_job_callback(void *context, int error, const void *result, size_t result_bytes);
+
+/*
+ * oarlock_job_wait() waits for the job, and writes its result to `result`. It fails with the job's error, with
+ * OARLOCK_E_BUFFER, after which the result can be asked for again, and with OARLOCK_E_STATE once the result was taken.
+ * `*result_bytes` is the length of the buffer, and then that of the result. The job is still to be freed.
+ */
+int oarlock_job_wait(oarlock_job *job, void *result, size_t *result_bytes);
+
+/*
+ * oarlock_job_try() is oarlock_job_wait(), but fails with OARLOCK_E_AGAIN if the job has not ended. It does not wait,
+ * unless the accelerator has no threads: then it computes jobs.
+ */
+int oarlock_job_try(oarlock_job *job, void *result, size_t *result_bytes);
+
+/*
+ * oarlock_job_cancel() cancels the job unless it has begun; `*is_cancelled`, unless it is NULL, is whether it did. It
+ * fails with OARLOCK_E_BUSY while another thread waits for the job. The job is still to be freed.
+ */
+int oarlock_job_cancel(oarlock_job *job, int *is_cancelled);
+
+/*
+ * oarlock_job_free() ends the handle, and cancels the job unless it has begun; NULL is none. It fails for what is no
+ * handle of a job.
+ */
+int oarlock_job_free(oarlock_job *job);
+
+/*
+ * oarlock_job_on_completion() has `callback` called with `context` when the job ends, once, on the thread that computes
+ * it; or at once, on this thread, if it has ended or the accelerator has no threads. It fails with OARLOCK_E_STATE for a
+ * job that was waited for. It frees the job: the handle is none afterwards, unless it fails. In a child that was forked
+ * meanwhile `callback` is not called.
+ */
+int oarlock_job_on_completion(oarlock_job *job, oarlock_job_callback *callback, void *context);
+
+/* Queues of jobs, with a descriptor for event loops. One call at a time uses a queue. */
+
+typedef struct oarlock_queue oarlock_queue;
+
+/*
+ * oarlock_queue_new() makes a queue that gives results as jobs end or, if `in_order` is not 0, in the order in which they
+ * were pushed. It fails with OARLOCK_E_ARGUMENT if `queue` is NULL. The caller frees it by oarlock_queue_free().
+ */
+int oarlock_queue_new(oarlock_queue **queue, int in_order);
+
+/*
+ * oarlock_queue_free() ends the handle, closes its descriptor, and cancels its jobs unless they have begun; NULL is none.
+ * It fails for what is no handle of a queue.
+ */
+int oarlock_queue_free(oarlock_queue *queue);
+
+/*
+ * oarlock_queue_push() gives the job to the queue, which frees it: its handle is none afterwards, unless this fails. It
+ * fails with OARLOCK_E_STATE for a job that was waited for. `tag` comes back with the result, and is never followed.
+ */
+int oarlock_queue_push(oarlock_queue *queue, oarlock_job *job, void *tag);
+
+/*
+ * oarlock_queue_fd() writes the queue's descriptor: poll(2), epoll(7) and others find it readable whenever
+ * oarlock_queue_next() should be called, until that fails with OARLOCK_E_AGAIN or OARLOCK_E_EMPTY. It fails with
+ * OARLOCK_E_MEMORY if the process has no descriptor left. The descriptor is the queue's: do not read from it or close it.
+ */
+int oarlock_queue_fd(oarlock_queue *queue, int *descriptor);
+
+/*
+ * oarlock_queue_next() takes the next result: the tag of its job, unless `tag` is NULL, its error, which is 0 where there
+ * is a result, and the result. It fails with OARLOCK_E_EMPTY if there are no jobs, with OARLOCK_E_AGAIN if none has ended
+ * and `wait` is 0, and with OARLOCK_E_BUFFER, after which it can be asked for again. If `wait` is not 0, it waits.
+ * `*result_bytes` is the length of the buffer, and then that of the result.
+ */
+int oarlock_queue_next(oarlock_queue *queue, void **tag, int *error, void *result, size_t *result_bytes, int wait);
+
+/*
+ * RSA keys, and powers modulo a number. Any number of threads may use one at once.
+ *
+ * Names of signature schemes are "pkcs1-HASH" (RSASSA-PKCS1-v1_5) and "pss-HASH" (RSASSA-PSS, with MGF1 of the same hash
+ * and a salt as long as its digests), with sha224, sha256, sha384, sha512, sha512-224, sha512-256 and, to verify alone,
+ * sha1; those of encryption schemes are "oaep-HASH" (RSAES-OAEP, with MGF1 of the same hash and no label) and "pkcs1"
+ * (RSAES-PKCS1-v1_5, which rejects implicitly: what was not encrypted with it decrypts to something made up).
+ */
+
+typedef struct oarlock_rsa_private oarlock_rsa_private;
+typedef struct oarlock_rsa_public oarlock_rsa_public;
+
+/*
+ * oarlock_rsa_private_new() makes a private key of `key`: PEM or DER, PKCS #8 or PKCS #1, not encrypted. It fails with
+ * OARLOCK_E_KEY for what is no such key, or one of less than 1024 or more than 8192 bits. The key is copied. The caller
+ * frees it by oarlock_rsa_private_free().
+ */
+int oarlock_rsa_private_new(
+    oarlock_accelerator *accelerator, oarlock_rsa_private **private_key, const void *key, size_t key_bytes
+);
+
+/* oarlock_rsa_private_free() ends the handle; NULL is none. It fails for what is no handle of a private key. */
+int oarlock_rsa_private_free(oarlock_rsa_private *private_key);
+
+/*
+ * oarlock_rsa_public_new() makes a public key of `key`: PEM or DER, SubjectPublicKeyInfo or PKCS #1. It fails with
+ * OARLOCK_E_KEY for what is no such key. The key is copied. The caller frees it by oarlock_rsa_public_free().
+ */
+int oarlock_rsa_public_new(
+    oarlock_accelerator *accelerator, oarlock_rsa_public **public_key, const void *key, size_t key_bytes
+);
+
+/*
+ * oarlock_rsa_public_of() makes the public key of a private one. It fails for what is no handle of one. The caller frees
+ * it by oarlock_rsa_public_free().
+ */
+int oarlock_rsa_public_of(oarlock_rsa_private *private_key, oarlock_rsa_public **public_key);
+
+/* oarlock_rsa_public_free() ends the handle; NULL is none. It fails for what is no handle of a public key. */
+int oarlock_rsa_public_free(oarlock_rsa_public *public_key);
+
+/*
+ * oarlock_rsa_private_bytes() writes the length of the modulus, which signatures and ciphertexts have. It fails for what
+ * is no handle of a private key.
+ */
+int oarlock_rsa_private_bytes(oarlock_rsa_private *private_key, size_t *bytes);
+
+/* oarlock_rsa_public_bytes() writes the length of the modulus. It fails for what is no handle of a public key. */
+int oarlock_rsa_public_bytes(oarlock_rsa_public *public_key, size_t *bytes);
+
+/*
+ * oarlock_rsa_sign() signs a message. It fails with OARLOCK_E_ARGUMENT for an unknown scheme, and with OARLOCK_E_BUFFER
+ * for room for less than the modulus. `*signature_bytes` is the length of the buffer, and then that of the signature.
+ */
+int oarlock_rsa_sign(
+    oarlock_rsa_private *private_key, void *signature, size_t *signature_bytes, const char *scheme, const void *message,
+    size_t message_bytes
+);
+
+/*
+ * oarlock_rsa_sign_digest() signs a message by its digest. It fails with OARLOCK_E_ARGUMENT for a digest of another
+ * length than the scheme's hash has, and as oarlock_rsa_sign() does.
+ */
+int oarlock_rsa_sign_digest(
+    oarlock_rsa_private *private_key, void *signature, size_t *signature_bytes, const char *scheme, const void *digest,
+    size_t digest_bytes
+);
+
+/*
+ * oarlock_rsa_verify() verifies a signature of a message. It fails with OARLOCK_E_SIGNATURE if it is none by this key and
+ * scheme, and with OARLOCK_E_ARGUMENT for an unknown scheme.
+ */
+int oarlock_rsa_verify(
+    oarlock_rsa_public *public_key, const char *scheme, const void *message, size_t message_bytes, const void *signature,
+    size_t signature_bytes
+);
+
+/*
+ * oarlock_rsa_verify_digest() verifies a signature of a message by its digest. It fails as oarlock_rsa_verify() does, and
+ * with OARLOCK_E_ARGUMENT for a digest of another length than the scheme's hash has.
+ */
+int oarlock_rsa_verify_digest(
+    oarlock_rsa_public *public_key, const char *scheme, const void *digest, size_t digest_bytes, const void *signature,
+    size_t signature_bytes
+);
+
+/*
+ * oarlock_rsa_encrypt() encrypts a message. It fails with OARLOCK_E_ARGUMENT for an unknown scheme and for a message that
+ * is too long, and with OARLOCK_E_BUFFER for room for less than the modulus. `*ciphertext_bytes` is the length of the
+ * buffer, and then that of the ciphertext.
+ */
+int oarlock_rsa_encrypt(
+    oarlock_rsa_public *public_key, void *ciphertext, size_t *ciphertext_bytes, const char *scheme, const void *message,
+    size_t message_bytes
+);
+
+/*
+ * oarlock_rsa_decrypt() decrypts a message. It fails with OARLOCK_E_DECRYPTION for what is no ciphertext of this key and
+ * scheme, with OARLOCK_E_ARGUMENT for an unknown scheme, and with OARLOCK_E_BUFFER for room for less than the modulus,
+ * however long the message is. `*message_bytes` is the length of the buffer, and then that of the message.
+ */
+int oarlock_rsa_decrypt(
+    oarlock_rsa_private *private_key, void *message, size_t *message_bytes, const char *scheme, const void *ciphertext,
+    size_t ciphertext_bytes
+);
+
+/*
+ * oarlock_rsa_submit_sign() is oarlock_rsa_sign() as a job, whose result is the signature; `options` may be NULL. It fails
+ * with OARLOCK_E_QUEUE_FULL, and with OARLOCK_E_ARGUMENT. The message is copied. The caller frees the job.
+ */
+int oarlock_rsa_submit_sign(
+    oarlock_rsa_private *private_key, oarlock_job **job, const char *scheme, const void *message, size_t message_bytes,
+    const struct oarlock_job_options *options
+);
+
+/* oarlock_rsa_submit_sign_digest() is oarlock_rsa_sign_digest() as a job, and otherwise as oarlock_rsa_submit_sign(). */
+int oarlock_rsa_submit_sign_digest(
+    oarlock_rsa_private *private_key, oarlock_job **job, const char *scheme, const void *digest, size_t digest_bytes,
+    const struct oarlock_job_options *options
+);
+
+/*
+ * oarlock_rsa_submit_decrypt() is oarlock_rsa_decrypt() as a job, whose result is the message, and otherwise as
+ * oarlock_rsa_submit_sign().
+ */
+int oarlock_rsa_submit_decrypt(
+    oarlock_rsa_private *private_key, oarlock_job **job, const char *scheme, const void *ciphertext,
+    size_t ciphertext_bytes, const struct oarlock_job_options *options
+);
+
+/*
+ * oarlock_rsa_submit_verify() is oarlock_rsa_verify() as a job, whose result has no bytes, and otherwise as
+ * oarlock_rsa_submit_sign().
+ */
+int oarlock_rsa_submit_verify(
+    oarlock_rsa_public *public_key, oarlock_job **job, const char *scheme, const void *message, size_t message_bytes,
+    const void *signature, size_t signature_bytes, const struct oarlock_job_options *options
+);
+
+typedef struct oarlock_modexp oarlock_modexp;
+
+/*
+ * oarlock_modexp_new() makes a modulus of `number`, big-endian. It fails with OARLOCK_E_ARGUMENT for 0 and for one that is
+ * too long. The caller frees it by oarlock_modexp_free().
+ */
+int oarlock_modexp_new(
+    oarlock_accelerator *accelerator, oarlock_modexp **modulus, const void *number, size_t number_bytes
+);
+
+/* oarlock_modexp_free() ends the handle; NULL is none. It fails for what is no handle of a modulus. */
+int oarlock_modexp_free(oarlock_modexp *modulus);
+
+/*
+ * oarlock_modexp_power() writes `base` to the power of `exponent` modulo the modulus, all big-endian; the result is as
+ * long as the modulus. It fails with OARLOCK_E_BUFFER for room for less. `*power_bytes` is the length of the buffer, and
+ * then that of the result.
+ */
+int oarlock_modexp_power(
+    oarlock_modexp *modulus, void *power, size_t *power_bytes, const void *base, size_t base_bytes, const void *exponent,
+    size_t exponent_bytes
+);
+
+/*
+ * oarlock_modexp_submit() is oarlock_modexp_power() as a job, whose result is the power; `options` may be NULL. It fails
+ * with OARLOCK_E_QUEUE_FULL. Base and exponent are copied. The caller frees the job.
+ */
+int oarlock_modexp_submit(
+    oarlock_modexp *modulus, oarlock_job **job, const void *base, size_t base_bytes, const void *exponent,
+    size_t exponent_bytes, const struct oarlock_job_options *options
+);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,131 @@
+/* Handles of oarlock.h that free themselves, and errors as exceptions. C++17. */
+#ifndef OARLOCK_HPP
+#define OARLOCK_HPP
+
+#include <oarlock.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace oarlock {
+
+/* What a call failed with. */
+class Error : public std::runtime_error {
+public:
+    explicit Error(int code) : std::runtime_error(text(code)), code_(code) {}
+    int code() const noexcept { return code_; }
+
+private:
+    static std::string text(int code)
+    {
+        const std::string detail = oarlock_error_detail();
+        return detail.empty() ? oarlock_strerror(code) : detail;
+    }
+
+    int code_;
+};
+
+inline void check(int error)
+{
+    if (error != 0)
+        throw Error(error);
+}
+
+/* A handle, and the function that frees it. It can be moved, not copied. */
+template <typename Object, int (*Free)(Object *)>
+class Owned {
+public:
+    Object *get() const noexcept { return handle_.get(); }
+    Object *release() noexcept { return handle_.release(); }
+
+protected:
+    Owned() noexcept : handle_(nullptr) {}
+    void take(Object *handle) noexcept { handle_.reset(handle); }
+
+private:
+    struct Freed {
+        void operator()(Object *handle) const noexcept { Free(handle); }
+    };
+
+    std::unique_ptr<Object, Freed> handle_;
+};
+
+class Accelerator : public Owned<oarlock_accelerator, oarlock_accelerator_free> {
+public:
+    explicit Accelerator(const std::string &options = "")
+    {
+        oarlock_accelerator *handle = nullptr;
+        check(oarlock_accelerator_new(&handle, options.c_str()));
+        take(handle);
+    }
+};
+
+class Cipher : public Owned<oarlock_cipher, oarlock_cipher_free> {
+public:
+    Cipher(const Accelerator &accelerator, const std::string &algorithm)
+    {
+        oarlock_cipher *handle = nullptr;
+        check(oarlock_cipher_new(accelerator.get(), &handle, algorithm.c_str()));
+        take(handle);
+    }
+};
+
+class Aead : public Owned<oarlock_aead, oarlock_aead_free> {
+public:
+    Aead(const Accelerator &accelerator, const std::string &algorithm, const void *key, std::size_t key_bytes)
+    {
+        oarlock_aead *handle = nullptr;
+        check(oarlock_aead_new(accelerator.get(), &handle, algorithm.c_str(), key, key_bytes));
+        take(handle);
+    }
+};
+
+class RsaPrivate : public Owned<oarlock_rsa_private, oarlock_rsa_private_free> {
+public:
+    RsaPrivate(const Accelerator &accelerator, const void *key, std::size_t key_bytes)
+    {
+        oarlock_rsa_private *handle = nullptr;
+        check(oarlock_rsa_private_new(accelerator.get(), &handle, key, key_bytes));
+        take(handle);
+    }
+};
+
+class RsaPublic : public Owned<oarlock_rsa_public, oarlock_rsa_public_free> {
+public:
+    RsaPublic(const Accelerator &accelerator, const void *key, std::size_t key_bytes)
+    {
+        oarlock_rsa_public *handle = nullptr;
+        check(oarlock_rsa_public_new(accelerator.get(), &handle, key, key_bytes));
+        take(handle);
+    }
+};
+
+class Queue : public Owned<oarlock_queue, oarlock_queue_free> {
+public:
+    explicit Queue(bool in_order = false)
+    {
+        oarlock_queue *handle = nullptr;
+        check(oarlock_queue_new(&handle, in_order));
+        take(handle);
+    }
+};
+
+class Job : public Owned<oarlock_job, oarlock_job_free> {
+public:
+    explicit Job(oarlock_job *handle) noexcept { take(handle); }
+};
+
+class ModExp : public Owned<oarlock_modexp, oarlock_modexp_free> {
+public:
+    ModExp(const Accelerator &accelerator, const void *modulus, std::size_t modulus_bytes)
+    {
+        oarlock_modexp *handle = nullptr;
+        check(oarlock_modexp_new(accelerator.get(), &handle, modulus, modulus_bytes));
+        take(handle);
+    }
+};
+
+} // namespace oarlock
+
+#endif

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Puts headers, libraries and the file for pkg-config into a folder: install.sh STATIC_LIBRARY FOLDER PREFIX. PREFIX is
+# where that folder will be.
+set -eu
+
+static=$1
+folder=$2
+prefix=$3
+here=$(cd "$(dirname "$0")" && pwd)
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../../Cargo.toml" | head -n 1)
+
+mkdir -p "$folder/include" "$folder/lib/pkgconfig"
+cp "$here/include/oarlock.h" "$here/include/oarlock.hpp" "$folder/include/"
+cp "$static" "$folder/lib/liboarlock.a"
+"$here/link.sh" "$static" "$folder/lib"
+sed "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" "$here/oarlock.pc.in" >"$folder/lib/pkgconfig/oarlock.pc"

@@ -1,0 +1,180 @@
+//! Accelerators and their options.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use oarlock::{Accelerator, Options, Threads};
+
+use crate::algorithms::named;
+use crate::buffers::{Room, place, text};
+use crate::failure::{Failure, call};
+use crate::handles::{Handle, Object};
+
+impl Object for Accelerator {
+    const KIND: u64 = 1;
+    const NAME: &'static str = "accelerator";
+}
+
+/// `struct oarlock_stats`.
+#[repr(C)]
+pub struct Stats {
+    requests: u64,
+    bytes: u64,
+    striped_requests: u64,
+    prefetched_bytes: u64,
+    rsa_alone: u64,
+    rsa_groups: u64,
+    rsa_in_groups: u64,
+    rsa_faults: u64,
+    jobs_waiting: u64,
+}
+
+/// As SILC's accelerator has it.
+const MAX_THREADS: Threads = Threads::Exactly(4);
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `accelerator` is NULL or the caller's alone, and `options` NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_accelerator_new(
+    accelerator: *mut Handle<Accelerator>,
+    options: *const c_char,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(accelerator, "the place of the accelerator") }?;
+        *to = Handle::NULL;
+        let mut all = Options {
+            max_threads: MAX_THREADS,
+            ..Options::default()
+        };
+        if !options.is_null() {
+            // SAFETY: as the caller answers for.
+            let options = unsafe { text(options, "the options") }?;
+            all.set_all(options).map_err(oarlock::Error::from)?;
+        }
+        *to = Handle::new(Accelerator::builder().options(all).build()?)?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_accelerator_free(accelerator: Handle<Accelerator>) -> c_int {
+    free(accelerator)
+}
+
+/// Of any kind; none is as one that is free already.
+pub(crate) fn free<T: Object>(handle: Handle<T>) -> c_int {
+    call(|| match handle.is_null() {
+        true => Ok(()),
+        false => handle.free(),
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `options` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_accelerator_set_options(
+    accelerator: Handle<Accelerator>,
+    options: *const c_char,
+) -> c_int {
+    call(|| {
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let options = unsafe { text(options, "the options") }?;
+        let mut all = accelerator.options();
+        all.set_all(options).map_err(oarlock::Error::from)?;
+        Ok(accelerator.set_options(all)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `options` has `*options_bytes` bytes that are the caller's alone, as `options_bytes` is; both may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_accelerator_options(
+    accelerator: Handle<Accelerator>,
+    options: *mut c_char,
+    options_bytes: *mut usize,
+) -> c_int {
+    call(|| {
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let room = unsafe { Room::new(options.cast::<c_void>(), options_bytes) }?;
+        room.fill(format!("{}\0", accelerator.options()).as_bytes())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `name` has `*name_bytes` bytes that are the caller's alone, as `name_bytes` is; both may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_accelerator_device(
+    accelerator: Handle<Accelerator>,
+    name: *mut c_char,
+    name_bytes: *mut usize,
+    index: usize,
+) -> c_int {
+    call(|| {
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let room = unsafe { Room::new(name.cast::<c_void>(), name_bytes) }?;
+        let devices = accelerator.devices();
+        let device = devices.get(index).ok_or_else(|| {
+            Failure::argument(format!(
+                "there is no device {index}: there are {}",
+                devices.len()
+            ))
+        })?;
+        room.fill(format!("{}\0", device.name()).as_bytes())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `stats` is NULL or the caller's alone, and `algorithm` NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_accelerator_stats(
+    accelerator: Handle<Accelerator>,
+    stats: *mut Stats,
+    algorithm: *const c_char,
+) -> c_int {
+    call(|| {
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(stats, "the place of the statistics") }?;
+        let only = match algorithm.is_null() {
+            true => None,
+            // SAFETY: as the caller answers for.
+            false => Some(named(unsafe { text(algorithm, "the name") }?)?),
+        };
+        let all = accelerator.stats();
+        let rsa = all.public_key;
+        *to = Stats {
+            requests: 0,
+            bytes: 0,
+            striped_requests: 0,
+            prefetched_bytes: 0,
+            rsa_alone: rsa.alone,
+            rsa_groups: rsa.groups,
+            rsa_in_groups: rsa.in_groups,
+            rsa_faults: rsa.faults,
+            jobs_waiting: rsa.waiting as u64,
+        };
+        for ((_, algorithm), here) in &all.algorithms {
+            if only.is_none_or(|only| only == *algorithm) {
+                to.requests += here.requests;
+                to.bytes += here.bytes;
+                to.striped_requests += here.striped_requests;
+                to.prefetched_bytes += here.prefetched_bytes;
+            }
+        }
+        Ok(())
+    })
+}

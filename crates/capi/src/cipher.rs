@@ -1,0 +1,281 @@
+//! Stream ciphers and AES-CBC.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::time::Duration;
+
+use inout::InOutBuf;
+use oarlock::cipher::{AcceleratedCbc, AcceleratedCtr, AnyStream, StreamCipher, StreamCipherSeek};
+use oarlock::{Accelerator, Algorithm, Kind};
+use zeroize::Zeroizing;
+
+use crate::accelerator::free;
+use crate::algorithms::named;
+use crate::buffers::{both, input, place, text};
+use crate::failure::{Code, Failure, call};
+use crate::handles::{Handle, Object};
+
+/// A cipher whose key and IV come one after the other.
+pub struct Cipher {
+    accelerator: Accelerator,
+    algorithm: Algorithm,
+    iv_bytes: usize,
+    /// Of a key that has no IV yet.
+    key: Option<Zeroizing<Vec<u8>>>,
+    session: Session,
+}
+
+enum Session {
+    /// It has no key, or one without an IV.
+    None,
+    Stream(AcceleratedCtr<AnyStream>),
+    Cbc(AcceleratedCbc),
+}
+
+impl Object for Cipher {
+    const KIND: u64 = 2;
+    const NAME: &'static str = "cipher";
+}
+
+impl Cipher {
+    fn new(accelerator: &Accelerator, algorithm: Algorithm) -> Result<Self, Failure> {
+        let iv_bytes = match algorithm.kind() {
+            Kind::Stream { iv_bytes, .. } => iv_bytes,
+            Kind::Cbc => 16,
+            _ => {
+                return Err(Failure::argument(format!(
+                    "{algorithm} authenticates: oarlock_aead_new takes it"
+                )));
+            }
+        };
+        Ok(Self {
+            accelerator: accelerator.clone(),
+            algorithm,
+            iv_bytes,
+            key: None,
+            session: Session::None,
+        })
+    }
+
+    fn set_key(&mut self, key: &[u8]) -> Result<(), Failure> {
+        let (wanted, given) = (self.algorithm.key_bytes(), key.len());
+        if given != wanted {
+            return Err(Failure::new(
+                Code::Key,
+                format!(
+                    "a key of {} has {wanted} bytes, this one has {given}",
+                    self.algorithm
+                ),
+            ));
+        }
+        self.session = Session::None;
+        self.key = Some(Zeroizing::new(key.to_vec()));
+        Ok(())
+    }
+
+    fn set_iv(&mut self, iv: &[u8]) -> Result<(), Failure> {
+        if iv.len() != self.iv_bytes {
+            return Err(Failure::argument(format!(
+                "an IV of {} has {} bytes, this one has {}",
+                self.algorithm,
+                self.iv_bytes,
+                iv.len()
+            )));
+        }
+        if let Some(key) = &self.key {
+            self.session = match self.algorithm.kind() {
+                Kind::Cbc => Session::Cbc(self.accelerator.cbc(key, iv)?),
+                _ => Session::Stream(self.accelerator.stream(self.algorithm, key, iv)?),
+            };
+            self.key = None;
+            return Ok(());
+        }
+        match &mut self.session {
+            Session::Stream(stream) => Ok(stream.set_iv(iv)?),
+            Session::Cbc(cbc) => Ok(cbc.set_iv(iv)?),
+            Session::None => Err(needs("a key: call oarlock_cipher_set_key")),
+        }
+    }
+
+    #[inline]
+    fn crypt(&mut self, data: InOutBuf<'_, '_, u8>, is_encryption: bool) -> Result<(), Failure> {
+        match &mut self.session {
+            Session::Stream(stream) => stream
+                .try_apply_keystream_inout(data)
+                .map_err(|_| end_of_keystream()),
+            Session::Cbc(cbc) if is_encryption => Ok(cbc.encrypt(data)?),
+            Session::Cbc(cbc) => Ok(cbc.decrypt(data)?),
+            Session::None if self.key.is_some() => {
+                Err(needs("an IV: a new key begins with one of its own"))
+            }
+            Session::None => Err(needs("a key: call oarlock_cipher_set_key")),
+        }
+    }
+
+    fn stream(&mut self) -> Result<&mut AcceleratedCtr<AnyStream>, Failure> {
+        match &mut self.session {
+            Session::Stream(stream) => Ok(stream),
+            Session::Cbc(_) => Err(Failure::argument("AES-CBC has no keystream")),
+            Session::None => Err(needs("a key and an IV")),
+        }
+    }
+}
+
+#[cold]
+fn needs(what: &str) -> Failure {
+    Failure::new(Code::State, format!("the cipher needs {what}"))
+}
+
+#[cold]
+fn end_of_keystream() -> Failure {
+    Failure::argument("the keystream ends before: a new IV begins another")
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `cipher` is NULL or the caller's alone, and `algorithm` NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_cipher_new(
+    accelerator: Handle<Accelerator>,
+    cipher: *mut Handle<Cipher>,
+    algorithm: *const c_char,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(cipher, "the place of the cipher") }?;
+        *to = Handle::NULL;
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let algorithm = named(unsafe { text(algorithm, "the name of the algorithm") }?)?;
+        *to = Handle::new(Cipher::new(&accelerator, algorithm)?)?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_cipher_free(cipher: Handle<Cipher>) -> c_int {
+    free(cipher)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `key` is NULL or has `key_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_cipher_set_key(
+    cipher: Handle<Cipher>,
+    key: *const c_void,
+    key_bytes: usize,
+) -> c_int {
+    call(|| {
+        let mut cipher = cipher.exclusive()?;
+        // SAFETY: as the caller answers for.
+        cipher.set_key(unsafe { input(key, key_bytes, "the key") }?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `iv` is NULL or has `iv_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_cipher_set_iv(
+    cipher: Handle<Cipher>,
+    iv: *const c_void,
+    iv_bytes: usize,
+) -> c_int {
+    call(|| {
+        let mut cipher = cipher.exclusive()?;
+        // SAFETY: as the caller answers for.
+        cipher.set_iv(unsafe { input(iv, iv_bytes, "the IV") }?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `out` and `data` are NULL or have `bytes` bytes each, those of `out` the caller's alone; `iv` is NULL or has as many
+/// bytes as the algorithm's IV.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_cipher_encrypt(
+    cipher: Handle<Cipher>,
+    out: *mut c_void,
+    data: *const c_void,
+    bytes: usize,
+    iv: *const c_void,
+) -> c_int {
+    // SAFETY: as the caller answers for.
+    unsafe { crypt(cipher, out, data, bytes, iv, true) }
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_cipher_encrypt`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_cipher_decrypt(
+    cipher: Handle<Cipher>,
+    out: *mut c_void,
+    data: *const c_void,
+    bytes: usize,
+    iv: *const c_void,
+) -> c_int {
+    // SAFETY: as the caller answers for.
+    unsafe { crypt(cipher, out, data, bytes, iv, false) }
+}
+
+/// # Safety
+/// As [`oarlock_cipher_encrypt`].
+#[inline]
+unsafe fn crypt(
+    cipher: Handle<Cipher>,
+    out: *mut c_void,
+    data: *const c_void,
+    bytes: usize,
+    iv: *const c_void,
+    is_encryption: bool,
+) -> c_int {
+    call(|| {
+        let mut cipher = cipher.exclusive()?;
+        // SAFETY: as the caller answers for.
+        let data = unsafe { both(out, data, bytes) }?;
+        if !iv.is_null() {
+            // SAFETY: as the caller answers for.
+            let iv = unsafe { input(iv, cipher.iv_bytes, "the IV") }?;
+            cipher.set_iv(iv)?;
+        }
+        cipher.crypt(data, is_encryption)
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_cipher_seek(cipher: Handle<Cipher>, position: u64) -> c_int {
+    call(|| {
+        let mut cipher = cipher.exclusive()?;
+        let stream = cipher.stream()?;
+        stream.try_seek(position).map_err(|_| end_of_keystream())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `made_bytes` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_cipher_prefill(
+    cipher: Handle<Cipher>,
+    made_bytes: *mut usize,
+    time_ns: u64,
+) -> c_int {
+    call(|| {
+        let mut cipher = cipher.exclusive()?;
+        let made = cipher.stream()?.prefill(Duration::from_nanos(time_ns));
+        if !made_bytes.is_null() {
+            // SAFETY: as the caller answers for.
+            *unsafe { place(made_bytes, "the place of the number of bytes") }? = made;
+        }
+        Ok(())
+    })
+}

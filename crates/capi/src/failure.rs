@@ -1,0 +1,155 @@
+//! How calls fail: a number, and a text for the thread that made the call.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use oarlock::Error;
+
+/// Why a call did not do what it was asked for.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: Code,
+    detail: Cow<'static, str>,
+}
+
+macro_rules! codes {
+    ($($variant:ident $number:literal $text:literal,)+) => {
+        /// The numbers of `oarlock.h`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Code {
+            $($variant = $number,)+
+        }
+
+        /// What a number means; of one that is none too.
+        fn text(number: c_int) -> &'static CStr {
+            match number {
+                0 => c"success",
+                $($number => $text,)+
+                _ => c"no error of Oarlock has this number",
+            }
+        }
+    };
+}
+
+codes! {
+    Handle -1 c"a handle is NULL, was freed, or is of another kind or process",
+    Busy -2 c"another call uses the object just now",
+    Argument -3 c"an argument does not fit",
+    Buffer -4 c"the buffer for the result is too small",
+    Overlap -5 c"input and output overlap, and are not the same",
+    Key -6 c"the key does not fit the algorithm",
+    State -7 c"something has to be called before",
+    Authentication -8 c"authentication failed: the message was altered, or nonce, associated data or key are others",
+    Padding -9 c"the padding is wrong: another key or IV, or the ciphertext was altered",
+    Signature -10 c"the signature does not belong to this message, key and scheme",
+    Decryption -11 c"the ciphertext was not made for this key and scheme, or was altered",
+    QueueFull -12 c"as many jobs are waiting as may: take a result, then submit again",
+    Cancelled -13 c"the job was cancelled, its accelerator was freed, or this is a child forked since",
+    Deadline -14 c"the job's time was up before it began",
+    Option -15 c"an option is unknown, or its value does not fit",
+    Threads -16 c"too few threads are free under reservation=exclusive",
+    Device -17 c"a device did not do what it had offered, or none offers it",
+    Again -18 c"there is no result yet",
+    Empty -19 c"the queue has no jobs",
+    Memory -20 c"memory, descriptors or handles have run out",
+    Internal -21 c"the library has a bug: the call did not end as it should",
+}
+
+impl Failure {
+    pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        let detail = detail.into();
+        Self { code, detail }
+    }
+
+    pub(crate) fn argument(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Argument, detail)
+    }
+
+    /// Hands its text to the thread, and its number to the caller.
+    #[cold]
+    pub(crate) fn told(self) -> c_int {
+        // A NUL, which a name from the caller cannot have had.
+        let detail = self.detail.into_owned().replace('\0', "?");
+        let detail = CString::new(detail).unwrap_or_default();
+        // No text where the thread is ending.
+        let _ = DETAIL.try_with(|it| it.replace(detail));
+        self.code as c_int
+    }
+
+    #[cfg(test)]
+    pub(crate) fn code(&self) -> Code {
+        self.code
+    }
+}
+
+impl From<Error> for Failure {
+    #[cold]
+    fn from(error: Error) -> Self {
+        let code = match &error {
+            Error::InvalidKey(_) => Code::Key,
+            Error::InvalidInput(_) => Code::Argument,
+            Error::AuthenticationFailed => Code::Authentication,
+            Error::InvalidPadding => Code::Padding,
+            Error::InvalidSignature => Code::Signature,
+            Error::DecryptionFailed => Code::Decryption,
+            Error::QueueFull => Code::QueueFull,
+            Error::Cancelled => Code::Cancelled,
+            Error::DeadlinePassed => Code::Deadline,
+            Error::Options(_) => Code::Option,
+            Error::NoThreadsFree { .. } => Code::Threads,
+            Error::DeviceFailed { .. } => Code::Device,
+            _ => Code::Internal,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+thread_local! {
+    static DETAIL: RefCell<CString> = RefCell::default();
+}
+
+/// Runs what a function does, and makes of it what the function returns. No panic comes out.
+#[inline]
+pub(crate) fn call(run: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(failure)) => failure.told(),
+        Err(panic) => {
+            // Its own drop may panic as well.
+            std::mem::forget(panic);
+            Failure::new(
+                Code::Internal,
+                "a panic was stopped: this is a bug of Oarlock",
+            )
+            .told()
+        }
+    }
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_strerror(error: c_int) -> *const c_char {
+    text(error).as_ptr()
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_error_detail() -> *const c_char {
+    // The pointer stays as the text does: until the thread's next failure, or its end.
+    DETAIL
+        .try_with(|it| it.try_borrow().map_or(c"".as_ptr(), |text| text.as_ptr()))
+        .unwrap_or(c"".as_ptr())
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
+    VERSION.as_ptr()
+}

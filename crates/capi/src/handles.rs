@@ -1,0 +1,542 @@
+//! Handles: numbers that stand for objects.
+//!
+//! A program gets them as pointers to types that it does not know, so that its compiler tells one kind from another. They
+//! are never followed. The lowest 24 bits are a place in a table, the others a tag: what kind of object it is, and the
+//! generation of the place. Each place has had as many generations as objects, and the first is random, so that a handle
+//! that was freed, is of another kind, of another process or no handle at all differs from what the table has there. (One
+//! place can hold 2^36 objects before a handle comes back.)
+//!
+//! The table has no lock, so that a forked child has it whole.
+
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::failure::{Code, Failure};
+
+/// What a C program has of an object.
+#[repr(transparent)]
+pub(crate) struct Handle<T>(usize, PhantomData<*const T>);
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Handle<T> {}
+
+/// What there can be handles of.
+pub(crate) trait Object: Send + 'static {
+    /// No two kinds have the same; not 0, which is nothing.
+    const KIND: u64;
+    /// In messages.
+    const NAME: &'static str;
+}
+
+/// An object that one call at a time uses.
+pub(crate) struct Exclusive<T: Object> {
+    slot: &'static Slot,
+    index: u32,
+    busy: u64,
+    object: *mut T,
+}
+
+/// An object that any number of calls use at once.
+pub(crate) struct Shared<T: Object> {
+    slot: &'static Slot,
+    index: u32,
+    object: *const T,
+}
+
+struct Slot {
+    /// The tag of the handle, and below it [`CLOSING`], [`TAKEN`] and the number of calls that use the object.
+    state: AtomicU64,
+    object: AtomicPtr<()>,
+    /// Of one that is free: the next free one, and 1; 0 where there is none.
+    next: AtomicU32,
+}
+
+const INDEX_BITS: u32 = 24;
+const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
+const KIND_BITS: u32 = 4;
+/// It was freed while calls use it: the last of them drops it.
+const CLOSING: u64 = 1 << 23;
+/// One call has it for itself.
+const TAKEN: u64 = 1 << 22;
+/// With [`TAKEN`] or without.
+const IN_USE: u64 = CLOSING - 1;
+
+/// Chunk k has 64 * 2^k places, and is made when one of them is needed; none is ever given back.
+static CHUNKS: [AtomicPtr<Slot>; CHUNKS_MAX] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS_MAX];
+const CHUNKS_MAX: usize = 18;
+const FIRST_CHUNK: usize = 64;
+/// Places that were ever used: no more than fit the chunks.
+static USED: AtomicU32 = AtomicU32::new(0);
+const PLACES_MAX: u32 = (FIRST_CHUNK * ((1 << CHUNKS_MAX) - 1)) as u32;
+/// The stack of free places: the topmost one and 1, below a number that changes with each change of it, so that none is
+/// taken for the same as before.
+static FREE: AtomicU64 = AtomicU64::new(0);
+
+const _: () = assert!(usize::BITS == 64 && PLACES_MAX as u64 <= INDEX_MASK);
+
+impl<T: Object> Handle<T> {
+    pub(crate) const NULL: Self = Self(0, PhantomData);
+
+    /// A handle of `object`.
+    pub(crate) fn new(object: T) -> Result<Self, Failure> {
+        let Some((index, slot)) = free_place() else {
+            return Err(Failure::new(
+                Code::Memory,
+                "there are 16 million objects already",
+            ));
+        };
+        slot.object
+            .store(Box::into_raw(Box::new(object)).cast(), Ordering::Relaxed);
+        // The generation is above the kind, which is 0 of a free place.
+        let tag = slot.state.load(Ordering::Relaxed) >> INDEX_BITS | T::KIND;
+        slot.state.store(tag << INDEX_BITS, Ordering::Release);
+        Ok(Self(
+            (tag << INDEX_BITS | u64::from(index)) as usize,
+            PhantomData,
+        ))
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The object, for this call alone.
+    #[inline]
+    pub(crate) fn exclusive(self) -> Result<Exclusive<T>, Failure> {
+        let (slot, index) = self.slot()?;
+        let idle = self.0 as u64 & !INDEX_MASK;
+        let busy = idle | TAKEN;
+        let taken = slot
+            .state
+            .compare_exchange(idle, busy, Ordering::Acquire, Ordering::Relaxed);
+        match taken {
+            Ok(_) => Ok(Exclusive {
+                slot,
+                index,
+                busy,
+                object: slot.object.load(Ordering::Relaxed).cast(),
+            }),
+            Err(state) if is_open(state, idle) => Err(is_busy::<T>()),
+            Err(_) => Err(self.unknown()),
+        }
+    }
+
+    /// The object, as other calls may have it too.
+    #[inline]
+    pub(crate) fn shared(self) -> Result<Shared<T>, Failure>
+    where
+        T: Sync,
+    {
+        let (slot, index) = self.slot()?;
+        let tag = self.0 as u64 & !INDEX_MASK;
+        let is_free = |state: u64| is_open(state, tag) && state & TAKEN == 0;
+        let one_more = |state: u64| is_free(state).then(|| state + 1);
+        match slot
+            .state
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more)
+        {
+            Ok(_) => Ok(Shared {
+                slot,
+                index,
+                object: slot.object.load(Ordering::Relaxed).cast(),
+            }),
+            Err(state) if is_open(state, tag) => Err(is_busy::<T>()),
+            Err(_) => Err(self.unknown()),
+        }
+    }
+
+    /// Ends the handle. Its object is dropped now, or by the last call that uses it.
+    pub(crate) fn free(self) -> Result<(), Failure> {
+        let (slot, index) = self.slot()?;
+        let tag = self.0 as u64 & !INDEX_MASK;
+        let close = |state: u64| is_open(state, tag).then_some(state | CLOSING);
+        match slot
+            .state
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, close)
+        {
+            Ok(state) => {
+                if state & IN_USE == 0 {
+                    give_back::<T>(slot, index);
+                }
+                Ok(())
+            }
+            Err(_) => Err(self.unknown()),
+        }
+    }
+
+    #[inline]
+    fn slot(self) -> Result<(&'static Slot, u32), Failure> {
+        let index = (self.0 as u64 & INDEX_MASK) as u32;
+        // 0 and others that are none have no kind, or no such place.
+        match slot(index) {
+            Some(slot) if (self.0 as u64 >> INDEX_BITS) % (1 << KIND_BITS) == T::KIND => {
+                Ok((slot, index))
+            }
+            _ => Err(self.unknown()),
+        }
+    }
+
+    #[cold]
+    fn unknown(self) -> Failure {
+        let what = match self.0 {
+            0 => "is NULL",
+            _ => "was freed, is of another kind or process, or was never given",
+        };
+        Failure::new(Code::Handle, format!("the {} {what}", T::NAME))
+    }
+}
+
+#[cold]
+fn is_busy<T: Object>() -> Failure {
+    let text = format!("another call uses this {} just now", T::NAME);
+    Failure::new(Code::Busy, text)
+}
+
+/// Whether a place has the object of this tag, and it was not freed.
+#[inline]
+fn is_open(state: u64, tag: u64) -> bool {
+    (state ^ tag) & !(CLOSING - 1) == 0
+}
+
+impl<T: Object> std::ops::Deref for Exclusive<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: `object` came from a box of a `T`, since the kind of the handle was that of the place, and is dropped
+        // by nobody while the place is taken, which it is until this is dropped.
+        unsafe { &*self.object }
+    }
+}
+
+impl<T: Object> std::ops::DerefMut for Exclusive<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`; nobody else has the object while the place is taken.
+        unsafe { &mut *self.object }
+    }
+}
+
+impl<T: Object> Exclusive<T> {
+    /// Ends the handle, and hands out its object.
+    pub(crate) fn into_inner(self) -> Result<T, Failure> {
+        let closed = self.slot.state.compare_exchange(
+            self.busy,
+            self.busy | CLOSING,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        // If it was freed meanwhile, the object goes as `self` does.
+        let Ok(_) = closed else {
+            return Err(Failure::new(
+                Code::Handle,
+                format!("the {} was freed meanwhile", T::NAME),
+            ));
+        };
+        let (slot, index, object) = (self.slot, self.index, self.object);
+        std::mem::forget(self);
+        release(slot, index);
+        // SAFETY: `object` came from a box of a `T`. The place no longer has it, and nobody else has taken it out, since
+        // it was taken and not freed until now.
+        Ok(*unsafe { Box::from_raw(object) })
+    }
+}
+
+impl<T: Object> Drop for Exclusive<T> {
+    #[inline]
+    fn drop(&mut self) {
+        let given = self.slot.state.compare_exchange(
+            self.busy,
+            self.busy & !TAKEN,
+            Ordering::Release,
+            Ordering::Acquire,
+        );
+        if given.is_err() {
+            give_back::<T>(self.slot, self.index);
+        }
+    }
+}
+
+impl<T: Object> std::ops::Deref for Shared<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: `object` came from a box of a `T`, since the kind of the handle was that of the place, and is dropped
+        // by nobody while calls are counted that use it, of which this is one.
+        unsafe { &*self.object }
+    }
+}
+
+impl<T: Object> Drop for Shared<T> {
+    #[inline]
+    fn drop(&mut self) {
+        let before = self.slot.state.fetch_sub(1, Ordering::AcqRel);
+        if before & (CLOSING | IN_USE) == CLOSING | 1 {
+            give_back::<T>(self.slot, self.index);
+        }
+    }
+}
+
+/// Drops the object of a place that was freed and that no call uses, once the place is free for others.
+#[cold]
+fn give_back<T: Object>(slot: &'static Slot, index: u32) {
+    let object = slot.object.load(Ordering::Relaxed).cast::<T>();
+    release(slot, index);
+    // SAFETY: it came from a box of a `T`, since a handle of that kind was freed, which happens once. No call uses it.
+    drop(unsafe { Box::from_raw(object) });
+}
+
+/// Makes a place, whose object is taken out, one for the next.
+fn release(slot: &'static Slot, index: u32) {
+    slot.object.store(ptr::null_mut(), Ordering::Relaxed);
+    let generation = slot.state.load(Ordering::Relaxed) >> (INDEX_BITS + KIND_BITS);
+    let next = generation.wrapping_add(1) << (INDEX_BITS + KIND_BITS);
+    slot.state.store(next, Ordering::Release);
+    let mut top = FREE.load(Ordering::Relaxed);
+    loop {
+        slot.next.store(top as u32, Ordering::Relaxed);
+        let changed = changed(top, index + 1);
+        match FREE.compare_exchange_weak(top, changed, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => top = now,
+        }
+    }
+}
+
+/// A free place, for the caller alone.
+fn free_place() -> Option<(u32, &'static Slot)> {
+    let mut top = FREE.load(Ordering::Acquire);
+    while let Some(index) = (top as u32).checked_sub(1) {
+        let slot = slot(index)?;
+        let changed = changed(top, slot.next.load(Ordering::Relaxed));
+        match FREE.compare_exchange_weak(top, changed, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => return Some((index, slot)),
+            Err(now) => top = now,
+        }
+    }
+    let more = |used: u32| (used < PLACES_MAX).then(|| used + 1);
+    let index = USED
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+        .ok()?;
+    let (chunk, _) = place(index);
+    if CHUNKS[chunk].load(Ordering::Acquire).is_null() {
+        add_chunk(chunk);
+    }
+    Some((index, slot(index)?))
+}
+
+/// The next top of the stack.
+fn changed(top: u64, index_and_1: u32) -> u64 {
+    (top >> 32).wrapping_add(1) << 32 | u64::from(index_and_1)
+}
+
+/// Unless another thread has.
+fn add_chunk(chunk: usize) {
+    let slots: Box<[Slot]> = (0..FIRST_CHUNK << chunk)
+        .map(|number| Slot {
+            state: AtomicU64::new(first_generation(chunk, number) << (INDEX_BITS + KIND_BITS)),
+            object: AtomicPtr::new(ptr::null_mut()),
+            next: AtomicU32::new(0),
+        })
+        .collect();
+    let slots = Box::into_raw(slots);
+    let (null, order) = (ptr::null_mut(), Ordering::Acquire);
+    if CHUNKS[chunk]
+        .compare_exchange(null, slots.cast(), Ordering::AcqRel, order)
+        .is_err()
+    {
+        // SAFETY: it came from a box, and nobody else has seen it.
+        drop(unsafe { Box::from_raw(slots) });
+    }
+}
+
+/// Another one in each process and place.
+fn first_generation(chunk: usize, number: usize) -> u64 {
+    static OF_PROCESS: OnceLock<u64> = OnceLock::new();
+    let of_process = *OF_PROCESS.get_or_init(|| {
+        // SAFETY: takes a number alone.
+        let random = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const [u8; 16];
+        if random.is_null() {
+            return u64::from(std::process::id());
+        }
+        // SAFETY: the kernel gives every program 16 bytes there (getauxval(3)), which stay.
+        let random = unsafe { random.read_unaligned() };
+        u64::from_le_bytes(*random.last_chunk().unwrap_or(&[0; 8]))
+    });
+    // The finalizer of MurmurHash3, so that neighbours have nothing in common. They are no secret.
+    let mut mixed = of_process ^ ((chunk as u64) << 32 | number as u64);
+    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
+        mixed = (mixed ^ mixed >> 33).wrapping_mul(factor);
+    }
+    mixed ^ mixed >> 33
+}
+
+#[inline]
+fn slot(index: u32) -> Option<&'static Slot> {
+    let (chunk, offset) = place(index);
+    let slots = CHUNKS.get(chunk)?.load(Ordering::Acquire);
+    if slots.is_null() {
+        return None;
+    }
+    // SAFETY: a chunk that is there has `FIRST_CHUNK << chunk` places, is never given back, and `offset` is less.
+    Some(unsafe { &*slots.add(offset) })
+}
+
+/// Which chunk, and where in it.
+#[inline]
+fn place(index: u32) -> (usize, usize) {
+    let number = index as usize + FIRST_CHUNK;
+    let chunk = (number.ilog2() - FIRST_CHUNK.ilog2()) as usize;
+    (chunk, number - (FIRST_CHUNK << chunk))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    struct Counted(Arc<AtomicUsize>);
+
+    impl Object for Counted {
+        const KIND: u64 = 14;
+        const NAME: &'static str = "test object";
+    }
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    struct Other;
+
+    impl Object for Other {
+        const KIND: u64 = 15;
+        const NAME: &'static str = "other object";
+    }
+
+    fn counted() -> (Arc<AtomicUsize>, Handle<Counted>) {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let handle = Handle::new(Counted(Arc::clone(&dropped))).unwrap();
+        (dropped, handle)
+    }
+
+    fn code<T>(result: Result<T, Failure>) -> Option<Code> {
+        result.err().map(|failure| failure.code())
+    }
+
+    #[test]
+    fn a_handle_is_good_until_it_is_freed_and_never_again() {
+        let (dropped, handle) = counted();
+        drop(handle.exclusive().unwrap());
+        drop(handle.shared().unwrap());
+        handle.free().unwrap();
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+        for _ in 0..1000 {
+            // It may get the same place.
+            let (_, other) = counted();
+            assert_ne!(other.0, handle.0);
+            assert_eq!(code(handle.exclusive()), Some(Code::Handle));
+            assert_eq!(code(handle.shared()), Some(Code::Handle));
+            assert_eq!(code(handle.free()), Some(Code::Handle));
+            other.free().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_no_handle_of_the_kind_is_refused() {
+        let (_, handle) = counted();
+        let other: Handle<Other> = Handle(handle.0, PhantomData);
+        assert_eq!(code(other.exclusive()), Some(Code::Handle));
+        let here = 0;
+        let numbers = [
+            0,
+            1,
+            usize::MAX,
+            &raw const here as usize,
+            handle.0 ^ 1 << 40,
+        ];
+        for number in numbers
+            .into_iter()
+            .chain((0..64).map(|bit| handle.0 ^ 1 << bit))
+        {
+            let forged: Handle<Counted> = Handle(number, PhantomData);
+            assert_eq!(code(forged.exclusive()), Some(Code::Handle), "{number:x}");
+            assert_eq!(code(forged.free()), Some(Code::Handle), "{number:x}");
+        }
+        handle.free().unwrap();
+    }
+
+    #[test]
+    fn an_object_that_is_freed_in_a_call_goes_with_the_last_of_them() {
+        let (dropped, handle) = counted();
+        let (first, second) = (handle.shared().unwrap(), handle.shared().unwrap());
+        assert_eq!(code(handle.exclusive()), Some(Code::Busy));
+        handle.free().unwrap();
+        assert_eq!(code(handle.shared()), Some(Code::Handle));
+        drop(first);
+        assert_eq!(dropped.load(Ordering::Relaxed), 0);
+        drop(second);
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+
+        let (dropped, handle) = counted();
+        let taken = handle.exclusive().unwrap();
+        assert_eq!(code(handle.exclusive()), Some(Code::Busy));
+        handle.free().unwrap();
+        assert_eq!(dropped.load(Ordering::Relaxed), 0);
+        assert_eq!(code(taken.into_inner()), Some(Code::Handle));
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn an_object_can_be_taken_out() {
+        let (dropped, handle) = counted();
+        let object = handle.exclusive().unwrap().into_inner().unwrap();
+        assert_eq!(code(handle.exclusive()), Some(Code::Handle));
+        assert_eq!(dropped.load(Ordering::Relaxed), 0);
+        drop(object);
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn threads_that_make_use_and_free_lose_and_share_nothing() {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let current = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for round in 0..5000 {
+                        let handle = Handle::new(Counted(Arc::clone(&dropped))).unwrap();
+                        let before = current.swap(handle.0 as u64, Ordering::Relaxed);
+                        let before: Handle<Counted> = Handle(before as usize, PhantomData);
+                        // Another thread may free it at the same time, or use it.
+                        if round % 3 == 0 {
+                            drop(before.exclusive());
+                        } else {
+                            drop(before.shared());
+                        }
+                        if round % 7 == 0 {
+                            drop(before.exclusive().ok().map(Exclusive::into_inner));
+                        }
+                        let _ = before.free();
+                    }
+                });
+            }
+        });
+        let last: Handle<Counted> = Handle(current.into_inner() as usize, PhantomData);
+        last.free().unwrap();
+        assert_eq!(dropped.load(Ordering::Relaxed), 20_000);
+    }
+}

@@ -1,0 +1,349 @@
+//! Jobs and queues of their results.
+
+use std::ffi::{c_int, c_void};
+use std::os::fd::AsRawFd as _;
+use std::time::{Duration, Instant};
+
+use oarlock::Error;
+use oarlock::job::{CompletionQueue, Job, JobOptions, Order, Priority, Start};
+use zeroize::Zeroizing;
+
+use crate::accelerator::free;
+use crate::buffers::{Room, place};
+use crate::failure::{Code, Failure, call};
+use crate::handles::{Handle, Object};
+
+/// What every job gives: nothing where it verifies.
+pub(crate) type Bytes = Zeroizing<Vec<u8>>;
+
+/// A job that was submitted, or the place of one that was waited for.
+pub struct AnyJob {
+    job: Option<Job<Bytes>>,
+    /// That had no room where it was waited for.
+    result: Option<Bytes>,
+}
+
+impl Object for AnyJob {
+    const KIND: u64 = 7;
+    const NAME: &'static str = "job";
+}
+
+/// What a program calls its jobs.
+struct Tag(*mut c_void);
+
+// SAFETY: it is handed back to the program, and never followed.
+unsafe impl Send for Tag {}
+
+pub struct Queue {
+    jobs: CompletionQueue<Bytes, Tag>,
+    /// That had no room where it was taken.
+    result: Option<(Tag, Result<Bytes, Error>)>,
+}
+
+impl Object for Queue {
+    const KIND: u64 = 8;
+    const NAME: &'static str = "queue";
+}
+
+/// `struct oarlock_job_options`.
+#[repr(C)]
+pub struct Options {
+    is_urgent: c_int,
+    when_asked: c_int,
+    time_ns: u64,
+}
+
+/// `oarlock_job_callback`.
+pub type Callback = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        error: c_int,
+        result: *const c_void,
+        result_bytes: usize,
+    ),
+>;
+
+/// # Safety
+/// `options` is NULL or there.
+pub(crate) unsafe fn options(options: *const Options) -> Result<JobOptions, Failure> {
+    if options.is_null() {
+        return Ok(JobOptions::default());
+    }
+    // SAFETY: as the caller answers for. It is only read.
+    let options = unsafe { place(options.cast_mut(), "the options") }?;
+    // A time beyond all clocks is none.
+    let deadline = match options.time_ns {
+        0 => None,
+        time => Instant::now().checked_add(Duration::from_nanos(time)),
+    };
+    Ok(JobOptions {
+        priority: match options.is_urgent {
+            0 => Priority::Normal,
+            _ => Priority::Urgent,
+        },
+        deadline,
+        start: match options.when_asked {
+            0 => Start::AtOnce,
+            _ => Start::WhenAsked,
+        },
+    })
+}
+
+/// # Safety
+/// `to` is NULL or the caller's alone.
+pub(crate) unsafe fn submitted(
+    to: *mut Handle<AnyJob>,
+    submit: impl FnOnce() -> Result<Job<Bytes>, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller answers for.
+    let to = unsafe { place(to, "the place of the job") }?;
+    *to = Handle::NULL;
+    *to = Handle::new(AnyJob {
+        job: Some(submit()?),
+        result: None,
+    })?;
+    Ok(())
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `result` has `*result_bytes` bytes that are the caller's alone, as `result_bytes` is; both may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_job_wait(
+    job: Handle<AnyJob>,
+    result: *mut c_void,
+    result_bytes: *mut usize,
+) -> c_int {
+    call(|| {
+        let mut here = job.exclusive()?;
+        // SAFETY: as the caller answers for.
+        let room = unsafe { Room::new(result, result_bytes) }?;
+        if let Some(job) = here.job.take() {
+            here.result = Some(job.wait()?);
+        }
+        given(&mut here, room)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_job_wait`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_job_try(
+    job: Handle<AnyJob>,
+    result: *mut c_void,
+    result_bytes: *mut usize,
+) -> c_int {
+    call(|| {
+        let mut here = job.exclusive()?;
+        // SAFETY: as the caller answers for.
+        let room = unsafe { Room::new(result, result_bytes) }?;
+        if let Some(job) = &mut here.job {
+            let Some(result) = job.try_wait() else {
+                return Err(Failure::new(Code::Again, "the job has not ended yet"));
+            };
+            here.job = None;
+            here.result = Some(result?);
+        }
+        given(&mut here, room)
+    })
+}
+
+/// The result, which stays where it has no room.
+fn given(job: &mut AnyJob, mut room: Room<'_>) -> Result<(), Failure> {
+    let Some(result) = &job.result else {
+        let taken = "the result of this job was taken already";
+        return Err(Failure::new(Code::State, taken));
+    };
+    room.need(result.len())?;
+    room.fill(result)?;
+    job.result = None;
+    Ok(())
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `is_cancelled` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_job_cancel(
+    job: Handle<AnyJob>,
+    is_cancelled: *mut c_int,
+) -> c_int {
+    call(|| {
+        let job = job.exclusive()?;
+        let was_cancelled = job.job.as_ref().is_some_and(Job::cancel);
+        if !is_cancelled.is_null() {
+            // SAFETY: as the caller answers for.
+            *unsafe { place(is_cancelled, "the place of the answer") }? = was_cancelled.into();
+        }
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_job_free(job: Handle<AnyJob>) -> c_int {
+    free(job)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `callback` may be called with `context` on any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_job_on_completion(
+    job: Handle<AnyJob>,
+    callback: Callback,
+    context: *mut c_void,
+) -> c_int {
+    call(|| {
+        let Some(callback) = callback else {
+            return Err(Failure::argument("the callback is NULL"));
+        };
+        let job = pending(job)?;
+        let context = Tag(context);
+        job.on_completion(move |result| {
+            // As a whole, not its pointer alone.
+            let context = context;
+            let (error, bytes) = match result {
+                Ok(bytes) => (0, bytes),
+                Err(error) => (Failure::from(error).told(), Bytes::default()),
+            };
+            // SAFETY: the caller of `oarlock_job_on_completion` answers for it.
+            unsafe { callback(context.0, error, bytes.as_ptr().cast(), bytes.len()) };
+        });
+        Ok(())
+    })
+}
+
+/// A job that nobody has waited for, whose handle ends.
+fn pending(job: Handle<AnyJob>) -> Result<Job<Bytes>, Failure> {
+    let here = job.exclusive()?;
+    if here.job.is_none() {
+        return Err(Failure::new(Code::State, "the job was waited for already"));
+    }
+    // It is there, as has just been seen, by this call alone.
+    let job = here.into_inner()?.job;
+    job.ok_or_else(|| Failure::new(Code::State, "the job was waited for already"))
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `queue` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_queue_new(queue: *mut Handle<Queue>, in_order: c_int) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(queue, "the place of the queue") }?;
+        *to = Handle::NULL;
+        let order = match in_order {
+            0 => Order::Completion,
+            _ => Order::Submission,
+        };
+        *to = Handle::new(Queue {
+            jobs: CompletionQueue::new(order),
+            result: None,
+        })?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_queue_free(queue: Handle<Queue>) -> c_int {
+    free(queue)
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_queue_push(
+    queue: Handle<Queue>,
+    job: Handle<AnyJob>,
+    tag: *mut c_void,
+) -> c_int {
+    call(|| {
+        let mut queue = queue.exclusive()?;
+        queue.jobs.push(pending(job)?, Tag(tag));
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `descriptor` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_queue_fd(queue: Handle<Queue>, descriptor: *mut c_int) -> c_int {
+    call(|| {
+        let queue = queue.exclusive()?;
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(descriptor, "the place of the descriptor") }?;
+        *to = -1;
+        let event = queue.jobs.event_fd();
+        let event = event.map_err(|error| Failure::new(Code::Memory, error.to_string()))?;
+        *to = event.as_raw_fd();
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `tag` and `error` are NULL or the caller's alone; `result` has `*result_bytes` bytes that are, as `result_bytes` is;
+/// both may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_queue_next(
+    queue: Handle<Queue>,
+    tag: *mut *mut c_void,
+    error: *mut c_int,
+    result: *mut c_void,
+    result_bytes: *mut usize,
+    wait: c_int,
+) -> c_int {
+    call(|| {
+        let mut queue = queue.exclusive()?;
+        // SAFETY: as the caller answers for.
+        let (mut room, error) = unsafe {
+            (
+                Room::new(result, result_bytes)?,
+                place(error, "the place of the error")?,
+            )
+        };
+        let Queue { jobs, result } = &mut *queue;
+        if result.is_none() {
+            *result = match wait {
+                0 => jobs.try_next(),
+                _ => jobs.next_blocking(),
+            };
+        }
+        match result {
+            None if jobs.is_empty() => {
+                return Err(Failure::new(Code::Empty, "the queue has no jobs"));
+            }
+            None => return Err(Failure::new(Code::Again, "no job has ended yet")),
+            Some((_, Ok(bytes))) => room.need(bytes.len())?,
+            Some((_, Err(_))) => {}
+        }
+        let Some((tag_here, outcome)) = result.take() else {
+            return Ok(());
+        };
+        if !tag.is_null() {
+            // SAFETY: as the caller answers for.
+            *unsafe { place(tag, "the place of the tag") }? = tag_here.0;
+        }
+        match outcome {
+            Ok(bytes) => {
+                *error = 0;
+                room.fill(&bytes)
+            }
+            Err(failed) => {
+                *error = Failure::from(failed).told();
+                room.fill(&[])
+            }
+        }
+    })
+}

@@ -1,0 +1,627 @@
+//! RSA keys, and powers modulo a number.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use oarlock::Accelerator;
+use oarlock::job::{Job, QueueFull};
+use oarlock::rsa::{
+    AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, Base, ByteOrder, EncryptionScheme,
+    Hash, RsaPrivateKey, RsaPublicKey, SignatureScheme,
+};
+use zeroize::Zeroizing;
+
+use crate::accelerator::free;
+use crate::buffers::{Room, input, place, text};
+use crate::failure::{Code, Failure, call};
+use crate::handles::{Handle, Object};
+use crate::job::{self, AnyJob, Bytes, submitted};
+
+impl Object for AcceleratedRsa {
+    const KIND: u64 = 4;
+    const NAME: &'static str = "private key";
+}
+
+impl Object for AcceleratedRsaPublic {
+    const KIND: u64 = 5;
+    const NAME: &'static str = "public key";
+}
+
+impl Object for AcceleratedModExp {
+    const KIND: u64 = 6;
+    const NAME: &'static str = "modulus";
+}
+
+/// By the names of `oarlock.h`.
+fn hash(name: &str) -> Option<Hash> {
+    Some(match name {
+        "sha1" => Hash::Sha1,
+        "sha224" => Hash::Sha224,
+        "sha256" => Hash::Sha256,
+        "sha384" => Hash::Sha384,
+        "sha512" => Hash::Sha512,
+        "sha512-224" => Hash::Sha512_224,
+        "sha512-256" => Hash::Sha512_256,
+        _ => return None,
+    })
+}
+
+/// # Safety
+/// `name` is NULL or ends with a NUL.
+unsafe fn signature_scheme(name: *const c_char) -> Result<SignatureScheme, Failure> {
+    // SAFETY: as the caller answers for.
+    let name = unsafe { text(name, "the name of the scheme") }?;
+    let scheme = name.split_once('-').and_then(|(padding, name)| {
+        let hash = hash(name)?;
+        match padding {
+            "pkcs1" => Some(SignatureScheme::Pkcs1(hash)),
+            "pss" => Some(SignatureScheme::Pss(hash)),
+            _ => None,
+        }
+    });
+    scheme.ok_or_else(|| {
+        Failure::argument(format!(
+            "there is no signature scheme {name:?}: the names are pkcs1-HASH and pss-HASH, with sha224, sha256, sha384, \
+             sha512, sha512-224, sha512-256 and, to verify, sha1"
+        ))
+    })
+}
+
+/// # Safety
+/// `name` is NULL or ends with a NUL.
+unsafe fn encryption_scheme(name: *const c_char) -> Result<EncryptionScheme, Failure> {
+    // SAFETY: as the caller answers for.
+    let name = unsafe { text(name, "the name of the scheme") }?;
+    if name == "pkcs1" {
+        return Ok(EncryptionScheme::Pkcs1);
+    }
+    let hash = name.strip_prefix("oaep-").and_then(hash);
+    hash.map(EncryptionScheme::oaep).ok_or_else(|| {
+        Failure::argument(format!(
+            "there is no encryption scheme {name:?}: the names are pkcs1 and oaep-HASH, with sha1, sha224, sha256, \
+             sha384, sha512, sha512-224 and sha512-256"
+        ))
+    })
+}
+
+/// What a file of a key has: text is PEM.
+fn parsed<K>(
+    key: &[u8],
+    from_pem: fn(&str) -> Result<K, oarlock::Error>,
+    from_der: fn(&[u8]) -> Result<K, oarlock::Error>,
+) -> Result<K, Failure> {
+    // DER begins with the tag of a sequence, which is the digit 0, and then a byte that is no text; PEM may have words
+    // before its first line.
+    let is_pem = key.windows(BEGIN.len()).any(|here| here == BEGIN);
+    if !is_pem {
+        return Ok(from_der(key)?);
+    }
+    // A NUL at its end is not of the text.
+    let text = key.strip_suffix(b"\0").unwrap_or(key);
+    let text = std::str::from_utf8(text)
+        .map_err(|_| Failure::new(Code::Key, "the key begins as PEM and is not text"))?;
+    Ok(from_pem(text)?)
+}
+
+const BEGIN: &[u8] = b"-----BEGIN ";
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `private` is NULL or the caller's alone, and `key` NULL or has `key_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_private_new(
+    accelerator: Handle<Accelerator>,
+    private: *mut Handle<AcceleratedRsa>,
+    key: *const c_void,
+    key_bytes: usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(private, "the place of the key") }?;
+        *to = Handle::NULL;
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let key = unsafe { input(key, key_bytes, "the key") }?;
+        let key = parsed(key, RsaPrivateKey::from_pem, RsaPrivateKey::from_der)?;
+        *to = Handle::new(accelerator.rsa(&key))?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_rsa_private_free(private: Handle<AcceleratedRsa>) -> c_int {
+    free(private)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `public` is NULL or the caller's alone, and `key` NULL or has `key_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_public_new(
+    accelerator: Handle<Accelerator>,
+    public: *mut Handle<AcceleratedRsaPublic>,
+    key: *const c_void,
+    key_bytes: usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(public, "the place of the key") }?;
+        *to = Handle::NULL;
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let key = unsafe { input(key, key_bytes, "the key") }?;
+        let key = parsed(key, RsaPublicKey::from_pem, RsaPublicKey::from_der)?;
+        *to = Handle::new(accelerator.rsa_public(&key))?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `public` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_public_of(
+    private: Handle<AcceleratedRsa>,
+    public: *mut Handle<AcceleratedRsaPublic>,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(public, "the place of the key") }?;
+        *to = Handle::NULL;
+        *to = Handle::new(private.shared()?.public().clone())?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_rsa_public_free(public: Handle<AcceleratedRsaPublic>) -> c_int {
+    free(public)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `bytes` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_private_bytes(
+    private: Handle<AcceleratedRsa>,
+    bytes: *mut usize,
+) -> c_int {
+    call(|| {
+        let private = private.shared()?;
+        // SAFETY: as the caller answers for.
+        *unsafe { place(bytes, "the place of the length") }? = bytes_of(&private);
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `bytes` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_public_bytes(
+    public: Handle<AcceleratedRsaPublic>,
+    bytes: *mut usize,
+) -> c_int {
+    call(|| {
+        let public = public.shared()?;
+        // SAFETY: as the caller answers for.
+        *unsafe { place(bytes, "the place of the length") }? = public.key().bytes();
+        Ok(())
+    })
+}
+
+fn bytes_of(private: &AcceleratedRsa) -> usize {
+    private.public().key().bytes()
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `signature` has `*signature_bytes` bytes that are the caller's alone, as `signature_bytes` is; `scheme` ends with a NUL;
+/// `message` has `message_bytes` bytes; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_sign(
+    private: Handle<AcceleratedRsa>,
+    signature: *mut c_void,
+    signature_bytes: *mut usize,
+    scheme: *const c_char,
+    message: *const c_void,
+    message_bytes: usize,
+) -> c_int {
+    call(|| {
+        let private = private.shared()?;
+        // SAFETY: as the caller answers for.
+        let (mut room, scheme, message) = unsafe {
+            (
+                Room::new(signature, signature_bytes)?,
+                signature_scheme(scheme)?,
+                input(message, message_bytes, "the message")?,
+            )
+        };
+        room.need(bytes_of(&private))?;
+        room.fill(&private.sign(scheme, message)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_rsa_sign`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_sign_digest(
+    private: Handle<AcceleratedRsa>,
+    signature: *mut c_void,
+    signature_bytes: *mut usize,
+    scheme: *const c_char,
+    digest: *const c_void,
+    digest_bytes: usize,
+) -> c_int {
+    call(|| {
+        let private = private.shared()?;
+        // SAFETY: as the caller answers for.
+        let (mut room, scheme, digest) = unsafe {
+            (
+                Room::new(signature, signature_bytes)?,
+                signature_scheme(scheme)?,
+                input(digest, digest_bytes, "the digest")?,
+            )
+        };
+        room.need(bytes_of(&private))?;
+        room.fill(&private.sign_digest(scheme, digest)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `scheme` ends with a NUL; `message` and `signature` have as many bytes as is said; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_verify(
+    public: Handle<AcceleratedRsaPublic>,
+    scheme: *const c_char,
+    message: *const c_void,
+    message_bytes: usize,
+    signature: *const c_void,
+    signature_bytes: usize,
+) -> c_int {
+    call(|| {
+        let public = public.shared()?;
+        // SAFETY: as the caller answers for.
+        let (scheme, message, signature) = unsafe {
+            (
+                signature_scheme(scheme)?,
+                input(message, message_bytes, "the message")?,
+                input(signature, signature_bytes, "the signature")?,
+            )
+        };
+        Ok(public.verify(scheme, message, signature)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_rsa_verify`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_verify_digest(
+    public: Handle<AcceleratedRsaPublic>,
+    scheme: *const c_char,
+    digest: *const c_void,
+    digest_bytes: usize,
+    signature: *const c_void,
+    signature_bytes: usize,
+) -> c_int {
+    call(|| {
+        let public = public.shared()?;
+        // SAFETY: as the caller answers for.
+        let (scheme, digest, signature) = unsafe {
+            (
+                signature_scheme(scheme)?,
+                input(digest, digest_bytes, "the digest")?,
+                input(signature, signature_bytes, "the signature")?,
+            )
+        };
+        Ok(public.verify_digest(scheme, digest, signature)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `ciphertext` has `*ciphertext_bytes` bytes that are the caller's alone, as `ciphertext_bytes` is; `scheme` ends with a
+/// NUL; `message` has `message_bytes` bytes; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_encrypt(
+    public: Handle<AcceleratedRsaPublic>,
+    ciphertext: *mut c_void,
+    ciphertext_bytes: *mut usize,
+    scheme: *const c_char,
+    message: *const c_void,
+    message_bytes: usize,
+) -> c_int {
+    call(|| {
+        let public = public.shared()?;
+        // SAFETY: as the caller answers for.
+        let (mut room, scheme, message) = unsafe {
+            (
+                Room::new(ciphertext, ciphertext_bytes)?,
+                encryption_scheme(scheme)?,
+                input(message, message_bytes, "the message")?,
+            )
+        };
+        room.need(public.key().bytes())?;
+        room.fill(&public.encrypt(&scheme, message)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `message` has `*message_bytes` bytes that are the caller's alone, as `message_bytes` is; `scheme` ends with a NUL;
+/// `ciphertext` has `ciphertext_bytes` bytes; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_decrypt(
+    private: Handle<AcceleratedRsa>,
+    message: *mut c_void,
+    message_bytes: *mut usize,
+    scheme: *const c_char,
+    ciphertext: *const c_void,
+    ciphertext_bytes: usize,
+) -> c_int {
+    call(|| {
+        let private = private.shared()?;
+        // SAFETY: as the caller answers for.
+        let (mut room, scheme, ciphertext) = unsafe {
+            (
+                Room::new(message, message_bytes)?,
+                encryption_scheme(scheme)?,
+                input(ciphertext, ciphertext_bytes, "the ciphertext")?,
+            )
+        };
+        // For any message, so that no error tells how long this one is.
+        room.need(bytes_of(&private))?;
+        room.fill(&private.decrypt(&scheme, ciphertext)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `job` is NULL or the caller's alone; `scheme` ends with a NUL; `message` has `message_bytes` bytes; `options` is there;
+/// each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_submit_sign(
+    private: Handle<AcceleratedRsa>,
+    job: *mut Handle<AnyJob>,
+    scheme: *const c_char,
+    message: *const c_void,
+    message_bytes: usize,
+    options: *const job::Options,
+) -> c_int {
+    let submit = || {
+        let private = private.shared()?;
+        // SAFETY: as the caller answers for.
+        let (scheme, message, options) = unsafe {
+            (
+                signature_scheme(scheme)?,
+                input(message, message_bytes, "the message")?,
+                job::options(options)?,
+            )
+        };
+        Ok(private
+            .submit_sign(scheme, message, options)
+            .map_err(queue_full)?
+            .map(Zeroizing::new))
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { submitted(job, submit) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_rsa_submit_sign`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_submit_sign_digest(
+    private: Handle<AcceleratedRsa>,
+    job: *mut Handle<AnyJob>,
+    scheme: *const c_char,
+    digest: *const c_void,
+    digest_bytes: usize,
+    options: *const job::Options,
+) -> c_int {
+    let submit = || {
+        let private = private.shared()?;
+        // SAFETY: as the caller answers for.
+        let (scheme, digest, options) = unsafe {
+            (
+                signature_scheme(scheme)?,
+                input(digest, digest_bytes, "the digest")?,
+                job::options(options)?,
+            )
+        };
+        Ok(private
+            .submit_sign_digest(scheme, digest, options)
+            .map_err(queue_full)?
+            .map(Zeroizing::new))
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { submitted(job, submit) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_rsa_submit_sign`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_submit_decrypt(
+    private: Handle<AcceleratedRsa>,
+    job: *mut Handle<AnyJob>,
+    scheme: *const c_char,
+    ciphertext: *const c_void,
+    ciphertext_bytes: usize,
+    options: *const job::Options,
+) -> c_int {
+    let submit = || {
+        let private = private.shared()?;
+        // SAFETY: as the caller answers for.
+        let (scheme, ciphertext, options) = unsafe {
+            (
+                encryption_scheme(scheme)?,
+                input(ciphertext, ciphertext_bytes, "the ciphertext")?,
+                job::options(options)?,
+            )
+        };
+        private
+            .submit_decrypt(&scheme, ciphertext, options)
+            .map_err(queue_full)
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { submitted(job, submit) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `job` is NULL or the caller's alone; `scheme` ends with a NUL; `message` and `signature` have as many bytes as is said;
+/// `options` is there; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_rsa_submit_verify(
+    public: Handle<AcceleratedRsaPublic>,
+    job: *mut Handle<AnyJob>,
+    scheme: *const c_char,
+    message: *const c_void,
+    message_bytes: usize,
+    signature: *const c_void,
+    signature_bytes: usize,
+    options: *const job::Options,
+) -> c_int {
+    let submit = || {
+        let public = public.shared()?;
+        // SAFETY: as the caller answers for.
+        let (scheme, message, signature, options) = unsafe {
+            (
+                signature_scheme(scheme)?,
+                input(message, message_bytes, "the message")?,
+                input(signature, signature_bytes, "the signature")?,
+                job::options(options)?,
+            )
+        };
+        let job: Job<()> = public
+            .submit_verify(scheme, message, signature, options)
+            .map_err(queue_full)?;
+        Ok(job.map(|()| Bytes::default()))
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { submitted(job, submit) })
+}
+
+fn queue_full<R>(full: QueueFull<R>) -> Failure {
+    Failure::from(oarlock::Error::from(full))
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `modulus` is NULL or the caller's alone, and `number` NULL or has `number_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_modexp_new(
+    accelerator: Handle<Accelerator>,
+    modulus: *mut Handle<AcceleratedModExp>,
+    number: *const c_void,
+    number_bytes: usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(modulus, "the place of the modulus") }?;
+        *to = Handle::NULL;
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let number = unsafe { input(number, number_bytes, "the modulus") }?;
+        *to = Handle::new(accelerator.modexp(number, ByteOrder::BigEndian)?)?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_modexp_free(modulus: Handle<AcceleratedModExp>) -> c_int {
+    free(modulus)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `power` has `*power_bytes` bytes that are the caller's alone, as `power_bytes` is; `base` and `exponent` have as many
+/// bytes as is said; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_modexp_power(
+    modulus: Handle<AcceleratedModExp>,
+    power: *mut c_void,
+    power_bytes: *mut usize,
+    base: *const c_void,
+    base_bytes: usize,
+    exponent: *const c_void,
+    exponent_bytes: usize,
+) -> c_int {
+    call(|| {
+        let modulus = modulus.shared()?;
+        // SAFETY: as the caller answers for.
+        let (mut room, base, exponent) = unsafe {
+            (
+                Room::new(power, power_bytes)?,
+                input(base, base_bytes, "the base")?,
+                input(exponent, exponent_bytes, "the exponent")?,
+            )
+        };
+        room.need(modulus.bytes())?;
+        let base = Base {
+            magnitude: base,
+            is_negative: false,
+        };
+        room.fill(&modulus.power(base, exponent)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `job` is NULL or the caller's alone; `base` and `exponent` have as many bytes as is said; `options` is there; each may
+/// be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_modexp_submit(
+    modulus: Handle<AcceleratedModExp>,
+    job: *mut Handle<AnyJob>,
+    base: *const c_void,
+    base_bytes: usize,
+    exponent: *const c_void,
+    exponent_bytes: usize,
+    options: *const job::Options,
+) -> c_int {
+    let submit = || {
+        let modulus = modulus.shared()?;
+        // SAFETY: as the caller answers for.
+        let (base, exponent, options) = unsafe {
+            (
+                input(base, base_bytes, "the base")?,
+                input(exponent, exponent_bytes, "the exponent")?,
+                job::options(options)?,
+            )
+        };
+        let base = Base {
+            magnitude: base.to_vec(),
+            is_negative: false,
+        };
+        modulus
+            .submit_power(base, exponent, options)
+            .map_err(queue_full)
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { submitted(job, submit) })
+}

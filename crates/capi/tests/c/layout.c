@@ -1,0 +1,59 @@
+/* Prints the layout of every structure, and the values of what programs were compiled with. */
+#include <oarlock.h>
+
+#include <stddef.h>
+#include <stdio.h>
+
+#define SIZE(type) printf("%s %lu\n", #type, (unsigned long)sizeof(struct type))
+#define FIELD(type, field) printf("%s.%s %lu\n", #type, #field, (unsigned long)offsetof(struct type, field))
+#define VALUE(name) printf("%s %d\n", #name, name)
+
+int main(void)
+{
+    SIZE(oarlock_stats);
+    FIELD(oarlock_stats, requests);
+    FIELD(oarlock_stats, bytes);
+    FIELD(oarlock_stats, striped_requests);
+    FIELD(oarlock_stats, prefetched_bytes);
+    FIELD(oarlock_stats, rsa_alone);
+    FIELD(oarlock_stats, rsa_groups);
+    FIELD(oarlock_stats, rsa_in_groups);
+    FIELD(oarlock_stats, rsa_faults);
+    FIELD(oarlock_stats, jobs_waiting);
+    SIZE(oarlock_algorithm);
+    FIELD(oarlock_algorithm, kind);
+    FIELD(oarlock_algorithm, key_bytes);
+    FIELD(oarlock_algorithm, iv_bytes);
+    FIELD(oarlock_algorithm, tag_bytes);
+    FIELD(oarlock_algorithm, block_bytes);
+    SIZE(oarlock_job_options);
+    FIELD(oarlock_job_options, is_urgent);
+    FIELD(oarlock_job_options, when_asked);
+    FIELD(oarlock_job_options, time_ns);
+    VALUE(OARLOCK_TAG_BYTES);
+    VALUE(OARLOCK_KIND_STREAM);
+    VALUE(OARLOCK_KIND_CBC);
+    VALUE(OARLOCK_KIND_AEAD);
+    VALUE(OARLOCK_E_HANDLE);
+    VALUE(OARLOCK_E_BUSY);
+    VALUE(OARLOCK_E_ARGUMENT);
+    VALUE(OARLOCK_E_BUFFER);
+    VALUE(OARLOCK_E_OVERLAP);
+    VALUE(OARLOCK_E_KEY);
+    VALUE(OARLOCK_E_STATE);
+    VALUE(OARLOCK_E_AUTHENTICATION);
+    VALUE(OARLOCK_E_PADDING);
+    VALUE(OARLOCK_E_SIGNATURE);
+    VALUE(OARLOCK_E_DECRYPTION);
+    VALUE(OARLOCK_E_QUEUE_FULL);
+    VALUE(OARLOCK_E_CANCELLED);
+    VALUE(OARLOCK_E_DEADLINE);
+    VALUE(OARLOCK_E_OPTION);
+    VALUE(OARLOCK_E_THREADS);
+    VALUE(OARLOCK_E_DEVICE);
+    VALUE(OARLOCK_E_AGAIN);
+    VALUE(OARLOCK_E_EMPTY);
+    VALUE(OARLOCK_E_MEMORY);
+    VALUE(OARLOCK_E_INTERNAL);
+    return 0;
+}
