@@ -16,8 +16,8 @@ help:
 	@echo 'make run              build a release, encrypt a file with oarlock and with openssl,'
 	@echo '                      compare bytes and speeds, then a short benchmark'
 	@echo 'make run FILE=PATH    the same with your own file of at least 256 MiB'
-	@echo 'make build            a release of the command and the provider, then'
-	@echo 'make install          puts them, manual pages, completions, the systemd unit and the documentation'
+	@echo 'make build            a release of the command, the provider and the C library, then'
+	@echo 'make install          puts them, manual pages, completions, systemd units and the documentation'
 	@echo '                      below PREFIX=/usr/local (and DESTDIR); make uninstall removes them'
 	@echo 'make package          a Debian package of the same'
 	@echo 'make test             everything CI runs: 15 to 20 minutes from nothing, 4 to 5 when built'
@@ -31,7 +31,8 @@ run:
 
 build:
 	@scripts/system-packages run
-	@cargo build --release --locked --package oarlock-cli --package oarlock-provider
+	@cargo build --release --locked --package oarlock-cli --package oarlock-provider --package oarlock-capi
+	@folder="$${CARGO_TARGET_DIR:-target}/release"; crates/capi/link.sh "$$folder/liboarlock_capi.a" "$$folder"
 
 install uninstall:
 	@scripts/install $@

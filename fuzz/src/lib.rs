@@ -12,6 +12,7 @@ pub mod aead;
 pub mod age;
 pub mod boards;
 pub mod calibration;
+pub mod capi;
 pub mod contexts;
 pub mod ctr;
 pub mod esp;
@@ -33,6 +34,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("age", age::run),
     ("boards", boards::run),
     ("calibration", calibration::run),
+    ("capi", capi::run),
     ("contexts", contexts::run),
     ("ctr", ctr::run),
     ("esp", esp::run),

@@ -29,6 +29,11 @@ fn calibration() {
 }
 
 #[test]
+fn capi() {
+    replay("capi");
+}
+
+#[test]
 fn contexts() {
     replay("contexts");
 }

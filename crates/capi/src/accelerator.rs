@@ -7,12 +7,14 @@ use oarlock::{Accelerator, Options, Threads};
 use crate::algorithms::named;
 use crate::buffers::{Room, place, text};
 use crate::failure::{Failure, call};
-use crate::handles::{Handle, Object};
+use crate::handles::{Handle, ManyCalls, Object, OneCall};
 
 impl Object for Accelerator {
     const KIND: u64 = 1;
     const NAME: &'static str = "accelerator";
 }
+
+impl ManyCalls for Accelerator {}
 
 /// `struct oarlock_stats`.
 #[repr(C)]
@@ -61,11 +63,19 @@ pub unsafe extern "C" fn oarlock_accelerator_new(
 /// See `oarlock.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn oarlock_accelerator_free(accelerator: Handle<Accelerator>) -> c_int {
-    free(accelerator)
+    free_shared(accelerator)
 }
 
-/// Of any kind; none is as one that is free already.
-pub(crate) fn free<T: Object>(handle: Handle<T>) -> c_int {
+/// Of a kind that calls share; none is as one that is free already.
+pub(crate) fn free_shared<T: ManyCalls>(handle: Handle<T>) -> c_int {
+    call(|| match handle.is_null() {
+        true => Ok(()),
+        false => handle.free_shared(),
+    })
+}
+
+/// Of a kind for one call at a time, likewise.
+pub(crate) fn free<T: OneCall>(handle: Handle<T>) -> c_int {
     call(|| match handle.is_null() {
         true => Ok(()),
         false => handle.free(),

@@ -5,16 +5,18 @@ use std::ffi::{c_char, c_int, c_void};
 use oarlock::Accelerator;
 use oarlock::aead::AcceleratedAead;
 
-use crate::accelerator::free;
+use crate::accelerator::free_shared;
 use crate::algorithms::named;
 use crate::buffers::{apart, both, input, output, place, text};
 use crate::failure::call;
-use crate::handles::{Handle, Object};
+use crate::handles::{Handle, ManyCalls, Object};
 
 impl Object for AcceleratedAead {
     const KIND: u64 = 3;
     const NAME: &'static str = "AEAD";
 }
+
+impl ManyCalls for AcceleratedAead {}
 
 const TAG_BYTES: usize = 16;
 
@@ -47,7 +49,7 @@ pub unsafe extern "C" fn oarlock_aead_new(
 /// See `oarlock.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn oarlock_aead_free(aead: Handle<AcceleratedAead>) -> c_int {
-    free(aead)
+    free_shared(aead)
 }
 
 /// See `oarlock.h`.

@@ -12,7 +12,7 @@ use crate::accelerator::free;
 use crate::algorithms::named;
 use crate::buffers::{both, input, place, text};
 use crate::failure::{Code, Failure, call};
-use crate::handles::{Handle, Object};
+use crate::handles::{Handle, Object, OneCall};
 
 /// A cipher whose key and IV come one after the other.
 pub struct Cipher {
@@ -35,6 +35,8 @@ impl Object for Cipher {
     const KIND: u64 = 2;
     const NAME: &'static str = "cipher";
 }
+
+impl OneCall for Cipher {}
 
 impl Cipher {
     fn new(accelerator: &Accelerator, algorithm: Algorithm) -> Result<Self, Failure> {

@@ -35,23 +35,30 @@ pub(crate) trait Object: Send + 'static {
     const NAME: &'static str;
 }
 
-/// An object that one call at a time uses.
-pub(crate) struct Exclusive<T: Object> {
+/// One call at a time uses it.
+pub(crate) trait OneCall: Object {}
+
+/// Any number of calls use it at once.
+pub(crate) trait ManyCalls: Object + Sync {}
+
+/// An object, for one call.
+pub(crate) struct Exclusive<T: OneCall> {
     slot: &'static Slot,
     index: u32,
-    busy: u64,
+    /// Of its place, when no call uses it.
+    idle: u64,
     object: *mut T,
 }
 
-/// An object that any number of calls use at once.
-pub(crate) struct Shared<T: Object> {
+/// An object, for one call of many.
+pub(crate) struct Shared<T: ManyCalls> {
     slot: &'static Slot,
     index: u32,
     object: *const T,
 }
 
 struct Slot {
-    /// The tag of the handle, and below it [`CLOSING`], [`TAKEN`] and the number of calls that use the object.
+    /// The tag of the handle. Below it are [`TAKEN`], or [`CLOSING`] and the number of calls that use the object.
     state: AtomicU64,
     object: AtomicPtr<()>,
     /// Of one that is free: the next free one, and 1; 0 where there is none.
@@ -61,12 +68,10 @@ struct Slot {
 const INDEX_BITS: u32 = 24;
 const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
 const KIND_BITS: u32 = 4;
-/// It was freed while calls use it: the last of them drops it.
+/// It was freed while calls share it: the last of them drops it.
 const CLOSING: u64 = 1 << 23;
 /// One call has it for itself.
-const TAKEN: u64 = 1 << 22;
-/// With [`TAKEN`] or without.
-const IN_USE: u64 = CLOSING - 1;
+const TAKEN: u64 = 1;
 
 /// Chunk k has 64 * 2^k places, and is made when one of them is needed; none is ever given back.
 static CHUNKS: [AtomicPtr<Slot>; CHUNKS_MAX] =
@@ -108,68 +113,10 @@ impl<T: Object> Handle<T> {
         self.0 == 0
     }
 
-    /// The object, for this call alone.
+    /// The state of the place, when no call uses the object.
     #[inline]
-    pub(crate) fn exclusive(self) -> Result<Exclusive<T>, Failure> {
-        let (slot, index) = self.slot()?;
-        let idle = self.0 as u64 & !INDEX_MASK;
-        let busy = idle | TAKEN;
-        let taken = slot
-            .state
-            .compare_exchange(idle, busy, Ordering::Acquire, Ordering::Relaxed);
-        match taken {
-            Ok(_) => Ok(Exclusive {
-                slot,
-                index,
-                busy,
-                object: slot.object.load(Ordering::Relaxed).cast(),
-            }),
-            Err(state) if is_open(state, idle) => Err(is_busy::<T>()),
-            Err(_) => Err(self.unknown()),
-        }
-    }
-
-    /// The object, as other calls may have it too.
-    #[inline]
-    pub(crate) fn shared(self) -> Result<Shared<T>, Failure>
-    where
-        T: Sync,
-    {
-        let (slot, index) = self.slot()?;
-        let tag = self.0 as u64 & !INDEX_MASK;
-        let is_free = |state: u64| is_open(state, tag) && state & TAKEN == 0;
-        let one_more = |state: u64| is_free(state).then(|| state + 1);
-        match slot
-            .state
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more)
-        {
-            Ok(_) => Ok(Shared {
-                slot,
-                index,
-                object: slot.object.load(Ordering::Relaxed).cast(),
-            }),
-            Err(state) if is_open(state, tag) => Err(is_busy::<T>()),
-            Err(_) => Err(self.unknown()),
-        }
-    }
-
-    /// Ends the handle. Its object is dropped now, or by the last call that uses it.
-    pub(crate) fn free(self) -> Result<(), Failure> {
-        let (slot, index) = self.slot()?;
-        let tag = self.0 as u64 & !INDEX_MASK;
-        let close = |state: u64| is_open(state, tag).then_some(state | CLOSING);
-        match slot
-            .state
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, close)
-        {
-            Ok(state) => {
-                if state & IN_USE == 0 {
-                    give_back::<T>(slot, index);
-                }
-                Ok(())
-            }
-            Err(_) => Err(self.unknown()),
-        }
+    fn idle(self) -> u64 {
+        self.0 as u64 & !INDEX_MASK
     }
 
     #[inline]
@@ -194,6 +141,74 @@ impl<T: Object> Handle<T> {
     }
 }
 
+impl<T: OneCall> Handle<T> {
+    /// The object, for this call alone.
+    #[inline]
+    pub(crate) fn exclusive(self) -> Result<Exclusive<T>, Failure> {
+        let (slot, index) = self.slot()?;
+        let idle = self.idle();
+        let taken =
+            slot.state
+                .compare_exchange(idle, idle | TAKEN, Ordering::Acquire, Ordering::Relaxed);
+        match taken {
+            Ok(_) => Ok(Exclusive {
+                slot,
+                index,
+                idle,
+                object: slot.object.load(Ordering::Relaxed).cast(),
+            }),
+            Err(state) if state == idle | TAKEN => Err(is_busy::<T>()),
+            Err(_) => Err(self.unknown()),
+        }
+    }
+
+    /// Ends the handle, unless another call uses its object.
+    pub(crate) fn free(self) -> Result<(), Failure> {
+        drop(self.exclusive()?.into_inner());
+        Ok(())
+    }
+}
+
+impl<T: ManyCalls> Handle<T> {
+    /// The object, as other calls may have it too.
+    #[inline]
+    pub(crate) fn shared(self) -> Result<Shared<T>, Failure> {
+        let (slot, index) = self.slot()?;
+        let idle = self.idle();
+        let one_more = |state: u64| is_open(state, idle).then(|| state + 1);
+        match slot
+            .state
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more)
+        {
+            Ok(_) => Ok(Shared {
+                slot,
+                index,
+                object: slot.object.load(Ordering::Relaxed).cast(),
+            }),
+            Err(_) => Err(self.unknown()),
+        }
+    }
+
+    /// Ends the handle. Its object is dropped now, or by the last call that uses it.
+    pub(crate) fn free_shared(self) -> Result<(), Failure> {
+        let (slot, index) = self.slot()?;
+        let idle = self.idle();
+        let close = |state: u64| is_open(state, idle).then_some(state | CLOSING);
+        match slot
+            .state
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, close)
+        {
+            Ok(state) => {
+                if state == idle {
+                    give_back::<T>(slot, index);
+                }
+                Ok(())
+            }
+            Err(_) => Err(self.unknown()),
+        }
+    }
+}
+
 #[cold]
 fn is_busy<T: Object>() -> Failure {
     let text = format!("another call uses this {} just now", T::NAME);
@@ -202,70 +217,50 @@ fn is_busy<T: Object>() -> Failure {
 
 /// Whether a place has the object of this tag, and it was not freed.
 #[inline]
-fn is_open(state: u64, tag: u64) -> bool {
-    (state ^ tag) & !(CLOSING - 1) == 0
+fn is_open(state: u64, idle: u64) -> bool {
+    (state ^ idle) & !(CLOSING - 1) == 0
 }
 
-impl<T: Object> std::ops::Deref for Exclusive<T> {
+impl<T: OneCall> std::ops::Deref for Exclusive<T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: `object` came from a box of a `T`, since the kind of the handle was that of the place, and is dropped
-        // by nobody while the place is taken, which it is until this is dropped.
+        // SAFETY: `object` came from a box of a `T`, since the kind of the handle was that of the place, and nobody else
+        // has it while the place is taken, which it is until this is dropped.
         unsafe { &*self.object }
     }
 }
 
-impl<T: Object> std::ops::DerefMut for Exclusive<T> {
+impl<T: OneCall> std::ops::DerefMut for Exclusive<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`; nobody else has the object while the place is taken.
+        // SAFETY: as in `deref`.
         unsafe { &mut *self.object }
     }
 }
 
-impl<T: Object> Exclusive<T> {
+impl<T: OneCall> Exclusive<T> {
     /// Ends the handle, and hands out its object.
-    pub(crate) fn into_inner(self) -> Result<T, Failure> {
-        let closed = self.slot.state.compare_exchange(
-            self.busy,
-            self.busy | CLOSING,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
-        // If it was freed meanwhile, the object goes as `self` does.
-        let Ok(_) = closed else {
-            return Err(Failure::new(
-                Code::Handle,
-                format!("the {} was freed meanwhile", T::NAME),
-            ));
-        };
+    pub(crate) fn into_inner(self) -> T {
         let (slot, index, object) = (self.slot, self.index, self.object);
         std::mem::forget(self);
         release(slot, index);
-        // SAFETY: `object` came from a box of a `T`. The place no longer has it, and nobody else has taken it out, since
-        // it was taken and not freed until now.
-        Ok(*unsafe { Box::from_raw(object) })
+        // SAFETY: `object` came from a box of a `T`. Nobody else has it, since the place was taken until now, and has it
+        // no longer.
+        *unsafe { Box::from_raw(object) }
     }
 }
 
-impl<T: Object> Drop for Exclusive<T> {
+impl<T: OneCall> Drop for Exclusive<T> {
     #[inline]
     fn drop(&mut self) {
-        let given = self.slot.state.compare_exchange(
-            self.busy,
-            self.busy & !TAKEN,
-            Ordering::Release,
-            Ordering::Acquire,
-        );
-        if given.is_err() {
-            give_back::<T>(self.slot, self.index);
-        }
+        // Nobody changes the state of a place that is taken.
+        self.slot.state.store(self.idle, Ordering::Release);
     }
 }
 
-impl<T: Object> std::ops::Deref for Shared<T> {
+impl<T: ManyCalls> std::ops::Deref for Shared<T> {
     type Target = T;
 
     #[inline]
@@ -276,11 +271,11 @@ impl<T: Object> std::ops::Deref for Shared<T> {
     }
 }
 
-impl<T: Object> Drop for Shared<T> {
+impl<T: ManyCalls> Drop for Shared<T> {
     #[inline]
     fn drop(&mut self) {
         let before = self.slot.state.fetch_sub(1, Ordering::AcqRel);
-        if before & (CLOSING | IN_USE) == CLOSING | 1 {
+        if before & (2 * CLOSING - 1) == CLOSING | 1 {
             give_back::<T>(self.slot, self.index);
         }
     }
@@ -288,7 +283,7 @@ impl<T: Object> Drop for Shared<T> {
 
 /// Drops the object of a place that was freed and that no call uses, once the place is free for others.
 #[cold]
-fn give_back<T: Object>(slot: &'static Slot, index: u32) {
+fn give_back<T: ManyCalls>(slot: &'static Slot, index: u32) {
     let object = slot.object.load(Ordering::Relaxed).cast::<T>();
     release(slot, index);
     // SAFETY: it came from a box of a `T`, since a handle of that kind was freed, which happens once. No call uses it.
@@ -359,7 +354,7 @@ fn add_chunk(chunk: usize) {
     }
 }
 
-/// Another one in each process and place.
+/// Another one in each process, copy of this library and place.
 fn first_generation(chunk: usize, number: usize) -> u64 {
     static OF_PROCESS: OnceLock<u64> = OnceLock::new();
     let of_process = *OF_PROCESS.get_or_init(|| {
@@ -372,8 +367,9 @@ fn first_generation(chunk: usize, number: usize) -> u64 {
         let random = unsafe { random.read_unaligned() };
         u64::from_le_bytes(*random.last_chunk().unwrap_or(&[0; 8]))
     });
+    let of_copy = (&raw const USED).addr() as u64;
     // The finalizer of MurmurHash3, so that neighbours have nothing in common. They are no secret.
-    let mut mixed = of_process ^ ((chunk as u64) << 32 | number as u64);
+    let mut mixed = of_process ^ of_copy.rotate_left(32) ^ ((chunk as u64) << 32 | number as u64);
     for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
         mixed = (mixed ^ mixed >> 33).wrapping_mul(factor);
     }
@@ -407,27 +403,27 @@ mod tests {
 
     use super::*;
 
-    struct Counted(Arc<AtomicUsize>);
+    /// Counts how many are dropped.
+    struct Counted<const KIND: u64>(Arc<AtomicUsize>);
 
-    impl Object for Counted {
-        const KIND: u64 = 14;
+    impl<const KIND: u64> Object for Counted<KIND> {
+        const KIND: u64 = KIND;
         const NAME: &'static str = "test object";
     }
 
-    impl Drop for Counted {
+    type One = Counted<14>;
+    type Many = Counted<15>;
+
+    impl OneCall for One {}
+    impl ManyCalls for Many {}
+
+    impl<const KIND: u64> Drop for Counted<KIND> {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    struct Other;
-
-    impl Object for Other {
-        const KIND: u64 = 15;
-        const NAME: &'static str = "other object";
-    }
-
-    fn counted() -> (Arc<AtomicUsize>, Handle<Counted>) {
+    fn counted<const KIND: u64>() -> (Arc<AtomicUsize>, Handle<Counted<KIND>>) {
         let dropped = Arc::new(AtomicUsize::new(0));
         let handle = Handle::new(Counted(Arc::clone(&dropped))).unwrap();
         (dropped, handle)
@@ -439,71 +435,62 @@ mod tests {
 
     #[test]
     fn a_handle_is_good_until_it_is_freed_and_never_again() {
-        let (dropped, handle) = counted();
-        drop(handle.exclusive().unwrap());
-        drop(handle.shared().unwrap());
-        handle.free().unwrap();
+        let (dropped, one): (_, Handle<One>) = counted();
+        let (_, many): (_, Handle<Many>) = counted();
+        drop(one.exclusive().unwrap());
+        drop(many.shared().unwrap());
+        one.free().unwrap();
+        many.free_shared().unwrap();
         assert_eq!(dropped.load(Ordering::Relaxed), 1);
         for _ in 0..1000 {
             // It may get the same place.
-            let (_, other) = counted();
-            assert_ne!(other.0, handle.0);
-            assert_eq!(code(handle.exclusive()), Some(Code::Handle));
-            assert_eq!(code(handle.shared()), Some(Code::Handle));
-            assert_eq!(code(handle.free()), Some(Code::Handle));
+            let (_, other): (_, Handle<One>) = counted();
+            assert!(other.0 != one.0 && other.0 != many.0);
+            assert_eq!(code(one.exclusive()), Some(Code::Handle));
+            assert_eq!(code(one.free()), Some(Code::Handle));
+            assert_eq!(code(many.shared()), Some(Code::Handle));
+            assert_eq!(code(many.free_shared()), Some(Code::Handle));
             other.free().unwrap();
         }
     }
 
     #[test]
     fn what_is_no_handle_of_the_kind_is_refused() {
-        let (_, handle) = counted();
-        let other: Handle<Other> = Handle(handle.0, PhantomData);
-        assert_eq!(code(other.exclusive()), Some(Code::Handle));
+        let (_, one): (_, Handle<One>) = counted();
+        let other: Handle<Many> = Handle(one.0, PhantomData);
+        assert_eq!(code(other.shared()), Some(Code::Handle));
         let here = 0;
-        let numbers = [
-            0,
-            1,
-            usize::MAX,
-            &raw const here as usize,
-            handle.0 ^ 1 << 40,
-        ];
-        for number in numbers
-            .into_iter()
-            .chain((0..64).map(|bit| handle.0 ^ 1 << bit))
-        {
-            let forged: Handle<Counted> = Handle(number, PhantomData);
+        let numbers = [0, 1, usize::MAX, &raw const here as usize];
+        let near = (0..64).map(|bit| one.0 ^ 1 << bit);
+        for number in numbers.into_iter().chain(near) {
+            let forged: Handle<One> = Handle(number, PhantomData);
             assert_eq!(code(forged.exclusive()), Some(Code::Handle), "{number:x}");
             assert_eq!(code(forged.free()), Some(Code::Handle), "{number:x}");
         }
-        handle.free().unwrap();
+        one.free().unwrap();
     }
 
     #[test]
-    fn an_object_that_is_freed_in_a_call_goes_with_the_last_of_them() {
-        let (dropped, handle) = counted();
+    fn an_object_that_calls_share_goes_with_the_last_of_them() {
+        let (dropped, handle): (_, Handle<Many>) = counted();
         let (first, second) = (handle.shared().unwrap(), handle.shared().unwrap());
-        assert_eq!(code(handle.exclusive()), Some(Code::Busy));
-        handle.free().unwrap();
+        handle.free_shared().unwrap();
         assert_eq!(code(handle.shared()), Some(Code::Handle));
+        assert_eq!(code(handle.free_shared()), Some(Code::Handle));
         drop(first);
         assert_eq!(dropped.load(Ordering::Relaxed), 0);
         drop(second);
         assert_eq!(dropped.load(Ordering::Relaxed), 1);
-
-        let (dropped, handle) = counted();
-        let taken = handle.exclusive().unwrap();
-        assert_eq!(code(handle.exclusive()), Some(Code::Busy));
-        handle.free().unwrap();
-        assert_eq!(dropped.load(Ordering::Relaxed), 0);
-        assert_eq!(code(taken.into_inner()), Some(Code::Handle));
-        assert_eq!(dropped.load(Ordering::Relaxed), 1);
     }
 
     #[test]
-    fn an_object_can_be_taken_out() {
-        let (dropped, handle) = counted();
-        let object = handle.exclusive().unwrap().into_inner().unwrap();
+    fn an_object_for_one_call_is_busy_in_it() {
+        let (dropped, handle): (_, Handle<One>) = counted();
+        let taken = handle.exclusive().unwrap();
+        assert_eq!(code(handle.exclusive()), Some(Code::Busy));
+        assert_eq!(code(handle.free()), Some(Code::Busy));
+        drop(taken);
+        let object = handle.exclusive().unwrap().into_inner();
         assert_eq!(code(handle.exclusive()), Some(Code::Handle));
         assert_eq!(dropped.load(Ordering::Relaxed), 0);
         drop(object);
@@ -513,30 +500,37 @@ mod tests {
     #[test]
     fn threads_that_make_use_and_free_lose_and_share_nothing() {
         let dropped = Arc::new(AtomicUsize::new(0));
-        let current = AtomicU64::new(0);
+        let (ones, manys) = (AtomicU64::new(0), AtomicU64::new(0));
+        let made = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    for round in 0..5000 {
-                        let handle = Handle::new(Counted(Arc::clone(&dropped))).unwrap();
-                        let before = current.swap(handle.0 as u64, Ordering::Relaxed);
-                        let before: Handle<Counted> = Handle(before as usize, PhantomData);
-                        // Another thread may free it at the same time, or use it.
-                        if round % 3 == 0 {
-                            drop(before.exclusive());
-                        } else {
-                            drop(before.shared());
+                    for _ in 0..5000 {
+                        // Another thread may use or free it at the same time.
+                        let one: Handle<One> = Handle::new(Counted(Arc::clone(&dropped))).unwrap();
+                        let before = ones.swap(one.0 as u64, Ordering::Relaxed);
+                        let before: Handle<One> = Handle(before as usize, PhantomData);
+                        drop(one.exclusive());
+                        // It is busy in another thread at times, and then comes again.
+                        while code(before.free()) == Some(Code::Busy) {
+                            std::hint::spin_loop();
                         }
-                        if round % 7 == 0 {
-                            drop(before.exclusive().ok().map(Exclusive::into_inner));
-                        }
-                        let _ = before.free();
+                        let many: Handle<Many> =
+                            Handle::new(Counted(Arc::clone(&dropped))).unwrap();
+                        let before = manys.swap(many.0 as u64, Ordering::Relaxed);
+                        let before: Handle<Many> = Handle(before as usize, PhantomData);
+                        let here = (many.shared(), before.shared());
+                        let _ = before.free_shared();
+                        drop(here);
+                        made.fetch_add(2, Ordering::Relaxed);
                     }
                 });
             }
         });
-        let last: Handle<Counted> = Handle(current.into_inner() as usize, PhantomData);
-        last.free().unwrap();
-        assert_eq!(dropped.load(Ordering::Relaxed), 20_000);
+        let one: Handle<One> = Handle(ones.into_inner() as usize, PhantomData);
+        one.free().unwrap();
+        let many: Handle<Many> = Handle(manys.into_inner() as usize, PhantomData);
+        many.free_shared().unwrap();
+        assert_eq!(dropped.load(Ordering::Relaxed), made.into_inner());
     }
 }

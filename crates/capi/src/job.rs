@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use crate::accelerator::free;
 use crate::buffers::{Room, place};
 use crate::failure::{Code, Failure, call};
-use crate::handles::{Handle, Object};
+use crate::handles::{Handle, Object, OneCall};
 
 /// What every job gives: nothing where it verifies.
 pub(crate) type Bytes = Zeroizing<Vec<u8>>;
@@ -27,6 +27,8 @@ impl Object for AnyJob {
     const KIND: u64 = 7;
     const NAME: &'static str = "job";
 }
+
+impl OneCall for AnyJob {}
 
 /// What a program calls its jobs.
 struct Tag(*mut c_void);
@@ -44,6 +46,8 @@ impl Object for Queue {
     const KIND: u64 = 8;
     const NAME: &'static str = "queue";
 }
+
+impl OneCall for Queue {}
 
 /// `struct oarlock_job_options`.
 #[repr(C)]
@@ -226,7 +230,7 @@ fn pending(job: Handle<AnyJob>) -> Result<Job<Bytes>, Failure> {
         return Err(Failure::new(Code::State, "the job was waited for already"));
     }
     // It is there, as has just been seen, by this call alone.
-    let job = here.into_inner()?.job;
+    let job = here.into_inner().job;
     job.ok_or_else(|| Failure::new(Code::State, "the job was waited for already"))
 }
 

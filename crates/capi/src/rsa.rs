@@ -10,10 +10,10 @@ use oarlock::rsa::{
 };
 use zeroize::Zeroizing;
 
-use crate::accelerator::free;
+use crate::accelerator::free_shared;
 use crate::buffers::{Room, input, place, text};
 use crate::failure::{Code, Failure, call};
-use crate::handles::{Handle, Object};
+use crate::handles::{Handle, ManyCalls, Object};
 use crate::job::{self, AnyJob, Bytes, submitted};
 
 impl Object for AcceleratedRsa {
@@ -21,15 +21,21 @@ impl Object for AcceleratedRsa {
     const NAME: &'static str = "private key";
 }
 
+impl ManyCalls for AcceleratedRsa {}
+
 impl Object for AcceleratedRsaPublic {
     const KIND: u64 = 5;
     const NAME: &'static str = "public key";
 }
 
+impl ManyCalls for AcceleratedRsaPublic {}
+
 impl Object for AcceleratedModExp {
     const KIND: u64 = 6;
     const NAME: &'static str = "modulus";
 }
+
+impl ManyCalls for AcceleratedModExp {}
 
 /// By the names of `oarlock.h`.
 fn hash(name: &str) -> Option<Hash> {
@@ -131,7 +137,7 @@ pub unsafe extern "C" fn oarlock_rsa_private_new(
 /// See `oarlock.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn oarlock_rsa_private_free(private: Handle<AcceleratedRsa>) -> c_int {
-    free(private)
+    free_shared(private)
 }
 
 /// See `oarlock.h`.
@@ -179,7 +185,7 @@ pub unsafe extern "C" fn oarlock_rsa_public_of(
 /// See `oarlock.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn oarlock_rsa_public_free(public: Handle<AcceleratedRsaPublic>) -> c_int {
-    free(public)
+    free_shared(public)
 }
 
 /// See `oarlock.h`.
@@ -552,7 +558,7 @@ pub unsafe extern "C" fn oarlock_modexp_new(
 /// See `oarlock.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn oarlock_modexp_free(modulus: Handle<AcceleratedModExp>) -> c_int {
-    free(modulus)
+    free_shared(modulus)
 }
 
 /// See `oarlock.h`.

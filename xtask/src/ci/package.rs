@@ -7,11 +7,14 @@ use std::process::Command;
 
 use crate::tool::{self, Result, cargo};
 
+/// Beside the command.
+const PACKAGES: [&str; 4] = ["--package", "oarlock-provider", "--package", "oarlock-capi"];
+
 /// Fails unless what dpkg installs works, and nothing is left when dpkg has removed it.
 pub fn check(workspace: &Path, target: &Path) -> Result<()> {
     let mut build = cargo();
     build.args(["build", "--release", "--locked"]);
-    tool::status(build.args(["--package", "oarlock-cli", "--package", "oarlock-provider"]))?;
+    tool::status(build.args(["--package", "oarlock-cli"]).args(PACKAGES))?;
     let printed = tool::output(&mut Command::new(workspace.join("scripts/debian-package")))?;
     let package = PathBuf::from(printed.trim());
     println!("{}", package.display());
@@ -54,7 +57,15 @@ fn use_it(root: &Path) -> Result<()> {
         \"$1\" run -- openssl list -providers | grep -q oarlock\n\
         gzip -dc usr/share/man/man1/oarlock.1.gz | grep -q 'EXIT STATUS'\n\
         bash -n usr/share/bash-completion/completions/oarlock\n\
-        rm file file.age key again recipient\n";
+        export PKG_CONFIG_PATH=\"$PWD/usr/lib/pkgconfig\" PKG_CONFIG_SYSROOT_DIR=\"$PWD\"\n\
+        cc -o seed usr/share/doc/oarlock/examples/c/seed.c $(pkg-config --cflags --libs oarlock)\n\
+        LD_LIBRARY_PATH=usr/lib ./seed | grep -q '^[0-9a-f]\\{1598\\}$'\n\
+        cc -o seed usr/share/doc/oarlock/examples/c/seed.c $(pkg-config --cflags oarlock) \\\n\
+            -Wl,-Bstatic -Lusr/lib $(pkg-config --static --libs-only-l oarlock | sed 's/-loarlock/& -Wl,-Bdynamic/')\n\
+        ./seed | grep -q '^[0-9a-f]\\{1598\\}$'\n\
+        gzip -dc usr/share/man/man3/oarlock_aead_open.3.gz | man --warnings -l - > page\n\
+        grep -q OARLOCK_E_AUTHENTICATION page\n\
+        rm file file.age key again recipient seed page\n";
     let mut shell = Command::new("bash");
     shell
         .args(["-c", script, "bash"])

@@ -1,4 +1,4 @@
-/* Loads the library that is the argument, uses it, unloads it and loads it again. */
+/* Loads the library that is the first argument, uses it, unloads it and loads it again; then a copy of it as well. */
 #define _DEFAULT_SOURCE
 #include <oarlock.h>
 
@@ -31,6 +31,30 @@ static void holds(int condition, const char *what)
 typedef int (*new_function)(oarlock_accelerator **, const char *);
 typedef int (*free_function)(oarlock_accelerator *);
 
+/* Two versions in one process: objects of one are nothing to the other. */
+static void two_copies(const char *first, const char *second)
+{
+    void *libraries[2];
+    new_function make[2];
+    free_function end[2];
+    oarlock_accelerator *accelerators[2];
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        libraries[i] = dlopen(i == 0 ? first : second, RTLD_NOW | RTLD_LOCAL);
+        holds(libraries[i] != NULL, "a copy cannot be loaded");
+        *(void **)&make[i] = dlsym(libraries[i], "oarlock_accelerator_new");
+        *(void **)&end[i] = dlsym(libraries[i], "oarlock_accelerator_free");
+    }
+    holds(make[0] != make[1], "it is one and the same copy");
+    for (i = 0; i < 2; i++)
+        holds(make[i](&accelerators[i], NULL) == 0, "no accelerator of a copy");
+    for (i = 0; i < 2; i++)
+        holds(end[i](accelerators[1 - i]) == OARLOCK_E_HANDLE, "a handle of another copy was taken");
+    for (i = 0; i < 2; i++)
+        holds(end[i](accelerators[i]) == 0, "a handle was not taken");
+}
+
 int main(int argc, char **argv)
 {
     struct timespec before, after;
@@ -41,7 +65,7 @@ int main(int argc, char **argv)
     void *library;
     int round;
 
-    (void)argc;
+    holds(argc == 3, "two copies are due");
     clock_gettime(CLOCK_MONOTONIC, &before);
     library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     clock_gettime(CLOCK_MONOTONIC, &after);
@@ -60,6 +84,7 @@ int main(int argc, char **argv)
         library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
         holds(library != NULL, "it cannot be loaded again");
     }
+    two_copies(argv[1], argv[2]);
     printf("loaded in %ld us\n",
            (long)(after.tv_sec - before.tv_sec) * 1000000 + (after.tv_nsec - before.tv_nsec) / 1000);
     return 0;

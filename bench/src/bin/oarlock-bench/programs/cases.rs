@@ -6,6 +6,7 @@ use super::compared::Compared;
 use oarlock_bench::cases::Direction;
 use oarlock_hostile::kinds;
 
+use super::c_library::{CASES_IN_C, CLibrary};
 use super::device::{self, Device};
 use super::file_to_tls::{self, FileToTls};
 use super::files::Files;
@@ -41,6 +42,8 @@ pub(crate) enum Program {
     Device(Device),
     /// A file over TLS in one call.
     FileToTls(FileToTls),
+    /// The C library.
+    CLibrary(CLibrary),
 }
 
 impl ProgramCase {
@@ -59,6 +62,7 @@ impl ProgramCase {
             Program::Batch(line) => line.measure(setup),
             Program::Device(device) => device.measure(setup),
             Program::FileToTls(file) => file.measure(setup),
+            Program::CLibrary(library) => library.measure(setup),
         }
     }
 
@@ -71,6 +75,7 @@ impl ProgramCase {
                 | Program::Batch(_)
                 | Program::Device(_)
                 | Program::FileToTls(_)
+                | Program::CLibrary(_)
         )
     }
 
@@ -162,6 +167,10 @@ pub(crate) fn all() -> Vec<ProgramCase> {
     cases.extend(device::CASES.map(|(name, device)| ProgramCase {
         name: name.to_owned(),
         program: Program::Device(device),
+    }));
+    cases.extend(CASES_IN_C.map(|(name, library)| ProgramCase {
+        name: name.to_owned(),
+        program: Program::CLibrary(library),
     }));
     cases
 }
@@ -327,7 +336,8 @@ const fn nginx(workers: usize, has_daemon: bool) -> Server {
 /// Whether `pattern` is about whole programs.
 pub(crate) fn are_named_by(pattern: &str) -> bool {
     [
-        "ssh", "https", "tls-", "openssl-", "file", "pipe", "server", "hostile", "packet", "device",
+        "ssh", "https", "tls-", "openssl-", "file", "pipe", "server", "hostile", "packet",
+        "device", "c-",
     ]
     .iter()
     .any(|prefix| pattern.starts_with(prefix))

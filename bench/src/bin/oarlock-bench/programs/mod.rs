@@ -10,6 +10,7 @@
 //! files/          files and streams           server/     cryptoservers and clients
 //! packets/        many packets in one call: no program of its own, but measured as they are
 //! file_to_tls.rs  a file over TLS in one call  device.rs   the framework over boards
+//! c_library.rs    the C library, as a program in C has it
 //! compared.rs     what came out               data.rs     files in memory
 //! setup.rs        the two configurations, proof that ours is used
 //! ```
@@ -18,6 +19,7 @@
 //!
 //! They take seconds a round, so only a pattern that begins as their names do measures them.
 
+pub(crate) mod c_library;
 mod cases;
 mod compared;
 mod context;
@@ -54,7 +56,7 @@ https-* (nginx and curl) and tls-* (handshakes of haproxy and nginx with RSA key
 beside cp, age, rage (cargo xtask peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call beside
 loops of rage and age over 500 of them, files a second; server-*, oarlock serve on one CPU and its clients on another;
 hostile-*, a client that attacks it beside one that does not; packet-*, many packets in one call, from 16 bytes to 64 KiB
-or as --size says; device-*, requests to the framework, alone and on simulated boards. They take minutes, so only a pattern that begins as
+or as --size says; device-*, requests to the framework, alone and on simulated boards; c-*, the C library beside the Rust one and EVP. They take minutes, so only a pattern that begins as
 their names do measures them: --case 'ssh-*', --targets='file-*'. Of the other options, --class, --quick, --json and
 --record count.
 

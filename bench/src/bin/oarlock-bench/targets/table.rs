@@ -6,6 +6,7 @@ use super::target::{
     below, to,
 };
 use crate::peers::boringssl;
+use crate::programs::c_library::RUST;
 use crate::programs::device::{ALLOWED, CPU, HOLLOW, NEIGHBOUR, ONE, SUM, WITHOUT};
 use crate::programs::file_to_tls::{SSL_WRITE, SSL_WRITE_LONG};
 use crate::programs::handshakes::ONE_PROCESS;
@@ -186,6 +187,13 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE_LONG)), "CPU a byte, over one of 256 KiB", 1.27, "ABCD"),
     target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE)), "CPU a byte, over an SSL_write loop, classes E and F", 1.0, "EF"),
     target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE_LONG)), "CPU a byte, over one of 256 KiB, classes E and F", 1.0, "EF"),
+    target(&["c-call"], Program(over(Quantity::Nanoseconds, ALLOWED)), "10 ns over what the call of 64 bytes adds to Rust's", 1.0, ANY),
+    target(&["c-aes-256-gcm"], Program(sealed(64)), "over EVP", 0.97, ANY),
+    target(&["c-aes-256-gcm"], Program(sealed(1024)), "over EVP", 0.97, ANY),
+    target(&["c-aes-256-gcm"], Program(sealed(16384)), "over EVP", 0.97, "BCDEF"),
+    target(&["c-aes-256-gcm"], Program(sealed(16384)), "over EVP, class A", 2.5, WIDE),
+    target(&["c-aes-256-gcm"], Program(sealed(1 << 20)), "over EVP", 0.97, ANY),
+    target(&["c-sign"], Program(over(Quantity::Operations, RUST)), "a loop of poll over Rust's queue", 0.95, ANY),
     target(&["device-null-inline"], Program(over(Quantity::Nanoseconds, ALLOWED)), "150 ns over a null request", 1.0, ANY),
     target(&["device-null-queued"], Program(over(Quantity::Nanoseconds, ALLOWED)), "1.5 us over a null request", 1.0, ANY),
     target(&["device-together"], Program(over(Quantity::Rate, SUM)), "three boards over the sum of each alone", 0.96, ANY),
@@ -476,6 +484,13 @@ const fn over(figure: Quantity, vs: &'static str) -> ProgramQuantity {
         vs,
         bytes: None,
         threads: None,
+    }
+}
+
+const fn sealed(bytes: usize) -> ProgramQuantity {
+    ProgramQuantity {
+        bytes: Some(bytes),
+        ..over(Quantity::Rate, STOCK)
     }
 }
 

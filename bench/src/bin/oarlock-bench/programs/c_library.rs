@@ -1,0 +1,428 @@
+//! The C library, loaded as a program in C has it: what a call costs beside the Rust one, AES-256-GCM beside OpenSSL's EVP,
+//! and signatures in a loop of poll(2) beside the Rust queue.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_void};
+use std::hint::black_box;
+use std::os::fd::BorrowedFd;
+use std::ptr;
+use std::time::Instant;
+
+use libloading::Library;
+use oarlock::Accelerator;
+use oarlock::cipher::{AcceleratedCtr, AnyAes, StreamCipher};
+use oarlock::job::{CompletionQueue, JobOptions, Order};
+use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
+use oarlock_bench::Error;
+use oarlock_bench::cases::CASES;
+use oarlock_bench::peers::{AAD, Aead, Nonces, Sealed, Subject, openssl};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::compared::{Compared, Quantity, STOCK};
+use super::device::ALLOWED;
+use super::setup::{Setup, named_or_beside};
+
+/// What is measured.
+#[derive(Clone, Copy)]
+pub(crate) enum CLibrary {
+    /// Nanoseconds of 64 bytes of AES-CTR beyond the same call in Rust.
+    Call,
+    /// AES-256-GCM beside EVP.
+    Seal,
+    /// Signatures with RSA-2048, 64 in flight, beside the Rust library.
+    Sign,
+}
+
+/// By name.
+pub(super) const CASES_IN_C: [(&str, CLibrary); 3] = [
+    ("c-call", CLibrary::Call),
+    ("c-aes-256-gcm", CLibrary::Seal),
+    ("c-sign", CLibrary::Sign),
+];
+
+/// What is compared with.
+pub(crate) const RUST: &str = "rust";
+/// Bytes of a message.
+pub(crate) const SIZES: [usize; 4] = [64, 1024, 16384, 1 << 20];
+const CALL_NS: f64 = 10.0;
+const CALLS: usize = 200_000;
+const CALL_BYTES: usize = 64;
+/// Of a sample of messages.
+const SEALED_BYTES: usize = 4 << 20;
+const SEALED_MAX: usize = 20_000;
+const IN_FLIGHT: usize = 64;
+const SIGNATURES: usize = 1000;
+/// Of several, one behind the other.
+const KEYS: &str = include_str!("../../../../keys/rsa2048.pem");
+const END: &str = "-----END RSA PRIVATE KEY-----";
+const DEFAULTS: &str = "max_threads=1";
+
+impl CLibrary {
+    pub(super) fn measure(self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+        let functions = Functions::load()?;
+        let rounds = setup.rounds(25, 9);
+        match self {
+            Self::Call => functions.call(rounds),
+            Self::Seal => functions.seal(rounds),
+            Self::Sign => functions.sign(setup.rounds(9, 5)),
+        }
+    }
+}
+
+type Handle = *mut c_void;
+
+macro_rules! functions {
+    ($($name:ident: $symbol:literal ($($argument:ty),*),)+) => {
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) -> c_int,)+
+            /// Which they are of.
+            _library: Library,
+        }
+
+        impl Functions {
+            fn of(library: Library) -> Result<Self, libloading::Error> {
+                // SAFETY: the library is that of this tree, whose header gives the functions these types; they are used
+                // no longer than it is loaded.
+                unsafe {
+                    Ok(Self {
+                        $($name: *library.get($symbol)?,)+
+                        _library: library,
+                    })
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    accelerator_new: b"oarlock_accelerator_new" (*mut Handle, *const c_char),
+    accelerator_free: b"oarlock_accelerator_free" (Handle),
+    cipher_new: b"oarlock_cipher_new" (Handle, *mut Handle, *const c_char),
+    cipher_set_key: b"oarlock_cipher_set_key" (Handle, *const c_void, usize),
+    cipher_set_iv: b"oarlock_cipher_set_iv" (Handle, *const c_void, usize),
+    cipher_encrypt: b"oarlock_cipher_encrypt" (Handle, *mut c_void, *const c_void, usize, *const c_void),
+    cipher_free: b"oarlock_cipher_free" (Handle),
+    aead_new: b"oarlock_aead_new" (Handle, *mut Handle, *const c_char, *const c_void, usize),
+    aead_seal: b"oarlock_aead_seal" (Handle, *mut c_void, *mut c_void, *const c_void, usize, *const c_void, usize, *const c_void, usize),
+    aead_free: b"oarlock_aead_free" (Handle),
+    private_new: b"oarlock_rsa_private_new" (Handle, *mut Handle, *const c_void, usize),
+    private_free: b"oarlock_rsa_private_free" (Handle),
+    submit_sign: b"oarlock_rsa_submit_sign" (Handle, *mut Handle, *const c_char, *const c_void, usize, *const c_void),
+    queue_new: b"oarlock_queue_new" (*mut Handle, c_int),
+    queue_push: b"oarlock_queue_push" (Handle, Handle, *mut c_void),
+    queue_fd: b"oarlock_queue_fd" (Handle, *mut c_int),
+    queue_next: b"oarlock_queue_next" (Handle, *mut *mut c_void, *mut c_int, *mut c_void, *mut usize, c_int),
+    queue_free: b"oarlock_queue_free" (Handle),
+}
+
+impl Functions {
+    fn load() -> Result<Self, Error> {
+        let missing = "no liboarlock.so.1 beside this program: build it (make build)";
+        let path = named_or_beside(None, "liboarlock.so.1", missing)?;
+        // SAFETY: loading it runs nothing but what the C library and the Rust one begin with.
+        let library = unsafe { Library::new(&path) };
+        library
+            .and_then(Self::of)
+            .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))
+    }
+
+    fn accelerator(&self) -> Result<Handle, Error> {
+        let mut accelerator = ptr::null_mut();
+        let options = c"max_threads=1".as_ptr();
+        // SAFETY: a place and a text, as the header wants.
+        done(unsafe { (self.accelerator_new)(&raw mut accelerator, options) })?;
+        Ok(accelerator)
+    }
+
+    fn call(&self, rounds: usize) -> Result<Vec<Compared>, Error> {
+        let accelerator = self.accelerator()?;
+        let mut cipher = ptr::null_mut();
+        let (key, iv) = ([7_u8; 16], [9_u8; 16]);
+        // SAFETY: handles, places, texts and buffers of as many bytes as is said, as the header wants.
+        unsafe {
+            done((self.cipher_new)(
+                accelerator,
+                &raw mut cipher,
+                c"aes-128-ctr".as_ptr(),
+            ))?;
+            done((self.cipher_set_key)(
+                cipher,
+                key.as_ptr().cast(),
+                key.len(),
+            ))?;
+            done((self.cipher_set_iv)(cipher, iv.as_ptr().cast(), iv.len()))?;
+        }
+        let rust = accelerator_in_rust()?;
+        let mut stream: AcceleratedCtr<AnyAes> = rust.ctr(&key, &iv).map_err(failed)?;
+        let mut data = [0; CALL_BYTES];
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for round in 0..=rounds {
+            let began = Instant::now();
+            for _ in 0..CALLS {
+                let data = black_box(&mut data).as_mut_ptr();
+                // SAFETY: a handle, and one buffer for both, without an IV.
+                let outcome = unsafe {
+                    (self.cipher_encrypt)(cipher, data.cast(), data.cast(), CALL_BYTES, ptr::null())
+                };
+                black_box(outcome);
+            }
+            let in_c = began.elapsed().as_nanos() as f64 / CALLS as f64;
+            let began = Instant::now();
+            for _ in 0..CALLS {
+                stream.apply_keystream(black_box(&mut data));
+            }
+            let in_rust = began.elapsed().as_nanos() as f64 / CALLS as f64;
+            // The first round warms up.
+            if round > 0 {
+                // What is less than nothing is noise.
+                ours.push((in_c - in_rust).max(0.01));
+                theirs.push(CALL_NS);
+            }
+        }
+        // SAFETY: handles, which nothing uses afterwards.
+        unsafe {
+            done((self.cipher_free)(cipher))?;
+            done((self.accelerator_free)(accelerator))?;
+        }
+        Ok(vec![Compared::new(
+            Quantity::Nanoseconds,
+            ALLOWED,
+            ours,
+            theirs,
+        )])
+    }
+
+    fn seal(&self, rounds: usize) -> Result<Vec<Compared>, Error> {
+        let accelerator = self.accelerator()?;
+        let mut aead = ptr::null_mut();
+        let key = [7_u8; 32];
+        // SAFETY: handles, places, texts and buffers of as many bytes as is said, as the header wants.
+        unsafe {
+            let name = c"aes-256-gcm".as_ptr();
+            done((self.aead_new)(
+                accelerator,
+                &raw mut aead,
+                name,
+                key.as_ptr().cast(),
+                key.len(),
+            ))?;
+        }
+        let case = CASES.iter().find(|case| case.name == "aes-256-gcm");
+        let case = case.ok_or_else(|| failed("there is no case aes-256-gcm"))?;
+        let peer = (openssl::PEER.open)(1)?;
+        let Subject::Aead(mut stock) = peer.subject(case, &key)? else {
+            return Err(failed("OpenSSL's AES-256-GCM is no AEAD"));
+        };
+        let mut ours = InC {
+            functions: self,
+            aead,
+        };
+        let mut nonces = Nonces::default();
+        let mut compared = Vec::new();
+        for bytes in SIZES {
+            let mut data = vec![0; bytes];
+            if ours.seal(&[0; 12], &AAD, &mut data.clone()) != stock.seal(&[0; 12], &AAD, &mut data)
+            {
+                return Err(failed("the C library and OpenSSL do not agree"));
+            }
+            let calls = (SEALED_BYTES / bytes).clamp(1, SEALED_MAX);
+            let (mut rates, mut stock_rates) = (Vec::new(), Vec::new());
+            for round in 0..rounds {
+                // Another one begins in each round.
+                if round % 2 == 0 {
+                    rates.push(rate(&mut ours, &mut data, calls, &mut nonces));
+                }
+                stock_rates.push(rate(&mut *stock, &mut data, calls, &mut nonces));
+                if round % 2 == 1 {
+                    rates.push(rate(&mut ours, &mut data, calls, &mut nonces));
+                }
+            }
+            compared.push(Compared {
+                bytes,
+                ..Compared::new(Quantity::Rate, STOCK, rates, stock_rates)
+            });
+        }
+        // SAFETY: handles, which nothing uses afterwards.
+        unsafe {
+            done((self.aead_free)(aead))?;
+            done((self.accelerator_free)(accelerator))?;
+        }
+        Ok(compared)
+    }
+
+    fn sign(&self, rounds: usize) -> Result<Vec<Compared>, Error> {
+        let accelerator = self.accelerator()?;
+        let mut private = ptr::null_mut();
+        let (key, _) = KEYS.split_once(END).unwrap_or_default();
+        let key = format!("{key}{END}\n");
+        // SAFETY: handles, places, texts and buffers of as many bytes as is said, as the header wants.
+        unsafe {
+            done((self.private_new)(
+                accelerator,
+                &raw mut private,
+                key.as_ptr().cast(),
+                key.len(),
+            ))?;
+        }
+        let rust = accelerator_in_rust()?;
+        let rsa = rust.rsa(&RsaPrivateKey::from_pem(&key).map_err(failed)?);
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for round in 0..=rounds {
+            let began = Instant::now();
+            self.loop_of_poll(private)?;
+            let in_c = SIGNATURES as f64 / began.elapsed().as_secs_f64();
+            let began = Instant::now();
+            let mut results = CompletionQueue::new(Order::Completion);
+            for number in 0..SIGNATURES {
+                let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
+                let message = number.to_ne_bytes();
+                let job = rsa.submit_sign(scheme, message, JobOptions::default());
+                results.push(job.map_err(failed)?, ());
+                if results.len() == IN_FLIGHT
+                    && let Some((_, result)) = results.next_blocking()
+                {
+                    result.map_err(failed)?;
+                }
+            }
+            while let Some((_, result)) = results.next_blocking() {
+                result.map_err(failed)?;
+            }
+            if round > 0 {
+                ours.push(in_c);
+                theirs.push(SIGNATURES as f64 / began.elapsed().as_secs_f64());
+            }
+        }
+        // SAFETY: handles, which nothing uses afterwards.
+        unsafe {
+            done((self.private_free)(private))?;
+            done((self.accelerator_free)(accelerator))?;
+        }
+        Ok(vec![Compared::new(
+            Quantity::Operations,
+            RUST,
+            ours,
+            theirs,
+        )])
+    }
+
+    fn loop_of_poll(&self, private: Handle) -> Result<(), Error> {
+        let mut queue = ptr::null_mut();
+        let mut descriptor = -1;
+        // SAFETY: places, as the header wants.
+        unsafe {
+            done((self.queue_new)(&raw mut queue, 0))?;
+            done((self.queue_fd)(queue, &raw mut descriptor))?;
+        }
+        // SAFETY: the queue has the descriptor open until it is freed, below.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+        let (mut submitted, mut taken) = (0, 0);
+        let mut signature = [0_u8; 256];
+        while taken < SIGNATURES {
+            while submitted < SIGNATURES && submitted - taken < IN_FLIGHT {
+                let mut job = ptr::null_mut();
+                let message = submitted.to_ne_bytes();
+                let scheme = c"pkcs1-sha256".as_ptr();
+                // SAFETY: handles, places, texts and buffers of as many bytes as is said, as the header wants.
+                unsafe {
+                    let (message, bytes) = (message.as_ptr().cast(), message.len());
+                    let options = ptr::null();
+                    done((self.submit_sign)(
+                        private,
+                        &raw mut job,
+                        scheme,
+                        message,
+                        bytes,
+                        options,
+                    ))?;
+                    done((self.queue_push)(queue, job, ptr::null_mut()))?;
+                }
+                submitted += 1;
+            }
+            let (mut error, mut bytes) = (0, signature.len());
+            // SAFETY: a handle and places, the result's of as many bytes as is said.
+            let outcome = unsafe {
+                let result = signature.as_mut_ptr().cast();
+                (self.queue_next)(
+                    queue,
+                    ptr::null_mut(),
+                    &raw mut error,
+                    result,
+                    &raw mut bytes,
+                    0,
+                )
+            };
+            if outcome == AGAIN {
+                let mut watched = [PollFd::new(&descriptor, PollFlags::IN)];
+                poll(&mut watched, None).map_err(failed)?;
+                continue;
+            }
+            done(outcome)?;
+            done(error)?;
+            taken += 1;
+        }
+        // SAFETY: a handle, which nothing uses afterwards.
+        done(unsafe { (self.queue_free)(queue) })
+    }
+}
+
+/// OARLOCK_E_AGAIN.
+const AGAIN: c_int = -18;
+
+struct InC<'a> {
+    functions: &'a Functions,
+    aead: Handle,
+}
+
+impl Aead for InC<'_> {
+    fn seal(&mut self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; 16] {
+        let mut tag = [0; 16];
+        let buffer: *mut c_void = data.as_mut_ptr().cast();
+        // SAFETY: a handle, one buffer for input and output, and others of as many bytes as is said.
+        let outcome = unsafe {
+            (self.functions.aead_seal)(
+                self.aead,
+                buffer,
+                tag.as_mut_ptr().cast(),
+                nonce.as_ptr().cast(),
+                nonce.len(),
+                aad.as_ptr().cast(),
+                aad.len(),
+                buffer,
+                data.len(),
+            )
+        };
+        assert_eq!(outcome, 0, "the C library seals");
+        tag
+    }
+
+    fn open(&mut self, _: &Sealed, _: &[u8], _: &mut [u8]) -> bool {
+        false
+    }
+}
+
+/// 10^9 bytes a second.
+fn rate<A: Aead + ?Sized>(aead: &mut A, data: &mut [u8], calls: usize, nonces: &mut Nonces) -> f64 {
+    let began = Instant::now();
+    black_box(aead.seal_times(data, calls, nonces));
+    (calls * data.len()) as f64 / began.elapsed().as_nanos() as f64
+}
+
+fn accelerator_in_rust() -> Result<Accelerator, Error> {
+    let options = DEFAULTS.parse().map_err(failed)?;
+    Accelerator::builder()
+        .options(options)
+        .build()
+        .map_err(failed)
+}
+
+fn done(outcome: c_int) -> Result<(), Error> {
+    match outcome {
+        0 => Ok(()),
+        error => Err(failed(format!("the C library failed with {error}"))),
+    }
+}
+
+fn failed(error: impl ToString) -> Error {
+    Error::Failed(error.to_string())
+}
