@@ -7,12 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use oarlock::Error;
 
-/// Why a call did not do what it was asked for.
+/// Why a call did not do what it was asked for. Boxed, so that results that are none stay small.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    code: Code,
-    detail: Cow<'static, str>,
-}
+pub(crate) struct Failure(Box<(Code, Cow<'static, str>)>);
 
 macro_rules! codes {
     ($($variant:ident $number:literal $text:literal,)+) => {
@@ -58,9 +55,9 @@ codes! {
 }
 
 impl Failure {
+    #[cold]
     pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
-        let detail = detail.into();
-        Self { code, detail }
+        Self(Box::new((code, detail.into())))
     }
 
     pub(crate) fn argument(detail: impl Into<Cow<'static, str>>) -> Self {
@@ -70,17 +67,18 @@ impl Failure {
     /// Hands its text to the thread, and its number to the caller.
     #[cold]
     pub(crate) fn told(self) -> c_int {
+        let (code, detail) = *self.0;
         // A NUL, which a name from the caller cannot have had.
-        let detail = self.detail.into_owned().replace('\0', "?");
+        let detail = detail.into_owned().replace('\0', "?");
         let detail = CString::new(detail).unwrap_or_default();
         // No text where the thread is ending.
         let _ = DETAIL.try_with(|it| it.replace(detail));
-        self.code as c_int
+        code as c_int
     }
 
     #[cfg(test)]
     pub(crate) fn code(&self) -> Code {
-        self.code
+        self.0.0
     }
 }
 
