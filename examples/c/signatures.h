@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef SIGNATURES
 #define SIGNATURES 1000
+#endif
 #define IN_FLIGHT 64
 #define MESSAGE_BYTES 16
 

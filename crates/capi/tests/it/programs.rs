@@ -1,5 +1,6 @@
 //! Programs as users write them, and as they should not.
 
+use std::path::Path;
 use std::process::Command;
 
 use oarlock_testing::lossy;
@@ -83,6 +84,24 @@ fn misuse_is_told() {
         let output = succeeds(started(&program).arg(here(KEY)));
         assert_eq!(lossy(&output.stdout), "misuse was told\n");
     }
+}
+
+/// Valgrind's CPU has FMA and rounds it as it likes, so that lanes must not be used there.
+#[test]
+fn valgrind_finds_nothing() {
+    let program = compiled("gcc", &["-DSIGNATURES=200"], &example("sign_poll.c"), &[]);
+    let mut valgrind = started(Path::new("valgrind"));
+    valgrind.args([
+        "-q",
+        "--leak-check=full",
+        "--errors-for-leak-kinds=definite",
+    ]);
+    valgrind
+        .arg("--error-exitcode=9")
+        .arg(program)
+        .arg(here(KEY));
+    let output = succeeds(&mut valgrind);
+    assert_eq!(lossy(&output.stdout), "200 signatures\n");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::hint::black_box;
 use std::os::fd::BorrowedFd;
 use std::ptr;
@@ -56,7 +56,9 @@ const SIGNATURES: usize = 1000;
 /// Of several, one behind the other.
 const KEYS: &str = include_str!("../../../../keys/rsa2048.pem");
 const END: &str = "-----END RSA PRIVATE KEY-----";
-const DEFAULTS: &str = "max_threads=1";
+/// Threads beside the caller.
+const ALONE: &CStr = c"max_threads=0";
+const WITH_A_THREAD: &CStr = c"max_threads=1";
 
 impl CLibrary {
     pub(super) fn measure(self, setup: &Setup) -> Result<Vec<Compared>, Error> {
@@ -127,16 +129,15 @@ impl Functions {
             .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))
     }
 
-    fn accelerator(&self) -> Result<Handle, Error> {
+    fn accelerator(&self, options: &CStr) -> Result<Handle, Error> {
         let mut accelerator = ptr::null_mut();
-        let options = c"max_threads=1".as_ptr();
         // SAFETY: a place and a text, as the header wants.
-        done(unsafe { (self.accelerator_new)(&raw mut accelerator, options) })?;
+        done(unsafe { (self.accelerator_new)(&raw mut accelerator, options.as_ptr()) })?;
         Ok(accelerator)
     }
 
     fn call(&self, rounds: usize) -> Result<Vec<Compared>, Error> {
-        let accelerator = self.accelerator()?;
+        let accelerator = self.accelerator(ALONE)?;
         let mut cipher = ptr::null_mut();
         let (key, iv) = ([7_u8; 16], [9_u8; 16]);
         // SAFETY: handles, places, texts and buffers of as many bytes as is said, as the header wants.
@@ -153,7 +154,7 @@ impl Functions {
             ))?;
             done((self.cipher_set_iv)(cipher, iv.as_ptr().cast(), iv.len()))?;
         }
-        let rust = accelerator_in_rust()?;
+        let rust = accelerator_in_rust(0)?;
         let mut stream: AcceleratedCtr<AnyAes> = rust.ctr(&key, &iv).map_err(failed)?;
         let mut data = [0; CALL_BYTES];
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -194,7 +195,7 @@ impl Functions {
     }
 
     fn seal(&self, rounds: usize) -> Result<Vec<Compared>, Error> {
-        let accelerator = self.accelerator()?;
+        let accelerator = self.accelerator(ALONE)?;
         let mut aead = ptr::null_mut();
         let key = [7_u8; 32];
         // SAFETY: handles, places, texts and buffers of as many bytes as is said, as the header wants.
@@ -252,7 +253,7 @@ impl Functions {
     }
 
     fn sign(&self, rounds: usize) -> Result<Vec<Compared>, Error> {
-        let accelerator = self.accelerator()?;
+        let accelerator = self.accelerator(WITH_A_THREAD)?;
         let mut private = ptr::null_mut();
         let (key, _) = KEYS.split_once(END).unwrap_or_default();
         let key = format!("{key}{END}\n");
@@ -265,7 +266,7 @@ impl Functions {
                 key.len(),
             ))?;
         }
-        let rust = accelerator_in_rust()?;
+        let rust = accelerator_in_rust(1)?;
         let rsa = rust.rsa(&RsaPrivateKey::from_pem(&key).map_err(failed)?);
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for round in 0..=rounds {
@@ -408,12 +409,9 @@ fn rate<A: Aead + ?Sized>(aead: &mut A, data: &mut [u8], calls: usize, nonces: &
     (calls * data.len()) as f64 / began.elapsed().as_nanos() as f64
 }
 
-fn accelerator_in_rust() -> Result<Accelerator, Error> {
-    let options = DEFAULTS.parse().map_err(failed)?;
-    Accelerator::builder()
-        .options(options)
-        .build()
-        .map_err(failed)
+fn accelerator_in_rust(threads: usize) -> Result<Accelerator, Error> {
+    let builder = Accelerator::builder().max_threads(threads);
+    builder.build().map_err(failed)
 }
 
 fn done(outcome: c_int) -> Result<(), Error> {

@@ -14,7 +14,7 @@ pub(super) struct Tables {
     /// For the five columns of a quotient, and the last one of what it makes zero.
     quotient: [u64; 6],
     /// All exceptions masked, rounding towards zero.
-    mxcsr: [u32; 4],
+    pub(super) mxcsr: [u32; 4],
     /// For the ten columns of a block: of products, by their block from 0 on, and by how many of each
     /// kind are left; of squares likewise.
     rows: [[[u64; 16]; BLOCKS_MAX]; 4],
