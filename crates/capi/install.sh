@@ -10,7 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../../Cargo.toml" | head -n 1)
 
 mkdir -p "$folder/include" "$folder/lib/pkgconfig"
-cp "$here/include/oarlock.h" "$here/include/oarlock.hpp" "$folder/include/"
+cp "$here/include/oarlock.h" "$here/include/oarlock.hpp" "$here/../oarlock/include/oarlock_device.h" "$folder/include/"
 cp "$static" "$folder/lib/liboarlock.a"
 "$here/link.sh" "$static" "$folder/lib"
 sed "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" "$here/oarlock.pc.in" >"$folder/lib/pkgconfig/oarlock.pc"

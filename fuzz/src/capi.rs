@@ -78,6 +78,10 @@ enum Step {
     Descriptor(Which),
     Next(Which, u16, bool),
     Power(Which, Vec<u8>),
+    Framework(Which),
+    Session(Which, u8, u8, u8, u8),
+    Run(Which, Data, u8, u8),
+    SubmitData(Which, Data, u8, u8),
     Free(Which, u8),
 }
 
@@ -94,6 +98,8 @@ const SCHEMES: [&str; 6] = [
     "",
 ];
 
+const HASHES: [&str; 6] = ["md5", "sha1", "sha256", "sha384", "sha512", ""];
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Accelerator,
@@ -104,9 +110,11 @@ enum Kind {
     Modulus,
     Job,
     Queue,
+    Framework,
+    Session,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 10] = [
     Kind::Accelerator,
     Kind::Cipher,
     Kind::Aead,
@@ -115,6 +123,8 @@ const KINDS: [Kind; 8] = [
     Kind::Modulus,
     Kind::Job,
     Kind::Queue,
+    Kind::Framework,
+    Kind::Session,
 ];
 
 type Handle = usize;
@@ -230,6 +240,23 @@ unsafe extern "C" {
         exponent: *const c_void,
         exponent_bytes: usize,
     ) -> c_int;
+    fn oarlock_framework_new(accelerator: Handle, to: *mut Handle) -> c_int;
+    fn oarlock_session_new(framework: Handle, to: *mut Handle, spec: *const Spec) -> c_int;
+    fn oarlock_session_run(
+        session: Handle,
+        data: *mut c_void,
+        bytes: usize,
+        request: *const Request,
+    ) -> c_int;
+    fn oarlock_session_submit(
+        session: Handle,
+        to: *mut Handle,
+        data: *const c_void,
+        bytes: usize,
+        request: *const Request,
+    ) -> c_int;
+    fn oarlock_framework_free(handle: Handle) -> c_int;
+    fn oarlock_session_free(handle: Handle) -> c_int;
     fn oarlock_accelerator_free(handle: Handle) -> c_int;
     fn oarlock_cipher_free(handle: Handle) -> c_int;
     fn oarlock_aead_free(handle: Handle) -> c_int;
@@ -245,6 +272,28 @@ struct JobOptions {
     is_urgent: c_int,
     when_asked: c_int,
     time_ns: u64,
+}
+
+#[repr(C)]
+struct Spec {
+    service: c_int,
+    cipher: *const c_char,
+    key: *const c_void,
+    key_bytes: usize,
+    iv: *const c_void,
+    iv_bytes: usize,
+    hash: *const c_char,
+    mac_key: *const c_void,
+    mac_key_bytes: usize,
+    tag_bytes: usize,
+}
+
+#[repr(C)]
+struct Request {
+    decrypts: c_int,
+    iv: *const c_void,
+    iv_bytes: usize,
+    authenticated_bytes: usize,
 }
 
 /// What a program has.
@@ -586,6 +635,51 @@ impl Program {
                         );
                     }
                 }
+                Step::Framework(which) => {
+                    let handle = self.handle(*which);
+                    let outcome = oarlock_framework_new(handle, to);
+                    self.check(outcome, handle, Kind::Accelerator);
+                    self.made(outcome, Kind::Framework, new);
+                }
+                Step::Session(which, service, cipher, hash, lengths) => {
+                    let handle = self.handle(*which);
+                    let (cipher, hash) = (
+                        known(*cipher),
+                        text(HASHES[usize::from(*hash) % HASHES.len()]),
+                    );
+                    let [few, many] = [lengths % 4 * 8, lengths / 4 % 40].map(usize::from);
+                    let spec = Spec {
+                        service: c_int::from(*service % 8),
+                        cipher: cipher.as_ptr(),
+                        key: others.cast(),
+                        key_bytes: many,
+                        iv: others.cast(),
+                        iv_bytes: few + 4 * usize::from(lengths & 1),
+                        hash: hash.as_ptr(),
+                        mac_key: others.cast(),
+                        mac_key_bytes: many,
+                        tag_bytes: few,
+                    };
+                    let outcome = oarlock_session_new(handle, to, &raw const spec);
+                    self.check(outcome, handle, Kind::Framework);
+                    self.made(outcome, Kind::Session, new);
+                }
+                Step::Run(which, data, way, authenticated) => {
+                    let handle = self.handle(*which);
+                    let (data, _, bytes) = self.buffers(*data);
+                    let request = asked(others, *way, *authenticated);
+                    let outcome = oarlock_session_run(handle, data, bytes, &raw const request);
+                    self.check(outcome, handle, Kind::Session);
+                }
+                Step::SubmitData(which, data, way, authenticated) => {
+                    let handle = self.handle(*which);
+                    let (_, data, bytes) = self.buffers(*data);
+                    let request = asked(others, *way, *authenticated);
+                    let outcome =
+                        oarlock_session_submit(handle, to, data, bytes, &raw const request);
+                    self.check(outcome, handle, Kind::Session);
+                    self.made(outcome, Kind::Job, new);
+                }
                 Step::Free(which, kind) => {
                     let handle = self.handle(*which);
                     let kind = KINDS[usize::from(*kind) % KINDS.len()];
@@ -622,7 +716,18 @@ fn free(kind: Kind, handle: Handle) -> c_int {
             Kind::Modulus => oarlock_modexp_free(handle),
             Kind::Job => oarlock_job_free(handle),
             Kind::Queue => oarlock_queue_free(handle),
+            Kind::Framework => oarlock_framework_free(handle),
+            Kind::Session => oarlock_session_free(handle),
         }
+    }
+}
+
+fn asked(iv: *const u8, way: u8, authenticated: u8) -> Request {
+    Request {
+        decrypts: (way & 1).into(),
+        iv: iv.cast(),
+        iv_bytes: usize::from(way) / 2 % 20,
+        authenticated_bytes: authenticated.into(),
     }
 }
 

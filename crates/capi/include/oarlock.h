@@ -520,6 +520,126 @@ int oarlock_modexp_submit(
     size_t exponent_bytes, const struct oarlock_job_options *options
 );
 
+/*
+ * The framework: requests to whatever does them first, the caller, a thread or a device, and devices that the program
+ * brings. Any number of threads may use a framework or a session at once.
+ */
+
+typedef struct oarlock_framework oarlock_framework;
+typedef struct oarlock_session oarlock_session;
+
+/* Functions of a device: oarlock_device.h. */
+struct oarlock_device_table_v2;
+
+/*
+ * oarlock_framework_new() makes a framework over an accelerator. It fails for what is no handle of one. The caller frees it
+ * by oarlock_framework_free().
+ */
+int oarlock_framework_new(oarlock_accelerator *accelerator, oarlock_framework **framework);
+
+/*
+ * oarlock_framework_free() ends the handle; NULL is none. It fails for what is no handle of a framework. Sessions go on;
+ * when the last of them is freed too, requests under way fail with OARLOCK_E_CANCELLED, and devices are closed.
+ */
+int oarlock_framework_free(oarlock_framework *framework);
+
+/*
+ * oarlock_framework_register() opens a device of `table` with `options`, and gives it requests where it is expected to be
+ * faster. `name` takes the place of the table's own, unless it is NULL; so do no options. Of one request in `check_every`
+ * the result is computed again and compared; of 0 none, of 1 all. It fails with OARLOCK_E_DEVICE for a table of another
+ * version and for what its functions say, and with OARLOCK_E_ARGUMENT for a name that another device has. The table and its
+ * functions must stay until the process ends; they are called on threads of the library.
+ */
+int oarlock_framework_register(
+    oarlock_framework *framework, const struct oarlock_device_table_v2 *table, const char *options, const char *name,
+    unsigned check_every
+);
+
+/*
+ * oarlock_framework_load() loads a shared library that exports oarlock_device_v2, and registers its device. It fails with
+ * OARLOCK_E_DEVICE if it cannot be loaded, and as oarlock_framework_register() does. It stays loaded.
+ */
+int oarlock_framework_load(
+    oarlock_framework *framework, const char *path, const char *options, const char *name, unsigned check_every
+);
+
+/*
+ * oarlock_framework_withdraw() gives a device no more requests; it is closed when those that it has are answered. It fails
+ * with OARLOCK_E_ARGUMENT if none has the name.
+ */
+int oarlock_framework_withdraw(oarlock_framework *framework, const char *name);
+
+/*
+ * oarlock_framework_device() writes the name of device number `index`, from 0, with a NUL to `name`. It fails with
+ * OARLOCK_E_ARGUMENT past the last one, and with OARLOCK_E_BUFFER. `*name_bytes` is as in oarlock_accelerator_options().
+ */
+int oarlock_framework_device(oarlock_framework *framework, char *name, size_t *name_bytes, size_t index);
+
+/* Services: a cipher, authenticated or not; HMAC; a hash; a cipher and HMAC of the ciphertext, or of the plaintext. */
+#define OARLOCK_SERVICE_CIPHER 1
+#define OARLOCK_SERVICE_MAC 2
+#define OARLOCK_SERVICE_DIGEST 3
+#define OARLOCK_SERVICE_ENCRYPT_THEN_MAC 4
+#define OARLOCK_SERVICE_MAC_THEN_ENCRYPT 5
+
+/* What a session does, and with which keys. What a service does not have is zeros. */
+struct oarlock_session_spec {
+    int service;
+    /* A name of oarlock_algorithm_name(). */
+    const char *cipher;
+    const void *key;
+    size_t key_bytes;
+    /* Where the first request begins. Nonces of an authenticated cipher are the numbers of its messages, XORed onto it. */
+    const void *iv;
+    size_t iv_bytes;
+    /* "md5" (with HMAC alone), "sha1", "sha256", "sha384" or "sha512". */
+    const char *hash;
+    const void *mac_key;
+    size_t mac_key_bytes;
+    /* Of HMAC's tags. */
+    size_t tag_bytes;
+};
+
+/* How a request is treated. All zeros are the defaults. */
+struct oarlock_request {
+    /* Not 0: it decrypts, or verifies the tag. */
+    int decrypts;
+    /* Where it begins; with 0 bytes, where the one before has ended, or with the next nonce. */
+    const void *iv;
+    size_t iv_bytes;
+    /* So many bytes at the beginning are authenticated, and not encrypted. */
+    size_t authenticated_bytes;
+};
+
+/*
+ * oarlock_session_new() makes a session. It fails with OARLOCK_E_ARGUMENT for an unknown name or service, and with
+ * OARLOCK_E_KEY for a key that does not fit. Keys are copied, and the copies wiped. The caller frees it by
+ * oarlock_session_free().
+ */
+int oarlock_session_new(
+    oarlock_framework *framework, oarlock_session **session, const struct oarlock_session_spec *spec
+);
+
+/* oarlock_session_free() ends the handle; NULL is none. It fails for what is no handle of a session. */
+int oarlock_session_free(oarlock_session *session);
+
+/*
+ * oarlock_session_run() does a request in place: what is authenticated alone, then what is encrypted, then room for the tag
+ * if there is one, are `bytes` bytes of `data`. It fails with OARLOCK_E_AUTHENTICATION for a tag that is wrong, after which
+ * the data are as they were, and with OARLOCK_E_ARGUMENT for too few bytes; `request` may be NULL. It waits for a device
+ * that does it.
+ */
+int oarlock_session_run(oarlock_session *session, void *data, size_t bytes, const struct oarlock_request *request);
+
+/*
+ * oarlock_session_submit() is oarlock_session_run() as a job, whose result is the data with what was made of them. It fails
+ * with OARLOCK_E_QUEUE_FULL, and with OARLOCK_E_ARGUMENT for too few bytes; whatever else is wrong is the job's error. Data
+ * are copied. The caller frees the job.
+ */
+int oarlock_session_submit(
+    oarlock_session *session, oarlock_job **job, const void *data, size_t bytes, const struct oarlock_request *request
+);
+
 #ifdef __cplusplus
 }
 #endif

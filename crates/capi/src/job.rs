@@ -15,10 +15,12 @@ use crate::handles::{Handle, Object, OneCall};
 
 /// What every job gives: nothing where it verifies.
 pub(crate) type Bytes = Zeroizing<Vec<u8>>;
+/// How every job ends.
+pub(crate) type Outcome = Result<Bytes, Error>;
 
 /// A job that was submitted, or the place of one that was waited for.
 pub struct AnyJob {
-    job: Option<Job<Bytes>>,
+    job: Option<Job<Outcome>>,
     /// That had no room where it was waited for.
     result: Option<Bytes>,
 }
@@ -37,9 +39,9 @@ struct Tag(*mut c_void);
 unsafe impl Send for Tag {}
 
 pub struct Queue {
-    jobs: CompletionQueue<Bytes, Tag>,
+    jobs: CompletionQueue<Outcome, Tag>,
     /// That had no room where it was taken.
-    result: Option<(Tag, Result<Bytes, Error>)>,
+    result: Option<(Tag, Outcome)>,
 }
 
 impl Object for Queue {
@@ -97,7 +99,7 @@ pub(crate) unsafe fn options(options: *const Options) -> Result<JobOptions, Fail
 /// `to` is NULL or the caller's alone.
 pub(crate) unsafe fn submitted(
     to: *mut Handle<AnyJob>,
-    submit: impl FnOnce() -> Result<Job<Bytes>, Failure>,
+    submit: impl FnOnce() -> Result<Job<Outcome>, Failure>,
 ) -> Result<(), Failure> {
     // SAFETY: as the caller answers for.
     let to = unsafe { place(to, "the place of the job") }?;
@@ -124,7 +126,7 @@ pub unsafe extern "C" fn oarlock_job_wait(
         // SAFETY: as the caller answers for.
         let room = unsafe { Room::new(result, result_bytes) }?;
         if let Some(job) = here.job.take() {
-            here.result = Some(job.wait()?);
+            here.result = Some(job.wait()??);
         }
         given(&mut here, room)
     })
@@ -149,7 +151,7 @@ pub unsafe extern "C" fn oarlock_job_try(
                 return Err(Failure::new(Code::Again, "the job has not ended yet"));
             };
             here.job = None;
-            here.result = Some(result?);
+            here.result = Some(result??);
         }
         given(&mut here, room)
     })
@@ -212,7 +214,7 @@ pub unsafe extern "C" fn oarlock_job_on_completion(
         job.on_completion(move |result| {
             // As a whole, not its pointer alone.
             let context = context;
-            let (error, bytes) = match result {
+            let (error, bytes) = match result.flatten() {
                 Ok(bytes) => (0, bytes),
                 Err(error) => (Failure::from(error).told(), Bytes::default()),
             };
@@ -224,7 +226,7 @@ pub unsafe extern "C" fn oarlock_job_on_completion(
 }
 
 /// A job that nobody has waited for, whose handle ends.
-fn pending(job: Handle<AnyJob>) -> Result<Job<Bytes>, Failure> {
+fn pending(job: Handle<AnyJob>) -> Result<Job<Outcome>, Failure> {
     let here = job.exclusive()?;
     if here.job.is_none() {
         return Err(Failure::new(Code::State, "the job was waited for already"));
@@ -322,7 +324,8 @@ pub unsafe extern "C" fn oarlock_queue_next(
             *result = match wait {
                 0 => jobs.try_next(),
                 _ => jobs.next_blocking(),
-            };
+            }
+            .map(|(tag, outcome)| (tag, outcome.flatten()));
         }
         match result {
             None if jobs.is_empty() => {

@@ -16,6 +16,7 @@ mod algorithms;
 mod buffers;
 mod cipher;
 mod failure;
+mod framework;
 mod handles;
 mod job;
 mod rsa;

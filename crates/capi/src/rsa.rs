@@ -423,7 +423,7 @@ pub unsafe extern "C" fn oarlock_rsa_submit_sign(
         Ok(private
             .submit_sign(scheme, message, options)
             .map_err(queue_full)?
-            .map(Zeroizing::new))
+            .map(|signature| Ok(Zeroizing::new(signature))))
     };
     // SAFETY: as the caller answers for.
     call(|| unsafe { submitted(job, submit) })
@@ -455,7 +455,7 @@ pub unsafe extern "C" fn oarlock_rsa_submit_sign_digest(
         Ok(private
             .submit_sign_digest(scheme, digest, options)
             .map_err(queue_full)?
-            .map(Zeroizing::new))
+            .map(|signature| Ok(Zeroizing::new(signature))))
     };
     // SAFETY: as the caller answers for.
     call(|| unsafe { submitted(job, submit) })
@@ -484,9 +484,10 @@ pub unsafe extern "C" fn oarlock_rsa_submit_decrypt(
                 job::options(options)?,
             )
         };
-        private
+        let job = private
             .submit_decrypt(&scheme, ciphertext, options)
-            .map_err(queue_full)
+            .map_err(queue_full)?;
+        Ok(job.map(Ok))
     };
     // SAFETY: as the caller answers for.
     call(|| unsafe { submitted(job, submit) })
@@ -522,13 +523,13 @@ pub unsafe extern "C" fn oarlock_rsa_submit_verify(
         let job: Job<()> = public
             .submit_verify(scheme, message, signature, options)
             .map_err(queue_full)?;
-        Ok(job.map(|()| Bytes::default()))
+        Ok(job.map(|()| Ok(Bytes::default())))
     };
     // SAFETY: as the caller answers for.
     call(|| unsafe { submitted(job, submit) })
 }
 
-fn queue_full<R>(full: QueueFull<R>) -> Failure {
+pub(crate) fn queue_full<R>(full: QueueFull<R>) -> Failure {
     Failure::from(oarlock::Error::from(full))
 }
 
@@ -624,9 +625,10 @@ pub unsafe extern "C" fn oarlock_modexp_submit(
             magnitude: base.to_vec(),
             is_negative: false,
         };
-        modulus
+        let job = modulus
             .submit_power(base, exponent, options)
-            .map_err(queue_full)
+            .map_err(queue_full)?;
+        Ok(job.map(Ok))
     };
     // SAFETY: as the caller answers for.
     call(|| unsafe { submitted(job, submit) })

@@ -39,6 +39,8 @@ static oarlock_rsa_private *private_key;
 static oarlock_rsa_public *public_key;
 static oarlock_queue *queue;
 static oarlock_modexp *modulus;
+static oarlock_framework *framework;
+static oarlock_session *session;
 static unsigned char data[4096], other[4096], tag[16], key[32];
 
 static char *key_text;
@@ -55,6 +57,14 @@ static oarlock_job *a_job(void)
 static void set_up(const char *path)
 {
     FILE *file = fopen(path, "rb");
+    struct oarlock_session_spec spec;
+
+    memset(&spec, 0, sizeof spec);
+    spec.service = OARLOCK_SERVICE_MAC;
+    spec.hash = "sha256";
+    spec.mac_key = key;
+    spec.mac_key_bytes = sizeof key;
+    spec.tag_bytes = 16;
 
     key_text = malloc(16384);
     key_bytes = fread(key_text, 1, 16384, file);
@@ -66,6 +76,8 @@ static void set_up(const char *path)
     IS(oarlock_rsa_public_of(private_key, &public_key), 0);
     IS(oarlock_queue_new(&queue, 1), 0);
     IS(oarlock_modexp_new(accelerator, &modulus, "\xf1\x01", 2), 0);
+    IS(oarlock_framework_new(accelerator, &framework), 0);
+    IS(oarlock_session_new(framework, &session, &spec), 0);
 }
 
 static void tear_down(void)
@@ -76,13 +88,16 @@ static void tear_down(void)
     IS(oarlock_rsa_public_free(public_key), 0);
     IS(oarlock_queue_free(queue), 0);
     IS(oarlock_modexp_free(modulus), 0);
+    IS(oarlock_session_free(session), 0);
+    IS(oarlock_framework_free(framework), 0);
     IS(oarlock_accelerator_free(accelerator), 0);
     free(key_text);
 }
 
 /* Each handle as NULL, and as what was freed. */
 static void handles(oarlock_accelerator *a, oarlock_cipher *c, oarlock_aead *e, oarlock_rsa_private *s,
-                    oarlock_rsa_public *p, oarlock_queue *q, oarlock_modexp *m, oarlock_job *j)
+                    oarlock_rsa_public *p, oarlock_queue *q, oarlock_modexp *m, oarlock_job *j, oarlock_framework *f,
+                    oarlock_session *w)
 {
     const int H = OARLOCK_E_HANDLE;
     size_t bytes = sizeof other;
@@ -92,6 +107,9 @@ static void handles(oarlock_accelerator *a, oarlock_cipher *c, oarlock_aead *e, 
     oarlock_rsa_private *new_private;
     oarlock_rsa_public *new_public;
     oarlock_modexp *new_modulus;
+    oarlock_framework *new_framework;
+    oarlock_session *new_session;
+    struct oarlock_session_spec spec;
     oarlock_job *job;
     int error, fd;
 
@@ -129,6 +147,15 @@ static void handles(oarlock_accelerator *a, oarlock_cipher *c, oarlock_aead *e, 
     HOLDS(job == NULL);
     IS(oarlock_modexp_power(m, other, &bytes, "\3", 1, "\3", 1), H);
     IS(oarlock_modexp_submit(m, &job, "\3", 1, "\3", 1, NULL), H);
+    IS(oarlock_framework_new(a, &new_framework), H);
+    IS(oarlock_framework_register(f, (void *)data, NULL, NULL, 0), H);
+    IS(oarlock_framework_load(f, "/nowhere", NULL, NULL, 0), H);
+    IS(oarlock_framework_withdraw(f, "nobody"), H);
+    IS(oarlock_framework_device(f, (char *)other, &bytes, 0), H);
+    memset(&spec, 0, sizeof spec);
+    IS(oarlock_session_new(f, &new_session, &spec), H);
+    IS(oarlock_session_run(w, other, 64, NULL), H);
+    IS(oarlock_session_submit(w, &job, other, 64, NULL), H);
     IS(oarlock_job_wait(j, other, &bytes), H);
     IS(oarlock_job_try(j, other, &bytes), H);
     IS(oarlock_job_cancel(j, &error), H);
@@ -146,6 +173,8 @@ static void handles(oarlock_accelerator *a, oarlock_cipher *c, oarlock_aead *e, 
         IS(oarlock_queue_free(q), H);
         IS(oarlock_modexp_free(m), H);
         IS(oarlock_job_free(j), H);
+        IS(oarlock_framework_free(f), H);
+        IS(oarlock_session_free(w), H);
     } else {
         /* As free(NULL). */
         IS(oarlock_accelerator_free(a), 0);
@@ -156,6 +185,8 @@ static void handles(oarlock_accelerator *a, oarlock_cipher *c, oarlock_aead *e, 
         IS(oarlock_queue_free(q), 0);
         IS(oarlock_modexp_free(m), 0);
         IS(oarlock_job_free(j), 0);
+        IS(oarlock_framework_free(f), 0);
+        IS(oarlock_session_free(w), 0);
     }
 }
 
@@ -172,6 +203,9 @@ static void arguments(void)
     oarlock_rsa_private *new_private;
     oarlock_rsa_public *new_public;
     oarlock_modexp *new_modulus;
+    oarlock_session *new_session;
+    struct oarlock_session_spec spec;
+    struct oarlock_request request;
     oarlock_job *job = a_job();
     int error;
 
@@ -281,6 +315,43 @@ static void arguments(void)
     IS(oarlock_job_wait(job, other, &bytes), OARLOCK_E_STATE);
     IS(oarlock_rsa_verify(public_key, "pkcs1-sha256", "m", 1, other, bytes), 0);
     IS(oarlock_job_free(job), 0);
+    IS(oarlock_framework_new(accelerator, NULL), A);
+    IS(oarlock_framework_register(framework, NULL, NULL, NULL, 0), A);
+    IS(oarlock_framework_register(framework, (void *)data, NULL, NULL, 0), OARLOCK_E_DEVICE);
+    IS(oarlock_framework_load(framework, NULL, NULL, NULL, 0), A);
+    IS(oarlock_framework_load(framework, "/nowhere/at/all.so", NULL, NULL, 0), OARLOCK_E_DEVICE);
+    IS(oarlock_framework_load(framework, "libm.so.6", NULL, NULL, 0), OARLOCK_E_DEVICE);
+    IS(oarlock_framework_withdraw(framework, NULL), A);
+    IS(oarlock_framework_withdraw(framework, "nobody"), A);
+    bytes = sizeof other;
+    IS(oarlock_framework_device(framework, (char *)other, &bytes, 0), A);
+    memset(&spec, 0, sizeof spec);
+    IS(oarlock_session_new(framework, &new_session, NULL), A);
+    IS(oarlock_session_new(framework, NULL, &spec), A);
+    IS(oarlock_session_new(framework, &new_session, &spec), A);
+    for (spec.service = 1; spec.service < 7; spec.service++) {
+        /* Without names, and then without keys. */
+        spec.cipher = spec.hash = NULL;
+        IS(oarlock_session_new(framework, &new_session, &spec), A);
+        spec.cipher = "aes-128-cbc";
+        spec.hash = "sha256";
+        error = oarlock_session_new(framework, &new_session, &spec);
+        HOLDS(error == (spec.service == OARLOCK_SERVICE_DIGEST ? 0 : error) && (error == 0) == (new_session != NULL));
+        IS(oarlock_session_free(new_session), 0);
+    }
+    IS(oarlock_session_run(session, NULL, 64, NULL), A);
+    IS(oarlock_session_run(session, other, 15, NULL), A);
+    IS(oarlock_session_run(session, other, huge, NULL), A);
+    IS(oarlock_session_run(session, other, 16, NULL), 0);
+    memset(&request, 0, sizeof request);
+    request.decrypts = 1;
+    IS(oarlock_session_run(session, other, 16, &request), 0);
+    other[3] ^= 1;
+    IS(oarlock_session_run(session, other, 16, &request), OARLOCK_E_AUTHENTICATION);
+    request.iv_bytes = 17;
+    IS(oarlock_session_run(session, other, 16, &request), A);
+    IS(oarlock_session_submit(session, NULL, other, 16, NULL), A);
+    IS(oarlock_session_submit(session, &job, other, 15, NULL), A);
     IS(oarlock_queue_new(NULL, 0), A);
     IS(oarlock_queue_fd(queue, NULL), A);
     IS(oarlock_queue_next(queue, NULL, NULL, other, &bytes, 0), A);
@@ -471,12 +542,12 @@ int main(int argc, char **argv)
     (void)argc;
 
     set_up(argv[1]);
-    handles(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+    handles(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
     /* A handle of another kind, and a pointer that is none. */
     handles((void *)cipher, (void *)aead, (void *)private_key, (void *)public_key, (void *)queue, (void *)modulus,
-            (void *)accelerator, (void *)cipher);
+            (void *)accelerator, (void *)cipher, (void *)session, (void *)framework);
     handles((void *)data, (void *)data, (void *)data, (void *)data, (void *)data, (void *)data, (void *)data,
-            (void *)data);
+            (void *)data, (void *)data, (void *)data);
     arguments();
     options();
     threads();
@@ -497,9 +568,12 @@ int main(int argc, char **argv)
         oarlock_rsa_public *p = public_key;
         oarlock_queue *q = queue;
         oarlock_modexp *m = modulus;
+        oarlock_framework *f = framework;
+        oarlock_session *w = session;
+
         tear_down();
         set_up(argv[1]);
-        handles(a, c, e, s, p, q, m, job);
+        handles(a, c, e, s, p, q, m, job, f, w);
         tear_down();
     }
     puts("misuse was told");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use oarlock_testing::lossy;
+use oarlock_testing::{lossy, noise};
 
 use crate::library::{compiled, example, here, prefix, started, succeeds};
 
@@ -65,6 +65,27 @@ fn event_loops_of_every_kind_take_a_thousand_signatures() {
         let output = succeeds(started(&program).arg(here(KEY)));
         assert_eq!(lossy(&output.stdout), "1000 signatures\n", "{source}");
     }
+}
+
+#[test]
+fn a_file_is_sealed_by_a_ring_of_packets() {
+    let program = compiled("gcc", &["-std=c89"], &example("seal_file.c"), &[]);
+    let (file, sealed) = (prefix().join("file"), prefix().join("sealed"));
+    std::fs::write(&file, noise(3_000_001)).unwrap();
+    let output = succeeds(started(&program).arg(&file).arg(&sealed));
+    assert_eq!(lossy(&output.stdout), "184 pieces\n");
+    let bytes = sealed.metadata().unwrap().len();
+    assert_eq!(bytes, 3_000_001 + 184 * 16);
+}
+
+#[test]
+fn a_device_is_a_table_of_functions() {
+    let program = compiled("gcc", &["-std=c11"], &example("device.c"), &["libcrypto"]);
+    let output = succeeds(&mut started(&program));
+    assert_eq!(
+        lossy(&output.stdout),
+        "libcrypto: 1 request, the same digest\n"
+    );
 }
 
 #[test]

@@ -1,0 +1,422 @@
+//! Requests to whatever does them first, and devices that the program brings.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::Arc;
+
+use oarlock::device::LibraryEngine;
+use oarlock::framework::{
+    Answer, Blocking, Buffers, ChainOrder, Check, Framework, FrameworkSession, HashAlgorithm, Iv,
+    IvBytes, Layout, Request, SessionSpec,
+};
+use oarlock::{Accelerator, Algorithm, Direction, Kind};
+use zeroize::Zeroizing;
+
+use crate::accelerator::free_shared;
+use crate::algorithms::named;
+use crate::buffers::{Room, input, output, place, text};
+use crate::failure::{Code, Failure, call};
+use crate::handles::{Handle, ManyCalls, Object};
+use crate::job::{AnyJob, Outcome, submitted};
+use crate::rsa::queue_full;
+
+impl Object for Framework {
+    const KIND: u64 = 9;
+    const NAME: &'static str = "framework";
+}
+
+impl ManyCalls for Framework {}
+
+/// A session, and how long its tags are.
+pub struct Session {
+    session: FrameworkSession,
+    /// Whether all data are authenticated and none encrypted.
+    is_mac: bool,
+    tag_bytes: usize,
+}
+
+impl Object for Session {
+    const KIND: u64 = 10;
+    const NAME: &'static str = "session";
+}
+
+impl ManyCalls for Session {}
+
+/// `struct oarlock_session_spec`.
+#[repr(C)]
+pub struct Spec {
+    service: c_int,
+    cipher: *const c_char,
+    key: *const c_void,
+    key_bytes: usize,
+    iv: *const c_void,
+    iv_bytes: usize,
+    hash: *const c_char,
+    mac_key: *const c_void,
+    mac_key_bytes: usize,
+    tag_bytes: usize,
+}
+
+/// `struct oarlock_request`.
+#[repr(C)]
+pub struct RequestOptions {
+    decrypts: c_int,
+    iv: *const c_void,
+    iv_bytes: usize,
+    authenticated_bytes: usize,
+}
+
+const CIPHER: c_int = 1;
+const MAC: c_int = 2;
+const DIGEST: c_int = 3;
+const ENCRYPT_THEN_MAC: c_int = 4;
+const MAC_THEN_ENCRYPT: c_int = 5;
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `framework` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_new(
+    accelerator: Handle<Accelerator>,
+    framework: *mut Handle<Framework>,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(framework, "the place of the framework") }?;
+        *to = Handle::NULL;
+        *to = Handle::new(Framework::new(&*accelerator.shared()?))?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_framework_free(framework: Handle<Framework>) -> c_int {
+    free_shared(framework)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `table` is NULL or as oarlock_device.h describes it, and stays; `options` and `name` are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_register(
+    framework: Handle<Framework>,
+    table: *const c_void,
+    options: *const c_char,
+    name: *const c_char,
+    check_every: c_uint,
+) -> c_int {
+    call(|| {
+        let framework = framework.shared()?;
+        if table.is_null() {
+            return Err(Failure::argument("the table of the device is NULL"));
+        }
+        // SAFETY: as the caller answers for.
+        let engine = unsafe {
+            let (options, name) = (maybe(options, "the options")?, maybe(name, "the name")?);
+            LibraryEngine::of_table(table, options.unwrap_or_default(), name)
+        };
+        register(&framework, engine, check_every)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `path`, `options` and `name` are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_load(
+    framework: Handle<Framework>,
+    path: *const c_char,
+    options: *const c_char,
+    name: *const c_char,
+    check_every: c_uint,
+) -> c_int {
+    call(|| {
+        let framework = framework.shared()?;
+        // SAFETY: as the caller answers for.
+        let (path, options, name) = unsafe {
+            (
+                text(path, "the path")?,
+                maybe(options, "the options")?,
+                maybe(name, "the name")?,
+            )
+        };
+        let engine = LibraryEngine::open(path, options.unwrap_or_default(), name);
+        register(&framework, engine, check_every)
+    })
+}
+
+/// A text that may be NULL.
+///
+/// # Safety
+/// As [`text`].
+unsafe fn maybe<'a>(it: *const c_char, what: &str) -> Result<Option<&'a str>, Failure> {
+    match it.is_null() {
+        true => Ok(None),
+        // SAFETY: as the caller answers for.
+        false => unsafe { text(it, what) }.map(Some),
+    }
+}
+
+fn register(
+    framework: &Framework,
+    engine: Result<Arc<LibraryEngine>, oarlock::device::DeviceError>,
+    check_every: c_uint,
+) -> Result<(), Failure> {
+    let engine = engine.map_err(|error| Failure::new(Code::Device, error.to_string()))?;
+    let check = match check_every {
+        1 => Check::All,
+        one_in => Check::Sample(one_in),
+    };
+    Ok(framework.register(Arc::new(Blocking::new(engine)), check)?)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `name` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_withdraw(
+    framework: Handle<Framework>,
+    name: *const c_char,
+) -> c_int {
+    call(|| {
+        let framework = framework.shared()?;
+        // SAFETY: as the caller answers for.
+        let name = unsafe { text(name, "the name") }?;
+        match framework.withdraw(name) {
+            true => Ok(()),
+            false => Err(Failure::argument(format!(
+                "no device has the name {name:?}"
+            ))),
+        }
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `name` has `*name_bytes` bytes that are the caller's alone, as `name_bytes` is; both may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_device(
+    framework: Handle<Framework>,
+    name: *mut c_char,
+    name_bytes: *mut usize,
+    index: usize,
+) -> c_int {
+    call(|| {
+        let framework = framework.shared()?;
+        // SAFETY: as the caller answers for.
+        let room = unsafe { Room::new(name.cast::<c_void>(), name_bytes) }?;
+        let devices = framework.devices();
+        let device = devices.get(index).ok_or_else(|| {
+            Failure::argument(format!(
+                "there is no device {index}: there are {}",
+                devices.len()
+            ))
+        })?;
+        room.fill(format!("{device}\0").as_bytes())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `session` is NULL or the caller's alone; `spec` is NULL or there, with texts that end with a NUL and buffers of as many
+/// bytes as is said, each of which may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_session_new(
+    framework: Handle<Framework>,
+    session: *mut Handle<Session>,
+    spec: *const Spec,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for. The specification is only read.
+        let (to, spec) = unsafe {
+            let to = place(session, "the place of the session")?;
+            *to = Handle::NULL;
+            (to, place(spec.cast_mut(), "the specification")?)
+        };
+        let framework = framework.shared()?;
+        // SAFETY: as the caller answers for.
+        let (key, iv, mac_key) = unsafe {
+            (
+                input(spec.key, spec.key_bytes, "the key")?,
+                input(spec.iv, spec.iv_bytes, "the IV")?,
+                input(spec.mac_key, spec.mac_key_bytes, "the key of the MAC")?,
+            )
+        };
+        // SAFETY: as the caller answers for.
+        let cipher = || named(unsafe { text(spec.cipher, "the name of the cipher") }?);
+        // SAFETY: as the caller answers for.
+        let hash = || hash(unsafe { text(spec.hash, "the name of the hash") }?);
+        let chained = |order| {
+            let (cipher, hash) = (cipher()?, hash()?);
+            let mac = (hash, mac_key, spec.tag_bytes);
+            Ok::<_, Failure>((
+                SessionSpec::chained(order, (cipher, key, iv), mac),
+                spec.tag_bytes,
+            ))
+        };
+        let (what, tag_bytes) = match spec.service {
+            CIPHER => of_cipher(cipher()?, key, iv),
+            MAC => (
+                SessionSpec::hmac(hash()?, mac_key, spec.tag_bytes),
+                spec.tag_bytes,
+            ),
+            DIGEST => {
+                let hash = hash()?;
+                (SessionSpec::digest(hash), hash.digest_bytes())
+            }
+            ENCRYPT_THEN_MAC => chained(ChainOrder::EncryptThenMac)?,
+            MAC_THEN_ENCRYPT => chained(ChainOrder::MacThenEncrypt)?,
+            other => return Err(Failure::argument(format!("there is no service {other}"))),
+        };
+        *to = Handle::new(Session {
+            session: framework.session(&what)?,
+            is_mac: matches!(spec.service, MAC | DIGEST),
+            tag_bytes,
+        })?;
+        Ok(())
+    })
+}
+
+fn of_cipher<'a>(cipher: Algorithm, key: &'a [u8], iv: &'a [u8]) -> (SessionSpec<'a>, usize) {
+    match cipher.kind() {
+        Kind::Aead => (SessionSpec::aead(cipher, key, iv), 16),
+        _ => (SessionSpec::cipher(cipher, key, iv), 0),
+    }
+}
+
+fn hash(name: &str) -> Result<HashAlgorithm, Failure> {
+    const ALL: [HashAlgorithm; 5] = [
+        HashAlgorithm::Md5,
+        HashAlgorithm::Sha1,
+        HashAlgorithm::Sha256,
+        HashAlgorithm::Sha384,
+        HashAlgorithm::Sha512,
+    ];
+    let found = ALL.into_iter().find(|hash| hash.name() == name);
+    found.ok_or_else(|| {
+        let names = ALL.map(HashAlgorithm::name).join(", ");
+        Failure::argument(format!("there is no hash {name:?}: the names are {names}"))
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_session_free(session: Handle<Session>) -> c_int {
+    free_shared(session)
+}
+
+/// Which way, from where, and which bytes are what, of so many.
+///
+/// # Safety
+/// `options` is NULL or there, with as many bytes of an IV as is said.
+unsafe fn request(
+    session: &Session,
+    options: *const RequestOptions,
+    bytes: usize,
+) -> Result<(Direction, Iv, Layout), Failure> {
+    let (mut direction, mut iv, mut authenticated) = (Direction::Encrypt, Iv::Next, 0);
+    if !options.is_null() {
+        // SAFETY: as the caller answers for. It is only read.
+        let options = unsafe { place(options.cast_mut(), "the options of the request") }?;
+        if options.decrypts != 0 {
+            direction = Direction::Decrypt;
+        }
+        if options.iv_bytes != 0 {
+            // SAFETY: as the caller answers for.
+            iv = Iv::Explicit(IvBytes::new(unsafe {
+                input(options.iv, options.iv_bytes, "the IV")
+            }?)?);
+        }
+        authenticated = options.authenticated_bytes;
+    }
+    let too_short = || {
+        Failure::argument(format!(
+            "{bytes} bytes are fewer than what is authenticated alone, {authenticated}, and the tag, {}",
+            session.tag_bytes
+        ))
+    };
+    let text = bytes.checked_sub(session.tag_bytes).ok_or_else(too_short)?;
+    let layout = match session.is_mac {
+        true => Layout::packet(text, 0),
+        false => {
+            let encrypted = text.checked_sub(authenticated).ok_or_else(too_short)?;
+            Layout::packet(authenticated, encrypted)
+        }
+    };
+    Ok((direction, iv, layout))
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `data` is NULL or has `bytes` bytes that are the caller's alone; `options` is NULL or there, with as many bytes of an
+/// IV as is said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_session_run(
+    session: Handle<Session>,
+    data: *mut c_void,
+    bytes: usize,
+    options: *const RequestOptions,
+) -> c_int {
+    call(|| {
+        let session = session.shared()?;
+        // SAFETY: as the caller answers for.
+        let (data, (direction, iv, layout)) = unsafe {
+            (
+                output(data, bytes, "the data")?,
+                request(&session, options, bytes)?,
+            )
+        };
+        Ok(session.session.run(direction, iv, layout, data)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `job` is NULL or the caller's alone; `data` is NULL or has `bytes` bytes; `options` is NULL or there, with as many bytes
+/// of an IV as is said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_session_submit(
+    session: Handle<Session>,
+    job: *mut Handle<AnyJob>,
+    data: *const c_void,
+    bytes: usize,
+    options: *const RequestOptions,
+) -> c_int {
+    let submit = || {
+        let session = session.shared()?;
+        // SAFETY: as the caller answers for.
+        let (data, (direction, iv, layout)) = unsafe {
+            (
+                input(data, bytes, "the data")?,
+                request(&session, options, bytes)?,
+            )
+        };
+        let buffers = Buffers::in_place(data.to_vec());
+        let request = match direction {
+            Direction::Encrypt => Request::encrypt(buffers),
+            Direction::Decrypt => Request::decrypt(buffers),
+        };
+        let request = request.with_layout(layout);
+        let request = match iv {
+            Iv::Explicit(iv) => request.with_iv(iv),
+            Iv::Next => request,
+        };
+        let job = session.session.submit(request).map_err(queue_full)?;
+        Ok(job.map(outcome))
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { submitted(job, submit) })
+}
+
+fn outcome(answer: Answer) -> Outcome {
+    let made = Zeroizing::new(answer.buffers.into_output());
+    answer.outcome.map(|()| made)
+}
