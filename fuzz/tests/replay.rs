@@ -90,7 +90,7 @@ fn tls() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 15, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 16, "add a test above for each target");
 }
 
 fn replay(name: &str) {

@@ -195,10 +195,11 @@ int oarlock_cipher_set_key(oarlock_cipher *cipher, const void *key, size_t key_b
 int oarlock_cipher_set_iv(oarlock_cipher *cipher, const void *iv, size_t iv_bytes);
 
 /*
- * oarlock_cipher_encrypt() encrypts the next `bytes` bytes of the message from `in` to `out`, which may be the same; if
- * `iv` is not NULL, it begins a message there, as oarlock_cipher_set_iv() does with an IV of the algorithm's length. It
- * fails with OARLOCK_E_STATE before there are key and IV, with OARLOCK_E_OVERLAP, and with OARLOCK_E_ARGUMENT for a length
- * that is not of whole blocks with AES-CBC, or beyond the keystream. Long requests wait for threads that help.
+ * oarlock_cipher_encrypt() encrypts the next `bytes` bytes of the message from `in` to `out`, which may be the same;
+ * if `iv` is not NULL, it begins a message there, as oarlock_cipher_set_iv() does with an IV of the algorithm's
+ * length, also if it fails afterwards. It fails with OARLOCK_E_STATE before there are key and IV, with
+ * OARLOCK_E_OVERLAP, and with OARLOCK_E_ARGUMENT for a length that is not of whole blocks with AES-CBC, or beyond the
+ * keystream. Long requests wait for threads that help.
  */
 int oarlock_cipher_encrypt(oarlock_cipher *cipher, void *out, const void *in, size_t bytes, const void *iv);
 
@@ -363,7 +364,7 @@ typedef struct oarlock_rsa_public oarlock_rsa_public;
 
 /*
  * oarlock_rsa_private_new() makes a private key of `key`: PEM or DER, PKCS #8 or PKCS #1, not encrypted. It fails with
- * OARLOCK_E_KEY for what is no such key, or one of less than 1024 or more than 8192 bits. The key is copied. The caller
+ * OARLOCK_E_KEY for what is no such key, or one of less than 1024 or more than 4096 bits. The key is copied. The caller
  * frees it by oarlock_rsa_private_free().
  */
 int oarlock_rsa_private_new(

@@ -153,6 +153,9 @@ impl<'a> Room<'a> {
         let bytes = unsafe { place(bytes, "the length of the result") }?;
         if *bytes != 0 {
             check(out, *bytes, "the buffer for the result")?;
+            let length = ptr::from_ref(bytes).cast();
+            const APART: &str = "the buffer for the result and its length have nothing in common";
+            apart(out, *bytes, length, size_of::<usize>(), APART)?;
         }
         Ok(Self { out, bytes })
     }

@@ -35,6 +35,8 @@ enum Session {
     Cbc(AcceleratedCbc),
 }
 
+const IV_BYTES_MAX: usize = 16;
+
 impl Object for Cipher {
     const KIND: u64 = 2;
     const NAME: &'static str = "cipher";
@@ -272,12 +274,20 @@ unsafe fn crypt(
 ) -> c_int {
     call(|| {
         let mut cipher = cipher.exclusive()?;
-        // SAFETY: as the caller answers for.
-        let data = unsafe { both(out, data, bytes) }?;
+        // Read before there is an output, which it may be a part of.
+        let mut begins_at = None;
         if !iv.is_null() {
+            let mut copy = [0; IV_BYTES_MAX];
             // SAFETY: as the caller answers for.
             let iv = unsafe { input(iv, cipher.iv_bytes, "the IV") }?;
-            cipher.set_iv(iv)?;
+            copy[..iv.len()].copy_from_slice(iv);
+            begins_at = Some(copy);
+        }
+        // SAFETY: as the caller answers for.
+        let data = unsafe { both(out, data, bytes) }?;
+        if let Some(iv) = begins_at {
+            let bytes = cipher.iv_bytes;
+            cipher.set_iv(&iv[..bytes])?;
         }
         cipher.crypt(data, is_encryption)
     })

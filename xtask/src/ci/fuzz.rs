@@ -7,7 +7,7 @@ use crate::tool::{self, Result, cargo};
 
 /// How long the fuzzer runs on each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 15] = [
+const TARGETS: [&str; 16] = [
     "ctr",
     "prefetch",
     "aead",
@@ -23,6 +23,7 @@ const TARGETS: [&str; 15] = [
     "tls",
     "live",
     "boards",
+    "capi",
 ];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 

@@ -306,6 +306,8 @@ static void arguments(void)
     IS(oarlock_modexp_power(modulus, other, &bytes, "\3", 1, "\3", 1), 0);
     HOLDS(bytes == 2 && other[1] == 27);
     IS(oarlock_job_wait(job, other, NULL), A);
+    bytes = 256;
+    IS(oarlock_job_wait(job, (char *)&bytes - 100, &bytes), OARLOCK_E_OVERLAP);
     bytes = 3;
     IS(oarlock_job_wait(job, other, &bytes), OARLOCK_E_BUFFER);
     HOLDS(bytes == 256);
@@ -536,6 +538,45 @@ static void callbacks(void)
     }
 }
 
+/* The last that is left of an accelerator is freed where its own thread computes. */
+static void on_last(void *context, int error, const void *result, size_t bytes)
+{
+    struct called *called = context;
+
+    (void)result;
+    HOLDS(error == 0 && bytes == 256);
+    IS(oarlock_rsa_private_free(private_key), 0);
+    IS(oarlock_accelerator_free(called->accelerator), 0);
+    pthread_mutex_lock(&called->lock);
+    called->times = 1;
+    pthread_cond_signal(&called->more);
+    pthread_mutex_unlock(&called->lock);
+}
+
+static void freed_inside(void)
+{
+    const char *all[] = {"max_threads=0", "max_threads=1", "max_threads=4"};
+    oarlock_rsa_private *kept = private_key;
+    struct called called;
+    oarlock_job *job;
+    size_t i;
+
+    for (i = 0; i < 3; i++) {
+        IS(oarlock_accelerator_new(&called.accelerator, all[i]), 0);
+        IS(oarlock_rsa_private_new(called.accelerator, &private_key, key_text, key_bytes), 0);
+        called.times = 0;
+        pthread_mutex_init(&called.lock, NULL);
+        pthread_cond_init(&called.more, NULL);
+        IS(oarlock_rsa_submit_sign(private_key, &job, "pkcs1-sha256", "m", 1, NULL), 0);
+        IS(oarlock_job_on_completion(job, on_last, &called), 0);
+        pthread_mutex_lock(&called.lock);
+        while (called.times == 0)
+            pthread_cond_wait(&called.more, &called.lock);
+        pthread_mutex_unlock(&called.lock);
+    }
+    private_key = kept;
+}
+
 int main(int argc, char **argv)
 {
     oarlock_job *job;
@@ -554,6 +595,7 @@ int main(int argc, char **argv)
     forks();
     interrupted();
     callbacks();
+    freed_inside();
 
     job = a_job();
     IS(oarlock_job_free(job), 0);
