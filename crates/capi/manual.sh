@@ -39,7 +39,7 @@ function page(    name, file, brief) {
     match(declaration, /oarlock_[a-z_0-9]+\(/)
     name = substr(declaration, RSTART, RLENGTH - 1)
     brief = words
-    sub(/\..*/, "", brief)
+    sub(/\.([ \n].*)?$/, "", brief)
     sub(name "\\(\\) ", "", brief)
     gsub(/\n/, " ", brief)
     file = folder "/" name ".3"

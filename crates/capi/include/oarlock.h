@@ -1,10 +1,11 @@
 /*
  * Oarlock for programs in C and C++: cryptography on every vector lane and core of the machine.
  *
- * API-CONVENTIONS.md has what all functions have in common. In short: a function returns 0, or a negative number when it
- * failed, and then has changed nothing but what it says. What a call makes is freed by the function that ends in _free.
- * A handle that is NULL, was freed, or is of another kind or process is told, and never followed. Any thread may call any
- * function; an object that takes one call at a time refuses the second with OARLOCK_E_BUSY. Functions that can wait say so.
+ * API-CONVENTIONS.md has what all functions have in common. In short: a function returns 0, or a negative number when
+ * it failed, and then has changed nothing but what it says. What a call makes is freed by the function that ends in
+ * _free. A handle that is NULL, was freed, or is of another kind or process is reported as an error and never
+ * dereferenced. Any thread may call any function; an object that takes one call at a time refuses the second with
+ * OARLOCK_E_BUSY. Functions that can wait say so.
  */
 #ifndef OARLOCK_H
 #define OARLOCK_H
@@ -62,15 +63,15 @@ extern "C" {
 #define OARLOCK_E_INTERNAL (-21)
 
 /*
- * oarlock_strerror() says what an error means. It never fails: other numbers have a text too. The text is the library's,
- * and stays.
+ * oarlock_strerror() says what an error means. It never fails: other numbers have a text too. The text is the
+ * library's, and stays.
  */
 const char *oarlock_strerror(int error);
 
 /*
  * oarlock_error_detail() says what was wrong with the last call that failed on this thread: which argument, and what
- * fits. It never fails: without such a call the text is empty. The text is the library's, and stays until the next call
- * that fails on this thread, or the thread's end.
+ * fits. It never fails: without such a call the text is empty. The text is the library's, and stays until the next
+ * call that fails on this thread, or the thread's end.
  */
 const char *oarlock_error_detail(void);
 
@@ -82,35 +83,36 @@ const char *oarlock_version(void);
 typedef struct oarlock_accelerator oarlock_accelerator;
 
 /*
- * oarlock_accelerator_new() makes an accelerator with `options`, "name=value,name=value": NULL or "" are the defaults, and
- * those are of the Rust library (docs/rust.md), but max_threads=4. It fails with OARLOCK_E_OPTION for an unknown option or
- * a value that does not fit. The caller frees it by oarlock_accelerator_free(). No thread is made before a request gains
- * from one, unless min_threads says so.
+ * oarlock_accelerator_new() makes an accelerator with `options`, "name=value,name=value": NULL or "" select the
+ * defaults, which are those of the Rust library (docs/rust.md) except max_threads=4. It fails with OARLOCK_E_OPTION
+ * for an unknown option or a value that does not fit. The caller frees it by oarlock_accelerator_free(). No thread is
+ * made before a request gains from one, unless min_threads says so.
  */
 int oarlock_accelerator_new(oarlock_accelerator **accelerator, const char *options);
 
 /*
- * oarlock_accelerator_free() ends the handle; NULL is none. It fails for what is no handle of an accelerator. Ciphers and
- * keys that were made with it go on, and so do its threads until the last of those is freed.
+ * oarlock_accelerator_free() ends the handle; NULL is none. It fails for what is no handle of an accelerator. Ciphers
+ * and keys that were made with it go on, and so do its threads until the last of those is freed.
  */
 int oarlock_accelerator_free(oarlock_accelerator *accelerator);
 
 /*
  * oarlock_accelerator_set_options() changes the options that `options` names; the other ones stay. It fails with
- * OARLOCK_E_OPTION, and then has changed nothing.
+ * OARLOCK_E_OPTION, and then has changed nothing. Of two threads that change options at once, one may change nothing.
  */
 int oarlock_accelerator_set_options(oarlock_accelerator *accelerator, const char *options);
 
 /*
  * oarlock_accelerator_options() writes all options, "name=value,name=value" with a NUL, to `options`. It fails with
- * OARLOCK_E_BUFFER if that has fewer than the bytes needed. `*options_bytes` is the length of the buffer, and then that of
- * the text with its NUL.
+ * OARLOCK_E_BUFFER if that has fewer than the bytes needed. `*options_bytes` is the length of the buffer, and then
+ * that of the text with its NUL.
  */
 int oarlock_accelerator_options(oarlock_accelerator *accelerator, char *options, size_t *options_bytes);
 
 /*
  * oarlock_accelerator_device() writes the name of device number `index`, from 0, with a NUL to `name`. It fails with
- * OARLOCK_E_ARGUMENT past the last one, and with OARLOCK_E_BUFFER. `*name_bytes` is as in oarlock_accelerator_options().
+ * OARLOCK_E_ARGUMENT past the last one, and with OARLOCK_E_BUFFER. `*name_bytes` is as in
+ * oarlock_accelerator_options().
  */
 int oarlock_accelerator_device(oarlock_accelerator *accelerator, char *name, size_t *name_bytes, size_t index);
 
@@ -135,9 +137,9 @@ struct oarlock_stats {
 };
 
 /*
- * oarlock_accelerator_stats() writes what the accelerator has done, with `algorithm` or, if that is NULL, with all. It
- * fails with OARLOCK_E_ARGUMENT for an unknown name. Ciphers hand in their counts when they are freed, and with each
- * request that is spread over threads. What is said of keys is never of one algorithm alone.
+ * oarlock_accelerator_stats() writes what the accelerator has done, with `algorithm` or, if that is NULL, with all.
+ * It fails with OARLOCK_E_ARGUMENT for an unknown name. Ciphers hand in their counts when they are freed, and with
+ * each request that is spread over threads. What is said of keys is never of one algorithm alone.
  */
 int oarlock_accelerator_stats(oarlock_accelerator *accelerator, struct oarlock_stats *stats, const char *algorithm);
 
@@ -160,8 +162,8 @@ struct oarlock_algorithm {
 };
 
 /*
- * oarlock_algorithm_name() is the name of algorithm number `index`, from 0, such as "aes-256-ctr". Past the last one it
- * is NULL. The text is the library's, and stays.
+ * oarlock_algorithm_name() is the name of algorithm number `index`, from 0, such as "aes-256-ctr". Past the last one
+ * it is NULL. The text is the library's, and stays.
  */
 const char *oarlock_algorithm_name(size_t index);
 
@@ -173,8 +175,8 @@ int oarlock_algorithm_describe(struct oarlock_algorithm *description, const char
 typedef struct oarlock_cipher oarlock_cipher;
 
 /*
- * oarlock_cipher_new() makes a cipher of `algorithm`, without a key. It fails with OARLOCK_E_ARGUMENT for an unknown name
- * and for one that authenticates. The caller frees it by oarlock_cipher_free().
+ * oarlock_cipher_new() makes a cipher of `algorithm`, without a key. It fails with OARLOCK_E_ARGUMENT for an unknown
+ * name and for one that authenticates. The caller frees it by oarlock_cipher_free().
  */
 int oarlock_cipher_new(oarlock_accelerator *accelerator, oarlock_cipher **cipher, const char *algorithm);
 
@@ -189,8 +191,8 @@ int oarlock_cipher_set_key(oarlock_cipher *cipher, const void *key, size_t key_b
 
 /*
  * oarlock_cipher_set_iv() begins a message at `iv`. It fails with OARLOCK_E_ARGUMENT for another length than the
- * algorithm's, with OARLOCK_E_STATE before there is a key, and as oarlock_accelerator_new() and the device do. Never use
- * an IV twice with a stream cipher and the same key: it would give both messages away.
+ * algorithm's, with OARLOCK_E_STATE before there is a key, and as oarlock_accelerator_new() and the device do. Never
+ * use an IV twice with a stream cipher and the same key: it would give both messages away.
  */
 int oarlock_cipher_set_iv(oarlock_cipher *cipher, const void *iv, size_t iv_bytes);
 
@@ -207,15 +209,15 @@ int oarlock_cipher_encrypt(oarlock_cipher *cipher, void *out, const void *in, si
 int oarlock_cipher_decrypt(oarlock_cipher *cipher, void *out, const void *in, size_t bytes, const void *iv);
 
 /*
- * oarlock_cipher_seek() goes to byte `position` of the message. It fails with OARLOCK_E_ARGUMENT for AES-CBC and beyond
- * the keystream, and with OARLOCK_E_STATE before there are key and IV.
+ * oarlock_cipher_seek() goes to byte `position` of the message. It fails with OARLOCK_E_ARGUMENT for AES-CBC and
+ * beyond the keystream, and with OARLOCK_E_STATE before there are key and IV.
  */
 int oarlock_cipher_seek(oarlock_cipher *cipher, uint64_t position);
 
 /*
  * oarlock_cipher_prefill() makes keystream for the bytes that come next, on this thread and for at most `time_ns`
- * nanoseconds; `*made_bytes`, unless it is NULL, is how much was made. It fails as oarlock_cipher_seek() does. It takes the
- * time that it is given.
+ * nanoseconds; `*made_bytes`, unless it is NULL, is how much was made. It fails as oarlock_cipher_seek() does. It
+ * takes the time that it is given.
  */
 int oarlock_cipher_prefill(oarlock_cipher *cipher, size_t *made_bytes, uint64_t time_ns);
 
@@ -227,9 +229,9 @@ typedef struct oarlock_aead oarlock_aead;
 #define OARLOCK_TAG_BYTES 16
 
 /*
- * oarlock_aead_new() makes an authenticated cipher with a key. It fails with OARLOCK_E_ARGUMENT for an unknown name and
- * for one that does not authenticate, and with OARLOCK_E_KEY for a key of another length. The key is copied, and the copy
- * wiped. The caller frees it by oarlock_aead_free().
+ * oarlock_aead_new() makes an authenticated cipher with a key. It fails with OARLOCK_E_ARGUMENT for an unknown name
+ * and for one that does not authenticate, and with OARLOCK_E_KEY for a key of another length. The key is copied, and
+ * the copy wiped. The caller frees it by oarlock_aead_free().
  */
 int oarlock_aead_new(
     oarlock_accelerator *accelerator, oarlock_aead **aead, const char *algorithm, const void *key, size_t key_bytes
@@ -240,9 +242,9 @@ int oarlock_aead_free(oarlock_aead *aead);
 
 /*
  * oarlock_aead_seal() encrypts `bytes` bytes from `in` to `out`, which may be the same, and writes the tag, of
- * OARLOCK_TAG_BYTES. It fails with OARLOCK_E_ARGUMENT for a nonce of a length that the algorithm does not take (GCM takes
- * any but 0, ChaCha20-Poly1305 12) and for more than it allows under one nonce, and with OARLOCK_E_OVERLAP. Never use a
- * nonce twice with the same key. Long requests wait for threads that help.
+ * OARLOCK_TAG_BYTES. It fails with OARLOCK_E_ARGUMENT for a nonce of a length that the algorithm does not take (GCM
+ * takes any but 0, ChaCha20-Poly1305 12) and for more than it allows under one nonce, and with OARLOCK_E_OVERLAP.
+ * Never use a nonce twice with the same key. Long requests wait for threads that help.
  */
 int oarlock_aead_seal(
     oarlock_aead *aead, void *out, void *tag, const void *nonce, size_t nonce_bytes, const void *aad, size_t aad_bytes,
@@ -250,9 +252,9 @@ int oarlock_aead_seal(
 );
 
 /*
- * oarlock_aead_open() decrypts `bytes` bytes from `in` to `out`, which may be the same, if `tag` is theirs. It fails with
- * OARLOCK_E_AUTHENTICATION if not: no plaintext is released, `in` is as it was, and a separate `out` is all zeros.
- * Otherwise it fails as oarlock_aead_seal() does.
+ * oarlock_aead_open() decrypts `bytes` bytes from `in` to `out`, which may be the same, if `tag` is theirs. It fails
+ * with OARLOCK_E_AUTHENTICATION if not: no plaintext is released, `in` is as it was, and a separate `out` is all
+ * zeros. Otherwise it fails as oarlock_aead_seal() does.
  */
 int oarlock_aead_open(
     oarlock_aead *aead, void *out, const void *tag, const void *nonce, size_t nonce_bytes, const void *aad,
@@ -274,16 +276,16 @@ struct oarlock_job_options {
 };
 
 /*
- * What oarlock_job_on_completion() calls. `error` is 0 or the job's error, whose detail this thread has; `result` stays
- * until the function returns. It may call any function of this library; it must be short and must not wait, since other
- * jobs wait for its thread. No lock of the library is held.
+ * What oarlock_job_on_completion() calls. `error` is 0 or the job's error, whose detail this thread has; `result`
+ * stays until the function returns, and is NULL if it has no bytes. It may call any function of this library; it must
+ * be short and must not wait, since other jobs wait for its thread. No lock of the library is held.
  */
 typedef void oarlock_job_callback(void *context, int error, const void *result, size_t result_bytes);
 
 /*
  * oarlock_job_wait() waits for the job, and writes its result to `result`. It fails with the job's error, with
- * OARLOCK_E_BUFFER, after which the result can be asked for again, and with OARLOCK_E_STATE once the result was taken.
- * `*result_bytes` is the length of the buffer, and then that of the result. The job is still to be freed.
+ * OARLOCK_E_BUFFER, after which the result can be asked for again, and with OARLOCK_E_STATE once the result was
+ * taken. `*result_bytes` is the length of the buffer, and then that of the result. The job is still to be freed.
  */
 int oarlock_job_wait(oarlock_job *job, void *result, size_t *result_bytes);
 
@@ -306,10 +308,10 @@ int oarlock_job_cancel(oarlock_job *job, int *is_cancelled);
 int oarlock_job_free(oarlock_job *job);
 
 /*
- * oarlock_job_on_completion() has `callback` called with `context` when the job ends, once, on the thread that computes
- * it; or at once, on this thread, if it has ended or the accelerator has no threads. It fails with OARLOCK_E_STATE for a
- * job that was waited for. It frees the job: the handle is none afterwards, unless it fails. In a child that was forked
- * meanwhile `callback` is not called.
+ * oarlock_job_on_completion() has `callback` called with `context` when the job ends, once, on the thread that
+ * computes it; or at once, on this thread, if it has ended or the accelerator has no threads. It fails with
+ * OARLOCK_E_STATE for a job that was waited for. It frees the job: the handle is none afterwards, unless it fails. In
+ * a child that was forked meanwhile `callback` is not called.
  */
 int oarlock_job_on_completion(oarlock_job *job, oarlock_job_callback *callback, void *context);
 
@@ -318,54 +320,59 @@ int oarlock_job_on_completion(oarlock_job *job, oarlock_job_callback *callback, 
 typedef struct oarlock_queue oarlock_queue;
 
 /*
- * oarlock_queue_new() makes a queue that gives results as jobs end or, if `in_order` is not 0, in the order in which they
- * were pushed. It fails with OARLOCK_E_ARGUMENT if `queue` is NULL. The caller frees it by oarlock_queue_free().
+ * oarlock_queue_new() makes a queue that gives results as jobs end or, if `in_order` is not 0, in the order in which
+ * they were pushed. It fails with OARLOCK_E_ARGUMENT if `queue` is NULL. The caller frees it by oarlock_queue_free().
  */
 int oarlock_queue_new(oarlock_queue **queue, int in_order);
 
 /*
- * oarlock_queue_free() ends the handle, closes its descriptor, and cancels its jobs unless they have begun; NULL is none.
- * It fails for what is no handle of a queue.
+ * oarlock_queue_free() ends the handle, closes its descriptor, and cancels its jobs unless they have begun; NULL is
+ * none. It fails for what is no handle of a queue.
  */
 int oarlock_queue_free(oarlock_queue *queue);
 
 /*
- * oarlock_queue_push() gives the job to the queue, which frees it: its handle is none afterwards, unless this fails. It
- * fails with OARLOCK_E_STATE for a job that was waited for. `tag` comes back with the result, and is never followed.
+ * oarlock_queue_push() gives the job to the queue, which frees it: its handle is none afterwards, unless this fails.
+ * It fails with OARLOCK_E_STATE for a job that was waited for. `tag` comes back with the result, and is never
+ * followed.
  */
 int oarlock_queue_push(oarlock_queue *queue, oarlock_job *job, void *tag);
 
 /*
  * oarlock_queue_fd() writes the queue's descriptor: poll(2), epoll(7) and others find it readable whenever
  * oarlock_queue_next() should be called, until that fails with OARLOCK_E_AGAIN or OARLOCK_E_EMPTY. It fails with
- * OARLOCK_E_MEMORY if the process has no descriptor left. The descriptor is the queue's: do not read from it or close it.
+ * OARLOCK_E_MEMORY if the process has no descriptor left. The descriptor is the queue's: do not read from it or close
+ * it. A forked child has to ask for one of its own.
  */
 int oarlock_queue_fd(oarlock_queue *queue, int *descriptor);
 
 /*
- * oarlock_queue_next() takes the next result: the tag of its job, unless `tag` is NULL, its error, which is 0 where there
- * is a result, and the result. It fails with OARLOCK_E_EMPTY if there are no jobs, with OARLOCK_E_AGAIN if none has ended
- * and `wait` is 0, and with OARLOCK_E_BUFFER, after which it can be asked for again. If `wait` is not 0, it waits.
- * `*result_bytes` is the length of the buffer, and then that of the result.
+ * oarlock_queue_next() takes the next result: the tag of its job, unless `tag` is NULL, its error, which is 0 where
+ * there is a result, and the result. It fails with OARLOCK_E_EMPTY if there are no jobs, with OARLOCK_E_AGAIN if none
+ * has ended and `wait` is 0, and with OARLOCK_E_BUFFER, after which the result has to be asked for again: the
+ * descriptor does not tell of it a second time. If `wait` is not 0, it waits; if it is 0 and the accelerator has no
+ * threads, it computes jobs. `*result_bytes` is the length of the buffer, and then that of the result.
  */
 int oarlock_queue_next(oarlock_queue *queue, void **tag, int *error, void *result, size_t *result_bytes, int wait);
 
 /*
- * RSA keys, and powers modulo a number. Any number of threads may use one at once.
+ * RSA keys, and powers modulo a number. Any number of threads may use one at once. A function that computes waits
+ * where other threads compute already.
  *
- * Names of signature schemes are "pkcs1-HASH" (RSASSA-PKCS1-v1_5) and "pss-HASH" (RSASSA-PSS, with MGF1 of the same hash
- * and a salt as long as its digests), with sha224, sha256, sha384, sha512, sha512-224, sha512-256 and, to verify alone,
- * sha1; those of encryption schemes are "oaep-HASH" (RSAES-OAEP, with MGF1 of the same hash and no label) and "pkcs1"
- * (RSAES-PKCS1-v1_5, which rejects implicitly: what was not encrypted with it decrypts to something made up).
+ * Names of signature schemes are "pkcs1-HASH" (RSASSA-PKCS1-v1_5) and "pss-HASH" (RSASSA-PSS, with MGF1 of the same
+ * hash and a salt as long as its digests), with sha224, sha256, sha384, sha512, sha512-224, sha512-256 and, to verify
+ * alone, sha1; those of encryption schemes are "oaep-HASH" (RSAES-OAEP, with MGF1 of the same hash and no label; sha1
+ * too) and "pkcs1" (RSAES-PKCS1-v1_5, which rejects implicitly: what was not encrypted with it decrypts to something
+ * made up).
  */
 
 typedef struct oarlock_rsa_private oarlock_rsa_private;
 typedef struct oarlock_rsa_public oarlock_rsa_public;
 
 /*
- * oarlock_rsa_private_new() makes a private key of `key`: PEM or DER, PKCS #8 or PKCS #1, not encrypted. It fails with
- * OARLOCK_E_KEY for what is no such key, or one of less than 1024 or more than 4096 bits. The key is copied. The caller
- * frees it by oarlock_rsa_private_free().
+ * oarlock_rsa_private_new() makes a private key of `key`: PEM or DER, PKCS #8 or PKCS #1, not encrypted. It fails
+ * with OARLOCK_E_KEY for what is no such key, or one of less than 1024 or more than 4096 bits. The key is copied. The
+ * caller frees it by oarlock_rsa_private_free().
  */
 int oarlock_rsa_private_new(
     oarlock_accelerator *accelerator, oarlock_rsa_private **private_key, const void *key, size_t key_bytes
@@ -376,15 +383,16 @@ int oarlock_rsa_private_free(oarlock_rsa_private *private_key);
 
 /*
  * oarlock_rsa_public_new() makes a public key of `key`: PEM or DER, SubjectPublicKeyInfo or PKCS #1. It fails with
- * OARLOCK_E_KEY for what is no such key. The key is copied. The caller frees it by oarlock_rsa_public_free().
+ * OARLOCK_E_KEY for what is no such key, or one of less than 1024 or more than 4096 bits. The key is copied. The
+ * caller frees it by oarlock_rsa_public_free().
  */
 int oarlock_rsa_public_new(
     oarlock_accelerator *accelerator, oarlock_rsa_public **public_key, const void *key, size_t key_bytes
 );
 
 /*
- * oarlock_rsa_public_of() makes the public key of a private one. It fails for what is no handle of one. The caller frees
- * it by oarlock_rsa_public_free().
+ * oarlock_rsa_public_of() makes the public key of a private one. It fails for what is no handle of one. The caller
+ * frees it by oarlock_rsa_public_free().
  */
 int oarlock_rsa_public_of(oarlock_rsa_private *private_key, oarlock_rsa_public **public_key);
 
@@ -392,8 +400,8 @@ int oarlock_rsa_public_of(oarlock_rsa_private *private_key, oarlock_rsa_public *
 int oarlock_rsa_public_free(oarlock_rsa_public *public_key);
 
 /*
- * oarlock_rsa_private_bytes() writes the length of the modulus, which signatures and ciphertexts have. It fails for what
- * is no handle of a private key.
+ * oarlock_rsa_private_bytes() writes the length of the modulus, which signatures and ciphertexts have. It fails for
+ * what is no handle of a private key.
  */
 int oarlock_rsa_private_bytes(oarlock_rsa_private *private_key, size_t *bytes);
 
@@ -401,8 +409,9 @@ int oarlock_rsa_private_bytes(oarlock_rsa_private *private_key, size_t *bytes);
 int oarlock_rsa_public_bytes(oarlock_rsa_public *public_key, size_t *bytes);
 
 /*
- * oarlock_rsa_sign() signs a message. It fails with OARLOCK_E_ARGUMENT for an unknown scheme, and with OARLOCK_E_BUFFER
- * for room for less than the modulus. `*signature_bytes` is the length of the buffer, and then that of the signature.
+ * oarlock_rsa_sign() signs a message. It fails with OARLOCK_E_ARGUMENT for an unknown scheme, one with sha1, and a
+ * key that is too short for the scheme, and with OARLOCK_E_BUFFER for room for less than the modulus.
+ * `*signature_bytes` is the length of the buffer, and then that of the signature.
  */
 int oarlock_rsa_sign(
     oarlock_rsa_private *private_key, void *signature, size_t *signature_bytes, const char *scheme, const void *message,
@@ -419,8 +428,8 @@ int oarlock_rsa_sign_digest(
 );
 
 /*
- * oarlock_rsa_verify() verifies a signature of a message. It fails with OARLOCK_E_SIGNATURE if it is none by this key and
- * scheme, and with OARLOCK_E_ARGUMENT for an unknown scheme.
+ * oarlock_rsa_verify() verifies a signature of a message. It fails with OARLOCK_E_SIGNATURE if it was not made with
+ * this key and scheme, and with OARLOCK_E_ARGUMENT for an unknown scheme.
  */
 int oarlock_rsa_verify(
     oarlock_rsa_public *public_key, const char *scheme, const void *message, size_t message_bytes, const void *signature,
@@ -428,8 +437,8 @@ int oarlock_rsa_verify(
 );
 
 /*
- * oarlock_rsa_verify_digest() verifies a signature of a message by its digest. It fails as oarlock_rsa_verify() does, and
- * with OARLOCK_E_ARGUMENT for a digest of another length than the scheme's hash has.
+ * oarlock_rsa_verify_digest() verifies a signature of a message by its digest. It fails as oarlock_rsa_verify() does,
+ * and with OARLOCK_E_ARGUMENT for a digest of another length than the scheme's hash has.
  */
 int oarlock_rsa_verify_digest(
     oarlock_rsa_public *public_key, const char *scheme, const void *digest, size_t digest_bytes, const void *signature,
@@ -437,9 +446,9 @@ int oarlock_rsa_verify_digest(
 );
 
 /*
- * oarlock_rsa_encrypt() encrypts a message. It fails with OARLOCK_E_ARGUMENT for an unknown scheme and for a message that
- * is too long, and with OARLOCK_E_BUFFER for room for less than the modulus. `*ciphertext_bytes` is the length of the
- * buffer, and then that of the ciphertext.
+ * oarlock_rsa_encrypt() encrypts a message. It fails with OARLOCK_E_ARGUMENT for an unknown scheme and for a message
+ * that is too long, and with OARLOCK_E_BUFFER for room for less than the modulus. `*ciphertext_bytes` is the length
+ * of the buffer, and then that of the ciphertext.
  */
 int oarlock_rsa_encrypt(
     oarlock_rsa_public *public_key, void *ciphertext, size_t *ciphertext_bytes, const char *scheme, const void *message,
@@ -447,9 +456,9 @@ int oarlock_rsa_encrypt(
 );
 
 /*
- * oarlock_rsa_decrypt() decrypts a message. It fails with OARLOCK_E_DECRYPTION for what is no ciphertext of this key and
- * scheme, with OARLOCK_E_ARGUMENT for an unknown scheme, and with OARLOCK_E_BUFFER for room for less than the modulus,
- * however long the message is. `*message_bytes` is the length of the buffer, and then that of the message.
+ * oarlock_rsa_decrypt() decrypts a message. It fails with OARLOCK_E_DECRYPTION for what is no ciphertext of this key
+ * and scheme, with OARLOCK_E_ARGUMENT for an unknown scheme, and with OARLOCK_E_BUFFER for room for less than the
+ * modulus, however long the message is. `*message_bytes` is the length of the buffer, and then that of the message.
  */
 int oarlock_rsa_decrypt(
     oarlock_rsa_private *private_key, void *message, size_t *message_bytes, const char *scheme, const void *ciphertext,
@@ -457,8 +466,8 @@ int oarlock_rsa_decrypt(
 );
 
 /*
- * oarlock_rsa_submit_sign() is oarlock_rsa_sign() as a job, whose result is the signature; `options` may be NULL. It fails
- * with OARLOCK_E_QUEUE_FULL, and with OARLOCK_E_ARGUMENT. The message is copied. The caller frees the job.
+ * oarlock_rsa_submit_sign() is oarlock_rsa_sign() as a job, whose result is the signature; `options` may be NULL. It
+ * fails with OARLOCK_E_QUEUE_FULL, and with OARLOCK_E_ARGUMENT. The message is copied. The caller frees the job.
  */
 int oarlock_rsa_submit_sign(
     oarlock_rsa_private *private_key, oarlock_job **job, const char *scheme, const void *message, size_t message_bytes,
@@ -492,8 +501,8 @@ int oarlock_rsa_submit_verify(
 typedef struct oarlock_modexp oarlock_modexp;
 
 /*
- * oarlock_modexp_new() makes a modulus of `number`, big-endian. It fails with OARLOCK_E_ARGUMENT for 0 and for one that is
- * too long. The caller frees it by oarlock_modexp_free().
+ * oarlock_modexp_new() makes a modulus of `number`, big-endian. It fails with OARLOCK_E_ARGUMENT unless the modulus
+ * is odd, more than 1, and of at most 4096 bits. The caller frees it by oarlock_modexp_free().
  */
 int oarlock_modexp_new(
     oarlock_accelerator *accelerator, oarlock_modexp **modulus, const void *number, size_t number_bytes
@@ -503,9 +512,9 @@ int oarlock_modexp_new(
 int oarlock_modexp_free(oarlock_modexp *modulus);
 
 /*
- * oarlock_modexp_power() writes `base` to the power of `exponent` modulo the modulus, all big-endian; the result is as
- * long as the modulus. It fails with OARLOCK_E_BUFFER for room for less. `*power_bytes` is the length of the buffer, and
- * then that of the result.
+ * oarlock_modexp_power() writes `base` to the power of `exponent` modulo the modulus, all big-endian; the result is
+ * as long as the modulus. It fails with OARLOCK_E_BUFFER for room for less. `*power_bytes` is the length of the
+ * buffer, and then that of the result.
  */
 int oarlock_modexp_power(
     oarlock_modexp *modulus, void *power, size_t *power_bytes, const void *base, size_t base_bytes, const void *exponent,
@@ -513,8 +522,8 @@ int oarlock_modexp_power(
 );
 
 /*
- * oarlock_modexp_submit() is oarlock_modexp_power() as a job, whose result is the power; `options` may be NULL. It fails
- * with OARLOCK_E_QUEUE_FULL. Base and exponent are copied. The caller frees the job.
+ * oarlock_modexp_submit() is oarlock_modexp_power() as a job, whose result is the power; `options` may be NULL. It
+ * fails with OARLOCK_E_QUEUE_FULL. Base and exponent are copied. The caller frees the job.
  */
 int oarlock_modexp_submit(
     oarlock_modexp *modulus, oarlock_job **job, const void *base, size_t base_bytes, const void *exponent,
@@ -533,23 +542,24 @@ typedef struct oarlock_session oarlock_session;
 struct oarlock_device_table_v2;
 
 /*
- * oarlock_framework_new() makes a framework over an accelerator. It fails for what is no handle of one. The caller frees it
- * by oarlock_framework_free().
+ * oarlock_framework_new() makes a framework over an accelerator. It fails for what is no handle of one. The caller
+ * frees it by oarlock_framework_free().
  */
 int oarlock_framework_new(oarlock_accelerator *accelerator, oarlock_framework **framework);
 
 /*
- * oarlock_framework_free() ends the handle; NULL is none. It fails for what is no handle of a framework. Sessions go on;
- * when the last of them is freed too, requests under way fail with OARLOCK_E_CANCELLED, and devices are closed.
+ * oarlock_framework_free() ends the handle; NULL is none. It fails for what is no handle of a framework. Sessions go
+ * on; when the last of them is freed too, requests under way fail with OARLOCK_E_CANCELLED, and devices are closed.
  */
 int oarlock_framework_free(oarlock_framework *framework);
 
 /*
- * oarlock_framework_register() opens a device of `table` with `options`, and gives it requests where it is expected to be
- * faster. `name` takes the place of the table's own, unless it is NULL; so do no options. Of one request in `check_every`
- * the result is computed again and compared; of 0 none, of 1 all. It fails with OARLOCK_E_DEVICE for a table of another
- * version and for what its functions say, and with OARLOCK_E_ARGUMENT for a name that another device has. The table and its
- * functions must stay until the process ends; they are called on threads of the library.
+ * oarlock_framework_register() opens a device of `table` with `options`, and gives it requests where it is expected
+ * to be faster. If `options` is NULL there are none; if `name` is NULL the table's own name is used. One result in
+ * every `check_every` is recomputed and compared; 0 checks none, 1 checks all. It fails with OARLOCK_E_DEVICE for a
+ * table of another version and for what its functions say, and with OARLOCK_E_ARGUMENT for a name that another device
+ * has. The table and its functions must stay until the process ends; they are called on this thread and on threads of
+ * the library.
  */
 int oarlock_framework_register(
     oarlock_framework *framework, const struct oarlock_device_table_v2 *table, const char *options, const char *name,
@@ -557,22 +567,23 @@ int oarlock_framework_register(
 );
 
 /*
- * oarlock_framework_load() loads a shared library that exports oarlock_device_v2, and registers its device. It fails with
- * OARLOCK_E_DEVICE if it cannot be loaded, and as oarlock_framework_register() does. It stays loaded.
+ * oarlock_framework_load() loads a shared library that exports oarlock_device_v2, and registers its device. It fails
+ * with OARLOCK_E_DEVICE if it cannot be loaded, and as oarlock_framework_register() does. It stays loaded.
  */
 int oarlock_framework_load(
     oarlock_framework *framework, const char *path, const char *options, const char *name, unsigned check_every
 );
 
 /*
- * oarlock_framework_withdraw() gives a device no more requests; it is closed when those that it has are answered. It fails
- * with OARLOCK_E_ARGUMENT if none has the name.
+ * oarlock_framework_withdraw() gives a device no more requests; it is closed when those that it has are answered. It
+ * fails with OARLOCK_E_ARGUMENT if none has the name.
  */
 int oarlock_framework_withdraw(oarlock_framework *framework, const char *name);
 
 /*
  * oarlock_framework_device() writes the name of device number `index`, from 0, with a NUL to `name`. It fails with
- * OARLOCK_E_ARGUMENT past the last one, and with OARLOCK_E_BUFFER. `*name_bytes` is as in oarlock_accelerator_options().
+ * OARLOCK_E_ARGUMENT past the last one, and with OARLOCK_E_BUFFER. `*name_bytes` is as in
+ * oarlock_accelerator_options().
  */
 int oarlock_framework_device(oarlock_framework *framework, char *name, size_t *name_bytes, size_t index);
 
@@ -625,17 +636,17 @@ int oarlock_session_new(
 int oarlock_session_free(oarlock_session *session);
 
 /*
- * oarlock_session_run() does a request in place: what is authenticated alone, then what is encrypted, then room for the tag
- * if there is one, are `bytes` bytes of `data`. It fails with OARLOCK_E_AUTHENTICATION for a tag that is wrong, after which
- * the data are as they were, and with OARLOCK_E_ARGUMENT for too few bytes; `request` may be NULL. It waits for a device
- * that does it.
+ * oarlock_session_run() does a request in place: what is authenticated alone, then what is encrypted, then room for
+ * the tag if there is one, are `bytes` bytes of `data`. It fails with OARLOCK_E_AUTHENTICATION for a tag that is
+ * wrong, after which the data are as they were, and with OARLOCK_E_ARGUMENT for too few bytes; `request` may be NULL.
+ * Where a device is faster it waits for that, or fails with OARLOCK_E_QUEUE_FULL.
  */
 int oarlock_session_run(oarlock_session *session, void *data, size_t bytes, const struct oarlock_request *request);
 
 /*
- * oarlock_session_submit() is oarlock_session_run() as a job, whose result is the data with what was made of them. It fails
- * with OARLOCK_E_QUEUE_FULL, and with OARLOCK_E_ARGUMENT for too few bytes; whatever else is wrong is the job's error. Data
- * are copied. The caller frees the job.
+ * oarlock_session_submit() is oarlock_session_run() as a job, whose result is the processed data. It fails with
+ * OARLOCK_E_QUEUE_FULL, and with OARLOCK_E_ARGUMENT for too few bytes; whatever else is wrong is the job's error.
+ * Short requests are computed at once. Data are copied. The caller frees the job.
  */
 int oarlock_session_submit(
     oarlock_session *session, oarlock_job **job, const void *data, size_t bytes, const struct oarlock_request *request

@@ -32,7 +32,10 @@ inline void check(int error)
         throw Error(error);
 }
 
-/* A handle, and the function that frees it. It can be moved, not copied. */
+/*
+ * A handle, and the function that frees it. It can be moved, not copied. Destroy it when no other thread uses it: a cipher,
+ * job or queue that is busy then is not freed. release() it once a function has freed it, such as oarlock_queue_push().
+ */
 template <typename Object, int (*Free)(Object *)>
 class Owned {
 public:
@@ -99,6 +102,13 @@ public:
         check(oarlock_rsa_public_new(accelerator.get(), &handle, key, key_bytes));
         take(handle);
     }
+
+    explicit RsaPublic(const RsaPrivate &key)
+    {
+        oarlock_rsa_public *handle = nullptr;
+        check(oarlock_rsa_public_of(key.get(), &handle));
+        take(handle);
+    }
 };
 
 class Queue : public Owned<oarlock_queue, oarlock_queue_free> {
@@ -122,6 +132,26 @@ public:
     {
         oarlock_modexp *handle = nullptr;
         check(oarlock_modexp_new(accelerator.get(), &handle, modulus, modulus_bytes));
+        take(handle);
+    }
+};
+
+class Framework : public Owned<oarlock_framework, oarlock_framework_free> {
+public:
+    explicit Framework(const Accelerator &accelerator)
+    {
+        oarlock_framework *handle = nullptr;
+        check(oarlock_framework_new(accelerator.get(), &handle));
+        take(handle);
+    }
+};
+
+class Session : public Owned<oarlock_session, oarlock_session_free> {
+public:
+    Session(const Framework &framework, const oarlock_session_spec &spec)
+    {
+        oarlock_session *handle = nullptr;
+        check(oarlock_session_new(framework.get(), &handle, &spec));
         take(handle);
     }
 };

@@ -90,7 +90,7 @@ pub(crate) fn apart(
 #[inline]
 fn are_overlapping(a: *const c_void, a_bytes: usize, b: *const c_void, b_bytes: usize) -> bool {
     let (a, b) = (a.addr(), b.addr());
-    a < b.saturating_add(b_bytes) && b < a.saturating_add(a_bytes)
+    a_bytes > 0 && b_bytes > 0 && a < b.saturating_add(b_bytes) && b < a.saturating_add(a_bytes)
 }
 
 #[inline]
@@ -124,6 +124,18 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str()
         .map_err(|_| Failure::argument(format!("{what} is not UTF-8")))
+}
+
+/// A value to read.
+///
+/// # Safety
+/// `it` is NULL, or one `T` that nobody changes for `'a`, and aligned.
+pub(crate) unsafe fn value<'a, T>(it: *const T, what: &str) -> Result<&'a T, Failure> {
+    if !it.is_null() && !it.is_aligned() {
+        return Err(Failure::argument(format!("{what} is not aligned")));
+    }
+    // SAFETY: it is aligned, and the caller answers for the rest.
+    unsafe { it.as_ref() }.ok_or_else(|| is_null(what))
 }
 
 /// Where one value goes.

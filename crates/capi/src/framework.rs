@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::accelerator::free_shared;
 use crate::algorithms::named;
-use crate::buffers::{Room, input, output, place, text};
+use crate::buffers::{Room, input, output, place, text, value};
 use crate::failure::{Code, Failure, call};
 use crate::handles::{Handle, ManyCalls, Object};
 use crate::job::{AnyJob, Outcome, submitted};
@@ -233,11 +233,11 @@ pub unsafe extern "C" fn oarlock_session_new(
     spec: *const Spec,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for. The specification is only read.
+        // SAFETY: as the caller answers for.
         let (to, spec) = unsafe {
             let to = place(session, "the place of the session")?;
             *to = Handle::NULL;
-            (to, place(spec.cast_mut(), "the specification")?)
+            (to, value(spec, "the specification")?)
         };
         let framework = framework.shared()?;
         // SAFETY: as the caller answers for.
@@ -322,8 +322,8 @@ unsafe fn request(
 ) -> Result<(Direction, Iv, Layout), Failure> {
     let (mut direction, mut iv, mut authenticated) = (Direction::Encrypt, Iv::Next, 0);
     if !options.is_null() {
-        // SAFETY: as the caller answers for. It is only read.
-        let options = unsafe { place(options.cast_mut(), "the options of the request") }?;
+        // SAFETY: as the caller answers for.
+        let options = unsafe { value(options, "the options of the request") }?;
         if options.decrypts != 0 {
             direction = Direction::Decrypt;
         }
@@ -335,17 +335,20 @@ unsafe fn request(
         }
         authenticated = options.authenticated_bytes;
     }
-    let too_short = || {
+    let does_not_fit = || {
         Failure::argument(format!(
-            "{bytes} bytes are fewer than what is authenticated alone, {authenticated}, and the tag, {}",
+            "{bytes} bytes are not what is authenticated alone, {authenticated}, what is encrypted, and the tag, {}",
             session.tag_bytes
         ))
     };
-    let text = bytes.checked_sub(session.tag_bytes).ok_or_else(too_short)?;
+    let text = bytes
+        .checked_sub(session.tag_bytes)
+        .ok_or_else(does_not_fit)?;
     let layout = match session.is_mac {
+        true if authenticated != 0 && authenticated != text => return Err(does_not_fit()),
         true => Layout::packet(text, 0),
         false => {
-            let encrypted = text.checked_sub(authenticated).ok_or_else(too_short)?;
+            let encrypted = text.checked_sub(authenticated).ok_or_else(does_not_fit)?;
             Layout::packet(authenticated, encrypted)
         }
     };

@@ -3,11 +3,12 @@
 //! A program gets them as pointers to types that it does not know, so that its compiler tells one kind from another. They
 //! are never followed. The lowest 24 bits are a place in a table, the others a tag: what kind of object it is, and the
 //! generation of the place. Each place has had as many generations as objects, and the first is random, so that a handle
-//! that was freed, is of another kind, of another process or no handle at all differs from what the table has there. (One
-//! place can hold 2^36 objects before a handle comes back.)
+//! that was freed, is of another kind, of another process or no handle at all differs from what the table has there. One
+//! place can hold 2^36 objects before a handle comes back. (Processes that were forked of each other are as one.)
 //!
 //! The table has no lock, so that a forked child has it whole.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::OnceLock;
@@ -165,7 +166,10 @@ impl<T: OneCall> Handle<T> {
 
     /// Ends the handle, unless another call uses its object.
     pub(crate) fn free(self) -> Result<(), Failure> {
-        drop(self.exclusive()?.into_inner());
+        let object = self.exclusive()?.taken_out();
+        // SAFETY: it came from a box of a `T`, and nobody else has it. It is wiped where it is: moved, it would leave its
+        // key behind.
+        drop(unsafe { Box::from_raw(object) });
         Ok(())
     }
 }
@@ -244,12 +248,17 @@ impl<T: OneCall> std::ops::DerefMut for Exclusive<T> {
 impl<T: OneCall> Exclusive<T> {
     /// Ends the handle, and hands out its object.
     pub(crate) fn into_inner(self) -> T {
+        // SAFETY: it came from a box of a `T`, and nobody else has it.
+        *unsafe { Box::from_raw(self.taken_out()) }
+    }
+
+    /// Ends the handle. The object, which came from a box, is the caller's: the place was taken until now, and has it no
+    /// longer.
+    fn taken_out(self) -> *mut T {
         let (slot, index, object) = (self.slot, self.index, self.object);
         std::mem::forget(self);
         release(slot, index);
-        // SAFETY: `object` came from a box of a `T`. Nobody else has it, since the place was taken until now, and has it
-        // no longer.
-        *unsafe { Box::from_raw(object) }
+        object
     }
 }
 
@@ -357,24 +366,11 @@ fn add_chunk(chunk: usize) {
 
 /// Another one in each process, copy of this library and place.
 fn first_generation(chunk: usize, number: usize) -> u64 {
-    static OF_PROCESS: OnceLock<u64> = OnceLock::new();
-    let of_process = *OF_PROCESS.get_or_init(|| {
-        // SAFETY: takes a number alone.
-        let random = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const [u8; 16];
-        if random.is_null() {
-            return u64::from(std::process::id());
-        }
-        // SAFETY: the kernel gives every program 16 bytes there (getauxval(3)), which stay.
-        let random = unsafe { random.read_unaligned() };
-        u64::from_le_bytes(*random.last_chunk().unwrap_or(&[0; 8]))
-    });
-    let of_copy = (&raw const USED).addr() as u64;
-    // The finalizer of MurmurHash3, so that neighbours have nothing in common. They are no secret.
-    let mut mixed = of_process ^ of_copy.rotate_left(32) ^ ((chunk as u64) << 32 | number as u64);
-    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
-        mixed = (mixed ^ mixed >> 33).wrapping_mul(factor);
-    }
-    mixed ^ mixed >> 33
+    // Of keys of its own, which are random.
+    static OF_PROCESS: OnceLock<RandomState> = OnceLock::new();
+    OF_PROCESS
+        .get_or_init(RandomState::new)
+        .hash_one((chunk, number))
 }
 
 #[inline(always)]

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd as _;
+use std::ptr;
 use std::time::{Duration, Instant};
 
 use oarlock::Error;
@@ -9,7 +10,7 @@ use oarlock::job::{CompletionQueue, Job, JobOptions, Order, Priority, Start};
 use zeroize::Zeroizing;
 
 use crate::accelerator::free;
-use crate::buffers::{Room, place};
+use crate::buffers::{Room, place, value};
 use crate::failure::{Code, Failure, call};
 use crate::handles::{Handle, Object, OneCall};
 
@@ -75,8 +76,8 @@ pub(crate) unsafe fn options(options: *const Options) -> Result<JobOptions, Fail
     if options.is_null() {
         return Ok(JobOptions::default());
     }
-    // SAFETY: as the caller answers for. It is only read.
-    let options = unsafe { place(options.cast_mut(), "the options") }?;
+    // SAFETY: as the caller answers for.
+    let options = unsafe { value(options, "the options") }?;
     // A time beyond all clocks is none.
     let deadline = match options.time_ns {
         0 => None,
@@ -160,7 +161,7 @@ pub unsafe extern "C" fn oarlock_job_try(
 /// The result, which stays where it has no room.
 fn given(job: &mut AnyJob, mut room: Room<'_>) -> Result<(), Failure> {
     let Some(result) = &job.result else {
-        let taken = "the result of this job was taken already";
+        let taken = "the job has ended, and its result or error was taken already";
         return Err(Failure::new(Code::State, taken));
     };
     room.need(result.len())?;
@@ -180,11 +181,12 @@ pub unsafe extern "C" fn oarlock_job_cancel(
 ) -> c_int {
     call(|| {
         let job = job.exclusive()?;
-        let was_cancelled = job.job.as_ref().is_some_and(Job::cancel);
-        if !is_cancelled.is_null() {
+        let to = match is_cancelled.is_null() {
+            true => &mut 0,
             // SAFETY: as the caller answers for.
-            *unsafe { place(is_cancelled, "the place of the answer") }? = was_cancelled.into();
-        }
+            false => unsafe { place(is_cancelled, "the place of the answer") }?,
+        };
+        *to = job.job.as_ref().is_some_and(Job::cancel).into();
         Ok(())
     })
 }
@@ -218,8 +220,12 @@ pub unsafe extern "C" fn oarlock_job_on_completion(
                 Ok(bytes) => (0, bytes),
                 Err(error) => (Failure::from(error).told(), Bytes::default()),
             };
+            let result = match bytes.is_empty() {
+                true => ptr::null(),
+                false => bytes.as_ptr().cast(),
+            };
             // SAFETY: the caller of `oarlock_job_on_completion` answers for it.
-            unsafe { callback(context.0, error, bytes.as_ptr().cast(), bytes.len()) };
+            unsafe { callback(context.0, error, result, bytes.len()) };
         });
         Ok(())
     })
@@ -313,11 +319,13 @@ pub unsafe extern "C" fn oarlock_queue_next(
     call(|| {
         let mut queue = queue.exclusive()?;
         // SAFETY: as the caller answers for.
-        let (mut room, error) = unsafe {
-            (
-                Room::new(result, result_bytes)?,
-                place(error, "the place of the error")?,
-            )
+        let (mut room, error, tag) = unsafe {
+            let tag = match tag.is_null() {
+                true => None,
+                false => Some(place(tag, "the place of the tag")?),
+            };
+            let room = Room::new(result, result_bytes)?;
+            (room, place(error, "the place of the error")?, tag)
         };
         let Queue { jobs, result } = &mut *queue;
         if result.is_none() {
@@ -338,9 +346,8 @@ pub unsafe extern "C" fn oarlock_queue_next(
         let Some((tag_here, outcome)) = result.take() else {
             return Ok(());
         };
-        if !tag.is_null() {
-            // SAFETY: as the caller answers for.
-            *unsafe { place(tag, "the place of the tag") }? = tag_here.0;
+        if let Some(tag) = tag {
+            *tag = tag_here.0;
         }
         match outcome {
             Ok(bytes) => {

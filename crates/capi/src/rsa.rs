@@ -8,7 +8,7 @@ use oarlock::rsa::{
     AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, Base, ByteOrder, EncryptionScheme,
     Hash, RsaPrivateKey, RsaPublicKey, SignatureScheme,
 };
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::accelerator::free_shared;
 use crate::buffers::{Room, input, place, text};
@@ -625,9 +625,13 @@ pub unsafe extern "C" fn oarlock_modexp_submit(
             magnitude: base.to_vec(),
             is_negative: false,
         };
-        let job = modulus
-            .submit_power(base, exponent, options)
-            .map_err(queue_full)?;
+        let job = modulus.submit_power(base, exponent, options).map_err(
+            |QueueFull((mut base, mut exponent))| {
+                base.magnitude.zeroize();
+                exponent.zeroize();
+                Failure::from(oarlock::Error::QueueFull)
+            },
+        )?;
         Ok(job.map(Ok))
     };
     // SAFETY: as the caller answers for.

@@ -2,6 +2,7 @@
 #include <oarlock.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -428,13 +429,27 @@ static void forks(void)
 {
     unsigned char here[100], there[100];
     size_t bytes = sizeof other;
-    int status, channel[2];
+    int i, status, channel[2], descriptor, error, outcome;
+    oarlock_queue *pushed;
+    struct pollfd watched;
     pid_t child;
 
     IS(oarlock_cipher_encrypt(cipher, here, data, 100, key), 0);
     HOLDS(pipe(channel) == 0);
+    /* Jobs that were looked at, and a descriptor that the parent goes on with. */
+    IS(oarlock_queue_new(&pushed, 0), 0);
+    IS(oarlock_queue_fd(pushed, &descriptor), 0);
+    for (i = 0; i < 40; i++)
+        IS(oarlock_queue_push(pushed, a_job(), NULL), 0);
+    HOLDS(oarlock_queue_next(pushed, NULL, &error, NULL, (bytes = 0, &bytes), 0) != 0);
     child = fork();
     if (child == 0) {
+        do {
+            bytes = sizeof other;
+            outcome = oarlock_queue_next(pushed, NULL, &error, other, &bytes, 1);
+            HOLDS(outcome == OARLOCK_E_EMPTY || error == 0 || error == OARLOCK_E_CANCELLED);
+        } while (outcome == 0);
+        bytes = sizeof other;
         IS(oarlock_cipher_encrypt(cipher, there, data, 100, key), 0);
         IS(oarlock_rsa_sign(private_key, other, &bytes, "pss-sha512", data, 9), 0);
         IS(oarlock_rsa_verify(public_key, "pss-sha512", data, 9, other, bytes), 0);
@@ -444,6 +459,17 @@ static void forks(void)
     }
     HOLDS(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     HOLDS(read(channel[0], there, 100) == 100 && memcmp(here, there, 100) == 0);
+    watched.fd = descriptor;
+    watched.events = POLLIN;
+    for (i = 0; i < 40;) {
+        bytes = sizeof other;
+        outcome = oarlock_queue_next(pushed, NULL, &error, other, &bytes, 0);
+        if (outcome == 0)
+            i++;
+        else
+            HOLDS(outcome == OARLOCK_E_AGAIN && poll(&watched, 1, 10000) == 1);
+    }
+    IS(oarlock_queue_free(pushed), 0);
     close(channel[0]);
     close(channel[1]);
 }

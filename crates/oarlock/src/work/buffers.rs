@@ -4,10 +4,12 @@ use std::fmt;
 use std::ops::Range;
 
 use inout::InOutBuf;
+use zeroize::Zeroize as _;
 
 /// Data in one piece or many, changed where they are or written elsewhere.
 ///
-/// A request takes them, and its answer gives them back: also one that was refused or has failed.
+/// A request takes them, and its answer gives them back: also one that was refused or has failed. What is not taken out of
+/// them is wiped on drop.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Buffers {
     from: Segments,
@@ -18,6 +20,15 @@ pub struct Buffers {
 enum Segments {
     One(Vec<u8>),
     Many(Vec<Vec<u8>>),
+}
+
+impl Drop for Segments {
+    fn drop(&mut self) {
+        match self {
+            Self::One(data) => data.zeroize(),
+            Self::Many(segments) => segments.zeroize(),
+        }
+    }
 }
 
 impl Default for Segments {
@@ -74,8 +85,8 @@ impl Buffers {
 
     /// The result in one piece.
     pub fn into_output(self) -> Vec<u8> {
-        match self.to.unwrap_or(self.from) {
-            Segments::One(data) => data,
+        match &mut self.to.unwrap_or(self.from) {
+            Segments::One(data) => std::mem::take(data),
             Segments::Many(segments) => segments.concat(),
         }
     }
@@ -253,10 +264,10 @@ impl Segments {
         self.iter().map(<[u8]>::len).sum()
     }
 
-    fn into_vec(self) -> Vec<Vec<u8>> {
-        match self {
-            Self::One(data) => vec![data],
-            Self::Many(segments) => segments,
+    fn into_vec(mut self) -> Vec<Vec<u8>> {
+        match &mut self {
+            Self::One(data) => vec![std::mem::take(data)],
+            Self::Many(segments) => std::mem::take(segments),
         }
     }
 }

@@ -127,8 +127,6 @@ fn double(digit: u64) -> u64 {
 
 /// Whether fused products are rounded as the control word says. An emulator may not: under Valgrind 3.19 they are always
 /// rounded to nearest (its manual, "Limitations"), and lanes would compute wrongly.
-// Not inlined: upper halves of registers are not kept, as in a call.
-#[inline(never)]
 pub(crate) fn rounds_as_told(fma: Fma) -> bool {
     let _ = fma;
     // 1 + 2^-52 and 1.5, whose product lies in the middle between two doubles: the lower one is towards zero, and the upper
@@ -154,9 +152,8 @@ pub(crate) fn rounds_as_told(fma: Fma) -> bool {
             control = in(reg) &raw const control,
             factors = in(reg) factors.as_ptr(),
             products = in(reg) products.as_mut_ptr(),
-            out("xmm0") _,
-            out("xmm1") _,
-            out("xmm2") _,
+            // As of a call: upper halves are not kept.
+            clobber_abi("sysv64"),
             options(nostack),
         );
     }

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::Job;
 use crate::Error;
+use crate::threads::process;
 
 /// The order in which a [`CompletionQueue`] gives results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub struct CompletionQueue<T, Tag = ()> {
     jobs: VecDeque<Pushed<T, Tag>>,
     pushed: u64,
     notices: Arc<Notices>,
+    /// [`process::fork_generation`] of the process that `notices` are of.
+    generation: usize,
 }
 
 struct Pushed<T, Tag> {
@@ -68,12 +71,26 @@ impl<T, Tag> CompletionQueue<T, Tag> {
             jobs: VecDeque::new(),
             pushed: 0,
             notices: Arc::default(),
+            generation: process::fork_generation(),
+        }
+    }
+
+    /// In a forked child, where the parent's notices and its descriptor are the parent's, every job is looked at anew.
+    fn follow_fork(&mut self) {
+        let generation = process::fork_generation();
+        if self.generation != generation {
+            self.generation = generation;
+            self.notices = Arc::default();
+            for entry in &self.jobs {
+                self.notices.give(entry.number);
+            }
         }
     }
 
     /// Adds a job. Their number is bounded where they are submitted
     /// ([`Builder::jobs_max`](crate::Builder::jobs_max)).
     pub fn push(&mut self, job: Job<T>, tag: Tag) {
+        self.follow_fork();
         self.pushed += 1;
         let number = self.pushed;
         // It is looked at once, after which its waker tells.
@@ -93,6 +110,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
 
     /// The next result, if there is one yet. Without pool threads this thread computes some jobs first.
     pub fn try_next(&mut self) -> Option<(Tag, Result<T, Error>)> {
+        self.follow_fork();
         match self.order {
             Order::Submission => {
                 // What comes from here on gives notice anew.
@@ -123,11 +141,12 @@ impl<T, Tag> CompletionQueue<T, Tag> {
 
     /// Waits for the next result. `None` if there are no jobs.
     pub fn next_blocking(&mut self) -> Option<(Tag, Result<T, Error>)> {
+        self.follow_fork();
         while !self.jobs.is_empty() {
-            self.notices.locked().waiting = Some(std::thread::current());
+            self.notices.set_waiting(Some(std::thread::current()));
             let next = self.try_next();
             if next.is_some() {
-                self.notices.locked().waiting = None;
+                self.notices.set_waiting(None);
                 return next;
             }
             let oldest = self.jobs.front();
@@ -138,7 +157,8 @@ impl<T, Tag> CompletionQueue<T, Tag> {
     }
 
     /// A descriptor to poll for reading (eventfd(2)). It is readable whenever
-    /// [`try_next`](Self::try_next) should be called, until that returns `None`. Do not read from it.
+    /// [`try_next`](Self::try_next) should be called, until that returns `None`. Do not read from it. A forked child has
+    /// to ask anew: after its next call of any other function there is another one.
     ///
     /// # Errors
     /// If the process has no descriptor left.
@@ -146,12 +166,13 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         if self.notices.event.get().is_none() {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
             let event = eventfd(0, flags)?;
-            let list = self.notices.locked();
-            if !list.numbers.is_empty() {
-                signal(&event);
-            }
-            // This thread alone does so: it has the queue.
-            let _ = self.notices.event.set(event);
+            self.notices.with(|list| {
+                if !list.numbers.is_empty() {
+                    signal(&event);
+                }
+                // This thread alone does so: it has the queue.
+                let _ = self.notices.event.set(event);
+            });
         }
         let event = self.notices.event.get().map(AsFd::as_fd);
         event.ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -197,35 +218,42 @@ struct List {
 
 impl Notices {
     fn give(&self, number: u64) {
-        let mut list = self.locked();
-        if list.numbers.is_empty()
-            && let Some(event) = self.event.get()
-        {
-            signal(event);
-        }
-        list.numbers.push_back(number);
-        let waiting = list.waiting.take();
-        drop(list);
+        let waiting = self.with(|list| {
+            if list.numbers.is_empty()
+                && let Some(event) = self.event.get()
+            {
+                signal(event);
+            }
+            list.numbers.push_back(number);
+            list.waiting.take()
+        });
         if let Some(thread) = waiting {
             thread.unpark();
         }
     }
 
     fn take(&self) -> Option<u64> {
-        let mut list = self.locked();
-        let number = list.numbers.pop_front();
-        if number.is_some() && list.numbers.is_empty() {
-            self.clear();
-        }
-        number
+        self.with(|list| {
+            let number = list.numbers.pop_front();
+            if number.is_some() && list.numbers.is_empty() {
+                self.clear();
+            }
+            number
+        })
     }
 
     fn take_all(&self) {
-        let mut list = self.locked();
-        if !list.numbers.is_empty() {
-            list.numbers.clear();
-            self.clear();
-        }
+        self.with(|list| {
+            if !list.numbers.is_empty() {
+                list.numbers.clear();
+                self.clear();
+            }
+        });
+    }
+
+    fn set_waiting(&self, thread: Option<Thread>) {
+        let before = self.with(|list| std::mem::replace(&mut list.waiting, thread));
+        drop(before);
     }
 
     fn clear(&self) {
@@ -235,8 +263,12 @@ impl Notices {
         }
     }
 
-    fn locked(&self) -> MutexGuard<'_, List> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A forked child never finds the list locked.
+    fn with<T>(&self, section: impl FnOnce(&mut List) -> T) -> T {
+        process::undivided(|| {
+            let list = self.list.lock();
+            section(&mut list.unwrap_or_else(PoisonError::into_inner))
+        })
     }
 }
 
