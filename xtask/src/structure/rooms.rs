@@ -42,7 +42,7 @@ const RULES: &[Rule] = &[
             "crates/local/src/board/memory.rs",   // memory that processes share
             "crates/provider/",                   // foreign function interfaces
             "crates/capi/",
-            "fuzz/src/capi.rs", // calls of the C library
+            "fuzz/src/capi/", // calls of the C library
             "python/",
         ],
         within: "",

@@ -2,12 +2,14 @@
 //! a handle that is alive and of its kind never says that it is not, any other always does, and nothing is a bug.
 #![allow(unsafe_code)]
 
-use std::ffi::{CString, c_char, c_int, c_void};
+mod functions;
+
+use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 
 use arbitrary::Arbitrary;
-// Linked for its symbols alone.
-use oarlock_capi as _;
+
+use self::functions::*;
 
 fuzz_target!(|input: Input| {
     let mut program = Program::default();
@@ -88,7 +90,7 @@ enum Step {
 const STEPS_MAX: usize = 200;
 const HANDLE: c_int = -1;
 const INTERNAL: c_int = -21;
-const KEY: &str = include_str!("../../bench/keys/rsa1024.pem");
+const KEY: &str = include_str!("../../../bench/keys/rsa1024.pem");
 const SCHEMES: [&str; 6] = [
     "pkcs1-sha256",
     "pss-sha256",
@@ -126,175 +128,6 @@ const KINDS: [Kind; 10] = [
     Kind::Framework,
     Kind::Session,
 ];
-
-type Handle = usize;
-
-unsafe extern "C" {
-    fn oarlock_accelerator_new(to: *mut Handle, options: *const c_char) -> c_int;
-    fn oarlock_accelerator_set_options(accelerator: Handle, options: *const c_char) -> c_int;
-    fn oarlock_cipher_new(accelerator: Handle, to: *mut Handle, name: *const c_char) -> c_int;
-    fn oarlock_cipher_set_key(cipher: Handle, key: *const c_void, bytes: usize) -> c_int;
-    fn oarlock_cipher_set_iv(cipher: Handle, iv: *const c_void, bytes: usize) -> c_int;
-    fn oarlock_cipher_encrypt(
-        cipher: Handle,
-        out: *mut c_void,
-        data: *const c_void,
-        bytes: usize,
-        iv: *const c_void,
-    ) -> c_int;
-    fn oarlock_cipher_decrypt(
-        cipher: Handle,
-        out: *mut c_void,
-        data: *const c_void,
-        bytes: usize,
-        iv: *const c_void,
-    ) -> c_int;
-    fn oarlock_cipher_seek(cipher: Handle, position: u64) -> c_int;
-    fn oarlock_cipher_prefill(cipher: Handle, made: *mut usize, time_ns: u64) -> c_int;
-    fn oarlock_aead_new(
-        accelerator: Handle,
-        to: *mut Handle,
-        name: *const c_char,
-        key: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    fn oarlock_aead_seal(
-        aead: Handle,
-        out: *mut c_void,
-        tag: *mut c_void,
-        nonce: *const c_void,
-        nonce_bytes: usize,
-        aad: *const c_void,
-        aad_bytes: usize,
-        data: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    fn oarlock_aead_open(
-        aead: Handle,
-        out: *mut c_void,
-        tag: *const c_void,
-        nonce: *const c_void,
-        nonce_bytes: usize,
-        aad: *const c_void,
-        aad_bytes: usize,
-        data: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    fn oarlock_rsa_private_new(
-        accelerator: Handle,
-        to: *mut Handle,
-        key: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    fn oarlock_rsa_public_of(private: Handle, to: *mut Handle) -> c_int;
-    fn oarlock_rsa_sign(
-        private: Handle,
-        out: *mut c_void,
-        out_bytes: *mut usize,
-        scheme: *const c_char,
-        data: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    fn oarlock_rsa_sign_digest(
-        private: Handle,
-        out: *mut c_void,
-        out_bytes: *mut usize,
-        scheme: *const c_char,
-        data: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    fn oarlock_rsa_submit_sign(
-        private: Handle,
-        to: *mut Handle,
-        scheme: *const c_char,
-        data: *const c_void,
-        bytes: usize,
-        options: *const JobOptions,
-    ) -> c_int;
-    fn oarlock_job_wait(job: Handle, out: *mut c_void, out_bytes: *mut usize) -> c_int;
-    fn oarlock_job_try(job: Handle, out: *mut c_void, out_bytes: *mut usize) -> c_int;
-    fn oarlock_job_cancel(job: Handle, is_cancelled: *mut c_int) -> c_int;
-    fn oarlock_queue_new(to: *mut Handle, in_order: c_int) -> c_int;
-    fn oarlock_queue_push(queue: Handle, job: Handle, tag: *mut c_void) -> c_int;
-    fn oarlock_queue_fd(queue: Handle, descriptor: *mut c_int) -> c_int;
-    fn oarlock_queue_next(
-        queue: Handle,
-        tag: *mut *mut c_void,
-        error: *mut c_int,
-        out: *mut c_void,
-        out_bytes: *mut usize,
-        wait: c_int,
-    ) -> c_int;
-    fn oarlock_modexp_new(
-        accelerator: Handle,
-        to: *mut Handle,
-        number: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    fn oarlock_modexp_power(
-        modulus: Handle,
-        out: *mut c_void,
-        out_bytes: *mut usize,
-        base: *const c_void,
-        base_bytes: usize,
-        exponent: *const c_void,
-        exponent_bytes: usize,
-    ) -> c_int;
-    fn oarlock_framework_new(accelerator: Handle, to: *mut Handle) -> c_int;
-    fn oarlock_session_new(framework: Handle, to: *mut Handle, spec: *const Spec) -> c_int;
-    fn oarlock_session_run(
-        session: Handle,
-        data: *mut c_void,
-        bytes: usize,
-        request: *const Request,
-    ) -> c_int;
-    fn oarlock_session_submit(
-        session: Handle,
-        to: *mut Handle,
-        data: *const c_void,
-        bytes: usize,
-        request: *const Request,
-    ) -> c_int;
-    fn oarlock_framework_free(handle: Handle) -> c_int;
-    fn oarlock_session_free(handle: Handle) -> c_int;
-    fn oarlock_accelerator_free(handle: Handle) -> c_int;
-    fn oarlock_cipher_free(handle: Handle) -> c_int;
-    fn oarlock_aead_free(handle: Handle) -> c_int;
-    fn oarlock_rsa_private_free(handle: Handle) -> c_int;
-    fn oarlock_rsa_public_free(handle: Handle) -> c_int;
-    fn oarlock_modexp_free(handle: Handle) -> c_int;
-    fn oarlock_job_free(handle: Handle) -> c_int;
-    fn oarlock_queue_free(handle: Handle) -> c_int;
-}
-
-#[repr(C)]
-struct JobOptions {
-    is_urgent: c_int,
-    when_asked: c_int,
-    time_ns: u64,
-}
-
-#[repr(C)]
-struct Spec {
-    service: c_int,
-    cipher: *const c_char,
-    key: *const c_void,
-    key_bytes: usize,
-    iv: *const c_void,
-    iv_bytes: usize,
-    hash: *const c_char,
-    mac_key: *const c_void,
-    mac_key_bytes: usize,
-    tag_bytes: usize,
-}
-
-#[repr(C)]
-struct Request {
-    decrypts: c_int,
-    iv: *const c_void,
-    iv_bytes: usize,
-    authenticated_bytes: usize,
-}
 
 /// What a program has.
 struct Program {
