@@ -6,7 +6,7 @@ use super::target::{
     below, to,
 };
 use crate::peers::boringssl;
-use crate::programs::c_library::RUST;
+use crate::programs::c_library::{RUST, RUST_LOOP};
 use crate::programs::device::{ALLOWED, CPU, HOLLOW, NEIGHBOUR, ONE, SUM, WITHOUT};
 use crate::programs::file_to_tls::{SSL_WRITE, SSL_WRITE_LONG};
 use crate::programs::handshakes::ONE_PROCESS;
@@ -193,7 +193,8 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["c-aes-256-gcm"], Program(sealed(16384)), "over EVP", 0.97, "BCDEF"),
     target(&["c-aes-256-gcm"], Program(sealed(16384)), "over EVP, class A", 2.5, WIDE),
     target(&["c-aes-256-gcm"], Program(sealed(1 << 20)), "over EVP", 0.97, ANY),
-    target(&["c-sign"], Program(over(Quantity::Operations, RUST)), "a loop of poll over Rust's queue", 0.95, ANY),
+    target(&["c-sign"], Program(over(Quantity::Operations, RUST)), "a loop of poll over Rust's blocking queue", 0.95, ANY),
+    target(&["c-sign"], Program(over(Quantity::Operations, RUST_LOOP)), "a loop of poll over Rust's", 0.95, ANY),
     target(&["device-null-inline"], Program(over(Quantity::Nanoseconds, ALLOWED)), "150 ns over a null request", 1.0, ANY),
     target(&["device-null-queued"], Program(over(Quantity::Nanoseconds, ALLOWED)), "1.5 us over a null request", 1.0, ANY),
     target(&["device-together"], Program(over(Quantity::Rate, SUM)), "three boards over the sum of each alone", 0.96, ANY),
