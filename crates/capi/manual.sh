@@ -48,7 +48,7 @@ function page(    name, file, brief) {
     printf ".SH DESCRIPTION\n%s", troff(words) >file
     if (declaration ~ /^int/) {
         printf ".SH RETURN VALUE\n0, or a negative number that\n.BR oarlock_strerror (3)\nhas a text for. " >file
-        printf "Any function fails with OARLOCK_E_HANDLE for what is no handle of its kind, with OARLOCK_E_BUSY for " >file
+        printf "Any function fails with OARLOCK_E_HANDLE for an invalid handle, with OARLOCK_E_BUSY for " >file
         printf "an object that takes one call at a time and has one, and with OARLOCK_E_ARGUMENT for a NULL that " >file
         printf "is not allowed here.\n.BR oarlock_error_detail (3)\nsays more.\n" >file
     }

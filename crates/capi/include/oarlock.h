@@ -1,11 +1,11 @@
 /*
  * Oarlock for programs in C and C++: cryptography on every vector lane and core of the machine.
  *
- * API-CONVENTIONS.md has what all functions have in common. In short: a function returns 0, or a negative number when
- * it failed, and then has changed nothing but what it says. What a call makes is freed by the function that ends in
- * _free. A handle that is NULL, was freed, or is of another kind or process is reported as an error and never
- * dereferenced. Any thread may call any function; an object that takes one call at a time refuses the second with
- * OARLOCK_E_BUSY. Functions that can wait say so.
+ * API-CONVENTIONS.md has what all functions have in common. In short: a function returns 0, or a negative number
+ * when it failed, and then has changed nothing but what it says. What a call makes is freed by the function that
+ * ends in _free. A handle that is NULL, was freed, or is of another kind or process is reported as an error and
+ * never dereferenced. Any thread may call any function; an object that takes one call at a time refuses the second
+ * with OARLOCK_E_BUSY. Functions that can wait say so.
  */
 #ifndef OARLOCK_H
 #define OARLOCK_H
@@ -85,20 +85,21 @@ typedef struct oarlock_accelerator oarlock_accelerator;
 /*
  * oarlock_accelerator_new() makes an accelerator with `options`, "name=value,name=value": NULL or "" select the
  * defaults, which are those of the Rust library (docs/rust.md) except max_threads=4. It fails with OARLOCK_E_OPTION
- * for an unknown option or a value that does not fit. The caller frees it by oarlock_accelerator_free(). No thread is
- * made before a request gains from one, unless min_threads says so.
+ * for an unknown option or a value that does not fit. The caller frees it by oarlock_accelerator_free(). No thread
+ * is made before a request gains from one, unless min_threads says so.
  */
 int oarlock_accelerator_new(oarlock_accelerator **accelerator, const char *options);
 
 /*
- * oarlock_accelerator_free() ends the handle; NULL is none. It fails for what is no handle of an accelerator. Ciphers
- * and keys that were made with it go on, and so do its threads until the last of those is freed.
+ * oarlock_accelerator_free() frees the handle; NULL is ignored. It fails for an invalid handle. Ciphers and keys
+ * that were made with it go on, and so do its threads until the last of those is freed.
  */
 int oarlock_accelerator_free(oarlock_accelerator *accelerator);
 
 /*
  * oarlock_accelerator_set_options() changes the options that `options` names; the other ones stay. It fails with
- * OARLOCK_E_OPTION, and then has changed nothing. Of two threads that change options at once, one may change nothing.
+ * OARLOCK_E_OPTION, and then has changed nothing. Of two threads that change options at once, one may change
+ * nothing.
  */
 int oarlock_accelerator_set_options(oarlock_accelerator *accelerator, const char *options);
 
@@ -180,12 +181,13 @@ typedef struct oarlock_cipher oarlock_cipher;
  */
 int oarlock_cipher_new(oarlock_accelerator *accelerator, oarlock_cipher **cipher, const char *algorithm);
 
-/* oarlock_cipher_free() ends the handle and wipes its key; NULL is none. It fails for what is no handle of a cipher. */
+/* oarlock_cipher_free() frees the handle and wipes its key; NULL is ignored. It fails for an invalid handle. */
 int oarlock_cipher_free(oarlock_cipher *cipher);
 
 /*
  * oarlock_cipher_set_key() sets the key, and forgets key and IV from before: an IV has to follow. It fails with
- * OARLOCK_E_KEY for another length than the algorithm's. The key is copied, and the copy wiped when it is not needed.
+ * OARLOCK_E_KEY for another length than the algorithm's. The key is copied, and the copy wiped when it is not
+ * needed.
  */
 int oarlock_cipher_set_key(oarlock_cipher *cipher, const void *key, size_t key_bytes);
 
@@ -200,8 +202,8 @@ int oarlock_cipher_set_iv(oarlock_cipher *cipher, const void *iv, size_t iv_byte
  * oarlock_cipher_encrypt() encrypts the next `bytes` bytes of the message from `in` to `out`, which may be the same;
  * if `iv` is not NULL, it begins a message there, as oarlock_cipher_set_iv() does with an IV of the algorithm's
  * length, also if it fails afterwards. It fails with OARLOCK_E_STATE before there are key and IV, with
- * OARLOCK_E_OVERLAP, and with OARLOCK_E_ARGUMENT for a length that is not of whole blocks with AES-CBC, or beyond the
- * keystream. Long requests wait for threads that help.
+ * OARLOCK_E_OVERLAP, and with OARLOCK_E_ARGUMENT for a length that is not of whole blocks with AES-CBC, or beyond
+ * the keystream. Long requests wait for threads that help.
  */
 int oarlock_cipher_encrypt(oarlock_cipher *cipher, void *out, const void *in, size_t bytes, const void *iv);
 
@@ -237,7 +239,7 @@ int oarlock_aead_new(
     oarlock_accelerator *accelerator, oarlock_aead **aead, const char *algorithm, const void *key, size_t key_bytes
 );
 
-/* oarlock_aead_free() ends the handle and wipes its key; NULL is none. It fails for what is no handle of an AEAD. */
+/* oarlock_aead_free() frees the handle and wipes its key; NULL is ignored. It fails for an invalid handle. */
 int oarlock_aead_free(oarlock_aead *aead);
 
 /*
@@ -277,8 +279,8 @@ struct oarlock_job_options {
 
 /*
  * What oarlock_job_on_completion() calls. `error` is 0 or the job's error, whose detail this thread has; `result`
- * stays until the function returns, and is NULL if it has no bytes. It may call any function of this library; it must
- * be short and must not wait, since other jobs wait for its thread. No lock of the library is held.
+ * stays until the function returns, and is NULL if it has no bytes. It may call any function of this library; it
+ * must be short and must not wait, since other jobs wait for its thread. No lock of the library is held.
  */
 typedef void oarlock_job_callback(void *context, int error, const void *result, size_t result_bytes);
 
@@ -290,28 +292,28 @@ typedef void oarlock_job_callback(void *context, int error, const void *result, 
 int oarlock_job_wait(oarlock_job *job, void *result, size_t *result_bytes);
 
 /*
- * oarlock_job_try() is oarlock_job_wait(), but fails with OARLOCK_E_AGAIN if the job has not ended. It does not wait,
- * unless the accelerator has no threads: then it computes jobs.
+ * oarlock_job_try() is oarlock_job_wait(), but fails with OARLOCK_E_AGAIN if the job has not ended. It does not
+ * wait, unless the accelerator has no threads: then it computes jobs.
  */
 int oarlock_job_try(oarlock_job *job, void *result, size_t *result_bytes);
 
 /*
- * oarlock_job_cancel() cancels the job unless it has begun; `*is_cancelled`, unless it is NULL, is whether it did. It
- * fails with OARLOCK_E_BUSY while another thread waits for the job. The job is still to be freed.
+ * oarlock_job_cancel() cancels the job unless it has begun; `*is_cancelled`, unless it is NULL, is whether it did.
+ * It fails with OARLOCK_E_BUSY while another thread waits for the job. The job is still to be freed.
  */
 int oarlock_job_cancel(oarlock_job *job, int *is_cancelled);
 
 /*
- * oarlock_job_free() ends the handle, and cancels the job unless it has begun; NULL is none. It fails for what is no
- * handle of a job.
+ * oarlock_job_free() frees the handle, and cancels the job unless it has begun; NULL is ignored. It fails for an
+ * invalid handle.
  */
 int oarlock_job_free(oarlock_job *job);
 
 /*
  * oarlock_job_on_completion() has `callback` called with `context` when the job ends, once, on the thread that
  * computes it; or at once, on this thread, if it has ended or the accelerator has no threads. It fails with
- * OARLOCK_E_STATE for a job that was waited for. It frees the job: the handle is none afterwards, unless it fails. In
- * a child that was forked meanwhile `callback` is not called.
+ * OARLOCK_E_STATE for a job that was waited for. It frees the job: the handle is invalid afterwards, unless it
+ * fails. In a child that was forked meanwhile `callback` is not called.
  */
 int oarlock_job_on_completion(oarlock_job *job, oarlock_job_callback *callback, void *context);
 
@@ -321,19 +323,20 @@ typedef struct oarlock_queue oarlock_queue;
 
 /*
  * oarlock_queue_new() makes a queue that gives results as jobs end or, if `in_order` is not 0, in the order in which
- * they were pushed. It fails with OARLOCK_E_ARGUMENT if `queue` is NULL. The caller frees it by oarlock_queue_free().
+ * they were pushed. It fails with OARLOCK_E_ARGUMENT if `queue` is NULL. The caller frees it by
+ * oarlock_queue_free().
  */
 int oarlock_queue_new(oarlock_queue **queue, int in_order);
 
 /*
- * oarlock_queue_free() ends the handle, closes its descriptor, and cancels its jobs unless they have begun; NULL is
- * none. It fails for what is no handle of a queue.
+ * oarlock_queue_free() frees the handle, closes its descriptor, and cancels its jobs unless they have begun; NULL is
+ * ignored. It fails for an invalid handle.
  */
 int oarlock_queue_free(oarlock_queue *queue);
 
 /*
- * oarlock_queue_push() gives the job to the queue, which frees it: its handle is none afterwards, unless this fails.
- * It fails with OARLOCK_E_STATE for a job that was waited for. `tag` comes back with the result, and is never
+ * oarlock_queue_push() gives the job to the queue, which frees it: its handle is invalid afterwards, unless this
+ * fails. It fails with OARLOCK_E_STATE for a job that was waited for. `tag` comes back with the result, and is never
  * followed.
  */
 int oarlock_queue_push(oarlock_queue *queue, oarlock_job *job, void *tag);
@@ -341,15 +344,15 @@ int oarlock_queue_push(oarlock_queue *queue, oarlock_job *job, void *tag);
 /*
  * oarlock_queue_fd() writes the queue's descriptor: poll(2), epoll(7) and others find it readable whenever
  * oarlock_queue_next() should be called, until that fails with OARLOCK_E_AGAIN or OARLOCK_E_EMPTY. It fails with
- * OARLOCK_E_MEMORY if the process has no descriptor left. The descriptor is the queue's: do not read from it or close
- * it. A forked child has to ask for one of its own.
+ * OARLOCK_E_MEMORY if the process has no descriptor left. The descriptor is the queue's: do not read from it or
+ * close it. A forked child has to ask for one of its own.
  */
 int oarlock_queue_fd(oarlock_queue *queue, int *descriptor);
 
 /*
  * oarlock_queue_next() takes the next result: the tag of its job, unless `tag` is NULL, its error, which is 0 where
- * there is a result, and the result. It fails with OARLOCK_E_EMPTY if there are no jobs, with OARLOCK_E_AGAIN if none
- * has ended and `wait` is 0, and with OARLOCK_E_BUFFER, after which the result has to be asked for again: the
+ * there is a result, and the result. It fails with OARLOCK_E_EMPTY if there are no jobs, with OARLOCK_E_AGAIN if
+ * none has ended and `wait` is 0, and with OARLOCK_E_BUFFER, after which the result has to be asked for again: the
  * descriptor does not tell of it a second time. If `wait` is not 0, it waits; if it is 0 and the accelerator has no
  * threads, it computes jobs. `*result_bytes` is the length of the buffer, and then that of the result.
  */
@@ -360,10 +363,10 @@ int oarlock_queue_next(oarlock_queue *queue, void **tag, int *error, void *resul
  * where other threads compute already.
  *
  * Names of signature schemes are "pkcs1-HASH" (RSASSA-PKCS1-v1_5) and "pss-HASH" (RSASSA-PSS, with MGF1 of the same
- * hash and a salt as long as its digests), with sha224, sha256, sha384, sha512, sha512-224, sha512-256 and, to verify
- * alone, sha1; those of encryption schemes are "oaep-HASH" (RSAES-OAEP, with MGF1 of the same hash and no label; sha1
- * too) and "pkcs1" (RSAES-PKCS1-v1_5, which rejects implicitly: what was not encrypted with it decrypts to something
- * made up).
+ * hash and a salt as long as its digests), with sha224, sha256, sha384, sha512, sha512-224, sha512-256 and, to
+ * verify alone, sha1; those of encryption schemes are "oaep-HASH" (RSAES-OAEP, with MGF1 of the same hash and no
+ * label; sha1 too) and "pkcs1" (RSAES-PKCS1-v1_5, which rejects implicitly: an invalid ciphertext decrypts to random
+ * bytes).
  */
 
 typedef struct oarlock_rsa_private oarlock_rsa_private;
@@ -371,41 +374,41 @@ typedef struct oarlock_rsa_public oarlock_rsa_public;
 
 /*
  * oarlock_rsa_private_new() makes a private key of `key`: PEM or DER, PKCS #8 or PKCS #1, not encrypted. It fails
- * with OARLOCK_E_KEY for what is no such key, or one of less than 1024 or more than 4096 bits. The key is copied. The
+ * with OARLOCK_E_KEY for an invalid key, or one of less than 1024 or more than 4096 bits. The key is copied. The
  * caller frees it by oarlock_rsa_private_free().
  */
 int oarlock_rsa_private_new(
     oarlock_accelerator *accelerator, oarlock_rsa_private **private_key, const void *key, size_t key_bytes
 );
 
-/* oarlock_rsa_private_free() ends the handle; NULL is none. It fails for what is no handle of a private key. */
+/* oarlock_rsa_private_free() frees the handle; NULL is ignored. It fails for an invalid handle. */
 int oarlock_rsa_private_free(oarlock_rsa_private *private_key);
 
 /*
  * oarlock_rsa_public_new() makes a public key of `key`: PEM or DER, SubjectPublicKeyInfo or PKCS #1. It fails with
- * OARLOCK_E_KEY for what is no such key, or one of less than 1024 or more than 4096 bits. The key is copied. The
- * caller frees it by oarlock_rsa_public_free().
+ * OARLOCK_E_KEY for an invalid key, or one of less than 1024 or more than 4096 bits. The key is copied. The caller
+ * frees it by oarlock_rsa_public_free().
  */
 int oarlock_rsa_public_new(
     oarlock_accelerator *accelerator, oarlock_rsa_public **public_key, const void *key, size_t key_bytes
 );
 
 /*
- * oarlock_rsa_public_of() makes the public key of a private one. It fails for what is no handle of one. The caller
- * frees it by oarlock_rsa_public_free().
+ * oarlock_rsa_public_of() makes the public key of a private one. It fails for an invalid handle. The caller frees it
+ * by oarlock_rsa_public_free().
  */
 int oarlock_rsa_public_of(oarlock_rsa_private *private_key, oarlock_rsa_public **public_key);
 
-/* oarlock_rsa_public_free() ends the handle; NULL is none. It fails for what is no handle of a public key. */
+/* oarlock_rsa_public_free() frees the handle; NULL is ignored. It fails for an invalid handle. */
 int oarlock_rsa_public_free(oarlock_rsa_public *public_key);
 
 /*
  * oarlock_rsa_private_bytes() writes the length of the modulus, which signatures and ciphertexts have. It fails for
- * what is no handle of a private key.
+ * an invalid handle.
  */
 int oarlock_rsa_private_bytes(oarlock_rsa_private *private_key, size_t *bytes);
 
-/* oarlock_rsa_public_bytes() writes the length of the modulus. It fails for what is no handle of a public key. */
+/* oarlock_rsa_public_bytes() writes the length of the modulus. It fails for an invalid handle. */
 int oarlock_rsa_public_bytes(oarlock_rsa_public *public_key, size_t *bytes);
 
 /*
@@ -437,8 +440,8 @@ int oarlock_rsa_verify(
 );
 
 /*
- * oarlock_rsa_verify_digest() verifies a signature of a message by its digest. It fails as oarlock_rsa_verify() does,
- * and with OARLOCK_E_ARGUMENT for a digest of another length than the scheme's hash has.
+ * oarlock_rsa_verify_digest() verifies a signature of a message by its digest. It fails as oarlock_rsa_verify()
+ * does, and with OARLOCK_E_ARGUMENT for a digest of another length than the scheme's hash has.
  */
 int oarlock_rsa_verify_digest(
     oarlock_rsa_public *public_key, const char *scheme, const void *digest, size_t digest_bytes, const void *signature,
@@ -456,9 +459,9 @@ int oarlock_rsa_encrypt(
 );
 
 /*
- * oarlock_rsa_decrypt() decrypts a message. It fails with OARLOCK_E_DECRYPTION for what is no ciphertext of this key
- * and scheme, with OARLOCK_E_ARGUMENT for an unknown scheme, and with OARLOCK_E_BUFFER for room for less than the
- * modulus, however long the message is. `*message_bytes` is the length of the buffer, and then that of the message.
+ * oarlock_rsa_decrypt() decrypts a message. It fails with OARLOCK_E_DECRYPTION for an invalid ciphertext, with
+ * OARLOCK_E_ARGUMENT for an unknown scheme, and with OARLOCK_E_BUFFER for room for less than the modulus, however
+ * long the message is. `*message_bytes` is the length of the buffer, and then that of the message.
  */
 int oarlock_rsa_decrypt(
     oarlock_rsa_private *private_key, void *message, size_t *message_bytes, const char *scheme, const void *ciphertext,
@@ -508,7 +511,7 @@ int oarlock_modexp_new(
     oarlock_accelerator *accelerator, oarlock_modexp **modulus, const void *number, size_t number_bytes
 );
 
-/* oarlock_modexp_free() ends the handle; NULL is none. It fails for what is no handle of a modulus. */
+/* oarlock_modexp_free() frees the handle; NULL is ignored. It fails for an invalid handle. */
 int oarlock_modexp_free(oarlock_modexp *modulus);
 
 /*
@@ -531,8 +534,8 @@ int oarlock_modexp_submit(
 );
 
 /*
- * The framework: requests to whatever does them first, the caller, a thread or a device, and devices that the program
- * brings. Any number of threads may use a framework or a session at once.
+ * The framework: requests to whatever does them first, the caller, a thread or a device, and devices that the
+ * program brings. Any number of threads may use a framework or a session at once.
  */
 
 typedef struct oarlock_framework oarlock_framework;
@@ -542,14 +545,14 @@ typedef struct oarlock_session oarlock_session;
 struct oarlock_device_table_v2;
 
 /*
- * oarlock_framework_new() makes a framework over an accelerator. It fails for what is no handle of one. The caller
- * frees it by oarlock_framework_free().
+ * oarlock_framework_new() makes a framework over an accelerator. It fails for an invalid handle. The caller frees it
+ * by oarlock_framework_free().
  */
 int oarlock_framework_new(oarlock_accelerator *accelerator, oarlock_framework **framework);
 
 /*
- * oarlock_framework_free() ends the handle; NULL is none. It fails for what is no handle of a framework. Sessions go
- * on; when the last of them is freed too, requests under way fail with OARLOCK_E_CANCELLED, and devices are closed.
+ * oarlock_framework_free() frees the handle; NULL is ignored. It fails for an invalid handle. Sessions go on; when
+ * the last of them is freed too, requests under way fail with OARLOCK_E_CANCELLED, and devices are closed.
  */
 int oarlock_framework_free(oarlock_framework *framework);
 
@@ -557,9 +560,9 @@ int oarlock_framework_free(oarlock_framework *framework);
  * oarlock_framework_register() opens a device of `table` with `options`, and gives it requests where it is expected
  * to be faster. If `options` is NULL there are none; if `name` is NULL the table's own name is used. One result in
  * every `check_every` is recomputed and compared; 0 checks none, 1 checks all. It fails with OARLOCK_E_DEVICE for a
- * table of another version and for what its functions say, and with OARLOCK_E_ARGUMENT for a name that another device
- * has. The table and its functions must stay until the process ends; they are called on this thread and on threads of
- * the library.
+ * table of another version and for what its functions say, and with OARLOCK_E_ARGUMENT for a name that another
+ * device has. The table and its functions must stay until the process ends; they are called on this thread and on
+ * threads of the library.
  */
 int oarlock_framework_register(
     oarlock_framework *framework, const struct oarlock_device_table_v2 *table, const char *options, const char *name,
@@ -632,14 +635,14 @@ int oarlock_session_new(
     oarlock_framework *framework, oarlock_session **session, const struct oarlock_session_spec *spec
 );
 
-/* oarlock_session_free() ends the handle; NULL is none. It fails for what is no handle of a session. */
+/* oarlock_session_free() frees the handle; NULL is ignored. It fails for an invalid handle. */
 int oarlock_session_free(oarlock_session *session);
 
 /*
  * oarlock_session_run() does a request in place: what is authenticated alone, then what is encrypted, then room for
  * the tag if there is one, are `bytes` bytes of `data`. It fails with OARLOCK_E_AUTHENTICATION for a tag that is
- * wrong, after which the data are as they were, and with OARLOCK_E_ARGUMENT for too few bytes; `request` may be NULL.
- * Where a device is faster it waits for that, or fails with OARLOCK_E_QUEUE_FULL.
+ * wrong, after which the data are as they were, and with OARLOCK_E_ARGUMENT for too few bytes; `request` may be
+ * NULL. Where a device is faster it waits for that, or fails with OARLOCK_E_QUEUE_FULL.
  */
 int oarlock_session_run(oarlock_session *session, void *data, size_t bytes, const struct oarlock_request *request);
 

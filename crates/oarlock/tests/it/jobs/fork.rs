@@ -7,10 +7,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use oarlock::job::JobOptions;
+use oarlock::job::{CompletionQueue, JobOptions, Order};
 use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 use oarlock::{Accelerator, Error};
 use oarlock_testing::{alone, has_cpus, skip};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::child::{end_of, fork, leave};
 use crate::common::keys;
@@ -49,6 +50,56 @@ fn a_child_finds_its_parents_jobs_cancelled_and_its_own_done() {
             }
             assert!(results.into_iter().all(|result| result.is_ok()));
             assert_eq!(end_of(child), 0);
+        }
+    }
+}
+
+/// Of jobs that the parent has looked at, nobody gives notice in the child; and its descriptor is the parent's.
+#[test]
+fn a_queue_is_whole_in_a_child_and_stays_so_in_the_parent() {
+    if alone(&[]) {
+        return;
+    }
+    let key = RsaPrivateKey::from_pem(keys::RSA2048).unwrap();
+    for max_threads in [0, 2] {
+        let accelerator = Accelerator::builder().max_threads(max_threads).build();
+        let rsa = accelerator.unwrap().rsa(&key);
+        for order in [Order::Completion, Order::Submission] {
+            for _ in 0..10 {
+                let mut queue = CompletionQueue::new(order);
+                queue.event_fd().unwrap();
+                for i in 0..16_u8 {
+                    let job = rsa.submit_sign(SCHEME, vec![i], JobOptions::default());
+                    queue.push(job.unwrap(), i);
+                }
+                let mut taken = usize::from(queue.try_next().is_some());
+                // SAFETY: the child touches nothing that another thread may have left half done, as is
+                // being tested, and leaves.
+                let child = unsafe { fork() };
+                if child == 0 {
+                    let mut is_expected = true;
+                    while let Some((_, result)) = queue.next_blocking() {
+                        is_expected &= matches!(result, Ok(_) | Err(Error::Cancelled));
+                    }
+                    leave(i32::from(!is_expected));
+                }
+                assert_eq!(end_of(child), 0);
+                // What the child took is no notice less here.
+                while taken < 16 {
+                    match queue.try_next() {
+                        Some((_, result)) => taken += usize::from(result.is_ok()),
+                        None => {
+                            let descriptor = queue.event_fd().unwrap();
+                            let mut watched = [PollFd::new(&descriptor, PollFlags::IN)];
+                            let limit = Timespec {
+                                tv_sec: 20,
+                                tv_nsec: 0,
+                            };
+                            assert_eq!(poll(&mut watched, Some(&limit)).unwrap(), 1, "woken");
+                        }
+                    }
+                }
+            }
         }
     }
 }
