@@ -137,11 +137,11 @@ impl Schedule {
             #[cfg(target_arch = "x86_64")]
             Backend::Gfni512(token) => x86_64::gfni::expand(token.gfni256(), self, key),
             #[cfg(target_arch = "x86_64")]
-            Backend::AesNi(token) => x86_64::aes::expand(token, self, key),
+            Backend::AesNi(token) => x86_64::aes_keys::expand(token, self, key),
             #[cfg(target_arch = "x86_64")]
-            Backend::Vaes256(token) => x86_64::aes::expand(token.aes_ni(), self, key),
+            Backend::Vaes256(token) => x86_64::aes_keys::expand(token.aes_ni(), self, key),
             #[cfg(target_arch = "x86_64")]
-            Backend::Vaes512(token) => x86_64::aes::expand(token.aes_ni(), self, key),
+            Backend::Vaes512(token) => x86_64::aes_keys::expand(token.aes_ni(), self, key),
         }
         Ok(())
     }
@@ -165,11 +165,11 @@ impl Schedule {
             #[cfg(target_arch = "x86_64")]
             Backend::Gfni512(token) => x86_64::gfni::invert(token.gfni256(), schedule, self),
             #[cfg(target_arch = "x86_64")]
-            Backend::AesNi(token) => x86_64::aes::invert(token, schedule, self),
+            Backend::AesNi(token) => x86_64::aes_keys::invert(token, schedule, self),
             #[cfg(target_arch = "x86_64")]
-            Backend::Vaes256(token) => x86_64::aes::invert(token.aes_ni(), schedule, self),
+            Backend::Vaes256(token) => x86_64::aes_keys::invert(token.aes_ni(), schedule, self),
             #[cfg(target_arch = "x86_64")]
-            Backend::Vaes512(token) => x86_64::aes::invert(token.aes_ni(), schedule, self),
+            Backend::Vaes512(token) => x86_64::aes_keys::invert(token.aes_ni(), schedule, self),
         }
     }
 }
@@ -215,6 +215,33 @@ impl Ctr {
     /// [`InvalidKeyLength`]; the old key stays.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         self.schedule.expand(key, self.backend)
+    }
+
+    /// As [`set_key`](Self::set_key), and encrypts a block of zeros.
+    pub(crate) fn set_key_and_encrypt_zeros(
+        &mut self,
+        key: &[u8],
+        encrypted: &mut [u8; BLOCK_BYTES],
+    ) -> Result<(), InvalidKeyLength> {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let token = match self.backend {
+                Backend::AesNi(token) => Some(token),
+                Backend::Vaes256(token) => Some(token.aes_ni()),
+                Backend::Vaes512(token) => Some(token.aes_ni()),
+                _ => None,
+            };
+            if let Some(token) = token {
+                let schedule = &mut self.schedule;
+                schedule.size = KeySize::of(key)?;
+                x86_64::aes_keys::expand_and_encrypt_zeros(token, schedule, key, encrypted);
+                return Ok(());
+            }
+        }
+        self.set_key(key)?;
+        encrypted.fill(0);
+        self.run(0, (&mut encrypted[..]).into());
+        Ok(())
     }
 
     /// The backend that runs this key.

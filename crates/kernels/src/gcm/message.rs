@@ -203,7 +203,7 @@ impl Gcm {
         }
         let lengths = u128::from(message.aad_bytes * 8) << 64 | u128::from(message.bytes * 8);
         by_backend!(self.ctr.backend(), kernels(token) => {
-            let (schedule, view) = (&self.ctr.schedule, self.hash.short_view());
+            let (schedule, view) = (&self.ctr.schedule, self.hash.few_view());
             kernels::end(token, schedule, message.y ^ lengths, message.j0, tag, view);
         }, else {
             let y = self.hash.times_h(self.ctr.backend(), message.y ^ lengths);
@@ -302,7 +302,7 @@ impl Gcm {
         self.any_next(OPEN, message, data)
     }
 
-    /// Whether the first data of a message were short, and are done: most often they are all that it has.
+    /// Whether the first data of a message were not many, and are done: most often they are all that it has.
     #[inline(always)]
     fn first<const OPEN: bool>(&self, message: &mut Message, data: InOutBuf<'_, '_, u8>) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -312,10 +312,18 @@ impl Gcm {
                 return false;
             }
             by_backend!(self.ctr.backend(), kernels(token) => {
-                if bytes > kernels::SHORT_BYTES_MAX {
+                let backend = self.ctr.backend();
+                // Beside the data, a block begun of the associated data.
+                let blocks = bytes.div_ceil(BLOCK_BYTES) + 1;
+                let view = match bytes {
+                    ..=kernels::SHORT_BYTES_MAX => self.hash.short_view(backend, blocks),
+                    ..CACHED_BYTES_MIN => Some(self.hash.view(backend, bytes)),
+                    _ => None,
+                };
+                let Some(view) = view else {
                     return false;
-                }
-                let (schedule, view) = (&self.ctr.schedule, self.hash.short_view());
+                };
+                let schedule = &self.ctr.schedule;
                 let Message { j0, y, begun, aad_bytes, end, .. } = message;
                 let begun = message.aad_begun.then_some(&*begun);
                 kernels::first::<OPEN>(
@@ -351,7 +359,11 @@ impl Gcm {
                 if bytes > kernels::SHORT_BYTES_MAX {
                     return false;
                 }
-                let (schedule, view) = (&self.ctr.schedule, self.hash.short_view());
+                let blocks = bytes / BLOCK_BYTES;
+                let Some(view) = self.hash.short_view(self.ctr.backend(), blocks) else {
+                    return false;
+                };
+                let schedule = &self.ctr.schedule;
                 kernels::few::<OPEN>(token, schedule, view, &mut message.y, counter, data);
                 message.bytes += bytes as u64;
                 return true;

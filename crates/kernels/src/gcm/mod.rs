@@ -12,8 +12,8 @@
 //! y * H^blocks + stripe.
 //!
 //! Many blocks are multiplied by falling powers of H and reduced together. A key has the powers for
-//! short messages from the start. The first long message makes as many more as pay off within it, the
-//! second makes the rest. There is no lock: a thread that finds another one making them continues with
+//! few blocks from the start, since many a key serves one short message. A longer message makes as many more as pay off
+//! within it, later ones the rest. There is no lock: a thread that finds another one making them continues with
 //! the existing powers.
 
 mod hash;
@@ -99,10 +99,9 @@ impl Gcm {
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
-        self.ctr.set_key(key)?;
         let mut h = [0; BLOCK_BYTES];
-        self.ctr.apply32(0, 0, (&mut h[..]).into());
-        self.hash.set(self.ctr.backend(), h);
+        self.ctr.set_key_and_encrypt_zeros(key, &mut h)?;
+        self.hash.set(self.ctr.backend(), &h);
         h.zeroize();
         Ok(())
     }
@@ -320,8 +319,11 @@ impl Gcm {
             let backend = self.ctr.backend();
             by_backend!(backend, kernels(token) => {
                 let schedule = &self.ctr.schedule;
-                if data.len() <= kernels::SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES {
-                    let view = self.hash.short_view();
+                let blocks = data.len().div_ceil(BLOCK_BYTES) + 2;
+                if data.len() <= kernels::SHORT_BYTES_MAX
+                    && aad.len() <= BLOCK_BYTES
+                    && let Some(view) = self.hash.short_view(backend, blocks)
+                {
                     kernels::short::<OPEN>(token, schedule, view, nonce, aad, data, tag);
                     return Ok(());
                 }

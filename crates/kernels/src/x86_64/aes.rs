@@ -16,125 +16,6 @@ use super::lanes::Lanes;
 use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
-/// FIPS 197, section 5.2, with SubWord made of `aesenclast`. `key` has the length that
-/// `schedule.size` says.
-pub(crate) fn expand(_: AesNi, schedule: &mut Schedule, key: &[u8]) {
-    // SAFETY: the token proves AES-NI and SSE4.1.
-    unsafe {
-        match schedule.size {
-            KeySize::Aes128 => expand_by_fours::<1>(schedule, key),
-            KeySize::Aes192 => expand_by_sixes(schedule, key),
-            KeySize::Aes256 => expand_by_fours::<2>(schedule, key),
-        }
-    }
-}
-
-/// Keys of `N` times four words: the words that lie `N` registers apart belong together.
-///
-/// Kept in registers throughout, the critical path of a step is a shuffle, an `aesenclast` and an
-/// XOR. Word by word, by way of general registers, takes 3 to 5 times as long.
-#[target_feature(enable = "aes,sse4.1")]
-fn expand_by_fours<const N: usize>(schedule: &mut Schedule, key: &[u8]) {
-    let round_keys = &mut schedule.round_keys[..=schedule.size.rounds()];
-    // SAFETY: a chunk of the key has 16 bytes.
-    let load = |key: &[u8; 16]| unsafe { _mm_loadu_si128(key.as_ptr().cast()) };
-    let key = key.as_chunks().0;
-    let mut words = [load(&key[0]); N];
-    if N == 2 {
-        words[1] = load(&key[1]);
-    }
-    let store = |round_key: &mut [u32; 4], words| {
-        // SAFETY: a round key has 16 bytes.
-        unsafe { _mm_storeu_si128(round_key.as_mut_ptr().cast(), words) }
-    };
-    let (groups, odd) = round_keys.as_chunks_mut::<N>();
-    for (group, rcon) in groups.iter_mut().zip(RCON) {
-        for i in 0..N {
-            store(&mut group[i], words[i]);
-        }
-        words[0] = _mm_xor_si128(running_xor(words[0]), sub_rot_word::<3>(words[N - 1], rcon));
-        if N == 2 {
-            words[1] = _mm_xor_si128(running_xor(words[1]), sub_last_word(words[0]));
-        }
-    }
-    if let [round_key] = odd {
-        store(round_key, words[0]);
-    }
-}
-
-/// Keys of six words: four in one register, two in the low half of another.
-#[target_feature(enable = "aes,sse4.1")]
-fn expand_by_sixes(schedule: &mut Schedule, key: &[u8]) {
-    let (low, high) = key.split_at(16);
-    // SAFETY: a key of six words has 24 bytes.
-    let (mut four, mut two) = unsafe {
-        (
-            _mm_loadu_si128(low.as_ptr().cast()),
-            _mm_loadl_epi64(high.as_ptr().cast()),
-        )
-    };
-    let words = &mut schedule.round_keys.as_flattened_mut()[..52];
-    for (words, rcon) in words.chunks_mut(6).zip(RCON) {
-        let (low, high) = words.split_at_mut(4);
-        // SAFETY: `low` has four words, `high` the other two but in the last chunk none.
-        unsafe {
-            _mm_storeu_si128(low.as_mut_ptr().cast(), four);
-            if !high.is_empty() {
-                _mm_storel_epi64(high.as_mut_ptr().cast(), two);
-            }
-        }
-        four = _mm_xor_si128(running_xor(four), sub_rot_word::<1>(two, rcon));
-        let last = _mm_shuffle_epi32::<0xff>(four);
-        two = _mm_xor_si128(_mm_xor_si128(two, _mm_slli_si128::<4>(two)), last);
-    }
-}
-
-/// The schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), in the order of use.
-pub(crate) fn invert(_: AesNi, schedule: &Schedule, inverse: &mut Schedule) {
-    #[target_feature(enable = "aes,sse4.1")]
-    fn with_aes(schedule: &Schedule, inverse: &mut Schedule) {
-        let rounds = schedule.size.rounds();
-        for round in 0..=rounds {
-            // SAFETY: a schedule is aligned to 64 bytes, and a round key has 16.
-            unsafe {
-                let mut key = _mm_load_si128(schedule.round_keys[rounds - round].as_ptr().cast());
-                if round > 0 && round < rounds {
-                    key = _mm_aesimc_si128(key);
-                }
-                _mm_store_si128(inverse.round_keys[round].as_mut_ptr().cast(), key);
-            }
-        }
-    }
-    // SAFETY: the token proves AES-NI and SSE4.1.
-    unsafe { with_aes(schedule, inverse) }
-}
-
-/// Each word XORed with all before it.
-#[target_feature(enable = "aes,sse4.1")]
-fn running_xor(mut words: __m128i) -> __m128i {
-    words = _mm_xor_si128(words, _mm_slli_si128::<4>(words));
-    _mm_xor_si128(words, _mm_slli_si128::<8>(words))
-}
-
-/// SubWord(RotWord(word `I`)) ^ `rcon`, in every column. ShiftRows, which is part of `aesenclast`,
-/// leaves a state of four equal columns as it is.
-#[target_feature(enable = "aes,sse4.1")]
-fn sub_rot_word<const I: i32>(words: __m128i, rcon: i32) -> __m128i {
-    let order = _mm_set1_epi32(0x0003_0201 + 0x0404_0404 * I);
-    _mm_aesenclast_si128(_mm_shuffle_epi8(words, order), _mm_set1_epi32(rcon))
-}
-
-/// SubWord(word 3), in every column.
-#[target_feature(enable = "aes,sse4.1")]
-fn sub_last_word(words: __m128i) -> __m128i {
-    _mm_aesenclast_si128(_mm_shuffle_epi32::<0xff>(words), _mm_setzero_si128())
-}
-
-/// The last one makes a round key too many, which is not stored.
-const RCON: [i32; 11] = [
-    0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36, 0x6c,
-];
-
 /// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
 /// so that states stay in registers: the compiler does not unroll a loop of such a size, and
 /// spills the round keys.
@@ -399,7 +280,7 @@ unsafe fn one_by_one<V: Lanes, const R: usize>(
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn round_keys<V: Lanes, const R: usize>(schedule: &Schedule) -> [V; 15] {
-    // SAFETY: the caller enables the instructions of `V`; a schedule is aligned to 64 bytes.
+    // SAFETY: the caller enables the instructions of `V`; a schedule is aligned to 16 bytes.
     unsafe {
         let mut keys = [V::splat(_mm_setzero_si128()); 15];
         for (i, key) in keys[..=R].iter_mut().enumerate() {
@@ -449,7 +330,7 @@ impl<'a, V: Lanes> Keys<'a, V> {
     pub(super) unsafe fn get(&self, round: usize) -> V {
         if V::KEYS_IN_MEMORY {
             let words = &self.schedule.round_keys[round];
-            // SAFETY: as the caller vouches; a schedule is aligned to 64 bytes.
+            // SAFETY: as the caller vouches; a schedule is aligned to 16 bytes.
             unsafe { V::splat(_mm_load_si128(words.as_ptr().cast())) }
         } else {
             self.registers[round]
@@ -471,6 +352,6 @@ pub(super) fn anew<T>(mut address: *const T) -> *const T {
 /// The instructions of `V` are enabled in the caller; `i` is at most the number of rounds.
 #[inline(always)]
 pub(super) unsafe fn round_key<V: Lanes>(schedule: &Schedule, i: usize) -> V {
-    // SAFETY: as the caller vouches; a schedule is aligned to 64 bytes.
+    // SAFETY: as the caller vouches; a schedule is aligned to 16 bytes.
     unsafe { V::splat(_mm_load_si128(schedule.round_keys[i].as_ptr().cast())) }
 }

@@ -30,9 +30,11 @@ pub(crate) const LONG_BLOCKS: usize = 128;
 pub(crate) const MIDDLE_BLOCKS: usize = 32;
 /// The same with the short table.
 pub(crate) const SHORT_BLOCKS: usize = 16;
+/// The same with the few powers that a key has from the start.
+pub(crate) const FEW_BLOCKS: usize = 4;
 /// The last chunk of a message may have this many more, so that neither the block of lengths nor
 /// short associated data make another.
-const MORE_BLOCKS: usize = 4;
+pub(crate) const MORE_BLOCKS: usize = 4;
 /// Powers in the long table.
 const POWERS: usize = LONG_BLOCKS + MORE_BLOCKS;
 /// A register may reach beyond H by the blocks that it has too many; they find zeros. A multiple of
@@ -124,26 +126,66 @@ impl View {
     }
 }
 
-/// Makes the short table out of H, an element of POLYVAL's field.
+/// The key of GHASH as an element of POLYVAL's field (mulX_POLYVAL), out of the key block H.
+///
+/// # Safety
+/// SSSE3 is enabled in the caller.
+#[inline(always)]
+pub(super) unsafe fn key(h: __m128i) -> __m128i {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let h = h.swap_bytes();
+        let carries = _mm_slli_si128::<8>(_mm_srli_epi64::<63>(h));
+        let doubled = _mm_or_si128(_mm_add_epi64(h, h), carries);
+        // A bit shifted out is reduced.
+        let shifted_out = _mm_srai_epi32::<31>(_mm_shuffle_epi32::<0xff>(h));
+        let polynomial = _mm_set_epi64x((POLYNOMIAL >> 64) as i64, POLYNOMIAL as i64);
+        doubled.xor(_mm_and_si128(shifted_out, polynomial))
+    }
+}
+
+/// Makes the few powers out of H, an element of POLYVAL's field.
+///
+/// Zen 5 takes 2 cycles for a carry-less multiplication of any width, and 20 for a square or product to be there. So there
+/// are as few as can be, and 512 bits go on from registers: out of memory the last step would wait another 8 cycles.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller; no other code uses `powers`.
 #[inline(always)]
-pub(super) unsafe fn make_short<V: Clmul>(powers: *mut Powers, h: u128) {
+pub(super) unsafe fn make_few<V: Clmul>(powers: *mut Powers, h: __m128i) {
+    const END: usize = FEW_BLOCKS + MORE_BLOCKS;
+    const { assert!(END == 8) };
     // SAFETY: as the caller vouches.
     unsafe {
-        let h = __m128i::load((&raw const h).cast());
-        put(powers, 1, h);
-        if V::BLOCKS > 1 {
-            let square = times(h, h);
-            put(powers, 2, square);
-            if V::BLOCKS > 2 {
-                put(powers, 3, times(square, h));
-                put(powers, 4, times(square, square));
+        let square = square(h);
+        let one = _mm_set_epi64x((POLYNOMIAL >> 64) as i64, POLYNOMIAL as i64);
+        for i in (0..4).step_by(V::BLOCKS) {
+            // H^4, H^3, H^2, H.
+            let mut lowest = Power::new(V::of_blocks(&[square, h, square, h], i));
+            if i < 2 {
+                lowest = lowest.times(Power::new(V::of_blocks(&[square, square, one, one], i)));
+            }
+            lowest.put(powers, 4 - i);
+            if V::BLOCKS == 4 {
+                lowest.times(lowest.first()).put(powers, END);
             }
         }
-        go_on::<V>(powers, V::BLOCKS, SHORT_BLOCKS + MORE_BLOCKS);
+        if V::BLOCKS < 4 {
+            go_on::<V>(powers, 4, END);
+        }
     }
+}
+
+/// Makes what the short table has beyond the few powers.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; the few have been made, and no other code uses any of
+/// the other powers.
+#[inline(always)]
+pub(super) unsafe fn make_short<V: Clmul>(powers: *mut Powers) {
+    const MADE: usize = FEW_BLOCKS + MORE_BLOCKS;
+    // SAFETY: as the caller vouches.
+    unsafe { go_on::<V>(powers, MADE, SHORT_BLOCKS + MORE_BLOCKS) }
 }
 
 /// Makes what the middle table has beyond the short one.
@@ -177,37 +219,92 @@ pub(super) unsafe fn make_long<V: Clmul>(powers: *mut Powers) {
 unsafe fn go_on<V: Clmul>(powers: *mut Powers, mut made: usize, end: usize) {
     // SAFETY: as the caller vouches; `made` is at least a register.
     unsafe {
-        let (powers, sums) = places(powers);
         while made < end {
-            let step = V::splat(__m128i::load(powers.add(16 * (POWERS - made))));
+            let step = Power::<V>::get(powers, made).first();
             let next = end.min(2 * made);
             for i in (made + V::BLOCKS..=next).step_by(V::BLOCKS) {
-                let power = V::load(powers.add(16 * (POWERS - (i - made))));
-                let power = times(power, step);
-                power.store(powers.add(16 * (POWERS - i)));
-                let sum = power.xor(power.swap_halves());
-                sum.store(sums.add(16 * (POWERS - i)));
+                let power = Power::<V>::get(powers, i - made);
+                power.times(step).put(powers, i);
             }
             made = next;
         }
     }
 }
 
-/// # Safety
-/// As [`make_short`]; `i` is 1 to `POWERS`.
-#[inline(always)]
-unsafe fn put(powers: *mut Powers, i: usize, power: __m128i) {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let (powers, sums) = places(powers);
-        power.store(powers.add(16 * (POWERS - i)));
-        let sum = power.xor(power.swap_halves());
-        sum.store(sums.add(16 * (POWERS - i)));
+/// A register of powers in falling order, and the sums of their halves.
+#[derive(Clone, Copy)]
+struct Power<V> {
+    value: V,
+    sum: V,
+}
+
+impl<V: Clmul> Power<V> {
+    /// # Safety
+    /// The instructions of `V` are enabled in the caller of this and the other methods.
+    #[inline(always)]
+    unsafe fn new(value: V) -> Self {
+        // SAFETY: as the caller vouches.
+        let sum = unsafe { value.xor(value.swap_halves()) };
+        Self { value, sum }
+    }
+
+    /// The first of them in every block.
+    #[inline(always)]
+    unsafe fn first(self) -> Self {
+        // SAFETY: as `new` demands.
+        unsafe {
+            Self {
+                value: V::splat(self.value.low()),
+                sum: V::splat(self.sum.low()),
+            }
+        }
+    }
+
+    /// The products block by block, by Karatsuba's method: the sums are there.
+    #[inline(always)]
+    unsafe fn times(self, other: Self) -> Self {
+        // SAFETY: as `new` demands.
+        unsafe {
+            let low = self.value.multiply::<0x00>(other.value);
+            let high = self.value.multiply::<0x11>(other.value);
+            let middle = self.sum.multiply::<0x00>(other.sum);
+            Self::new(reduce(low, middle.xor(low).xor(high), high))
+        }
+    }
+
+    /// Those from the one to `first` downwards.
+    ///
+    /// # Safety
+    /// They have been made, and no other code writes them.
+    #[inline(always)]
+    unsafe fn get(powers: *mut Powers, first: usize) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let (powers, sums) = places(powers);
+            Self {
+                value: V::load(powers.add(16 * (POWERS - first))),
+                sum: V::load(sums.add(16 * (POWERS - first))),
+            }
+        }
+    }
+
+    /// Stores them as those from the one to `first` downwards.
+    ///
+    /// # Safety
+    /// As [`make_few`]; `first` is `V::BLOCKS` to `POWERS`.
+    #[inline(always)]
+    unsafe fn put(self, powers: *mut Powers, first: usize) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let (powers, sums) = places(powers);
+            self.value.store(powers.add(16 * (POWERS - first)));
+            self.sum.store(sums.add(16 * (POWERS - first)));
+        }
     }
 }
 
 /// # Safety
-/// As [`make_short`].
+/// As [`make_few`].
 #[inline(always)]
 unsafe fn places(powers: *mut Powers) -> (*mut u8, *mut u8) {
     // SAFETY: as the caller vouches.
@@ -229,6 +326,19 @@ pub(super) unsafe fn times<V: Clmul>(a: V, b: V) -> V {
     unsafe {
         let product = Sum::of(a, b);
         reduce(product.low, product.middle, product.high)
+    }
+}
+
+/// As [`times`] of `a` with itself: the middle of the product is zero.
+///
+/// # Safety
+/// As [`times`].
+#[inline(always)]
+unsafe fn square(a: __m128i) -> __m128i {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let (low, high) = (a.multiply::<0x00>(a), a.multiply::<0x11>(a));
+        reduce(low, _mm_setzero_si128(), high)
     }
 }
 

@@ -8,6 +8,7 @@ mod clmul;
 mod lanes;
 
 pub(crate) mod aes;
+pub(crate) mod aes_keys;
 pub(crate) mod batch;
 pub(crate) mod bitslice;
 pub(crate) mod bitslice_ssse3;

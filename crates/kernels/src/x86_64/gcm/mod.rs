@@ -17,7 +17,9 @@ use inout::InOutBuf;
 
 pub(crate) use cache::CACHED_ALIGN;
 use cache::{Cached, Table};
-use pass::{SHORT_REGISTERS_MAX, block, end, few, first, hash, message, number, short, update};
+use pass::{
+    SHORT_REGISTERS_MAX, block, end, few, first, first_long, hash, message, number, short, update,
+};
 use source::Counters;
 
 use super::clmul::Clmul as _;
@@ -78,15 +80,34 @@ macro_rules! backend {
         pub(crate) mod $module {
             use super::*;
 
-            /// Makes the short table out of H.
-            pub(crate) fn make_short(_: $token, powers: &mut Powers, h: u128) {
+            /// Makes the few powers out of the key block H, and returns H as an element of POLYVAL's field.
+            pub(crate) fn make_few(_: $token, powers: &mut Powers, h: &[u8; BLOCK_BYTES]) -> u128 {
                 #[target_feature(enable = $features)]
-                unsafe fn inner(powers: *mut Powers, h: u128) {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches.
-                    unsafe { ghash::make_short::<$lanes>(powers, h) }
+                unsafe fn inner(powers: *mut Powers, h: &[u8; BLOCK_BYTES]) -> u128 {
+                    // SAFETY: the features are enabled here; a block can be read at `h`; the rest as the caller
+                    // vouches.
+                    unsafe {
+                        let h = ghash::key(__m128i::load(h.as_ptr()));
+                        ghash::make_few::<$lanes>(powers, h);
+                        number(h)
+                    }
                 }
                 // SAFETY: the token proves the features; the reference is exclusive.
                 unsafe { inner(powers, h) }
+            }
+
+            /// Makes what the short table has beyond the few powers.
+            ///
+            /// # Safety
+            /// The few have been made; no other code uses any of the other powers.
+            pub(crate) unsafe fn make_short(_: $token, powers: *mut Powers) {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(powers: *mut Powers) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe { ghash::make_short::<$lanes>(powers) }
+                }
+                // SAFETY: the token proves the features; the rest as the caller vouches.
+                unsafe { inner(powers) }
             }
 
             /// Makes what the middle table has beyond the short one.
@@ -304,8 +325,8 @@ macro_rules! backend {
                 unsafe { f(schedule, view, y, counter, from, to, bytes) };
             }
 
-            /// The first data of a message whose J0 ends with 1, 1 to [`SHORT_BYTES_MAX`] bytes, and the tag that it
-            /// has if no more follow.
+            /// The first data of a message whose J0 ends with 1, at least a byte, and the tag that it has if no more
+            /// follow. Up to [`SHORT_BYTES_MAX`] bytes, `view` holds their blocks and one more.
             #[inline(always)]
             #[expect(clippy::too_many_arguments, reason = "as the kernel takes them")]
             pub(crate) fn first<const OPEN: bool>(
@@ -346,7 +367,10 @@ macro_rules! backend {
                             1 => of!(1),
                             2 => of!(2),
                             3 => of!(3),
-                            _ => of!(4),
+                            4 => of!(4),
+                            _ => super::first_long::<$lanes, R, $unroll, OPEN>(
+                                schedule, view, j0, begun, y, from, to, bytes, aad_bytes, tag,
+                            ),
                         }
                     }
                 }
@@ -358,7 +382,7 @@ macro_rules! backend {
                     ],
                     [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
                 ];
-                debug_assert!((1..=SHORT_BYTES_MAX).contains(&data.len()) && j0 as u32 == 1);
+                debug_assert!(!data.is_empty() && j0 as u32 == 1);
                 #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
                 #[cfg(debug_assertions)]

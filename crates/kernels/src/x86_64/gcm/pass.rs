@@ -2,7 +2,7 @@
 
 use core::arch::{asm, x86_64::*};
 
-use super::source::Source;
+use super::source::{Counters, Source};
 use crate::aead::NONCE_BYTES;
 use crate::key::{BLOCK_BYTES, Schedule};
 use crate::x86_64::aes::{anew, each_round, round_key};
@@ -304,6 +304,42 @@ pub(super) unsafe fn first<V: Clmul, const R: usize, const OPEN: bool, const N: 
         }
         let mask = mask.last_round(key.low());
         let value = sum.reduced();
+        value.store((&raw mut *y).cast());
+        let lengths = _mm_set_epi64x(aad_bytes as i64 * 8, bytes as i64 * 8);
+        ended(view, value.xor(lengths), mask).store(tag.as_mut_ptr());
+    }
+}
+
+/// As [`first`], for data of any length, and with a group of `UNROLL` registers at a time.
+///
+/// # Safety
+/// As [`message`]; the low 32 bits of `j0` are 1.
+#[expect(clippy::too_many_arguments, reason = "few go through memory")]
+#[inline(always)]
+pub(super) unsafe fn first_long<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
+    schedule: &Schedule,
+    view: View,
+    j0: u128,
+    begun: Option<&[u8; BLOCK_BYTES]>,
+    y: &mut u128,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+    aad_bytes: u64,
+    tag: &mut [u8; BLOCK_BYTES],
+) {
+    // SAFETY: as the caller vouches; there is always H.
+    unsafe {
+        let mut before = __m128i::load((&raw const *y).cast());
+        if let Some(begun) = begun {
+            before = before.xor(__m128i::load(begun.as_ptr()).swap_bytes());
+            before = times(before, view.powers(1));
+        }
+        let mut hash = Hash::<V>::new(view, before, bytes.div_ceil(BLOCK_BYTES));
+        let source = Counters(V::counters(j0.wrapping_add(1)));
+        let mask =
+            crypt::<V, _, R, UNROLL, OPEN>(schedule, &mut hash, source, Some(j0), from, to, bytes);
+        let value = hash.finish();
         value.store((&raw mut *y).cast());
         let lengths = _mm_set_epi64x(aad_bytes as i64 * 8, bytes as i64 * 8);
         ended(view, value.xor(lengths), mask).store(tag.as_mut_ptr());
