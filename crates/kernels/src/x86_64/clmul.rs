@@ -387,11 +387,15 @@ impl Clmul for __m512i {
     }
     #[inline(always)]
     unsafe fn load_block(from: *const u8, bytes: usize) -> __m128i {
-        // The pointer of an empty slice may lie in a page that is not mapped, which takes the CPU 50 ns or more even if
-        // nothing is read.
-        let from = if bytes == 0 { MASK.as_ptr() } else { from };
         // SAFETY: as the trait demands; bytes that the mask leaves out are not touched.
-        unsafe { _mm_maskz_loadu_epi8(first_bits(bytes) as __mmask16, from.cast()) }
+        unsafe {
+            // The pointer of an empty slice may lie in a page that is not mapped: that takes the CPU 50 ns or more, even
+            // if nothing is read.
+            if bytes == 0 {
+                return _mm_setzero_si128();
+            }
+            _mm_maskz_loadu_epi8(first_bits(bytes) as __mmask16, from.cast())
+        }
     }
     #[inline(always)]
     unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
