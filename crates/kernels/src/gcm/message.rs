@@ -315,10 +315,10 @@ impl Gcm {
                 let backend = self.ctr.backend();
                 // Beside the data, a block begun of the associated data.
                 let blocks = bytes.div_ceil(BLOCK_BYTES) + 1;
-                let view = match bytes {
-                    ..=kernels::SHORT_BYTES_MAX => self.hash.short_view(backend, blocks),
-                    ..CACHED_BYTES_MIN => Some(self.hash.view(backend, bytes)),
-                    _ => None,
+                let view = if bytes <= kernels::SHORT_BYTES_MAX {
+                    self.hash.short_view(backend, blocks)
+                } else {
+                    (bytes < CACHED_BYTES_MIN).then(|| self.hash.view(backend, bytes))
                 };
                 let Some(view) = view else {
                     return false;

@@ -1,16 +1,16 @@
+mod keys;
+
 use ::aes::{Aes128, Aes192, Aes256};
 use aes_gcm::aead::consts::{U1, U8, U12, U16, U60};
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{AesGcm, Nonce};
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, tags_match};
-use oarlock_kernels::aes::{InvalidKeyLength, dispatch};
 use oarlock_kernels::gcm::{AAD_BYTES_MAX, Gcm, MESSAGE_BYTES_MAX, Message};
 use oarlock_kernels::testing::{check_gcm_lengths, gcm_bytes, gcm_cipher, gcm_hash, gcm_j0};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use std::sync::Barrier;
 
-use super::{Way, alone, for_every_way, random_bytes};
+use super::{Way, for_every_way, random_bytes};
 
 for_every_way!(
     mcgrew_viega,
@@ -24,9 +24,6 @@ for_every_way!(
     forged_tags,
     counters_wrap,
     nonce_lengths,
-    first_use_by_many_threads,
-    wrong_key_lengths_leave_the_key,
-    a_new_key_forgets_the_old,
     messages_too_long,
 );
 
@@ -521,53 +518,6 @@ fn nonce_lengths(way: Way) {
     assert!(gcm.keystream(&[], &mut data).is_err());
 }
 
-fn first_use_by_many_threads(way: Way) {
-    for round in 0..60 {
-        let plain = vec![0x21; [100, 250, 600, 5000][usize::from(round) % 4]];
-        let key = [round; 16];
-        let gcm = gcm(way, &key);
-        let (cipher, tag) = oracle(&key, &[1; 12], b"aad", &plain);
-        let barrier = Barrier::new(4);
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    barrier.wait();
-                    for _ in 0..4 {
-                        let mut data = plain.clone();
-                        let sealed = gcm.seal(&[1; 12], b"aad", data.as_mut_slice().into());
-                        assert_eq!(sealed, Ok(tag), "{way:?}");
-                        assert!(data == cipher, "{way:?}");
-                        let mut message = gcm.begin(&[1; 12], b"aad").unwrap();
-                        for piece in data.chunks_mut(160) {
-                            gcm.open_next(&mut message, piece.into()).unwrap();
-                        }
-                        assert!(data == plain, "{way:?}");
-                        assert_eq!(gcm.finish(message), tag, "{way:?}");
-                    }
-                });
-            }
-        });
-    }
-}
-
-fn wrong_key_lengths_leave_the_key(way: Way) {
-    let mut gcm = gcm(way, &[8; 24]);
-    for length in (0..=65).filter(|length| ![16, 24, 32].contains(length)) {
-        let error = gcm.set_key(&vec![1; length]).unwrap_err();
-        assert_eq!(error, InvalidKeyLength(length));
-    }
-    check(way, &gcm, &[8; 24], &[1; 12], b"", &[0; 1000]);
-}
-
-fn a_new_key_forgets_the_old(way: Way) {
-    let mut gcm = gcm(way, &[1; 16]);
-    for round in 2..10 {
-        check(way, &gcm, &[round - 1; 16], &[1; 12], b"", &[0; 3000]);
-        gcm.set_key(&[round; 16]).unwrap();
-        check(way, &gcm, &[round; 16], &[1; 12], b"", &[0; 300]);
-    }
-}
-
 fn messages_too_long(way: Way) {
     let gcm = gcm(way, &[1; 16]);
     let mut message = gcm.begin(&[1; 12], b"").unwrap();
@@ -591,68 +541,6 @@ fn messages_too_long(way: Way) {
     assert_eq!(data[84..88], block);
     assert_eq!(check_gcm_lengths(AAD_BYTES_MAX, 0), Ok(()));
     assert!(check_gcm_lengths(AAD_BYTES_MAX + 1, 0).is_err());
-}
-
-#[test]
-fn the_kernel_that_was_asked_for_ran() {
-    let _guard = alone();
-    let counts = || {
-        [
-            &dispatch::GCM_COMPOSED,
-            &dispatch::GCM_AES_NI,
-            &dispatch::GCM_VAES256,
-            &dispatch::GCM_VAES512,
-            &dispatch::GCM_FACE,
-            &dispatch::GCM_POWERS,
-        ]
-        .map(dispatch::Counter::get)
-    };
-    for way in Way::ALL.into_iter().filter(|way| way.cpu().is_some()) {
-        let gcm = gcm(way, &[1; 16]);
-        // Few powers are enough, then the short table, the middle one with the first long message, the long one with the
-        // second.
-        let messages = [
-            (60, [0, 0]),
-            (100, [1, 0]),
-            (20_000, [1, 1]),
-            (20_000, [0, 0]),
-        ];
-        for (bytes, tables) in messages {
-            for (stripe, powers) in [(false, tables[0]), (true, tables[1])] {
-                let mut data = vec![0; bytes];
-                let message = gcm.begin(&[0; 12], &[]).unwrap();
-                let before = counts();
-                if stripe {
-                    gcm.seal_stripe(&message, 512, data.as_mut_slice().into());
-                } else {
-                    gcm.seal(&[0; 12], &[], data.as_mut_slice().into()).unwrap();
-                }
-                let after = counts();
-                let ran: Vec<u64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
-                let expected = match way {
-                    // No multiplication without carry.
-                    Way::Portable => [1, 0, 0, 0, 0, 0],
-                    Way::PermuteSsse3
-                    | Way::WideAvx2
-                    | Way::WideAvx512
-                    | Way::Gfni256
-                    | Way::Gfni512 => [
-                        1,
-                        0,
-                        0,
-                        0,
-                        0,
-                        u64::from(bytes > 100 && powers == 1 && !stripe),
-                    ],
-                    Way::AesNi => [0, 1, 0, 0, 0, powers],
-                    Way::Vaes256 => [0, 0, 1, 0, 0, powers],
-                    Way::Face | Way::FaceShared if bytes > 100 => [0, 0, 0, 0, 1, powers],
-                    _ => [0, 0, 0, 1, 0, powers],
-                };
-                assert_eq!(ran, expected, "{way:?}, {bytes} bytes, stripe: {stripe}");
-            }
-        }
-    }
 }
 
 #[test]
