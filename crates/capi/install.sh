@@ -13,4 +13,6 @@ mkdir -p "$folder/include" "$folder/lib/pkgconfig"
 cp "$here/include/oarlock.h" "$here/include/oarlock.hpp" "$here/../oarlock/include/oarlock_device.h" "$folder/include/"
 cp "$static" "$folder/lib/liboarlock.a"
 "$here/link.sh" "$static" "$folder/lib"
-sed "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" "$here/oarlock.pc.in" >"$folder/lib/pkgconfig/oarlock.pc"
+# In the replacement of sed these three mean something.
+escaped=$(printf '%s' "$prefix" | sed 's/[\\&|]/\\&/g')
+sed "s|@PREFIX@|$escaped|; s|@VERSION@|$version|" "$here/oarlock.pc.in" >"$folder/lib/pkgconfig/oarlock.pc"

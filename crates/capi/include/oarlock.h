@@ -61,6 +61,12 @@ extern "C" {
 #define OARLOCK_E_MEMORY (-20)
 /* The library has a bug. */
 #define OARLOCK_E_INTERNAL (-21)
+/* The packet's number was used before, or is older than the window. */
+#define OARLOCK_E_REPLAYED (-22)
+/* No sequence numbers are left, the key has done as much as it may, or there are too many sources. */
+#define OARLOCK_E_EXHAUSTED (-23)
+/* The packet is not one of this association: its length, its header, or whom it is for. */
+#define OARLOCK_E_PACKET (-24)
 
 /*
  * oarlock_strerror() says what an error means. It never fails: other numbers have a text too. The text is the
@@ -116,6 +122,31 @@ int oarlock_accelerator_options(oarlock_accelerator *accelerator, char *options,
  * oarlock_accelerator_options().
  */
 int oarlock_accelerator_device(oarlock_accelerator *accelerator, char *name, size_t *name_bytes, size_t index);
+
+/*
+ * oarlock_accelerator_find_device() writes the number of the device with this name. It fails with OARLOCK_E_ARGUMENT
+ * if none has it.
+ */
+int oarlock_accelerator_find_device(oarlock_accelerator *accelerator, size_t *index, const char *name);
+
+/*
+ * oarlock_accelerator_register() gives an accelerator a name, by which other parts of the program find it. It fails
+ * with OARLOCK_E_ARGUMENT if another one has the name. The accelerator stays until the name is taken back, also if
+ * this handle is freed.
+ */
+int oarlock_accelerator_register(oarlock_accelerator *accelerator, const char *name);
+
+/*
+ * oarlock_accelerator_unregister() takes a name back. It fails with OARLOCK_E_ARGUMENT if no accelerator has it.
+ * Handles that were found by it stay.
+ */
+int oarlock_accelerator_unregister(const char *name);
+
+/*
+ * oarlock_accelerator_find() makes another handle of the accelerator with this name. It fails with
+ * OARLOCK_E_ARGUMENT if none has it. The caller frees it by oarlock_accelerator_free().
+ */
+int oarlock_accelerator_find(oarlock_accelerator **accelerator, const char *name);
 
 /* What an accelerator has done: see oarlock_accelerator_stats(). */
 struct oarlock_stats {
@@ -590,6 +621,12 @@ int oarlock_framework_withdraw(oarlock_framework *framework, const char *name);
  */
 int oarlock_framework_device(oarlock_framework *framework, char *name, size_t *name_bytes, size_t index);
 
+/*
+ * oarlock_framework_find_device() writes the number of the device with this name. It fails with OARLOCK_E_ARGUMENT
+ * if none has it.
+ */
+int oarlock_framework_find_device(oarlock_framework *framework, size_t *index, const char *name);
+
 /* Services: a cipher, authenticated or not; HMAC; a hash; a cipher and HMAC of the ciphertext, or of the plaintext. */
 #define OARLOCK_SERVICE_CIPHER 1
 #define OARLOCK_SERVICE_MAC 2
@@ -654,6 +691,136 @@ int oarlock_session_run(oarlock_session *session, void *data, size_t bytes, cons
 int oarlock_session_submit(
     oarlock_session *session, oarlock_job **job, const void *data, size_t bytes, const struct oarlock_request *request
 );
+
+/*
+ * Packets: any number in one call, each in a buffer of its own, in place. One call at a time uses an association or
+ * a context. Packets that are independent of each other are computed side by side in vector lanes, and by threads.
+ */
+
+typedef struct oarlock_esp oarlock_esp;
+typedef struct oarlock_srtp oarlock_srtp;
+
+struct oarlock_packet {
+    /* Buffers of one call have nothing in common. */
+    void *buffer;
+    size_t buffer_bytes;
+    /* Where in the buffer, before the call, what it is given is, and after it what that has become. */
+    size_t offset;
+    size_t bytes;
+    /* Of ESP, the protocol of the payload (next header): 4 for IPv4, 41 for IPv6, 59 for a dummy. */
+    unsigned type;
+    /* After the call: 0, or why this packet was not done. `offset` and `bytes` are then as they were. */
+    int error;
+    /* After the call: the sequence number of ESP; of SRTP the roll-over counter and the sequence number; of SRTCP the index. */
+    uint64_t sequence;
+};
+
+/* As many bytes before a payload, and behind it, are room enough for every packet of ESP. */
+#define OARLOCK_ESP_BEFORE_BYTES 24
+#define OARLOCK_ESP_BEHIND_BYTES 49
+/* As many bytes behind a packet, and those of the MKI, are room enough for SRTP and SRTCP. */
+#define OARLOCK_SRTP_BEHIND_BYTES 20
+
+/* One direction of an ESP association (RFC 4303). What is zeros is the default. */
+struct oarlock_esp_spec {
+    /* Not 0: it opens packets; 0: it seals them. */
+    int opens;
+    /* The index of the association; not 0. */
+    uint32_t spi;
+    /*
+     * "aes-128-gcm", "aes-192-gcm", "aes-256-gcm" or "chacha20-poly1305"; and with an integrity "null", "aes-128-cbc",
+     * "aes-192-cbc", "aes-256-cbc", "aes-128-ctr", "aes-192-ctr", "aes-256-ctr" or "des-ede3-cbc".
+     */
+    const char *cipher;
+    /* NULL, or "hmac-md5-96", "hmac-sha1-96", "hmac-sha256-128", "hmac-sha384-192" or "hmac-sha512-256". */
+    const char *integrity;
+    /* The key, behind it a salt of 4 bytes if the cipher is GCM, ChaCha20 or in counter mode, and then the key of the HMAC. */
+    const void *key;
+    size_t key_bytes;
+    /* Not 0: sequence numbers of 64 bits. */
+    int has_extended_numbers;
+    /* How many packets may arrive late; 0 is 64, and more than 4096 are 4096. */
+    size_t replay_window;
+    /* Of an association that seals and was begun elsewhere: the last number. No number may be used twice with one key. */
+    uint64_t last_sequence;
+};
+
+/*
+ * oarlock_esp_new() makes one direction of an association. It fails with OARLOCK_E_ARGUMENT for an unknown name and
+ * an SPI of 0, and with OARLOCK_E_KEY for a key of another length. The key is copied,
+ * and the copy wiped. The caller frees it by oarlock_esp_free().
+ */
+int oarlock_esp_new(oarlock_accelerator *accelerator, oarlock_esp **esp, const struct oarlock_esp_spec *spec);
+
+/* oarlock_esp_free() frees the handle and wipes the keys; NULL is ignored. It fails for an invalid handle. */
+int oarlock_esp_free(oarlock_esp *esp);
+
+/*
+ * oarlock_esp_run() seals or opens packets. To be sealed, a packet's bytes are the payload, with room before and
+ * behind; they become the packet from its SPI to its ICV. To be opened, they are that, and become the payload. If
+ * packets could not be done it fails with the error of the first of these, and does the others: OARLOCK_E_BUFFER
+ * for too little room, OARLOCK_E_EXHAUSTED, OARLOCK_E_PACKET, OARLOCK_E_REPLAYED, OARLOCK_E_AUTHENTICATION,
+ * OARLOCK_E_PADDING. It fails with OARLOCK_E_ARGUMENT and OARLOCK_E_OVERLAP for buffers that cannot be, and then has
+ * done none. What is not authentic becomes zeros behind its header. It can wait for threads that help.
+ */
+int oarlock_esp_run(oarlock_esp *esp, struct oarlock_packet *packets, size_t count);
+
+/* One direction of an SRTP session (RFC 3711). What is zeros is the default. */
+struct oarlock_srtp_spec {
+    /* Not 0: it unprotects packets; 0: it protects them. */
+    int opens;
+    /* Not 0: SRTCP is authenticated and not encrypted. */
+    int leaves_rtcp_plain;
+    /*
+     * "AES_CM_128_HMAC_SHA1_80", "AES_192_CM_HMAC_SHA1_80", "AES_256_CM_HMAC_SHA1_80", "SRTP_NULL_HMAC_SHA1_80", each
+     * also with _32, "AEAD_AES_128_GCM" or "AEAD_AES_256_GCM".
+     */
+    const char *suite;
+    /* The master key, and behind it the master salt: of 14 bytes, or 12 for an AEAD. */
+    const void *key;
+    size_t key_bytes;
+    /* The identifier of the key that each packet carries; with 0 bytes none does. */
+    const void *mki;
+    size_t mki_bytes;
+    /* How many packets may arrive late; 0 is 128, and more than 4096 are 4096. */
+    size_t replay_window;
+    /* Of how many packets of a source the tags are kept, so that they can be protected again. */
+    size_t retransmissions;
+    /* How many sources there may be; 0 is 256. */
+    size_t streams_max;
+};
+
+/*
+ * oarlock_srtp_new() makes a context for one direction. It fails with OARLOCK_E_ARGUMENT for an unknown name and
+ * an MKI that is too long, and with OARLOCK_E_KEY for a key of another length. The key is copied, and the copy
+ * wiped. The caller frees it by oarlock_srtp_free().
+ */
+int oarlock_srtp_new(oarlock_accelerator *accelerator, oarlock_srtp **srtp, const struct oarlock_srtp_spec *spec);
+
+/* oarlock_srtp_free() frees the handle and wipes the keys; NULL is ignored. It fails for an invalid handle. */
+int oarlock_srtp_free(oarlock_srtp *srtp);
+
+/*
+ * oarlock_srtp_add_key() adds a master key to a context whose packets carry an MKI. It fails with OARLOCK_E_ARGUMENT
+ * for an MKI of another length or one that is there, and for one key too many, and with OARLOCK_E_KEY for a key of
+ * another length. The key is copied.
+ */
+int oarlock_srtp_add_key(
+    oarlock_srtp *srtp, const void *mki, size_t mki_bytes, const void *key, size_t key_bytes
+);
+
+/*
+ * oarlock_srtp_use_key() goes on with the master key of this MKI. It fails with OARLOCK_E_KEY if there is none, and
+ * with OARLOCK_E_STATE for a context that unprotects, which goes by the packets.
+ */
+int oarlock_srtp_use_key(oarlock_srtp *srtp, const void *mki, size_t mki_bytes);
+
+/*
+ * oarlock_srtp_run() protects or unprotects packets: of RTP, or, if `are_rtcp` is not 0, of RTCP. To be protected, a
+ * packet has room behind. If packets could not be done it fails with the error of the first of these, and otherwise
+ * as oarlock_esp_run(). A packet that is not accepted becomes zeros. It can wait for threads that help.
+ */
+int oarlock_srtp_run(oarlock_srtp *srtp, struct oarlock_packet *packets, size_t count, int are_rtcp);
 
 #ifdef __cplusplus
 }

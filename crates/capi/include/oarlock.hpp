@@ -156,6 +156,26 @@ public:
     }
 };
 
+class Esp : public Owned<oarlock_esp, oarlock_esp_free> {
+public:
+    Esp(const Accelerator &accelerator, const oarlock_esp_spec &spec)
+    {
+        oarlock_esp *handle = nullptr;
+        check(oarlock_esp_new(accelerator.get(), &handle, &spec));
+        take(handle);
+    }
+};
+
+class Srtp : public Owned<oarlock_srtp, oarlock_srtp_free> {
+public:
+    Srtp(const Accelerator &accelerator, const oarlock_srtp_spec &spec)
+    {
+        oarlock_srtp *handle = nullptr;
+        check(oarlock_srtp_new(accelerator.get(), &handle, &spec));
+        take(handle);
+    }
+};
+
 } // namespace oarlock
 
 #endif

@@ -7,6 +7,7 @@ use oarlock::{Accelerator, Options, Threads};
 use crate::algorithms::named;
 use crate::buffers::{Room, place, text};
 use crate::failure::{Failure, call};
+use crate::framework::numbered;
 use crate::handles::{Handle, ManyCalls, Object, OneCall};
 
 impl Object for Accelerator {
@@ -142,6 +143,30 @@ pub unsafe extern "C" fn oarlock_accelerator_device(
             ))
         })?;
         room.fill(format!("{}\0", device.name()).as_bytes())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `index` is NULL or the caller's alone, and `name` NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_accelerator_find_device(
+    accelerator: Handle<Accelerator>,
+    index: *mut usize,
+    name: *const c_char,
+) -> c_int {
+    call(|| {
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let (to, name) = unsafe {
+            (
+                place(index, "the place of the number")?,
+                text(name, "the name")?,
+            )
+        };
+        *to = numbered(accelerator.devices().iter().map(|it| it.name()), name)?;
+        Ok(())
     })
 }
 

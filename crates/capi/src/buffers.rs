@@ -93,8 +93,12 @@ fn are_overlapping(a: *const c_void, a_bytes: usize, b: *const c_void, b_bytes: 
     a_bytes > 0 && b_bytes > 0 && a < b.saturating_add(b_bytes) && b < a.saturating_add(a_bytes)
 }
 
+/// Refuses what cannot be so many bytes.
 #[inline]
-fn check(data: *const c_void, bytes: usize, what: &str) -> Result<(), Failure> {
+pub(crate) fn check(data: *const c_void, bytes: usize, what: &str) -> Result<(), Failure> {
+    if bytes == 0 {
+        return Ok(());
+    }
     if data.is_null() {
         return Err(is_null(what));
     }
@@ -117,13 +121,24 @@ fn is_null(what: &str) -> Failure {
 /// # Safety
 /// `text` is NULL or ends with a NUL that it stays with for `'a`.
 pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Failure> {
+    // SAFETY: as the caller answers for.
+    let text = unsafe { bytes_of_text(text, what) }?;
+    std::str::from_utf8(text).map_err(|_| Failure::argument(format!("{what} is not UTF-8")))
+}
+
+/// A text of any bytes, such as a path, that is there.
+///
+/// # Safety
+/// As [`text`].
+pub(crate) unsafe fn bytes_of_text<'a>(
+    text: *const c_char,
+    what: &str,
+) -> Result<&'a [u8], Failure> {
     if text.is_null() {
         return Err(is_null(what));
     }
     // SAFETY: it is not NULL; the caller answers for the rest.
-    let text = unsafe { CStr::from_ptr(text) };
-    text.to_str()
-        .map_err(|_| Failure::argument(format!("{what} is not UTF-8")))
+    Ok(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
 /// A value to read.

@@ -52,6 +52,9 @@ codes! {
     Empty -19 c"the queue has no jobs",
     Memory -20 c"memory, descriptors or handles have run out",
     Internal -21 c"the library has a bug: the call did not end as it should",
+    Replayed -22 c"the packet's number was used before, or is too old",
+    Exhausted -23 c"no sequence numbers are left, the key has done as much as it may, or there are too many sources",
+    Packet -24 c"the packet is not one of this association: its length, its header or whom it is for",
 }
 
 impl Failure {

@@ -1,6 +1,7 @@
 //! Requests to whatever does them first, and devices that the program brings.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{OsStr, c_char, c_int, c_uint, c_void};
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use oarlock::device::LibraryEngine;
@@ -13,7 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::accelerator::free_shared;
 use crate::algorithms::named;
-use crate::buffers::{Room, input, output, place, text, value};
+use crate::buffers::{Room, bytes_of_text, input, output, place, text, value};
 use crate::failure::{Code, Failure, call};
 use crate::handles::{Handle, ManyCalls, Object};
 use crate::job::{AnyJob, Outcome, submitted};
@@ -138,12 +139,13 @@ pub unsafe extern "C" fn oarlock_framework_load(
         // SAFETY: as the caller answers for.
         let (path, options, name) = unsafe {
             (
-                text(path, "the path")?,
+                bytes_of_text(path, "the path")?,
                 maybe(options, "the options")?,
                 maybe(name, "the name")?,
             )
         };
-        let engine = LibraryEngine::open(path, options.unwrap_or_default(), name);
+        let engine =
+            LibraryEngine::open(OsStr::from_bytes(path), options.unwrap_or_default(), name);
         register(&framework, engine, check_every)
     })
 }
@@ -219,6 +221,39 @@ pub unsafe extern "C" fn oarlock_framework_device(
         })?;
         room.fill(format!("{device}\0").as_bytes())
     })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `index` is NULL or the caller's alone, and `name` NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_find_device(
+    framework: Handle<Framework>,
+    index: *mut usize,
+    name: *const c_char,
+) -> c_int {
+    call(|| {
+        let framework = framework.shared()?;
+        // SAFETY: as the caller answers for.
+        let (to, name) = unsafe {
+            (
+                place(index, "the place of the number")?,
+                text(name, "the name")?,
+            )
+        };
+        *to = numbered(framework.devices().iter().map(|it| &**it), name)?;
+        Ok(())
+    })
+}
+
+/// The number of the device of this name.
+pub(crate) fn numbered<'a>(
+    mut names: impl Iterator<Item = &'a str>,
+    name: &str,
+) -> Result<usize, Failure> {
+    let number = names.position(|it| it == name);
+    number.ok_or_else(|| Failure::argument(format!("no device has the name {name:?}")))
 }
 
 /// See `oarlock.h`.

@@ -214,6 +214,18 @@ impl<T: ManyCalls> Handle<T> {
     }
 }
 
+/// Every object of a kind that there is just now.
+pub(crate) fn all<T: ManyCalls>() -> impl Iterator<Item = (Handle<T>, Shared<T>)> {
+    (0..USED.load(Ordering::Relaxed)).filter_map(|index| {
+        let state = slot(index)?.state.load(Ordering::Relaxed);
+        let handle: Handle<T> = Handle(
+            (state & !INDEX_MASK | u64::from(index)) as usize,
+            PhantomData,
+        );
+        Some((handle, handle.shared().ok()?))
+    })
+}
+
 #[cold]
 fn is_busy<T: Object>() -> Failure {
     let text = format!("another call uses this {} just now", T::NAME);

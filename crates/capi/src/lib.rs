@@ -19,4 +19,6 @@ mod failure;
 mod framework;
 mod handles;
 mod job;
+mod packet;
+mod registry;
 mod rsa;

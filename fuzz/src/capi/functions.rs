@@ -145,6 +145,37 @@ unsafe extern "C" {
         bytes: usize,
         request: *const Request,
     ) -> c_int;
+    pub(super) fn oarlock_esp_new(
+        accelerator: Handle,
+        to: *mut Handle,
+        spec: *const EspSpec,
+    ) -> c_int;
+    pub(super) fn oarlock_esp_run(esp: Handle, packets: *mut Packet, count: usize) -> c_int;
+    pub(super) fn oarlock_esp_free(handle: Handle) -> c_int;
+    pub(super) fn oarlock_srtp_new(
+        accelerator: Handle,
+        to: *mut Handle,
+        spec: *const SrtpSpec,
+    ) -> c_int;
+    pub(super) fn oarlock_srtp_add_key(
+        srtp: Handle,
+        mki: *const c_void,
+        mki_bytes: usize,
+        key: *const c_void,
+        key_bytes: usize,
+    ) -> c_int;
+    pub(super) fn oarlock_srtp_use_key(srtp: Handle, mki: *const c_void, mki_bytes: usize)
+    -> c_int;
+    pub(super) fn oarlock_srtp_run(
+        srtp: Handle,
+        packets: *mut Packet,
+        count: usize,
+        are_rtcp: c_int,
+    ) -> c_int;
+    pub(super) fn oarlock_srtp_free(handle: Handle) -> c_int;
+    pub(super) fn oarlock_accelerator_register(accelerator: Handle, name: *const c_char) -> c_int;
+    pub(super) fn oarlock_accelerator_unregister(name: *const c_char) -> c_int;
+    pub(super) fn oarlock_accelerator_find(to: *mut Handle, name: *const c_char) -> c_int;
     pub(super) fn oarlock_framework_free(handle: Handle) -> c_int;
     pub(super) fn oarlock_session_free(handle: Handle) -> c_int;
     pub(super) fn oarlock_accelerator_free(handle: Handle) -> c_int;
@@ -184,4 +215,42 @@ pub(super) struct Request {
     pub(super) iv: *const c_void,
     pub(super) iv_bytes: usize,
     pub(super) authenticated_bytes: usize,
+}
+
+#[repr(C)]
+pub(super) struct Packet {
+    pub(super) buffer: *mut c_void,
+    pub(super) buffer_bytes: usize,
+    pub(super) offset: usize,
+    pub(super) bytes: usize,
+    pub(super) kind: u32,
+    pub(super) error: c_int,
+    pub(super) sequence: u64,
+}
+
+#[repr(C)]
+pub(super) struct EspSpec {
+    pub(super) opens: c_int,
+    pub(super) spi: u32,
+    pub(super) cipher: *const c_char,
+    pub(super) integrity: *const c_char,
+    pub(super) key: *const c_void,
+    pub(super) key_bytes: usize,
+    pub(super) has_extended_numbers: c_int,
+    pub(super) replay_window: usize,
+    pub(super) last_sequence: u64,
+}
+
+#[repr(C)]
+pub(super) struct SrtpSpec {
+    pub(super) opens: c_int,
+    pub(super) leaves_rtcp_plain: c_int,
+    pub(super) suite: *const c_char,
+    pub(super) key: *const c_void,
+    pub(super) key_bytes: usize,
+    pub(super) mki: *const c_void,
+    pub(super) mki_bytes: usize,
+    pub(super) replay_window: usize,
+    pub(super) retransmissions: usize,
+    pub(super) streams_max: usize,
 }

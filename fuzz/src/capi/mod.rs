@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod functions;
+mod packets;
 
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;
@@ -10,6 +11,7 @@ use std::ptr;
 use arbitrary::Arbitrary;
 
 use self::functions::*;
+use self::packets::{Association, Context, Place, are_as_said, packets};
 
 fuzz_target!(|input: Input| {
     let mut program = Program::default();
@@ -85,6 +87,12 @@ enum Step {
     Run(Which, Data, u8, u8),
     SubmitData(Which, Data, u8, u8),
     Free(Which, u8),
+    Esp(Which, Association),
+    Srtp(Which, Context),
+    AddKey(Which, u8),
+    EspPackets(Which, Vec<Place>),
+    SrtpPackets(Which, Vec<Place>, bool),
+    Register(Which, bool),
 }
 
 const STEPS_MAX: usize = 200;
@@ -114,9 +122,11 @@ enum Kind {
     Queue,
     Framework,
     Session,
+    Esp,
+    Srtp,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 12] = [
     Kind::Accelerator,
     Kind::Cipher,
     Kind::Aead,
@@ -127,6 +137,8 @@ const KINDS: [Kind; 10] = [
     Kind::Queue,
     Kind::Framework,
     Kind::Session,
+    Kind::Esp,
+    Kind::Srtp,
 ];
 
 /// What a program has.
@@ -513,6 +525,53 @@ impl Program {
                     self.check(outcome, handle, Kind::Session);
                     self.made(outcome, Kind::Job, new);
                 }
+                Step::Esp(which, association) => {
+                    let handle = self.handle(*which);
+                    let outcome =
+                        association.with(others, |spec| oarlock_esp_new(handle, to, spec));
+                    self.check(outcome, handle, Kind::Accelerator);
+                    self.made(outcome, Kind::Esp, new);
+                }
+                Step::Srtp(which, context) => {
+                    let handle = self.handle(*which);
+                    let outcome = context.with(others, |spec| oarlock_srtp_new(handle, to, spec));
+                    self.check(outcome, handle, Kind::Accelerator);
+                    self.made(outcome, Kind::Srtp, new);
+                }
+                Step::AddKey(which, bytes) => {
+                    let handle = self.handle(*which);
+                    let (mki, bytes) = (usize::from(bytes / 64), usize::from(*bytes));
+                    let outcome =
+                        oarlock_srtp_add_key(handle, others.cast(), mki, others.cast(), bytes);
+                    self.check(outcome, handle, Kind::Srtp);
+                    let outcome = oarlock_srtp_use_key(handle, others.cast(), mki);
+                    self.check(outcome, handle, Kind::Srtp);
+                }
+                Step::EspPackets(which, places) => {
+                    let handle = self.handle(*which);
+                    let mut all = packets(places, self.memory.as_mut_ptr());
+                    let outcome = oarlock_esp_run(handle, all.as_mut_ptr(), all.len());
+                    self.check(outcome, handle, Kind::Esp);
+                    are_as_said(outcome, &all, INTERNAL);
+                }
+                Step::SrtpPackets(which, places, are_rtcp) => {
+                    let handle = self.handle(*which);
+                    let mut all = packets(places, self.memory.as_mut_ptr());
+                    let rtcp = (*are_rtcp).into();
+                    let outcome = oarlock_srtp_run(handle, all.as_mut_ptr(), all.len(), rtcp);
+                    self.check(outcome, handle, Kind::Srtp);
+                    are_as_said(outcome, &all, INTERNAL);
+                }
+                Step::Register(which, is_found) => {
+                    let handle = self.handle(*which);
+                    let outcome = oarlock_accelerator_register(handle, c"a name".as_ptr());
+                    self.check(outcome, handle, Kind::Accelerator);
+                    if *is_found {
+                        let outcome = oarlock_accelerator_find(to, c"a name".as_ptr());
+                        self.made(outcome, Kind::Accelerator, new);
+                    }
+                    let _ = oarlock_accelerator_unregister(c"a name".as_ptr());
+                }
                 Step::Free(which, kind) => {
                     let handle = self.handle(*which);
                     let kind = KINDS[usize::from(*kind) % KINDS.len()];
@@ -551,6 +610,8 @@ fn free(kind: Kind, handle: Handle) -> c_int {
             Kind::Queue => oarlock_queue_free(handle),
             Kind::Framework => oarlock_framework_free(handle),
             Kind::Session => oarlock_session_free(handle),
+            Kind::Esp => oarlock_esp_free(handle),
+            Kind::Srtp => oarlock_srtp_free(handle),
         }
     }
 }

@@ -107,6 +107,15 @@ fn misuse_is_told() {
     }
 }
 
+#[test]
+fn packets_go_there_and_back_and_what_is_wrong_is_told() {
+    let sanitized = &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"][..];
+    for arguments in [&["-std=c89"][..], sanitized] {
+        let program = compiled("gcc", arguments, &here("tests/c/packets.c"), &[]);
+        succeeds(&mut started(&program));
+    }
+}
+
 /// Valgrind's CPU has FMA and rounds it as it likes, so that lanes must not be used there.
 #[test]
 fn valgrind_finds_nothing() {

@@ -204,10 +204,6 @@ impl<const XORS: bool> Source<XORS> {
             let mut ciphertext = [_mm512_setzero_si512(); 2];
             for i in 0..2 {
                 let whole = bytes >= GROUP_BYTES;
-                // Behind the data may be a page that is not mapped: see `Clmul::load_block`.
-                if halves[i] == 0 {
-                    break;
-                }
                 let at = from.wrapping_add(64 * i);
                 let data = if whole {
                     _mm512_loadu_si512(at.cast())

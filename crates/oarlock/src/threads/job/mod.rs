@@ -12,7 +12,7 @@ mod queue;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use self::entry::Entry;
 pub use self::options::{JobOptions, Priority, QueueFull, Start};
 pub(crate) use self::queue::Queue;
 use crate::Error;
+use crate::threads::process;
 
 /// A request that was submitted. It is a [`Future`] for any executor; or [`wait`](Self::wait) for it, have a
 /// function [called](Self::on_completion), or put it into a [`CompletionQueue`].
@@ -173,39 +174,45 @@ type Call<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 impl<T: 'static> Callback<T> {
     /// Calls, if the job is done, and else is woken when it is.
     fn look(self: &Arc<Self>) {
-        let (mut job, call) = {
-            let mut waiting = self.locked();
-            match std::mem::replace(&mut *waiting, Waiting::Looked { again: true }) {
+        let taken = self.with(|waiting| {
+            match std::mem::replace(waiting, Waiting::Looked { again: true }) {
                 Waiting::For(job, call) => {
                     *waiting = Waiting::Looked { again: false };
-                    (job, call)
+                    return Some((job, call));
                 }
-                Waiting::Looked { .. } => return,
-                Waiting::Over => {
-                    *waiting = Waiting::Over;
-                    return;
-                }
+                Waiting::Looked { .. } => {}
+                Waiting::Over => *waiting = Waiting::Over,
             }
+            None
+        });
+        let Some((mut job, mut call)) = taken else {
+            return;
         };
         let waker = Waker::from(Arc::clone(self));
         loop {
             let result = Pin::new(&mut job).poll(&mut Context::from_waker(&waker));
-            let mut waiting = self.locked();
             if let Poll::Ready(result) = result {
-                *waiting = Waiting::Over;
-                drop(waiting);
+                self.with(|waiting| *waiting = Waiting::Over);
                 return call(result);
             }
-            if !matches!(*waiting, Waiting::Looked { again: true }) {
+            let once_more = self.with(|waiting| {
+                if matches!(*waiting, Waiting::Looked { again: true }) {
+                    *waiting = Waiting::Looked { again: false };
+                    return Some((job, call));
+                }
                 *waiting = Waiting::For(job, call);
-                return;
+                None
+            });
+            match once_more {
+                Some(taken) => (job, call) = taken,
+                None => return,
             }
-            *waiting = Waiting::Looked { again: false };
         }
     }
 
-    fn locked(&self) -> MutexGuard<'_, Waiting<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A child that is forked meanwhile finds the lock free.
+    fn with<R>(&self, run: impl FnOnce(&mut Waiting<T>) -> R) -> R {
+        process::undivided(|| run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 

@@ -1,0 +1,198 @@
+//! Packets of IPsec.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use oarlock::Accelerator;
+use oarlock::packet::esp::{
+    Association, Cipher, Inbound, InboundPacket, Integrity, Outbound, OutboundPacket, Suite,
+};
+
+use super::{Done, Packet, Packets, by_name};
+use crate::accelerator::free;
+use crate::buffers::{input, place, text, value};
+use crate::failure::{Failure, call};
+use crate::handles::{Handle, Object, OneCall};
+
+/// One direction of an association.
+pub enum Esp {
+    /// It seals.
+    Outbound(Outbound),
+    /// It opens.
+    Inbound(Inbound),
+}
+
+impl Object for Esp {
+    const KIND: u64 = 11;
+    const NAME: &'static str = "ESP association";
+}
+
+impl OneCall for Esp {}
+
+/// `struct oarlock_esp_spec`.
+#[repr(C)]
+pub struct Spec {
+    opens: c_int,
+    spi: u32,
+    cipher: *const c_char,
+    integrity: *const c_char,
+    key: *const c_void,
+    key_bytes: usize,
+    has_extended_numbers: c_int,
+    replay_window: usize,
+    last_sequence: u64,
+}
+
+const AEADS: [(&str, Suite); 4] = [
+    ("aes-128-gcm", Suite::Aes128Gcm),
+    ("aes-192-gcm", Suite::Aes192Gcm),
+    ("aes-256-gcm", Suite::Aes256Gcm),
+    ("chacha20-poly1305", Suite::ChaCha20Poly1305),
+];
+
+const CIPHERS: [(&str, Cipher); 8] = [
+    ("null", Cipher::Null),
+    ("aes-128-cbc", Cipher::Aes128Cbc),
+    ("aes-192-cbc", Cipher::Aes192Cbc),
+    ("aes-256-cbc", Cipher::Aes256Cbc),
+    ("aes-128-ctr", Cipher::Aes128Ctr),
+    ("aes-192-ctr", Cipher::Aes192Ctr),
+    ("aes-256-ctr", Cipher::Aes256Ctr),
+    ("des-ede3-cbc", Cipher::TripleDesCbc),
+];
+
+const INTEGRITIES: [(&str, Integrity); 5] = [
+    ("hmac-md5-96", Integrity::HmacMd5_96),
+    ("hmac-sha1-96", Integrity::HmacSha1_96),
+    ("hmac-sha256-128", Integrity::HmacSha256_128),
+    ("hmac-sha384-192", Integrity::HmacSha384_192),
+    ("hmac-sha512-256", Integrity::HmacSha512_256),
+];
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `esp` is NULL or the caller's alone; `spec` is NULL or there, with texts that end with a NUL and a key of as many bytes
+/// as is said, each of which may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_esp_new(
+    accelerator: Handle<Accelerator>,
+    esp: *mut Handle<Esp>,
+    spec: *const Spec,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let (to, spec) = unsafe {
+            let to = place(esp, "the place of the association")?;
+            *to = Handle::NULL;
+            (to, value(spec, "the specification")?)
+        };
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let (suite, key) = unsafe { (suite(spec)?, input(spec.key, spec.key_bytes, "the key")?) };
+        let mut association = Association::new(spec.spi, suite, key)
+            .extended_sequence_numbers(spec.has_extended_numbers != 0);
+        if spec.replay_window != 0 {
+            association = association.replay_window(spec.replay_window);
+        }
+        *to = Handle::new(if spec.opens != 0 {
+            if spec.last_sequence != 0 {
+                return Err(Failure::argument(
+                    "only an association that seals goes on behind a last number",
+                ));
+            }
+            Esp::Inbound(accelerator.esp_inbound(&association)?)
+        } else {
+            let mut outbound = accelerator.esp_outbound(&association)?;
+            outbound.set_sequence(spec.last_sequence);
+            Esp::Outbound(outbound)
+        })?;
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The names of `spec` are NULL or end with a NUL.
+unsafe fn suite(spec: &Spec) -> Result<Suite, Failure> {
+    // SAFETY: as the caller answers for.
+    let cipher = unsafe { text(spec.cipher, "the name of the cipher") }?;
+    if spec.integrity.is_null() {
+        return by_name(&AEADS, cipher, "cipher of ESP that authenticates");
+    }
+    // SAFETY: as the caller answers for.
+    let integrity = unsafe { text(spec.integrity, "the name of the integrity") }?;
+    Ok(Suite::EncryptThenMac(
+        by_name(&CIPHERS, cipher, "cipher of ESP beside an HMAC")?,
+        by_name(&INTEGRITIES, integrity, "integrity of ESP")?,
+    ))
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_esp_free(esp: Handle<Esp>) -> c_int {
+    free(esp)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `packets` is NULL or has `count` packets that are the caller's alone, as their buffers are, which may be NULL and have as
+/// many bytes as is said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_esp_run(
+    esp: Handle<Esp>,
+    packets: *mut Packet,
+    count: usize,
+) -> c_int {
+    call(|| {
+        let mut esp = esp.exclusive()?;
+        // SAFETY: as the caller answers for.
+        let packets = unsafe { Packets::new(packets, count) }?;
+        match &mut *esp {
+            Esp::Outbound(outbound) => seal(outbound, packets),
+            Esp::Inbound(inbound) => open(inbound, packets),
+        }
+    })
+}
+
+fn seal(outbound: &mut Outbound, packets: Packets<'_>) -> Result<(), Failure> {
+    let mut all = Vec::with_capacity(packets.len());
+    let mut starts = Vec::with_capacity(packets.len());
+    for it in packets.each() {
+        let (packet, buffer) = it?;
+        let Ok(next_header) = u8::try_from(packet.kind) else {
+            let kind = packet.kind;
+            return Err(Failure::argument(format!("there is no protocol {kind}")));
+        };
+        let payload = packet.offset..packet.offset + packet.bytes;
+        starts.push((packet.buffer.cast_const(), packet.kind));
+        all.push(OutboundPacket::new(buffer, payload, next_header));
+    }
+    outbound.seal(&mut all);
+    packets.say(all.iter().zip(starts).map(|(packet, (buffer, kind))| {
+        Ok(Done {
+            place: super::place(buffer, packet.sealed()?),
+            kind,
+            sequence: packet.sequence(),
+        })
+    }))
+}
+
+fn open(inbound: &mut Inbound, packets: Packets<'_>) -> Result<(), Failure> {
+    let mut all = Vec::with_capacity(packets.len());
+    let mut starts = Vec::with_capacity(packets.len());
+    for it in packets.each() {
+        let (packet, buffer) = it?;
+        starts.push(packet.buffer.cast_const());
+        let within = packet.offset..packet.offset + packet.bytes;
+        all.push(InboundPacket::new(&mut buffer[within]));
+    }
+    inbound.open(&mut all);
+    packets.say(all.iter().zip(starts).map(|(packet, buffer)| {
+        let opened = packet.opened()?;
+        Ok(Done {
+            place: super::place(buffer, opened.payload),
+            kind: opened.next_header.into(),
+            sequence: opened.sequence,
+        })
+    }))
+}

@@ -1,0 +1,171 @@
+//! Many packets in one call, each in a buffer of its own.
+
+mod esp;
+mod srtp;
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ops::Range;
+
+use oarlock::packet::PacketError;
+
+use crate::buffers::{apart, check, output};
+use crate::failure::{Code, Failure};
+
+/// `struct oarlock_packet`.
+#[repr(C)]
+pub struct Packet {
+    buffer: *mut c_void,
+    buffer_bytes: usize,
+    offset: usize,
+    bytes: usize,
+    kind: c_uint,
+    error: c_int,
+    sequence: u64,
+}
+
+/// The packets of a call, whose buffers have nothing in common.
+struct Packets<'a>(&'a mut [Packet]);
+
+/// What a packet has become, within its buffer.
+struct Done {
+    place: Range<usize>,
+    kind: c_uint,
+    sequence: u64,
+}
+
+impl<'a> Packets<'a> {
+    /// # Safety
+    /// `packets` is NULL or has `count` packets that are the caller's alone for `'a`, and so is each of their buffers, of
+    /// as many bytes as is said, or NULL.
+    unsafe fn new(packets: *mut Packet, count: usize) -> Result<Self, Failure> {
+        if count == 0 {
+            return Ok(Self(&mut []));
+        }
+        let Some(bytes) = count.checked_mul(size_of::<Packet>()) else {
+            return Err(Failure::argument(format!("there are no {count} packets")));
+        };
+        if !packets.is_aligned() {
+            return Err(Failure::argument("the packets are not aligned"));
+        }
+        check(packets.cast(), bytes, "the array of packets")?;
+        // SAFETY: it is aligned, not NULL and as long; the caller answers for the rest.
+        let all = unsafe { std::slice::from_raw_parts_mut(packets, count) };
+        for (number, packet) in all.iter().enumerate() {
+            let (buffer, bytes) = (packet.buffer, packet.buffer_bytes);
+            check(buffer, bytes, "a packet's buffer")?;
+            const ARRAY: &str = "a packet's buffer overlaps the array of packets";
+            apart(buffer, bytes, packets.cast(), size_of_val(all), ARRAY)?;
+            let end = packet.offset.checked_add(packet.bytes);
+            if end.is_none_or(|end| end > bytes) {
+                return Err(Failure::argument(format!(
+                    "packet {number}, {} bytes from byte {} on, is not within its buffer of {bytes}",
+                    packet.bytes, packet.offset
+                )));
+            }
+        }
+        are_apart(all)?;
+        Ok(Self(all))
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Each with its buffer.
+    fn each(&self) -> impl Iterator<Item = Result<(&Packet, &'a mut [u8]), Failure>> {
+        self.0.iter().map(|packet| {
+            // SAFETY: as `new`'s caller answered for: it is the caller's alone, and no other packet has any of it.
+            let buffer = unsafe { output(packet.buffer, packet.buffer_bytes, "a packet's buffer") };
+            Ok((packet, buffer?))
+        })
+    }
+
+    /// Says of each what became of it, and fails as the first that was not done.
+    fn say(self, results: impl Iterator<Item = Result<Done, PacketError>>) -> Result<(), Failure> {
+        let mut first = None;
+        for ((number, packet), result) in self.0.iter_mut().enumerate().zip(results) {
+            packet.error = match result {
+                Ok(done) => {
+                    packet.offset = done.place.start;
+                    packet.bytes = done.place.len();
+                    packet.kind = done.kind;
+                    packet.sequence = done.sequence;
+                    0
+                }
+                Err(error) => {
+                    let code = code(&error);
+                    first.get_or_insert_with(|| {
+                        Failure::new(code, format!("packet {number}: {error}"))
+                    });
+                    code as c_int
+                }
+            };
+        }
+        first.map_or(Ok(()), Err)
+    }
+}
+
+/// Refuses buffers that overlap. Those of a ring come in order, and take a comparison each.
+fn are_apart(packets: &[Packet]) -> Result<(), Failure> {
+    let ranges = packets.iter().map(|packet| {
+        let start = packet.buffer.addr();
+        (start, start.saturating_add(packet.buffer_bytes))
+    });
+    if follow_each_other(ranges.clone()) {
+        return Ok(());
+    }
+    let mut ranges: Vec<_> = ranges.collect();
+    ranges.sort_unstable();
+    if follow_each_other(ranges.into_iter()) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::Overlap,
+        "the buffers of two packets overlap",
+    ))
+}
+
+/// Of buffers, by where they begin and end.
+fn follow_each_other(mut ranges: impl Iterator<Item = (usize, usize)>) -> bool {
+    let mut free_from = 0;
+    ranges.all(|(start, end)| start == end || start >= std::mem::replace(&mut free_from, end))
+}
+
+/// Where `part` lies in what begins at `buffer`.
+fn place(buffer: *const c_void, part: &[u8]) -> Range<usize> {
+    let start = part.as_ptr().addr() - buffer.addr();
+    start..start + part.len()
+}
+
+fn code(error: &PacketError) -> Code {
+    match error {
+        PacketError::NoRoom { .. } => Code::Buffer,
+        PacketError::Replayed | PacketError::Altered => Code::Replayed,
+        PacketError::AuthenticationFailed => Code::Authentication,
+        PacketError::InvalidPadding => Code::Padding,
+        PacketError::SequenceExhausted
+        | PacketError::KeyExhausted { .. }
+        | PacketError::TooManyStreams { .. } => Code::Exhausted,
+        PacketError::InvalidLength { .. }
+        | PacketError::OtherAssociation { .. }
+        | PacketError::InvalidHeader
+        | PacketError::UnknownKey
+        | PacketError::EncryptionMismatch
+        | PacketError::InvalidContent { .. }
+        | PacketError::OtherConnection => Code::Packet,
+        PacketError::Failed(_) => Code::Device,
+        _ => Code::Internal,
+    }
+}
+
+/// One of `all` by its name.
+fn by_name<T: Copy>(all: &[(&str, T)], name: &str, what: &str) -> Result<T, Failure> {
+    let found = all.iter().find(|(known, _)| *known == name);
+    found.map(|(_, it)| *it).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
+        Failure::argument(format!(
+            "there is no {what} {name:?}: the names are {}",
+            names.join(", ")
+        ))
+    })
+}

@@ -1,0 +1,237 @@
+//! Packets of sound and video.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use oarlock::Accelerator;
+use oarlock::packet::srtp::{
+    Inbound, InboundPacket, MasterKey, Outbound, OutboundPacket, Policy, Suite,
+};
+
+use super::{Done, Packet, Packets, by_name};
+use crate::accelerator::free;
+use crate::buffers::{input, place, text, value};
+use crate::failure::{Code, Failure, call};
+use crate::handles::{Handle, Object, OneCall};
+
+/// One direction of a session.
+pub enum Srtp {
+    /// It protects.
+    Outbound(Outbound),
+    /// It unprotects.
+    Inbound(Inbound),
+}
+
+impl Object for Srtp {
+    const KIND: u64 = 12;
+    const NAME: &'static str = "SRTP context";
+}
+
+impl OneCall for Srtp {}
+
+/// `struct oarlock_srtp_spec`.
+#[repr(C)]
+pub struct Spec {
+    opens: c_int,
+    leaves_rtcp_plain: c_int,
+    suite: *const c_char,
+    key: *const c_void,
+    key_bytes: usize,
+    mki: *const c_void,
+    mki_bytes: usize,
+    replay_window: usize,
+    retransmissions: usize,
+    streams_max: usize,
+}
+
+/// As RFC 3711, 4568, 5764, 6188 and 7714 name them.
+const SUITES: [(&str, Suite); 10] = [
+    ("AES_CM_128_HMAC_SHA1_80", Suite::AesCm128HmacSha1_80),
+    ("AES_CM_128_HMAC_SHA1_32", Suite::AesCm128HmacSha1_32),
+    ("AES_192_CM_HMAC_SHA1_80", Suite::AesCm192HmacSha1_80),
+    ("AES_192_CM_HMAC_SHA1_32", Suite::AesCm192HmacSha1_32),
+    ("AES_256_CM_HMAC_SHA1_80", Suite::AesCm256HmacSha1_80),
+    ("AES_256_CM_HMAC_SHA1_32", Suite::AesCm256HmacSha1_32),
+    ("AEAD_AES_128_GCM", Suite::Aes128Gcm),
+    ("AEAD_AES_256_GCM", Suite::Aes256Gcm),
+    ("SRTP_NULL_HMAC_SHA1_80", Suite::NullHmacSha1_80),
+    ("SRTP_NULL_HMAC_SHA1_32", Suite::NullHmacSha1_32),
+];
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `srtp` is NULL or the caller's alone; `spec` is NULL or there, with a text that ends with a NUL and buffers of as many
+/// bytes as is said, each of which may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_srtp_new(
+    accelerator: Handle<Accelerator>,
+    srtp: *mut Handle<Srtp>,
+    spec: *const Spec,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let (to, spec) = unsafe {
+            let to = place(srtp, "the place of the context")?;
+            *to = Handle::NULL;
+            (to, value(spec, "the specification")?)
+        };
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let (suite, key, mki) = unsafe {
+            (
+                text(spec.suite, "the name of the suite")?,
+                input(spec.key, spec.key_bytes, "the key")?,
+                input(spec.mki, spec.mki_bytes, "the MKI")?,
+            )
+        };
+        let suite = by_name(&SUITES, suite, "suite of SRTP")?;
+        let named = [MasterKey { mki, key }];
+        let mut policy = match mki {
+            [] => Policy::new(suite, key),
+            _ => Policy::with_keys(suite, &named),
+        };
+        policy = policy.retransmissions(spec.retransmissions);
+        if spec.leaves_rtcp_plain != 0 {
+            policy = policy.encrypt_rtcp(false);
+        }
+        if spec.replay_window != 0 {
+            policy = policy.replay_window(spec.replay_window);
+        }
+        if spec.streams_max != 0 {
+            policy = policy.streams_max(spec.streams_max);
+        }
+        *to = Handle::new(match spec.opens {
+            0 => Srtp::Outbound(accelerator.srtp_outbound(&policy)?),
+            _ => Srtp::Inbound(accelerator.srtp_inbound(&policy)?),
+        })?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_srtp_free(srtp: Handle<Srtp>) -> c_int {
+    free(srtp)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `mki` and `key` are NULL or have as many bytes as is said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_srtp_add_key(
+    srtp: Handle<Srtp>,
+    mki: *const c_void,
+    mki_bytes: usize,
+    key: *const c_void,
+    key_bytes: usize,
+) -> c_int {
+    call(|| {
+        let mut srtp = srtp.exclusive()?;
+        // SAFETY: as the caller answers for.
+        let (mki, key) = unsafe {
+            (
+                input(mki, mki_bytes, "the MKI")?,
+                input(key, key_bytes, "the key")?,
+            )
+        };
+        let key = MasterKey { mki, key };
+        Ok(match &mut *srtp {
+            Srtp::Outbound(outbound) => outbound.add_key(key),
+            Srtp::Inbound(inbound) => inbound.add_key(key),
+        }?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `mki` is NULL or has as many bytes as is said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_srtp_use_key(
+    srtp: Handle<Srtp>,
+    mki: *const c_void,
+    mki_bytes: usize,
+) -> c_int {
+    call(|| {
+        let mut srtp = srtp.exclusive()?;
+        // SAFETY: as the caller answers for.
+        let mki = unsafe { input(mki, mki_bytes, "the MKI") }?;
+        match &mut *srtp {
+            Srtp::Outbound(outbound) => Ok(outbound.use_key(mki)?),
+            Srtp::Inbound(_) => Err(Failure::new(
+                Code::State,
+                "a context that opens goes by the MKI of each packet",
+            )),
+        }
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_esp_run`](super::esp::oarlock_esp_run).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_srtp_run(
+    srtp: Handle<Srtp>,
+    packets: *mut Packet,
+    count: usize,
+    are_rtcp: c_int,
+) -> c_int {
+    call(|| {
+        let mut srtp = srtp.exclusive()?;
+        // SAFETY: as the caller answers for.
+        let packets = unsafe { Packets::new(packets, count) }?;
+        match &mut *srtp {
+            Srtp::Outbound(outbound) => protect(outbound, packets, are_rtcp != 0),
+            Srtp::Inbound(inbound) => unprotect(inbound, packets, are_rtcp != 0),
+        }
+    })
+}
+
+fn protect(outbound: &mut Outbound, packets: Packets<'_>, are_rtcp: bool) -> Result<(), Failure> {
+    let mut all = Vec::with_capacity(packets.len());
+    let mut starts = Vec::with_capacity(packets.len());
+    for it in packets.each() {
+        let (packet, buffer) = it?;
+        starts.push((packet.buffer.cast_const(), packet.kind));
+        all.push(OutboundPacket::new(
+            &mut buffer[packet.offset..],
+            packet.bytes,
+        ));
+    }
+    match are_rtcp {
+        true => outbound.protect_rtcp(&mut all),
+        false => outbound.protect(&mut all),
+    }
+    packets.say(all.iter().zip(starts).map(|(packet, (buffer, kind))| {
+        Ok(Done {
+            place: super::place(buffer, packet.protected()?),
+            kind,
+            sequence: packet.index(),
+        })
+    }))
+}
+
+fn unprotect(inbound: &mut Inbound, packets: Packets<'_>, are_rtcp: bool) -> Result<(), Failure> {
+    let mut all = Vec::with_capacity(packets.len());
+    let mut starts = Vec::with_capacity(packets.len());
+    for it in packets.each() {
+        let (packet, buffer) = it?;
+        starts.push((packet.buffer.cast_const(), packet.kind));
+        let within = packet.offset..packet.offset + packet.bytes;
+        all.push(InboundPacket::new(&mut buffer[within]));
+    }
+    match are_rtcp {
+        true => inbound.unprotect_rtcp(&mut all),
+        false => inbound.unprotect(&mut all),
+    }
+    packets.say(all.iter().zip(starts).map(|(packet, (buffer, kind))| {
+        let unprotected = packet.unprotected()?;
+        Ok(Done {
+            place: super::place(buffer, unprotected.packet),
+            kind,
+            sequence: unprotected.index,
+        })
+    }))
+}

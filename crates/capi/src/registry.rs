@@ -1,0 +1,94 @@
+//! Accelerators by name, for parts of a program that do not know each other.
+//!
+//! Names are objects of the table of handles, without a handle that a program has: so there is no lock that a forked child
+//! could find taken.
+
+use std::ffi::{c_char, c_int};
+
+use oarlock::Accelerator;
+
+use crate::buffers::{place, text};
+use crate::failure::{Failure, call};
+use crate::handles::{Handle, ManyCalls, Object, Shared, all};
+
+/// A name, and what has it.
+struct Registered {
+    name: Box<str>,
+    accelerator: Accelerator,
+}
+
+impl Object for Registered {
+    const KIND: u64 = 13;
+    const NAME: &'static str = "name of an accelerator";
+}
+
+impl ManyCalls for Registered {}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `name` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_accelerator_register(
+    accelerator: Handle<Accelerator>,
+    name: *const c_char,
+) -> c_int {
+    call(|| {
+        let accelerator = accelerator.shared()?.clone();
+        // SAFETY: as the caller answers for.
+        let name = unsafe { text(name, "the name") }?;
+        if named(name).is_some() {
+            return Err(Failure::argument(format!(
+                "another accelerator has the name {name:?}"
+            )));
+        }
+        let name = name.into();
+        Handle::new(Registered { name, accelerator })?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `name` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_accelerator_unregister(name: *const c_char) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let name = unsafe { text(name, "the name") }?;
+        let (handle, registered) = named(name).ok_or_else(|| unknown(name))?;
+        drop(registered);
+        // Unless another thread was faster.
+        handle.free_shared().map_err(|_| unknown(name))
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `accelerator` is NULL or the caller's alone, and `name` NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_accelerator_find(
+    accelerator: *mut Handle<Accelerator>,
+    name: *const c_char,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let to = unsafe { place(accelerator, "the place of the accelerator") }?;
+        *to = Handle::NULL;
+        // SAFETY: as the caller answers for.
+        let name = unsafe { text(name, "the name") }?;
+        let (_, registered) = named(name).ok_or_else(|| unknown(name))?;
+        *to = Handle::new(registered.accelerator.clone())?;
+        Ok(())
+    })
+}
+
+fn named(name: &str) -> Option<(Handle<Registered>, Shared<Registered>)> {
+    all::<Registered>().find(|(_, registered)| &*registered.name == name)
+}
+
+fn unknown(name: &str) -> Failure {
+    Failure::argument(format!("no accelerator has the name {name:?}"))
+}
