@@ -699,6 +699,7 @@ int oarlock_session_submit(
 
 typedef struct oarlock_esp oarlock_esp;
 typedef struct oarlock_srtp oarlock_srtp;
+typedef struct oarlock_tls oarlock_tls;
 
 struct oarlock_packet {
     /* Buffers of one call have nothing in common. */
@@ -707,7 +708,10 @@ struct oarlock_packet {
     /* Where in the buffer, before the call, what it is given is, and after it what that has become. */
     size_t offset;
     size_t bytes;
-    /* Of ESP, the protocol of the payload (next header): 4 for IPv4, 41 for IPv6, 59 for a dummy. */
+    /*
+     * Of ESP, the protocol of the payload (next header): 4 for IPv4, 41 for IPv6, 59 for a dummy. Of TLS, the type of
+     * the content: 23 for application data, 22 for the handshake, 21 for an alert.
+     */
     unsigned type;
     /* After the call: 0, or why this packet was not done. `offset` and `bytes` are then as they were. */
     int error;
@@ -821,6 +825,63 @@ int oarlock_srtp_use_key(oarlock_srtp *srtp, const void *mki, size_t mki_bytes);
  * as oarlock_esp_run(). A packet that is not accepted becomes zeros. It can wait for threads that help.
  */
 int oarlock_srtp_run(oarlock_srtp *srtp, struct oarlock_packet *packets, size_t count, int are_rtcp);
+
+/* As many bytes before the content of a record of TLS, and behind it, are room enough. */
+#define OARLOCK_TLS_BEFORE_BYTES 5
+#define OARLOCK_TLS_BEHIND_BYTES 17
+
+/* One direction of a TLS 1.3 connection (RFC 8446) after its handshake, or in it. */
+struct oarlock_tls_spec {
+    /* Not 0: it opens records; 0: it seals them. */
+    int opens;
+    /* The number of the suite: 0x1301 (AES-128-GCM), 0x1302 (AES-256-GCM) or 0x1303 (ChaCha20-Poly1305). */
+    unsigned suite;
+    /* The traffic secret; or no bytes of that, and key and IV. */
+    const void *secret;
+    size_t secret_bytes;
+    const void *key;
+    size_t key_bytes;
+    const void *iv;
+    size_t iv_bytes;
+    /* The number of the next record. None may be used twice with one key. */
+    uint64_t sequence;
+};
+
+/*
+ * oarlock_tls_new() makes one direction of a connection. It fails with OARLOCK_E_ARGUMENT for an unknown suite and
+ * unless there is a secret, or a key and an IV, and with OARLOCK_E_KEY for one of another length. Keys are copied,
+ * and the copies wiped. The caller frees it by oarlock_tls_free().
+ */
+int oarlock_tls_new(oarlock_accelerator *accelerator, oarlock_tls **tls, const struct oarlock_tls_spec *spec);
+
+/* oarlock_tls_free() frees the handle and wipes the keys; NULL is ignored. It fails for an invalid handle. */
+int oarlock_tls_free(oarlock_tls *tls);
+
+/*
+ * oarlock_tls_update() goes on to the keys of the next generation, behind a KeyUpdate that was sealed or opened. It
+ * fails with OARLOCK_E_ARGUMENT without a secret to derive them from.
+ */
+int oarlock_tls_update(oarlock_tls *tls);
+
+/*
+ * oarlock_tls_seal() seals records. A packet's bytes are the content, at most 16384, with room before and behind;
+ * they become the record. If records could not be sealed it fails with the error of the first of these, and
+ * otherwise as oarlock_esp_run(); it fails with OARLOCK_E_STATE for a direction that opens, and with
+ * OARLOCK_E_EXHAUSTED for a key that needs an update. It can wait for threads that help.
+ */
+int oarlock_tls_seal(oarlock_tls *tls, struct oarlock_packet *records, size_t count);
+
+/*
+ * oarlock_tls_open() opens the records at the beginning of `buffer`, in place: at most `*count`, up to the first
+ * that is no application data, and no record of which a part is missing. `*count` is then how many there are,
+ * `*done_bytes` the bytes of the buffer that they were, and `records` says of each where in the buffer its content
+ * is. It fails with OARLOCK_E_AUTHENTICATION, OARLOCK_E_PACKET, OARLOCK_E_PADDING or OARLOCK_E_EXHAUSTED for the
+ * record behind these, which ends the connection, and with OARLOCK_E_STATE for a direction that seals. It can wait
+ * for threads that help.
+ */
+int oarlock_tls_open(
+    oarlock_tls *tls, struct oarlock_packet *records, size_t *count, size_t *done_bytes, void *buffer, size_t bytes
+);
 
 #ifdef __cplusplus
 }

@@ -176,6 +176,16 @@ public:
     }
 };
 
+class Tls : public Owned<oarlock_tls, oarlock_tls_free> {
+public:
+    Tls(const Accelerator &accelerator, const oarlock_tls_spec &spec)
+    {
+        oarlock_tls *handle = nullptr;
+        check(oarlock_tls_new(accelerator.get(), &handle, &spec));
+        take(handle);
+    }
+};
+
 } // namespace oarlock
 
 #endif

@@ -4,7 +4,7 @@
 //! are never followed. The lowest 24 bits are a place in a table, the others a tag: what kind of object it is, and the
 //! generation of the place. Each place has had as many generations as objects, and the first is random, so that a handle
 //! that was freed, is of another kind, of another process or no handle at all differs from what the table has there. One
-//! place can hold 2^36 objects before a handle comes back. (Processes that were forked of each other are as one.)
+//! place can hold 2^35 objects before a handle comes back. (Processes that were forked of each other are as one.)
 //!
 //! The table has no lock, so that a forked child has it whole.
 
@@ -68,7 +68,7 @@ struct Slot {
 
 const INDEX_BITS: u32 = 24;
 const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
-const KIND_BITS: u32 = 4;
+const KIND_BITS: u32 = 5;
 /// It was freed while calls share it: the last of them drops it.
 const CLOSING: u64 = 1 << 23;
 /// One call has it for itself.
@@ -419,8 +419,8 @@ mod tests {
         const NAME: &'static str = "test object";
     }
 
-    type One = Counted<14>;
-    type Many = Counted<15>;
+    type One = Counted<30>;
+    type Many = Counted<31>;
 
     impl OneCall for One {}
     impl ManyCalls for Many {}

@@ -173,6 +173,22 @@ unsafe extern "C" {
         are_rtcp: c_int,
     ) -> c_int;
     pub(super) fn oarlock_srtp_free(handle: Handle) -> c_int;
+    pub(super) fn oarlock_tls_new(
+        accelerator: Handle,
+        to: *mut Handle,
+        spec: *const TlsSpec,
+    ) -> c_int;
+    pub(super) fn oarlock_tls_update(tls: Handle) -> c_int;
+    pub(super) fn oarlock_tls_seal(tls: Handle, records: *mut Packet, count: usize) -> c_int;
+    pub(super) fn oarlock_tls_open(
+        tls: Handle,
+        records: *mut Packet,
+        count: *mut usize,
+        done: *mut usize,
+        buffer: *mut c_void,
+        bytes: usize,
+    ) -> c_int;
+    pub(super) fn oarlock_tls_free(handle: Handle) -> c_int;
     pub(super) fn oarlock_accelerator_register(accelerator: Handle, name: *const c_char) -> c_int;
     pub(super) fn oarlock_accelerator_unregister(name: *const c_char) -> c_int;
     pub(super) fn oarlock_accelerator_find(to: *mut Handle, name: *const c_char) -> c_int;
@@ -253,4 +269,17 @@ pub(super) struct SrtpSpec {
     pub(super) replay_window: usize,
     pub(super) retransmissions: usize,
     pub(super) streams_max: usize,
+}
+
+#[repr(C)]
+pub(super) struct TlsSpec {
+    pub(super) opens: c_int,
+    pub(super) suite: u32,
+    pub(super) secret: *const c_void,
+    pub(super) secret_bytes: usize,
+    pub(super) key: *const c_void,
+    pub(super) key_bytes: usize,
+    pub(super) iv: *const c_void,
+    pub(super) iv_bytes: usize,
+    pub(super) sequence: u64,
 }

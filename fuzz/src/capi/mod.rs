@@ -11,7 +11,7 @@ use std::ptr;
 use arbitrary::Arbitrary;
 
 use self::functions::*;
-use self::packets::{Association, Context, Place, are_as_said, packets};
+use self::packets::{Association, Connection, Context, Place, are_as_said, packets};
 
 fuzz_target!(|input: Input| {
     let mut program = Program::default();
@@ -93,6 +93,10 @@ enum Step {
     EspPackets(Which, Vec<Place>),
     SrtpPackets(Which, Vec<Place>, bool),
     Register(Which, bool),
+    Tls(Which, Connection),
+    Update(Which),
+    SealRecords(Which, Vec<Place>),
+    OpenRecords(Which, Data, u8),
 }
 
 const STEPS_MAX: usize = 200;
@@ -124,9 +128,10 @@ enum Kind {
     Session,
     Esp,
     Srtp,
+    Tls,
 }
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     Kind::Accelerator,
     Kind::Cipher,
     Kind::Aead,
@@ -139,6 +144,7 @@ const KINDS: [Kind; 12] = [
     Kind::Session,
     Kind::Esp,
     Kind::Srtp,
+    Kind::Tls,
 ];
 
 /// What a program has.
@@ -562,6 +568,40 @@ impl Program {
                     self.check(outcome, handle, Kind::Srtp);
                     are_as_said(outcome, &all, INTERNAL);
                 }
+                Step::Tls(which, connection) => {
+                    let handle = self.handle(*which);
+                    let outcome = connection.with(others, |spec| oarlock_tls_new(handle, to, spec));
+                    self.check(outcome, handle, Kind::Accelerator);
+                    self.made(outcome, Kind::Tls, new);
+                }
+                Step::Update(which) => {
+                    let handle = self.handle(*which);
+                    self.check(oarlock_tls_update(handle), handle, Kind::Tls);
+                }
+                Step::SealRecords(which, places) => {
+                    let handle = self.handle(*which);
+                    let mut all = packets(places, self.memory.as_mut_ptr());
+                    let outcome = oarlock_tls_seal(handle, all.as_mut_ptr(), all.len());
+                    self.check(outcome, handle, Kind::Tls);
+                    are_as_said(outcome, &all, INTERNAL);
+                }
+                Step::OpenRecords(which, data, room) => {
+                    let handle = self.handle(*which);
+                    let (buffer, _, bytes) = self.buffers(*data);
+                    let mut all = packets(&[], ptr::null_mut());
+                    all.reserve(usize::from(*room));
+                    let (mut count, mut done) = (usize::from(*room), 0);
+                    let outcome = oarlock_tls_open(
+                        handle,
+                        all.as_mut_ptr(),
+                        &raw mut count,
+                        &raw mut done,
+                        buffer,
+                        bytes,
+                    );
+                    self.check(outcome, handle, Kind::Tls);
+                    assert!(count <= usize::from(*room) && done <= bytes);
+                }
                 Step::Register(which, is_found) => {
                     let handle = self.handle(*which);
                     let outcome = oarlock_accelerator_register(handle, c"a name".as_ptr());
@@ -612,6 +652,7 @@ fn free(kind: Kind, handle: Handle) -> c_int {
             Kind::Session => oarlock_session_free(handle),
             Kind::Esp => oarlock_esp_free(handle),
             Kind::Srtp => oarlock_srtp_free(handle),
+            Kind::Tls => oarlock_tls_free(handle),
         }
     }
 }

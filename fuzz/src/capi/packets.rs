@@ -5,7 +5,7 @@ use std::ptr;
 
 use arbitrary::Arbitrary;
 
-use super::functions::{EspSpec, Packet, SrtpSpec};
+use super::functions::{EspSpec, Packet, SrtpSpec, TlsSpec};
 use super::text;
 
 #[derive(Arbitrary, Debug)]
@@ -28,6 +28,15 @@ pub(super) struct Context {
     mki_bytes: u8,
     window: u16,
     streams: u8,
+}
+
+#[derive(Arbitrary, Debug)]
+pub(super) struct Connection {
+    suite: u8,
+    more_key: u8,
+    opens: bool,
+    has_secret: bool,
+    sequence: u64,
 }
 
 /// A packet, and the buffer that it says it has.
@@ -124,6 +133,29 @@ impl Context {
             replay_window: self.window.into(),
             retransmissions: (self.streams % 8).into(),
             streams_max: self.streams.into(),
+        })
+    }
+}
+
+impl Connection {
+    /// `key` has 200 bytes.
+    pub(super) fn with<R>(&self, key: *const u8, run: impl FnOnce(&TlsSpec) -> R) -> R {
+        let number = usize::from(self.suite % 4);
+        let more = usize::from(self.more_key / 128);
+        let [secret, of_key, iv] = match self.has_secret {
+            true => [[32, 48, 32, 32][number] + more, 0, 0],
+            false => [0, [16, 32, 32, 32][number] + more, 12],
+        };
+        run(&TlsSpec {
+            opens: self.opens.into(),
+            suite: 0x1301 + u32::from(self.suite % 4),
+            secret: key.cast(),
+            secret_bytes: secret,
+            key: key.cast(),
+            key_bytes: of_key,
+            iv: key.cast(),
+            iv_bytes: iv + usize::from(self.more_key & 1),
+            sequence: self.sequence,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod esp;
 mod srtp;
+mod tls;
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ops::Range;
@@ -38,16 +39,9 @@ impl<'a> Packets<'a> {
     /// `packets` is NULL or has `count` packets that are the caller's alone for `'a`, and so is each of their buffers, of
     /// as many bytes as is said, or NULL.
     unsafe fn new(packets: *mut Packet, count: usize) -> Result<Self, Failure> {
-        if count == 0 {
+        if array_bytes(packets, count)? == 0 {
             return Ok(Self(&mut []));
         }
-        let Some(bytes) = count.checked_mul(size_of::<Packet>()) else {
-            return Err(Failure::argument(format!("there are no {count} packets")));
-        };
-        if !packets.is_aligned() {
-            return Err(Failure::argument("the packets are not aligned"));
-        }
-        check(packets.cast(), bytes, "the array of packets")?;
         // SAFETY: it is aligned, not NULL and as long; the caller answers for the rest.
         let all = unsafe { std::slice::from_raw_parts_mut(packets, count) };
         for (number, packet) in all.iter().enumerate() {
@@ -103,6 +97,18 @@ impl<'a> Packets<'a> {
         }
         first.map_or(Ok(()), Err)
     }
+}
+
+/// Refuses what cannot be an array of so many packets, and says how many bytes it has.
+fn array_bytes(packets: *const Packet, count: usize) -> Result<usize, Failure> {
+    let Some(bytes) = count.checked_mul(size_of::<Packet>()) else {
+        return Err(Failure::argument(format!("there are no {count} packets")));
+    };
+    check(packets.cast(), bytes, "the array of packets")?;
+    if bytes > 0 && !packets.is_aligned() {
+        return Err(Failure::argument("the array of packets is not aligned"));
+    }
+    Ok(bytes)
 }
 
 /// Refuses buffers that overlap. Those of a ring come in order, and take a comparison each.

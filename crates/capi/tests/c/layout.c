@@ -75,6 +75,18 @@ int main(void)
     FIELD(oarlock_srtp_spec, replay_window);
     FIELD(oarlock_srtp_spec, retransmissions);
     FIELD(oarlock_srtp_spec, streams_max);
+    SIZE(oarlock_tls_spec);
+    FIELD(oarlock_tls_spec, opens);
+    FIELD(oarlock_tls_spec, suite);
+    FIELD(oarlock_tls_spec, secret);
+    FIELD(oarlock_tls_spec, secret_bytes);
+    FIELD(oarlock_tls_spec, key);
+    FIELD(oarlock_tls_spec, key_bytes);
+    FIELD(oarlock_tls_spec, iv);
+    FIELD(oarlock_tls_spec, iv_bytes);
+    FIELD(oarlock_tls_spec, sequence);
+    VALUE(OARLOCK_TLS_BEFORE_BYTES);
+    VALUE(OARLOCK_TLS_BEHIND_BYTES);
     VALUE(OARLOCK_ESP_BEFORE_BYTES);
     VALUE(OARLOCK_ESP_BEHIND_BYTES);
     VALUE(OARLOCK_SRTP_BEHIND_BYTES);

@@ -1,4 +1,4 @@
-/* Packets of ESP and SRTP there and back, packets that are refused, calls that should not be made, and names. */
+/* Packets of ESP, SRTP and TLS there and back, packets that are refused, calls that should not be made, and names. */
 #include <oarlock.h>
 
 #include <stdio.h>
@@ -331,6 +331,147 @@ static void srtp(void)
     HOLDS(context == NULL);
 }
 
+/* Sealed records, one behind the other as a socket would give them. */
+static size_t sent(unsigned char *stream)
+{
+    size_t i, bytes = 0;
+
+    for (i = 0; i < COUNT; i++) {
+        memcpy(stream + bytes, ring[i] + packets[i].offset, packets[i].bytes);
+        bytes += packets[i].bytes;
+    }
+    return bytes;
+}
+
+static void of_tls(unsigned suite, size_t secret_bytes, size_t key_bytes)
+{
+    static unsigned char stream[COUNT * ROOM];
+    struct oarlock_packet opened[COUNT];
+    struct oarlock_tls_spec spec;
+    oarlock_tls *out, *in;
+    size_t i, at, bytes, count, done, done_before = 0;
+
+    memset(&spec, 0, sizeof spec);
+    spec.suite = suite;
+    spec.secret = key;
+    spec.secret_bytes = secret_bytes - 1;
+    IS(oarlock_tls_new(accelerator, &out, &spec), OARLOCK_E_KEY);
+    HOLDS(out == NULL);
+    spec.secret_bytes = secret_bytes;
+    spec.sequence = 7;
+    IS(oarlock_tls_new(accelerator, &out, &spec), 0);
+    spec.opens = 1;
+    IS(oarlock_tls_new(accelerator, &in, &spec), 0);
+    fill(OARLOCK_TLS_BEFORE_BYTES);
+    for (i = 0; i < COUNT; i++)
+        packets[i].type = i == 20 ? 22 : 23;
+    packets[3].type = 20;
+    IS(oarlock_tls_seal(out, packets, COUNT), OARLOCK_E_PACKET);
+    HOLDS(packets[3].error == OARLOCK_E_PACKET && packets[4].sequence == 10);
+    packets[3].bytes = 0;
+    bytes = sent(stream);
+
+    /* In two halves, of which the first ends within a record, and up to the message of the handshake. */
+    count = COUNT;
+    IS(oarlock_tls_open(in, opened, &count, &done, stream, 700), 0);
+    HOLDS(count == 5 && done < 700 && opened[4].type == 23 && opened[4].sequence == 11 && opened[4].error == 0);
+    done_before = done;
+    count = COUNT;
+    IS(oarlock_tls_open(in, opened, &count, &done, stream + done_before, bytes - done_before), 0);
+    HOLDS(count == 15 && opened[14].type == 22 && opened[14].bytes == PAYLOAD + 20);
+    for (at = 0; at < opened[14].bytes; at++)
+        HOLDS(stream[done_before + opened[14].offset + at] == (unsigned char)(20 + at));
+    done_before += done;
+    count = 1;
+    IS(oarlock_tls_open(in, opened, &count, &done, stream + done_before, bytes - done_before), 0);
+    HOLDS(count == 1 && opened[0].bytes == PAYLOAD + 21);
+    done_before += done;
+    stream[done_before + 30] ^= 1;
+    count = COUNT;
+    IS(oarlock_tls_open(in, opened, &count, &done, stream + done_before, bytes - done_before), OARLOCK_E_AUTHENTICATION);
+    HOLDS(count == 0 && done == 0);
+    IS(oarlock_tls_open(in, opened, &count, &done, stream, bytes), OARLOCK_E_AUTHENTICATION);
+
+    IS(oarlock_tls_seal(in, packets, 1), OARLOCK_E_STATE);
+    IS(oarlock_tls_open(out, opened, &count, &done, stream, bytes), OARLOCK_E_STATE);
+    IS(oarlock_tls_update(out), 0);
+    IS(oarlock_tls_free(in), 0);
+    IS(oarlock_tls_open(in, opened, &count, &done, stream, bytes), OARLOCK_E_HANDLE);
+    IS(oarlock_tls_seal(in, packets, 1), OARLOCK_E_HANDLE);
+    IS(oarlock_tls_update(in), OARLOCK_E_HANDLE);
+    IS(oarlock_tls_free(in), OARLOCK_E_HANDLE);
+    spec.sequence = 0;
+    IS(oarlock_tls_new(accelerator, &in, &spec), 0);
+    IS(oarlock_tls_update(in), 0);
+    fill(OARLOCK_TLS_BEFORE_BYTES);
+    for (i = 0; i < COUNT; i++)
+        packets[i].type = 23;
+    IS(oarlock_tls_seal(out, packets, COUNT), 0);
+    bytes = sent(stream);
+    count = COUNT;
+    IS(oarlock_tls_open(in, NULL, &count, &done, stream, bytes), OARLOCK_E_ARGUMENT);
+    IS(oarlock_tls_open(in, opened, NULL, &done, stream, bytes), OARLOCK_E_ARGUMENT);
+    IS(oarlock_tls_open(in, opened, &count, NULL, stream, bytes), OARLOCK_E_ARGUMENT);
+    IS(oarlock_tls_open(in, opened, &count, &done, NULL, bytes), OARLOCK_E_ARGUMENT);
+    IS(oarlock_tls_open(in, opened, &count, &done, stream, (size_t)-1), OARLOCK_E_ARGUMENT);
+    IS(oarlock_tls_open(in, opened, &count, &done, opened, sizeof opened), OARLOCK_E_OVERLAP);
+    IS(oarlock_tls_open(in, opened, &count, &done, &count, sizeof count), OARLOCK_E_OVERLAP);
+    IS(oarlock_tls_open(in, opened, &count, &count, stream, bytes), OARLOCK_E_OVERLAP);
+    count = (size_t)-1;
+    IS(oarlock_tls_open(in, opened, &count, &done, stream, bytes), OARLOCK_E_ARGUMENT);
+    count = 0;
+    IS(oarlock_tls_open(in, NULL, &count, &done, stream, bytes), 0);
+    HOLDS(count == 0 && done == 0);
+    count = COUNT;
+    IS(oarlock_tls_open(in, opened, &count, &done, NULL, 0), 0);
+    HOLDS(count == 0 && done == 0);
+    count = COUNT;
+    IS(oarlock_tls_open(in, opened, &count, &done, stream, bytes), 0);
+    HOLDS(count == COUNT && done == bytes && opened[COUNT - 1].bytes == PAYLOAD + COUNT - 1);
+    IS(oarlock_tls_free(in), 0);
+    IS(oarlock_tls_free(out), 0);
+
+    /* As the kernel's TLS is given its keys: without the secret of the next generation. */
+    spec.key = key;
+    spec.key_bytes = key_bytes;
+    IS(oarlock_tls_new(accelerator, &in, &spec), OARLOCK_E_ARGUMENT);
+    spec.secret_bytes = 0;
+    IS(oarlock_tls_new(accelerator, &in, &spec), OARLOCK_E_ARGUMENT);
+    spec.iv = key + 32;
+    spec.iv_bytes = 12;
+    spec.opens = 0;
+    IS(oarlock_tls_new(accelerator, &out, &spec), 0);
+    IS(oarlock_tls_update(out), OARLOCK_E_ARGUMENT);
+    packets[0].buffer_bytes = packets[0].offset + packets[0].bytes;
+    packets[1].type = 256;
+    IS(oarlock_tls_seal(out, packets, 2), OARLOCK_E_ARGUMENT);
+    packets[1].type = 23;
+    IS(oarlock_tls_seal(out, packets, 1), OARLOCK_E_BUFFER);
+    IS(oarlock_tls_free(out), 0);
+    IS(oarlock_tls_free(NULL), 0);
+    spec.key_bytes = key_bytes - 1;
+    IS(oarlock_tls_new(accelerator, &out, &spec), OARLOCK_E_KEY);
+}
+
+static void tls(void)
+{
+    struct oarlock_tls_spec spec;
+    oarlock_tls *direction;
+
+    of_tls(0x1301, 32, 16);
+    of_tls(0x1302, 48, 32);
+    of_tls(0x1303, 32, 32);
+    memset(&spec, 0, sizeof spec);
+    spec.secret = key;
+    spec.secret_bytes = 32;
+    IS(oarlock_tls_new(accelerator, &direction, &spec), OARLOCK_E_ARGUMENT);
+    spec.suite = 0x11301;
+    IS(oarlock_tls_new(accelerator, &direction, &spec), OARLOCK_E_ARGUMENT);
+    IS(oarlock_tls_new(accelerator, NULL, &spec), OARLOCK_E_ARGUMENT);
+    IS(oarlock_tls_new(accelerator, &direction, NULL), OARLOCK_E_ARGUMENT);
+    IS(oarlock_tls_new(NULL, &direction, &spec), OARLOCK_E_HANDLE);
+}
+
 static void names(void)
 {
     oarlock_accelerator *found, *second;
@@ -378,6 +519,7 @@ int main(void)
     esp();
     refused_calls();
     srtp();
+    tls();
     names();
     IS(oarlock_accelerator_free(accelerator), 0);
     return 0;

@@ -1,0 +1,239 @@
+//! Records of TLS 1.3.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use oarlock::Accelerator;
+use oarlock::packet::tls::{
+    ContentType, Inbound, InboundRecord, Keys, Outbound, OutboundRecord, Suite,
+};
+
+use super::{Done, Packet, Packets, array_bytes, code};
+use crate::accelerator::free;
+use crate::buffers::{apart, input, output, place, value};
+use crate::failure::{Code, Failure, call};
+use crate::handles::{Handle, Object, OneCall};
+
+/// One direction of a connection.
+pub enum Tls {
+    /// It seals.
+    Outbound(Outbound),
+    /// It opens.
+    Inbound(Inbound),
+}
+
+impl Object for Tls {
+    const KIND: u64 = 14;
+    const NAME: &'static str = "direction of a TLS connection";
+}
+
+impl OneCall for Tls {}
+
+/// `struct oarlock_tls_spec`.
+#[repr(C)]
+pub struct Spec {
+    opens: c_int,
+    suite: c_uint,
+    secret: *const c_void,
+    secret_bytes: usize,
+    key: *const c_void,
+    key_bytes: usize,
+    iv: *const c_void,
+    iv_bytes: usize,
+    sequence: u64,
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `tls` is NULL or the caller's alone; `spec` is NULL or there, with buffers of as many bytes as is said, each of which may
+/// be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_tls_new(
+    accelerator: Handle<Accelerator>,
+    tls: *mut Handle<Tls>,
+    spec: *const Spec,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the caller answers for.
+        let (to, spec) = unsafe {
+            let to = place(tls, "the place of the connection")?;
+            *to = Handle::NULL;
+            (to, value(spec, "the specification")?)
+        };
+        let accelerator = accelerator.shared()?;
+        // SAFETY: as the caller answers for.
+        let (secret, key, iv) = unsafe {
+            (
+                input(spec.secret, spec.secret_bytes, "the secret")?,
+                input(spec.key, spec.key_bytes, "the key")?,
+                input(spec.iv, spec.iv_bytes, "the IV")?,
+            )
+        };
+        let suite = u16::try_from(spec.suite).ok().and_then(Suite::from_id);
+        let suite = suite.ok_or_else(|| {
+            let known = Suite::ALL
+                .iter()
+                .map(|suite| format!("{:#06x}", suite.id()));
+            let known: Vec<_> = known.collect();
+            Failure::argument(format!(
+                "there is no suite {:#06x}: the numbers are {}",
+                spec.suite,
+                known.join(", ")
+            ))
+        })?;
+        let keys = match (secret, <&[u8; 12]>::try_from(iv)) {
+            (_, Ok(iv)) if secret.is_empty() => Keys::new(suite, key, iv),
+            ([_, ..], _) if key.is_empty() && iv.is_empty() => Keys::from_secret(suite, secret),
+            _ => {
+                return Err(Failure::argument(
+                    "there is a secret, or a key and an IV of 12 bytes",
+                ));
+            }
+        };
+        let keys = keys.sequence(spec.sequence);
+        *to = Handle::new(match spec.opens {
+            0 => Tls::Outbound(accelerator.tls_outbound(&keys)?),
+            _ => Tls::Inbound(accelerator.tls_inbound(&keys)?),
+        })?;
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_tls_free(tls: Handle<Tls>) -> c_int {
+    free(tls)
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_tls_update(tls: Handle<Tls>) -> c_int {
+    call(|| {
+        Ok(match &mut *tls.exclusive()? {
+            Tls::Outbound(outbound) => outbound.update(),
+            Tls::Inbound(inbound) => inbound.update(),
+        }?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_esp_run`](super::esp::oarlock_esp_run).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_tls_seal(
+    tls: Handle<Tls>,
+    records: *mut Packet,
+    count: usize,
+) -> c_int {
+    call(|| {
+        let mut tls = tls.exclusive()?;
+        let Tls::Outbound(outbound) = &mut *tls else {
+            return Err(Failure::new(
+                Code::State,
+                "this direction of the connection opens records",
+            ));
+        };
+        // SAFETY: as the caller answers for.
+        let packets = unsafe { Packets::new(records, count) }?;
+        let mut all = Vec::with_capacity(packets.len());
+        let mut starts = Vec::with_capacity(packets.len());
+        for it in packets.each() {
+            let (packet, buffer) = it?;
+            let Ok(content_type) = u8::try_from(packet.kind) else {
+                let kind = packet.kind;
+                return Err(Failure::argument(format!(
+                    "there is no content of type {kind}"
+                )));
+            };
+            let content = packet.offset..packet.offset + packet.bytes;
+            starts.push((packet.buffer.cast_const(), packet.kind));
+            all.push(OutboundRecord::new(
+                buffer,
+                content,
+                ContentType(content_type),
+            ));
+        }
+        outbound.seal(&mut all);
+        packets.say(all.iter().zip(starts).map(|(record, (buffer, kind))| {
+            Ok(Done {
+                place: super::place(buffer, record.sealed()?),
+                kind,
+                sequence: record.sequence(),
+            })
+        }))
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `buffer` is NULL or has `bytes` bytes that are the caller's alone, as `count`, so many records and `done` are; each may
+/// be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_tls_open(
+    tls: Handle<Tls>,
+    records: *mut Packet,
+    count: *mut usize,
+    done: *mut usize,
+    buffer: *mut c_void,
+    bytes: usize,
+) -> c_int {
+    call(|| {
+        let mut tls = tls.exclusive()?;
+        let Tls::Inbound(inbound) = &mut *tls else {
+            return Err(Failure::new(
+                Code::State,
+                "this direction of the connection seals records",
+            ));
+        };
+        // SAFETY: as the caller answers for.
+        let room = *unsafe { value(count, "the number of records") }?;
+        let records_bytes = array_bytes(records, room)?;
+        const APART: &str =
+            "buffer, records, their number and the number of bytes have nothing in common";
+        let places: [(*const c_void, usize); 4] = [
+            (buffer, bytes),
+            (records.cast_const().cast(), records_bytes),
+            (count.cast_const().cast(), size_of::<usize>()),
+            (done.cast_const().cast(), size_of::<usize>()),
+        ];
+        for (i, (one, one_bytes)) in places.into_iter().enumerate() {
+            for (other, other_bytes) in &places[..i] {
+                apart(one, one_bytes, *other, *other_bytes, APART)?;
+            }
+        }
+        // SAFETY: as the caller answers for.
+        let (count, done) = unsafe {
+            (
+                place(count, "the number of records")?,
+                place(done, "the number of bytes")?,
+            )
+        };
+        // SAFETY: as the caller answers for; nothing else of the call lies in it.
+        let content = unsafe { output(buffer, bytes, "the buffer") }?;
+        // No record has fewer than 22 bytes: header, type and tag.
+        let mut all = vec![InboundRecord::default(); room.min(bytes / 22 + 1)];
+        let opened = inbound.open(content, &mut all);
+        (*count, *done) = (opened.records, opened.bytes);
+        for (number, record) in all[..opened.records].iter().enumerate() {
+            let place = record.content();
+            let opened = Packet {
+                buffer,
+                buffer_bytes: bytes,
+                offset: place.start,
+                bytes: place.len(),
+                kind: record.content_type().0.into(),
+                error: 0,
+                sequence: record.sequence(),
+            };
+            // SAFETY: there is room for as many, aligned and the caller's alone; what was there need not be anything.
+            unsafe { records.add(number).write(opened) };
+        }
+        let error = match opened.end {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        Err(Failure::new(code(&error), error.to_string()))
+    })
+}
