@@ -7,7 +7,6 @@ use oarlock::{Accelerator, Options, Threads};
 use crate::algorithms::named;
 use crate::buffers::{Room, place, text};
 use crate::failure::{Failure, call};
-use crate::framework::numbered;
 use crate::handles::{Handle, ManyCalls, Object, OneCall};
 
 impl Object for Accelerator {
@@ -168,6 +167,15 @@ pub unsafe extern "C" fn oarlock_accelerator_find_device(
         *to = numbered(accelerator.devices().iter().map(|it| it.name()), name)?;
         Ok(())
     })
+}
+
+/// The number of the device of this name.
+pub(crate) fn numbered<'a>(
+    mut names: impl Iterator<Item = &'a str>,
+    name: &str,
+) -> Result<usize, Failure> {
+    let number = names.position(|it| it == name);
+    number.ok_or_else(|| Failure::argument(format!("no device has the name {name:?}")))
 }
 
 /// See `oarlock.h`.

@@ -12,7 +12,7 @@ use oarlock::framework::{
 use oarlock::{Accelerator, Algorithm, Direction, Kind};
 use zeroize::Zeroizing;
 
-use crate::accelerator::free_shared;
+use crate::accelerator::{free_shared, numbered};
 use crate::algorithms::named;
 use crate::buffers::{Room, bytes_of_text, input, output, place, text, value};
 use crate::failure::{Code, Failure, call};
@@ -245,15 +245,6 @@ pub unsafe extern "C" fn oarlock_framework_find_device(
         *to = numbered(framework.devices().iter().map(|it| &**it), name)?;
         Ok(())
     })
-}
-
-/// The number of the device of this name.
-pub(crate) fn numbered<'a>(
-    mut names: impl Iterator<Item = &'a str>,
-    name: &str,
-) -> Result<usize, Failure> {
-    let number = names.position(|it| it == name);
-    number.ok_or_else(|| Failure::argument(format!("no device has the name {name:?}")))
 }
 
 /// See `oarlock.h`.

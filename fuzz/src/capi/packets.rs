@@ -6,7 +6,6 @@ use std::ptr;
 use arbitrary::Arbitrary;
 
 use super::functions::{EspSpec, Packet, SrtpSpec, TlsSpec};
-use super::text;
 
 #[derive(Arbitrary, Debug)]
 pub(super) struct Association {
@@ -91,7 +90,7 @@ const SUITES: [(&str, usize); 11] = [
 
 fn one_of(all: &[(&'static str, usize)], number: u8) -> (CString, usize) {
     let (name, bytes) = all[usize::from(number) % all.len()];
-    (text(name), bytes)
+    (CString::new(name).unwrap(), bytes)
 }
 
 impl Association {
