@@ -573,6 +573,7 @@ typedef struct oarlock_framework oarlock_framework;
 typedef struct oarlock_session oarlock_session;
 
 /* Functions of a device: oarlock_device.h. */
+struct oarlock_device_table_v1;
 struct oarlock_device_table_v2;
 
 /*
@@ -627,12 +628,71 @@ int oarlock_framework_device(oarlock_framework *framework, char *name, size_t *n
  */
 int oarlock_framework_find_device(oarlock_framework *framework, size_t *index, const char *name);
 
-/* Services: a cipher, authenticated or not; HMAC; a hash; a cipher and HMAC of the ciphertext, or of the plaintext. */
+/*
+ * oarlock_framework_register_keys() opens a device of `table` that raises numbers to powers, and gives it requests
+ * of oarlock_framework_submit_sign() and the like; otherwise it is as oarlock_framework_register(). Results with
+ * private keys are verified before they are released.
+ */
+int oarlock_framework_register_keys(
+    oarlock_framework *framework, const struct oarlock_device_table_v1 *table, const char *options, const char *name,
+    unsigned check_every
+);
+
+/*
+ * oarlock_framework_load_keys() loads a shared library that exports oarlock_device_v1, and registers its device, and
+ * otherwise is as oarlock_framework_load().
+ */
+int oarlock_framework_load_keys(
+    oarlock_framework *framework, const char *path, const char *options, const char *name, unsigned check_every
+);
+
+/*
+ * oarlock_framework_submit_sign() is oarlock_rsa_sign() as a job of the framework, which a device may do. It fails as
+ * oarlock_rsa_submit_sign(). The caller frees the job.
+ */
+int oarlock_framework_submit_sign(
+    oarlock_framework *framework, oarlock_rsa_private *private_key, oarlock_job **job, const char *scheme,
+    const void *message, size_t message_bytes
+);
+
+/*
+ * oarlock_framework_submit_sign_digest() is oarlock_rsa_sign_digest() as a job of the framework, and otherwise as
+ * oarlock_framework_submit_sign().
+ */
+int oarlock_framework_submit_sign_digest(
+    oarlock_framework *framework, oarlock_rsa_private *private_key, oarlock_job **job, const char *scheme,
+    const void *digest, size_t digest_bytes
+);
+
+/*
+ * oarlock_framework_submit_decrypt() is oarlock_rsa_decrypt() as a job of the framework, and otherwise as
+ * oarlock_framework_submit_sign().
+ */
+int oarlock_framework_submit_decrypt(
+    oarlock_framework *framework, oarlock_rsa_private *private_key, oarlock_job **job, const char *scheme,
+    const void *ciphertext, size_t ciphertext_bytes
+);
+
+/*
+ * oarlock_framework_submit_power() is the power of `base` by `exponent` modulo `modulus`, all big-endian, as a job of
+ * the framework. It fails as oarlock_modexp_new() and with OARLOCK_E_QUEUE_FULL. The caller frees the job, whose
+ * result is as long as the modulus.
+ */
+int oarlock_framework_submit_power(
+    oarlock_framework *framework, oarlock_job **job, const void *modulus, size_t modulus_bytes, const void *base,
+    size_t base_bytes, const void *exponent, size_t exponent_bytes
+);
+
+/*
+ * Services: a cipher, authenticated or not; HMAC; a hash; a cipher and HMAC of the ciphertext, or of the plaintext;
+ * random bytes, which are written where a cipher would encrypt.
+ */
 #define OARLOCK_SERVICE_CIPHER 1
 #define OARLOCK_SERVICE_MAC 2
 #define OARLOCK_SERVICE_DIGEST 3
 #define OARLOCK_SERVICE_ENCRYPT_THEN_MAC 4
 #define OARLOCK_SERVICE_MAC_THEN_ENCRYPT 5
+#define OARLOCK_SERVICE_RANDOM 6
 
 /* What a session does, and with which keys. What a service does not have is zeros. */
 struct oarlock_session_spec {

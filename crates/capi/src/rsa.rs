@@ -53,7 +53,7 @@ fn hash(name: &str) -> Option<Hash> {
 
 /// # Safety
 /// `name` is NULL or ends with a NUL.
-unsafe fn signature_scheme(name: *const c_char) -> Result<SignatureScheme, Failure> {
+pub(crate) unsafe fn signature_scheme(name: *const c_char) -> Result<SignatureScheme, Failure> {
     // SAFETY: as the caller answers for.
     let name = unsafe { text(name, "the name of the scheme") }?;
     let scheme = name.split_once('-').and_then(|(padding, name)| {
@@ -74,7 +74,7 @@ unsafe fn signature_scheme(name: *const c_char) -> Result<SignatureScheme, Failu
 
 /// # Safety
 /// `name` is NULL or ends with a NUL.
-unsafe fn encryption_scheme(name: *const c_char) -> Result<EncryptionScheme, Failure> {
+pub(crate) unsafe fn encryption_scheme(name: *const c_char) -> Result<EncryptionScheme, Failure> {
     // SAFETY: as the caller answers for.
     let name = unsafe { text(name, "the name of the scheme") }?;
     if name == "pkcs1" {

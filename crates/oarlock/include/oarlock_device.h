@@ -130,6 +130,8 @@ const oarlock_device_table_v1 *oarlock_device_v1(void);
 #define OARLOCK_DEVICE_DIGEST 3            // a hash
 #define OARLOCK_DEVICE_ENCRYPT_THEN_MAC 4  // a cipher, and HMAC of the ciphertext
 #define OARLOCK_DEVICE_MAC_THEN_ENCRYPT 5  // a cipher, and HMAC of the plaintext
+#define OARLOCK_DEVICE_RANDOM 6            // random bytes, in place of what would be encrypted; Oarlock XORs
+                                           // bytes of another source onto them
 
 // oarlock_device_service_v2 names what is asked for.
 typedef struct oarlock_device_service_v2 {

@@ -127,6 +127,14 @@ unsafe extern "C" {
         exponent_bytes: usize,
     ) -> c_int;
     pub(super) fn oarlock_framework_new(accelerator: Handle, to: *mut Handle) -> c_int;
+    pub(super) fn oarlock_framework_submit_sign(
+        framework: Handle,
+        private: Handle,
+        to: *mut Handle,
+        scheme: *const c_char,
+        data: *const c_void,
+        bytes: usize,
+    ) -> c_int;
     pub(super) fn oarlock_session_new(
         framework: Handle,
         to: *mut Handle,

@@ -97,6 +97,7 @@ enum Step {
     Update(Which),
     SealRecords(Which, Vec<Place>),
     OpenRecords(Which, Data, u8),
+    SubmitSign(Which, Which, u8, u8),
 }
 
 const STEPS_MAX: usize = 200;
@@ -601,6 +602,17 @@ impl Program {
                     );
                     self.check(outcome, handle, Kind::Tls);
                     assert!(count <= usize::from(*room) && done <= bytes);
+                }
+                Step::SubmitSign(framework, private, scheme, bytes) => {
+                    let (framework, private) = (self.handle(*framework), self.handle(*private));
+                    let (scheme, bytes) = (self::scheme(*scheme), usize::from(*bytes));
+                    let (name, data) = (scheme.as_ptr(), others.cast());
+                    let outcome =
+                        oarlock_framework_submit_sign(framework, private, to, name, data, bytes);
+                    let are_alive = self.is_alive(framework, Kind::Framework)
+                        && self.is_alive(private, Kind::Private);
+                    assert!(outcome != HANDLE || !are_alive, "{outcome}");
+                    self.made(outcome, Kind::Job, new);
                 }
                 Step::Register(which, is_found) => {
                     let handle = self.handle(*which);

@@ -89,6 +89,16 @@ fn a_device_is_a_table_of_functions() {
 }
 
 #[test]
+fn a_device_for_keys_is_a_table_of_functions() {
+    let program = compiled("gcc", &["-std=c11"], &example("keys.c"), &["libcrypto"]);
+    let output = succeeds(started(&program).arg(here(KEY)));
+    assert_eq!(
+        lossy(&output.stdout),
+        "libcrypto: 2 requests, a signature of 256 bytes, 3^5 mod 101 = 41\n"
+    );
+}
+
+#[test]
 fn handles_free_themselves_in_cpp() {
     let program = compiled("g++", &["-std=c++17"], &example("seal.cpp"), &[]);
     assert_eq!(

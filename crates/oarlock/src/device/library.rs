@@ -83,10 +83,47 @@ impl LibraryDevice {
         options: &str,
         name: Option<&str>,
     ) -> Result<Arc<Self>, DeviceError> {
-        process::watch_forks();
         let path = path.as_ref();
         let refused = |what: String| DeviceError(format!("{}: {what}", path.display()));
         let (functions, own_name) = load(path).map_err(&refused)?;
+        Self::with(
+            functions,
+            path,
+            options,
+            name.map_or(own_name, str::to_owned),
+        )
+    }
+
+    /// Opens a device of a table that is a part of this program. `name` takes the place of the table's own.
+    ///
+    /// # Errors
+    /// The table is NULL, of another version, too short, or lacks a function; and whatever its `open` says.
+    ///
+    /// # Safety
+    /// `table` is NULL, or a table as oarlock_device.h describes it, which does not change, and whose functions do what is said
+    /// there. It and they stay until the process ends.
+    pub unsafe fn of_table(
+        table: *const c_void,
+        options: &str,
+        name: Option<&str>,
+    ) -> Result<Arc<Self>, DeviceError> {
+        // SAFETY: as the caller vouches.
+        let read = unsafe { read(table.cast()) };
+        let (functions, own_name) =
+            read.map_err(|what| DeviceError(format!("a table of a device: {what}")))?;
+        let path = Path::new(&own_name);
+        let name = name.unwrap_or(&own_name).to_owned();
+        Self::with(functions, path, options, name)
+    }
+
+    fn with(
+        functions: Functions,
+        path: &Path,
+        options: &str,
+        name: String,
+    ) -> Result<Arc<Self>, DeviceError> {
+        process::watch_forks();
+        let refused = |what: String| DeviceError(format!("{}: {what}", path.display()));
         let options = CString::new(options)
             .map_err(|_| refused("options cannot have a zero byte in them".into()))?;
         let mut device = ptr::null_mut();
@@ -100,7 +137,7 @@ impl LibraryDevice {
         // SAFETY: a device that is open.
         let capacity = unsafe { (functions.capacity)(device.as_ptr()) };
         let device = Self {
-            name: name.map_or(own_name, str::to_owned),
+            name,
             path: path.to_owned(),
             functions,
             device,
@@ -458,9 +495,18 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
         table.map_err(|_| "no library of a device: it has no oarlock_device_v1".to_owned())?;
     // SAFETY: it has no preconditions.
     let table = unsafe { table() };
-    // SAFETY: what the library gives as its table.
+    // SAFETY: what the library gives as its table; the library stays loaded.
+    unsafe { read(table) }
+}
+
+/// The functions of a table, and its name.
+///
+/// # Safety
+/// It is null, or a table of some version, which does not change and stays until the process ends.
+unsafe fn read(table: *const FunctionTable) -> Result<(Functions, String), String> {
+    // SAFETY: as the caller vouches.
     unsafe { check_head(table.cast(), ABI_VERSION, size_of::<FunctionTable>()) }?;
-    // SAFETY: a table of this version that has at least as many bytes.
+    // SAFETY: a table of this version that has at least as many bytes; it does not change.
     let table = unsafe { table.read_unaligned() };
     let lacks = |function: &str| format!("its table has no {function}");
     // SAFETY: the name of a table.

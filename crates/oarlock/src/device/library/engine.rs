@@ -250,7 +250,8 @@ impl Named {
                 order: ChainOrder::MacThenEncrypt,
                 ..
             } => 5,
-            Service::Random | Service::PublicKey => return None,
+            Service::Random => 6,
+            Service::PublicKey => return None,
         };
         let name = |name: Option<&'static str>| CString::new(name.unwrap_or_default()).ok();
         Some(Self {

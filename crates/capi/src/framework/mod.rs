@@ -1,13 +1,15 @@
 //! Requests to whatever does them first, and devices that the program brings.
 
+mod keys;
+
 use std::ffi::{OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-use oarlock::device::LibraryEngine;
+use oarlock::device::{DeviceError, LibraryEngine};
 use oarlock::framework::{
-    Answer, Blocking, Buffers, ChainOrder, Check, Framework, FrameworkSession, HashAlgorithm, Iv,
-    IvBytes, Layout, Request, SessionSpec,
+    Answer, Blocking, BlockingDevice, Buffers, ChainOrder, Check, Framework, FrameworkSession,
+    HashAlgorithm, Iv, IvBytes, Layout, Request, SessionSpec,
 };
 use oarlock::{Accelerator, Algorithm, Direction, Kind};
 use zeroize::Zeroizing;
@@ -71,6 +73,7 @@ const MAC: c_int = 2;
 const DIGEST: c_int = 3;
 const ENCRYPT_THEN_MAC: c_int = 4;
 const MAC_THEN_ENCRYPT: c_int = 5;
+const RANDOM: c_int = 6;
 
 /// See `oarlock.h`.
 ///
@@ -118,7 +121,7 @@ pub unsafe extern "C" fn oarlock_framework_register(
             let (options, name) = (maybe(options, "the options")?, maybe(name, "the name")?);
             LibraryEngine::of_table(table, options.unwrap_or_default(), name)
         };
-        register(&framework, engine, check_every)
+        register(&framework, engine.map(data), check_every)
     })
 }
 
@@ -146,8 +149,12 @@ pub unsafe extern "C" fn oarlock_framework_load(
         };
         let engine =
             LibraryEngine::open(OsStr::from_bytes(path), options.unwrap_or_default(), name);
-        register(&framework, engine, check_every)
+        register(&framework, engine.map(data), check_every)
     })
+}
+
+fn data(engine: Arc<LibraryEngine>) -> Arc<dyn BlockingDevice> {
+    engine
 }
 
 /// A text that may be NULL.
@@ -164,15 +171,15 @@ unsafe fn maybe<'a>(it: *const c_char, what: &str) -> Result<Option<&'a str>, Fa
 
 fn register(
     framework: &Framework,
-    engine: Result<Arc<LibraryEngine>, oarlock::device::DeviceError>,
+    device: Result<Arc<dyn BlockingDevice>, DeviceError>,
     check_every: c_uint,
 ) -> Result<(), Failure> {
-    let engine = engine.map_err(|error| Failure::new(Code::Device, error.to_string()))?;
+    let device = device.map_err(|error| Failure::new(Code::Device, error.to_string()))?;
     let check = match check_every {
         1 => Check::All,
         one_in => Check::Sample(one_in),
     };
-    Ok(framework.register(Arc::new(Blocking::new(engine)), check)?)
+    Ok(framework.register(Arc::new(Blocking::new(device)), check)?)
 }
 
 /// See `oarlock.h`.
@@ -298,6 +305,7 @@ pub unsafe extern "C" fn oarlock_session_new(
             }
             ENCRYPT_THEN_MAC => chained(ChainOrder::EncryptThenMac)?,
             MAC_THEN_ENCRYPT => chained(ChainOrder::MacThenEncrypt)?,
+            RANDOM => (SessionSpec::random(), 0),
             other => return Err(Failure::argument(format!("there is no service {other}"))),
         };
         *to = Handle::new(Session {

@@ -1,0 +1,225 @@
+//! Devices that raise numbers to powers, and requests with RSA keys that they may do.
+
+use std::ffi::{OsStr, c_char, c_int, c_uint, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+use oarlock::device::{DeviceError, LibraryDevice, PublicKeyRequest, PublicKeys};
+use oarlock::framework::{BlockingDevice, Framework, Place};
+use oarlock::rsa::{AcceleratedRsa, Base, ByteOrder};
+
+use super::{maybe, register};
+use crate::buffers::{bytes_of_text, input};
+use crate::failure::{Failure, call};
+use crate::handles::Handle;
+use crate::job::{AnyJob, submitted};
+use crate::rsa::{encryption_scheme, queue_full, signature_scheme};
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `table` is NULL or as oarlock_device.h describes it, and stays; `options` and `name` are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_register_keys(
+    framework: Handle<Framework>,
+    table: *const c_void,
+    options: *const c_char,
+    name: *const c_char,
+    check_every: c_uint,
+) -> c_int {
+    call(|| {
+        let framework = framework.shared()?;
+        if table.is_null() {
+            return Err(Failure::argument("the table of the device is NULL"));
+        }
+        // SAFETY: as the caller answers for.
+        let device = unsafe {
+            let (options, name) = (maybe(options, "the options")?, maybe(name, "the name")?);
+            LibraryDevice::of_table(table, options.unwrap_or_default(), name)
+        };
+        register(&framework, device.map(public_keys), check_every)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `path`, `options` and `name` are NULL or end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_load_keys(
+    framework: Handle<Framework>,
+    path: *const c_char,
+    options: *const c_char,
+    name: *const c_char,
+    check_every: c_uint,
+) -> c_int {
+    call(|| {
+        let framework = framework.shared()?;
+        // SAFETY: as the caller answers for.
+        let (path, options, name) = unsafe {
+            (
+                bytes_of_text(path, "the path")?,
+                maybe(options, "the options")?,
+                maybe(name, "the name")?,
+            )
+        };
+        let path = OsStr::from_bytes(path);
+        let device: Result<_, DeviceError> =
+            LibraryDevice::open(path, options.unwrap_or_default(), name);
+        register(&framework, device.map(public_keys), check_every)
+    })
+}
+
+fn public_keys(device: Arc<LibraryDevice>) -> Arc<dyn BlockingDevice> {
+    let capacity = device.capacity();
+    Arc::new(PublicKeys::new(device, capacity))
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `job` is NULL or the caller's alone; `scheme` ends with a NUL and `message` has `message_bytes` bytes; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_submit_sign(
+    framework: Handle<Framework>,
+    private: Handle<AcceleratedRsa>,
+    job: *mut Handle<AnyJob>,
+    scheme: *const c_char,
+    message: *const c_void,
+    message_bytes: usize,
+) -> c_int {
+    let request = || {
+        // SAFETY: as the caller answers for.
+        let (scheme, message) = unsafe {
+            (
+                signature_scheme(scheme)?,
+                input(message, message_bytes, "the message")?,
+            )
+        };
+        let private = private.shared()?;
+        Ok(PublicKeyRequest::sign(private.key(), scheme, message)?)
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { submit(framework, job, request) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_framework_submit_sign`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_submit_sign_digest(
+    framework: Handle<Framework>,
+    private: Handle<AcceleratedRsa>,
+    job: *mut Handle<AnyJob>,
+    scheme: *const c_char,
+    digest: *const c_void,
+    digest_bytes: usize,
+) -> c_int {
+    let request = || {
+        // SAFETY: as the caller answers for.
+        let (scheme, digest) = unsafe {
+            (
+                signature_scheme(scheme)?,
+                input(digest, digest_bytes, "the digest")?,
+            )
+        };
+        let private = private.shared()?;
+        Ok(PublicKeyRequest::sign_digest(
+            private.key(),
+            scheme,
+            digest,
+        )?)
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { submit(framework, job, request) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_framework_submit_sign`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_submit_decrypt(
+    framework: Handle<Framework>,
+    private: Handle<AcceleratedRsa>,
+    job: *mut Handle<AnyJob>,
+    scheme: *const c_char,
+    ciphertext: *const c_void,
+    ciphertext_bytes: usize,
+) -> c_int {
+    let request = || {
+        // SAFETY: as the caller answers for.
+        let (scheme, ciphertext) = unsafe {
+            (
+                encryption_scheme(scheme)?,
+                input(ciphertext, ciphertext_bytes, "the ciphertext")?,
+            )
+        };
+        let private = private.shared()?;
+        Ok(PublicKeyRequest::decrypt(
+            private.key(),
+            &scheme,
+            ciphertext,
+        )?)
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { submit(framework, job, request) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `job` is NULL or the caller's alone; the numbers are NULL or have as many bytes as is said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_framework_submit_power(
+    framework: Handle<Framework>,
+    job: *mut Handle<AnyJob>,
+    modulus: *const c_void,
+    modulus_bytes: usize,
+    base: *const c_void,
+    base_bytes: usize,
+    exponent: *const c_void,
+    exponent_bytes: usize,
+) -> c_int {
+    let request = || {
+        // SAFETY: as the caller answers for.
+        let (modulus, magnitude, exponent) = unsafe {
+            (
+                input(modulus, modulus_bytes, "the modulus")?,
+                input(base, base_bytes, "the base")?,
+                input(exponent, exponent_bytes, "the exponent")?,
+            )
+        };
+        let base = Base {
+            magnitude,
+            is_negative: false,
+        };
+        Ok(PublicKeyRequest::power(
+            modulus,
+            base,
+            exponent,
+            ByteOrder::BigEndian,
+        )?)
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { submit(framework, job, request) })
+}
+
+/// # Safety
+/// `job` is NULL or the caller's alone.
+unsafe fn submit(
+    framework: Handle<Framework>,
+    job: *mut Handle<AnyJob>,
+    request: impl FnOnce() -> Result<PublicKeyRequest, Failure>,
+) -> Result<(), Failure> {
+    let submit = || {
+        let framework = framework.shared()?;
+        let job = framework
+            .submit_public_key(request()?, Place::Auto)
+            .map_err(queue_full)?;
+        Ok(job.map(|answer| answer.outcome.map(|()| answer.power)))
+    };
+    // SAFETY: as the caller answers for.
+    unsafe { submitted(job, submit) }
+}
