@@ -123,7 +123,7 @@ impl Cpu {
 
 impl Schedule {
     pub(crate) fn expand(&mut self, key: &[u8], backend: Backend) -> Result<(), InvalidKeyLength> {
-        self.size = KeySize::of(key)?;
+        self.resize(key)?;
         match backend {
             Backend::Portable => self.expand_with(key, portable::aes::sub_word),
             #[cfg(target_arch = "x86_64")]
@@ -233,7 +233,7 @@ impl Ctr {
             };
             if let Some(token) = token {
                 let schedule = &mut self.schedule;
-                schedule.size = KeySize::of(key)?;
+                schedule.resize(key)?;
                 x86_64::aes_keys::expand_and_encrypt_zeros(token, schedule, key, encrypted);
                 return Ok(());
             }

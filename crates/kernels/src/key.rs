@@ -43,6 +43,17 @@ impl Schedule {
         wipe(&mut self.round_keys);
     }
 
+    /// Takes on the size of `key`. Round keys of a longer key before it are wiped.
+    #[inline]
+    pub(crate) fn resize(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        let size = KeySize::of(key)?;
+        if size.rounds() < self.size.rounds() {
+            self.forget();
+        }
+        self.size = size;
+        Ok(())
+    }
+
     /// FIPS 197, section 5.2. `key` has the length that `self.size` says; words are little-endian,
     /// so RotWord is a rotation to the right.
     #[inline(always)]

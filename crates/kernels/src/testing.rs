@@ -54,6 +54,12 @@ pub fn cached_states(ctr: &CachedCtr) -> &[[u8; 16]] {
     &ctr.table.states
 }
 
+/// Leaves a key without tables as it is while another thread makes one: for ever.
+#[cfg(target_arch = "x86_64")]
+pub fn hold_gcm_tables(gcm: &mut Gcm) {
+    gcm.hold_tables();
+}
+
 /// The cipher of a GCM key.
 pub fn gcm_cipher(gcm: &Gcm) -> &Ctr {
     &gcm.ctr

@@ -143,6 +143,7 @@ impl HashKey {
     #[inline(always)]
     pub(super) fn view(&self, backend: Backend, bytes: usize) -> View {
         let made = match self.made.load(Ordering::Acquire) {
+            TOWARDS_SHORT if bytes >= LONG_BYTES_MIN => self.await_short(),
             made @ FEW if bytes > FEW_BYTES_MAX => self.make_more(backend, made, bytes),
             made @ (SHORT | SHORT_USED | MIDDLE) if bytes >= LONG_BYTES_MIN => {
                 self.make_more(backend, made, bytes)
@@ -158,6 +159,27 @@ impl HashKey {
         // SAFETY: `set` has made the few (of a value without a key they are zero), and others have been
         // seen to be made.
         unsafe { View::new(self.powers.get(), limit) }
+    }
+
+    /// What there is after a moment: the thread that makes the short table takes some 30 ns, unless it has lost its CPU, and
+    /// a long message by few powers takes longer than that.
+    #[cfg(target_arch = "x86_64")]
+    #[cold]
+    fn await_short(&self) -> u8 {
+        for _ in 0..SPINS {
+            let made = self.made.load(Ordering::Acquire);
+            if made != TOWARDS_SHORT {
+                return made;
+            }
+            core::hint::spin_loop();
+        }
+        TOWARDS_SHORT
+    }
+
+    /// Leaves the key as it is while another thread makes the short table.
+    #[cfg(all(target_arch = "x86_64", debug_assertions))]
+    pub(super) fn hold(&mut self) {
+        *self.made.get_mut() = TOWARDS_SHORT;
     }
 
     /// What there is afterwards.
@@ -323,6 +345,9 @@ pub(super) fn times(backend: Backend, a: u128, b: u128) -> u128 {
     )
 }
 
+/// Looks at a table that another thread makes, a few microseconds together.
+#[cfg(target_arch = "x86_64")]
+const SPINS: usize = 100;
 /// More bytes make the short table: the few powers reach as far, whatever is beside the data.
 #[cfg(target_arch = "x86_64")]
 const FEW_BYTES_MAX: usize = FEW_BLOCKS * BLOCK_BYTES;

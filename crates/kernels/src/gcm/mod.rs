@@ -24,7 +24,6 @@ use core::fmt;
 use hash::{HashKey, by_backend};
 use inout::InOutBuf;
 pub use message::{Message, Partial};
-use zeroize::Zeroize;
 
 pub use crate::aead::NONCE_BYTES;
 use crate::aead::{AeadError, TAG_BYTES, tags_match};
@@ -32,6 +31,7 @@ use crate::aes::{Backend, Ctr, carry_32};
 use crate::cpu::Cpu;
 use crate::key::{BLOCK_BYTES, InvalidKeyLength};
 use crate::portable::xor::xor;
+use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{Face, batch::gcm as many, gcm as kernel};
 #[cfg(target_arch = "x86_64")]
@@ -102,7 +102,7 @@ impl Gcm {
         let mut h = [0; BLOCK_BYTES];
         self.ctr.set_key_and_encrypt_zeros(key, &mut h)?;
         self.hash.set(self.ctr.backend(), &h);
-        h.zeroize();
+        wipe(&mut h);
         Ok(())
     }
 
@@ -287,6 +287,14 @@ impl Gcm {
         }
         let _ = (nonce, aad, data);
         None
+    }
+
+    /// Leaves a key that multiplies without carry as it is while another thread makes its short table.
+    #[cfg(all(target_arch = "x86_64", debug_assertions))]
+    pub(crate) fn hold_tables(&mut self) {
+        if let Backend::AesNi(_) | Backend::Vaes256(_) | Backend::Vaes512(_) = self.backend() {
+            self.hash.hold();
+        }
     }
 
     /// H, then its powers as they lie in memory. No other thread uses the key meanwhile.

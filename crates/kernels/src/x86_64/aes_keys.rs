@@ -8,15 +8,8 @@ use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 /// FIPS 197, section 5.2, with SubWord made of `aesenclast`. `key` has the length that
 /// `schedule.size` says.
 pub(crate) fn expand(_: AesNi, schedule: &mut Schedule, key: &[u8]) {
-    let round_keys = &mut schedule.round_keys;
     // SAFETY: the token proves AES-NI and SSE4.1.
-    unsafe {
-        match schedule.size {
-            KeySize::Aes128 => expand_128::<false>(round_keys, key),
-            KeySize::Aes192 => expand_192::<false>(round_keys, key),
-            KeySize::Aes256 => expand_256::<false>(round_keys, key),
-        };
-    }
+    unsafe { expand_by_size::<false>(schedule, key, &mut [0; BLOCK_BYTES]) }
 }
 
 /// As [`expand`], and encrypts a block of zeros with each round key as soon as it is there: a step of the
@@ -27,43 +20,60 @@ pub(crate) fn expand_and_encrypt_zeros(
     key: &[u8],
     encrypted: &mut [u8; BLOCK_BYTES],
 ) {
+    // SAFETY: the token proves AES-NI and SSE4.1.
+    unsafe { expand_by_size::<true>(schedule, key, encrypted) }
+}
+
+#[inline]
+#[target_feature(enable = "aes,sse4.1")]
+fn expand_by_size<const ENCRYPTS: bool>(
+    schedule: &mut Schedule,
+    key: &[u8],
+    encrypted: &mut [u8; BLOCK_BYTES],
+) {
     let round_keys = &mut schedule.round_keys;
-    // SAFETY: the token proves AES-NI and SSE4.1; a block has 16 bytes.
-    unsafe {
-        let state = match schedule.size {
-            KeySize::Aes128 => expand_128::<true>(round_keys, key),
-            KeySize::Aes192 => expand_192::<true>(round_keys, key),
-            KeySize::Aes256 => expand_256::<true>(round_keys, key),
-        };
-        _mm_storeu_si128(encrypted.as_mut_ptr().cast(), state);
+    match schedule.size {
+        KeySize::Aes128 => expand_128::<ENCRYPTS>(round_keys, key, encrypted),
+        KeySize::Aes192 => expand_192::<ENCRYPTS>(round_keys, key, encrypted),
+        KeySize::Aes256 => expand_256::<ENCRYPTS>(round_keys, key, encrypted),
     }
 }
 
-/// Where round keys go, in their order; with `ENCRYPTS`, a block of zeros goes through the rounds.
+/// Where round keys go, in their order; with `ENCRYPTS`, a block of zeros goes through the rounds. It is stored here:
+/// returned by value, it would leave a copy on the stack.
 struct Rounds<'a, const ENCRYPTS: bool> {
     round_keys: &'a mut [[u32; 4]; 15],
+    encrypted: &'a mut [u8; BLOCK_BYTES],
     state: __m128i,
 }
 
 impl<'a, const ENCRYPTS: bool> Rounds<'a, ENCRYPTS> {
     #[inline]
     #[target_feature(enable = "aes,sse4.1")]
-    fn new(round_keys: &'a mut [[u32; 4]; 15]) -> Self {
-        let state = _mm_setzero_si128();
-        Self { round_keys, state }
+    fn new(round_keys: &'a mut [[u32; 4]; 15], encrypted: &'a mut [u8; BLOCK_BYTES]) -> Self {
+        Self {
+            round_keys,
+            encrypted,
+            state: _mm_setzero_si128(),
+        }
     }
 
     /// Takes the key of `round`, of `R` rounds.
     #[inline]
     #[target_feature(enable = "aes,sse4.1")]
     fn take<const R: usize>(&mut self, round: usize, key: __m128i) {
-        // SAFETY: a round key has 16 bytes.
-        unsafe { _mm_storeu_si128(self.round_keys[round].as_mut_ptr().cast(), key) };
-        if ENCRYPTS {
+        // SAFETY: a round key has 16 bytes, and so has a block.
+        unsafe {
+            _mm_storeu_si128(self.round_keys[round].as_mut_ptr().cast(), key);
+            if ENCRYPTS && round == R {
+                let encrypted = _mm_aesenclast_si128(self.state, key);
+                _mm_storeu_si128(self.encrypted.as_mut_ptr().cast(), encrypted);
+            }
+        }
+        if ENCRYPTS && round < R {
             self.state = match round {
                 0 => key,
-                _ if round < R => _mm_aesenc_si128(self.state, key),
-                _ => _mm_aesenclast_si128(self.state, key),
+                _ => _mm_aesenc_si128(self.state, key),
             };
         }
     }
@@ -72,29 +82,36 @@ impl<'a, const ENCRYPTS: bool> Rounds<'a, ENCRYPTS> {
 // Kept in registers throughout, the critical path of a step is a shuffle, an `aesenclast` and an XOR. Word by word,
 // by way of general registers, takes 3 to 5 times as long.
 
-/// Keys of four words. Returns what zeros become, with `ENCRYPTS`; as the next two.
+/// Keys of four words.
 #[target_feature(enable = "aes,sse4.1")]
-fn expand_128<const ENCRYPTS: bool>(round_keys: &mut [[u32; 4]; 15], key: &[u8]) -> __m128i {
-    let mut rounds = Rounds::<ENCRYPTS>::new(round_keys);
+fn expand_128<const ENCRYPTS: bool>(
+    round_keys: &mut [[u32; 4]; 15],
+    key: &[u8],
+    encrypted: &mut [u8; BLOCK_BYTES],
+) {
+    let mut rounds = Rounds::<ENCRYPTS>::new(round_keys, encrypted);
     let mut words = load(key, 0);
     rounds.take::<10>(0, words);
     for (i, rcon) in RCON.into_iter().enumerate() {
         words = _mm_xor_si128(running_xor(words), sub_rot_word::<3>(words, rcon));
         rounds.take::<10>(i + 1, words);
     }
-    rounds.state
 }
 
 /// Keys of six words: four in one register, two in the low half of another. Two steps of the expansion make
 /// three round keys.
 #[target_feature(enable = "aes,sse4.1")]
-fn expand_192<const ENCRYPTS: bool>(round_keys: &mut [[u32; 4]; 15], key: &[u8]) -> __m128i {
+fn expand_192<const ENCRYPTS: bool>(
+    round_keys: &mut [[u32; 4]; 15],
+    key: &[u8],
+    encrypted: &mut [u8; BLOCK_BYTES],
+) {
     let step = |four: &mut __m128i, two: &mut __m128i, rcon| {
         *four = _mm_xor_si128(running_xor(*four), sub_rot_word::<1>(*two, rcon));
         let last = _mm_shuffle_epi32::<0xff>(*four);
         *two = _mm_xor_si128(_mm_xor_si128(*two, _mm_slli_si128::<4>(*two)), last);
     };
-    let mut rounds = Rounds::<ENCRYPTS>::new(round_keys);
+    let mut rounds = Rounds::<ENCRYPTS>::new(round_keys, encrypted);
     let mut four = load(key, 0);
     // SAFETY: a key of six words has 24 bytes.
     let mut two = unsafe { _mm_loadl_epi64(key[16..24].as_ptr().cast()) };
@@ -109,13 +126,16 @@ fn expand_192<const ENCRYPTS: bool>(round_keys: &mut [[u32; 4]; 15], key: &[u8])
         step(&mut four, &mut two, rcons[1]);
     }
     rounds.take::<12>(12, four);
-    rounds.state
 }
 
 /// Keys of eight words, in two registers.
 #[target_feature(enable = "aes,sse4.1")]
-fn expand_256<const ENCRYPTS: bool>(round_keys: &mut [[u32; 4]; 15], key: &[u8]) -> __m128i {
-    let mut rounds = Rounds::<ENCRYPTS>::new(round_keys);
+fn expand_256<const ENCRYPTS: bool>(
+    round_keys: &mut [[u32; 4]; 15],
+    key: &[u8],
+    encrypted: &mut [u8; BLOCK_BYTES],
+) {
+    let mut rounds = Rounds::<ENCRYPTS>::new(round_keys, encrypted);
     let (mut even, mut odd) = (load(key, 0), load(key, 1));
     rounds.take::<14>(0, even);
     rounds.take::<14>(1, odd);
@@ -127,7 +147,6 @@ fn expand_256<const ENCRYPTS: bool>(round_keys: &mut [[u32; 4]; 15], key: &[u8])
             rounds.take::<14>(2 * i + 3, odd);
         }
     }
-    rounds.state
 }
 
 /// Block `i` of the key.

@@ -95,7 +95,7 @@ impl View {
 
     /// Whether as many blocks make a single chunk.
     #[inline(always)]
-    pub(super) fn holds(self, blocks: usize) -> bool {
+    pub(crate) fn holds(self, blocks: usize) -> bool {
         blocks <= self.limit + MORE_BLOCKS
     }
 
@@ -115,7 +115,7 @@ impl View {
     /// The powers of H from the one to `first` (at least 1) downwards.
     ///
     /// # Safety
-    /// The instructions of `V` are enabled in the caller; `first` is at most `SHORT_BLOCKS` + 4.
+    /// The instructions of `V` are enabled in the caller; `first` is at most the view's limit and 4.
     #[inline(always)]
     pub(super) unsafe fn powers<V: Lanes>(self, first: usize) -> V {
         // SAFETY: as the caller vouches; a register beyond H is there.
@@ -383,7 +383,7 @@ pub(super) struct Hash<V> {
 
 impl<V: Clmul> Hash<V> {
     /// Goes on from `y` with `blocks` blocks (at least one), which must be absorbed in registers
-    /// that are full while more than the short limit is left, but for the first chunk's.
+    /// that are full while more than the view's limit and 4 is left, but for the first chunk's.
     ///
     /// # Safety
     /// The instructions of `V` are enabled in the caller of this and the other methods; the view

@@ -307,6 +307,18 @@ fn kernels_by_columns_leave_no_keystream_on_the_stack() {
     backends.for_each(leaves_no_keystream);
 }
 
+/// Two neighbours among the round keys of 32 bytes give the key.
+#[test]
+fn a_shorter_key_of_aes_leaves_nothing_of_a_longer_one() {
+    let _guard = with_others();
+    for way in Way::ALL.into_iter().filter(|way| way.cpu().is_some()) {
+        let mut gcm = way.gcm(&key(32)).unwrap();
+        gcm.set_key(&key(16)).unwrap();
+        let left = &testing::round_keys(testing::gcm_cipher(&gcm))[11..];
+        assert!(left.as_flattened().iter().all(|word| *word == 0), "{way:?}");
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 fn leaves_no_keystream(backend: chacha20::Backend) {
     let mut cipher = Box::new(ChaCha20::unkeyed(backend));

@@ -206,7 +206,7 @@ macro_rules! backend {
             pub(crate) const SHORT_BYTES_MAX: usize = SHORT_REGISTERS_MAX * <$lanes>::BYTES;
 
             /// A whole message under a nonce of 12 bytes, to its tag: at most [`SHORT_BYTES_MAX`]
-            /// of data and a block of associated data.
+            /// of data and a block of associated data. The view holds the data and two blocks more.
             #[inline(always)]
             pub(crate) fn short<const OPEN: bool>(
                 _: $token,
@@ -256,16 +256,18 @@ macro_rules! backend {
                     [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
                 ];
                 debug_assert!(data.len() <= SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES);
+                debug_assert!(view.holds(data.len().div_ceil(BLOCK_BYTES) + 2));
                 #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
                 let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
-                // SAFETY: as in `update`; the message is short.
+                // SAFETY: as in `update`; the message is short, and the view holds it.
                 unsafe { f(schedule, view, nonce, aad, from, to, bytes, tag) };
             }
 
-            /// As [`update`], for whole blocks, 1 to [`SHORT_BYTES_MAX`] bytes of them; `y` goes on.
+            /// As [`update`], for whole blocks, 1 to [`SHORT_BYTES_MAX`] bytes of them, which the view holds; `y` goes
+            /// on.
             #[inline(always)]
             pub(crate) fn few<const OPEN: bool>(
                 _: $token,
@@ -314,6 +316,7 @@ macro_rules! backend {
                 ];
                 debug_assert!((1..=SHORT_BYTES_MAX).contains(&data.len()));
                 debug_assert!(data.len().is_multiple_of(BLOCK_BYTES));
+                debug_assert!(view.holds(data.len() / BLOCK_BYTES));
                 #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
                 #[cfg(debug_assertions)]
@@ -321,7 +324,7 @@ macro_rules! backend {
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
                 let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
-                // SAFETY: as in `update`; the blocks are few.
+                // SAFETY: as in `update`; the blocks are few, and the view holds them.
                 unsafe { f(schedule, view, y, counter, from, to, bytes) };
             }
 
@@ -383,6 +386,10 @@ macro_rules! backend {
                     [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
                 ];
                 debug_assert!(!data.is_empty() && j0 as u32 == 1);
+                debug_assert!(
+                    data.len() > SHORT_BYTES_MAX
+                        || view.holds(data.len().div_ceil(BLOCK_BYTES) + 1)
+                );
                 #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
                 #[cfg(debug_assertions)]
@@ -390,7 +397,7 @@ macro_rules! backend {
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
                 let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
-                // SAFETY: as in `update`; the data are few.
+                // SAFETY: as in `update`; if they are few, the view holds them.
                 unsafe {
                     f(
                         schedule, view, j0, begun, y, from, to, bytes, aad_bytes, tag,

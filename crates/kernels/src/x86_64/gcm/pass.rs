@@ -16,7 +16,7 @@ use crate::x86_64::lanes::Lanes;
 /// # Safety
 /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
 /// at `to`, the same place or one that does not overlap; they are more than `N - 1` registers and
-/// at most `N`, and `aad` at most a block.
+/// at most `N`, and `aad` at most a block; the view holds them and two blocks more.
 #[expect(clippy::too_many_arguments, reason = "each in a register")]
 #[inline(always)]
 pub(super) unsafe fn short<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
@@ -29,8 +29,7 @@ pub(super) unsafe fn short<V: Clmul, const R: usize, const OPEN: bool, const N: 
     bytes: usize,
     tag: &mut [u8; BLOCK_BYTES],
 ) {
-    // SAFETY: as the caller vouches; a message has two blocks beside the data, and the short
-    // powers reach that far; the counters of `N` registers are in the table.
+    // SAFETY: as the caller vouches; a message has two blocks beside the data; the counters of `N` registers are in the table.
     unsafe {
         let blocks = bytes.div_ceil(BLOCK_BYTES);
         let begun = state_of(nonce, round_key(schedule, 0));
@@ -185,7 +184,7 @@ pub(super) unsafe fn update<
 /// the call before.
 ///
 /// # Safety
-/// As [`short`], without associated data; the low 32 bits of the counters do not wrap.
+/// As [`short`], without associated data, and the view holds the data; the low 32 bits of the counters do not wrap.
 #[inline(always)]
 pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
     schedule: &Schedule,
@@ -196,7 +195,7 @@ pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: us
     to: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: as the caller vouches; the short powers reach as far as a short message's.
+    // SAFETY: as the caller vouches.
     unsafe {
         let blocks = bytes / BLOCK_BYTES;
         let mut counters = V::counters(counter);
@@ -245,7 +244,7 @@ pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: us
 /// and `tag` the tag of `aad_bytes` and as many bytes. `begun` is what is begun of the associated data, if anything is.
 ///
 /// # Safety
-/// As [`short`]; the low 32 bits of `j0` are 1.
+/// As [`short`], but the view holds the data and one block more; the low 32 bits of `j0` are 1.
 #[expect(clippy::too_many_arguments, reason = "few go through memory")]
 #[inline(always)]
 pub(super) unsafe fn first<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
