@@ -25,9 +25,9 @@ extern "C" {
 #define OARLOCK_E_BUSY (-2)
 /* An argument does not fit: a buffer or a name is NULL, a name is unknown, or a length is wrong. */
 #define OARLOCK_E_ARGUMENT (-3)
-/* The buffer for the result is too small; its length was set to what is needed. */
+/* A buffer is too small for the result. Where the call has a place for its length, that was set to what is needed. */
 #define OARLOCK_E_BUFFER (-4)
-/* Input and output overlap, and are not the same. */
+/* Buffers overlap that have to be apart, or input and output overlap and are not the same. */
 #define OARLOCK_E_OVERLAP (-5)
 /* The key does not fit the algorithm. */
 #define OARLOCK_E_KEY (-6)
@@ -130,15 +130,15 @@ int oarlock_accelerator_device(oarlock_accelerator *accelerator, char *name, siz
 int oarlock_accelerator_find_device(oarlock_accelerator *accelerator, size_t *index, const char *name);
 
 /*
- * oarlock_accelerator_register() gives an accelerator a name, by which other parts of the program find it. It fails
- * with OARLOCK_E_ARGUMENT if another one has the name. The accelerator stays until the name is taken back, also if
- * this handle is freed.
+ * oarlock_accelerator_register() gives an accelerator a name, by which other parts of the program find it; it may have
+ * several. It fails with OARLOCK_E_ARGUMENT if the name is given already. The name is copied. The accelerator stays
+ * until the name is taken back, also if this handle is freed.
  */
 int oarlock_accelerator_register(oarlock_accelerator *accelerator, const char *name);
 
 /*
  * oarlock_accelerator_unregister() takes a name back. It fails with OARLOCK_E_ARGUMENT if no accelerator has it.
- * Handles that were found by it stay.
+ * Handles that were found by it stay. It can wait as oarlock_accelerator_free() does.
  */
 int oarlock_accelerator_unregister(const char *name);
 
@@ -602,7 +602,8 @@ int oarlock_framework_register(
 );
 
 /*
- * oarlock_framework_load() loads a shared library that exports oarlock_device_v2, and registers its device. It fails
+ * oarlock_framework_load() loads a shared library that exports oarlock_device_v2, and registers its device; the path
+ * may have any bytes. It fails
  * with OARLOCK_E_DEVICE if it cannot be loaded, and as oarlock_framework_register() does. It stays loaded.
  */
 int oarlock_framework_load(
@@ -762,27 +763,31 @@ typedef struct oarlock_srtp oarlock_srtp;
 typedef struct oarlock_tls oarlock_tls;
 
 struct oarlock_packet {
-    /* Buffers of one call have nothing in common. */
+    /* Buffers of one call must not overlap. */
     void *buffer;
     size_t buffer_bytes;
-    /* Where in the buffer, before the call, what it is given is, and after it what that has become. */
+    /* Where the input lies in the buffer; after the call, where the result lies. */
     size_t offset;
     size_t bytes;
     /*
-     * Of ESP, the protocol of the payload (next header): 4 for IPv4, 41 for IPv6, 59 for a dummy. Of TLS, the type of
-     * the content: 23 for application data, 22 for the handshake, 21 for an alert.
+     * Of ESP, the protocol of the payload (next header): 4 for IPv4, 41 for IPv6, 59 for a dummy, to be dropped. Of TLS,
+     * the type of the content: 23 for application data, 22 for the handshake, 21 for an alert.
      */
     unsigned type;
-    /* After the call: 0, or why this packet was not done. `offset` and `bytes` are then as they were. */
+    /*
+     * After the call: 0, or why this packet was not done, also where the whole call has failed. `offset` and `bytes` are
+     * then as they were, and of a packet that was to be sealed nothing of the buffer may be sent. Do not hand in an
+     * array again after a failure: packets that were done would be sealed twice.
+     */
     int error;
     /* After the call: the sequence number of ESP; of SRTP the roll-over counter and the sequence number; of SRTCP the index. */
     uint64_t sequence;
 };
 
-/* As many bytes before a payload, and behind it, are room enough for every packet of ESP. */
+/* This much room before and behind the payload is enough for any packet of ESP. */
 #define OARLOCK_ESP_BEFORE_BYTES 24
 #define OARLOCK_ESP_BEHIND_BYTES 49
-/* As many bytes behind a packet, and those of the MKI, are room enough for SRTP and SRTCP. */
+/* This much room behind a packet, and that of the MKI, is enough for SRTP and SRTCP. */
 #define OARLOCK_SRTP_BEHIND_BYTES 20
 
 /* One direction of an ESP association (RFC 4303). What is zeros is the default. */
@@ -803,15 +808,19 @@ struct oarlock_esp_spec {
     size_t key_bytes;
     /* Not 0: sequence numbers of 64 bits. */
     int has_extended_numbers;
-    /* How many packets may arrive late; 0 is 64, and more than 4096 are 4096. */
+    /* How many packets may arrive late, rounded up to 64; 0 is 64, and more than 4096 are 4096. */
     size_t replay_window;
-    /* Of an association that seals and was begun elsewhere: the last number. No number may be used twice with one key. */
+    /*
+     * Of an association that seals and was begun elsewhere: the last number. No number may be used twice with one key: not
+     * by two associations, and not by a process and its forked child.
+     */
     uint64_t last_sequence;
 };
 
 /*
- * oarlock_esp_new() makes one direction of an association. It fails with OARLOCK_E_ARGUMENT for an unknown name and
- * an SPI of 0, and with OARLOCK_E_KEY for a key of another length. The key is copied,
+ * oarlock_esp_new() makes one direction of an association. It fails with OARLOCK_E_ARGUMENT for an unknown name, an
+ * SPI of 0, and a last number of an association that opens or of more than 32 bits without extended numbers, with
+ * OARLOCK_E_KEY for a key of another length, and with OARLOCK_E_THREADS. The key is copied,
  * and the copy wiped. The caller frees it by oarlock_esp_free().
  */
 int oarlock_esp_new(oarlock_accelerator *accelerator, oarlock_esp **esp, const struct oarlock_esp_spec *spec);
@@ -824,8 +833,10 @@ int oarlock_esp_free(oarlock_esp *esp);
  * behind; they become the packet from its SPI to its ICV. To be opened, they are that, and become the payload. If
  * packets could not be done it fails with the error of the first of these, and does the others: OARLOCK_E_BUFFER
  * for too little room, OARLOCK_E_EXHAUSTED, OARLOCK_E_PACKET, OARLOCK_E_REPLAYED, OARLOCK_E_AUTHENTICATION,
- * OARLOCK_E_PADDING. It fails with OARLOCK_E_ARGUMENT and OARLOCK_E_OVERLAP for buffers that cannot be, and then has
- * done none. What is not authentic becomes zeros behind its header. It can wait for threads that help.
+ * OARLOCK_E_PADDING, OARLOCK_E_DEVICE. It fails with OARLOCK_E_ARGUMENT and OARLOCK_E_OVERLAP for buffers and types
+ * that cannot be, and then has done none. A packet that is refused once it was decrypted, since it is not authentic,
+ * came before in the same call, or has a wrong padding, becomes zeros behind its header; others stay as they came. It
+ * can wait for threads that help.
  */
 int oarlock_esp_run(oarlock_esp *esp, struct oarlock_packet *packets, size_t count);
 
@@ -846,9 +857,12 @@ struct oarlock_srtp_spec {
     /* The identifier of the key that each packet carries; with 0 bytes none does. */
     const void *mki;
     size_t mki_bytes;
-    /* How many packets may arrive late; 0 is 128, and more than 4096 are 4096. */
+    /* How many packets may arrive late, rounded up to 64; 0 is 128, and more than 4096 are 4096. */
     size_t replay_window;
-    /* Of how many packets of a source the tags are kept, so that they can be protected again. */
+    /*
+     * For how many packets of each source to keep tags, at most the window: those can be protected again, if they are the
+     * same. Another packet of a number that was used fails with OARLOCK_E_REPLAYED, and becomes zeros.
+     */
     size_t retransmissions;
     /* How many sources there may be; 0 is 256. */
     size_t streams_max;
@@ -856,7 +870,8 @@ struct oarlock_srtp_spec {
 
 /*
  * oarlock_srtp_new() makes a context for one direction. It fails with OARLOCK_E_ARGUMENT for an unknown name and
- * an MKI that is too long, and with OARLOCK_E_KEY for a key of another length. The key is copied, and the copy
+ * an MKI of more than 128 bytes, with OARLOCK_E_KEY for a key of another length, and with OARLOCK_E_THREADS. No two
+ * contexts that protect may have one key, nor a process and its forked child. The key is copied, and the copy
  * wiped. The caller frees it by oarlock_srtp_free().
  */
 int oarlock_srtp_new(oarlock_accelerator *accelerator, oarlock_srtp **srtp, const struct oarlock_srtp_spec *spec);
@@ -866,8 +881,8 @@ int oarlock_srtp_free(oarlock_srtp *srtp);
 
 /*
  * oarlock_srtp_add_key() adds a master key to a context whose packets carry an MKI. It fails with OARLOCK_E_ARGUMENT
- * for an MKI of another length or one that is there, and for one key too many, and with OARLOCK_E_KEY for a key of
- * another length. The key is copied.
+ * for an MKI of another length or one that is there, and for a 17th key, and with OARLOCK_E_KEY for a key of another
+ * length. The key is copied.
  */
 int oarlock_srtp_add_key(
     oarlock_srtp *srtp, const void *mki, size_t mki_bytes, const void *key, size_t key_bytes
@@ -875,18 +890,32 @@ int oarlock_srtp_add_key(
 
 /*
  * oarlock_srtp_use_key() goes on with the master key of this MKI. It fails with OARLOCK_E_KEY if there is none, and
- * with OARLOCK_E_STATE for a context that unprotects, which goes by the packets.
+ * with OARLOCK_E_ARGUMENT for a context that unprotects, which goes by the packets.
  */
 int oarlock_srtp_use_key(oarlock_srtp *srtp, const void *mki, size_t mki_bytes);
 
 /*
+ * oarlock_srtp_remove() forgets a source that has ended, and makes room for another. It fails with
+ * OARLOCK_E_ARGUMENT if there is no such source. Its old packets would be accepted again.
+ */
+int oarlock_srtp_remove(oarlock_srtp *srtp, uint32_t ssrc);
+
+/*
+ * oarlock_srtp_expect_roll_over_counter() has the first packet of a source count with this roll-over counter, as for
+ * a receiver that joins late. It fails with OARLOCK_E_EXHAUSTED for one source too many, and with OARLOCK_E_ARGUMENT
+ * for a context that protects. After the source's first packet it changes nothing.
+ */
+int oarlock_srtp_expect_roll_over_counter(oarlock_srtp *srtp, uint32_t ssrc, uint32_t counter);
+
+/*
  * oarlock_srtp_run() protects or unprotects packets: of RTP, or, if `are_rtcp` is not 0, of RTCP. To be protected, a
  * packet has room behind. If packets could not be done it fails with the error of the first of these, and otherwise
- * as oarlock_esp_run(). A packet that is not accepted becomes zeros. It can wait for threads that help.
+ * as oarlock_esp_run(). A packet that is refused once it was decrypted becomes zeros, and others stay as they came. It
+ * can wait for threads that help.
  */
 int oarlock_srtp_run(oarlock_srtp *srtp, struct oarlock_packet *packets, size_t count, int are_rtcp);
 
-/* As many bytes before the content of a record of TLS, and behind it, are room enough. */
+/* This much room before and behind the content is enough for a record of TLS. */
 #define OARLOCK_TLS_BEFORE_BYTES 5
 #define OARLOCK_TLS_BEHIND_BYTES 17
 
@@ -903,7 +932,7 @@ struct oarlock_tls_spec {
     size_t key_bytes;
     const void *iv;
     size_t iv_bytes;
-    /* The number of the next record. None may be used twice with one key. */
+    /* The number of the next record. None may be used twice with one key, nor by a process and its forked child. */
     uint64_t sequence;
 };
 

@@ -33,8 +33,8 @@ inline void check(int error)
 }
 
 /*
- * A handle, and the function that frees it. It can be moved, not copied. Destroy it when no other thread uses it: a cipher,
- * job or queue that is busy then is not freed. release() it once a function has freed it, such as oarlock_queue_push().
+ * A handle, and the function that frees it. It can be moved, not copied. Destroy it when no other thread uses it: one that takes
+ * one call at a time, such as a cipher or an association, is not freed if it is busy then. release() it once a function has freed it, such as oarlock_queue_push().
  */
 template <typename Object, int (*Free)(Object *)>
 class Owned {
@@ -62,6 +62,17 @@ public:
         check(oarlock_accelerator_new(&handle, options.c_str()));
         take(handle);
     }
+
+    /* The one that another part of the program has registered. */
+    static Accelerator find(const std::string &name)
+    {
+        oarlock_accelerator *handle = nullptr;
+        check(oarlock_accelerator_find(&handle, name.c_str()));
+        return Accelerator(handle);
+    }
+
+private:
+    explicit Accelerator(oarlock_accelerator *handle) noexcept { take(handle); }
 };
 
 class Cipher : public Owned<oarlock_cipher, oarlock_cipher_free> {

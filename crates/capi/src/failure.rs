@@ -34,12 +34,12 @@ codes! {
     Handle -1 c"a handle is NULL, was freed, or is of another kind or process",
     Busy -2 c"another call uses the object just now",
     Argument -3 c"an argument does not fit",
-    Buffer -4 c"the buffer for the result is too small",
-    Overlap -5 c"input and output overlap, and are not the same",
+    Buffer -4 c"a buffer is too small for the result",
+    Overlap -5 c"buffers overlap that have to be apart, or input and output overlap and are not the same",
     Key -6 c"the key does not fit the algorithm",
     State -7 c"something has to be called before",
     Authentication -8 c"authentication failed: the message was altered, or nonce, associated data or key are others",
-    Padding -9 c"the padding is wrong: another key or IV, or the ciphertext was altered",
+    Padding -9 c"the padding is wrong; without a tag, key or IV may be others, or the ciphertext was altered",
     Signature -10 c"the signature does not belong to this message, key and scheme",
     Decryption -11 c"the ciphertext was not made for this key and scheme, or was altered",
     QueueFull -12 c"as many jobs are waiting as may: take a result, then submit again",
@@ -79,7 +79,6 @@ impl Failure {
         code as c_int
     }
 
-    #[cfg(test)]
     pub(crate) fn code(&self) -> Code {
         self.0.0
     }

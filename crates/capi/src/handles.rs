@@ -218,6 +218,9 @@ impl<T: ManyCalls> Handle<T> {
 pub(crate) fn all<T: ManyCalls>() -> impl Iterator<Item = (Handle<T>, Shared<T>)> {
     (0..USED.load(Ordering::Relaxed)).filter_map(|index| {
         let state = slot(index)?.state.load(Ordering::Relaxed);
+        if (state >> INDEX_BITS) % (1 << KIND_BITS) != T::KIND {
+            return None;
+        }
         let handle: Handle<T> = Handle(
             (state & !INDEX_MASK | u64::from(index)) as usize,
             PhantomData,

@@ -4,6 +4,7 @@
 //! could find taken.
 
 use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use oarlock::Accelerator;
 
@@ -37,14 +38,16 @@ pub unsafe extern "C" fn oarlock_accelerator_register(
         let accelerator = accelerator.shared()?.clone();
         // SAFETY: as the caller answers for.
         let name = unsafe { text(name, "the name") }?;
-        if named(name).is_some() {
-            return Err(Failure::argument(format!(
-                "another accelerator has the name {name:?}"
-            )));
-        }
-        let name = name.into();
-        Handle::new(Registered { name, accelerator })?;
-        Ok(())
+        one_at_a_time(|| {
+            if named(name).is_some() {
+                return Err(Failure::argument(format!(
+                    "an accelerator has the name {name:?} already"
+                )));
+            }
+            let name = name.into();
+            Handle::new(Registered { name, accelerator })?;
+            Ok(())
+        })
     })
 }
 
@@ -88,6 +91,36 @@ pub unsafe extern "C" fn oarlock_accelerator_find(
 fn named(name: &str) -> Option<(Handle<Registered>, Shared<Registered>)> {
     all::<Registered>().find(|(_, registered)| &*registered.name == name)
 }
+
+/// Registers no name twice.
+fn one_at_a_time<T>(run: impl FnOnce() -> T) -> T {
+    struct Held;
+    impl Drop for Held {
+        fn drop(&mut self) {
+            REGISTERING.store(0, Ordering::Release);
+        }
+    }
+    let process = std::process::id();
+    loop {
+        let other = REGISTERING.load(Ordering::Relaxed);
+        // That of another process was inherited in a fork, from a thread that is not here.
+        let is_free = other != process;
+        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+        if is_free
+            && REGISTERING
+                .compare_exchange(other, process, acquire, relaxed)
+                .is_ok()
+        {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    let _held = Held;
+    run()
+}
+
+/// The process whose thread registers a name just now, or 0.
+static REGISTERING: AtomicU32 = AtomicU32::new(0);
 
 fn unknown(name: &str) -> Failure {
     Failure::argument(format!("no accelerator has the name {name:?}"))

@@ -7,7 +7,7 @@ use oarlock::packet::esp::{
     Association, Cipher, Inbound, InboundPacket, Integrity, Outbound, OutboundPacket, Suite,
 };
 
-use super::{Done, Packet, Packets, by_name};
+use super::{Done, Packet, Packets, by_name, with_packets};
 use crate::accelerator::free;
 use crate::buffers::{input, place, text, value};
 use crate::failure::{Failure, call};
@@ -89,6 +89,11 @@ pub unsafe extern "C" fn oarlock_esp_new(
         let accelerator = accelerator.shared()?;
         // SAFETY: as the caller answers for.
         let (suite, key) = unsafe { (suite(spec)?, input(spec.key, spec.key_bytes, "the key")?) };
+        if spec.has_extended_numbers == 0 && spec.last_sequence > u32::MAX.into() {
+            return Err(Failure::argument(
+                "without extended numbers the last one has at most 32 bits",
+            ));
+        }
         let mut association = Association::new(spec.spi, suite, key)
             .extended_sequence_numbers(spec.has_extended_numbers != 0);
         if spec.replay_window != 0 {
@@ -144,13 +149,12 @@ pub unsafe extern "C" fn oarlock_esp_run(
     count: usize,
 ) -> c_int {
     call(|| {
-        let mut esp = esp.exclusive()?;
-        // SAFETY: as the caller answers for.
-        let packets = unsafe { Packets::new(packets, count) }?;
-        match &mut *esp {
+        let run = |packets: Packets<'_>| match &mut *esp.exclusive()? {
             Esp::Outbound(outbound) => seal(outbound, packets),
             Esp::Inbound(inbound) => open(inbound, packets),
-        }
+        };
+        // SAFETY: as the caller answers for.
+        unsafe { with_packets(packets, count, run) }
     })
 }
 
@@ -161,7 +165,9 @@ fn seal(outbound: &mut Outbound, packets: Packets<'_>) -> Result<(), Failure> {
         let (packet, buffer) = it?;
         let Ok(next_header) = u8::try_from(packet.kind) else {
             let kind = packet.kind;
-            return Err(Failure::argument(format!("there is no protocol {kind}")));
+            return Err(Failure::argument(format!(
+                "a protocol is 0 to 255, not {kind}"
+            )));
         };
         let payload = packet.offset..packet.offset + packet.bytes;
         starts.push((packet.buffer.cast_const(), packet.kind));

@@ -34,41 +34,63 @@ struct Done {
     sequence: u64,
 }
 
-impl<'a> Packets<'a> {
-    /// # Safety
-    /// `packets` is NULL or has `count` packets that are the caller's alone for `'a`, and so is each of their buffers, of
-    /// as many bytes as is said, or NULL.
-    unsafe fn new(packets: *mut Packet, count: usize) -> Result<Self, Failure> {
-        if array_bytes(packets, count)? == 0 {
-            return Ok(Self(&mut []));
-        }
-        // SAFETY: it is aligned, not NULL and as long; the caller answers for the rest.
-        let all = unsafe { std::slice::from_raw_parts_mut(packets, count) };
-        for (number, packet) in all.iter().enumerate() {
-            let (buffer, bytes) = (packet.buffer, packet.buffer_bytes);
-            check(buffer, bytes, "a packet's buffer")?;
-            const ARRAY: &str = "a packet's buffer overlaps the array of packets";
-            apart(buffer, bytes, packets.cast(), size_of_val(all), ARRAY)?;
-            let end = packet.offset.checked_add(packet.bytes);
-            if end.is_none_or(|end| end > bytes) {
-                return Err(Failure::argument(format!(
-                    "packet {number}, {} bytes from byte {} on, is not within its buffer of {bytes}",
-                    packet.bytes, packet.offset
-                )));
-            }
-        }
-        are_apart(all)?;
-        Ok(Self(all))
+/// Does what `run` does with the packets of a call. Where that fails before any is done, each says so: what is zeros
+/// beforehand could be taken for done otherwise.
+///
+/// # Safety
+/// `packets` is NULL or has `count` packets that are the caller's alone, and so is each of their buffers, of as many bytes
+/// as is said, or NULL.
+unsafe fn with_packets(
+    packets: *mut Packet,
+    count: usize,
+    run: impl FnOnce(Packets<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if array_bytes(packets, count)? == 0 {
+        return run(Packets(&mut []));
     }
+    // SAFETY: it is aligned, not NULL and as long; the caller answers for the rest.
+    let all = unsafe { std::slice::from_raw_parts_mut(packets, count) };
+    // Also where a panic ends the call.
+    for packet in &mut *all {
+        packet.error = Code::Internal as c_int;
+    }
+    are_buffers(all)
+        .and_then(|()| run(Packets(&mut *all)))
+        .inspect_err(|failure| {
+            let unsaid = all
+                .iter_mut()
+                .filter(|packet| packet.error == Code::Internal as c_int);
+            unsaid.for_each(|packet| packet.error = failure.code() as c_int);
+        })
+}
 
+/// Refuses packets that are not within their buffers, and buffers that overlap.
+fn are_buffers(all: &[Packet]) -> Result<(), Failure> {
+    for (number, packet) in all.iter().enumerate() {
+        let (buffer, bytes) = (packet.buffer, packet.buffer_bytes);
+        check(buffer, bytes, "a packet's buffer")?;
+        const ARRAY: &str = "a packet's buffer overlaps the array of packets";
+        apart(buffer, bytes, all.as_ptr().cast(), size_of_val(all), ARRAY)?;
+        let end = packet.offset.checked_add(packet.bytes);
+        if end.is_none_or(|end| end > bytes) {
+            return Err(Failure::argument(format!(
+                "packet {number}, {} bytes from byte {} on, is not within its buffer of {bytes}",
+                packet.bytes, packet.offset
+            )));
+        }
+    }
+    are_apart(all)
+}
+
+impl<'a> Packets<'a> {
     fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Each with its buffer.
+    /// Each with its buffer, which is the caller's of the library alone, and no other packet has any of.
     fn each(&self) -> impl Iterator<Item = Result<(&Packet, &'a mut [u8]), Failure>> {
         self.0.iter().map(|packet| {
-            // SAFETY: as `new`'s caller answered for: it is the caller's alone, and no other packet has any of it.
+            // SAFETY: as the caller of `with_packets` answered for: it is the caller's alone, and no other packet has any of it.
             let buffer = unsafe { output(packet.buffer, packet.buffer_bytes, "a packet's buffer") };
             Ok((packet, buffer?))
         })
@@ -102,7 +124,9 @@ impl<'a> Packets<'a> {
 /// Refuses what cannot be an array of so many packets, and says how many bytes it has.
 fn array_bytes(packets: *const Packet, count: usize) -> Result<usize, Failure> {
     let Some(bytes) = count.checked_mul(size_of::<Packet>()) else {
-        return Err(Failure::argument(format!("there are no {count} packets")));
+        return Err(Failure::argument(format!(
+            "an array cannot have {count} packets"
+        )));
     };
     check(packets.cast(), bytes, "the array of packets")?;
     if bytes > 0 && !packets.is_aligned() {
@@ -159,7 +183,7 @@ fn code(error: &PacketError) -> Code {
         | PacketError::EncryptionMismatch
         | PacketError::InvalidContent { .. }
         | PacketError::OtherConnection => Code::Packet,
-        PacketError::Failed(_) => Code::Device,
+        PacketError::Failed(error) => Failure::from((**error).clone()).code(),
         _ => Code::Internal,
     }
 }

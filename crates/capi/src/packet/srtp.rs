@@ -7,7 +7,7 @@ use oarlock::packet::srtp::{
     Inbound, InboundPacket, MasterKey, Outbound, OutboundPacket, Policy, Suite,
 };
 
-use super::{Done, Packet, Packets, by_name};
+use super::{Done, Packet, Packets, by_name, with_packets};
 use crate::accelerator::free;
 use crate::buffers::{input, place, text, value};
 use crate::failure::{Code, Failure, call};
@@ -160,10 +160,44 @@ pub unsafe extern "C" fn oarlock_srtp_use_key(
         match &mut *srtp {
             Srtp::Outbound(outbound) => Ok(outbound.use_key(mki)?),
             Srtp::Inbound(_) => Err(Failure::new(
-                Code::State,
+                Code::Argument,
                 "a context that opens goes by the MKI of each packet",
             )),
         }
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_srtp_remove(srtp: Handle<Srtp>, ssrc: u32) -> c_int {
+    call(|| {
+        let is_known = match &mut *srtp.exclusive()? {
+            Srtp::Outbound(outbound) => outbound.remove(ssrc),
+            Srtp::Inbound(inbound) => inbound.remove(ssrc),
+        };
+        match is_known {
+            true => Ok(()),
+            false => Err(Failure::argument(format!(
+                "there is no source {ssrc:#010x}"
+            ))),
+        }
+    })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_srtp_expect_roll_over_counter(
+    srtp: Handle<Srtp>,
+    ssrc: u32,
+    counter: u32,
+) -> c_int {
+    call(|| match &mut *srtp.exclusive()? {
+        Srtp::Inbound(inbound) => inbound
+            .expect_roll_over_counter(ssrc, counter)
+            .map_err(|error| Failure::new(super::code(&error), error.to_string())),
+        Srtp::Outbound(_) => Err(Failure::argument(
+            "a context that protects counts the packets that it is given",
+        )),
     })
 }
 
@@ -179,13 +213,12 @@ pub unsafe extern "C" fn oarlock_srtp_run(
     are_rtcp: c_int,
 ) -> c_int {
     call(|| {
-        let mut srtp = srtp.exclusive()?;
-        // SAFETY: as the caller answers for.
-        let packets = unsafe { Packets::new(packets, count) }?;
-        match &mut *srtp {
+        let run = |packets: Packets<'_>| match &mut *srtp.exclusive()? {
             Srtp::Outbound(outbound) => protect(outbound, packets, are_rtcp != 0),
             Srtp::Inbound(inbound) => unprotect(inbound, packets, are_rtcp != 0),
-        }
+        };
+        // SAFETY: as the caller answers for.
+        unsafe { with_packets(packets, count, run) }
     })
 }
 

@@ -7,7 +7,7 @@ use oarlock::packet::tls::{
     ContentType, Inbound, InboundRecord, Keys, Outbound, OutboundRecord, Suite,
 };
 
-use super::{Done, Packet, Packets, array_bytes, code};
+use super::{Done, Packet, Packets, array_bytes, code, with_packets};
 use crate::accelerator::free;
 use crate::buffers::{apart, input, output, place, value};
 use crate::failure::{Code, Failure, call};
@@ -127,42 +127,45 @@ pub unsafe extern "C" fn oarlock_tls_seal(
     count: usize,
 ) -> c_int {
     call(|| {
-        let mut tls = tls.exclusive()?;
-        let Tls::Outbound(outbound) = &mut *tls else {
-            return Err(Failure::new(
-                Code::State,
-                "this direction of the connection opens records",
-            ));
-        };
         // SAFETY: as the caller answers for.
-        let packets = unsafe { Packets::new(records, count) }?;
-        let mut all = Vec::with_capacity(packets.len());
-        let mut starts = Vec::with_capacity(packets.len());
-        for it in packets.each() {
-            let (packet, buffer) = it?;
-            let Ok(content_type) = u8::try_from(packet.kind) else {
-                let kind = packet.kind;
-                return Err(Failure::argument(format!(
-                    "there is no content of type {kind}"
-                )));
-            };
-            let content = packet.offset..packet.offset + packet.bytes;
-            starts.push((packet.buffer.cast_const(), packet.kind));
-            all.push(OutboundRecord::new(
-                buffer,
-                content,
-                ContentType(content_type),
-            ));
-        }
-        outbound.seal(&mut all);
-        packets.say(all.iter().zip(starts).map(|(record, (buffer, kind))| {
-            Ok(Done {
-                place: super::place(buffer, record.sealed()?),
-                kind,
-                sequence: record.sequence(),
-            })
-        }))
+        unsafe { with_packets(records, count, |packets| seal(tls, packets)) }
     })
+}
+
+fn seal(tls: Handle<Tls>, packets: Packets<'_>) -> Result<(), Failure> {
+    let mut tls = tls.exclusive()?;
+    let Tls::Outbound(outbound) = &mut *tls else {
+        return Err(Failure::new(
+            Code::State,
+            "this direction of the connection opens records",
+        ));
+    };
+    let mut all = Vec::with_capacity(packets.len());
+    let mut starts = Vec::with_capacity(packets.len());
+    for it in packets.each() {
+        let (packet, buffer) = it?;
+        let Ok(content_type) = u8::try_from(packet.kind) else {
+            let kind = packet.kind;
+            return Err(Failure::argument(format!(
+                "a type of content is 0 to 255, not {kind}"
+            )));
+        };
+        let content = packet.offset..packet.offset + packet.bytes;
+        starts.push((packet.buffer.cast_const(), packet.kind));
+        all.push(OutboundRecord::new(
+            buffer,
+            content,
+            ContentType(content_type),
+        ));
+    }
+    outbound.seal(&mut all);
+    packets.say(all.iter().zip(starts).map(|(record, (buffer, kind))| {
+        Ok(Done {
+            place: super::place(buffer, record.sealed()?),
+            kind,
+            sequence: record.sequence(),
+        })
+    }))
 }
 
 /// See `oarlock.h`.

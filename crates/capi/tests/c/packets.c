@@ -1,6 +1,7 @@
 /* Packets of ESP, SRTP and TLS there and back, packets that are refused, calls that should not be made, and names. */
 #include <oarlock.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,8 +201,12 @@ static void refused_calls(void)
     packets[3].type = 256;
     IS(oarlock_esp_run(out, packets, COUNT), OARLOCK_E_ARGUMENT);
     packets[3].type = 4;
+    /* Each says so, and is where it was. */
     for (i = 0; i < COUNT; i++)
-        HOLDS(packets[i].error == 77);
+        HOLDS(packets[i].error == OARLOCK_E_ARGUMENT && packets[i].offset == OARLOCK_ESP_BEFORE_BYTES);
+    packets[0].error = 0;
+    IS(oarlock_esp_run(NULL, packets, 1), OARLOCK_E_HANDLE);
+    HOLDS(packets[0].error == OARLOCK_E_HANDLE);
 
     /* In any order; too little room is one packet's alone, and takes no number. */
     for (i = 0; i < COUNT / 2; i++) {
@@ -221,6 +226,8 @@ static void refused_calls(void)
     IS(oarlock_esp_free(out), 0);
     IS(oarlock_esp_free(NULL), 0);
 
+    spec.last_sequence = 0xffffffff + (uint64_t)1;
+    IS(oarlock_esp_new(accelerator, &out, &spec), OARLOCK_E_ARGUMENT);
     spec.last_sequence = 0xfffffffe;
     IS(oarlock_esp_new(accelerator, &out, &spec), 0);
     fill(OARLOCK_ESP_BEFORE_BYTES);
@@ -262,7 +269,9 @@ static void of_srtp(const char *suite, size_t key_bytes, int has_mki, int are_rt
     IS(oarlock_srtp_new(accelerator, &out, &spec), 0);
     spec.opens = 1;
     IS(oarlock_srtp_new(accelerator, &in, &spec), 0);
-    IS(oarlock_srtp_use_key(in, "second", 6), OARLOCK_E_STATE);
+    IS(oarlock_srtp_use_key(in, "second", 6), OARLOCK_E_ARGUMENT);
+    IS(oarlock_srtp_expect_roll_over_counter(out, 9, 3), OARLOCK_E_ARGUMENT);
+    IS(oarlock_srtp_remove(out, 9), OARLOCK_E_ARGUMENT);
     if (has_mki) {
         IS(oarlock_srtp_use_key(out, "2nd..", 5), OARLOCK_E_KEY);
         IS(oarlock_srtp_add_key(out, "2nd..", 5, key + 1, key_bytes - 1), OARLOCK_E_KEY);
@@ -285,6 +294,20 @@ static void of_srtp(const char *suite, size_t key_bytes, int has_mki, int are_rt
         HOLDS(i == 5 ? packets[i].error == OARLOCK_E_AUTHENTICATION
                      : packets[i].error == 0 && packets[i].bytes == PAYLOAD + i &&
                            memcmp(ring[i], plain[i], PAYLOAD + i) == 0);
+    /* A number that was used, and a source that is forgotten. */
+    memcpy(ring[1], plain[1], PAYLOAD + 1);
+    packets[1].bytes = PAYLOAD + 1;
+    if (!are_rtcp)
+        IS(oarlock_srtp_run(out, packets + 1, 1, 0), OARLOCK_E_REPLAYED);
+    IS(oarlock_srtp_remove(out, 9), 0);
+    IS(oarlock_srtp_remove(in, 9), 0);
+    IS(oarlock_srtp_remove(in, 9), OARLOCK_E_ARGUMENT);
+    IS(oarlock_srtp_expect_roll_over_counter(in, 9, 1), 0);
+    memcpy(ring[1], plain[1], PAYLOAD + 1);
+    packets[1].bytes = PAYLOAD + 1;
+    IS(oarlock_srtp_run(out, packets + 1, 1, are_rtcp), 0);
+    /* SRTCP carries its whole index. */
+    IS(oarlock_srtp_run(in, packets + 1, 1, are_rtcp), are_rtcp ? 0 : OARLOCK_E_AUTHENTICATION);
     packets[0].bytes = 3;
     IS(oarlock_srtp_run(in, packets, 1, are_rtcp), OARLOCK_E_PACKET);
     packets[0].bytes = packets[0].buffer_bytes = 20;
@@ -295,6 +318,8 @@ static void of_srtp(const char *suite, size_t key_bytes, int has_mki, int are_rt
     IS(oarlock_srtp_run(out, packets, 1, 0), OARLOCK_E_HANDLE);
     IS(oarlock_srtp_add_key(out, "2nd..", 5, key, key_bytes), OARLOCK_E_HANDLE);
     IS(oarlock_srtp_use_key(out, "2nd..", 5), OARLOCK_E_HANDLE);
+    IS(oarlock_srtp_remove(out, 9), OARLOCK_E_HANDLE);
+    IS(oarlock_srtp_expect_roll_over_counter(out, 9, 0), OARLOCK_E_HANDLE);
     IS(oarlock_srtp_free(in), 0);
     IS(oarlock_srtp_free(NULL), 0);
 }
@@ -472,11 +497,27 @@ static void tls(void)
     IS(oarlock_tls_new(NULL, &direction, &spec), OARLOCK_E_HANDLE);
 }
 
+/* How often this thread was the one that gave the name. */
+static void *registers(void *argument)
+{
+    size_t *times = argument;
+    int i;
+
+    for (i = 0; i < 2000; i++)
+        if (oarlock_accelerator_register(accelerator, "the only one") == 0) {
+            (*times)++;
+            if (oarlock_accelerator_unregister("the only one") != 0)
+                *times = 1000000;
+        }
+    return NULL;
+}
+
 static void names(void)
 {
     oarlock_accelerator *found, *second;
     oarlock_framework *framework;
-    size_t index = 1, room = sizeof ring;
+    size_t index = 1, room = sizeof ring, given = 0, times[8] = {0};
+    pthread_t threads[8];
 
     IS(oarlock_accelerator_register(NULL, "soft"), OARLOCK_E_HANDLE);
     IS(oarlock_accelerator_register(accelerator, NULL), OARLOCK_E_ARGUMENT);
@@ -511,6 +552,15 @@ static void names(void)
     IS(oarlock_accelerator_free(found), 0);
     IS(oarlock_accelerator_find_device(found, &index, "software"), OARLOCK_E_HANDLE);
     IS(oarlock_accelerator_unregister("other"), 0);
+    for (index = 0; index < 8; index++)
+        HOLDS(pthread_create(&threads[index], NULL, registers, &times[index]) == 0);
+    for (index = 0; index < 8; index++) {
+        HOLDS(pthread_join(threads[index], NULL) == 0);
+        given += times[index];
+    }
+    /* A name that was given twice would have been left once. */
+    HOLDS(given > 0 && given <= 16000);
+    IS(oarlock_accelerator_find(&found, "the only one"), OARLOCK_E_ARGUMENT);
 }
 
 int main(void)

@@ -4,4 +4,5 @@
 
 mod abi;
 mod library;
+mod packets;
 mod programs;

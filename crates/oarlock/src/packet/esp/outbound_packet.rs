@@ -72,11 +72,14 @@ impl<'a> OutboundPacket<'a> {
     }
 
     /// Gives it the number behind `last` and its place, if it has room. Leaves its buffer alone: whoever
-    /// seals it writes there. Returns the bytes of the buffer.
+    /// seals it writes there. Returns the bytes that it will have, or 0.
     #[inline]
     pub(super) fn number(&mut self, frame: Frame, last: &mut u64) -> usize {
         self.state = self.try_number(frame, last);
-        self.buffer.len()
+        match self.state {
+            Ok(()) => self.place().len(),
+            Err(_) => 0,
+        }
     }
 
     #[inline]

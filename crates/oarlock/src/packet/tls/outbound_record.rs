@@ -65,7 +65,7 @@ impl<'a> OutboundRecord<'a> {
     }
 
     /// Gives it its number and the place of all of it, if it has room and may be sent. Returns the bytes
-    /// of the buffer.
+    /// that it will have, or 0.
     #[inline]
     pub(super) fn number(
         &mut self,
@@ -75,7 +75,10 @@ impl<'a> OutboundRecord<'a> {
         sequence_max: u64,
     ) -> usize {
         self.state = self.try_number(before, cut, keys, sequence_max);
-        self.buffer.len()
+        match self.state {
+            Ok(()) => self.content.len(),
+            Err(_) => 0,
+        }
     }
 
     #[inline]
