@@ -6,12 +6,13 @@
 #include <oarlock_device.h>
 
 #include <openssl/evp.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static atomic_int requests;
+static atomic_int requests, is_closed;
 
 static int device_open(const char *options, void **device, char *error, size_t error_bytes)
 {
@@ -26,6 +27,7 @@ static int device_open(const char *options, void **device, char *error, size_t e
 static void device_close(void *device)
 {
     (void)device;
+    atomic_store(&is_closed, 1);
 }
 
 static size_t device_capacity(void *device)
@@ -105,5 +107,8 @@ int main(void)
     check(oarlock_session_free(session), "freeing the session");
     check(oarlock_framework_free(framework), "freeing the framework");
     check(oarlock_accelerator_free(accelerator), "freeing the accelerator");
+    /* A thread may still be in the device, if the CPU was faster in the end: it is closed behind that. */
+    while (!atomic_load(&is_closed))
+        sched_yield();
     return 0;
 }

@@ -6,12 +6,13 @@
 #include <oarlock_device.h>
 
 #include <openssl/bn.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static atomic_int requests;
+static atomic_int requests, is_closed;
 
 static int device_open(const char *options, void **device, char *error, size_t error_bytes)
 {
@@ -26,6 +27,7 @@ static int device_open(const char *options, void **device, char *error, size_t e
 static void device_close(void *device)
 {
     (void)device;
+    atomic_store(&is_closed, 1);
 }
 
 static size_t device_capacity(void *device)
@@ -116,5 +118,8 @@ int main(int argc, char **argv)
     check(oarlock_rsa_private_free(private_key), "freeing the key");
     check(oarlock_framework_free(framework), "freeing the framework");
     check(oarlock_accelerator_free(accelerator), "freeing the accelerator");
+    /* A thread may still be in the device, if the CPU was faster in the end: it is closed behind that. */
+    while (!atomic_load(&is_closed))
+        sched_yield();
     return 0;
 }
