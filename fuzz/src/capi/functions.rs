@@ -242,6 +242,7 @@ pub(super) struct Request {
 }
 
 #[repr(C)]
+#[derive(Debug)]
 pub(super) struct Packet {
     pub(super) buffer: *mut c_void,
     pub(super) buffer_bytes: usize,

@@ -149,12 +149,12 @@ pub unsafe extern "C" fn oarlock_esp_run(
     count: usize,
 ) -> c_int {
     call(|| {
-        let run = |packets: Packets<'_>| match &mut *esp.exclusive()? {
+        let run = |esp: &mut Esp, packets: Packets<'_>| match esp {
             Esp::Outbound(outbound) => seal(outbound, packets),
             Esp::Inbound(inbound) => open(inbound, packets),
         };
         // SAFETY: as the caller answers for.
-        unsafe { with_packets(packets, count, run) }
+        unsafe { with_packets(esp, packets, count, run) }
     })
 }
 

@@ -11,6 +11,7 @@ use oarlock::packet::PacketError;
 
 use crate::buffers::{apart, check, output};
 use crate::failure::{Code, Failure};
+use crate::handles::{Handle, OneCall};
 
 /// `struct oarlock_packet`.
 #[repr(C)]
@@ -34,34 +35,41 @@ struct Done {
     sequence: u64,
 }
 
-/// Does what `run` does with the packets of a call. Where that fails before any is done, each says so: what is zeros
-/// beforehand could be taken for done otherwise.
+/// Does what `run` does with an object and the packets of a call. Where that fails before any is done, each says so: what is
+/// zeros beforehand could be taken for done otherwise.
 ///
 /// # Safety
 /// `packets` is NULL or has `count` packets that are the caller's alone, and so is each of their buffers, of as many bytes
 /// as is said, or NULL.
-unsafe fn with_packets(
+unsafe fn with_packets<T: OneCall>(
+    handle: Handle<T>,
     packets: *mut Packet,
     count: usize,
-    run: impl FnOnce(Packets<'_>) -> Result<(), Failure>,
+    run: impl FnOnce(&mut T, Packets<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    if array_bytes(packets, count)? == 0 {
-        return run(Packets(&mut []));
-    }
-    // SAFETY: it is aligned, not NULL and as long; the caller answers for the rest.
-    let all = unsafe { std::slice::from_raw_parts_mut(packets, count) };
+    let object = handle.exclusive();
+    let array = array_bytes(packets, count);
+    let is_there = array.as_ref().is_ok_and(|bytes| *bytes > 0);
+    let all: &mut [Packet] = match is_there {
+        // SAFETY: it is aligned, not NULL and as long; the caller answers for the rest.
+        true => unsafe { std::slice::from_raw_parts_mut(packets, count) },
+        false => &mut [],
+    };
     // Also where a panic ends the call.
     for packet in &mut *all {
         packet.error = Code::Internal as c_int;
     }
-    are_buffers(all)
-        .and_then(|()| run(Packets(&mut *all)))
-        .inspect_err(|failure| {
-            let unsaid = all
-                .iter_mut()
-                .filter(|packet| packet.error == Code::Internal as c_int);
-            unsaid.for_each(|packet| packet.error = failure.code() as c_int);
-        })
+    let done = object.and_then(|mut object| {
+        array?;
+        are_buffers(all)?;
+        run(&mut object, Packets(&mut *all))
+    });
+    done.inspect_err(|failure| {
+        let unsaid = all
+            .iter_mut()
+            .filter(|packet| packet.error == Code::Internal as c_int);
+        unsaid.for_each(|packet| packet.error = failure.code() as c_int);
+    })
 }
 
 /// Refuses packets that are not within their buffers, and buffers that overlap.

@@ -213,12 +213,12 @@ pub unsafe extern "C" fn oarlock_srtp_run(
     are_rtcp: c_int,
 ) -> c_int {
     call(|| {
-        let run = |packets: Packets<'_>| match &mut *srtp.exclusive()? {
+        let run = |srtp: &mut Srtp, packets: Packets<'_>| match srtp {
             Srtp::Outbound(outbound) => protect(outbound, packets, are_rtcp != 0),
             Srtp::Inbound(inbound) => unprotect(inbound, packets, are_rtcp != 0),
         };
         // SAFETY: as the caller answers for.
-        unsafe { with_packets(packets, count, run) }
+        unsafe { with_packets(srtp, packets, count, run) }
     })
 }
 

@@ -128,13 +128,12 @@ pub unsafe extern "C" fn oarlock_tls_seal(
 ) -> c_int {
     call(|| {
         // SAFETY: as the caller answers for.
-        unsafe { with_packets(records, count, |packets| seal(tls, packets)) }
+        unsafe { with_packets(tls, records, count, seal) }
     })
 }
 
-fn seal(tls: Handle<Tls>, packets: Packets<'_>) -> Result<(), Failure> {
-    let mut tls = tls.exclusive()?;
-    let Tls::Outbound(outbound) = &mut *tls else {
+fn seal(tls: &mut Tls, packets: Packets<'_>) -> Result<(), Failure> {
+    let Tls::Outbound(outbound) = tls else {
         return Err(Failure::new(
             Code::State,
             "this direction of the connection opens records",

@@ -1,7 +1,9 @@
 //! The two sides: programs as they come, and with the provider by a configuration.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -41,8 +43,14 @@ pub(crate) struct Setup {
     oarlock: Option<PathBuf>,
     /// None where no program takes one.
     provider: Option<PathBuf>,
+    /// The copy of the provider that programs load next.
+    next_copy: Cell<usize>,
     folder: TempDir,
 }
+
+/// Of the provider. Programs load them in turn: on a virtual machine, a loop of a library has run at half its speed from one
+/// place in the page cache, and at full speed from another copy of the file.
+const COPIES: usize = 3;
 
 /// The side that does a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,11 +74,17 @@ impl Setup {
             hpn_ssh: named.hpn_ssh.clone(),
             oarlock: named.oarlock.clone(),
             provider: provider.transpose()?,
+            next_copy: Cell::default(),
             folder: tempfile::tempdir().map_err(Error::io("a temporary folder"))?,
         };
-        if !takes_provider {
+        let Some(provider) = &setup.provider else {
             return Ok(setup);
+        };
+        for number in 0..COPIES {
+            let copy = setup.copy(number);
+            fs::copy(provider, &copy).map_err(Error::io(provider.display()))?;
         }
+        setup.turn_to_next_copy()?;
         setup.write_configuration(Side::StockConfigured, None)?;
         setup.write_configuration(Side::Oarlock, None)?;
         setup.check_it_loads()?;
@@ -86,6 +100,7 @@ impl Setup {
             hpn_ssh: None,
             oarlock: None,
             provider: Some(PathBuf::new()),
+            next_copy: Cell::default(),
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -111,6 +126,27 @@ impl Setup {
         if side != Side::Stock {
             command.env("OPENSSL_CONF", self.configuration(side));
         }
+        if side == Side::Oarlock {
+            // As it was, at worst.
+            let _ = self.turn_to_next_copy();
+        }
+    }
+
+    /// What configurations name: a link to one of the copies.
+    fn module(&self) -> PathBuf {
+        self.file("liboarlock_provider.so")
+    }
+
+    fn copy(&self, number: usize) -> PathBuf {
+        self.file(&format!("liboarlock_provider-{number}.so"))
+    }
+
+    fn turn_to_next_copy(&self) -> Result<(), Error> {
+        let number = self.next_copy.get();
+        self.next_copy.set((number + 1) % COPIES);
+        let link = self.file("next.so");
+        symlink(self.copy(number), &link).map_err(Error::io(link.display()))?;
+        fs::rename(&link, self.module()).map_err(Error::io(link.display()))
     }
 
     /// The file of one of the sides that have one.
@@ -162,15 +198,18 @@ impl Setup {
     pub(super) fn configuration_with_daemon(&self, socket: &Path) -> Result<PathBuf, Error> {
         let path = self.file("daemon.cnf");
         let lines = format!("local = \"{}\"\n", socket.display());
-        let text = configuration(self.provider.as_deref(), &lines);
+        let module = self.module();
+        let provider = self.provider.as_ref().map(|_| &*module);
+        let text = configuration(provider, &lines);
         fs::write(&path, text).map_err(Error::io(path.display()))?;
         Ok(path)
     }
 
     fn write_configuration(&self, side: Side, counting: Option<&Path>) -> Result<(), Error> {
         let path = self.configuration(side);
-        let provider = self.provider.as_deref();
-        let provider = provider.filter(|_| side == Side::Oarlock);
+        let module = self.module();
+        let is_ours = self.provider.is_some() && side == Side::Oarlock;
+        let provider = is_ours.then_some(&*module);
         let lines = counting.map(|file| format!("stats = \"{}\"\n", file.display()));
         let text = configuration(provider, &lines.unwrap_or_default());
         fs::write(&path, text).map_err(Error::io(path.display()))
