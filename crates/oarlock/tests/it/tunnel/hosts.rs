@@ -79,6 +79,15 @@ fn can_be_made() -> bool {
     false
 }
 
+/// Fails unless `address` answers three pings, with `words` of ping's. One by one: of several, ping waits for the last no longer than
+/// twice as long as the first took (ping(8), -W), and on a busy machine that one comes later now and then.
+pub fn answers(words: &str, address: &str) {
+    for _ in 0..3 {
+        let said = says(&format!("ping -c 1 -W 30 {words} {address}"));
+        assert!(said.contains("1 received"), "{said}");
+    }
+}
+
 /// Runs a command, given as words, which must succeed. Returns what it said.
 #[track_caller]
 pub fn says(words: &str) -> String {

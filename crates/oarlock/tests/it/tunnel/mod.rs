@@ -17,8 +17,8 @@ use oarlock_testing::{lossy, until};
 
 use self::hosts::Host::{A, B};
 use self::hosts::{
-    BLOCK_BYTES, End, Totals, new_keys, on, on_two_hosts, says, says_at, succeeded, transfer,
-    tunnel,
+    BLOCK_BYTES, End, Totals, answers, new_keys, on, on_two_hosts, says, says_at, succeeded,
+    transfer, tunnel,
 };
 
 const INNER_A: &str = "10.78.0.1";
@@ -52,8 +52,7 @@ fn it_carries_pings_and_both_ways_what_was_sent() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let (a, b) = two_ends(folder.path(), suite, words);
-        let said = says(&format!("ping -c 3 -i 0.05 -W 30 {INNER_B}"));
-        assert!(said.contains("3 received"), "{said}");
+        answers("", INNER_B);
         thread::scope(|scope| {
             scope.spawn(|| transfer(A, INNER_B.parse().unwrap(), |sent| sent < BLOCKS));
             scope.spawn(|| transfer(B, INNER_A.parse().unwrap(), |sent| sent < BLOCKS));
@@ -176,8 +175,7 @@ fn replayed_and_forged_datagrams_are_dropped_while_a_transfer_goes_on() {
             !is_over || sent < before + 64
         });
         attacks.join().unwrap();
-        let said = says(&format!("ping -c 1 -W 30 {INNER_B}"));
-        assert!(said.contains("1 received"), "{said}");
+        answers("", INNER_B);
         relay.send_to(&[], "10.77.0.1:4600").unwrap();
         blocks
     });
