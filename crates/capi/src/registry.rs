@@ -1,7 +1,7 @@
 //! Accelerators by name, for parts of a program that do not know each other.
 //!
-//! Names are objects of the table of handles, without a handle that a program has: so there is no lock that a forked child
-//! could find taken.
+//! Each name is an object in the table of handles, and no program has its handle. That table has no lock, so a forked child
+//! never inherits one that is taken.
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};

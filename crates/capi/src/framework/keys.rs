@@ -1,15 +1,14 @@
 //! Devices that raise numbers to powers, and requests with RSA keys that they may do.
 
 use std::ffi::{OsStr, c_char, c_int, c_uint, c_void};
-use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-use oarlock::device::{DeviceError, LibraryDevice, PublicKeyRequest, PublicKeys};
+use oarlock::device::{LibraryDevice, PublicKeyRequest, PublicKeys};
 use oarlock::framework::{BlockingDevice, Framework, Place};
 use oarlock::rsa::{AcceleratedRsa, Base, ByteOrder};
 
-use super::{maybe, register};
-use crate::buffers::{bytes_of_text, input};
+use super::{register_library, register_table};
+use crate::buffers::input;
 use crate::failure::{Failure, call};
 use crate::handles::Handle;
 use crate::job::{AnyJob, submitted};
@@ -27,18 +26,12 @@ pub unsafe extern "C" fn oarlock_framework_register_keys(
     name: *const c_char,
     check_every: c_uint,
 ) -> c_int {
-    call(|| {
-        let framework = framework.shared()?;
-        if table.is_null() {
-            return Err(Failure::argument("the table of the device is NULL"));
-        }
+    let open = |table, options: &str, name: Option<&str>| {
         // SAFETY: as the caller answers for.
-        let device = unsafe {
-            let (options, name) = (maybe(options, "the options")?, maybe(name, "the name")?);
-            LibraryDevice::of_table(table, options.unwrap_or_default(), name)
-        };
-        register(&framework, device.map(public_keys), check_every)
-    })
+        unsafe { LibraryDevice::of_table(table, options, name) }.map(public_keys)
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { register_table(framework, table, options, name, check_every, open) })
 }
 
 /// See `oarlock.h`.
@@ -53,21 +46,11 @@ pub unsafe extern "C" fn oarlock_framework_load_keys(
     name: *const c_char,
     check_every: c_uint,
 ) -> c_int {
-    call(|| {
-        let framework = framework.shared()?;
-        // SAFETY: as the caller answers for.
-        let (path, options, name) = unsafe {
-            (
-                bytes_of_text(path, "the path")?,
-                maybe(options, "the options")?,
-                maybe(name, "the name")?,
-            )
-        };
-        let path = OsStr::from_bytes(path);
-        let device: Result<_, DeviceError> =
-            LibraryDevice::open(path, options.unwrap_or_default(), name);
-        register(&framework, device.map(public_keys), check_every)
-    })
+    let open = |path: &OsStr, options: &str, name: Option<&str>| {
+        LibraryDevice::open(path, options, name).map(public_keys)
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { register_library(framework, path, options, name, check_every, open) })
 }
 
 fn public_keys(device: Arc<LibraryDevice>) -> Arc<dyn BlockingDevice> {

@@ -111,18 +111,12 @@ pub unsafe extern "C" fn oarlock_framework_register(
     name: *const c_char,
     check_every: c_uint,
 ) -> c_int {
-    call(|| {
-        let framework = framework.shared()?;
-        if table.is_null() {
-            return Err(Failure::argument("the table of the device is NULL"));
-        }
+    let open = |table, options: &str, name: Option<&str>| {
         // SAFETY: as the caller answers for.
-        let engine = unsafe {
-            let (options, name) = (maybe(options, "the options")?, maybe(name, "the name")?);
-            LibraryEngine::of_table(table, options.unwrap_or_default(), name)
-        };
-        register(&framework, engine.map(data), check_every)
-    })
+        unsafe { LibraryEngine::of_table(table, options, name) }.map(data)
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { register_table(framework, table, options, name, check_every, open) })
 }
 
 /// See `oarlock.h`.
@@ -137,20 +131,11 @@ pub unsafe extern "C" fn oarlock_framework_load(
     name: *const c_char,
     check_every: c_uint,
 ) -> c_int {
-    call(|| {
-        let framework = framework.shared()?;
-        // SAFETY: as the caller answers for.
-        let (path, options, name) = unsafe {
-            (
-                bytes_of_text(path, "the path")?,
-                maybe(options, "the options")?,
-                maybe(name, "the name")?,
-            )
-        };
-        let engine =
-            LibraryEngine::open(OsStr::from_bytes(path), options.unwrap_or_default(), name);
-        register(&framework, engine.map(data), check_every)
-    })
+    let open = |path: &OsStr, options: &str, name: Option<&str>| {
+        LibraryEngine::open(path, options, name).map(data)
+    };
+    // SAFETY: as the caller answers for.
+    call(|| unsafe { register_library(framework, path, options, name, check_every, open) })
 }
 
 fn data(engine: Arc<LibraryEngine>) -> Arc<dyn BlockingDevice> {
@@ -169,11 +154,56 @@ unsafe fn maybe<'a>(it: *const c_char, what: &str) -> Result<Option<&'a str>, Fa
     }
 }
 
-fn register(
-    framework: &Framework,
-    device: Result<Arc<dyn BlockingDevice>, DeviceError>,
+type Opened = Result<Arc<dyn BlockingDevice>, DeviceError>;
+
+/// Registers the device that `open` makes of a table, options and a name.
+///
+/// # Safety
+/// `options` and `name` are NULL or end with a NUL.
+unsafe fn register_table(
+    framework: Handle<Framework>,
+    table: *const c_void,
+    options: *const c_char,
+    name: *const c_char,
     check_every: c_uint,
+    open: impl FnOnce(*const c_void, &str, Option<&str>) -> Opened,
 ) -> Result<(), Failure> {
+    let framework = framework.shared()?;
+    if table.is_null() {
+        return Err(Failure::argument("the table of the device is NULL"));
+    }
+    // SAFETY: as the caller answers for.
+    let (options, name) = unsafe { (maybe(options, "the options")?, maybe(name, "the name")?) };
+    let device = open(table, options.unwrap_or_default(), name);
+    register(&framework, device, check_every)
+}
+
+/// Registers the device that `open` makes of the library at a path, options and a name.
+///
+/// # Safety
+/// `path`, `options` and `name` are NULL or end with a NUL.
+unsafe fn register_library(
+    framework: Handle<Framework>,
+    path: *const c_char,
+    options: *const c_char,
+    name: *const c_char,
+    check_every: c_uint,
+    open: impl FnOnce(&OsStr, &str, Option<&str>) -> Opened,
+) -> Result<(), Failure> {
+    let framework = framework.shared()?;
+    // SAFETY: as the caller answers for.
+    let (path, options, name) = unsafe {
+        (
+            bytes_of_text(path, "the path")?,
+            maybe(options, "the options")?,
+            maybe(name, "the name")?,
+        )
+    };
+    let device = open(OsStr::from_bytes(path), options.unwrap_or_default(), name);
+    register(&framework, device, check_every)
+}
+
+fn register(framework: &Framework, device: Opened, check_every: c_uint) -> Result<(), Failure> {
     let device = device.map_err(|error| Failure::new(Code::Device, error.to_string()))?;
     let check = match check_every {
         1 => Check::All,

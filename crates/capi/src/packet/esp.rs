@@ -159,45 +159,29 @@ pub unsafe extern "C" fn oarlock_esp_run(
 }
 
 fn seal(outbound: &mut Outbound, packets: Packets<'_>) -> Result<(), Failure> {
-    let mut all = Vec::with_capacity(packets.len());
-    let mut starts = Vec::with_capacity(packets.len());
-    for it in packets.each() {
-        let (packet, buffer) = it?;
-        let Ok(next_header) = u8::try_from(packet.kind) else {
-            let kind = packet.kind;
-            return Err(Failure::argument(format!(
-                "a protocol is 0 to 255, not {kind}"
-            )));
-        };
-        let payload = packet.offset..packet.offset + packet.bytes;
-        starts.push((packet.buffer.cast_const(), packet.kind));
-        all.push(OutboundPacket::new(buffer, payload, next_header));
-    }
+    let mut all = packets.each(|packet, buffer| {
+        let next_header = packet.type_byte()?;
+        Ok(OutboundPacket::new(buffer, packet.place(), next_header))
+    })?;
     outbound.seal(&mut all);
-    packets.say(all.iter().zip(starts).map(|(packet, (buffer, kind))| {
+    packets.say(all.iter().map(|packet| {
         Ok(Done {
-            place: super::place(buffer, packet.sealed()?),
-            kind,
+            bytes: packet.sealed()?,
+            kind: None,
             sequence: packet.sequence(),
         })
     }))
 }
 
 fn open(inbound: &mut Inbound, packets: Packets<'_>) -> Result<(), Failure> {
-    let mut all = Vec::with_capacity(packets.len());
-    let mut starts = Vec::with_capacity(packets.len());
-    for it in packets.each() {
-        let (packet, buffer) = it?;
-        starts.push(packet.buffer.cast_const());
-        let within = packet.offset..packet.offset + packet.bytes;
-        all.push(InboundPacket::new(&mut buffer[within]));
-    }
+    let mut all =
+        packets.each(|packet, buffer| Ok(InboundPacket::new(&mut buffer[packet.place()])))?;
     inbound.open(&mut all);
-    packets.say(all.iter().zip(starts).map(|(packet, buffer)| {
+    packets.say(all.iter().map(|packet| {
         let opened = packet.opened()?;
         Ok(Done {
-            place: super::place(buffer, opened.payload),
-            kind: opened.next_header.into(),
+            bytes: opened.payload,
+            kind: Some(opened.next_header.into()),
             sequence: opened.sequence,
         })
     }))

@@ -25,18 +25,33 @@ pub struct Packet {
     sequence: u64,
 }
 
+impl Packet {
+    /// What it is given, within its buffer: it has been looked at.
+    fn place(&self) -> Range<usize> {
+        self.offset..self.offset + self.bytes
+    }
+
+    /// Of the formats that have types of one byte.
+    fn type_byte(&self) -> Result<u8, Failure> {
+        let no_byte = |_| Failure::argument(format!("a type is 0 to 255, not {}", self.kind));
+        u8::try_from(self.kind).map_err(no_byte)
+    }
+}
+
 /// The packets of a call, whose buffers have nothing in common.
 struct Packets<'a>(&'a mut [Packet]);
 
-/// What a packet has become, within its buffer.
-struct Done {
-    place: Range<usize>,
-    kind: c_uint,
+/// What a packet has become.
+struct Done<'a> {
+    /// A part of its buffer.
+    bytes: &'a [u8],
+    /// `None`: as it was.
+    kind: Option<c_uint>,
     sequence: u64,
 }
 
-/// Does what `run` does with an object and the packets of a call. Where that fails before any is done, each says so: what is
-/// zeros beforehand could be taken for done otherwise.
+/// Runs `run` on an object and the packets of a call. If that fails before any packet is done, each gets the error: else an
+/// `error` that was 0 before the call would look like success.
 ///
 /// # Safety
 /// `packets` is NULL or has `count` packets that are the caller's alone, and so is each of their buffers, of as many bytes
@@ -90,29 +105,36 @@ fn are_buffers(all: &[Packet]) -> Result<(), Failure> {
     are_apart(all)
 }
 
-impl<'a> Packets<'a> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Each with its buffer, which is the caller's of the library alone, and no other packet has any of.
-    fn each(&self) -> impl Iterator<Item = Result<(&Packet, &'a mut [u8]), Failure>> {
-        self.0.iter().map(|packet| {
-            // SAFETY: as the caller of `with_packets` answered for: it is the caller's alone, and no other packet has any of it.
-            let buffer = unsafe { output(packet.buffer, packet.buffer_bytes, "a packet's buffer") };
-            Ok((packet, buffer?))
-        })
+impl Packets<'_> {
+    /// Each, with its buffer.
+    fn each<'a, T>(
+        &self,
+        make: impl Fn(&Packet, &'a mut [u8]) -> Result<T, Failure>,
+    ) -> Result<Vec<T>, Failure> {
+        let packets = self.0.iter();
+        packets
+            .map(|packet| {
+                // SAFETY: as the caller of `with_packets` answered for: it is the caller's alone, and no other packet has any
+                // of it.
+                let buffer =
+                    unsafe { output(packet.buffer, packet.buffer_bytes, "a packet's buffer") };
+                make(packet, buffer?)
+            })
+            .collect()
     }
 
     /// Says of each what became of it, and fails as the first that was not done.
-    fn say(self, results: impl Iterator<Item = Result<Done, PacketError>>) -> Result<(), Failure> {
+    fn say<'a>(
+        self,
+        results: impl Iterator<Item = Result<Done<'a>, PacketError>>,
+    ) -> Result<(), Failure> {
         let mut first = None;
         for ((number, packet), result) in self.0.iter_mut().enumerate().zip(results) {
             packet.error = match result {
                 Ok(done) => {
-                    packet.offset = done.place.start;
-                    packet.bytes = done.place.len();
-                    packet.kind = done.kind;
+                    packet.offset = done.bytes.as_ptr().addr() - packet.buffer.addr();
+                    packet.bytes = done.bytes.len();
+                    packet.kind = done.kind.unwrap_or(packet.kind);
                     packet.sequence = done.sequence;
                     0
                 }
@@ -167,12 +189,6 @@ fn are_apart(packets: &[Packet]) -> Result<(), Failure> {
 fn follow_each_other(mut ranges: impl Iterator<Item = (usize, usize)>) -> bool {
     let mut free_from = 0;
     ranges.all(|(start, end)| start == end || start >= std::mem::replace(&mut free_from, end))
-}
-
-/// Where `part` lies in what begins at `buffer`.
-fn place(buffer: *const c_void, part: &[u8]) -> Range<usize> {
-    let start = part.as_ptr().addr() - buffer.addr();
-    start..start + part.len()
 }
 
 fn code(error: &PacketError) -> Code {

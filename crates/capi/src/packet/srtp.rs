@@ -223,47 +223,35 @@ pub unsafe extern "C" fn oarlock_srtp_run(
 }
 
 fn protect(outbound: &mut Outbound, packets: Packets<'_>, are_rtcp: bool) -> Result<(), Failure> {
-    let mut all = Vec::with_capacity(packets.len());
-    let mut starts = Vec::with_capacity(packets.len());
-    for it in packets.each() {
-        let (packet, buffer) = it?;
-        starts.push((packet.buffer.cast_const(), packet.kind));
-        all.push(OutboundPacket::new(
-            &mut buffer[packet.offset..],
-            packet.bytes,
-        ));
-    }
+    let mut all = packets.each(|packet, buffer| {
+        let from_packet = &mut buffer[packet.offset..];
+        Ok(OutboundPacket::new(from_packet, packet.bytes))
+    })?;
     match are_rtcp {
         true => outbound.protect_rtcp(&mut all),
         false => outbound.protect(&mut all),
     }
-    packets.say(all.iter().zip(starts).map(|(packet, (buffer, kind))| {
+    packets.say(all.iter().map(|packet| {
         Ok(Done {
-            place: super::place(buffer, packet.protected()?),
-            kind,
+            bytes: packet.protected()?,
+            kind: None,
             sequence: packet.index(),
         })
     }))
 }
 
 fn unprotect(inbound: &mut Inbound, packets: Packets<'_>, are_rtcp: bool) -> Result<(), Failure> {
-    let mut all = Vec::with_capacity(packets.len());
-    let mut starts = Vec::with_capacity(packets.len());
-    for it in packets.each() {
-        let (packet, buffer) = it?;
-        starts.push((packet.buffer.cast_const(), packet.kind));
-        let within = packet.offset..packet.offset + packet.bytes;
-        all.push(InboundPacket::new(&mut buffer[within]));
-    }
+    let mut all =
+        packets.each(|packet, buffer| Ok(InboundPacket::new(&mut buffer[packet.place()])))?;
     match are_rtcp {
         true => inbound.unprotect_rtcp(&mut all),
         false => inbound.unprotect(&mut all),
     }
-    packets.say(all.iter().zip(starts).map(|(packet, (buffer, kind))| {
+    packets.say(all.iter().map(|packet| {
         let unprotected = packet.unprotected()?;
         Ok(Done {
-            place: super::place(buffer, unprotected.packet),
-            kind,
+            bytes: unprotected.packet,
+            kind: None,
             sequence: unprotected.index,
         })
     }))

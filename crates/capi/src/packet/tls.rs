@@ -139,29 +139,15 @@ fn seal(tls: &mut Tls, packets: Packets<'_>) -> Result<(), Failure> {
             "this direction of the connection opens records",
         ));
     };
-    let mut all = Vec::with_capacity(packets.len());
-    let mut starts = Vec::with_capacity(packets.len());
-    for it in packets.each() {
-        let (packet, buffer) = it?;
-        let Ok(content_type) = u8::try_from(packet.kind) else {
-            let kind = packet.kind;
-            return Err(Failure::argument(format!(
-                "a type of content is 0 to 255, not {kind}"
-            )));
-        };
-        let content = packet.offset..packet.offset + packet.bytes;
-        starts.push((packet.buffer.cast_const(), packet.kind));
-        all.push(OutboundRecord::new(
-            buffer,
-            content,
-            ContentType(content_type),
-        ));
-    }
+    let mut all = packets.each(|packet, buffer| {
+        let content_type = ContentType(packet.type_byte()?);
+        Ok(OutboundRecord::new(buffer, packet.place(), content_type))
+    })?;
     outbound.seal(&mut all);
-    packets.say(all.iter().zip(starts).map(|(record, (buffer, kind))| {
+    packets.say(all.iter().map(|record| {
         Ok(Done {
-            place: super::place(buffer, record.sealed()?),
-            kind,
+            bytes: record.sealed()?,
+            kind: None,
             sequence: record.sequence(),
         })
     }))

@@ -12,9 +12,9 @@
 //! y * H^blocks + stripe.
 //!
 //! Many blocks are multiplied by falling powers of H and reduced together. A key has the powers for
-//! few blocks from the start, since many a key serves one short message. A longer message makes as many more as pay off
-//! within it, later ones the rest. There is no lock: a thread that finds another one making them continues with
-//! the existing powers.
+//! few blocks from the start, since many keys serve one short message. A longer message makes as many more as pay off
+//! within it, and later messages make the rest. There is no lock. If another thread is making powers, a thread continues
+//! with those that exist.
 
 mod hash;
 mod message;

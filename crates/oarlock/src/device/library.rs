@@ -122,20 +122,7 @@ impl LibraryDevice {
         options: &str,
         name: String,
     ) -> Result<Arc<Self>, DeviceError> {
-        process::watch_forks();
-        let refused = |what: String| DeviceError(format!("{}: {what}", path.display()));
-        let options = CString::new(options)
-            .map_err(|_| refused("options cannot have a zero byte in them".into()))?;
-        let mut device = ptr::null_mut();
-        let opened = said_by(path, |error, error_len| {
-            // SAFETY: a string, a place for the device, and room for as many bytes as are said.
-            unsafe { (functions.open)(options.as_ptr(), &mut device, error, error_len) }
-        });
-        opened.map_err(|said| refused(format!("it opens no device: {said}")))?;
-        let device =
-            NonNull::new(device).ok_or_else(|| refused("it has opened a device of NULL".into()))?;
-        // SAFETY: a device that is open.
-        let capacity = unsafe { (functions.capacity)(device.as_ptr()) };
+        let (device, capacity) = opened(functions.open, functions.capacity, path, options)?;
         let device = Self {
             name,
             path: path.to_owned(),
@@ -147,11 +134,7 @@ impl LibraryDevice {
             rates: Rates::new(),
             generation: process::fork_generation(),
         };
-        if capacity == 0 {
-            return Err(refused(
-                "it says that its device has a capacity of 0".into(),
-            ));
-        }
+        has_capacity(capacity, path)?;
         Ok(Arc::new(device))
     }
 
@@ -520,6 +503,41 @@ unsafe fn read(table: *const FunctionTable) -> Result<(Functions, String), Strin
         power_crt: table.power_crt,
     };
     Ok((functions, name))
+}
+
+/// Opens a device, and asks how many requests it works on at once.
+fn opened(
+    open: Open,
+    capacity: Capacity,
+    path: &Path,
+    options: &str,
+) -> Result<(NonNull<c_void>, usize), DeviceError> {
+    process::watch_forks();
+    let refused = |what: String| DeviceError(format!("{}: {what}", path.display()));
+    let options = CString::new(options)
+        .map_err(|_| refused("options cannot have a zero byte in them".into()))?;
+    let mut device = ptr::null_mut();
+    let opened = said_by(path, |error, error_len| {
+        // SAFETY: a string, a place for the device, and room for as many bytes as are said.
+        unsafe { open(options.as_ptr(), &mut device, error, error_len) }
+    });
+    opened.map_err(|said| refused(format!("it opens no device: {said}")))?;
+    let device =
+        NonNull::new(device).ok_or_else(|| refused("it has opened a device of NULL".into()))?;
+    // SAFETY: a device that is open.
+    let capacity = unsafe { capacity(device.as_ptr()) };
+    Ok((device, capacity))
+}
+
+/// Asked once the device has an owner, who closes it.
+fn has_capacity(capacity: usize, path: &Path) -> Result<(), DeviceError> {
+    if capacity > 0 {
+        return Ok(());
+    }
+    Err(DeviceError(format!(
+        "{}: it says that its device has a capacity of 0",
+        path.display()
+    )))
 }
 
 /// Calls something of the library at `path` that returns one, or zero and a reason in a buffer.

@@ -9,7 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::guarded::Guarded;
-use super::{Capacity, Close, FunctionTableHead, Open, check_head, library, name_of, said_by};
+use super::{
+    Capacity, Close, FunctionTableHead, Open, check_head, has_capacity, library, name_of, opened,
+    said_by,
+};
 use crate::device::queued::{BlockingDevice, QueueOffer, Task};
 use crate::device::request::DeviceError;
 use crate::threads::process;
@@ -97,20 +100,7 @@ impl LibraryEngine {
         options: &str,
         name: String,
     ) -> Result<Arc<Self>, DeviceError> {
-        process::watch_forks();
-        let refused = |what: String| DeviceError(format!("{}: {what}", path.display()));
-        let options = CString::new(options)
-            .map_err(|_| refused("options cannot have a zero byte in them".into()))?;
-        let mut device = ptr::null_mut();
-        let opened = said_by(path, |error, error_len| {
-            // SAFETY: a string, a place for the device, and room for as many bytes as are said.
-            unsafe { (functions.open)(options.as_ptr(), &mut device, error, error_len) }
-        });
-        opened.map_err(|said| refused(format!("it opens no device: {said}")))?;
-        let device =
-            NonNull::new(device).ok_or_else(|| refused("it has opened a device of NULL".into()))?;
-        // SAFETY: a device that is open.
-        let capacity = unsafe { (functions.capacity)(device.as_ptr()) };
+        let (device, capacity) = opened(functions.open, functions.capacity, path, options)?;
         let engine = Self {
             name,
             path: path.to_owned(),
@@ -119,11 +109,7 @@ impl LibraryEngine {
             capacity,
             generation: process::fork_generation(),
         };
-        if capacity == 0 {
-            return Err(refused(
-                "it says that its device has a capacity of 0".into(),
-            ));
-        }
+        has_capacity(capacity, path)?;
         Ok(Arc::new(engine))
     }
 
