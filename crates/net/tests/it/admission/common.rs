@@ -4,7 +4,7 @@ use std::fmt::{Debug, Write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use oarlock_net::pki::PkiRequest;
 use oarlock_net::tls::{Identity, TlsFiles};
@@ -104,8 +104,20 @@ pub fn run(program: &str, arguments: &[&str]) {
 }
 
 /// The warnings of one thread, in lines.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Log(Arc<Mutex<String>>);
+
+impl Default for Log {
+    /// Beside one for all threads: where there are only those of single tests, which come and go, what is logged while one
+    /// comes may be lost, since events without a listener are switched off.
+    fn default() -> Self {
+        static FOR_ALL: Once = Once::new();
+        FOR_ALL.call_once(|| {
+            let _ = tracing::subscriber::set_global_default(Self(Arc::default()));
+        });
+        Self(Arc::default())
+    }
+}
 
 impl Log {
     pub fn text(&self) -> String {
