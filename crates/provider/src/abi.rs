@@ -175,6 +175,27 @@ impl Param {
         }
     }
 
+    /// One that asks for a number without a sign, which is stored at `place`.
+    pub(crate) fn asking_for_uint(key: &'static CStr, place: &mut c_uint) -> Self {
+        Self {
+            data: std::ptr::from_mut(place).cast(),
+            ..Self::uint(key)
+        }
+    }
+
+    /// One that asks for a pointer to octets, which is stored at `place`; [`given_bytes`](Self::given_bytes) is their number.
+    pub(crate) fn asking_for_octets(key: &'static CStr, place: &mut *const u8) -> Self {
+        Self {
+            data: std::ptr::from_mut(place).cast(),
+            ..Self::octet_ptr(key)
+        }
+    }
+
+    /// How many bytes one that asked was given.
+    pub(crate) fn given_bytes(&self) -> Option<usize> {
+        (self.return_bytes != UNMODIFIED).then_some(self.return_bytes)
+    }
+
     /// One that asks for a copy of a text, which is stored at `place` with a zero at its end.
     pub(crate) fn asking_for_copy(key: &'static CStr, place: &mut [u8]) -> Self {
         Self {
@@ -542,6 +563,8 @@ pub(crate) const KEYMGMT_LOAD: c_int = 8;
 pub(crate) const OPERATION_DIGEST: c_int = 1;
 /// OSSL_OP_KEYMGMT.
 pub(crate) const OPERATION_KEYMGMT: c_int = 10;
+/// OSSL_OP_ASYM_CIPHER.
+pub(crate) const OPERATION_ASYM_CIPHER: c_int = 13;
 /// OSSL_OP_SIGNATURE.
 pub(crate) const OPERATION_SIGNATURE: c_int = 12;
 /// OSSL_OP_DECODER.

@@ -11,8 +11,9 @@ use oarlock::costs::openssl::Measured;
 use oarlock::{Accelerator, Options};
 
 use crate::abi::{
-    Algorithm, Dispatch, OPERATION_CIPHER, OPERATION_DECODER, OPERATION_KEYMGMT,
-    OPERATION_SIGNATURE, OPERATION_SKEYMGMT, Param, Params, core_function, provider_function,
+    Algorithm, Dispatch, OPERATION_ASYM_CIPHER, OPERATION_CIPHER, OPERATION_DECODER,
+    OPERATION_KEYMGMT, OPERATION_SIGNATURE, OPERATION_SKEYMGMT, Param, Params, core_function,
+    provider_function,
 };
 use crate::caught::catching;
 use crate::error::Errors;
@@ -294,16 +295,18 @@ unsafe extern "C" fn query_operation(
         OPERATION_CIPHER => provider.ciphers.as_ptr(),
         OPERATION_DECODER if !provider.signer.has_relay() => null(),
         OPERATION_SKEYMGMT if provider.keys.len() > 1 => provider.keys.as_ptr(),
-        OPERATION_KEYMGMT | OPERATION_SIGNATURE | OPERATION_DECODER => catching(null(), || {
-            // SAFETY: the core calls.
-            let algorithms = unsafe { rsa::algorithms(provider, operation) };
-            if algorithms.is_none() {
-                // The default provider may come later.
-                // SAFETY: a place for a flag.
-                unsafe { *no_cache = 1 };
-            }
-            algorithms.map_or(null(), <[_]>::as_ptr)
-        }),
+        OPERATION_KEYMGMT | OPERATION_SIGNATURE | OPERATION_ASYM_CIPHER | OPERATION_DECODER => {
+            catching(null(), || {
+                // SAFETY: the core calls.
+                let algorithms = unsafe { rsa::algorithms(provider, operation) };
+                if algorithms.is_none() {
+                    // The default provider may come later.
+                    // SAFETY: a place for a flag.
+                    unsafe { *no_cache = 1 };
+                }
+                algorithms.map_or(null(), <[_]>::as_ptr)
+            })
+        }
         _ => null(),
     }
 }

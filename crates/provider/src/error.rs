@@ -29,11 +29,20 @@ pub(crate) enum Reason {
     TagNotSet = 119,
     TagNotNeeded = 120,
     TooManyRecords = 126,
+    FailedToDecrypt = 162,
     FailedToSign = 175,
 }
 
-/// ERR_LIB_PROV.
+/// What OpenSSL's own RSA refuses (rsaerr.h), which the default provider leaves on the queue as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum RsaReason {
+    OaepDecodingError = 121,
+}
+
+/// ERR_LIB_PROV, ERR_LIB_RSA.
 const LIBRARY: u32 = 57;
+const RSA_LIBRARY: u32 = 4;
 /// Where ERR_PACK puts the library.
 const LIBRARY_SHIFT: u32 = 23;
 
@@ -93,8 +102,13 @@ impl Errors {
     #[cold]
     pub(crate) fn raise(&self, reason: Reason) {
         if reason != Reason::Silent {
-            self.raise_with(reason, null());
+            self.raise_with(LIBRARY, reason as u32, null());
         }
+    }
+
+    #[cold]
+    pub(crate) fn raise_of_rsa(&self, reason: RsaReason) {
+        self.raise_with(RSA_LIBRARY, reason as u32, null());
     }
 
     /// With what is to stand behind the reason.
@@ -102,10 +116,10 @@ impl Errors {
     pub(crate) fn raise_saying(&self, reason: Reason, text: &str) {
         // It is a format, and there is nothing for it to format.
         let text = CString::new(text.replace('%', "%%")).unwrap_or_default();
-        self.raise_with(reason, text.as_ptr());
+        self.raise_with(LIBRARY, reason as u32, text.as_ptr());
     }
 
-    fn raise_with(&self, reason: Reason, format: *const c_char) {
+    fn raise_with(&self, library: u32, reason: u32, format: *const c_char) {
         let (Some(new_error), Some(set_error_debug), Some(vset_error)) =
             (self.new_error, self.set_error_debug, self.vset_error)
         else {
@@ -118,7 +132,7 @@ impl Errors {
             set_error_debug(self.handle, c"oarlock".as_ptr(), 0, c"".as_ptr());
             vset_error(
                 self.handle,
-                LIBRARY << LIBRARY_SHIFT | reason as u32,
+                library << LIBRARY_SHIFT | reason,
                 format,
                 null(),
             );

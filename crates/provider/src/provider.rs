@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock::Accelerator;
-use oarlock::costs::Usage;
+use oarlock::costs::{Computed, Usage};
 
 use crate::abi::{Algorithm, Dispatch};
 use crate::default_provider::DefaultProvider;
@@ -22,7 +22,7 @@ pub(crate) struct Provider {
     pub(crate) host: Host,
     /// The counters of requests, if they are counted.
     pub(crate) usage: Option<Arc<Usage>>,
-    /// Of signatures in lanes, how many are among these counters.
+    /// Of private operations in lanes, how many are among these counters.
     pub(crate) lanes_counted: AtomicU64,
     /// What it offers. Ends with [`Algorithm::END`].
     pub(crate) ciphers: Vec<Algorithm>,
@@ -66,10 +66,11 @@ pub(crate) struct Search {
 pub(crate) struct OfferedRsa {
     pub(crate) managements: [Algorithm; 3],
     pub(crate) signatures: [Algorithm; 2],
+    pub(crate) encryption: [Algorithm; 2],
     /// Of keys of other machines.
     pub(crate) decoders: [Algorithm; 3],
-    /// What the two lists point to.
-    pub(crate) _tables: [Vec<Dispatch>; 5],
+    /// What these lists point to.
+    pub(crate) _tables: [Vec<Dispatch>; 6],
 }
 
 impl Provider {
@@ -87,5 +88,19 @@ impl Provider {
             let _ = self.default_rsa.set(DefaultRsa::of(default)?);
         }
         self.default_rsa.get()
+    }
+
+    /// For `oarlock run --stats`: one private operation with an RSA key was `computed`.
+    pub(crate) fn count_private(&self, computed: Computed) {
+        let Some(usage) = &self.usage else {
+            return;
+        };
+        usage.record_private(computed, 1);
+        // What lanes have computed since the last time, for whomever.
+        let in_lanes = self.accelerator.stats().public_key.in_groups;
+        let before = self.lanes_counted.fetch_max(in_lanes, Ordering::Relaxed);
+        if in_lanes > before {
+            usage.record_private(Computed::InLanes, in_lanes - before);
+        }
     }
 }

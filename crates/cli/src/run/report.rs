@@ -16,15 +16,15 @@ pub(crate) struct Report {
     pub(crate) processes: u64,
     /// By operation, direction and size class.
     pub(crate) lines: Vec<ReportLine>,
-    /// With RSA keys.
-    pub(crate) rsa_signatures: RsaSignatures,
+    /// With private RSA keys.
+    pub(crate) rsa_private_operations: RsaOperations,
     /// The sum of the lines that were measured; negative where stock OpenSSL would have been faster.
     pub(crate) saved_seconds: Option<f64>,
 }
 
-/// By how they were made.
+/// By how they were computed.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct RsaSignatures {
+pub(crate) struct RsaOperations {
     alone: u64,
     /// With others of the same process or of other ones, as a rule.
     in_lanes: u64,
@@ -51,7 +51,7 @@ struct Measured {
     saved_seconds: f64,
 }
 
-impl RsaSignatures {
+impl RsaOperations {
     fn all(self) -> u64 {
         self.alone + self.in_lanes + self.remotely
     }
@@ -62,7 +62,7 @@ impl RsaSignatures {
         if all == 0 {
             return String::new();
         }
-        let mut text = format!("{all} signatures with RSA keys");
+        let mut text = format!("{all} signatures and decryptions with RSA keys");
         for (count, how) in [
             (self.in_lanes, "in lanes"),
             (self.remotely, "by a cryptoserver"),
@@ -108,17 +108,17 @@ impl Report {
             processes: counted.processes,
             saved_seconds: (!saved.is_empty()).then(|| saved.iter().sum()),
             lines,
-            rsa_signatures: RsaSignatures {
-                alone: counted.signatures.alone,
-                in_lanes: counted.signatures.in_lanes,
-                remotely: counted.signatures.remotely,
+            rsa_private_operations: RsaOperations {
+                alone: counted.private_operations.alone,
+                in_lanes: counted.private_operations.in_lanes,
+                remotely: counted.private_operations.remotely,
             },
         }
     }
 
     /// Whether nothing went through Oarlock.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.rsa_signatures.all() == 0
+        self.lines.is_empty() && self.rsa_private_operations.all() == 0
     }
 
     /// Operations that took longer than stock OpenSSL's, with the ratio of the rates.
@@ -160,7 +160,10 @@ impl Report {
                 "oarlock: nothing went through Oarlock: {loaded}; `oarlock doctor -- COMMAND` finds the reason\n"
             );
         }
-        let mut text = format!("oarlock: {loaded}\n{}", self.rsa_signatures.to_text());
+        let mut text = format!(
+            "oarlock: {loaded}\n{}",
+            self.rsa_private_operations.to_text()
+        );
         if self.lines.is_empty() {
             return text;
         }
@@ -296,7 +299,7 @@ mod tests {
                 line("chacha20", Some((2e9, 1.5e9))),
                 line("aes-128-cbc", None),
             ],
-            rsa_signatures: RsaSignatures::default(),
+            rsa_private_operations: RsaOperations::default(),
             saved_seconds: Some(-1e-6),
         };
         assert_eq!(report.slower(), ["chacha20 encrypt of 4 KiB: 0.75"]);
@@ -306,27 +309,30 @@ mod tests {
     #[test]
     fn servers_that_sign_alone_are_told_what_they_need() {
         let text = |alone, in_lanes, remotely| {
-            let signatures = RsaSignatures {
+            let counted = RsaOperations {
                 alone,
                 in_lanes,
                 remotely,
             };
-            signatures.to_text()
+            counted.to_text()
         };
         let hint = ": `oarlock doctor -- COMMAND` says what a server needs to sign together\n";
         assert_eq!(text(0, 0, 0), "");
-        assert_eq!(text(99, 0, 0), "99 signatures with RSA keys\n");
+        assert_eq!(
+            text(99, 0, 0),
+            "99 signatures and decryptions with RSA keys\n"
+        );
         assert_eq!(
             text(100, 0, 0),
-            format!("100 signatures with RSA keys{hint}")
+            format!("100 signatures and decryptions with RSA keys{hint}")
         );
         assert_eq!(
             text(150, 50, 0),
-            format!("200 signatures with RSA keys, 50 (25 %) in lanes{hint}")
+            format!("200 signatures and decryptions with RSA keys, 50 (25 %) in lanes{hint}")
         );
         assert_eq!(
             text(50, 25, 125),
-            "200 signatures with RSA keys, 25 (12 %) in lanes, 125 (62 %) by a cryptoserver\n"
+            "200 signatures and decryptions with RSA keys, 25 (12 %) in lanes, 125 (62 %) by a cryptoserver\n"
         );
     }
 }

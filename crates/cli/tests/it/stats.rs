@@ -67,7 +67,7 @@ fn signatures_with_rsa_keys_are_counted_by_how_they_were_made() {
             .parse()
             .unwrap();
         let report = report(&output);
-        let counted = |how: &str| report["rsa_signatures"][how].as_u64().unwrap();
+        let counted = |how: &str| report["rsa_private_operations"][how].as_u64().unwrap();
         let all = counted("alone") + counted("in_lanes");
         // It makes one for each job before it begins, and those that were entered when the time was up.
         assert!((made..made + 32).contains(&all), "{made}: {report}");

@@ -25,4 +25,4 @@ pub use calibration::{AlgorithmCost, Calibration, MachineCosts};
 pub use class::CpuClass;
 pub use lookup::CostSource;
 pub use stats::{AlgorithmStats, PublicKeyStats, Stats};
-pub use usage::{Counted, CountedLine, Signatures, Signed, Usage};
+pub use usage::{Computed, Counted, CountedLine, PrivateOperations, Usage};

@@ -5,7 +5,7 @@
 //! 8   version      4    changes with the list of algorithms
 //! 12  length       4    of the file
 //! 16  processes    8    that opened it
-//! 24  signatures   24   made here, those of them that lanes made, and by another machine
+//! 24  RSA          24   private operations made here, those of them that lanes made, and by another machine
 //! 48  zero         16
 //! 64  counters     by algorithm, direction and size class: requests 8, bytes 8
 //! ```
@@ -50,13 +50,13 @@ pub struct Counted {
     pub processes: u64,
     /// What is not zero, by algorithm, direction and size.
     pub lines: Vec<CountedLine>,
-    /// Signatures with RSA keys.
-    pub signatures: Signatures,
+    /// Private operations with RSA keys: signatures and decryptions.
+    pub private_operations: PrivateOperations,
 }
 
-/// Signatures with RSA keys, by how they were made.
+/// Private operations with RSA keys, by how they were computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Signatures {
+pub struct PrivateOperations {
     /// One by itself.
     pub alone: u64,
     /// In lanes: with others of this process or of other ones, and now and then one, to know what that takes.
@@ -65,14 +65,14 @@ pub struct Signatures {
     pub remotely: u64,
 }
 
-/// What is counted of signatures.
+/// What is counted of private operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signed {
-    /// One was made on this machine.
+pub enum Computed {
+    /// One was computed on this machine.
     Here,
     /// One of those was computed in lanes: counted by the process that computes, beside [`Here`](Self::Here).
     InLanes,
-    /// One was made by another machine.
+    /// One was computed by another machine.
     Remotely,
 }
 
@@ -140,10 +140,10 @@ impl Usage {
         counted.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Counts signatures with RSA keys.
+    /// Counts private operations with RSA keys.
     #[inline]
-    pub fn record_signatures(&self, signed: Signed, count: u64) {
-        self.header()[SIGNATURES + signed as usize].fetch_add(count, Ordering::Relaxed);
+    pub fn record_private(&self, computed: Computed, count: u64) {
+        self.header()[PRIVATE + computed as usize].fetch_add(count, Ordering::Relaxed);
     }
 
     /// What was counted so far, by every process.
@@ -151,7 +151,7 @@ impl Usage {
         let mut counted = Counted {
             processes: self.header()[PROCESSES].load(Ordering::Relaxed),
             lines: Vec::new(),
-            signatures: self.signatures(),
+            private_operations: self.private_operations(),
         };
         for algorithm in Algorithm::ALL {
             for direction in [Direction::Encrypt, Direction::Decrypt] {
@@ -173,16 +173,16 @@ impl Usage {
         counted
     }
 
-    fn signatures(&self) -> Signatures {
-        let count = |signed: Signed| {
-            let counter = &self.header()[SIGNATURES + signed as usize];
+    fn private_operations(&self) -> PrivateOperations {
+        let count = |computed: Computed| {
+            let counter = &self.header()[PRIVATE + computed as usize];
             counter.load(Ordering::Relaxed)
         };
-        let in_lanes = count(Signed::InLanes);
-        Signatures {
-            alone: count(Signed::Here).saturating_sub(in_lanes),
+        let in_lanes = count(Computed::InLanes);
+        PrivateOperations {
+            alone: count(Computed::Here).saturating_sub(in_lanes),
             in_lanes,
-            remotely: count(Signed::Remotely),
+            remotely: count(Computed::Remotely),
         }
     }
 
@@ -219,7 +219,7 @@ const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;
 const PROCESSES: usize = 2;
 /// The first of three.
-const SIGNATURES: usize = 3;
+const PRIVATE: usize = 3;
 /// In numbers, as are all that follow.
 const HEADER: usize = 8;
 const NUMBERS: usize = HEADER + Algorithm::ALL.len() * 2 * CLASSES * 2;
@@ -232,23 +232,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signatures_are_counted_by_how_they_were_made() {
+    fn private_operations_are_counted_by_how_they_were_computed() {
         let folder = tempfile::tempdir().unwrap();
         let usage = Usage::create(&folder.path().join("usage")).unwrap();
-        for (signed, times) in [
-            (Signed::Here, 3),
-            (Signed::InLanes, 2),
-            (Signed::Remotely, 3),
+        for (computed, times) in [
+            (Computed::Here, 3),
+            (Computed::InLanes, 2),
+            (Computed::Remotely, 3),
         ] {
-            usage.record_signatures(signed, times);
+            usage.record_private(computed, times);
         }
         let counted = usage.read();
-        let signatures = Signatures {
+        let expected = PrivateOperations {
             alone: 1,
             in_lanes: 2,
             remotely: 3,
         };
-        assert_eq!(counted.signatures, signatures);
+        assert_eq!(counted.private_operations, expected);
         assert!(counted.lines.is_empty());
     }
 

@@ -28,7 +28,7 @@ pub use crate::work::modulus::{Base, ByteOrder};
 use crate::work::request::{Buffer, PublicKeyRequest, Purpose, Target, TargetRef};
 pub use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 pub use crate::work::rsa::padding::{Hash, PssSalt};
-pub use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme};
+pub use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme, tls_premaster_secret};
 use crate::work::shape::BatchKind;
 
 /// A private RSA key with an accelerator, from [`Accelerator::rsa`](crate::Accelerator::rsa). Threads may

@@ -138,16 +138,7 @@ impl<B: AsRef<[u8]>> Purpose<B> {
                 let TargetRef::Private(key) = target else {
                     return Err(mismatched());
                 };
-                return match scheme {
-                    EncryptionScheme::Pkcs1 => Ok(padding::pkcs1_message_or_other(
-                        &power,
-                        ciphertext.as_ref(),
-                        &key.parts().rejection_key,
-                    )),
-                    EncryptionScheme::Oaep { hash, mgf1, label } => {
-                        padding::oaep_plaintext(*hash, *mgf1, label, &power)
-                    }
-                };
+                return scheme.decode(&power, ciphertext.as_ref(), Some(key));
             }
             Self::Verify {
                 scheme, message, ..

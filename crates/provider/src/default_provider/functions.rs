@@ -66,6 +66,25 @@ functions! {
     }
 }
 
+functions! {
+    /// The default provider's encryption with RSA keys.
+    EncryptionFunctions {
+        newctx 1 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+        encrypt_init 2 Init,
+        encrypt 3 Crypt,
+        decrypt_init 4 Init,
+        decrypt 5 Crypt,
+        freectx 6 unsafe extern "C" fn(*mut c_void),
+        dupctx 7 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+        get_ctx_params 8 WithParams,
+        gettable_ctx_params 9 Describe,
+        set_ctx_params 10 WithParams,
+        settable_ctx_params 11 Describe,
+    }
+}
+
+pub(crate) type Crypt =
+    unsafe extern "C" fn(*mut c_void, *mut u8, *mut usize, usize, *const u8, usize) -> c_int;
 pub(crate) type Init = unsafe extern "C" fn(*mut c_void, *mut c_void, *const Param) -> c_int;
 pub(crate) type DigestInit =
     unsafe extern "C" fn(*mut c_void, *const c_char, *mut c_void, *const Param) -> c_int;

@@ -7,10 +7,10 @@ use std::ptr::null;
 use oarlock::rsa::Hash;
 
 use super::DefaultProvider;
-use super::functions::{DigestFunctions, KeyFunctions, SignatureFunctions};
-use crate::abi::{OPERATION_DIGEST, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
+use super::functions::{DigestFunctions, EncryptionFunctions, KeyFunctions, SignatureFunctions};
+use crate::abi::{OPERATION_ASYM_CIPHER, OPERATION_DIGEST, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
 
-/// The functions for its keys and signatures.
+/// The functions for its keys, signatures and encryption.
 pub(crate) struct DefaultRsa {
     /// What its functions are called with.
     pub(crate) context: *mut c_void,
@@ -19,6 +19,8 @@ pub(crate) struct DefaultRsa {
     pub(crate) key_names: [*const c_char; 2],
     pub(crate) signature: SignatureFunctions,
     pub(crate) signature_names: *const c_char,
+    pub(crate) encryption: EncryptionFunctions,
+    pub(crate) encryption_names: *const c_char,
     digests: Vec<(Hash, DigestFunctions)>,
     /// What all of it rests on.
     _provider: DefaultProvider,
@@ -30,6 +32,7 @@ impl DefaultRsa {
         let (rsa_names, rsa) = default.algorithm(OPERATION_KEYMGMT, b"RSA")?;
         let (pss_names, pss) = default.algorithm(OPERATION_KEYMGMT, b"RSA-PSS")?;
         let (signature_names, signature) = default.algorithm(OPERATION_SIGNATURE, b"RSA")?;
+        let (encryption_names, encryption) = default.algorithm(OPERATION_ASYM_CIPHER, b"RSA")?;
         let digests = HASHES.iter().filter_map(|(names, hash)| {
             let (_, functions) = default.algorithm(OPERATION_DIGEST, names[0])?;
             // SAFETY: the table is of a digest.
@@ -37,10 +40,11 @@ impl DefaultRsa {
         });
         let digests = digests.collect();
         // SAFETY: the tables are of these operations.
-        let (keys, signature) = unsafe {
+        let (keys, signature, encryption) = unsafe {
             (
                 [KeyFunctions::of(rsa), KeyFunctions::of(pss)],
                 SignatureFunctions::of(signature),
+                EncryptionFunctions::of(encryption),
             )
         };
         Some(Self {
@@ -49,6 +53,8 @@ impl DefaultRsa {
             key_names: [rsa_names, pss_names],
             signature,
             signature_names,
+            encryption,
+            encryption_names,
             digests,
             _provider: default,
         })
@@ -174,8 +180,25 @@ const HASHES: [(&[&[u8]], Hash); 6] = [
     ),
 ];
 
+/// SHA-1, which no signature here is made with.
+const SHA_1: &[&[u8]] = &[b"SHA1", b"SHA-1", b"SSL3-SHA1", b"1.3.14.3.2.26"];
+
+/// A hash function that signatures are made with.
 pub(crate) fn named(name: &[u8]) -> Option<Hash> {
     let mut hashes = HASHES.iter();
-    let found = hashes.find(|(names, _)| names.iter().any(|one| one.eq_ignore_ascii_case(name)))?;
-    Some(found.1)
+    hashes
+        .find(|(names, _)| has(names, name))
+        .map(|found| found.1)
+}
+
+/// Any hash function, for OAEP.
+pub(crate) fn named_for_oaep(name: &[u8]) -> Option<Hash> {
+    if has(SHA_1, name) {
+        return Some(Hash::Sha1);
+    }
+    named(name)
+}
+
+fn has(names: &[&[u8]], name: &[u8]) -> bool {
+    names.iter().any(|one| one.eq_ignore_ascii_case(name))
 }

@@ -4,12 +4,13 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use oarlock::costs::Signed;
-use oarlock::rsa::{Hash, Power, PssSalt, RsaPublicKey, SignatureScheme};
+use oarlock::costs::Computed;
+use oarlock::rsa::{Hash, PssSalt, RsaPublicKey, SignatureScheme};
 
+use super::decryption::{NAME_BYTES, text};
 use super::key::Key;
+use super::{Place, compute};
 use crate::abi::Param;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::{DefaultRsa, Digest, named};
@@ -36,14 +37,6 @@ pub(super) enum Message {
     Here(Digest),
     /// The signature was made.
     Ended,
-}
-
-/// Where a signature goes, as OpenSSL hands it over.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) signature: *mut u8,
-    pub(super) bytes: *mut usize,
-    pub(super) room: usize,
 }
 
 /// What the default provider's context is set to.
@@ -101,11 +94,6 @@ pub(super) enum Encoding {
     Of(SignatureScheme),
 }
 
-/// Up to its zero.
-fn text(place: &[u8]) -> &[u8] {
-    place.split(|byte| *byte == 0).next().unwrap_or_default()
-}
-
 /// A context of the default provider's that nobody else has.
 struct Lone {
     context: *mut c_void,
@@ -129,8 +117,6 @@ const SALT_AS_DIGEST: c_int = -1;
 const SALT_AUTO: c_int = -2;
 const SALT_MAX: c_int = -3;
 const SALT_AUTO_DIGEST_MAX: c_int = -4;
-/// OSSL_MAX_NAME_SIZE.
-const NAME_BYTES: usize = 50;
 
 impl Context {
     pub(super) fn rsa(&self) -> Option<&DefaultRsa> {
@@ -184,7 +170,7 @@ impl Context {
             is_set.then(|| {
                 sign(
                     context.context,
-                    place.signature,
+                    place.octets,
                     place.bytes,
                     place.room,
                     digest.as_ptr(),
@@ -194,21 +180,9 @@ impl Context {
         }
     }
 
-    /// For `oarlock run --stats`.
-    pub(super) fn count(&self, is_made: bool, signed: Signed) {
+    pub(super) fn provider(&self) -> &Provider {
         // SAFETY: the provider lives as long as its contexts.
-        let provider = unsafe { &*self.provider };
-        if let (true, Some(usage)) = (is_made, &provider.usage) {
-            usage.record_signatures(signed, 1);
-            // What lanes have made since the last time, for whomever.
-            let in_lanes = provider.accelerator.stats().public_key.in_groups;
-            let before = provider
-                .lanes_counted
-                .fetch_max(in_lanes, Ordering::Relaxed);
-            if in_lanes > before {
-                usage.record_signatures(Signed::InLanes, in_lanes - before);
-            }
-        }
+        unsafe { &*self.provider }
     }
 
     fn properties_or_null(&self) -> *const c_char {
@@ -223,8 +197,7 @@ impl Context {
             return self.sign_remotely(reference, place, message);
         }
         let by_default = || {
-            // SAFETY: the provider lives as long as its contexts.
-            if by_parts && unsafe { &*self.provider }.host.signs_messages() {
+            if by_parts && self.provider().host.signs_messages() {
                 return self.sign_digest_by_default(place, message).unwrap_or(0);
             }
             let sign = self.functions().and_then(|functions| functions.sign);
@@ -232,7 +205,7 @@ impl Context {
             sign.map_or(0, |sign| unsafe {
                 sign(
                     self.inner,
-                    place.signature,
+                    place.octets,
                     place.bytes,
                     place.room,
                     message.as_ptr(),
@@ -244,39 +217,27 @@ impl Context {
             let key = self.key.as_ref()?;
             key.count();
             let key = key.accelerated()?;
-            let has_room =
-                !place.signature.is_null() && place.room >= key.key().public_key().bytes();
-            let encoding = has_room.then(|| self.encoding(key.key().public_key(), message))??;
+            let public = key.key().public_key();
+            let has_room = place.has_room(public.bytes());
+            let encoding = has_room.then(|| self.encoding(public, message))??;
             Some((key, encoding))
         };
         let Some((key, encoding)) = prepared() else {
             let is_done = by_default();
-            self.count(is_done == 1 && !place.signature.is_null(), Signed::Here);
+            if is_done == 1 && !place.octets.is_null() {
+                self.provider().count_private(Computed::Here);
+            }
             return is_done;
         };
-        // SAFETY: the provider lives as long as its contexts.
-        let signer = unsafe { &(*self.provider).signer };
         let number = || match &encoding {
             Encoding::Made(number) => Ok(number.clone()),
             Encoding::Of(scheme) => scheme.encode(message, key.key().public_key()),
         };
-        match signer.power(key, number, by_default) {
-            Power::Alone(result) => {
-                self.count(result == 1, Signed::Here);
-                result
-            }
-            Power::InLanes(power) => {
-                self.count(true, Signed::Here);
-                // SAFETY: there is room for as many bytes as the modulus has, and a place for their number.
-                unsafe {
-                    power
-                        .as_ptr()
-                        .copy_to_nonoverlapping(place.signature, power.len());
-                    *place.bytes = power.len();
-                }
-                1
-            }
-        }
+        compute(self.provider(), key, number, by_default, |power| {
+            // SAFETY: there is room for as many bytes as the modulus has, and a place for their number.
+            unsafe { place.set(power) };
+            1
+        })
     }
 }
 

@@ -27,16 +27,16 @@ pub(crate) struct Key {
     functions: *const KeyFunctions,
     /// Lives as long as the key: the core tears no provider down that has one.
     pub(super) provider: *const Provider,
-    /// Signatures so far, up to [`SIGNATURES_MIN`].
-    signatures: AtomicU32,
-    /// Ours, of a private key that lanes can compute with; made when it has signed often enough.
+    /// Private operations so far, up to [`OPERATIONS_MIN`].
+    operations: AtomicU32,
+    /// Ours, of a private key that lanes can compute with; made when it was used often enough.
     accelerated: OnceLock<Option<AcceleratedRsa>>,
     /// Of a key that is on another machine, of which `inner` is the public half.
     reference: Option<Arc<Reference>>,
 }
 
-/// To make a key ours takes 0.6 of the time of a signature: a program that signs a few files would lose by it.
-const SIGNATURES_MIN: u32 = 16;
+/// To make a key ours takes 0.6 of the time of a signature: a program that signs or decrypts a few files would lose by it.
+const OPERATIONS_MIN: u32 = 16;
 
 // SAFETY: the default provider's keys may be used by several threads at once, and are not changed once they are in use.
 unsafe impl Send for Key {}
@@ -102,7 +102,7 @@ impl Key {
             inner,
             functions,
             provider,
-            signatures: AtomicU32::new(0),
+            operations: AtomicU32::new(0),
             accelerated: OnceLock::new(),
             reference,
         };
@@ -171,16 +171,16 @@ impl Key {
         }
     }
 
-    /// One more signature is made.
+    /// One more private operation is computed.
     pub(super) fn count(&self) {
-        if self.signatures.load(Ordering::Relaxed) < SIGNATURES_MIN {
-            self.signatures.fetch_add(1, Ordering::Relaxed);
+        if self.operations.load(Ordering::Relaxed) < OPERATIONS_MIN {
+            self.operations.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Ours, if it is a private key that lanes can compute with and has signed often enough.
+    /// Ours, if it is a private key that lanes can compute with and was used often enough.
     pub(super) fn accelerated(&self) -> Option<&AcceleratedRsa> {
-        if self.signatures.load(Ordering::Relaxed) < SIGNATURES_MIN {
+        if self.operations.load(Ordering::Relaxed) < OPERATIONS_MIN {
             return None;
         }
         let made = self.accelerated.get_or_init(|| {

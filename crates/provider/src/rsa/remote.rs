@@ -1,14 +1,46 @@
-//! Signatures by keys that are on another machine: a relay is asked, and what it says is checked.
+//! Private operations by keys that are on another machine: a relay is asked, and what it says is checked.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
 
-use oarlock::costs::Signed;
+use oarlock::costs::Computed;
 use oarlock::rsa::{PssSalt, SignatureScheme};
 use oarlock_local::relay::{Operation, Question, Reference};
+use zeroize::Zeroizing;
 
-use super::context::{Context, Encoding, Place};
+use super::Place;
+use super::context::{Context, Encoding};
+use super::key::Key;
 use crate::error::Reason;
+use crate::provider::Provider;
+
+/// The private power of `number`, which has the bytes of the modulus, or why there is none.
+pub(super) fn power(
+    provider: &Provider,
+    reference: &Reference,
+    number: &[u8],
+) -> Result<Zeroizing<Vec<u8>>, String> {
+    let question = Question {
+        key_id: reference.key_id().to_owned(),
+        operation: Operation::RawPrivate(number.to_vec()),
+    };
+    let power = provider.signer.ask(&question)?;
+    let public = provider.accelerator.rsa_public(reference.key());
+    let is_right =
+        power.len() == number.len() && public.raw_public(&power).is_ok_and(|made| made == number);
+    is_right.then_some(power).ok_or_else(|| WRONG.to_owned())
+}
+
+/// Raises an error that names the key.
+#[cold]
+pub(super) fn refuse(provider: &Provider, key: &Key, reason: Reason, why: &str) {
+    let id = key.reference().map_or("", |reference| reference.key_id());
+    let errors = &provider.errors;
+    errors.raise_saying(reason, &format!("remote key {id:?}: {why}"));
+}
+
+/// Whoever has a wrong signature may work out the key (Boneh, DeMillo and Lipton 1997).
+const WRONG: &str = "the answer is not of this key: has the server another one of that name by now (oarlock pubkey --reference)?";
 
 impl Context {
     /// Signs a digest, or what else the context is set to.
@@ -18,22 +50,15 @@ impl Context {
         place: Place,
         message: &[u8],
     ) -> c_int {
-        // SAFETY: the provider lives as long as its contexts.
-        let errors = unsafe { (*self.provider).errors };
         if place.room < reference.key().bytes() {
-            errors.raise(Reason::OutputBufferTooSmall);
+            self.provider().errors.raise(Reason::OutputBufferTooSmall);
             return 0;
         }
         match self.signed_remotely(reference, message) {
             Ok(signature) => {
                 // SAFETY: there is room for as many bytes as the modulus has, and a place for their number.
-                unsafe {
-                    signature
-                        .as_ptr()
-                        .copy_to_nonoverlapping(place.signature, signature.len());
-                    *place.bytes = signature.len();
-                }
-                self.count(true, Signed::Remotely);
+                unsafe { place.set(&signature) };
+                self.provider().count_private(Computed::Remotely);
                 1
             }
             Err(why) => {
@@ -45,28 +70,28 @@ impl Context {
 
     #[cold]
     pub(super) fn refuse_remotely(&self, why: &str) {
-        let reference = self.key.as_ref().and_then(|key| key.reference());
-        let id = reference.map_or("", |reference| reference.key_id());
-        // SAFETY: the provider lives as long as its contexts.
-        let errors = unsafe { (*self.provider).errors };
-        errors.raise_saying(Reason::FailedToSign, &format!("remote key {id:?}: {why}"));
+        if let Some(key) = &self.key {
+            refuse(self.provider(), key, Reason::FailedToSign, why);
+        }
     }
 
     fn signed_remotely(&self, reference: &Reference, message: &[u8]) -> Result<Vec<u8>, String> {
-        // SAFETY: the provider lives as long as its contexts.
-        let provider = unsafe { &*self.provider };
+        let provider = self.provider();
         let key = reference.key();
         let encoding = self.encoding(key, message);
         let encoding = encoding.ok_or("its settings are none that a cryptoserver knows")?;
-        let operation = match &encoding {
-            Encoding::Made(number) => Operation::RawPrivate(number.clone()),
-            Encoding::Of(scheme) => match Operation::sign(named(*scheme), message) {
-                Some(operation) => operation,
-                None => {
-                    let number = scheme.encode(message, key);
-                    Operation::RawPrivate(number.map_err(|error| error.to_string())?)
-                }
-            },
+        let sign = match &encoding {
+            Encoding::Made(_) => None,
+            Encoding::Of(scheme) => Operation::sign(named(*scheme), message),
+        };
+        let (operation, scheme) = match (sign, encoding) {
+            (Some(operation), Encoding::Of(scheme)) => (operation, scheme),
+            (_, Encoding::Made(number)) => return Ok(power(provider, reference, &number)?.to_vec()),
+            (None, Encoding::Of(scheme)) => {
+                let number = scheme.encode(message, key);
+                let number = number.map_err(|error| error.to_string())?;
+                return Ok(power(provider, reference, &number)?.to_vec());
+            }
         };
         let question = Question {
             key_id: reference.key_id().to_owned(),
@@ -74,21 +99,11 @@ impl Context {
         };
         let made = provider.signer.ask(&question)?;
         let public = provider.accelerator.rsa_public(key);
-        let is_right = made.len() == key.bytes()
-            && match (&encoding, &question.operation) {
-                (Encoding::Of(scheme), Operation::Sign { .. }) => {
-                    public.verify_digest(*scheme, message, &made).is_ok()
-                }
-                (_, Operation::RawPrivate(number)) => {
-                    public.raw_public(&made).is_ok_and(|power| power == *number)
-                }
-                (Encoding::Made(_), Operation::Sign { .. }) => false,
-            };
-        // Whoever has a wrong one may work out the key (Boneh, DeMillo and Lipton 1997).
-        is_right.then(|| made.to_vec()).ok_or_else(|| {
-            "the signature is not of this key: has the server another one of that name by now (oarlock pubkey --reference)?"
-                .to_owned()
-        })
+        let is_right =
+            made.len() == key.bytes() && public.verify_digest(scheme, message, &made).is_ok();
+        is_right
+            .then(|| made.to_vec())
+            .ok_or_else(|| WRONG.to_owned())
     }
 }
 

@@ -5,9 +5,10 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use oarlock::costs::Signed;
+use oarlock::costs::Computed;
 
-use super::context::{Context, Message, Place};
+use super::Place;
+use super::context::{Context, Message};
 use super::key::Key;
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::caught::catching;
@@ -263,7 +264,7 @@ unsafe extern "C" fn sign(
     message_bytes: usize,
 ) -> c_int {
     let place = Place {
-        signature,
+        octets: signature,
         bytes,
         room,
     };
@@ -309,7 +310,7 @@ unsafe extern "C" fn digest_sign_final(
     room: usize,
 ) -> c_int {
     let place = Place {
-        signature,
+        octets: signature,
         bytes,
         room,
     };
@@ -330,7 +331,9 @@ unsafe extern "C" fn digest_sign_final(
                         None => {}
                     }
                     let is_done = inner.digest_sign_final?(context.inner, signature, bytes, room);
-                    context.count(is_done == 1 && !signature.is_null(), Signed::Here);
+                    if is_done == 1 && !signature.is_null() {
+                        context.provider().count_private(Computed::Here);
+                    }
                     return Some(is_done);
                 }
             };

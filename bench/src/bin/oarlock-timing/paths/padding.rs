@@ -1,6 +1,9 @@
-//! PKCS#7 padding, where the engine takes it off.
+//! Padding that is taken off: PKCS#7 by the engine, and that of premaster secrets of TLS.
+
+use std::hint::black_box;
 
 use oarlock::cipher::AcceleratedCbc;
+use oarlock::rsa::tls_premaster_secret;
 use oarlock::{Accelerator, Error};
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::cpu::Cpu;
@@ -14,6 +17,10 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
         cbc: accepted(accelerator.cbc(&PUBLIC_KEY, &IV)),
         kernel: accepted(Cbc::new(&PUBLIC_KEY, Cpu::detect())),
         data: Vec::with_capacity(BYTES),
+    }));
+    paths.push(Box::new(Premaster {
+        power: vec![0; BYTES],
+        is_right: true,
     }));
 }
 
@@ -56,6 +63,69 @@ impl Path for Unpadding {
     }
 }
 
+/// Takes a premaster secret out of what RSA-2048 has decrypted: right ones, against those that are wrong in one byte, for
+/// which random bytes are returned.
+struct Premaster {
+    power: Vec<u8>,
+    is_right: bool,
+}
+
+impl Path for Premaster {
+    fn name(&self) -> &str {
+        "tls premaster secret: padding or version"
+    }
+
+    fn classes(&self) -> Contrast {
+        Contrast::Marked
+    }
+
+    fn secret_bytes(&self) -> usize {
+        BYTES
+    }
+
+    fn prepare(&mut self, secret: &[u8]) {
+        self.is_right = secret[0] == 0;
+        let at = BYTES - PREMASTER_BYTES;
+        self.power.copy_from_slice(secret);
+        self.power[2..at].iter_mut().for_each(|byte| *byte |= 1);
+        self.power[..2].copy_from_slice(&[0, 2]);
+        self.power[at - 1] = 0;
+        self.power[at..at + 2].copy_from_slice(&[3, 3]);
+        if !self.is_right {
+            let wrong = usize::from(secret[1]) % (at + 2);
+            self.power[wrong] = if (2..at - 1).contains(&wrong) { 0 } else { 1 };
+        }
+    }
+
+    fn run(&mut self) {
+        black_box(accepted(tls_premaster_secret(&self.power, &[0x303])));
+    }
+}
+
+const PREMASTER_BYTES: usize = 48;
 const IV: [u8; BLOCK_BYTES] = COUNTER.to_be_bytes();
 const BLOCK_BYTES: usize = 16;
 const BYTES: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_premaster_secret_is_made_up_and_a_right_one_is_not() {
+        let mut path = Premaster {
+            power: vec![0; BYTES],
+            is_right: true,
+        };
+        for number in 0..=255 {
+            for mark in [0, 1] {
+                let mut secret = vec![0xa7; BYTES];
+                secret[..2].copy_from_slice(&[mark, number]);
+                path.prepare(&secret);
+                let found = accepted(tls_premaster_secret(&path.power, &[0x303]));
+                let is_right = found[2..] == secret[BYTES - PREMASTER_BYTES + 2..];
+                assert_eq!(is_right, path.is_right, "{number}");
+            }
+        }
+    }
+}

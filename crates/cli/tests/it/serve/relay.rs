@@ -376,7 +376,7 @@ fn openssl_signs_with_a_key_that_is_elsewhere() {
     counted.args(["-out", "/dev/null", "letter"]);
     let output = run(counted.current_dir(site.path()), b"");
     let told: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
-    assert_eq!(told["rsa_signatures"]["remotely"], 1, "{told}");
+    assert_eq!(told["rsa_private_operations"]["remotely"], 1, "{told}");
 
     // A file that was damaged is told from one that holds no key.
     let whole = fs::read_to_string(site.path().join("site-key.pem")).unwrap();

@@ -299,6 +299,33 @@ pub(crate) fn pkcs1_message_or_other(
     message
 }
 
+/// The premaster secret in EME-PKCS1-v1_5 that a client of TLS 1.2 or earlier has sent, or `other`, which nobody can tell
+/// from it (RFC 5246, 7.4.7.1): if the padding is wrong, or the secret does not begin with one of `versions`.
+///
+/// `encoded` has as many bytes as the modulus.
+pub(crate) fn tls_premaster_secret(
+    encoded: &[u8],
+    versions: &[u16],
+    mut other: Zeroizing<[u8; TLS_PREMASTER_SECRET_BYTES]>,
+) -> Zeroizing<[u8; TLS_PREMASTER_SECRET_BYTES]> {
+    // A modulus has 128 bytes or more.
+    let (padding, secret) = encoded.split_at(encoded.len() - TLS_PREMASTER_SECRET_BYTES);
+    let (zero, padding) = (padding[padding.len() - 1], &padding[..padding.len() - 1]);
+    let mut is_good = padding[0].ct_eq(&0) & padding[1].ct_eq(&2) & zero.ct_eq(&0);
+    for byte in &padding[2..] {
+        is_good &= !byte.ct_eq(&0);
+    }
+    let mut has_version = Choice::from(0);
+    for version in versions {
+        has_version |= secret[..2].ct_eq(&version.to_be_bytes());
+    }
+    is_good &= has_version;
+    for (byte, secret) in other.iter_mut().zip(secret) {
+        byte.conditional_assign(secret, is_good);
+    }
+    other
+}
+
 /// EME-OAEP (7.1.1) for a modulus of `bytes`.
 pub(crate) fn oaep_message(
     hash: Hash,
@@ -412,6 +439,8 @@ impl TruncateWiped for Zeroizing<Vec<u8>> {
     }
 }
 
+/// RFC 5246, 7.4.7.1.
+pub(crate) const TLS_PREMASTER_SECRET_BYTES: usize = 48;
 /// Bytes of padding that EME-PKCS1-v1_5 has at least.
 const PADDING_BYTES_MIN: usize = 8;
 /// Lengths that implicit rejection tries for one that fits; each does with a chance of 1/2 or more.

@@ -2,8 +2,8 @@
 
 use zeroize::Zeroizing;
 
-use super::key::RsaPublicKey;
-use super::padding::{self, Hash, Pss, PssSalt};
+use super::key::{RsaPrivateKey, RsaPublicKey};
+use super::padding::{self, Hash, Pss, PssSalt, TLS_PREMASTER_SECRET_BYTES};
 use crate::Error;
 use crate::aws_lc::rsa::fill_random;
 
@@ -104,7 +104,105 @@ impl EncryptionScheme {
             label: Vec::new(),
         }
     }
+
+    /// The message of `ciphertext`, from its private power, as [`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt)
+    /// returns it. Both have the bytes of the modulus. The time that it takes tells nothing of a message but its length.
+    /// `key` is what implicit rejection is keyed with; OAEP does without it.
+    ///
+    /// ```
+    /// use oarlock::Accelerator;
+    /// use oarlock::rsa::{EncryptionScheme, Hash, RsaPrivateKey};
+    ///
+    /// let key = RsaPrivateKey::from_pem(include_str!("../../../tests/keys/rsa2048.pem"))?;
+    /// let rsa = Accelerator::builder().build()?.rsa(&key);
+    /// let scheme = EncryptionScheme::oaep(Hash::Sha256);
+    /// let ciphertext = rsa.public().encrypt(&scheme, b"a message")?;
+    /// let power = rsa.raw_private(&ciphertext)?;
+    /// assert_eq!(**scheme.decode(&power, &ciphertext, None)?, *b"a message");
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::DecryptionFailed`] if OAEP's padding is wrong; PKCS#1 v1.5 rejects implicitly. [`Error::InvalidInput`] if the
+    /// two lengths are not those of one modulus, or for PKCS#1 v1.5 without the key.
+    pub fn decode(
+        &self,
+        power: &[u8],
+        ciphertext: &[u8],
+        key: Option<&RsaPrivateKey>,
+    ) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let bytes = key.map_or(power.len(), |key| key.public_key().bytes());
+        check_power(power)?;
+        if (power.len(), ciphertext.len()) != (bytes, bytes) {
+            return Err(Error::InvalidInput(format!(
+                "a power of {} bytes and a ciphertext of {}: the modulus has {bytes}",
+                power.len(),
+                ciphertext.len()
+            )));
+        }
+        match self {
+            Self::Pkcs1 => {
+                let key = key.ok_or_else(|| {
+                    Error::InvalidInput("PKCS#1 v1.5 rejects implicitly, by the key".into())
+                })?;
+                Ok(padding::pkcs1_message_or_other(
+                    power,
+                    ciphertext,
+                    &key.parts().rejection_key,
+                ))
+            }
+            Self::Oaep { hash, mgf1, label } => padding::oaep_plaintext(*hash, *mgf1, label, power),
+        }
+    }
 }
+
+/// The premaster secret that a client of TLS 1.2 or earlier has encrypted with PKCS#1 v1.5, from the private power of its
+/// message, which has the bytes of a modulus. Where the padding is wrong, or the secret begins with none of `versions`,
+/// it is 48 random bytes, and neither the result nor the time that it takes tells which (RFC 5246, 7.4.7.1): a server
+/// goes on with them, and the client's Finished message is wrong.
+///
+/// `versions` are the one that the client has offered in its ClientHello, as `0x0303` for TLS 1.2, and, for clients that
+/// do it wrong, the one that was negotiated.
+///
+/// ```
+/// use oarlock::Accelerator;
+/// use oarlock::rsa::{EncryptionScheme, RsaPrivateKey, tls_premaster_secret};
+///
+/// let key = RsaPrivateKey::from_pem(include_str!("../../../tests/keys/rsa2048.pem"))?;
+/// let rsa = Accelerator::builder().build()?.rsa(&key);
+/// let mut secret = [7; 48];
+/// secret[..2].copy_from_slice(&[3, 3]);
+/// let sent = rsa.public().encrypt(&EncryptionScheme::Pkcs1, &secret)?;
+/// let power = rsa.raw_private(&sent)?;
+/// assert_eq!(*tls_premaster_secret(&power, &[0x0303])?, secret);
+/// assert_ne!(*tls_premaster_secret(&power, &[0x0302])?, secret);
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::InvalidInput`] for a power of less than 128 bytes.
+pub fn tls_premaster_secret(
+    power: &[u8],
+    versions: &[u16],
+) -> Result<Zeroizing<[u8; TLS_PREMASTER_SECRET_BYTES]>, Error> {
+    check_power(power)?;
+    let mut other = Zeroizing::new([0; TLS_PREMASTER_SECRET_BYTES]);
+    fill_random(&mut other[..]);
+    Ok(padding::tls_premaster_secret(power, versions, other))
+}
+
+/// That it is as long as a modulus can be: what is done with it counts on that.
+fn check_power(power: &[u8]) -> Result<(), Error> {
+    if power.len() >= MODULUS_BYTES_MIN {
+        return Ok(());
+    }
+    Err(Error::InvalidInput(format!(
+        "a power of {} bytes: a modulus has at least {MODULUS_BYTES_MIN}",
+        power.len()
+    )))
+}
+
+const MODULUS_BYTES_MIN: usize = 128;
 
 pub(crate) fn signature_operand(
     scheme: SignatureScheme,

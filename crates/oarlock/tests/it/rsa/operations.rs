@@ -1,7 +1,7 @@
 //! Signatures, encryption and the bare operation.
 
 use oarlock::Error;
-use oarlock::rsa::{EncryptionScheme, Hash, PssSalt, SignatureScheme};
+use oarlock::rsa::{EncryptionScheme, Hash, PssSalt, SignatureScheme, tls_premaster_secret};
 
 use super::{HASHES, KEYS, key, said};
 use crate::common::accelerator;
@@ -135,6 +135,42 @@ fn what_is_encrypted_decrypts_and_what_is_altered_does_not() {
             Err(Error::DecryptionFailed)
         );
     }
+}
+
+/// RFC 5246, 7.4.7.1: nothing is refused, and what is wrong gives other bytes each time.
+#[test]
+fn a_premaster_secret_of_tls_is_found_or_made_up() {
+    let mut secret = [9; 48];
+    secret[..2].copy_from_slice(&[3, 3]);
+    for bytes in [128, 255, 256, 512] {
+        let mut right = vec![0x5a; bytes];
+        right[..2].copy_from_slice(&[0, 2]);
+        right[bytes - 49] = 0;
+        right[bytes - 48..].copy_from_slice(&secret);
+        let found =
+            |power: &[u8], versions: &[u16]| *tls_premaster_secret(power, versions).unwrap();
+        for versions in [&[0x0303][..], &[0x0301, 0x0303], &[0x0303, 0x0301]] {
+            assert_eq!(found(&right, versions), secret);
+        }
+        for versions in [&[][..], &[0x0302], &[0x0301, 0x0203]] {
+            assert_ne!(found(&right, versions), found(&right, versions));
+            assert_ne!(found(&right, versions), secret);
+        }
+        for at in 0..bytes - 46 {
+            let mut wrong = right.clone();
+            wrong[at] = match right[at] {
+                0x5a => 0,
+                byte => byte ^ 0x80,
+            };
+            let made_up = found(&wrong, &[0x0303]);
+            assert_ne!(made_up, secret, "{at} of {bytes}");
+            assert_ne!(made_up, found(&wrong, &[0x0303]));
+        }
+    }
+    assert_eq!(
+        said(tls_premaster_secret(&[0; 127], &[0x0303])),
+        "a power of 127 bytes: a modulus has at least 128"
+    );
 }
 
 #[test]

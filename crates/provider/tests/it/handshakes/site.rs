@@ -56,7 +56,64 @@ impl Site {
         clients.arg(version);
         clients
     }
+
+    /// As many connections as `at_once`, again and again, whose clients encrypt a premaster secret with the server's key
+    /// and send it only when all have one to send.
+    pub(super) fn is_sent_premaster_secrets(&self, rounds: usize, at_once: usize) -> Command {
+        let mut clients = Command::new("python3");
+        with_conf(&mut clients, None);
+        clients
+            .args(["-c", PREMASTER_SECRETS])
+            .arg(self.folder.path().join("cert.pem"))
+            .args([usize::from(self.port), rounds, at_once].map(|n| n.to_string()));
+        clients
+    }
 }
+
+/// Certificate, port, rounds, how many at once.
+const PREMASTER_SECRETS: &str = r#"
+import socket, ssl, sys
+certificate, port, rounds, at_once = sys.argv[1], *map(int, sys.argv[2:5])
+context = ssl.create_default_context(cafile=certificate)
+context.maximum_version = ssl.TLSVersion.TLSv1_2
+context.set_ciphers("AES128-GCM-SHA256")
+class Client:
+    def __init__(self):
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.incoming, self.out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.out, server_hostname="localhost")
+        self.step(self.tls.do_handshake)
+        self.send()
+    def step(self, call):
+        try:
+            return call()
+        except ssl.SSLWantReadError:
+            return None
+    def send(self):
+        self.socket.sendall(self.out.read())
+    def receive(self):
+        got = self.socket.recv(65536)
+        self.incoming.write(got) if got else self.incoming.write_eof()
+    def encrypt(self):
+        while not self.out.pending:
+            self.receive()
+            self.step(self.tls.do_handshake)
+    def ask(self):
+        while self.tls.cipher() is None or self.step(lambda: self.tls.do_handshake() or True) is None:
+            self.receive()
+        self.tls.write(b"GET / HTTP/1.0\r\n\r\n")
+        self.send()
+        answer = b""
+        while not answer.endswith(b"hello"):
+            self.receive()
+            answer += self.step(lambda: self.tls.read(65536)) or b""
+        self.socket.close()
+for _ in range(rounds):
+    clients = [Client() for _ in range(at_once)]
+    for client in clients: client.encrypt()
+    for client in clients: client.send()
+    for client in clients: client.ask()
+"#;
 
 /// Requests over connections of their own: certificate, port, requests, how many at once, how many that are closed in the
 /// middle, version.

@@ -1,6 +1,7 @@
 //! RSA: keys and signatures through this provider are those of the default one, call by call.
 
 mod calls;
+mod decryption;
 mod keys;
 
 use std::ffi::c_void;

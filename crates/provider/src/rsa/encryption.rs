@@ -1,0 +1,342 @@
+//! The functions of encryption with RSA keys (provider-asym_cipher(7)): the default provider's, with the private
+//! operation taken over.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use oarlock::costs::Computed;
+use oarlock::rsa::RsaPublicKey;
+
+use super::decryption::Padding;
+use super::key::Key;
+use super::{Place, compute, remote};
+use crate::abi::{Dispatch, Param, offered};
+use crate::caught::catching;
+use crate::default_provider::functions::{Crypt, Describe, EncryptionFunctions};
+use crate::error::{Reason, RsaReason};
+use crate::provider::Provider;
+
+/// A context, as OpenSSL holds it.
+struct Context {
+    /// The default provider's, with all settings.
+    inner: *mut c_void,
+    /// Lives as long as the context: the core tears no provider down that has one.
+    provider: *const Provider,
+    key: Option<Arc<Key>>,
+}
+
+/// The functions for OpenSSL.
+pub(super) fn table(inner: &EncryptionFunctions) -> Vec<Dispatch> {
+    let mut table = Vec::new();
+    offered!(table, inner, EncryptionFunctions:
+        newctx newctx,
+        encrypt_init encrypt_init,
+        encrypt encrypt,
+        decrypt_init decrypt_init,
+        decrypt decrypt,
+        freectx freectx,
+        dupctx dupctx,
+        get_ctx_params get_ctx_params,
+        gettable_ctx_params gettable_ctx_params,
+        set_ctx_params set_ctx_params,
+        settable_ctx_params settable_ctx_params,
+    );
+    table.push(Dispatch::END);
+    table
+}
+
+impl Context {
+    fn provider(&self) -> &Provider {
+        // SAFETY: the provider lives as long as its contexts.
+        unsafe { &*self.provider }
+    }
+
+    fn functions(&self) -> Option<&EncryptionFunctions> {
+        Some(&self.provider().default_rsa.get()?.encryption)
+    }
+
+    /// How a ciphertext is padded, if it can be decrypted here: by a key of `key`'s size, to a place with room.
+    fn padding(&self, key: &RsaPublicKey, place: Place, ciphertext: &[u8]) -> Option<Padding> {
+        if ciphertext.len() != key.bytes() || ciphertext >= key.modulus() {
+            return None;
+        }
+        let get = self.functions()?.get_ctx_params?;
+        // SAFETY: the default provider's function with its context and places that last.
+        let padding = unsafe { Padding::read(|params| get(self.inner, params)) }?;
+        place.has_room(padding.room(key.bytes())).then_some(padding)
+    }
+
+    fn decrypt(&self, place: Place, ciphertext: &[u8], by_default: impl Fn() -> c_int) -> c_int {
+        if let Some(key) = self.key.as_ref().filter(|key| key.reference().is_some()) {
+            return self.decrypt_remotely(key, place, ciphertext);
+        }
+        let prepared = || {
+            let key = self.key.as_ref()?;
+            key.count();
+            let key = key.accelerated()?;
+            let padding = self.padding(key.key().public_key(), place, ciphertext)?;
+            Some((key, padding))
+        };
+        let Some((key, padding)) = prepared() else {
+            let is_done = by_default();
+            if is_done == 1 {
+                self.provider().count_private(Computed::Here);
+            }
+            return is_done;
+        };
+        let number = || Ok(ciphertext.to_vec());
+        compute(self.provider(), key, number, by_default, |power| {
+            match padding.message(power, ciphertext, Some(key.key())) {
+                Ok(message) => {
+                    // SAFETY: no message is longer than what the padding needs, for which there is room; and a place for
+                    // its length.
+                    unsafe { place.set(&message) };
+                    1
+                }
+                Err(_) => {
+                    let errors = &self.provider().errors;
+                    errors.raise_of_rsa(RsaReason::OaepDecodingError);
+                    0
+                }
+            }
+        })
+    }
+
+    /// By a key that is on another machine. What PKCS#1 v1.5 is rejected by is there as well, so only a server of TLS has
+    /// that padding.
+    fn decrypt_remotely(&self, key: &Key, place: Place, ciphertext: &[u8]) -> c_int {
+        let decrypted = || {
+            let reference = key.reference().ok_or("there is none")?;
+            let padding = self.padding(reference.key(), place, ciphertext);
+            let padding =
+                padding.ok_or("its settings are none that a key of another machine decrypts by")?;
+            let power = remote::power(self.provider(), reference, ciphertext)?;
+            let message = padding.message(&power, ciphertext, None);
+            message.map_err(|error| error.to_string())
+        };
+        match decrypted() {
+            Ok(message) => {
+                // SAFETY: as in `decrypt`.
+                unsafe { place.set(&message) };
+                self.provider().count_private(Computed::Remotely);
+                1
+            }
+            Err(why) => {
+                remote::refuse(self.provider(), key, Reason::FailedToDecrypt, &why);
+                0
+            }
+        }
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if let Some(free) = self.functions().and_then(|functions| functions.freectx) {
+            // SAFETY: the default provider's function with its context, which nobody else has.
+            unsafe { free(self.inner) };
+        }
+    }
+}
+
+/// What OpenSSL holds; null without a context of the default provider's.
+fn context(inner: *mut c_void, provider: *const Provider, key: Option<Arc<Key>>) -> *mut c_void {
+    if inner.is_null() {
+        return null_mut();
+    }
+    Box::into_raw(Box::new(Context {
+        inner,
+        provider,
+        key,
+    }))
+    .cast()
+}
+
+unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: the core hands over its provider; the default provider's function with its context.
+        let made = unsafe {
+            let made = || {
+                let rsa = (*provider.cast::<Provider>()).default_rsa.get()?;
+                Some(rsa.encryption.newctx?(rsa.context))
+            };
+            made()
+        };
+        context(made.unwrap_or(null_mut()), provider.cast(), None)
+    })
+}
+
+unsafe extern "C" fn freectx(context: *mut c_void) {
+    if !context.is_null() {
+        catching((), || {
+            // SAFETY: of `context`, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
+        });
+    }
+}
+
+unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: the core hands over a context of ours, which no other call uses now.
+        let Some(from) = (unsafe { from.cast::<Context>().as_ref() }) else {
+            return null_mut();
+        };
+        let copy = from.functions().and_then(|functions| functions.dupctx);
+        // SAFETY: the default provider's function with its context.
+        let copy = copy.map_or(null_mut(), |copy| unsafe { copy(from.inner) });
+        context(copy, from.provider, from.key.clone())
+    })
+}
+
+/// # Safety
+/// `context` is null or of ours, and no other call with it is under way.
+unsafe fn with(
+    context: *mut c_void,
+    call: impl FnOnce(&mut Context, &EncryptionFunctions) -> Option<c_int>,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: as the caller says; the functions are part of the provider, which lives as long as its contexts.
+        unsafe {
+            let Some(context) = context.cast::<Context>().as_mut() else {
+                return 0;
+            };
+            let Some(rsa) = (*context.provider).default_rsa.get() else {
+                return 0;
+            };
+            call(context, &rsa.encryption).unwrap_or(0)
+        }
+    })
+}
+
+macro_rules! initializing {
+    ($($name:ident)+) => {
+        $(unsafe extern "C" fn $name(
+            context: *mut c_void,
+            key: *mut c_void,
+            params: *const Param,
+        ) -> c_int {
+            // SAFETY: the core hands over a context of ours, a key of ours and parameters.
+            unsafe {
+                let key = Key::shared(key);
+                with(context, |context, inner| {
+                    let of_default = key.as_ref().map_or(null_mut(), |key| key.inner);
+                    let is_done = inner.$name?(context.inner, of_default, params);
+                    if is_done == 1 && key.is_some() {
+                        context.key = key;
+                    }
+                    Some(is_done)
+                })
+            }
+        })+
+    };
+}
+
+initializing!(encrypt_init decrypt_init);
+
+unsafe extern "C" fn encrypt(
+    context: *mut c_void,
+    output: *mut u8,
+    written: *mut usize,
+    room: usize,
+    input: *const u8,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: the core hands over a context of ours, and what the default provider's function takes.
+    unsafe {
+        with(context, |context, inner| {
+            Some(inner.encrypt?(
+                context.inner,
+                output,
+                written,
+                room,
+                input,
+                bytes,
+            ))
+        })
+    }
+}
+
+unsafe extern "C" fn decrypt(
+    context: *mut c_void,
+    output: *mut u8,
+    written: *mut usize,
+    room: usize,
+    input: *const u8,
+    bytes: usize,
+) -> c_int {
+    let place = Place {
+        octets: output,
+        bytes: written,
+        room,
+    };
+    // SAFETY: as above, with a ciphertext of that length; only a caller who asks for a size may give none.
+    unsafe {
+        with(context, |context, inner| {
+            let decrypt: Crypt = inner.decrypt?;
+            let by_default = || decrypt(context.inner, output, written, room, input, bytes);
+            if output.is_null() || input.is_null() || bytes > MODULUS_BYTES_MAX {
+                return Some(by_default());
+            }
+            // A copy: it may lie where the message goes.
+            let ciphertext = std::slice::from_raw_parts(input, bytes).to_vec();
+            Some(context.decrypt(place, &ciphertext, by_default))
+        })
+    }
+}
+
+/// Of the keys that lanes compute with.
+const MODULUS_BYTES_MAX: usize = 512;
+
+unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |context, inner| {
+            Some(inner.get_ctx_params?(context.inner, params))
+        })
+    }
+}
+
+unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |context, inner| {
+            Some(inner.set_ctx_params?(context.inner, params))
+        })
+    }
+}
+
+unsafe extern "C" fn gettable_ctx_params(
+    context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core hands over a context of ours or null, and its provider.
+    unsafe { described(context, provider, |functions| functions.gettable_ctx_params) }
+}
+
+unsafe extern "C" fn settable_ctx_params(
+    context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: as above.
+    unsafe { described(context, provider, |functions| functions.settable_ctx_params) }
+}
+
+/// # Safety
+/// `context` is null or of ours, and `provider` is the core's.
+unsafe fn described(
+    context: *mut c_void,
+    provider: *mut c_void,
+    function: impl FnOnce(&EncryptionFunctions) -> Option<Describe>,
+) -> *const Param {
+    // SAFETY: as the caller says; the default provider's function with its context and itself.
+    unsafe {
+        let inner = context.cast::<Context>().as_ref();
+        let inner = inner.map_or(null_mut(), |context| context.inner);
+        let describe = || {
+            let rsa = (*provider.cast::<Provider>()).default_rsa.get()?;
+            Some(function(&rsa.encryption)?(inner, rsa.context))
+        };
+        describe().unwrap_or(null())
+    }
+}
