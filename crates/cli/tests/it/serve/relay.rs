@@ -149,7 +149,8 @@ impl Site {
 
     /// All of them must succeed.
     fn serves_clients(&self, port: u16, handshakes: usize, at_once: usize) {
-        for version in ["TLSv1_3", "TLSv1_2"] {
+        // With the last, the key decrypts.
+        for version in ["TLSv1_3", "TLSv1_2", "TLSv1_2 AES128-GCM-SHA256"] {
             let failed = self.failures(port, handshakes, at_once, version);
             assert_eq!(failed, 0, "{version}");
         }
@@ -349,18 +350,32 @@ fn openssl_signs_with_a_key_that_is_elsewhere() {
     ] {
         succeeds(site.program("openssl").args(arguments));
     }
+    // What is encrypted for it is decrypted, but with PKCS#1 v1.5, whose padding must not be told to be wrong.
+    fs::write(site.path().join("secret"), "a secret").unwrap();
+    for (padding, digest, is_decrypted) in [
+        ("oaep", "rsa_oaep_md:sha256", true),
+        ("oaep", "rsa_oaep_md:sha1", true),
+        ("pkcs1", "rsa_padding_mode:pkcs1", false),
+    ] {
+        let mode = format!("rsa_padding_mode:{padding}");
+        let settings = ["-pkeyopt", &mode, "-pkeyopt", digest];
+        let mut encrypt = site.program("openssl");
+        encrypt.args(["pkeyutl", "-encrypt", "-inkey", "site-key.pem"]);
+        encrypt.args(["-in", "secret", "-out", "secret.rsa"]);
+        succeeds(encrypt.args(settings));
+        let mut decrypt = site.program("openssl");
+        decrypt.args(["pkeyutl", "-decrypt", "-inkey", "site-key.pem"]);
+        decrypt.args(["-in", "secret.rsa"]).args(settings);
+        let output = run(&mut decrypt, b"");
+        let is_secret = output.stdout == b"a secret";
+        assert_eq!(is_secret, is_decrypted, "{padding}: {}", stderr(&output));
+        let is_told = stderr(&output).contains("remote key \"web\": its settings are none");
+        assert_eq!(is_told, !is_decrypted, "{}", stderr(&output));
+    }
     // The private half is nowhere to be had, nor used for anything else.
     for arguments in [
         &["pkey", "-in", "site-key.pem"][..],
         &["rsa", "-in", "site-key.pem", "-traditional"],
-        &[
-            "pkeyutl",
-            "-decrypt",
-            "-inkey",
-            "site-key.pem",
-            "-in",
-            "letter.sig",
-        ],
         &["dgst", "-sha1", "-sign", "site-key.pem", "letter"],
     ] {
         let output = run(site.program("openssl").args(arguments), b"");
@@ -410,7 +425,7 @@ fn openssl_signs_with_a_key_that_is_elsewhere() {
     succeeds(made.current_dir(site.path()));
     until("it is another one", || {
         let refused = site.is_refused();
-        refused.contains("remote key \"web\": the signature is not of this key")
+        refused.contains("remote key \"web\": the answer is not of this key")
     });
     fs::write(&key, kept).unwrap();
     site.serves();
@@ -562,14 +577,16 @@ fn a_cryptoserver_that_hangs_takes_no_time_from_keys_that_are_here() {
     });
 }
 
-/// How many of so many handshakes fail: certificate, port, handshakes, how many at once, version.
+/// How many of so many handshakes fail: certificate, port, handshakes, how many at once, version, and perhaps a suite of
+/// TLS 1.2.
 const CLIENTS: &str = r#"
 import asyncio, ssl, sys
 certificate, port, handshakes, at_once, version = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]
+version, _, suite = version.partition(" ")
 context = ssl.create_default_context(cafile=certificate)
 context.minimum_version = context.maximum_version = getattr(ssl.TLSVersion, version)
 if version == "TLSv1_2":
-    context.set_ciphers("ECDHE-RSA-AES128-GCM-SHA256")
+    context.set_ciphers(suite or "ECDHE-RSA-AES128-GCM-SHA256")
 async def ask(room):
     async with room:
         try:
