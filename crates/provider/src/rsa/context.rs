@@ -8,9 +8,9 @@ use std::sync::Arc;
 use oarlock::costs::Computed;
 use oarlock::rsa::{Hash, PssSalt, RsaPublicKey, SignatureScheme};
 
+use super::computing::{Place, compute};
 use super::decryption::{NAME_BYTES, text};
 use super::key::Key;
-use super::{Place, compute};
 use crate::abi::Param;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::{DefaultRsa, Digest, named};

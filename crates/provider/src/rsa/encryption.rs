@@ -9,9 +9,10 @@ use std::sync::Arc;
 use oarlock::costs::Computed;
 use oarlock::rsa::RsaPublicKey;
 
+use super::computing::{Place, compute};
 use super::decryption::Padding;
 use super::key::Key;
-use super::{Place, compute, remote};
+use super::remote;
 use crate::abi::{Dispatch, Param, offered};
 use crate::caught::catching;
 use crate::default_provider::functions::{Crypt, Describe, EncryptionFunctions};

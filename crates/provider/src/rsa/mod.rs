@@ -6,6 +6,7 @@
 //!                that lanes can make; the digest of a message
 //! signature.rs   the functions of signatures
 //! encryption.rs  those of encryption     decryption.rs   what a private power is decrypted to
+//! computing.rs   the private power, and where results go
 //! remote.rs      operations by keys of other machines     decoder.rs   reads the files that stand for these
 //! ../signer/     the private operation: in lanes with others, or alone
 //! ```
@@ -17,6 +18,7 @@
 
 #![allow(unsafe_code)]
 
+mod computing;
 mod context;
 mod decoder;
 mod decryption;
@@ -24,12 +26,6 @@ mod encryption;
 mod key;
 mod remote;
 mod signature;
-
-use std::ffi::c_int;
-
-use oarlock::Error;
-use oarlock::costs::Computed;
-use oarlock::rsa::{AcceleratedRsa, Power};
 
 use crate::abi::{
     Algorithm, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
@@ -90,50 +86,5 @@ pub(crate) unsafe fn algorithms(provider: &Provider, operation: i32) -> Option<&
         OPERATION_ASYM_CIPHER => Some(&offered.encryption),
         OPERATION_DECODER => Some(&offered.decoders),
         _ => None,
-    }
-}
-
-/// Computes the private power of the number that `number` makes: by `by_default`, the default provider, which does all of
-/// it, or here, where `finish` does the rest. Both return 1 if they have succeeded.
-fn compute(
-    provider: &Provider,
-    key: &AcceleratedRsa,
-    number: impl Fn() -> Result<Vec<u8>, Error>,
-    by_default: impl Fn() -> c_int,
-    finish: impl FnOnce(&[u8]) -> c_int,
-) -> c_int {
-    let is_done = match provider.signer.power(key, number, by_default) {
-        Power::Alone(is_done) => is_done,
-        Power::InLanes(power) => finish(&power),
-    };
-    if is_done == 1 {
-        provider.count_private(Computed::Here);
-    }
-    is_done
-}
-
-/// Where the result of an operation goes, as OpenSSL hands it over.
-#[derive(Clone, Copy)]
-struct Place {
-    octets: *mut u8,
-    bytes: *mut usize,
-    room: usize,
-}
-
-impl Place {
-    fn has_room(self, bytes: usize) -> bool {
-        !self.octets.is_null() && self.room >= bytes
-    }
-
-    /// # Safety
-    /// There is room for as many bytes as `result` has, and a place for their number.
-    unsafe fn set(self, result: &[u8]) {
-        // SAFETY: as the caller says.
-        unsafe {
-            result
-                .as_ptr()
-                .copy_to_nonoverlapping(self.octets, result.len());
-            *self.bytes = result.len();
-        }
     }
 }

@@ -8,7 +8,7 @@ use oarlock::rsa::{PssSalt, SignatureScheme};
 use oarlock_local::relay::{Operation, Question, Reference};
 use zeroize::Zeroizing;
 
-use super::Place;
+use super::computing::Place;
 use super::context::{Context, Encoding};
 use super::key::Key;
 use crate::error::Reason;

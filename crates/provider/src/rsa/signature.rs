@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use oarlock::costs::Computed;
 
-use super::Place;
+use super::computing::Place;
 use super::context::{Context, Message};
 use super::key::Key;
 use crate::abi::{Dispatch, Param, Params, offered};
