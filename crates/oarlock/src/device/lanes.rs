@@ -115,7 +115,8 @@ impl Lanes {
         }
     }
 
-    /// Whether so many at once, which may be one, are better computed in lanes.
+    /// Whether so many at once, which may be one, are better computed in lanes. What does not pay is tried now and then:
+    /// who asks does as it says, or never learns.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         key.width().is_some() && self.backend.is_some() && self.costs.pays(key, size)
     }
@@ -125,7 +126,12 @@ impl Lanes {
         // Fewer are done sooner, and leave some for another thread; more are checked at once.
         let few = key.kind() == BatchKind::Private && waiting < 2 * LANES;
         let size = waiting.min(if few { LANES / 2 } else { LANES });
-        if self.pays(key, size) { size } else { 1 }
+        // Where one alone goes, `run` asks.
+        if size > 1 && self.pays(key, size) {
+            size
+        } else {
+            1
+        }
     }
 
     /// What one alone is expected to take.
@@ -154,8 +160,19 @@ impl Lanes {
 
     /// Computes the powers of requests of one batch key, at most [`LANES`].
     pub(crate) fn run(&self, key: BatchKey, batch: &[&PublicKeyRequest], answer: &mut Powers<'_>) {
+        let in_lanes = batch.len() > 1 || self.pays(key, batch.len());
+        self.run_where(in_lanes, key, batch, answer);
+    }
+
+    /// As [`run`](Self::run), of a request for which [`pays`](Self::pays) has said where.
+    pub(crate) fn run_where(
+        &self,
+        in_lanes: bool,
+        key: BatchKey,
+        batch: &[&PublicKeyRequest],
+        answer: &mut Powers<'_>,
+    ) {
         let size = batch.len();
-        let in_lanes = size > 1 || self.pays(key, size);
         let began = Began::now(size);
         let mut lanes: Vec<_> = batch
             .iter()

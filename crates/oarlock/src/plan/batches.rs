@@ -215,7 +215,7 @@ impl Jobs {
                 return lanes.alone(key, alone);
             }
             let mut result = Err(crate::Error::Cancelled);
-            lanes.run(key, &[&make()?], &mut |_, power| result = power);
+            lanes.run_where(true, key, &[&make()?], &mut |_, power| result = power);
             return result;
         }
         let request = make()?;

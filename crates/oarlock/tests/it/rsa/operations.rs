@@ -1,10 +1,11 @@
 //! Signatures, encryption and the bare operation.
 
-use oarlock::Error;
 use oarlock::rsa::{EncryptionScheme, Hash, PssSalt, SignatureScheme, tls_premaster_secret};
+use oarlock::{Accelerator, Error};
 
 use super::{HASHES, KEYS, key, said};
 use crate::common::accelerator;
+use crate::common::keys::RSA2048;
 
 #[test]
 fn what_is_signed_verifies_and_nothing_else_does() {
@@ -275,4 +276,20 @@ fn no_signature_is_made_with_sha1() {
             "signatures of SHA-1 digests are verified, and not made: take SHA-256"
         );
     }
+}
+
+/// What does not pay may have become worth it, and only lanes can tell.
+#[test]
+fn one_alone_is_tried_in_lanes_now_and_then() {
+    let accelerator = Accelerator::builder().build().unwrap();
+    let rsa = accelerator.rsa(&key(RSA2048));
+    if rsa.lanes().is_none() {
+        return;
+    }
+    for _ in 0..400 {
+        rsa.raw_private(&[2]).unwrap();
+    }
+    let counted = accelerator.stats().public_key;
+    assert!(counted.in_groups > 0, "{counted:?}");
+    assert_eq!(counted.alone + counted.in_groups, 400);
 }
