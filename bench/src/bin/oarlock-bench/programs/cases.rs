@@ -10,7 +10,7 @@ use super::c_library::{CASES_IN_C, CLibrary};
 use super::device::{self, Device};
 use super::file_to_tls::{self, FileToTls};
 use super::files::Files;
-use super::handshakes::{Handshakes, RsaProcesses, RsaSpeed, Server};
+use super::handshakes::{Handshakes, Kind, RsaProcesses, RsaSpeed, Server};
 use super::https::Https;
 use super::packets::{self, Line};
 use super::server::{Board, Boards, Servers};
@@ -300,6 +300,7 @@ fn handshakes() -> Vec<ProgramCase> {
             (nginx(4, false), "tls-nginx"),
             (nginx(4, true), "tls-nginx-local"),
             (nginx(16, true), "tls-nginx-local-16-workers"),
+            (Server::Apache { threads: 32 }, "tls-apache"),
         ] {
             for (in_flight, suffix) in [(64, ""), (1, "-one-at-a-time")] {
                 cases.push(ProgramCase {
@@ -308,9 +309,21 @@ fn handshakes() -> Vec<ProgramCase> {
                         server,
                         bits,
                         in_flight,
+                        kind: Kind::Full,
                     }),
                 });
             }
+        }
+        for (kind, suffix) in [(Kind::Full12, "tls-1.2"), (Kind::Resumed, "resumed")] {
+            cases.push(ProgramCase {
+                name: format!("tls-haproxy-{suffix}-rsa-{bits}"),
+                program: Program::Handshakes(Handshakes {
+                    server: Server::Haproxy { threads: 1 },
+                    bits,
+                    in_flight: 64,
+                    kind,
+                }),
+            });
         }
         cases.push(ProgramCase {
             name: format!("tls-processes-rsa-{bits}"),

@@ -12,18 +12,33 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore};
 
 use crate::system::interrupt;
 
 pub(super) struct Client {
     config: Arc<ClientConfig>,
     address: SocketAddr,
+    kind: Kind,
+}
+
+/// What clients ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// TLS 1.3, with a signature.
+    Full,
+    /// TLS 1.2, with a signature.
+    Full12,
+    /// TLS 1.3 by tickets: none but the first has a signature.
+    Resumed,
 }
 
 /// What handshakes took, each from its connection's beginning to its last byte, in the order of time.
 pub(super) struct Done {
     pub(super) us: Vec<f64>,
+    /// So many of them were resumed.
+    pub(super) resumed: usize,
     pub(super) seconds: f64,
 }
 
@@ -40,30 +55,39 @@ struct Connection {
     stream: TcpStream,
     tls: ClientConnection,
     began: Instant,
+    /// It is not over before so many have come.
+    tickets_min: u32,
 }
 
 impl Client {
     /// Of a server at this port of loopback, which has this certificate and no other.
-    pub(super) fn new(certificate: &Path, port: u16) -> Result<Self, Error> {
+    pub(super) fn new(certificate: &Path, port: u16, kind: Kind) -> Result<Self, Error> {
         let pem = fs::read(certificate).map_err(Error::io(certificate.display()))?;
         let mut roots = RootCertStore::empty();
         let der = CertificateDer::from_pem_slice(&pem).map_err(failed)?;
         roots.add(der).map_err(failed)?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let version = match kind {
+            Kind::Full | Kind::Resumed => &TLS13,
+            Kind::Full12 => &TLS12,
+        };
         let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(&[version])
             .map_err(failed)?;
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
-        config.resumption = Resumption::disabled();
+        if kind != Kind::Resumed {
+            config.resumption = Resumption::disabled();
+        }
         Ok(Self {
             config: Arc::new(config),
             address: (Ipv4Addr::LOCALHOST, port).into(),
+            kind,
         })
     }
 
     /// Keeps so many in flight for so long.
     pub(super) fn run(&self, in_flight: usize, length: Duration) -> Result<Done, Error> {
-        let mut us = Vec::new();
+        let (mut us, mut resumed) = (Vec::new(), 0);
         let start = Instant::now();
         let mut connections = Vec::with_capacity(in_flight);
         while connections.len() < in_flight {
@@ -73,7 +97,9 @@ impl Client {
             interrupt::check()?;
             for at in ready(&connections)? {
                 if connections[at].step().map_err(failed)? {
-                    us.push(connections[at].began.elapsed().as_secs_f64() * 1e6);
+                    let began = connections[at].began;
+                    us.push(began.elapsed().as_secs_f64() * 1e6);
+                    resumed += usize::from(connections[at].is_resumed());
                     let done = std::mem::replace(&mut connections[at], self.connect()?);
                     done.close();
                 }
@@ -81,6 +107,7 @@ impl Client {
         }
         Ok(Done {
             us,
+            resumed,
             seconds: start.elapsed().as_secs_f64(),
         })
     }
@@ -92,7 +119,12 @@ impl Client {
         stream.set_nodelay(true).map_err(failed)?;
         let name = ServerName::try_from("localhost").map_err(failed)?;
         let tls = ClientConnection::new(Arc::clone(&self.config), name).map_err(failed)?;
-        let mut connection = Connection { stream, tls, began };
+        let mut connection = Connection {
+            stream,
+            tls,
+            began,
+            tickets_min: u32::from(self.kind == Kind::Resumed),
+        };
         connection.step().map_err(failed)?;
         Ok(connection)
     }
@@ -108,7 +140,7 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
-        if !self.tls.is_handshaking() {
+        if self.is_over() {
             return Ok(true);
         }
         match self.tls.read_tls(&mut self.stream) {
@@ -123,7 +155,15 @@ impl Connection {
         }
         // The last messages go out at once.
         while self.tls.wants_write() && self.tls.write_tls(&mut self.stream)? > 0 {}
-        Ok(!self.tls.is_handshaking() && !self.tls.wants_write())
+        Ok(self.is_over() && !self.tls.wants_write())
+    }
+
+    fn is_over(&self) -> bool {
+        !self.tls.is_handshaking() && self.tls.tls13_tickets_received() >= self.tickets_min
+    }
+
+    fn is_resumed(&self) -> bool {
+        self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// As clients do: the server sees an end and no fault.

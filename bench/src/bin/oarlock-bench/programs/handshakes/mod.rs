@@ -1,6 +1,6 @@
-//! Full handshakes of TLS 1.3 at unmodified servers with RSA keys, and `openssl speed` of the same keys.
+//! Handshakes at unmodified servers with RSA keys, and `openssl speed` of the same keys.
 //!
-//! One thread here keeps so many handshakes in flight, without resumption, and verifies each. What counts is the CPU time
+//! One thread here keeps so many handshakes in flight, and verifies each. What counts is the CPU time
 //! that the server's processes take for one, what it takes from its first byte to the last, and how many there are in a
 //! second.
 
@@ -13,6 +13,7 @@ use std::time::Duration;
 use oarlock_bench::Error;
 
 use self::client::Client;
+pub(crate) use self::client::Kind;
 pub(crate) use self::server::Server;
 use self::server::{Files, Started};
 use self::speed::offers_rsa;
@@ -28,6 +29,7 @@ pub(crate) struct Handshakes {
     /// Of the modulus.
     pub(crate) bits: usize,
     pub(crate) in_flight: usize,
+    pub(crate) kind: Kind,
 }
 
 /// What one round came to.
@@ -67,14 +69,26 @@ impl Handshakes {
         side: Side,
         length: Duration,
     ) -> Result<Round, Error> {
-        let server = Started::new(setup, self.server, files, side)?;
-        let client = Client::new(&files.certificate(), server.port())?;
+        let server = Started::new(setup, self.server, files, side, self.kind)?;
+        let client = Client::new(&files.certificate(), server.port(), self.kind)?;
         // Its first ones make keys ready and threads start.
         client.run(self.in_flight, length / 8)?;
         let before = server.cpu()?;
         let done = client.run(self.in_flight, length)?;
         let cpu = server.cpu()?.saturating_sub(before);
         server.end()?;
+        let all = done.us.len();
+        // The first ones of each in flight have no ticket yet.
+        let is_as_asked = match self.kind {
+            Kind::Resumed => done.resumed + self.in_flight >= all,
+            Kind::Full | Kind::Full12 => done.resumed == 0,
+        };
+        if !is_as_asked {
+            return Err(Error::Failed(format!(
+                "{} of {all} handshakes were resumed",
+                done.resumed
+            )));
+        }
         Ok(Round {
             cpu_us: cpu.as_secs_f64() * 1e6 / done.us.len().max(1) as f64,
             p50_us: done.p50_us(),
@@ -87,25 +101,31 @@ impl Handshakes {
 mod tests {
     use super::*;
 
-    /// By the haproxy and nginx of this machine, stock.
+    /// By the haproxy, nginx and Apache of this machine, stock.
     #[test]
     fn handshakes_are_counted_and_timed() {
         let setup = Setup::of_stock();
         let folder = tempfile::tempdir().unwrap();
         let files = Files::new(folder.path(), 2048).unwrap();
-        for server in [
-            Server::Haproxy { threads: 1 },
-            Server::Haproxy { threads: 2 },
-            Server::Nginx {
-                workers: 2,
-                has_daemon: false,
-            },
+        let nginx = Server::Nginx {
+            workers: 2,
+            has_daemon: false,
+        };
+        for (server, kind) in [
+            (Server::Haproxy { threads: 1 }, Kind::Full),
+            (Server::Haproxy { threads: 1 }, Kind::Resumed),
+            (Server::Haproxy { threads: 2 }, Kind::Full12),
+            (nginx, Kind::Full),
+            (nginx, Kind::Resumed),
+            (Server::Apache { threads: 4 }, Kind::Full),
+            (Server::Apache { threads: 4 }, Kind::Resumed),
         ] {
-            for in_flight in [1, 16] {
+            for in_flight in [1, 4] {
                 let case = Handshakes {
                     server,
                     bits: 2048,
                     in_flight,
+                    kind,
                 };
                 let length = Duration::from_millis(300);
                 let round = case.round(&setup, &files, Side::Stock, length).unwrap();

@@ -10,6 +10,7 @@ use oarlock_bench::Error;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::setup::{Setup, Side};
+use super::client::Kind;
 use crate::system::child::{Running, said};
 
 /// What takes the handshakes.
@@ -19,6 +20,8 @@ pub(crate) enum Server {
     Haproxy { threads: usize },
     /// Its workers are processes, and each signs one after the other; with us they may do so in a daemon.
     Nginx { workers: usize, has_daemon: bool },
+    /// With the MPM `event` and one process: its threads sign at the same time.
+    Apache { threads: usize },
 }
 
 /// A key and its certificate, and room for the rest.
@@ -77,9 +80,10 @@ impl Started {
         server: Server,
         files: &Files,
         side: Side,
+        kind: Kind,
     ) -> Result<Self, Error> {
         let port = free_port()?;
-        let mut command = server.command(files, port)?;
+        let mut command = server.command(files, port, kind)?;
         let log = files.folder.join("log");
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(File::create(&log).map_err(Error::io("log"))?);
@@ -99,7 +103,7 @@ impl Started {
         };
         let running = Running::start(&mut command).map_err(|error| {
             Error::Unavailable(format!(
-                "{error}: install haproxy and nginx (nginx-light will do)"
+                "{error}: install haproxy, nginx (nginx-light will do) and apache2 (apache2-bin will do)"
             ))
         })?;
         let until = Instant::now() + START_LIMIT;
@@ -133,7 +137,7 @@ impl Started {
 
     pub(super) fn end(self) -> Result<(), Error> {
         let signal = match self.server {
-            Server::Haproxy { .. } => Signal::TERM,
+            Server::Haproxy { .. } | Server::Apache { .. } => Signal::TERM,
             Server::Nginx { .. } => Signal::INT,
         };
         let pid = Pid::from_raw(self.running.pid().cast_signed());
@@ -161,17 +165,20 @@ pub(super) fn daemon(setup: &Setup, socket: &Path) -> Result<Running, Error> {
 }
 
 impl Server {
-    fn command(self, files: &Files, port: u16) -> Result<Command, Error> {
+    fn command(self, files: &Files, port: u16, kind: Kind) -> Result<Command, Error> {
         let place = files.folder.display();
+        let has_tickets = kind == Kind::Resumed;
+        let is_root = rustix::process::geteuid().is_root();
         match self {
             Self::Haproxy { threads } => {
+                let tickets = if has_tickets { "" } else { "no-tls-tickets" };
                 let conf = files.write(
                     "haproxy.cfg",
                     &format!(
                         "global\n  nbthread {threads}\n  maxconn 4000\n  ssl-mode-async\n  tune.ssl.cachesize 0\n\
                          defaults\n  mode http\n  timeout client 20s\n  timeout connect 20s\n  timeout server 20s\n\
-                         frontend front\n  bind 127.0.0.1:{port} ssl crt {place}/both.pem ssl-min-ver TLSv1.3 \
-                         no-tls-tickets\n  http-request return status 200\n"
+                         frontend front\n  bind 127.0.0.1:{port} ssl crt {place}/both.pem ssl-min-ver TLSv1.2 \
+                         {tickets}\n  http-request return status 200\n"
                     ),
                 )?;
                 let mut haproxy = Command::new("haproxy");
@@ -179,10 +186,8 @@ impl Server {
                 Ok(haproxy)
             }
             Self::Nginx { workers, .. } => {
-                let user = match rustix::process::geteuid().is_root() {
-                    true => "user root;",
-                    false => "",
-                };
+                let user = if is_root { "user root;" } else { "" };
+                let tickets = if has_tickets { "on" } else { "off" };
                 let conf = files.write(
                     "nginx.conf",
                     &format!(
@@ -191,13 +196,39 @@ impl Server {
                          http {{ access_log off; client_body_temp_path {place}/t1; proxy_temp_path {place}/t2;\n\
                          fastcgi_temp_path {place}/t3; uwsgi_temp_path {place}/t4; scgi_temp_path {place}/t5;\n\
                          ssl_certificate {place}/cert.pem; ssl_certificate_key {place}/key.pem;\n\
-                         ssl_protocols TLSv1.3; ssl_session_tickets off; ssl_session_cache off;\n\
+                         ssl_protocols TLSv1.2 TLSv1.3; ssl_session_tickets {tickets}; ssl_session_cache off;\n\
                          server {{ listen 127.0.0.1:{port} ssl; return 200; }} }}\n"
                     ),
                 )?;
                 let mut nginx = Command::new("nginx");
                 nginx.arg("-c").arg(conf);
                 Ok(nginx)
+            }
+            Self::Apache { threads } => {
+                let user = match is_root {
+                    true => "User www-data\nGroup www-data\n",
+                    false => "",
+                };
+                let tickets = if has_tickets { "on" } else { "off" };
+                let modules = ["mpm_event", "authz_core", "ssl"].map(|module| {
+                    format!("LoadModule {module}_module {APACHE_MODULES}/mod_{module}.so\n")
+                });
+                let conf = files.write(
+                    "apache.conf",
+                    &format!(
+                        "ServerRoot {place}\n{}{user}ServerName localhost\nListen 127.0.0.1:{port}\n\
+                         PidFile {place}/pid\nErrorLog {place}/log\nDocumentRoot {place}\n\
+                         DefaultRuntimeDir {place}\nStartServers 1\nServerLimit 1\nThreadLimit {threads}\n\
+                         ThreadsPerChild {threads}\nMaxRequestWorkers {threads}\n\
+                         MinSpareThreads 1\nMaxSpareThreads {threads}\nSSLEngine on\nSSLSessionCache none\n\
+                         SSLProtocol -all +TLSv1.2 +TLSv1.3\nSSLSessionTickets {tickets}\n\
+                         SSLCertificateFile {place}/cert.pem\nSSLCertificateKeyFile {place}/key.pem\n",
+                        modules.concat()
+                    ),
+                )?;
+                let mut apache = Command::new("apache2");
+                apache.arg("-f").arg(conf).arg("-DFOREGROUND");
+                Ok(apache)
             }
         }
     }
@@ -229,5 +260,6 @@ fn free_port() -> Result<u16, Error> {
     Ok(address.map_err(Error::io("a port of loopback"))?.port())
 }
 
+const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 const START_LIMIT: Duration = Duration::from_secs(20);
 const END_LIMIT: Duration = Duration::from_secs(20);
