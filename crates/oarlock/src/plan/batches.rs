@@ -206,17 +206,11 @@ impl Jobs {
         make: impl FnOnce() -> Outcome<PublicKeyRequest>,
         serve: impl FnOnce(),
     ) -> Outcome<Buffer> {
-        let lanes = &self.0.batcher.0;
-        if !lanes.are_there() {
+        if !self.0.batcher.0.are_there() {
             return alone();
         }
         if let Some(_permit) = self.0.permit() {
-            if !lanes.pays(key, 1) {
-                return lanes.alone(key, alone);
-            }
-            let mut result = Err(crate::Error::Cancelled);
-            lanes.run_where(true, key, &[&make()?], &mut |_, power| result = power);
-            return result;
+            return self.call_alone(key, alone, make);
         }
         let request = make()?;
         if !self.0.reserve() {
@@ -232,6 +226,23 @@ impl Jobs {
             }
         }
         self.0.wait(&job)
+    }
+
+    /// The same on this thread, whoever else waits: `alone`, or, where one request alone is better in lanes, what comes of
+    /// the one that `make` makes.
+    pub(crate) fn call_alone(
+        &self,
+        key: BatchKey,
+        alone: impl FnOnce() -> Outcome<Buffer>,
+        make: impl FnOnce() -> Outcome<PublicKeyRequest>,
+    ) -> Outcome<Buffer> {
+        let lanes = &self.0.batcher.0;
+        if !lanes.pays(key, 1) {
+            return lanes.alone(key, alone);
+        }
+        let mut result = Err(crate::Error::Cancelled);
+        lanes.run_where(true, key, &[&make()?], &mut |_, power| result = power);
+        result
     }
 }
 

@@ -29,7 +29,7 @@ use crate::work::request::{Buffer, PublicKeyRequest, Purpose, Target, TargetRef}
 pub use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 pub use crate::work::rsa::padding::{Hash, PssSalt};
 pub use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme, tls_premaster_secret};
-use crate::work::shape::BatchKind;
+use crate::work::shape::{BatchKey, BatchKind};
 
 /// A private RSA key with an accelerator, from [`Accelerator::rsa`](crate::Accelerator::rsa). Threads may
 /// share it; clones are cheap and keep key and accelerator alive.
@@ -193,20 +193,54 @@ impl AcceleratedRsa {
         number: impl FnOnce() -> Result<Vec<u8>, Error>,
         alone: impl FnOnce() -> T,
     ) -> Result<Power<T>, Error> {
+        let jobs = &self.engine().jobs;
+        let serve = || self.engine().serve_jobs(true);
+        self.or(number, alone, |key, alone, make| {
+            jobs.call(key, alone, make, serve)
+        })
+    }
+
+    /// [`raw_private_or`](Self::raw_private_or) that meets no others: on this thread, in lanes where one request alone is
+    /// better computed in them, and else by `alone`.
+    ///
+    /// # Errors
+    /// Those of `number` and of [`raw_private`](Self::raw_private).
+    pub fn raw_private_alone_or<T>(
+        &self,
+        number: impl FnOnce() -> Result<Vec<u8>, Error>,
+        alone: impl FnOnce() -> T,
+    ) -> Result<Power<T>, Error> {
+        let jobs = &self.engine().jobs;
+        self.or(number, alone, |key, alone, make| {
+            jobs.call_alone(key, alone, make)
+        })
+    }
+
+    /// What `call` makes of `alone` and of a request of the number that `number` makes.
+    fn or<T>(
+        &self,
+        number: impl FnOnce() -> Result<Vec<u8>, Error>,
+        alone: impl FnOnce() -> T,
+        call: impl FnOnce(
+            BatchKey,
+            &mut dyn FnMut() -> Result<Buffer, Error>,
+            &mut dyn FnMut() -> Result<PublicKeyRequest, Error>,
+        ) -> Result<Buffer, Error>,
+    ) -> Result<Power<T>, Error> {
         let target = TargetRef::Private(&self.key);
+        let (mut alone, mut number) = (Some(alone), Some(number));
         let mut result = None;
-        let power = self.engine().jobs.call(
+        let power = call(
             target.batch_key(),
-            || {
-                result = Some(alone());
+            &mut || {
+                result = alone.take().map(|alone| alone());
                 Ok(Buffer::default())
             },
-            || {
-                let number = number()?;
+            &mut || {
+                let number = number.take().ok_or(Error::Cancelled)?()?;
                 let operand = Purpose::Raw { number }.operand(target)?;
                 Ok(PublicKeyRequest::of_number(target.to_owned(), operand))
             },
-            || self.engine().serve_jobs(true),
         )?;
         Ok(match result {
             Some(result) => Power::Alone(result),

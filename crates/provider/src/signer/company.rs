@@ -1,4 +1,4 @@
-//! Jobs that are paused, and how many of them wait for each other.
+//! Jobs that are paused, or threads, and how many of them wait for each other.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -84,17 +84,17 @@ impl Company {
     }
 
     /// Comes back when the caller should compute: its job makes a batch full, or no others join. Calls `turn` until
-    /// then, which comes back after a turn over all connections of its thread and says whether the job is done.
-    pub(crate) fn gather(&self, mut turn: impl FnMut() -> bool) {
+    /// then, which comes back after a turn of others and says whether the job is done. Returns whether others have joined.
+    pub(crate) fn gather(&self, mut turn: impl FnMut() -> bool) -> bool {
         if self.gathered.fetch_add(1, Ordering::Relaxed) + 1 >= BATCH {
             self.gathered.store(0, Ordering::Relaxed);
-            return;
+            return true;
         }
         let mut joined = self.joined.load(Ordering::Relaxed);
         let mut quiet = 0;
         for _ in 0..TURNS_MAX {
             if turn() {
-                return;
+                return true;
             }
             let now = self.joined.load(Ordering::Relaxed);
             quiet = if now == joined { quiet + 1 } else { 0 };
@@ -103,7 +103,7 @@ impl Company {
                 break;
             }
         }
-        self.gathered.store(0, Ordering::Relaxed);
+        self.gathered.swap(0, Ordering::Relaxed) > 1
     }
 }
 

@@ -20,6 +20,8 @@ mod asked;
 mod company;
 mod patience;
 mod paused;
+mod threads;
+mod trial;
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -35,12 +37,15 @@ use self::alone::{Alone, Who};
 use self::company::Company;
 use self::patience::Patience;
 use self::paused::Fibers;
+use self::threads::Threads;
 
 /// What the signatures of a provider share.
 #[derive(Default)]
 pub(crate) struct Signer {
     fibers: Option<Fibers>,
     company: Arc<Company>,
+    /// Of threads that are in no job.
+    threads: Threads,
     alone: Alone,
     /// Where the processes of this machine meet.
     local: Option<Client>,
@@ -133,7 +138,14 @@ impl Signer {
         if let Some(power) = in_company() {
             return Power::InLanes(power);
         }
-        match key.raw_private_or(&number, alone) {
+        let done = if !self.threads.gather() {
+            key.raw_private_alone_or(&number, alone)
+        } else if let Some(power) = self.threads.together(key, || number().ok()) {
+            Ok(Power::InLanes(power))
+        } else {
+            key.raw_private_or(&number, alone)
+        };
+        match done {
             Ok(Power::InLanes(power)) => Power::InLanes(power),
             Ok(Power::Alone(done)) => done,
             // The lanes have failed, or the number was none.

@@ -99,7 +99,7 @@ impl Fibers {
     }
 
     /// The power of `number`, for which `fiber`, which the caller runs in, is paused until enough others have joined
-    /// `company`; `None` where that was not possible.
+    /// `company`; `None` where that was not possible, or none have.
     pub(super) fn wait(
         &self,
         fiber: Fiber,
@@ -113,7 +113,7 @@ impl Fibers {
         };
         let mut request = Some(key.submit_raw_private(number, options).ok()?);
         let mut waiting = None;
-        company.gather(|| {
+        let are_several = company.gather(|| {
             let Some(waiting) = self.begun(fiber, company, &mut request, &mut waiting) else {
                 return true;
             };
@@ -122,6 +122,16 @@ impl Fibers {
             self.pause(waiting);
             waiting.is_finished()
         });
+        if !are_several {
+            let is_cancelled = match (&request, &waiting) {
+                (Some(request), _) => request.cancel(),
+                (None, Some(waiting)) => waiting.cancel(),
+                (None, None) => false,
+            };
+            if is_cancelled {
+                return None;
+            }
+        }
         // Computes it, and others that wait, unless another thread is at it.
         if let Some(result) = request.as_mut().and_then(Job::try_wait) {
             return result.ok();
@@ -253,6 +263,16 @@ impl Waiting {
 
     fn is_finished(&self) -> bool {
         locked(&self.request).as_ref().is_none_or(Job::is_finished)
+    }
+
+    /// Whether nobody has begun it, and so nobody will.
+    fn cancel(&self) -> bool {
+        let mut request = locked(&self.request);
+        let is_cancelled = request.as_ref().is_some_and(Job::cancel);
+        if is_cancelled {
+            *request = None;
+        }
+        is_cancelled
     }
 
     /// `None` once the request has been taken or cancelled.

@@ -1,0 +1,59 @@
+//! Threads that let others go before they compute.
+//!
+//! A server with threads has each of them compute its private operation at once, so where all CPUs are busy hardly two
+//! are under way at the same time. A thread that comes to one here can yield its CPU (sched_yield(2)) before it computes.
+//! If others of the process wait for that CPU, they run until they come here too, and the fourth computes for all; if
+//! nobody waits for it, the yield returns at once. But if it is another program that waits, the CPU is lost to it for
+//! milliseconds. So whether to yield is tried, and what counts is how many operations there are in a second
+//! ([`Trial`]).
+
+use std::sync::Arc;
+
+use oarlock::job::{JobOptions, Start};
+use oarlock::process::is_sandboxed;
+use oarlock::rsa::AcceleratedRsa;
+use zeroize::Zeroizing;
+
+use super::company::Company;
+use super::trial::Trial;
+
+/// What the threads of a process share.
+#[derive(Default)]
+pub(super) struct Threads {
+    company: Arc<Company>,
+    trial: Trial,
+}
+
+impl Threads {
+    /// Whether the operation that begins is to meet those of other threads.
+    pub(super) fn gather(&self) -> bool {
+        // A filter of system calls may kill who yields.
+        self.trial.gathers() && !is_sandboxed()
+    }
+
+    /// The power of `number`, if it was computed together with others; else the caller is to compute it.
+    pub(super) fn together(
+        &self,
+        key: &AcceleratedRsa,
+        number: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<Zeroizing<Vec<u8>>> {
+        let _visit = self.company.join()?;
+        let options = JobOptions {
+            start: Start::WhenAsked,
+            ..JobOptions::default()
+        };
+        let mut request = key.submit_raw_private(number()?, options).ok()?;
+        let are_several = self.company.gather(|| {
+            std::thread::yield_now();
+            request.is_finished()
+        });
+        if !are_several && request.cancel() {
+            return None;
+        }
+        // Computes it, and others that wait, unless another thread is at it.
+        match request.try_wait() {
+            Some(result) => result.ok(),
+            None => request.wait().ok(),
+        }
+    }
+}
