@@ -1,6 +1,7 @@
-//! Servers with an RSA key: handshakes of TLS 1.2 and 1.3, whose signatures are made together. haproxy and Python here,
+//! Servers with an RSA key: handshakes of TLS 1.2 and 1.3, whose signatures are made together. haproxy and Python here, Apache in `apache.rs`,
 //! nginx in `nginx.rs`.
 
+mod apache;
 mod nginx;
 mod site;
 

@@ -101,7 +101,7 @@ class Client:
     def ask(self):
         while self.tls.cipher() is None or self.step(lambda: self.tls.do_handshake() or True) is None:
             self.receive()
-        self.tls.write(b"GET / HTTP/1.0\r\n\r\n")
+        self.tls.write(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
         self.send()
         answer = b""
         while not answer.endswith(b"hello"):
@@ -127,7 +127,7 @@ if version == "TLSv1_2":
 async def ask(room):
     async with room:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
-        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        writer.write(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
         answer = await reader.read()
         writer.close()
         assert answer.endswith(b"hello"), answer
