@@ -46,7 +46,8 @@ impl Apache {
             ("*:443", format!("*:{port}")),
             (
                 "ProxyPass / http://127.0.0.1:8080/",
-                "SSLSessionTickets off\nErrorDocument 403 hello\nErrorDocument 404 hello".to_owned(),
+                "SSLSessionTickets off\nErrorDocument 403 hello\nErrorDocument 404 hello"
+                    .to_owned(),
             ),
         ] {
             assert!(conf.contains(shipped), "{shipped}");
