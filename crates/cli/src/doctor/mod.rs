@@ -178,7 +178,7 @@ fn nothing_went_through(command: &[OsString]) -> String {
             "{begin}: the program asks OpenSSL for another implementation ({query}), which excludes Oarlock"
         ),
         None => format!(
-            "{begin}: none of its algorithms was used: it offers ciphers and signatures with RSA, not hashes, other \
+            "{begin}: none of its algorithms was used: it offers ciphers, and signatures and decryption with RSA, not hashes, other \
              signatures or key exchange, and no cipher that OpenSSL is faster at (\"not offered\" above)"
         ),
     }

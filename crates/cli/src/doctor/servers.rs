@@ -33,7 +33,7 @@ pub(super) fn findings(program: Option<&OsStr>, user: &UserConf) -> Vec<Finding>
     if here("apache2") || here("httpd") {
         findings.push(Finding::ok(
             ABOUT,
-            "Apache's threads sign together by themselves; processes of its MPM prefork do through \
+            "Apache's threads sign together by themselves, where that gains; processes of its MPM prefork do through \
              `oarlock local`, as nginx's workers",
         ));
     }

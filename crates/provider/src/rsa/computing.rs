@@ -9,23 +9,28 @@ use oarlock::rsa::{AcceleratedRsa, Power};
 
 use crate::provider::Provider;
 
-/// Computes the private power of the number that `number` makes: by `by_default`, the default provider, which does all of
-/// it, or here, where `finish` does the rest. Both return 1 if they have succeeded.
+/// Computes the private power of the number that `number` makes, which may be secret: by `by_default`, the default provider,
+/// which does all of it, or here, where `finish` does the rest. Both return 1 if they have succeeded.
 pub(super) fn compute(
     provider: &Provider,
     key: &AcceleratedRsa,
+    is_secret: bool,
     number: impl Fn() -> Result<Vec<u8>, Error>,
     by_default: impl Fn() -> c_int,
     finish: impl FnOnce(&[u8]) -> c_int,
 ) -> c_int {
-    let is_done = match provider.signer.power(key, number, by_default) {
-        Power::Alone(is_done) => is_done,
-        Power::InLanes(power) => finish(&power),
-    };
-    if is_done == 1 {
-        provider.count_private(Computed::Here);
+    match provider.signer.power(key, is_secret, number, by_default) {
+        Power::Alone(is_done) => {
+            if is_done == 1 {
+                provider.count_private(Computed::Here);
+            }
+            is_done
+        }
+        Power::InLanes(power) => {
+            provider.count_private(Computed::Here);
+            finish(&power)
+        }
     }
-    is_done
 }
 
 /// Where the result of an operation goes, as OpenSSL hands it over.

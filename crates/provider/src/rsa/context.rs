@@ -233,7 +233,7 @@ impl Context {
             Encoding::Made(number) => Ok(number.clone()),
             Encoding::Of(scheme) => scheme.encode(message, key.key().public_key()),
         };
-        compute(self.provider(), key, number, by_default, |power| {
+        compute(self.provider(), key, false, number, by_default, |power| {
             // SAFETY: there is room for as many bytes as the modulus has, and a place for their number.
             unsafe { place.set(power) };
             1

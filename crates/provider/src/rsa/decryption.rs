@@ -101,10 +101,7 @@ impl Padding {
         match self {
             Self::None => Ok(Zeroizing::new(power.to_vec())),
             Self::Of(scheme) => scheme.decode(power, ciphertext, key),
-            Self::Tls(versions) => {
-                let secret = tls_premaster_secret(power, versions)?;
-                Ok(Zeroizing::new(secret.to_vec()))
-            }
+            Self::Tls(versions) => tls_premaster_secret(power, versions),
         }
     }
 }

@@ -88,7 +88,7 @@ impl Context {
             return is_done;
         };
         let number = || Ok(ciphertext.to_vec());
-        compute(self.provider(), key, number, by_default, |power| {
+        compute(self.provider(), key, true, number, by_default, |power| {
             match padding.message(power, ciphertext, Some(key.key())) {
                 Ok(message) => {
                     // SAFETY: no message is longer than what the padding needs, for which there is room; and a place for
@@ -110,9 +110,16 @@ impl Context {
     fn decrypt_remotely(&self, key: &Key, place: Place, ciphertext: &[u8]) -> c_int {
         let decrypted = || {
             let reference = key.reference().ok_or("there is none")?;
+            let public = reference.key();
+            if ciphertext.len() != public.bytes() || ciphertext >= public.modulus() {
+                return Err(format!(
+                    "a ciphertext of {} bytes, which is none of this key",
+                    ciphertext.len()
+                ));
+            }
             let padding = self.padding(reference.key(), place, ciphertext);
             let padding =
-                padding.ok_or("its settings are none that a key of another machine decrypts by")?;
+                padding.ok_or("its settings are none that a key of another machine decrypts by, or the place for the message is too small")?;
             let power = remote::power(self.provider(), reference, ciphertext)?;
             let message = padding.message(&power, ciphertext, None);
             message.map_err(|error| error.to_string())
@@ -276,8 +283,15 @@ unsafe extern "C" fn decrypt(
         with(context, |context, inner| {
             let decrypt: Crypt = inner.decrypt?;
             let by_default = || decrypt(context.inner, output, written, room, input, bytes);
-            if output.is_null() || input.is_null() || bytes > MODULUS_BYTES_MAX {
+            if output.is_null() || input.is_null() {
                 return Some(by_default());
+            }
+            if bytes > MODULUS_BYTES_MAX {
+                let is_done = by_default();
+                if is_done == 1 {
+                    context.provider().count_private(Computed::Here);
+                }
+                return Some(is_done);
             }
             // A copy: it may lie where the message goes.
             let ciphertext = std::slice::from_raw_parts(input, bytes).to_vec();

@@ -183,14 +183,18 @@ impl Key {
         if self.operations.load(Ordering::Relaxed) < OPERATIONS_MIN {
             return None;
         }
-        let made = self.accelerated.get_or_init(|| {
+        let make = || {
             // SAFETY: the provider lives as long as its keys.
             let provider = unsafe { &*self.provider };
             provider.accelerator.lanes()?;
             let key = self.private()?;
             Some(provider.accelerator.rsa(&key))
-        });
-        made.as_ref()
+        };
+        // Not while others wait: a child that is forked meanwhile would wait for ever.
+        if self.accelerated.get().is_none() {
+            let _ = self.accelerated.set(make());
+        }
+        self.accelerated.get()?.as_ref()
     }
 
     /// Of two primes, with 1024 to 4096 bits; the others stay with the default provider.

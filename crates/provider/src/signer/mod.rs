@@ -1,6 +1,6 @@
 //! Who makes a private operation: lanes, together with others, or one implementation alone.
 //!
-//! A thread that waits for its signature meets others in the library's queue. A job of OpenSSL's (ASYNC_start_job(3))
+//! A thread that signs meets others of its process where that gains (`threads.rs`). A job of OpenSSL's (ASYNC_start_job(3))
 //! is paused instead, and other connections go on meanwhile. The one that makes a batch full computes it at once, on
 //! its own thread: no other has to wake up, and where an event loop has a CPU of its own, none is free. A batch that
 //! does not fill is computed when the thread has come round twice without another job. A server with one connection at
@@ -109,10 +109,12 @@ impl Signer {
     }
 
     /// The power of the number that `number` makes, or what `by_default` returns, which computes it alone. A number takes
-    /// microseconds where it has a salt, so it is made only if it is needed.
+    /// microseconds where it has a salt, so it is made only if it is needed. Powers that are secret, those of ciphertexts,
+    /// are in no memory that other processes have.
     pub(crate) fn power<T>(
         &self,
         key: &AcceleratedRsa,
+        is_secret: bool,
         number: impl Fn() -> Result<Vec<u8>, Error>,
         by_default: impl Fn() -> T,
     ) -> Power<T> {
@@ -125,7 +127,8 @@ impl Signer {
             },
         };
         let in_company = || {
-            let visit = self.local.as_ref()?.visit(key)?;
+            let local = self.local.as_ref().filter(|_| !is_secret)?;
+            let visit = local.visit(key)?;
             visit.power(&number().ok()?)
         };
         let fibers = self.fibers.as_ref();
@@ -145,6 +148,7 @@ impl Signer {
         } else {
             key.raw_private_or(&number, alone)
         };
+        self.threads.ended();
         match done {
             Ok(Power::InLanes(power)) => Power::InLanes(power),
             Ok(Power::Alone(done)) => done,

@@ -31,6 +31,11 @@ impl Threads {
         self.trial.gathers() && !is_sandboxed()
     }
 
+    /// An operation has ended that was begun after [`gather`](Self::gather).
+    pub(super) fn ended(&self) {
+        self.trial.ended();
+    }
+
     /// The power of `number`, if it was computed together with others; else the caller is to compute it.
     pub(super) fn together(
         &self,

@@ -16,8 +16,11 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub(super) struct Trial {
     gathers: AtomicBool,
-    operations: AtomicU32,
-    /// Nobody waits for it.
+    /// Operations so far.
+    ended: AtomicU32,
+    /// The process that all of this is of.
+    process: AtomicU32,
+    /// Nobody waits for it: another thread may have had it when this process was forked.
     course: Mutex<Course>,
 }
 
@@ -26,17 +29,19 @@ const OPERATIONS: u32 = 16;
 /// A shorter window goes on, and one with fewer operations.
 const WINDOW_MIN: Duration = Duration::from_millis(20);
 const WINDOW_OPERATIONS_MIN: u32 = 64;
-/// One that is so much slower than what it is compared with ends at once.
-const LOSS: f64 = 0.8;
 /// In a longer one there was next to nothing to do.
 const WINDOW_MAX: Duration = Duration::from_secs(1);
 /// So many times as many operations are a gain.
 const GAIN: f64 = 1.05;
+/// One that is so much slower than what it is compared with is looked into at once.
+const LOSS: f64 = 0.8;
+/// The best of so many windows is what a try has to beat: of more, the best would be chance.
+const RECENT: usize = 4;
 /// So many windows apart before the first try, and four times as many after each in vain.
 const APART_MIN: u32 = 4;
 /// Half a minute for a busy process.
 const APART_MAX: u32 = 1024;
-/// So many windows together before it is asked whether that is still better: few at first, for it may have been chosen by
+/// So many windows together before it is asked whether that is better still: few at first, for it may have been chosen by
 /// chance.
 const TOGETHER_MIN: u32 = 8;
 const TOGETHER_MAX: u32 = 128;
@@ -44,22 +49,37 @@ const TOGETHER_MAX: u32 = 128;
 impl Trial {
     /// Whether to gather for the operation that begins.
     pub(super) fn gathers(&self) -> bool {
-        let number = self.operations.fetch_add(1, Ordering::Relaxed);
-        if number % OPERATIONS == OPERATIONS - 1
-            && let Ok(mut course) = self.course.try_lock()
-        {
-            let gathers = course.passed(OPERATIONS, Instant::now());
+        self.gathers.load(Ordering::Relaxed)
+    }
+
+    /// An operation has ended.
+    pub(super) fn ended(&self) {
+        let number = self.ended.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        if !number.is_multiple_of(OPERATIONS) {
+            return;
+        }
+        let process = std::process::id();
+        let is_child = ![0, process].contains(&self.process.swap(process, Ordering::Relaxed));
+        if is_child {
+            self.gathers.store(false, Ordering::Relaxed);
+        }
+        if let Ok(mut course) = self.course.try_lock() {
+            if is_child {
+                *course = Course::default();
+            }
+            let gathers = course.passed(number, Instant::now());
             self.gathers.store(gathers, Ordering::Relaxed);
         }
-        self.gathers.load(Ordering::Relaxed)
     }
 }
 
 /// Windows so far.
 struct Course {
-    began: Option<Instant>,
-    operations: u32,
+    /// The number of operations at the beginning of this window, and when that was.
+    began: Option<(u32, Instant)>,
     phase: Phase,
+    /// Rates of the last windows apart.
+    recent: [f64; RECENT],
     /// Windows apart before the next try.
     patience: u32,
     /// Windows together before the next doubt.
@@ -67,13 +87,12 @@ struct Course {
 }
 
 /// Rates are in operations a second.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Phase {
     Apart {
         left: u32,
-        best: f64,
     },
-    /// Together after `apart`, the best of those.
+    /// Together after `apart`.
     Try {
         apart: f64,
     },
@@ -89,6 +108,7 @@ enum Phase {
     },
     Together {
         left: u32,
+        usual: f64,
     },
     /// Apart after `together`.
     Doubt {
@@ -105,11 +125,8 @@ impl Default for Course {
     fn default() -> Self {
         Self {
             began: None,
-            operations: 0,
-            phase: Phase::Apart {
-                left: APART_MIN,
-                best: 0.0,
-            },
+            phase: Phase::Apart { left: APART_MIN },
+            recent: [0.0; RECENT],
             patience: APART_MIN,
             trust: TOGETHER_MIN,
         }
@@ -117,33 +134,34 @@ impl Default for Course {
 }
 
 impl Course {
-    /// So many operations more by `now`. Returns whether the next ones are gathered.
-    fn passed(&mut self, operations: u32, now: Instant) -> bool {
-        self.operations += operations;
-        let took = self.began.map(|began| now.saturating_duration_since(began));
-        let rate = |took: Duration| f64::from(self.operations) / took.as_secs_f64();
-        match took {
-            Some(took) if took < WINDOW_MIN || self.operations < WINDOW_OPERATIONS_MIN => {
-                match self.phase {
-                    Phase::Try { apart } if rate(took) < LOSS * apart => self.phase = self.apart(),
-                    _ => return self.gathers(),
-                }
-            }
-            Some(took) if took <= WINDOW_MAX => self.phase = self.after(rate(took)),
+    /// There were so many operations by `now`. Returns whether the next ones are gathered.
+    fn passed(&mut self, number: u32, now: Instant) -> bool {
+        let Some((first, began)) = self.began else {
+            self.began = Some((number, now));
+            return self.gathers();
+        };
+        let operations = number.wrapping_sub(first);
+        let took = now.saturating_duration_since(began);
+        let rate = f64::from(operations) / took.as_secs_f64();
+        let gathered = self.gathers();
+        if took > WINDOW_MAX {
             // Whatever was being compared, it was something else.
-            Some(_) => {
-                self.phase = match self.gathers() {
-                    true => self.apart(),
-                    false => Phase::Apart {
-                        left: self.patience,
-                        best: 0.0,
-                    },
-                }
+            if !matches!(self.phase, Phase::Apart { .. }) {
+                self.phase = Phase::Apart {
+                    left: self.patience,
+                };
             }
-            None => {}
+        } else if took < WINDOW_MIN || operations < WINDOW_OPERATIONS_MIN {
+            match self.phase {
+                Phase::Try { apart } if rate < LOSS * apart => self.phase = self.apart(),
+                _ => return gathered,
+            }
+        } else {
+            self.phase = self.after(rate);
         }
-        self.operations = 0;
-        self.began = Some(now);
+        // Those that are under way when it changes count for neither.
+        let is_same = self.gathers() == gathered;
+        self.began = is_same.then_some((number, now));
         self.gathers()
     }
 
@@ -160,13 +178,16 @@ impl Course {
     /// What follows a window with this rate.
     fn after(&mut self, rate: f64) -> Phase {
         match self.phase {
-            Phase::Apart { left: 0, best } => Phase::Try {
-                apart: best.max(rate),
-            },
-            Phase::Apart { left, best } => Phase::Apart {
-                left: left - 1,
-                best: best.max(rate),
-            },
+            Phase::Apart { left } => {
+                self.recent.rotate_right(1);
+                self.recent[0] = rate;
+                match left.checked_sub(1) {
+                    Some(left) => Phase::Apart { left },
+                    None => Phase::Try {
+                        apart: self.recent.into_iter().fold(rate, f64::max),
+                    },
+                }
+            }
             Phase::Try { apart } if rate < GAIN * apart => self.apart(),
             Phase::Try { apart } => Phase::Compare {
                 apart,
@@ -179,18 +200,29 @@ impl Course {
             Phase::Again { apart, together } if together.min(rate) > GAIN * apart => {
                 self.patience = APART_MIN;
                 self.trust = TOGETHER_MIN;
-                Phase::Together { left: self.trust }
+                Phase::Together {
+                    left: self.trust,
+                    usual: together.min(rate),
+                }
             }
             Phase::Again { .. } => self.apart(),
-            Phase::Together { left: 0 } => Phase::Doubt { together: rate },
-            Phase::Together { left } => Phase::Together { left: left - 1 },
+            Phase::Together { left, usual } if left == 0 || rate < LOSS * usual => {
+                Phase::Doubt { together: rate }
+            }
+            Phase::Together { left, usual } => Phase::Together {
+                left: left - 1,
+                usual,
+            },
             Phase::Doubt { together } => Phase::Return {
                 together,
                 apart: rate,
             },
             Phase::Return { together, apart } if (together + rate) / 2.0 > GAIN * apart => {
                 self.trust = (2 * self.trust).min(TOGETHER_MAX);
-                Phase::Together { left: self.trust }
+                Phase::Together {
+                    left: self.trust,
+                    usual: together.min(rate),
+                }
             }
             Phase::Return { .. } => self.apart(),
         }
@@ -200,73 +232,138 @@ impl Course {
     fn apart(&mut self) -> Phase {
         let left = self.patience;
         self.patience = (4 * self.patience).min(APART_MAX);
-        Phase::Apart { left, best: 0.0 }
+        Phase::Apart { left }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::SmallRng;
+    use rand::{RngExt as _, SeedableRng as _};
+
     use super::*;
 
-    /// So many windows in which either way has its rate; how many of them were together.
-    fn windows(course: &mut Course, count: u32, apart: f64, together: f64) -> u32 {
-        let mut now = course.began.unwrap_or_else(Instant::now);
-        let mut gathered = 0;
-        for _ in 0..count {
-            let gathers = course.gathers();
-            gathered += u32::from(gathers);
-            let rate = if gathers { together } else { apart };
-            let operations = (rate / 40.0) as u32;
-            now += Duration::from_millis(25);
-            course.passed(operations, now);
+    /// A course, the time in it, and the noise of its rates.
+    struct Simulated {
+        course: Course,
+        now: Instant,
+        number: u32,
+        noise: f64,
+        rng: SmallRng,
+    }
+
+    impl Simulated {
+        fn new(noise: f64) -> Self {
+            Self {
+                course: Course::default(),
+                now: Instant::now(),
+                number: 0,
+                noise,
+                rng: SmallRng::seed_from_u64(1),
+            }
         }
-        gathered
+
+        /// So many ticks of 25 ms, in which either way has its rate; how many were together.
+        fn ticks(&mut self, count: u32, apart: f64, together: f64) -> u32 {
+            let mut gathered = 0;
+            for _ in 0..count {
+                let gathers = self.course.gathers();
+                gathered += u32::from(gathers);
+                let rate = if gathers { together } else { apart };
+                let rate = rate * self.rng.random_range(1.0 - self.noise..1.0 + self.noise);
+                self.number = self.number.wrapping_add((rate / 40.0) as u32);
+                self.now += Duration::from_millis(25);
+                self.course.passed(self.number, self.now);
+            }
+            gathered
+        }
     }
 
     #[test]
     fn what_gains_is_done_nearly_always() {
-        let mut course = Course::default();
-        let gathered = windows(&mut course, 1000, 6000.0, 9000.0);
-        assert!((930..1000).contains(&gathered), "{gathered}");
-    }
-
-    #[test]
-    fn what_does_not_gain_is_hardly_ever_done() {
-        for together in [3000.0, 6000.0, 6200.0] {
-            let mut course = Course::default();
-            let gathered = windows(&mut course, 4000, 6000.0, together);
-            assert!((4..20).contains(&gathered), "{together}: {gathered}");
+        for (noise, together) in [(0.001, 6900.0), (0.001, 9000.0), (0.12, 9000.0)] {
+            let gathered = Simulated::new(noise).ticks(2000, 6000.0, together);
+            assert!((1700..2000).contains(&gathered), "{noise}: {gathered}");
         }
     }
 
     #[test]
-    fn a_try_that_is_far_slower_is_short() {
-        let mut course = Course::default();
-        windows(&mut course, 6, 6000.0, 9000.0);
-        assert!(matches!(course.phase, Phase::Try { .. }));
-        let now = course.began.unwrap() + Duration::from_millis(10);
-        assert!(!course.passed(16, now));
+    fn what_does_not_gain_is_hardly_ever_done() {
+        for (noise, together) in [
+            (0.001, 3000.0),
+            (0.001, 6200.0),
+            (0.12, 6000.0),
+            (0.12, 5000.0),
+        ] {
+            let gathered = Simulated::new(noise).ticks(4000, 6000.0, together);
+            assert!(
+                (2..200).contains(&gathered),
+                "{noise}, {together}: {gathered}"
+            );
+        }
     }
 
     #[test]
-    fn what_no_longer_gains_is_given_up_and_taken_up_again() {
-        let mut course = Course::default();
-        windows(&mut course, 500, 6000.0, 9000.0);
-        let gathered = windows(&mut course, 2000, 6000.0, 5000.0);
+    fn what_no_longer_gains_is_given_up_at_once_and_taken_up_again() {
+        let mut simulated = Simulated::new(0.05);
+        simulated.ticks(500, 6000.0, 9000.0);
+        let gathered = simulated.ticks(20, 6000.0, 2000.0);
+        assert!(gathered < 8, "{gathered}");
+        let gathered = simulated.ticks(2000, 6000.0, 5000.0);
         assert!(gathered < 100, "{gathered}");
-        windows(&mut course, 3000, 6000.0, 9000.0);
-        assert!(windows(&mut course, 100, 6000.0, 9000.0) > 90);
+        simulated.ticks(3000, 6000.0, 9000.0);
+        assert!(simulated.ticks(100, 6000.0, 9000.0) > 90);
+    }
+
+    /// However long it had been in vain before.
+    #[test]
+    fn a_gain_is_found_after_long_noise() {
+        let mut simulated = Simulated::new(0.3);
+        simulated.ticks(10_000, 6000.0, 6000.0);
+        simulated.noise = 0.1;
+        simulated.ticks(3000, 6000.0, 9000.0);
+        assert!(simulated.ticks(100, 6000.0, 9000.0) > 80);
+    }
+
+    #[test]
+    fn a_try_that_is_far_slower_is_short() {
+        let mut simulated = Simulated::new(0.001);
+        while !matches!(simulated.course.phase, Phase::Try { .. }) {
+            simulated.ticks(1, 6000.0, 9000.0);
+        }
+        simulated.ticks(1, 6000.0, 9000.0); // with those that were under way
+        let Simulated {
+            course,
+            now,
+            number,
+            ..
+        } = &mut simulated;
+        assert!(!course.passed(*number + 16, *now + Duration::from_millis(10)));
     }
 
     #[test]
     fn where_little_is_done_nothing_is_concluded() {
         let mut course = Course::default();
         let mut now = Instant::now();
-        for number in 0..1000u32 {
-            // One window in a hundred is a busy one.
-            now += Duration::from_secs(if number % 100 == 99 { 1 } else { 20 });
-            assert!(!course.passed(OPERATIONS, now));
+        for number in 0..1000 {
+            now += Duration::from_secs(20);
+            assert!(!course.passed(OPERATIONS * number, now));
         }
+        assert_eq!(course.patience, APART_MIN);
+    }
+
+    #[test]
+    fn a_child_of_a_fork_begins_anew() {
+        let trial = Trial::default();
+        trial.process.store(1, Ordering::Relaxed);
+        trial.gathers.store(true, Ordering::Relaxed);
+        // Nobody will ever give it back.
+        let lock = trial.course.lock().unwrap();
+        for _ in 0..OPERATIONS {
+            trial.ended();
+        }
+        assert!(!trial.gathers());
+        drop(lock);
     }
 
     #[test]
@@ -275,9 +372,9 @@ mod tests {
         let began = Instant::now();
         while began.elapsed() < 10 * WINDOW_MIN {
             trial.gathers();
+            trial.ended();
         }
         let course = trial.course.lock().unwrap();
-        assert!(course.began.unwrap() > began);
         assert!(course.patience <= 4 * APART_MIN);
     }
 }

@@ -302,14 +302,14 @@ pub(crate) fn pkcs1_message_or_other(
 /// The premaster secret in EME-PKCS1-v1_5 that a client of TLS 1.2 or earlier has sent, or `other`, which nobody can tell
 /// from it (RFC 5246, 7.4.7.1): if the padding is wrong, or the secret does not begin with one of `versions`.
 ///
-/// `encoded` has as many bytes as the modulus.
+/// `encoded` has as many bytes as the modulus, and `other` as the secret.
 pub(crate) fn tls_premaster_secret(
     encoded: &[u8],
     versions: &[u16],
-    mut other: Zeroizing<[u8; TLS_PREMASTER_SECRET_BYTES]>,
-) -> Zeroizing<[u8; TLS_PREMASTER_SECRET_BYTES]> {
+    mut other: Zeroizing<Vec<u8>>,
+) -> Zeroizing<Vec<u8>> {
     // A modulus has 128 bytes or more.
-    let (padding, secret) = encoded.split_at(encoded.len() - TLS_PREMASTER_SECRET_BYTES);
+    let (padding, secret) = encoded.split_at(encoded.len() - other.len());
     let (zero, padding) = (padding[padding.len() - 1], &padding[..padding.len() - 1]);
     let mut is_good = padding[0].ct_eq(&0) & padding[1].ct_eq(&2) & zero.ct_eq(&0);
     for byte in &padding[2..] {
@@ -439,8 +439,6 @@ impl TruncateWiped for Zeroizing<Vec<u8>> {
     }
 }
 
-/// RFC 5246, 7.4.7.1.
-pub(crate) const TLS_PREMASTER_SECRET_BYTES: usize = 48;
 /// Bytes of padding that EME-PKCS1-v1_5 has at least.
 const PADDING_BYTES_MIN: usize = 8;
 /// Lengths that implicit rejection tries for one that fits; each does with a chance of 1/2 or more.

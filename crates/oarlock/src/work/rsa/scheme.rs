@@ -3,7 +3,7 @@
 use zeroize::Zeroizing;
 
 use super::key::{RsaPrivateKey, RsaPublicKey};
-use super::padding::{self, Hash, Pss, PssSalt, TLS_PREMASTER_SECRET_BYTES};
+use super::padding::{self, Hash, Pss, PssSalt};
 use crate::Error;
 use crate::aws_lc::rsa::fill_random;
 
@@ -174,20 +174,17 @@ impl EncryptionScheme {
 /// secret[..2].copy_from_slice(&[3, 3]);
 /// let sent = rsa.public().encrypt(&EncryptionScheme::Pkcs1, &secret)?;
 /// let power = rsa.raw_private(&sent)?;
-/// assert_eq!(*tls_premaster_secret(&power, &[0x0303])?, secret);
-/// assert_ne!(*tls_premaster_secret(&power, &[0x0302])?, secret);
+/// assert_eq!(**tls_premaster_secret(&power, &[0x0303])?, secret);
+/// assert_ne!(**tls_premaster_secret(&power, &[0x0302])?, secret);
 /// # Ok::<(), oarlock::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`Error::InvalidInput`] for a power of less than 128 bytes.
-pub fn tls_premaster_secret(
-    power: &[u8],
-    versions: &[u16],
-) -> Result<Zeroizing<[u8; TLS_PREMASTER_SECRET_BYTES]>, Error> {
+pub fn tls_premaster_secret(power: &[u8], versions: &[u16]) -> Result<Zeroizing<Vec<u8>>, Error> {
     check_power(power)?;
-    let mut other = Zeroizing::new([0; TLS_PREMASTER_SECRET_BYTES]);
-    fill_random(&mut other[..]);
+    let mut other = Zeroizing::new(vec![0; PREMASTER_SECRET_BYTES]);
+    fill_random(&mut other);
     Ok(padding::tls_premaster_secret(power, versions, other))
 }
 
@@ -203,6 +200,8 @@ fn check_power(power: &[u8]) -> Result<(), Error> {
 }
 
 const MODULUS_BYTES_MIN: usize = 128;
+/// RFC 5246, 7.4.7.1.
+const PREMASTER_SECRET_BYTES: usize = 48;
 
 pub(crate) fn signature_operand(
     scheme: SignatureScheme,

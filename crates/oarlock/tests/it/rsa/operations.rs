@@ -148,14 +148,13 @@ fn a_premaster_secret_of_tls_is_found_or_made_up() {
         right[..2].copy_from_slice(&[0, 2]);
         right[bytes - 49] = 0;
         right[bytes - 48..].copy_from_slice(&secret);
-        let found =
-            |power: &[u8], versions: &[u16]| *tls_premaster_secret(power, versions).unwrap();
+        let found = |power: &[u8], versions: &[u16]| tls_premaster_secret(power, versions).unwrap();
         for versions in [&[0x0303][..], &[0x0301, 0x0303], &[0x0303, 0x0301]] {
-            assert_eq!(found(&right, versions), secret);
+            assert_eq!(**found(&right, versions), secret);
         }
         for versions in [&[][..], &[0x0302], &[0x0301, 0x0203]] {
             assert_ne!(found(&right, versions), found(&right, versions));
-            assert_ne!(found(&right, versions), secret);
+            assert_ne!(**found(&right, versions), secret);
         }
         for at in 0..bytes - 46 {
             let mut wrong = right.clone();
@@ -164,7 +163,7 @@ fn a_premaster_secret_of_tls_is_found_or_made_up() {
                 byte => byte ^ 0x80,
             };
             let made_up = found(&wrong, &[0x0303]);
-            assert_ne!(made_up, secret, "{at} of {bytes}");
+            assert_ne!(**made_up, secret, "{at} of {bytes}");
             assert_ne!(made_up, found(&wrong, &[0x0303]));
         }
     }

@@ -225,7 +225,7 @@ fn told(log: &Path) -> String {
 
 /// Threads of one process, without jobs: Python's own server.
 #[test]
-fn a_server_with_threads_signs_through_the_queue() {
+fn a_server_with_threads_signs_through_the_library() {
     if !has_lanes() {
         return;
     }

@@ -93,7 +93,8 @@ class Client:
         self.socket.sendall(self.out.read())
     def receive(self):
         got = self.socket.recv(65536)
-        self.incoming.write(got) if got else self.incoming.write_eof()
+        assert got, "the server has closed the connection"
+        self.incoming.write(got)
     def encrypt(self):
         while not self.out.pending:
             self.receive()

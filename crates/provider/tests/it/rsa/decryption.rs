@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use oarlock::rsa::{EncryptionScheme, Hash, RsaPrivateKey, tls_premaster_secret};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -433,7 +434,7 @@ fn every_decryption_does_what_the_default_provider_does() {
         .collect();
     libcrypto().errors();
     let decrypted = [const { AtomicU64::new(0) }; 8];
-    // Several threads at once: alone, most would be left to the default provider.
+    // Several threads at once, for those who share a key.
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let (keys, decrypted) = (&keys, &decrypted);
@@ -448,4 +449,107 @@ fn every_decryption_does_what_the_default_provider_does() {
         let count = decrypted[padding as usize].load(Ordering::Relaxed);
         assert!(count > rounds / 200, "padding {padding}: {decrypted:?}");
     }
+}
+
+/// What the library takes off, however rarely it is asked here: of each ciphertext with each padding.
+#[test]
+fn the_library_takes_off_what_the_default_provider_takes_off() {
+    let context = libcrypto().library_context();
+    let mut compared = [0; 3];
+    for (name, pem) in keys().iter().take(4) {
+        let stock = RsaKey::read(functions(), context, pem, SIDES[0].key);
+        let ours = RsaPrivateKey::from_pem(pem).unwrap();
+        let decrypt = |settings: &[Call], ciphertext: &[u8]| {
+            let mut side = Decrypter::new(&SIDES[0], &stock);
+            side.call(&Call::DecryptInit, &[]);
+            for call in settings {
+                side.call(call, &[]);
+            }
+            let (mut place, mut room) = (vec![0; stock.bytes()], stock.bytes());
+            // SAFETY: the lengths are those of their buffers.
+            let result = unsafe {
+                let decrypt = side.functions.EVP_PKEY_decrypt;
+                decrypt(
+                    side.context,
+                    place.as_mut_ptr(),
+                    &mut room,
+                    ciphertext.as_ptr(),
+                    ciphertext.len(),
+                )
+            };
+            libcrypto().errors();
+            place.truncate(room);
+            (result == 1).then_some(place)
+        };
+        let rejects = {
+            let mut side = Decrypter::new(&SIDES[0], &stock);
+            side.call(&Call::DecryptInit, &[]);
+            !side.call(&Call::Get, &[]).contains(" 77 ")
+        };
+        for ciphertext in ciphertexts(&stock) {
+            let Some(power) = decrypt(&[Call::Padding(NONE)], &ciphertext) else {
+                continue;
+            };
+            if ciphertext.len() != stock.bytes() {
+                continue;
+            }
+            if rejects {
+                let message = EncryptionScheme::Pkcs1.decode(&power, &ciphertext, Some(&ours));
+                let expected = decrypt(&[Call::Padding(PKCS1)], &ciphertext);
+                assert_eq!(
+                    message.ok().map(|message| message.to_vec()),
+                    expected,
+                    "{name}"
+                );
+                compared[0] += 1;
+            }
+            for (hash, digest) in [
+                (Hash::Sha1, "SHA1"),
+                (Hash::Sha256, "SHA256"),
+                (Hash::Sha384, "SHA384"),
+                (Hash::Sha512, "SHA512"),
+                (Hash::Sha512_256, "SHA512-256"),
+            ] {
+                for label in [0, 9] {
+                    let settings = [
+                        Call::Padding(OAEP),
+                        Call::Digest(digest),
+                        Call::Label(label),
+                    ];
+                    let expected = decrypt(&settings, &ciphertext);
+                    let scheme = EncryptionScheme::Oaep {
+                        hash,
+                        mgf1: hash,
+                        label: vec![7; label],
+                    };
+                    let message = scheme.decode(&power, &ciphertext, None);
+                    assert_eq!(
+                        message.ok().map(|message| message.to_vec()),
+                        expected,
+                        "{name}"
+                    );
+                    compared[1] += usize::from(expected.is_some());
+                }
+            }
+            for (version, other) in [(0x303, 0), (0x301, 0), (0x302, 0x303)] {
+                let settings = [
+                    Call::Padding(TLS),
+                    Call::ClientVersion(version),
+                    Call::NegotiatedVersion(other),
+                ];
+                let expected = decrypt(&settings, &ciphertext).unwrap();
+                let versions = [version as u16, other as u16];
+                let versions = &versions[..if other > 0 { 2 } else { 1 }];
+                let secret = tls_premaster_secret(&power, versions).unwrap();
+                let is_made_up = |secret: &[u8]| secret[2..] != [9; 46];
+                assert_eq!(is_made_up(&secret), is_made_up(&expected), "{name}");
+                if !is_made_up(&secret) {
+                    assert_eq!(*secret, expected);
+                    compared[2] += 1;
+                }
+            }
+        }
+        assert!(!rejects || compared[0] > 10);
+    }
+    assert!(compared[1] > 30 && compared[2] > 10, "{compared:?}");
 }
