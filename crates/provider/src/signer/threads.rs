@@ -8,6 +8,7 @@
 //! ([`Trial`]).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use oarlock::job::{JobOptions, Start};
 use oarlock::process::is_sandboxed;
@@ -22,18 +23,33 @@ use super::trial::Trial;
 pub(super) struct Threads {
     company: Arc<Company>,
     trial: Trial,
+    /// The thread of the last operation; 0 before the first.
+    last: AtomicUsize,
+    /// Whether operations have come from more than one. Else there is nothing to try.
+    are_several: AtomicBool,
+}
+
+thread_local! {
+    /// Its address tells threads apart.
+    static HERE: u8 = const { 0 };
 }
 
 impl Threads {
     /// Whether the operation that begins is to meet those of other threads.
     pub(super) fn gather(&self) -> bool {
+        let here = HERE.with(|here| std::ptr::from_ref(here).addr());
+        if ![0, here].contains(&self.last.swap(here, Ordering::Relaxed)) {
+            self.are_several.store(true, Ordering::Relaxed);
+        }
         // A filter of system calls may kill who yields.
         self.trial.gathers() && !is_sandboxed()
     }
 
     /// An operation has ended that was begun after [`gather`](Self::gather).
     pub(super) fn ended(&self) {
-        self.trial.ended();
+        if self.are_several.load(Ordering::Relaxed) {
+            self.trial.ended();
+        }
     }
 
     /// The power of `number`, if it was computed together with others; else the caller is to compute it.
