@@ -115,8 +115,8 @@ impl Lanes {
         }
     }
 
-    /// Whether so many at once, which may be one, are better computed in lanes. What does not pay is tried now and then:
-    /// who asks does as it says, or never learns.
+    /// Whether so many at once, which may be one, are better computed in lanes. What does not pay is tried now and then,
+    /// so the caller must do what this says: otherwise lanes are never measured.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         key.width().is_some() && self.backend.is_some() && self.costs.pays(key, size)
     }

@@ -228,8 +228,8 @@ impl Jobs {
         self.0.wait(&job)
     }
 
-    /// The same on this thread, whoever else waits: `alone`, or, where one request alone is better in lanes, what comes of
-    /// the one that `make` makes.
+    /// As [`call`](Self::call), but on this thread and without the queue. Where lanes are faster even for one request, it
+    /// computes the request that `make` makes; everywhere else it runs `alone`.
     pub(crate) fn call_alone(
         &self,
         key: BatchKey,

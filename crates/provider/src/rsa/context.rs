@@ -8,6 +8,7 @@ use std::sync::Arc;
 use oarlock::costs::Computed;
 use oarlock::rsa::{Hash, PssSalt, RsaPublicKey, SignatureScheme};
 
+use super::around::Around;
 use super::computing::{Place, compute};
 use super::decryption::{NAME_BYTES, text};
 use super::key::Key;
@@ -118,14 +119,26 @@ const SALT_AUTO: c_int = -2;
 const SALT_MAX: c_int = -3;
 const SALT_AUTO_DIGEST_MAX: c_int = -4;
 
-impl Context {
-    pub(super) fn rsa(&self) -> Option<&DefaultRsa> {
-        // SAFETY: the provider lives as long as its contexts.
-        unsafe { (*self.provider).default_rsa.get() }
+impl Around for Context {
+    type Functions = SignatureFunctions;
+
+    fn functions_of(rsa: &DefaultRsa) -> &SignatureFunctions {
+        &rsa.signature
     }
 
-    pub(super) fn functions(&self) -> Option<&SignatureFunctions> {
-        Some(&self.rsa()?.signature)
+    fn inner(&self) -> *mut c_void {
+        self.inner
+    }
+
+    fn provider(&self) -> &Provider {
+        // SAFETY: the provider lives as long as its contexts.
+        unsafe { &*self.provider }
+    }
+}
+
+impl Context {
+    pub(super) fn rsa(&self) -> Option<&DefaultRsa> {
+        self.provider().default_rsa.get()
     }
 
     pub(super) fn settings(&self) -> Option<Settings> {
@@ -178,11 +191,6 @@ impl Context {
                 )
             })
         }
-    }
-
-    pub(super) fn provider(&self) -> &Provider {
-        // SAFETY: the provider lives as long as its contexts.
-        unsafe { &*self.provider }
     }
 
     fn properties_or_null(&self) -> *const c_char {

@@ -1,9 +1,9 @@
 //! What a ciphertext is decrypted to, once its private power is there.
 //!
-//! Whoever sends a ciphertext must not learn what is wrong with its padding (Bleichenbacher 1998, Manger 2001). So with
-//! PKCS#1 v1.5 nothing is refused here: a server of TLS goes on with random bytes, as RFC 5246, 7.4.7.1 says, and
-//! elsewhere the default provider rejects implicitly since OpenSSL 3.2, which is done here as well. An older one returns
-//! an error, in a time that tells nothing, and keeps that for itself.
+//! The sender of a ciphertext must not learn what is wrong with its padding (Bleichenbacher 1998, Manger 2001). So this
+//! file never refuses a PKCS#1 v1.5 padding. A TLS server goes on with random bytes, as RFC 5246, 7.4.7.1 says. Elsewhere
+//! OpenSSL 3.2 and later reject implicitly, and so does this file. An older OpenSSL returns an error, in constant time;
+//! such decryptions stay with the default provider.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_uint};

@@ -3,19 +3,21 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 use std::sync::Arc;
 
 use oarlock::costs::Computed;
 use oarlock::rsa::RsaPublicKey;
 
+use super::around::{Around, described, forwarding, freectx, with};
 use super::computing::{Place, compute};
 use super::decryption::Padding;
 use super::key::Key;
 use super::remote;
 use crate::abi::{Dispatch, Param, offered};
 use crate::caught::catching;
-use crate::default_provider::functions::{Crypt, Describe, EncryptionFunctions};
+use crate::default_provider::functions::{Crypt, EncryptionFunctions};
+use crate::default_provider::rsa::DefaultRsa;
 use crate::error::{Reason, RsaReason};
 use crate::provider::Provider;
 
@@ -37,7 +39,7 @@ pub(super) fn table(inner: &EncryptionFunctions) -> Vec<Dispatch> {
         encrypt encrypt,
         decrypt_init decrypt_init,
         decrypt decrypt,
-        freectx freectx,
+        freectx freectx::<Context>,
         dupctx dupctx,
         get_ctx_params get_ctx_params,
         gettable_ctx_params gettable_ctx_params,
@@ -48,16 +50,24 @@ pub(super) fn table(inner: &EncryptionFunctions) -> Vec<Dispatch> {
     table
 }
 
-impl Context {
+impl Around for Context {
+    type Functions = EncryptionFunctions;
+
+    fn functions_of(rsa: &DefaultRsa) -> &EncryptionFunctions {
+        &rsa.encryption
+    }
+
+    fn inner(&self) -> *mut c_void {
+        self.inner
+    }
+
     fn provider(&self) -> &Provider {
         // SAFETY: the provider lives as long as its contexts.
         unsafe { &*self.provider }
     }
+}
 
-    fn functions(&self) -> Option<&EncryptionFunctions> {
-        Some(&self.provider().default_rsa.get()?.encryption)
-    }
-
+impl Context {
     /// How a ciphertext is padded, if it can be decrypted here: by a key of `key`'s size, to a place with room.
     fn padding(&self, key: &RsaPublicKey, place: Place, ciphertext: &[u8]) -> Option<Padding> {
         if ciphertext.len() != key.bytes() || ciphertext >= key.modulus() {
@@ -175,15 +185,6 @@ unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     })
 }
 
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: of `context`, and this is the core's last call with it.
-            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
-        });
-    }
-}
-
 unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: the core hands over a context of ours, which no other call uses now.
@@ -197,26 +198,6 @@ unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
     })
 }
 
-/// # Safety
-/// `context` is null or of ours, and no other call with it is under way.
-unsafe fn with(
-    context: *mut c_void,
-    call: impl FnOnce(&mut Context, &EncryptionFunctions) -> Option<c_int>,
-) -> c_int {
-    catching(0, || {
-        // SAFETY: as the caller says; the functions are part of the provider, which lives as long as its contexts.
-        unsafe {
-            let Some(context) = context.cast::<Context>().as_mut() else {
-                return 0;
-            };
-            let Some(rsa) = (*context.provider).default_rsa.get() else {
-                return 0;
-            };
-            call(context, &rsa.encryption).unwrap_or(0)
-        }
-    })
-}
-
 macro_rules! initializing {
     ($($name:ident)+) => {
         $(unsafe extern "C" fn $name(
@@ -227,7 +208,7 @@ macro_rules! initializing {
             // SAFETY: the core hands over a context of ours, a key of ours and parameters.
             unsafe {
                 let key = Key::shared(key);
-                with(context, |context, inner| {
+                with::<Context>(context, |context, inner| {
                     let of_default = key.as_ref().map_or(null_mut(), |key| key.inner);
                     let is_done = inner.$name?(context.inner, of_default, params);
                     if is_done == 1 && key.is_some() {
@@ -242,27 +223,11 @@ macro_rules! initializing {
 
 initializing!(encrypt_init decrypt_init);
 
-unsafe extern "C" fn encrypt(
-    context: *mut c_void,
-    output: *mut u8,
-    written: *mut usize,
-    room: usize,
-    input: *const u8,
-    bytes: usize,
-) -> c_int {
-    // SAFETY: the core hands over a context of ours, and what the default provider's function takes.
-    unsafe {
-        with(context, |context, inner| {
-            Some(inner.encrypt?(
-                context.inner,
-                output,
-                written,
-                room,
-                input,
-                bytes,
-            ))
-        })
-    }
+forwarding! {
+    Context:
+    encrypt(output: *mut u8, written: *mut usize, room: usize, input: *const u8, bytes: usize);
+    get_ctx_params(params: *mut Param);
+    set_ctx_params(params: *mut Param);
 }
 
 unsafe extern "C" fn decrypt(
@@ -280,7 +245,7 @@ unsafe extern "C" fn decrypt(
     };
     // SAFETY: as above, with a ciphertext of that length; only a caller who asks for a size may give none.
     unsafe {
-        with(context, |context, inner| {
+        with::<Context>(context, |context, inner| {
             let decrypt: Crypt = inner.decrypt?;
             let by_default = || decrypt(context.inner, output, written, room, input, bytes);
             if output.is_null() || input.is_null() {
@@ -303,30 +268,12 @@ unsafe extern "C" fn decrypt(
 /// Of the keys that lanes compute with.
 const MODULUS_BYTES_MAX: usize = 512;
 
-unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        with(context, |context, inner| {
-            Some(inner.get_ctx_params?(context.inner, params))
-        })
-    }
-}
-
-unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        with(context, |context, inner| {
-            Some(inner.set_ctx_params?(context.inner, params))
-        })
-    }
-}
-
 unsafe extern "C" fn gettable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
     // SAFETY: the core hands over a context of ours or null, and its provider.
-    unsafe { described(context, provider, |functions| functions.gettable_ctx_params) }
+    unsafe { described::<Context>(context, provider, |functions| functions.gettable_ctx_params) }
 }
 
 unsafe extern "C" fn settable_ctx_params(
@@ -334,24 +281,5 @@ unsafe extern "C" fn settable_ctx_params(
     provider: *mut c_void,
 ) -> *const Param {
     // SAFETY: as above.
-    unsafe { described(context, provider, |functions| functions.settable_ctx_params) }
-}
-
-/// # Safety
-/// `context` is null or of ours, and `provider` is the core's.
-unsafe fn described(
-    context: *mut c_void,
-    provider: *mut c_void,
-    function: impl FnOnce(&EncryptionFunctions) -> Option<Describe>,
-) -> *const Param {
-    // SAFETY: as the caller says; the default provider's function with its context and itself.
-    unsafe {
-        let inner = context.cast::<Context>().as_ref();
-        let inner = inner.map_or(null_mut(), |context| context.inner);
-        let describe = || {
-            let rsa = (*provider.cast::<Provider>()).default_rsa.get()?;
-            Some(function(&rsa.encryption)?(inner, rsa.context))
-        };
-        describe().unwrap_or(null())
-    }
+    unsafe { described::<Context>(context, provider, |functions| functions.settable_ctx_params) }
 }

@@ -6,6 +6,7 @@
 //!                that lanes can make; the digest of a message
 //! signature.rs   the functions of signatures
 //! encryption.rs  those of encryption     decryption.rs   what a private power is decrypted to
+//! around.rs      what both kinds of contexts have in common
 //! computing.rs   the private power, and where results go
 //! remote.rs      operations by keys of other machines     decoder.rs   reads the files that stand for these
 //! ../signer/     the private operation: in lanes with others, or alone
@@ -18,6 +19,7 @@
 
 #![allow(unsafe_code)]
 
+mod around;
 mod computing;
 mod context;
 mod decoder;

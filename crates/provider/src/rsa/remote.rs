@@ -8,6 +8,7 @@ use oarlock::rsa::{PssSalt, SignatureScheme};
 use oarlock_local::relay::{Operation, Question, Reference};
 use zeroize::Zeroizing;
 
+use super::around::Around;
 use super::computing::Place;
 use super::context::{Context, Encoding};
 use super::key::Key;
@@ -39,7 +40,7 @@ pub(super) fn refuse(provider: &Provider, key: &Key, reason: Reason, why: &str) 
     errors.raise_saying(reason, &format!("remote key {id:?}: {why}"));
 }
 
-/// Whoever has a wrong signature may work out the key (Boneh, DeMillo and Lipton 1997).
+/// A wrong signature can reveal the private key (Boneh, DeMillo and Lipton 1997), so it is not passed on.
 const WRONG: &str = "the answer is not of this key: has the server another one of that name by now (oarlock pubkey --reference)?";
 
 impl Context {

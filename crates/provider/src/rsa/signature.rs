@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use oarlock::costs::Computed;
 
+use super::around::{Around, described, forwarding, freectx, with};
 use super::computing::Place;
 use super::context::{Context, Message};
 use super::key::Key;
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::caught::catching;
-use crate::default_provider::functions::{Describe, SignatureFunctions};
+use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::Digest;
 use crate::provider::Provider;
 
@@ -33,7 +34,7 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
         digest_verify_init digest_verify_init,
         digest_verify_update digest_verify_update,
         digest_verify_final digest_verify_final,
-        freectx freectx,
+        freectx freectx::<Context>,
         dupctx dupctx,
         get_ctx_params get_ctx_params,
         gettable_ctx_params gettable_ctx_params,
@@ -68,15 +69,6 @@ unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) ->
     })
 }
 
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: of `context`, and this is the core's last call with it.
-            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
-        });
-    }
-}
-
 unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: the core hands over a context of ours, which no other call uses now.
@@ -109,26 +101,6 @@ unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
     })
 }
 
-/// # Safety
-/// `context` is null or of ours, and no other call with it is under way.
-unsafe fn with(
-    context: *mut c_void,
-    call: impl FnOnce(&mut Context, &SignatureFunctions) -> Option<c_int>,
-) -> c_int {
-    catching(0, || {
-        // SAFETY: as the caller says; the functions are part of the provider, which lives as long as its contexts.
-        unsafe {
-            let Some(context) = context.cast::<Context>().as_mut() else {
-                return 0;
-            };
-            let Some(rsa) = (*context.provider).default_rsa.get() else {
-                return 0;
-            };
-            call(context, &rsa.signature).unwrap_or(0)
-        }
-    })
-}
-
 /// Initializes with a key, or with the one that is there already.
 ///
 /// # Safety
@@ -142,7 +114,7 @@ unsafe fn init(
     // SAFETY: as the caller says.
     unsafe {
         let key = Key::shared(key);
-        with(context, |context, functions| {
+        with::<Context>(context, |context, functions| {
             let of_default = key.as_ref().map_or(null_mut(), |key| key.inner);
             let is_done = init(functions, context.inner, of_default)?;
             context.message = Message::Elsewhere;
@@ -181,21 +153,8 @@ macro_rules! initializing {
 
 initializing!(sign_init verify_init verify_recover_init);
 
-/// What the default provider does with its own context.
-macro_rules! forwarding {
-    ($($name:ident($($argument:ident: $type:ty),+);)+) => {
-        $(unsafe extern "C" fn $name(context: *mut c_void, $($argument: $type),+) -> c_int {
-            // SAFETY: the core hands over a context of ours, and what the default provider's function takes.
-            unsafe {
-                with(context, |context, inner| {
-                    Some(inner.$name?(context.inner, $($argument),+))
-                })
-            }
-        })+
-    };
-}
-
 forwarding! {
+    Context:
     verify(signature: *const u8, bytes: usize, message: *const u8, message_bytes: usize);
     verify_recover(
         message: *mut u8,
@@ -270,7 +229,7 @@ unsafe extern "C" fn sign(
     };
     // SAFETY: as above, with a message of that length; only a caller who asks for a size may give none.
     unsafe {
-        with(context, |context, inner| {
+        with::<Context>(context, |context, inner| {
             if signature.is_null() || message.is_null() {
                 let sign = inner.sign?;
                 return Some(sign(
@@ -295,7 +254,7 @@ unsafe extern "C" fn digest_sign_update(
 ) -> c_int {
     // SAFETY: as above, with data of that length.
     unsafe {
-        with(context, |context, inner| match &context.message {
+        with::<Context>(context, |context, inner| match &context.message {
             Message::Elsewhere => Some(inner.digest_sign_update?(context.inner, data, bytes)),
             Message::Here(digest) => digest.update(data, bytes),
             Message::Ended => None,
@@ -316,7 +275,7 @@ unsafe extern "C" fn digest_sign_final(
     };
     // SAFETY: as above, with a place of that size.
     unsafe {
-        with(context, |context, inner| {
+        with::<Context>(context, |context, inner| {
             let digest = match &mut context.message {
                 Message::Here(digest) if !signature.is_null() => digest.end()?,
                 Message::Ended if !signature.is_null() => return None,
@@ -347,7 +306,7 @@ unsafe extern "C" fn digest_sign_final(
 unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: as above.
     unsafe {
-        with(context, |context, inner| {
+        with::<Context>(context, |context, inner| {
             let is_set = inner.set_ctx_params?(context.inner, params);
             let mut sets_digest = false;
             let _ = Params::new(params).each(|name, _| {
@@ -364,19 +323,12 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
     }
 }
 
-/// # Safety
-/// `context` is null or of ours, and no other call with it is under way.
-unsafe fn inner_of(context: *mut c_void) -> *mut c_void {
-    // SAFETY: as the caller says.
-    unsafe { context.cast::<Context>().as_ref() }.map_or(null_mut(), |context| context.inner)
-}
-
 unsafe extern "C" fn gettable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
     // SAFETY: the core hands over a context of ours or null, and its provider.
-    unsafe { described(context, provider, |functions| functions.gettable_ctx_params) }
+    unsafe { described::<Context>(context, provider, |functions| functions.gettable_ctx_params) }
 }
 
 unsafe extern "C" fn settable_ctx_params(
@@ -384,24 +336,7 @@ unsafe extern "C" fn settable_ctx_params(
     provider: *mut c_void,
 ) -> *const Param {
     // SAFETY: as above.
-    unsafe { described(context, provider, |functions| functions.settable_ctx_params) }
-}
-
-/// # Safety
-/// As [`inner_of`]; `provider` is the core's.
-unsafe fn described(
-    context: *mut c_void,
-    provider: *mut c_void,
-    function: impl FnOnce(&SignatureFunctions) -> Option<Describe>,
-) -> *const Param {
-    // SAFETY: as the caller says; the default provider's function with its context and itself.
-    unsafe {
-        let describe = || {
-            let rsa = (*provider.cast::<Provider>()).default_rsa.get()?;
-            Some(function(&rsa.signature)?(inner_of(context), rsa.context))
-        };
-        describe().unwrap_or(null())
-    }
+    unsafe { described::<Context>(context, provider, |functions| functions.settable_ctx_params) }
 }
 
 unsafe extern "C" fn gettable_ctx_md_params(context: *mut c_void) -> *const Param {
@@ -415,7 +350,7 @@ unsafe extern "C" fn settable_ctx_md_params(context: *mut c_void) -> *const Para
 }
 
 /// # Safety
-/// As [`inner_of`].
+/// As [`with`].
 unsafe fn described_md(
     context: *mut c_void,
     function: impl FnOnce(
