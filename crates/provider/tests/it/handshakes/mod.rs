@@ -106,9 +106,9 @@ fn haproxy_computes_for_several_connections_together() {
             assert_eq!(here.faults, 0);
             let groups = here.groups - before.groups;
             let in_groups = here.in_groups - before.in_groups;
-            // One at a time now and then, where the clients are slow.
+            // How many depends on how fast clients are beside it: all could meet others, and some must.
             assert!(
-                in_groups >= 50 && in_groups > groups,
+                in_groups >= 16 && in_groups > groups,
                 "{what}: {in_groups} in {groups} groups"
             );
             before = here;
