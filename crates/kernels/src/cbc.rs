@@ -167,8 +167,30 @@ pub(crate) fn encrypt(
     data: InOutBuf<'_, '_, u8>,
 ) {
     match backend {
-        Backend::Portable => portable::aes::cbc_encrypt(schedule, iv, data),
         // One block at a time, wider registers bring nothing.
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi(token) => x86_64::cbc::encrypt_aes_ni(token, schedule, iv, data),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes256(token) => {
+            x86_64::cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data);
+        }
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512(token) => {
+            x86_64::cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data);
+        }
+        backend => encrypt_without_aes_ni(backend, schedule, iv, data),
+    }
+}
+
+/// What these save on the stack would take 1 ns of the others' 12.
+#[inline(never)]
+fn encrypt_without_aes_ni(
+    backend: Backend,
+    schedule: &Schedule,
+    iv: &mut [u8; BLOCK_BYTES],
+    data: InOutBuf<'_, '_, u8>,
+) {
+    match backend {
         #[cfg(target_arch = "x86_64")]
         Backend::PermuteSsse3(token) => {
             x86_64::permute::ssse3::cbc_encrypt(token, schedule, iv, data);
@@ -189,16 +211,7 @@ pub(crate) fn encrypt(
         Backend::Gfni512(token) => {
             x86_64::cbc::encrypt_gfni(token.gfni256(), schedule, iv, data);
         }
-        #[cfg(target_arch = "x86_64")]
-        Backend::AesNi(token) => x86_64::cbc::encrypt_aes_ni(token, schedule, iv, data),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes256(token) => {
-            x86_64::cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data);
-        }
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes512(token) => {
-            x86_64::cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data);
-        }
+        _ => portable::aes::cbc_encrypt(schedule, iv, data),
     }
 }
 

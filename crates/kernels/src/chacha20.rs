@@ -309,23 +309,30 @@ impl ChaCha20 {
     ///
     /// # Panics
     /// When `skip` is 64 or more.
-    pub fn apply(&self, counter: u128, skip: usize, mut data: InOutBuf<'_, '_, u8>) {
+    pub fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        if skip > 0 {
+            return self.apply_within_a_block(counter, skip, data);
+        }
+        if !data.is_empty() {
+            let start = self.start(nonce_words(counter), counter as u32);
+            self.backend.crypt(start, data);
+        }
+    }
+
+    #[inline(never)]
+    fn apply_within_a_block(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         assert!(
             skip < BLOCK_BYTES,
             "skip addresses a byte within a block: 0 to 63, not {skip}"
         );
-        let mut start = self.start(nonce_words(counter), counter as u32);
-        if skip > 0 {
-            let bytes = data.len().min(BLOCK_BYTES - skip);
-            let (head, rest) = data.split_at(bytes);
-            let mut keystream = Secret::<BLOCK_BYTES>::zeros(BLOCK_BYTES);
-            self.backend.crypt(start, keystream.bytes().into());
-            xor(&keystream.bytes()[skip..skip + bytes], head);
-            start = start.later(1);
-            data = rest;
-        }
-        if !data.is_empty() {
-            self.backend.crypt(start, data);
+        let start = self.start(nonce_words(counter), counter as u32);
+        let bytes = data.len().min(BLOCK_BYTES - skip);
+        let (head, rest) = data.split_at(bytes);
+        let mut keystream = Secret::<BLOCK_BYTES>::zeros(BLOCK_BYTES);
+        self.backend.crypt(start, keystream.bytes().into());
+        xor(&keystream.bytes()[skip..skip + bytes], head);
+        if !rest.is_empty() {
+            self.backend.crypt(start.later(1), rest);
         }
     }
 

@@ -54,6 +54,18 @@ pub(crate) trait Chunk {
     }
     /// XORs keystream from `start` on onto `data`.
     unsafe fn crypt(start: Start<'_>, data: Data);
+    /// Whether so many bytes are computed soonest as chunks, with nothing beside or after them.
+    #[inline(always)]
+    fn are_chunks(bytes: usize) -> bool {
+        let _ = bytes;
+        false
+    }
+    /// The same onto such data.
+    #[inline(always)]
+    unsafe fn crypt_chunks(start: Start<'_>, data: Data) {
+        // SAFETY: as the caller vouches.
+        unsafe { Self::crypt(start, data) }
+    }
     /// The same onto whole chunks, at least one, and beside their rounds a chunk of Poly1305 each. To
     /// seal, the first of those is what `running` has yet to absorb, and it has the last one after it.
     unsafe fn crypt_and_mac_chunks(

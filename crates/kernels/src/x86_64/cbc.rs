@@ -163,7 +163,12 @@ unsafe fn encrypt_chain<V: Lanes, const R: usize>(
     unsafe {
         let mut keys = Keys::<V>::new::<R>(schedule);
         let both_ends = keys.get(0).xor(keys.get(R));
-        let mut state = keys.get(0).xor(V::load(iv.as_ptr())).xor(V::load(from));
+        // A call right after another waits for that one's IV: only one XOR comes after it.
+        let mut state = keys
+            .get(0)
+            .xor(V::load(from))
+            .pin()
+            .xor(V::load(iv.as_ptr()));
         loop {
             keys.read_again();
             for round in 1..R {

@@ -181,7 +181,7 @@ impl Begun {
         } else if self.end == 0 && skip == 0 && self.needs_nothing_kept(data.len()) {
             let is_long = data.len() >= self.ahead.bytes_max;
             self.requests = if is_long { 0 } else { self.requests + 1 };
-            (self.first, self.at) = self.geometry.after(counter, 0, data.len() as u64);
+            (self.first, self.at) = (counter, data.len());
             key.apply(counter, 0, data);
         } else {
             self.apply_anew(key, counter, skip, data);
