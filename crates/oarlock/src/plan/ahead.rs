@@ -71,6 +71,11 @@ impl Ahead {
         self.over_expected += (1.0 - self.over_expected) / 1024.0;
     }
 
+    /// Whether keystream may be made ahead as soon as there have been requests enough.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.ring_bytes > 0 && self.looks < LOOKS_TO_PREFETCH
+    }
+
     /// Whether streams have been in use.
     pub(super) fn is_known(&self) -> bool {
         self.bytes_per_ns.is_some()
@@ -177,5 +182,6 @@ const TAKING_NS: f64 = 40.0;
 pub(super) const LOOKS_TO_PREFETCH: u32 = 3;
 /// Longer gaps say no more.
 const GAP_NS_MAX: f64 = 1e9;
-/// Of short requests for which keystream is taken; of long ones each is timed.
-pub(crate) const REQUESTS_PER_TIMED: u32 = 8;
+/// Of short requests for which keystream is taken; of long ones each is timed. Streams are a power of two long, and so are most
+/// requests: of every eighth, each would find them at the same place, and none would be like the others.
+pub(crate) const REQUESTS_PER_TIMED: u32 = 7;

@@ -134,6 +134,8 @@ impl Pace {
             self.ahead.helpers = available;
         }
         self.passed_over = match way {
+            // The first ones of a stream tell whether its keystream is to be made ahead.
+            Way::Inline if stands_alone && self.ahead.is_undecided() => 0,
             Way::Inline if stands_alone => PASSED_OVER,
             // A stream counts bytes instead.
             Way::Inline if self.ahead.ring_bytes == 0 => (UNSEEN_NS / inline_ns) as u32,
@@ -190,7 +192,7 @@ impl Pace {
         let otherwise_ns = match otherwise {
             Way::Stripe { helpers } => self.striped_ns(inline_ns, helpers),
             Way::Inline
-                if is_a_stream && self.stripes.barred == 0 && self.may_be_cut(bytes, helpers) =>
+                if is_a_stream && self.stripes.are_hopeful() && self.may_be_cut(bytes, helpers) =>
             {
                 self.striped_ns(inline_ns, helpers).min(inline_ns)
             }
@@ -199,7 +201,7 @@ impl Pace {
         // What is there is there after a pause as well: of equals it is the better.
         let is_much_slower = taking_ns < inline_ns / 4.0;
         // Nor are streams left for stripes that nobody has seen yet.
-        let is_left_for_hope = otherwise_ns < inline_ns && self.stripes.handoff_ns.is_none();
+        let is_left_for_hope = otherwise_ns < inline_ns && self.stripes.handoff_ns().is_none();
         let share = match (is_much_slower, self.ahead.is_known()) {
             (true, _) => EQUAL,
             (false, true) if is_left_for_hope => EQUAL,
@@ -293,7 +295,7 @@ impl Pace {
             }
             // A longer request is worth waking the rest.
             let helpers = if is_worth_waking { available } else { awake };
-            let worthwhile = if self.stripes.handoff_ns.is_some() {
+            let worthwhile = if self.stripes.handoff_ns().is_some() {
                 STILL_WORTHWHILE
             } else {
                 WORTHWHILE
@@ -347,7 +349,7 @@ impl Pace {
         // than not to.
         let handoff_ns = self
             .stripes
-            .handoff_ns
+            .handoff_ns()
             .unwrap_or((self.machine.handoff_ns / 2.0).min(HANDOFF_NS_HOPED));
         handoff_ns + inline_ns / (helpers + 1) as f64
     }
@@ -404,7 +406,7 @@ impl Pace {
 }
 
 /// Shorter requests gain little from a helper that is awake.
-const LONG_NS: f64 = 2_000.0;
+const LONG_NS: f64 = 1_600.0;
 /// A look at clock and pool every so often is less than a hundredth.
 const UNSEEN_NS: f64 = 16_000.0;
 /// Requests that end sooner wake nobody, however fast a wake-up was when it was measured. On virtual machines of Zen 5
@@ -416,7 +418,7 @@ const WAKE_CALL_NS: f64 = 5_000.0;
 /// Times that may be a little longer and still count as equal.
 const EQUAL: f64 = 1.02;
 /// To wake a helper takes a tenth of that, to make a thread as long at worst.
-const FILLED_NS: f64 = 500_000.0;
+const FILLED_NS: f64 = 2_000_000.0;
 /// After one that stood alone.
 const PASSED_OVER: u32 = 6;
 

@@ -468,7 +468,7 @@ fn stripes_that_gain_nothing_are_left_for_a_while_and_tried_again() {
     let is_striped = |way: &Way| *way != Way::Inline;
     let tried = ways.iter().filter(|way| is_striped(way)).count();
     assert!(is_striped(&ways[0]));
-    assert!((2..20).contains(&tried), "{tried}");
+    assert!((2..=20).contains(&tried), "{tried}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod calls;
 mod decryption;
 mod keys;
+mod parameters;
 
 use std::ffi::c_void;
 use std::fmt::Write as _;
