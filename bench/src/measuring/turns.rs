@@ -259,7 +259,7 @@ const CALLS_BEFORE_IDLE: usize = 16;
 const BEFORE_IDLE_MAX: Duration = Duration::from_millis(50);
 /// Before the one that counts, each after calls of its own: that a program pauses at all is what a
 /// plan can know once it has.
-const PAUSES_BEFORE: usize = 1;
+const PAUSES_BEFORE: usize = 3;
 /// Before the one that counts, each with its pause: enough that a plan has seen what is coming.
 const BURSTS_BEFORE: usize = 2;
 const PREFILLS: usize = 15;

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::engine::Engine;
+use super::wake::WATCH;
 use crate::costs::cost::Machine;
 use crate::costs::lookup::kernel_cost;
 use crate::work::algorithm::Algorithm;
@@ -25,6 +26,8 @@ pub(super) struct Ahead {
     /// From the end of a request to the start of the next, on average; less than nothing where
     /// requests took longer than those that were timed.
     pub(super) gap_ns: f64,
+    /// Looks since the last pause.
+    since_pause: u32,
     /// Requests that were looked at under this key.
     pub(super) looks: u32,
     /// As many there must be before keystream is made ahead; more where that was of no use.
@@ -43,6 +46,7 @@ impl Default for Ahead {
             unsettled: UNSETTLED,
             timed: None,
             gap_ns: 0.0,
+            since_pause: BURST_LOOKS_MAX,
             looks: 0,
             looks_needed: LOOKS_TO_PREFETCH,
             is_wanted: false,
@@ -54,7 +58,17 @@ impl Default for Ahead {
 impl Ahead {
     /// Takes note of the pause before a request.
     pub(super) fn paused(&mut self, ns: f64) {
+        if ns >= WATCH.as_nanos() as f64 {
+            self.since_pause = 0;
+        } else {
+            self.since_pause = self.since_pause.saturating_add(1);
+        }
         self.gap_ns += (ns.min(GAP_NS_MAX) - self.gap_ns) / 8.0;
+    }
+
+    /// Whether requests come in bursts: after the next pause all is there, and helpers for stripes are asleep.
+    pub(super) fn comes_in_bursts(&self) -> bool {
+        self.since_pause < BURST_LOOKS_MAX
     }
 
     pub(super) fn gap_ns(&self) -> f64 {
@@ -180,6 +194,8 @@ pub(crate) const RINGS_PER_REQUEST_MAX: usize = 2;
 const TAKING_NS: f64 = 40.0;
 /// A session of a few requests is not worth the memory.
 pub(super) const LOOKS_TO_PREFETCH: u32 = 3;
+/// More looks in a row are no burst.
+const BURST_LOOKS_MAX: u32 = 64;
 /// Longer gaps say no more.
 const GAP_NS_MAX: f64 = 1e9;
 /// Of short requests for which keystream is taken; of long ones each is timed. Streams are a power of two long, and so are most

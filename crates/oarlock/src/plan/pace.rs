@@ -203,6 +203,7 @@ impl Pace {
         // Nor are streams left for stripes that nobody has seen yet.
         let is_left_for_hope = otherwise_ns < inline_ns && self.stripes.handoff_ns().is_none();
         let share = match (is_much_slower, self.ahead.is_known()) {
+            _ if self.ahead.comes_in_bursts() && taking_ns < inline_ns / 2.0 => IN_BURSTS,
             (true, _) => EQUAL,
             (false, true) if is_left_for_hope => EQUAL,
             (false, true) => STILL_WORTHWHILE,
@@ -417,6 +418,8 @@ const ASLEEP_NS_MIN: f64 = 60_000.0;
 const WAKE_CALL_NS: f64 = 5_000.0;
 /// Times that may be a little longer and still count as equal.
 const EQUAL: f64 = 1.02;
+/// What streams lose in a burst they gain at the beginning of the next one.
+const IN_BURSTS: f64 = 1.5;
 /// To wake a helper takes a tenth of that, to make a thread as long at worst.
 const FILLED_NS: f64 = 2_000_000.0;
 /// After one that stood alone.
