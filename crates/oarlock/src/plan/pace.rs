@@ -189,7 +189,9 @@ impl Pace {
         }
         // Helpers would soon be awake for the next request, if they are not.
         let is_a_stream = self.streak > 0 || self.ahead.gap_ns() < WATCH.as_nanos() as f64;
+        let in_bursts = self.ahead.comes_in_bursts() && taking_ns < inline_ns / 2.0;
         let otherwise_ns = match otherwise {
+            _ if in_bursts => inline_ns,
             Way::Stripe { helpers } => self.striped_ns(inline_ns, helpers),
             Way::Inline
                 if is_a_stream && self.stripes.are_hopeful() && self.may_be_cut(bytes, helpers) =>
@@ -203,7 +205,7 @@ impl Pace {
         // Nor are streams left for stripes that nobody has seen yet.
         let is_left_for_hope = otherwise_ns < inline_ns && self.stripes.handoff_ns().is_none();
         let share = match (is_much_slower, self.ahead.is_known()) {
-            _ if self.ahead.comes_in_bursts() && taking_ns < inline_ns / 2.0 => IN_BURSTS,
+            _ if in_bursts => IN_BURSTS,
             (true, _) => EQUAL,
             (false, true) if is_left_for_hope => EQUAL,
             (false, true) => STILL_WORTHWHILE,
@@ -418,8 +420,8 @@ const ASLEEP_NS_MIN: f64 = 60_000.0;
 const WAKE_CALL_NS: f64 = 5_000.0;
 /// Times that may be a little longer and still count as equal.
 const EQUAL: f64 = 1.02;
-/// What streams lose in a burst they gain at the beginning of the next one.
-const IN_BURSTS: f64 = 1.5;
+/// What streams lose in a burst they gain at the beginning of the next one, when helpers for stripes are asleep.
+const IN_BURSTS: f64 = 1.1;
 /// To wake a helper takes a tenth of that, to make a thread as long at worst.
 const FILLED_NS: f64 = 2_000_000.0;
 /// After one that stood alone.
