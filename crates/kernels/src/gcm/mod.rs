@@ -13,8 +13,8 @@
 //!
 //! Many blocks are multiplied by falling powers of H and reduced together. A key has the powers for
 //! few blocks from the start, since many keys serve one short message. A longer message makes as many more as pay off
-//! within it, and later messages make the rest. There is no lock: while one thread makes powers, the others use those that
-//! exist.
+//! within it, and later messages make the rest. Threads that share a key take no lock: while one of them makes powers, the
+//! others use the ones already made.
 
 mod hash;
 mod message;

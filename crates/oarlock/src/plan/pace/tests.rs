@@ -333,6 +333,29 @@ fn streams_are_given_up_when_pauses_end_and_stripes_are_better() {
     assert!((0..100).any(|_| !taken()));
 }
 
+/// Stripes would do more of them, but not after the next pause.
+#[test]
+fn streams_outlast_a_burst() {
+    let mut session = Session::of_stream(6 * RATE);
+    let (bytes, pause) = (64 << 10, Duration::from_millis(1));
+    let one = Told {
+        available: 1,
+        awake: 1,
+        are_crowded: false,
+    };
+    assert!((0..50).any(|_| session.ahead(pause, bytes, &one)));
+    let mut taken = || {
+        let ns = session.pace.cost.ns(bytes) * 0.9;
+        let began = session.now;
+        session.now += Duration::from_nanos(ns as u64);
+        session
+            .pace
+            .learn_taking(1, bytes, bytes * 3 / 4, began, session.now)
+    };
+    assert!((0..60).all(|_| taken()));
+    assert!((0..60).any(|_| !taken()));
+}
+
 #[test]
 fn requests_much_longer_than_the_streams_are_not_made_ahead() {
     let one = Told {

@@ -10,8 +10,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::calls::{SIDES, Side};
-use super::functions;
 use super::keys::keys;
+use super::{functions, rounds};
 use crate::driver::rsa::{RsaFunctions, RsaKey};
 use crate::driver::{Param, libcrypto};
 use crate::host::has_lanes;
@@ -415,8 +415,7 @@ fn every_decryption_does_what_the_default_provider_does() {
     if !has_lanes() {
         return;
     }
-    let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
-    let rounds = rounds.map_or(1500, |rounds| rounds.parse().unwrap());
+    let rounds = rounds(1500);
     let context = libcrypto().library_context();
     let keys: Vec<Keys> = keys()
         .iter()

@@ -3,6 +3,10 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
+use super::calls::SIDES;
+use super::functions;
+use crate::driver::libcrypto;
+use crate::driver::rsa::RsaKey;
 use crate::host::{succeeds, with_conf};
 
 /// Keys of many kinds: lengths that lanes have and do not have, odd lengths, three primes, a large exponent, and for PSS
@@ -49,4 +53,16 @@ pub fn keys() -> &'static [(&'static str, String)] {
             ),
         ]
     })
+}
+
+/// The same, each where each side has its keys.
+pub fn on_every_side() -> Vec<(&'static str, [RsaKey; SIDES.len()])> {
+    let context = libcrypto().library_context();
+    keys()
+        .iter()
+        .map(|(name, pem)| {
+            let read = |side: &super::Side| RsaKey::read(functions(), context, pem, side.key);
+            (*name, SIDES.each_ref().map(read))
+        })
+        .collect()
 }

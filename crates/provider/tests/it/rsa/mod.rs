@@ -15,7 +15,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use self::calls::{Call, Contexts, SIDES, Side, program};
-use self::keys::keys;
+use self::keys::{keys, on_every_side};
 use crate::driver::libcrypto;
 use crate::driver::rsa::{RsaFunctions, RsaKey, provider_name};
 use crate::host::{Accelerated, has_lanes, run, run_with, succeeds, with_conf};
@@ -23,6 +23,12 @@ use crate::host::{Accelerated, has_lanes, run, run_with, succeeds, with_conf};
 fn functions() -> &'static RsaFunctions {
     static FUNCTIONS: OnceLock<RsaFunctions> = OnceLock::new();
     FUNCTIONS.get_or_init(|| RsaFunctions::load(libcrypto()))
+}
+
+/// So many, unless more are asked for.
+fn rounds(usually: u64) -> u64 {
+    let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
+    rounds.map_or(usually, |rounds| rounds.parse().unwrap())
 }
 
 fn shortened(seen: &str) -> String {
@@ -37,16 +43,8 @@ fn every_call_does_what_the_default_provider_does() {
     if !has_lanes() {
         return;
     }
-    let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
-    let rounds = rounds.map_or(1500, |rounds| rounds.parse().unwrap());
-    let context = libcrypto().library_context();
-    let keys: Vec<_> = keys()
-        .iter()
-        .map(|(name, pem)| {
-            let read = |side: &Side| RsaKey::read(functions(), context, pem, side.key);
-            (*name, SIDES.each_ref().map(read))
-        })
-        .collect();
+    let rounds = rounds(1500);
+    let keys = on_every_side();
     libcrypto().errors();
     let mut signed = 0;
     for round in 0..rounds {

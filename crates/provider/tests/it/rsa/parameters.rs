@@ -1,24 +1,19 @@
 //! Parameters that no sane program hands over: keys of wrong numbers, settings of wrong types and lengths. Each is taken,
 //! refused and used as by the default provider.
 
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_int};
 use std::fmt::Write as _;
 use std::ptr::null_mut;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::calls::{SIDES, Side};
-use super::functions;
-use super::keys::keys;
+use super::calls::{Contexts, SIDES, Side};
+use super::keys::{keys, on_every_side};
+use super::{functions, rounds};
 use crate::driver::rsa::RsaKey;
 use crate::driver::{Param, libcrypto};
 use crate::host::has_lanes;
-
-fn rounds(usually: u64) -> u64 {
-    let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
-    rounds.map_or(usually, |rounds| rounds.parse().unwrap())
-}
 
 fn one<T: Clone>(rng: &mut StdRng, all: &[T]) -> T {
     all[rng.random_range(0..all.len())].clone()
@@ -196,31 +191,10 @@ fn made(side: &Side, kind: &CStr, selection: c_int, values: &mut [Value]) -> (St
 
 /// A signature, if there is one.
 fn signature(side: &Side, key: &RsaKey) -> String {
-    let functions = functions();
-    let mut place = [0; 1024];
-    let mut bytes = place.len();
-    // SAFETY: lengths stand beside their buffers; the contexts are live until they are freed.
-    unsafe {
-        let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
-            libcrypto().library_context(),
-            key.key,
-            side.operations.as_ptr(),
-        );
-        let mut result = -9;
-        if !context.is_null() && (functions.EVP_PKEY_sign_init)(context) == 1 {
-            result = (functions.EVP_PKEY_sign)(
-                context,
-                place.as_mut_ptr(),
-                &mut bytes,
-                [7; 32].as_ptr(),
-                32,
-            );
-        }
-        (functions.EVP_PKEY_CTX_free)(context);
-        let errors = libcrypto().errors();
-        let place = if result == 1 { &place[..bytes] } else { &[] };
-        format!("{result} {errors:?} {place:x?}")
-    }
+    let contexts = Contexts::new(side, key);
+    begin(&contexts, Operation::Sign);
+    libcrypto().errors();
+    ended(&contexts, key, Operation::Sign)
 }
 
 #[test]
@@ -371,35 +345,27 @@ enum Operation {
     Decrypt,
 }
 
-/// A context that is begun.
-fn begun(side: &Side, key: &RsaKey, operation: Operation) -> *mut c_void {
-    let functions = functions();
+fn begin(contexts: &Contexts, operation: Operation) {
     let init = match operation {
-        Operation::Sign => functions.EVP_PKEY_sign_init,
-        Operation::Verify => functions.EVP_PKEY_verify_init,
-        Operation::Encrypt => functions.EVP_PKEY_encrypt_init,
-        Operation::Decrypt => functions.EVP_PKEY_decrypt_init,
+        Operation::Sign => contexts.functions.EVP_PKEY_sign_init,
+        Operation::Verify => contexts.functions.EVP_PKEY_verify_init,
+        Operation::Encrypt => contexts.functions.EVP_PKEY_encrypt_init,
+        Operation::Decrypt => contexts.functions.EVP_PKEY_decrypt_init,
     };
-    // SAFETY: the key is live.
-    unsafe {
-        let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
-            libcrypto().library_context(),
-            key.key,
-            side.operations.as_ptr(),
-        );
-        assert!(!context.is_null());
-        init(context);
-        context
-    }
+    // SAFETY: the context is live. Where it refuses, so does what follows.
+    unsafe { init(contexts.context) };
 }
 
-/// What comes of 32 bytes, or for decryption of a number below the modulus.
-fn ended(context: *mut c_void, key: &RsaKey, operation: Operation) -> String {
-    let functions = functions();
+/// What comes of 32 bytes, or for decryption of a number below the modulus: all of it, unless it is random.
+fn ended(contexts: &Contexts, key: &RsaKey, operation: Operation) -> String {
+    let (functions, context) = (contexts.functions, contexts.context);
     let mut place = vec![0; 1024];
     let mut bytes = place.len();
     let mut sealed = vec![0x5a; key.bytes()];
-    sealed[0] = 0;
+    // A key of wrong numbers may have no bytes at all.
+    if let Some(first) = sealed.first_mut() {
+        *first = 0;
+    }
     let message = [7u8; 32];
     // SAFETY: lengths stand beside their buffers.
     let result = unsafe {
@@ -427,7 +393,11 @@ fn ended(context: *mut c_void, key: &RsaKey, operation: Operation) -> String {
             ),
         }
     };
-    format!("{result} {:?} {bytes}", libcrypto().errors())
+    let made = match operation {
+        Operation::Sign | Operation::Decrypt if result == 1 => &place[..bytes],
+        _ => &[],
+    };
+    format!("{result} {:?} {bytes} {made:x?}", libcrypto().errors())
 }
 
 #[test]
@@ -435,17 +405,10 @@ fn settings_of_any_type_do_what_they_do_in_the_default_provider() {
     if !has_lanes() {
         return;
     }
-    let library_context = libcrypto().library_context();
-    let kept: Vec<_> = keys()
-        .iter()
-        .filter(|(name, _)| ["2048", "1024", "PSS", "PSS of SHA-256"].contains(name))
-        .map(|(name, pem)| {
-            let read = |side: &Side| RsaKey::read(functions(), library_context, pem, side.key);
-            (*name, SIDES.each_ref().map(read))
-        })
-        .collect();
+    let mut kept = on_every_side();
+    kept.retain(|(name, _)| ["2048", "1024", "PSS", "PSS of SHA-256"].contains(name));
     libcrypto().errors();
-    let mut taken = 0;
+    let [mut taken, mut ended_well] = [0; 2];
     for round in 0..rounds(3000) {
         let mut rng = StdRng::seed_from_u64(round);
         let (name, keys) = &kept[rng.random_range(0..kept.len())];
@@ -464,7 +427,8 @@ fn settings_of_any_type_do_what_they_do_in_the_default_provider() {
         let contexts: Vec<_> = SIDES
             .iter()
             .zip(keys)
-            .map(|(side, key)| begun(side, key, operation))
+            .map(|(side, key)| Contexts::new(side, key))
+            .inspect(|contexts| begin(contexts, operation))
             .collect();
         let mut about = format!("round {round}: {name} {operation:?}");
         libcrypto().errors();
@@ -477,12 +441,14 @@ fn settings_of_any_type_do_what_they_do_in_the_default_provider() {
             let _ = write!(about, "\n{} {values:?}", if gets { "get" } else { "set" });
             let seen: Vec<_> = contexts
                 .iter()
-                .map(|context| {
+                .map(|contexts| {
                     // SAFETY: the context is live, and the list ends.
                     with_params(&mut values.clone(), |params| unsafe {
                         match gets {
-                            true => (functions().EVP_PKEY_CTX_get_params)(*context, params),
-                            false => (functions().EVP_PKEY_CTX_set_params)(*context, params),
+                            true => (functions().EVP_PKEY_CTX_get_params)(contexts.context, params),
+                            false => {
+                                (functions().EVP_PKEY_CTX_set_params)(contexts.context, params)
+                            }
                         }
                     })
                 })
@@ -498,19 +464,28 @@ fn settings_of_any_type_do_what_they_do_in_the_default_provider() {
             }
         }
         if !is_refused {
+            // PSS has a salt.
+            let is_random = {
+                let [first, again] = [(); 2].map(|()| ended(&contexts[0], &keys[0], operation));
+                first != again
+            };
             let seen: Vec<_> = contexts
                 .iter()
                 .zip(keys)
-                .map(|(context, key)| ended(*context, key, operation))
+                .map(|(contexts, key)| {
+                    let mut seen = ended(contexts, key, operation);
+                    if is_random {
+                        seen.truncate(seen.rfind('[').unwrap());
+                    }
+                    seen
+                })
                 .collect();
             for (side, seen_there) in SIDES.iter().zip(&seen) {
                 assert_eq!(*seen_there, seen[0], "{about}, {}", side.name);
             }
-        }
-        for context in contexts {
-            // SAFETY: nobody uses it any more.
-            unsafe { (functions().EVP_PKEY_CTX_free)(context) };
+            ended_well += u64::from(seen[0].starts_with("1 "));
         }
     }
     assert!(taken > rounds(3000) / 4, "{taken}");
+    assert!(ended_well > rounds(3000) / 20, "{ended_well}");
 }
