@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! inline                      setup + bytes / rate
-//! stripe, helpers awake       hand-off + inline / (helpers + 1)
-//! stripe, helpers asleep      wake-up  + (inline - wake-up) / (helpers + 1)
+//! stripe, helpers awake       hand-offs + inline / (helpers + 1)
+//! stripe, helpers asleep      calls + wake-up + (inline - wake-up) / (helpers + 1)
 //! keystream made ahead        see docs/prefetch.md
 //! ```
 //!
@@ -18,6 +18,7 @@ pub(crate) mod cores;
 mod crowd;
 mod cut;
 pub(crate) mod engine;
+mod fan_out;
 pub(crate) mod first_look;
 mod helpers;
 pub(crate) mod long;

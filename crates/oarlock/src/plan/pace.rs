@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::ahead::Ahead;
 use super::cut;
+use super::fan_out::{FanOut, WAKE_CALL_NS};
 use super::helpers::Helpers;
-use super::stripe::{HANDOFF_NS_HOPED, STILL_WORTHWHILE, StripeGain, WORTHWHILE};
+use super::stripe::{HANDOFF_NS_HOPED, STILL_WORTHWHILE, SentFor, StripeGain, WORTHWHILE};
 use super::wake::{STREAK_TO_WAKE, WATCH, Waking};
 use crate::costs::cost::{Cost, Machine};
 use crate::costs::live::LiveMachine;
@@ -94,7 +95,7 @@ impl Pace {
 
     /// Whether a request is worth a look at clock and pool.
     pub(crate) fn looks_at(&self, bytes: usize) -> bool {
-        self.passed_over == 0 || self.cost.ns(bytes) > self.asleep_ns_min(1)
+        self.passed_over == 0 || self.cost.ns(bytes) > self.asleep_ns_min()
     }
 
     /// Takes note of a request that was not looked at.
@@ -116,7 +117,7 @@ impl Pace {
     pub(crate) fn choose(&mut self, bytes: usize, now: Instant, pool: &impl Helpers) -> Way {
         self.machine = pool.machine();
         self.stripes.sent_for_awake = None;
-        self.stripes.expected_ns = None;
+        self.stripes.sent_for = None;
         self.ahead.is_wanted = false;
         let inline_ns = self.cost.ns(bytes);
         let stands_alone = self.take_in_pause(bytes, inline_ns, now);
@@ -191,12 +192,14 @@ impl Pace {
         let is_a_stream = self.streak > 0 || self.ahead.gap_ns() < WATCH.as_nanos() as f64;
         let in_bursts = self.ahead.comes_in_bursts() && taking_ns < inline_ns / 2.0;
         let otherwise_ns = match otherwise {
-            _ if in_bursts => inline_ns,
-            Way::Stripe { helpers } => self.striped_ns(inline_ns, helpers),
+            _ if in_bursts => self
+                .asleep(inline_ns, helpers)
+                .map_or(inline_ns, |it| it.ns),
+            Way::Stripe { .. } => self.awake(inline_ns, helpers).ns,
             Way::Inline
                 if is_a_stream && self.stripes.are_hopeful() && self.may_be_cut(bytes, helpers) =>
             {
-                self.striped_ns(inline_ns, helpers).min(inline_ns)
+                self.awake(inline_ns, helpers).ns.min(inline_ns)
             }
             Way::Inline => inline_ns,
         };
@@ -253,14 +256,27 @@ impl Pace {
         self.is_better_made_ahead(bytes, inline_ns, helpers, Way::Inline)
     }
 
-    /// A request from here on is worth the waking of helpers.
-    ///
-    /// With h helpers, calls of c to wake each and a wake-up of w it takes h c + w + (T - w) / (h + 1),
-    /// which is [`WORTHWHILE`] of T at the least that is returned.
-    fn asleep_ns_min(&self, helpers: usize) -> f64 {
-        let helpers = helpers.max(1) as f64;
-        let fixed_ns = helpers * WAKE_CALL_NS + self.machine.wake_ns * helpers / (helpers + 1.0);
-        (fixed_ns / (WORTHWHILE - 1.0 / (helpers + 1.0))).max(ASLEEP_NS_MIN)
+    /// A request from here on is worth the waking of one helper: to wake it takes no more than [`WORTHWHILE`] of the
+    /// inline time, which it halves.
+    fn asleep_ns_min(&self) -> f64 {
+        let fixed_ns = WAKE_CALL_NS + self.machine.wake_ns / 2.0;
+        (fixed_ns / (WORTHWHILE - 0.5)).max(ASLEEP_NS_MIN)
+    }
+
+    /// Of `available` helpers, which sleep, those that a request is worth the waking of, if any.
+    fn asleep(&self, inline_ns: f64, available: usize) -> Option<FanOut> {
+        let best = FanOut::asleep(inline_ns, &self.machine, available);
+        let is_worth_it = inline_ns > ASLEEP_NS_MIN && best.ns < WORTHWHILE * inline_ns;
+        is_worth_it.then_some(best)
+    }
+
+    /// Of `available` helpers, which are awake, those that a request is done soonest with.
+    fn awake(&self, inline_ns: f64, available: usize) -> FanOut {
+        // Until it is known, it may well be half of what it is at most: to find out costs less
+        // than not to.
+        let hoped_ns = (self.machine.handoff_ns / 2.0).min(HANDOFF_NS_HOPED);
+        let handoff_ns = self.stripes.handoff_ns().unwrap_or(hoped_ns);
+        FanOut::awake(inline_ns, handoff_ns, available)
     }
 
     /// Little of what was made ahead was there when it was asked for, or there is no room for it.
@@ -287,8 +303,8 @@ impl Pace {
             return Way::Inline;
         }
         let awake = pool.awake().min(available);
-        let is_worth_waking = inline_ns > self.asleep_ns_min(available);
-        if self.stripes.barred > 0 && !is_worth_waking {
+        let asleep = self.asleep(inline_ns, available);
+        if self.stripes.barred > 0 && asleep.is_none() {
             self.stripes.barred -= 1;
             return Way::Inline;
         }
@@ -296,32 +312,38 @@ impl Pace {
             if self.waking.is_overdue(now) {
                 self.waking.since = None;
             }
-            // A longer request is worth waking the rest.
-            let helpers = if is_worth_waking { available } else { awake };
             let worthwhile = if self.stripes.handoff_ns().is_some() {
                 STILL_WORTHWHILE
             } else {
                 WORTHWHILE
             };
-            if !is_worth_waking && self.striped_ns(inline_ns, awake) >= worthwhile * inline_ns {
+            let there = self.awake(inline_ns, awake);
+            if asleep.is_none() && there.ns >= worthwhile * inline_ns {
                 return Way::Inline;
             }
+            let helpers = self.or_more(there, asleep, inline_ns, now, available);
             self.stripes.sent_for_awake = Some(true);
-            if helpers == awake {
-                self.stripes.expected_ns = Some((inline_ns, inline_ns / (awake + 1) as f64));
+            if helpers <= awake {
+                self.stripes.sent_for = Some(SentFor {
+                    inline_ns,
+                    helpers,
+                    available,
+                });
             }
             return Way::Stripe { helpers };
         }
-        if is_worth_waking {
+        if let Some(FanOut { helpers, .. }) = asleep {
             self.stripes.sent_for_awake = Some(false);
-            return Way::Stripe { helpers: available };
+            return Way::Stripe { helpers };
         }
+        let wanted = self.awake(inline_ns, available);
+        let helpers = wanted.helpers;
         if self.waking.since.is_some() {
             if !self.waking.is_overdue(now) {
                 // On its way: who comes between two requests watches for less than a long one
                 // takes, and is to find something.
                 return if inline_ns > WATCH.as_nanos() as f64 / 4.0 {
-                    Way::Stripe { helpers: available }
+                    Way::Stripe { helpers }
                 } else {
                     Way::Inline
                 };
@@ -331,30 +353,40 @@ impl Pace {
             self.waking.streak_to_wake = self.waking.streak_to_wake.saturating_mul(2);
             self.streak = 0;
         }
-        if self.streak >= self.waking.streak_to_wake
-            && self.striped_ns(inline_ns, available) < WORTHWHILE * inline_ns
-        {
+        if self.streak >= self.waking.streak_to_wake && wanted.ns < WORTHWHILE * inline_ns {
             self.waking.since = Some(now);
             self.stripes.sent_for_awake = Some(false);
-            return Way::Stripe { helpers: available };
+            return Way::Stripe { helpers };
         }
         Way::Inline
+    }
+
+    /// Of so many helpers as are `there`, awake: those, or more where it pays to wake the rest, for this request or for
+    /// those that follow.
+    fn or_more(
+        &mut self,
+        there: FanOut,
+        asleep: Option<FanOut>,
+        inline_ns: f64,
+        now: Instant,
+        available: usize,
+    ) -> usize {
+        let wanted = self.awake(inline_ns, available);
+        if wanted.helpers <= there.helpers {
+            self.waking.are_enough();
+            return there.helpers;
+        }
+        let for_this = asleep.map_or(0, |it| it.helpers.min(wanted.helpers));
+        let gains = wanted.ns < WORTHWHILE * there.ns;
+        if gains && self.waking.may_wake_more(self.streak, now) {
+            return wanted.helpers;
+        }
+        there.helpers.max(for_this)
     }
 
     /// Whether there is more than one stripe in it.
     fn may_be_cut(&self, bytes: usize, helpers: usize) -> bool {
         bytes > self.stripe_bytes(bytes, helpers + 1)
-    }
-
-    /// With so many helpers that are awake.
-    fn striped_ns(&self, inline_ns: f64, helpers: usize) -> f64 {
-        // Until it is known, it may well be half of what it is at most: to find out costs less
-        // than not to.
-        let handoff_ns = self
-            .stripes
-            .handoff_ns()
-            .unwrap_or((self.machine.handoff_ns / 2.0).min(HANDOFF_NS_HOPED));
-        handoff_ns + inline_ns / (helpers + 1) as f64
     }
 
     /// Takes note of a request that was looked at and went `way`.
@@ -373,10 +405,10 @@ impl Pace {
             Way::Stripe { .. } => {
                 // A thread that is being made counts as awake.
                 let is_under_way = self.waking.since.is_some();
-                if let Some((inline_ns, share_ns)) = self.stripes.expected_ns.take()
+                if let Some(sent_for) = self.stripes.sent_for.take()
                     && !is_under_way
                 {
-                    self.stripes.learn(inline_ns, share_ns, ns);
+                    self.stripes.learn(sent_for, ns);
                 }
             }
         }
@@ -416,8 +448,6 @@ const UNSEEN_NS: f64 = 16_000.0;
 /// stripes after a pause of 2 ms came to 0.72 to 0.95 of inline for requests of 22 to 36 µs, 1.0 for 38 µs, 1.1 to 1.25
 /// for 80 to 86 µs; for 59 µs to 1.2 after 2 ms, to 1.0 after 20.
 const ASLEEP_NS_MIN: f64 = 60_000.0;
-/// The system call that wakes a helper.
-const WAKE_CALL_NS: f64 = 5_000.0;
 /// Times that may be a little longer and still count as equal.
 const EQUAL: f64 = 1.02;
 /// What streams lose in a burst they gain at the beginning of the next one, when helpers for stripes are asleep.

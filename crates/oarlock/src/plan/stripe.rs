@@ -1,16 +1,19 @@
 //! What stripes turn out to gain while helpers are awake.
 
+use super::fan_out::{FanOut, handoffs, share_ns};
+
 /// What stripes turned out to gain with helpers awake.
 #[derive(Debug, Default)]
 pub(super) struct StripeGain {
     /// By the last look.
     pub(super) are_in_use: bool,
-    /// What they take beyond a fair share of the inline time, on average.
+    /// What they take beyond a fair share of the inline time with one helper, on average; more helpers, as many
+    /// [`handoffs`].
     handoff_ns: f64,
     /// Looks that this is the average of, as far as they count.
     seen: u32,
-    /// Inline and stripe share of this look, if helpers that were awake have been sent for.
-    pub(super) expected_ns: Option<(f64, f64)>,
+    /// What this look has sent for, if only helpers that were awake.
+    pub(super) sent_for: Option<SentFor>,
     /// Whether the helpers of this look, if any, were awake.
     pub(super) sent_for_awake: Option<bool>,
     /// Looks until they are tried again, after they were found to gain nothing.
@@ -21,24 +24,44 @@ pub(super) struct StripeGain {
     pub(super) rewarded: u32,
 }
 
+/// What a look sends for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SentFor {
+    /// What the request takes inline.
+    pub(super) inline_ns: f64,
+    pub(super) helpers: usize,
+    /// Helpers that there are.
+    pub(super) available: usize,
+}
+
 impl StripeGain {
     /// Whether they may be what gains most, as far as is known: streams in use are not left for what has failed.
     pub(super) fn are_hopeful(&self) -> bool {
         self.barred == 0 && (self.handoff_ns().is_some() || self.bar == 0)
     }
 
-    /// What they take beyond a fair share of the inline time; `None` before there were looks enough.
+    /// What one helper costs beyond a fair share of the inline time; `None` before there were looks enough.
     pub(super) fn handoff_ns(&self) -> Option<f64> {
         (self.seen >= SEEN_MIN).then_some(self.handoff_ns)
     }
 
-    /// A request of `inline_ns`, of which `share_ns` were this thread's, took `ns` in stripes.
-    pub(super) fn learn(&mut self, inline_ns: f64, share_ns: f64, ns: f64) {
+    /// A request took `ns` with what was sent for.
+    pub(super) fn learn(&mut self, sent_for: SentFor, ns: f64) {
+        let SentFor {
+            inline_ns,
+            helpers,
+            available,
+        } = sent_for;
+        let beyond_ns = (ns - share_ns(inline_ns, helpers)).clamp(0.0, inline_ns);
+        let seen_ns = beyond_ns / handoffs(helpers);
         // One request that the kernel interrupted says little of the next.
-        let seen_ns = (ns - share_ns).clamp(0.0, inline_ns);
+        let most_ns = self
+            .handoff_ns()
+            .map_or(f64::MAX, |ns| (INTERRUPTED * ns).max(HANDOFF_NS_HOPED));
         self.seen = (self.seen + 1).min(SEEN_MAX);
-        self.handoff_ns += (seen_ns - self.handoff_ns) / f64::from(self.seen);
-        if self.handoff_ns + share_ns < STILL_WORTHWHILE * inline_ns {
+        self.handoff_ns += (seen_ns.min(most_ns) - self.handoff_ns) / f64::from(self.seen);
+        let best = FanOut::awake(inline_ns, self.handoff_ns, available);
+        if best.ns < STILL_WORTHWHILE * inline_ns {
             self.rewarded = self.rewarded.saturating_add(1);
             return;
         }
@@ -71,6 +94,8 @@ const BAR_MAX: u32 = 4096;
 const SEEN_MIN: u32 = 4;
 /// Each counts as one of so many at least.
 const SEEN_MAX: u32 = 16;
+/// A look counts as so many times the average at most.
+const INTERRUPTED: f64 = 4.0;
 /// Looks at which stripes must gain before a loss counts as the first.
 const REWARDED_MIN: u32 = 64;
 
@@ -78,15 +103,26 @@ const REWARDED_MIN: u32 = 64;
 mod tests {
     use super::*;
 
+    /// A request of 2 µs.
+    fn sent_for(helpers: usize, available: usize) -> SentFor {
+        SentFor {
+            inline_ns: 2000.0,
+            helpers,
+            available,
+        }
+    }
+
     #[test]
     fn one_slow_look_tells_nothing() {
         let mut gain = StripeGain::default();
-        gain.learn(2000.0, 1000.0, 4000.0);
+        gain.learn(sent_for(1, 1), 4000.0);
         for _ in 0..100 {
-            gain.learn(2000.0, 1000.0, 1400.0);
+            gain.learn(sent_for(1, 1), 1400.0);
             assert_eq!(gain.barred, 0);
         }
         assert!(gain.handoff_ns().is_some_and(|ns| ns < 410.0));
+        gain.learn(sent_for(1, 1), 1e6);
+        assert!(gain.handoff_ns().is_some_and(|ns| ns < 510.0));
     }
 
     #[test]
@@ -94,14 +130,30 @@ mod tests {
         let mut gain = StripeGain::default();
         assert!(gain.are_hopeful());
         for _ in 0..SEEN_MIN {
-            gain.learn(2000.0, 1000.0, 2000.0);
+            gain.learn(sent_for(1, 1), 2000.0);
         }
         assert_eq!(gain.barred, BAR_MIN);
         gain.barred = 0;
         assert!(!gain.are_hopeful());
         for _ in 0..SEEN_MIN {
-            gain.learn(2000.0, 1000.0, 1400.0);
+            gain.learn(sent_for(1, 1), 1400.0);
         }
         assert!(gain.are_hopeful());
+    }
+
+    #[test]
+    fn too_many_helpers_are_no_reason_to_do_without() {
+        let mut gain = StripeGain::default();
+        // 15 cost as much as they gain; of one that would be an eighth.
+        for _ in 0..100 {
+            gain.learn(sent_for(15, 15), 2000.0);
+        }
+        assert_eq!(gain.barred, 0);
+        assert!(gain.handoff_ns().is_some_and(|ns| ns < 250.0));
+        // Where there is but one, and it costs as much as the 15, none is asked.
+        for _ in 0..100 {
+            gain.learn(sent_for(1, 1), 3000.0);
+        }
+        assert!(gain.bar > 0);
     }
 }

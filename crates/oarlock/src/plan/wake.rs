@@ -9,6 +9,10 @@ pub(super) struct Waking {
     pub(super) streak_to_wake: u32,
     /// When one did so last, if nothing is known of the outcome.
     pub(super) since: Option<Instant>,
+    /// When more than were awake were last woken for a streak.
+    more_since: Option<Instant>,
+    /// So long after that not again.
+    more_apart: Duration,
 }
 
 impl Default for Waking {
@@ -16,6 +20,8 @@ impl Default for Waking {
         Self {
             streak_to_wake: STREAK_TO_WAKE,
             since: None,
+            more_since: None,
+            more_apart: WAKING,
         }
     }
 }
@@ -25,11 +31,56 @@ impl Waking {
         self.since
             .is_some_and(|since| now.duration_since(since) >= WAKING)
     }
+
+    /// Whether a streak of so many may wake more than are awake, which are too few. Each time in vain, it waits
+    /// twice as long with the next.
+    pub(super) fn may_wake_more(&mut self, streak: u32, now: Instant) -> bool {
+        let is_too_soon = self
+            .more_since
+            .is_some_and(|since| now.duration_since(since) < self.more_apart);
+        if streak < self.streak_to_wake || is_too_soon {
+            return false;
+        }
+        if self.more_since.replace(now).is_some() {
+            self.more_apart = (2 * self.more_apart).min(MORE_APART_MAX);
+        }
+        true
+    }
+
+    /// Takes note that enough are awake.
+    pub(super) fn are_enough(&mut self) {
+        self.more_since = None;
+        self.more_apart = WAKING;
+    }
 }
 
 /// How long helpers watch.
 pub(super) const WATCH: Duration = Duration::from_micros(50);
 /// A helper that does not come within this time after it was woken comes no more.
 const WAKING: Duration = Duration::from_micros(400);
+/// The calls that wake helpers in vain are then nothing beside the requests.
+const MORE_APART_MAX: Duration = Duration::from_millis(100);
 /// So many requests in a row are a stream.
 pub(super) const STREAK_TO_WAKE: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_are_woken_less_and_less_often_while_it_is_in_vain() {
+        let mut waking = Waking::default();
+        let began = Instant::now();
+        let woken = |waking: &mut Waking, from_ms: u64| {
+            let asked = (0..1000).map(|ms| began + Duration::from_millis(from_ms + ms));
+            asked
+                .filter(|now| waking.may_wake_more(STREAK_TO_WAKE, *now))
+                .count()
+        };
+        assert!(!waking.may_wake_more(STREAK_TO_WAKE - 1, began));
+        let in_vain = woken(&mut waking, 0);
+        assert!((8..=20).contains(&in_vain), "{in_vain}");
+        waking.are_enough();
+        assert!(waking.may_wake_more(STREAK_TO_WAKE, began + Duration::from_secs(2)));
+    }
+}

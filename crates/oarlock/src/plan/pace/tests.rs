@@ -7,6 +7,7 @@ use crate::costs::cost::{Cost, Machine};
 use crate::costs::live::LiveMachine;
 use crate::plan::ahead::{LOOKS_TO_PREFETCH, REQUESTS_PER_TIMED};
 use crate::plan::cut::{PAGE, STRIPE_BYTES_MAX};
+use crate::plan::fan_out;
 use crate::plan::wake::STREAK_TO_WAKE;
 
 /// A pool that is as it is told.
@@ -467,11 +468,76 @@ fn helpers_that_others_crowd_out_are_asked_for_nothing() {
 
 #[test]
 fn helpers_are_woken_for_what_outlasts_the_wake_up_and_the_calls() {
-    for (helpers, wake_us, at_least_us) in [(1, 20, 60), (1, 80, 102), (3, 20, 60), (3, 80, 108)] {
+    for (available, wake_us, at_least_us) in [(1, 20, 60), (1, 80, 102), (3, 20, 60), (15, 80, 102)]
+    {
         let mut pace = pace(RATE);
         pace.machine.wake_ns = f64::from(wake_us) * 1e3;
-        let ns = pace.asleep_ns_min(helpers);
-        assert_eq!((ns / 1e3) as u32, at_least_us, "{helpers} {wake_us}");
+        let is_worth_it = |us: u32| pace.asleep(f64::from(us) * 1e3, available).is_some();
+        let least = (1..1000).find(|us| is_worth_it(*us));
+        assert_eq!(least, Some(at_least_us + 1), "{available} {wake_us}");
+        assert_eq!((pace.asleep_ns_min() / 1e3) as u32, at_least_us);
+    }
+}
+
+/// Requests in a row on a machine of 16 CPUs, where helpers cost what [`fan_out`](crate::plan::fan_out) says: with
+/// as many as were asked for, those come that were awake; the others are for the next.
+#[test]
+fn of_many_cpus_as_many_are_asked_as_a_request_is_worth() {
+    let handoff_ns = 3_500.0;
+    for bytes in [4_650, 17_900, 71_000, 298_000, 1_000_000] {
+        let inline_ns = bytes as f64;
+        let ns_with = |helpers: usize| match helpers {
+            0 => inline_ns,
+            _ => fan_out::awake_ns(inline_ns, handoff_ns, helpers),
+        };
+        let mut session = Session::new();
+        let mut pool = Told {
+            available: 15,
+            awake: 0,
+            are_crowded: false,
+        };
+        let live = LiveMachine::new(MACHINE);
+        let mut taken_ns = Vec::new();
+        for _ in 0..1000 {
+            let began = session.now;
+            let way = session.pace.choose(bytes, began, &pool);
+            let (mut ns, mut awake) = (inline_ns, 0);
+            if let Way::Stripe { helpers } = way {
+                ns = ns_with(helpers.min(pool.awake));
+                ns += helpers.saturating_sub(pool.awake) as f64 * fan_out::WAKE_CALL_NS;
+                awake = helpers;
+                if pool.awake > 0 {
+                    session.pace.joined(&live, Duration::ZERO);
+                }
+            }
+            pool.awake = awake;
+            session.now = began + Duration::from_nanos(ns as u64);
+            session.pace.learn(way, bytes, began, session.now);
+            taken_ns.push(ns);
+        }
+        let mean_ns = taken_ns[200..].iter().sum::<f64>() / (taken_ns.len() - 200) as f64;
+        let best_ns = (0..=15).map(ns_with).fold(f64::MAX, f64::min);
+        assert!(mean_ns < 1.1 * best_ns, "{bytes}: {mean_ns} of {best_ns}");
+    }
+}
+
+/// After a pause, keystream that is there is no better than helpers that are woken for a long request.
+#[test]
+fn streams_of_a_burst_are_compared_with_helpers_that_wake_up() {
+    let pause = Duration::from_millis(2);
+    let pool = |available| Told {
+        available,
+        awake: 0,
+        are_crowded: false,
+    };
+    for (available, expected) in [(1, true), (15, false)] {
+        // 5 GB/s, 11 from another core, and rings that hold all of a request.
+        let bytes = 4 << 20;
+        let mut session = Session::of_stream(5 * RATE);
+        session.pace.may_make_ahead(bytes);
+        session.pace.ahead.bytes_per_ns = Some(11.0);
+        let is_ahead = (0..50).any(|_| session.ahead(pause, bytes, &pool(available)));
+        assert_eq!(is_ahead, expected, "{available}");
     }
 }
 
@@ -498,10 +564,14 @@ fn stripes_that_gain_nothing_are_left_for_a_while_and_tried_again() {
 fn short_stripes_go_on_where_they_gain() {
     let mut session = Session::new();
     let bytes = 4 * PAGE;
-    for _ in 0..1000 {
-        let way = session.request(Duration::ZERO, bytes, &AWAKE);
-        assert_eq!(way, Way::Stripe { helpers: 2 });
-    }
+    let mut request = || session.request(Duration::ZERO, bytes, &AWAKE);
+    let ways: Vec<_> = (0..1000).map(|_| request()).collect();
+    assert!(!ways.contains(&Way::Inline));
+    // Now and then the third is woken, in vain.
+    let more = ways
+        .iter()
+        .filter(|way| **way != Way::Stripe { helpers: 2 });
+    assert!((1..10).contains(&more.count()));
 }
 
 #[test]
