@@ -85,6 +85,10 @@ mod jobs {
             waiting.min(2)
         }
 
+        fn full_batch(&self, _: usize) -> usize {
+            2
+        }
+
         fn cost(&self, _: usize) -> Duration {
             Duration::from_millis(1)
         }

@@ -88,12 +88,12 @@ impl LaneCosts {
 
     /// Whether so many at once, which may be one, are better computed in lanes.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
+        if self.are_faster(key, size) {
+            return true;
+        }
         let limit = self.limit(key, size);
         let lanes = self.in_lanes(key, size);
         let lanes_cost = u64::from(lanes.ns.load(Ordering::Relaxed));
-        if lanes_cost < limit {
-            return true;
-        }
         // The more it costs, the less often.
         let patience = lanes.patience.load(Ordering::Relaxed);
         let skipped = lanes.skipped.fetch_add(1, Ordering::Relaxed);
@@ -102,6 +102,12 @@ impl LaneCosts {
         }
         lanes.skipped.store(0, Ordering::Relaxed);
         true
+    }
+
+    /// Whether lanes take less for so many, as far as is known.
+    pub(crate) fn are_faster(&self, key: BatchKey, size: usize) -> bool {
+        let lanes = self.in_lanes(key, size);
+        u64::from(lanes.ns.load(Ordering::Relaxed)) < self.limit(key, size)
     }
 
     /// What so many may take in lanes, in ns, or they are computed alone.

@@ -134,6 +134,20 @@ impl Lanes {
         }
     }
 
+    /// So many take hardly longer than one, if lanes pay; else 1.
+    pub(crate) fn full_batch(&self, key: BatchKey) -> usize {
+        let size = match key.kind() {
+            BatchKind::Private => LANES / 2,
+            _ => LANES,
+        };
+        let is_there = key.width().is_some() && self.backend.is_some();
+        if is_there && self.costs.are_faster(key, size) {
+            size
+        } else {
+            1
+        }
+    }
+
     /// What one alone is expected to take.
     pub(crate) fn cost(&self, key: BatchKey) -> Duration {
         self.costs.alone(key)

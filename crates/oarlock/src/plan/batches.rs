@@ -41,6 +41,13 @@ impl Batcher for Batches {
         }
     }
 
+    fn full_batch(&self, class: usize) -> usize {
+        match BatchKey::numbered(class) {
+            BatchKey::HELD => HELD_MAX,
+            key => self.0.full_batch(key),
+        }
+    }
+
     fn waiting(&self, before: usize, now: usize) {
         let more = now as i64 - before as i64;
         self.0.shown().add(Gauge::Waiting, more);

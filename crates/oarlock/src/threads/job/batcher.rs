@@ -22,6 +22,9 @@ pub(crate) trait Batcher: Send + Sync + 'static {
     /// How many of so many that wait in a class are best computed at once; at least 1.
     fn batch_size(&self, class: usize, waiting: usize) -> usize;
 
+    /// With so many at once nothing is gained by waiting for more; at least 1.
+    fn full_batch(&self, class: usize) -> usize;
+
     /// What one alone is expected to take.
     fn cost(&self, class: usize) -> Duration;
 

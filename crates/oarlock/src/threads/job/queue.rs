@@ -57,6 +57,8 @@ struct Backlog<B: Batcher> {
     reserved: usize,
     /// Pool threads that are here or asked to come. While there is one, every job is seen.
     servers: usize,
+    /// Of those, pool threads that compute a group.
+    busy: usize,
     /// Callers with a permit.
     active: usize,
     /// Calls in the last group with any.
@@ -75,6 +77,17 @@ impl<B: Batcher> Drop for Permit<'_, B> {
         // A child that was forked meanwhile begins with none.
         self.0
             .rouse_after(|backlog| backlog.active = backlog.active.saturating_sub(1));
+    }
+}
+
+/// A pool thread that computes a group. Counts until it is dropped.
+struct Computes<'a, B: Batcher>(&'a Queue<B>);
+
+impl<B: Batcher> Drop for Computes<'_, B> {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile begins with none.
+        self.0
+            .locked(|backlog| backlog.busy = backlog.busy.saturating_sub(1));
     }
 }
 
@@ -121,8 +134,8 @@ impl<B: Batcher> Queue<B> {
     }
 
     /// Whether one more pool thread, beside those that come already, should and may come, of
-    /// `servers_max`: one for each group that waits, if they have enough to do. It then counts as one
-    /// that comes.
+    /// `servers_max`: one for each group that waits, if they have enough to do. What is less than a full group waits for
+    /// more as long as a pool thread computes that will look again. It then counts as one that comes.
     ///
     /// For calls, which callers compute themselves, they come where a full group waits that nobody
     /// has begun: others must not wait for a caller that computes one group after another until it
@@ -133,11 +146,13 @@ impl<B: Batcher> Queue<B> {
             if for_call && backlog.count < B::BATCH_MAX {
                 return false;
             }
+            let free = servers - backlog.busy.min(servers);
+            let have_enough = |threads: usize| backlog.load > SERVER_LOAD * threads as u32;
             let is_needed = servers < servers_max
                 && backlog.count > 0
                 && (servers == 0
-                    || backlog.load > SERVER_LOAD * servers as u32
-                        && servers < backlog.groups(&self.batcher));
+                    || have_enough(servers) && servers < backlog.groups(&self.batcher)
+                    || have_enough(free + 1) && free < backlog.full_groups(&self.batcher));
             backlog.servers += usize::from(is_needed);
             is_needed
         })
@@ -256,8 +271,9 @@ impl<B: Batcher> Queue<B> {
         let (group, late) = self.locked(|backlog| {
             let late = backlog.take_late();
             let group = backlog.take_group(&self.batcher);
-            if group.is_none() {
-                backlog.servers = backlog.servers.saturating_sub(1);
+            match group {
+                Some(_) => backlog.busy += 1,
+                None => backlog.servers = backlog.servers.saturating_sub(1),
             }
             (group, late)
         });
@@ -310,7 +326,9 @@ impl<B: Batcher> Queue<B> {
 impl<B: Batcher> Background for Queue<B> {
     fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
         while let Some(group) = self.next_or_leave() {
+            let busy = Computes(self);
             self.run(group);
+            drop(busy);
             if !goes_on() {
                 return true;
             }
@@ -341,6 +359,7 @@ impl<B: Batcher> Backlog<B> {
             entered: 0,
             reserved: 0,
             servers: 0,
+            busy: 0,
             active: 0,
             crowd: 0,
             sleepers: Vec::new(),
@@ -375,18 +394,27 @@ impl<B: Batcher> Backlog<B> {
 
     /// How many groups would be made of what waits.
     fn groups(&self, batcher: &B) -> usize {
-        let [urgent, normal] = &self.waiting;
-        let waiting = urgent.iter().zip(normal);
-        let groups = waiting.enumerate().map(|(class, (urgent, normal))| {
-            let waiting = urgent.len() + normal.len();
-            let size = || batcher.batch_size(class, waiting);
-            if waiting == 0 {
-                0
-            } else {
-                waiting.div_ceil(size())
-            }
-        });
+        let groups = self
+            .waiting_by_class()
+            .map(|(class, waiting)| match waiting {
+                0 => 0,
+                waiting => waiting.div_ceil(batcher.batch_size(class, waiting)),
+            });
         groups.sum()
+    }
+
+    /// How many of these would be full ones.
+    fn full_groups(&self, batcher: &B) -> usize {
+        let groups = self
+            .waiting_by_class()
+            .map(|(class, waiting)| waiting / batcher.full_batch(class));
+        groups.sum()
+    }
+
+    fn waiting_by_class(&self) -> impl Iterator<Item = (usize, usize)> {
+        let [urgent, normal] = &self.waiting;
+        let waiting = urgent.iter().zip(normal).enumerate();
+        waiting.map(|(class, (urgent, normal))| (class, urgent.len() + normal.len()))
     }
 
     fn take_group_with(&mut self, own: &Arc<Entry<B>>, batcher: &B) -> Vec<Arc<Entry<B>>> {
@@ -504,3 +532,66 @@ const SERVER_LOAD: Duration = Duration::from_micros(60);
 /// How long a caller leaves its job to others that have not begun it. They may have been taken off
 /// their CPUs, or be of a lower class.
 const PATIENCE: Duration = Duration::from_millis(20);
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Four at once take as long as one.
+    struct FourAtOnce;
+
+    impl Batcher for FourAtOnce {
+        type Work = ();
+        type Output = ();
+
+        const CLASSES: usize = 1;
+        const BATCH_MAX: usize = 4;
+
+        fn class(&self, (): &()) -> usize {
+            0
+        }
+
+        fn batch_size(&self, _: usize, waiting: usize) -> usize {
+            waiting.min(4)
+        }
+
+        fn full_batch(&self, _: usize) -> usize {
+            4
+        }
+
+        fn cost(&self, _: usize) -> Duration {
+            Duration::from_millis(1)
+        }
+
+        fn run(&self, _: usize, works: Vec<()>, answer: &mut dyn FnMut(usize, Outcome<()>)) {
+            for place in 0..works.len() {
+                answer(place, Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn while_some_compute_more_come_for_full_groups_alone() {
+        let queue = Queue::new(FourAtOnce, 64, || 16);
+        let enter = || {
+            assert!(queue.reserve());
+            queue.enter((), JobOptions::default(), false);
+            queue.enlist(3, false)
+        };
+        assert!(enter(), "the first has nobody");
+        let first = queue.next_or_leave().map(|group| (Computes(&queue), group));
+        let came = [(); 8].map(|()| enter());
+        let expected = [false, false, false, true, false, false, false, true];
+        assert_eq!(came, expected, "with each full group");
+        assert!([(); 8].iter().all(|()| !enter()), "there are three");
+        // They take what waits and leave; the one that computes comes back to nothing.
+        while queue.next_or_leave().is_some() {
+            drop(Computes(&queue));
+        }
+        assert!(queue.next_or_leave().is_none());
+        drop(first);
+        assert!(queue.next_or_leave().is_none());
+        assert!(!queue.is_served());
+        assert!(enter(), "and nobody is there again");
+    }
+}
