@@ -265,11 +265,12 @@ impl Patience for Looks {
 
 fn help(board: &Board, looks: usize) -> usize {
     let mut done = 0;
+    let mut left = None;
     loop {
-        match board.next(&mut Looks(looks)) {
+        match board.next(left.take(), &mut Looks(looks)) {
             Next::Work(place) => {
                 place.work();
-                board.leave(place);
+                left = Some(place);
                 done += 1;
             }
             Next::Background { work, seen } => {

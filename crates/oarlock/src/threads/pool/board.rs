@@ -5,10 +5,10 @@
 //! caller   post(task)      lock: entry on the board; unlock; bump `version`; wake sleepers wanted
 //!          work()          claims its share by ticket, as the helpers do
 //!          settle(task)    lock: entry off the board; unlock; wait until nobody is in the task
-//! helper   next()          lock: take a place in an entry (task.inside += 1); unlock
+//! helper   next(left)      lock: give back the place it had, if any (task.inside -= 1); take a place in an entry
+//!                          (task.inside += 1); unlock; wake callers who wait
 //!                          nothing there: watch `version` for a while, look again, then sleep
 //!          work()
-//!          leave(task)     lock: task.inside -= 1; unlock; wake callers who wait
 //! ```
 //!
 //! A caller never waits for a helper that has not begun: `settle` takes the entry off the board.
@@ -60,7 +60,7 @@ pub(crate) struct Place(TaskPointer);
 struct TaskPointer(*const Task<'static>);
 
 // SAFETY: a task is Sync (its work is, and the count is atomic), and the pointer is followed only
-// while the task lives: see `Place::work` and `Board::leave`.
+// while the task lives: see `Place::work` and `Board::next`.
 unsafe impl Send for TaskPointer {}
 
 struct Post {
@@ -324,12 +324,22 @@ impl Board {
         self.count_awake(&mut self.lock(), -1);
     }
 
-    /// The next place in a task, for a helper that counts as awake. After anything but
-    /// [`Next::Work`] it counts no more.
-    pub(crate) fn next(&self, patience: &mut impl Patience) -> Next {
+    /// The next place in a task, for a helper that counts as awake, or that gives back the place it has `left`. From
+    /// then on it counts; after this, no more.
+    pub(crate) fn next(&self, left: Option<Place>, patience: &mut impl Patience) -> Next {
         // Read before the look, so that what is posted after the look changes it.
         let mut seen = self.version.load(Ordering::Acquire);
         let mut state = self.lock();
+        // Under the lock that it takes anyway: of many helpers each waits for all others that want it.
+        let mut are_callers_due = false;
+        if let Some(place) = left {
+            // SAFETY: the task lives: this place counts in `inside`, so its caller does not come out of
+            // `settle` before this store, after which the task is not touched again. Release: what
+            // this helper wrote is seen by the caller.
+            unsafe { (*place.0.0).inside.fetch_sub(1, Ordering::Release) };
+            self.count_awake(&mut state, 1);
+            are_callers_due = state.waiting > 0;
+        }
         let mut watched = false;
         // Whether the watch goes on; `None` before it begins. Posts that others were faster to take
         // do not begin it anew, or helpers that nobody needs would spin as long as there is work.
@@ -343,12 +353,14 @@ impl Board {
                 self.has_jobs
                     .store(!state.jobs.is_empty(), Ordering::Relaxed);
                 drop(state);
+                self.tell_callers(are_callers_due);
                 if watched {
                     patience.was_rewarded();
                 }
                 return next;
             }
             drop(state);
+            self.tell_callers(std::mem::take(&mut are_callers_due));
             watched = true;
             let mut more = watch.unwrap_or_else(|| patience.begins());
             let mut version = self.version.load(Ordering::Acquire);
@@ -390,17 +402,8 @@ impl Board {
         }
     }
 
-    /// Gives a place back. The helper counts as awake from now on.
-    pub(crate) fn leave(&self, place: Place) {
-        let mut state = self.lock();
-        // SAFETY: the task lives: this place counts in `inside`, so its caller does not come out of
-        // `settle` before this store, after which the task is not touched again. Release: what
-        // this helper wrote is seen by the caller.
-        unsafe { (*place.0.0).inside.fetch_sub(1, Ordering::Release) };
-        self.count_awake(&mut state, 1);
-        let wake = state.waiting > 0;
-        drop(state);
-        if wake {
+    fn tell_callers(&self, are_due: bool) {
+        if are_due {
             self.left.notify_all();
         }
     }

@@ -402,11 +402,12 @@ impl Crew {
 
     fn serve(&self, helper: &Helper) {
         let mut watch = Watch::new(self, helper);
+        let mut left = None;
         loop {
-            match self.board.next(&mut watch) {
+            match self.board.next(left.take(), &mut watch) {
                 Next::Work(place) => {
                     place.work();
-                    self.board.leave(place);
+                    left = Some(place);
                 }
                 Next::Background { work, seen } => {
                     let mut pieces = 0;
