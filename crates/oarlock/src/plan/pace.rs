@@ -206,7 +206,7 @@ impl Pace {
         // What is there is there after a pause as well: of equals it is the better.
         let is_much_slower = taking_ns < inline_ns / 4.0;
         // Nor are streams left for stripes that nobody has seen yet.
-        let is_left_for_hope = otherwise_ns < inline_ns && self.stripes.handoff_ns().is_none();
+        let is_left_for_hope = otherwise_ns < inline_ns && !self.stripes.are_known();
         let share = match (is_much_slower, self.ahead.is_known()) {
             _ if in_bursts => IN_BURSTS,
             (true, _) => EQUAL,
@@ -275,8 +275,7 @@ impl Pace {
         // Until it is known, it may well be half of what it is at most: to find out costs less
         // than not to.
         let hoped_ns = (self.machine.handoff_ns / 2.0).min(HANDOFF_NS_HOPED);
-        let handoff_ns = self.stripes.handoff_ns().unwrap_or(hoped_ns);
-        FanOut::awake(inline_ns, handoff_ns, available)
+        self.stripes.best(inline_ns, hoped_ns, available)
     }
 
     /// Little of what was made ahead was there when it was asked for, or there is no room for it.
@@ -312,7 +311,7 @@ impl Pace {
             if self.waking.is_overdue(now) {
                 self.waking.since = None;
             }
-            let worthwhile = if self.stripes.handoff_ns().is_some() {
+            let worthwhile = if self.stripes.are_known() {
                 STILL_WORTHWHILE
             } else {
                 WORTHWHILE

@@ -1,17 +1,13 @@
 //! What stripes turn out to gain while helpers are awake.
 
-use super::fan_out::{FanOut, handoffs, share_ns};
+use super::fan_out::{FanOut, LEVELS, handoffs, level, share_ns};
 
 /// What stripes turned out to gain with helpers awake.
 #[derive(Debug, Default)]
 pub(super) struct StripeGain {
     /// By the last look.
     pub(super) are_in_use: bool,
-    /// What they take beyond a fair share of the inline time with one helper, on average; more helpers, as many
-    /// [`handoffs`].
-    handoff_ns: f64,
-    /// Looks that this is the average of, as far as they count.
-    seen: u32,
+    handoffs: [Handoff; LEVELS],
     /// What this look has sent for, if only helpers that were awake.
     pub(super) sent_for: Option<SentFor>,
     /// Whether the helpers of this look, if any, were awake.
@@ -22,6 +18,23 @@ pub(super) struct StripeGain {
     pub(super) bar: u32,
     /// Looks since then at which they gained.
     pub(super) rewarded: u32,
+}
+
+/// What stripes take beyond a fair share of the inline time, over [`handoffs`], with a level of helpers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Handoff {
+    /// On average.
+    ns: f64,
+    /// Looks that this is the average of, as far as they count.
+    seen: u32,
+    /// Looks at other levels since the last one.
+    passed: u32,
+}
+
+impl Handoff {
+    fn is_known(&self) -> bool {
+        self.seen >= SEEN_MIN
+    }
 }
 
 /// What a look sends for.
@@ -37,12 +50,28 @@ pub(super) struct SentFor {
 impl StripeGain {
     /// Whether they may be what gains most, as far as is known: streams in use are not left for what has failed.
     pub(super) fn are_hopeful(&self) -> bool {
-        self.barred == 0 && (self.handoff_ns().is_some() || self.bar == 0)
+        self.barred == 0 && (self.are_known() || self.bar == 0)
     }
 
-    /// What one helper costs beyond a fair share of the inline time; `None` before there were looks enough.
-    pub(super) fn handoff_ns(&self) -> Option<f64> {
-        (self.seen >= SEEN_MIN).then_some(self.handoff_ns)
+    /// Whether there were looks enough to tell what they cost.
+    pub(super) fn are_known(&self) -> bool {
+        self.handoffs.iter().any(Handoff::is_known)
+    }
+
+    /// What one helper costs beyond a fair share of the inline time, if there are helpers of a level: what was seen there, or
+    /// with fewer of them, or with more. `None` before there were looks enough.
+    pub(super) fn handoff_ns(&self, level: usize) -> Option<f64> {
+        let (below, above) = self.handoffs.split_at(level + 1);
+        let mut by_distance = below.iter().rev().chain(above);
+        by_distance
+            .find(|handoff| handoff.is_known())
+            .map(|handoff| handoff.ns)
+    }
+
+    /// The best of `available` helpers, all awake, if one costs `hoped_ns` as long as nobody knows.
+    pub(super) fn best(&self, inline_ns: f64, hoped_ns: f64, available: usize) -> FanOut {
+        let handoff_ns = |level| self.handoff_ns(level).unwrap_or(hoped_ns);
+        FanOut::awake(inline_ns, handoff_ns, available)
     }
 
     /// A request took `ns` with what was sent for.
@@ -52,21 +81,35 @@ impl StripeGain {
             helpers,
             available,
         } = sent_for;
+        let level = level(helpers);
         let beyond_ns = (ns - share_ns(inline_ns, helpers)).clamp(0.0, inline_ns);
         let seen_ns = beyond_ns / handoffs(helpers);
+        for other in &mut self.handoffs {
+            other.passed += 1;
+            // What it was then is not for ever.
+            if other.passed > PASSED_MAX {
+                *other = Handoff::default();
+            }
+        }
+        let handoff = &mut self.handoffs[level];
+        handoff.passed = 0;
         // One request that the kernel interrupted says little of the next.
-        let most_ns = self
-            .handoff_ns()
-            .map_or(f64::MAX, |ns| (INTERRUPTED * ns).max(HANDOFF_NS_HOPED));
-        self.seen = (self.seen + 1).min(SEEN_MAX);
-        self.handoff_ns += (seen_ns.min(most_ns) - self.handoff_ns) / f64::from(self.seen);
-        let best = FanOut::awake(inline_ns, self.handoff_ns, available);
+        let most_ns = if handoff.is_known() {
+            (INTERRUPTED * handoff.ns).max(HANDOFF_NS_HOPED)
+        } else {
+            f64::MAX
+        };
+        handoff.seen = (handoff.seen + 1).min(SEEN_MAX);
+        handoff.ns += (seen_ns.min(most_ns) - handoff.ns) / f64::from(handoff.seen);
+        let Handoff { ns: hoped_ns, .. } = *handoff;
+        let is_known = handoff.is_known();
+        let best = self.best(inline_ns, hoped_ns, available);
         if best.ns < STILL_WORTHWHILE * inline_ns {
             self.rewarded = self.rewarded.saturating_add(1);
             return;
         }
         // The first after a while finds neither its data nor its code with the helper.
-        if self.seen < SEEN_MIN {
+        if !is_known {
             return;
         }
         let has_just_begun = self.rewarded < REWARDED_MIN;
@@ -77,7 +120,7 @@ impl StripeGain {
         };
         self.barred = self.bar;
         self.rewarded = 0;
-        self.seen = 0;
+        self.handoffs = Default::default();
     }
 }
 
@@ -94,6 +137,8 @@ const BAR_MAX: u32 = 4096;
 const SEEN_MIN: u32 = 4;
 /// Each counts as one of so many at least.
 const SEEN_MAX: u32 = 16;
+/// A level that was passed over for so many looks is tried again where those beside it promise enough.
+const PASSED_MAX: u32 = 1024;
 /// A look counts as so many times the average at most.
 const INTERRUPTED: f64 = 4.0;
 /// Looks at which stripes must gain before a loss counts as the first.
@@ -120,9 +165,9 @@ mod tests {
             gain.learn(sent_for(1, 1), 1400.0);
             assert_eq!(gain.barred, 0);
         }
-        assert!(gain.handoff_ns().is_some_and(|ns| ns < 410.0));
+        assert!(gain.handoff_ns(0).is_some_and(|ns| ns < 410.0));
         gain.learn(sent_for(1, 1), 1e6);
-        assert!(gain.handoff_ns().is_some_and(|ns| ns < 510.0));
+        assert!(gain.handoff_ns(0).is_some_and(|ns| ns < 510.0));
     }
 
     #[test]
@@ -149,7 +194,7 @@ mod tests {
             gain.learn(sent_for(15, 15), 2000.0);
         }
         assert_eq!(gain.barred, 0);
-        assert!(gain.handoff_ns().is_some_and(|ns| ns < 250.0));
+        assert!(gain.handoff_ns(0).is_some_and(|ns| ns < 250.0));
         // Where there is but one, and it costs as much as the 15, none is asked.
         for _ in 0..100 {
             gain.learn(sent_for(1, 1), 3000.0);
