@@ -2,8 +2,8 @@
 
 use super::target::Comparison::{self, Cipher, Enc, First, Program, PublicKey};
 use super::target::{
-    Beside, CipherRun, CpuLimit, Depth, Process, ProgramQuantity, PublicKeyRun, Sizes, Target, at,
-    below, to,
+    Beside, CipherRun, CpuLimit, Depth, EVERY_CPU, Process, ProgramQuantity, PublicKeyRun, Sizes,
+    Target, at, below, to,
 };
 use crate::peers::boringssl;
 use crate::programs::c_library::{RUST, RUST_LOOP};
@@ -111,6 +111,7 @@ pub(super) const TARGETS: &[Target] = &[
     target(EVERY_CIPHER, Cipher(&STRATEGIES, to("4k", "1m")), "auto over the best strategy", 0.97, ANY),
     target(EVERY_CIPHER, Cipher(&STRATEGIES_IDLE, to("64k", "1m").after_ms(2)), AUTO_IDLE_2, 0.97, ANY),
     target(EVERY_CIPHER, Cipher(&STRATEGIES_LONG_IDLE, to("64k", "1m").after_ms(20)), AUTO_IDLE_20, 0.97, ANY),
+    target(EVERY_CIPHER, Cipher(&ON_EVERY_CPU, to("4k", "4m")), "auto on every CPU over inline", 0.97, ANY),
     target(BESIDE_OTHERS, Cipher(&BESIDE, to("16k", "4m")), "auto over inline, the other CPU busy", 0.97, ANY),
     // Public-key operations, by how many are in flight.
     target(RSA_1024, PublicKey(&ONE_CORE, DEEP, &["openssl"]), "over openssl", 5.5, WIDE),
@@ -383,6 +384,8 @@ runs! {
     STRATEGIES_IDLE: CipherRun = STRATEGIES, sizes: "64k,256k,1m", mode: "after-idle";
     /// Samples of many slices of the scheduler's: what a helper without a CPU costs comes by the slice.
     BESIDE: CipherRun = TWO_4M, cpu: CpuLimit::Beside, sizes: "16k,64k,256k,1m,4m", sample_ms: Some("100");
+    /// Of many CPUs, few are worth a request of some microseconds.
+    ON_EVERY_CPU: CipherRun = TWO_4M, threads: EVERY_CPU, sizes: "4k,16k,64k,256k,1m,4m";
     STRATEGIES_LONG_IDLE: CipherRun = STRATEGIES_IDLE, idle_ms: "20";
 }
 

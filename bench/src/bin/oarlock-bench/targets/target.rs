@@ -1,5 +1,7 @@
 //! What a line of the table says.
 
+use std::num::NonZero;
+
 use oarlock::costs::CpuClass;
 use oarlock_bench::cases::Size;
 
@@ -41,6 +43,7 @@ pub(super) enum Comparison {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CipherRun {
     pub(super) cpu: CpuLimit,
+    /// Or [`EVERY_CPU`].
     pub(super) threads: usize,
     pub(super) fresh_nonce: bool,
     /// Of several, the one that Oarlock compares worst with counts.
@@ -54,6 +57,9 @@ pub(super) struct CipherRun {
     /// Of a sample, where the usual is too short to be a steady state.
     pub(super) sample_ms: Option<&'static str>,
 }
+
+/// As many threads as CPUs.
+pub(super) const EVERY_CPU: usize = 0;
 
 /// What a run has of the CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -270,6 +276,10 @@ impl Sizes {
 impl CipherRun {
     /// The options of the command line.
     pub(super) fn args(&self, case: &str) -> Vec<String> {
+        let threads = match self.threads {
+            EVERY_CPU => std::thread::available_parallelism().map_or(1, NonZero::get),
+            threads => threads,
+        };
         let mut args: Vec<String> = [
             "--json",
             "--case",
@@ -277,7 +287,7 @@ impl CipherRun {
             "--peer",
             self.peer,
             "--threads",
-            &self.threads.to_string(),
+            &threads.to_string(),
             "--size",
             self.sizes,
             "--mode",
