@@ -81,6 +81,21 @@ impl Data {
         unsafe { std::slice::from_raw_parts(self.input, self.input_bytes) }
     }
 
+    /// Input and as many bytes of output, unless they overlap in part.
+    ///
+    /// # Safety
+    /// Both are valid for the length of the input, as the caller of OpenSSL has vouched, and no thread uses them
+    /// while the buffer is alive.
+    #[inline(always)]
+    pub(crate) unsafe fn in_place_or_apart<'a>(self) -> Option<InOutBuf<'a, 'a, u8>> {
+        let distance = self.output.addr().abs_diff(self.input.addr());
+        if distance != 0 && distance < self.input_bytes {
+            return None;
+        }
+        // SAFETY: valid as the caller says, and the same or apart, as `InOutBuf` demands.
+        Some(unsafe { InOutBuf::from_raw(self.input, self.output, self.input_bytes) })
+    }
+
     /// Lets `crypt` turn `bytes` of input from `at` on into as many of output. If the two overlap in part,
     /// the input is copied first.
     ///

@@ -19,26 +19,25 @@ use super::lanes::Lanes;
 use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
-macro_rules! encrypt {
-    ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
-        /// CBC encryption of whole blocks.
+/// An entry point, and a function for each number of rounds. These are not generic: code that inlines the entry point
+/// must not compile them again, with the options of another crate.
+macro_rules! entry_point {
+    (
+        $(#[$doc:meta])*
+        $name:ident, $token:ty, $features:literal, $counter:ident,
+        |$schedule:ident, $iv:ident, $from:ident, $to:ident, $bytes:ident, $rounds:ident| $body:expr
+    ) => {
+        $(#[$doc])*
+        #[inline(always)]
         pub(crate) fn $name(
             _: $token,
             schedule: &Schedule,
             iv: &mut [u8; BLOCK_BYTES],
             data: InOutBuf<'_, '_, u8>,
         ) {
-            #[target_feature(enable = $features)]
-            unsafe fn rounds<const R: usize>(
-                schedule: &Schedule,
-                iv: &mut [u8; BLOCK_BYTES],
-                from: *const u8,
-                to: *mut u8,
-                bytes: usize,
-            ) {
-                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { encrypt_chain::<$lanes, R>(schedule, iv, from, to, bytes) }
-            }
+            entry_point!(@ rounds_10, 10, $features, |$schedule, $iv, $from, $to, $bytes, $rounds| $body);
+            entry_point!(@ rounds_12, 12, $features, |$schedule, $iv, $from, $to, $bytes, $rounds| $body);
+            entry_point!(@ rounds_14, 14, $features, |$schedule, $iv, $from, $to, $bytes, $rounds| $body);
             #[cfg(debug_assertions)]
             crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
@@ -47,12 +46,39 @@ macro_rules! encrypt {
             // `from` and writable at `to`, which are the same or do not overlap.
             unsafe {
                 match schedule.size {
-                    KeySize::Aes128 => rounds::<10>(schedule, iv, from, to, bytes),
-                    KeySize::Aes192 => rounds::<12>(schedule, iv, from, to, bytes),
-                    KeySize::Aes256 => rounds::<14>(schedule, iv, from, to, bytes),
+                    KeySize::Aes128 => rounds_10(schedule, iv, from, to, bytes),
+                    KeySize::Aes192 => rounds_12(schedule, iv, from, to, bytes),
+                    KeySize::Aes256 => rounds_14(schedule, iv, from, to, bytes),
                 }
             }
         }
+    };
+    (
+        @ $name:ident, $rounds:literal, $features:literal,
+        |$schedule:ident, $iv:ident, $from:ident, $to:ident, $bytes:ident, $r:ident| $body:expr
+    ) => {
+        #[target_feature(enable = $features)]
+        unsafe fn $name(
+            $schedule: &Schedule,
+            $iv: &mut [u8; BLOCK_BYTES],
+            $from: *const u8,
+            $to: *mut u8,
+            $bytes: usize,
+        ) {
+            const $r: usize = $rounds;
+            // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+            unsafe { $body }
+        }
+    };
+}
+
+macro_rules! encrypt {
+    ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
+        entry_point!(
+            /// CBC encryption of whole blocks.
+            $name, $token, $features, $counter,
+            |schedule, iv, from, to, bytes, R| encrypt_chain::<$lanes, R>(schedule, iv, from, to, bytes)
+        );
     };
 }
 
@@ -60,45 +86,19 @@ encrypt!(encrypt_aes_ni, AesNi, __m128i, "aes,sse4.1", AES_NI);
 encrypt!(encrypt_gfni, Gfni256, Gfni<__m128i>, "avx2,gfni", GFNI256);
 
 macro_rules! decrypt {
-    ($name:ident, $token:ty, $lanes:ty, $one:ty, $unroll:literal, $features:literal, $counter:ident) => {
-        /// CBC decryption of whole blocks with the schedule of the equivalent inverse cipher.
-        pub(crate) fn $name(
-            _: $token,
-            inverse: &Schedule,
-            iv: &mut [u8; BLOCK_BYTES],
-            data: InOutBuf<'_, '_, u8>,
-        ) {
-            #[target_feature(enable = $features)]
-            unsafe fn rounds<const R: usize>(
-                inverse: &Schedule,
-                iv: &mut [u8; BLOCK_BYTES],
-                from: *const u8,
-                to: *mut u8,
-                bytes: usize,
-            ) {
-                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { decrypt::<$lanes, $one, R, $unroll>(inverse, iv, from, to, bytes) }
-            }
-            #[cfg(debug_assertions)]
-            crate::dispatch::aes::$counter.hit();
-            let bytes = data.len();
-            let (from, to) = data.into_raw();
-            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
-            // `from` and writable at `to`, which are the same or do not overlap.
-            unsafe {
-                match inverse.size {
-                    KeySize::Aes128 => rounds::<10>(inverse, iv, from, to, bytes),
-                    KeySize::Aes192 => rounds::<12>(inverse, iv, from, to, bytes),
-                    KeySize::Aes256 => rounds::<14>(inverse, iv, from, to, bytes),
-                }
-            }
-        }
+    ($name:ident, $token:ty, $lanes:ty, $half:ty, $one:ty, $unroll:literal, $features:literal, $counter:ident) => {
+        entry_point!(
+            /// CBC decryption of whole blocks with the schedule of the equivalent inverse cipher.
+            $name, $token, $features, $counter,
+            |inverse, iv, from, to, bytes, R| decrypt::<$lanes, $half, $one, R, $unroll>(inverse, iv, from, to, bytes)
+        );
     };
 }
 
 decrypt!(
     decrypt_aes_ni,
     AesNi,
+    __m128i,
     __m128i,
     __m128i,
     8,
@@ -110,6 +110,7 @@ decrypt!(
     Vaes256,
     __m256i,
     __m128i,
+    __m128i,
     8,
     "aes,vaes,avx2",
     VAES256
@@ -118,6 +119,7 @@ decrypt!(
     decrypt_vaes512,
     Vaes512,
     __m512i,
+    __m256i,
     __m128i,
     8,
     "aes,vaes,avx512f,avx512bw,avx512vl",
@@ -128,6 +130,7 @@ decrypt!(
     Gfni256,
     Gfni<__m256i>,
     Gfni<__m128i>,
+    Gfni<__m128i>,
     4,
     "avx2,gfni",
     GFNI256
@@ -136,6 +139,7 @@ decrypt!(
     decrypt_gfni512,
     Gfni512,
     Gfni<__m512i>,
+    Gfni<__m128i>,
     Gfni<__m128i>,
     4,
     "avx2,gfni,avx512f,avx512bw,avx512vl",
@@ -187,69 +191,102 @@ unsafe fn encrypt_chain<V: Lanes, const R: usize>(
     }
 }
 
-/// The algorithm: groups of `UNROLL` registers, then four, then one, then one block at a time, in
-/// `One`.
+/// The algorithm: groups of `UNROLL` registers, then of fewer, then what is left on narrower ones.
 ///
 /// # Safety
-/// The instructions of `V` and `One` are enabled in the caller; `bytes` are readable at `from` and writable
+/// The instructions of `V`, `Half` and `One` are enabled in the caller; `bytes` are readable at `from` and writable
 /// at `to`, the same place or one that does not overlap. Of a last block that is not whole, nothing
 /// is touched.
 #[inline(always)]
-unsafe fn decrypt<V: Lanes, One: Lanes, const R: usize, const UNROLL: usize>(
+unsafe fn decrypt<V: Lanes, Half: Lanes, One: Lanes, const R: usize, const UNROLL: usize>(
     inverse: &Schedule,
     iv: &mut [u8; BLOCK_BYTES],
-    mut from: *const u8,
-    mut to: *mut u8,
-    mut bytes: usize,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
 ) {
-    let group_bytes = UNROLL * V::BYTES;
-    // SAFETY: instructions and pointers as the caller vouches; `bytes` counts what is left, and no
-    // more than that is touched; an IV has 16 bytes.
+    // SAFETY: instructions and pointers as the caller vouches; an IV has 16 bytes.
     unsafe {
-        let mut before = __m128i::load(iv.as_ptr());
-        if bytes >= V::BYTES {
+        let mut left = Left {
+            before: __m128i::load(iv.as_ptr()),
+            from,
+            to,
+            bytes,
+        };
+        if bytes >= wide_bytes_min::<V>() {
             let keys = Keys::<V>::new::<R>(inverse);
-            while bytes >= group_bytes {
-                before = decrypt_group::<V, R, UNROLL>(keys, before, from, to);
-                (from, to) = (from.add(group_bytes), to.add(group_bytes));
-                bytes -= group_bytes;
+            while left.holds::<V>(UNROLL) {
+                left.decrypt::<V, R, UNROLL>(keys);
             }
-            // One after the other, these four would load the keys four times.
-            if bytes >= 4 * V::BYTES {
-                before = decrypt_group::<V, R, 4>(keys, before, from, to);
-                (from, to) = (from.add(4 * V::BYTES), to.add(4 * V::BYTES));
-                bytes -= 4 * V::BYTES;
+            // One after the other, these would load the keys as often.
+            if left.holds::<V>(4) {
+                left.decrypt::<V, R, 4>(keys);
             }
-            while bytes >= V::BYTES && !is_four_blocks::<V, One>(bytes) {
-                before = decrypt_group::<V, R, 1>(keys, before, from, to);
-                (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
-                bytes -= V::BYTES;
+            if left.holds::<V>(2) {
+                left.decrypt::<V, R, 2>(keys);
+            }
+            while left.holds::<V>(1) {
+                left.decrypt::<V, R, 1>(keys);
             }
         }
-        if is_four_blocks::<V, One>(bytes) {
-            let keys = Keys::<One>::new::<R>(inverse);
-            before = decrypt_group::<One, R, 4>(keys, before, from, to);
-            (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
-            bytes -= V::BYTES;
+        if Half::BLOCKS < V::BLOCKS && left.holds::<Half>(1) {
+            let keys = Keys::<Half>::new::<R>(inverse);
+            if left.holds::<Half>(2) {
+                left.decrypt::<Half, R, 2>(keys);
+            }
+            while left.holds::<Half>(1) {
+                left.decrypt::<Half, R, 1>(keys);
+            }
         }
-        while bytes >= BLOCK_BYTES {
-            let keys = Keys::<One>::new::<R>(inverse);
-            before = decrypt_group::<One, R, 1>(keys, before, from, to);
-            (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
-            bytes -= BLOCK_BYTES;
+        if One::BLOCKS < Half::BLOCKS {
+            while left.holds::<One>(1) {
+                left.decrypt::<One, R, 1>(Keys::new::<R>(inverse));
+            }
         }
-        before.store(iv.as_mut_ptr());
+        left.before.store(iv.as_mut_ptr());
     }
 }
 
-/// Whether `bytes` begin with a register of `V`, the last, that had better go block by block.
+/// Fewer bytes do not take the width of `V`.
 ///
-/// Four chains of `aesdec` end no later than one of a wide register, and 16 bytes come sooner out of a
-/// store just made than 64: 16.4 and 18.3 ns under a key of 256 bits on Zen 5. Where a round is many
-/// instructions, it takes the width.
+/// For a single register of 512 bits, its keys have to be spread over 13 more, and while it is at work an Intel core
+/// has half as many units for all that is narrower: two of 256 bits take 0.6 of the time (Zen 5) and come sooner out of
+/// the stores of a caller. Where a round is many instructions, it takes the width.
 #[inline(always)]
-const fn is_four_blocks<V: Lanes, One: Lanes>(bytes: usize) -> bool {
-    V::HAS_AES && V::BYTES == 4 * One::BYTES && bytes >= V::BYTES && bytes < 2 * V::BYTES
+const fn wide_bytes_min<V: Lanes>() -> usize {
+    if V::HAS_AES && !V::NARROW {
+        2 * V::BYTES
+    } else {
+        V::BYTES
+    }
+}
+
+/// What is left to decrypt, and the block before it.
+struct Left {
+    before: __m128i,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+}
+
+impl Left {
+    #[inline(always)]
+    const fn holds<V: Lanes>(&self, registers: usize) -> bool {
+        self.bytes >= registers * V::BYTES
+    }
+
+    /// # Safety
+    /// As [`decrypt`], with `N` registers left.
+    #[inline(always)]
+    unsafe fn decrypt<V: Lanes, const R: usize, const N: usize>(&mut self, keys: Keys<'_, V>) {
+        let done = N * V::BYTES;
+        // SAFETY: as the caller vouches.
+        unsafe {
+            self.before = decrypt_group::<V, R, N>(keys, self.before, self.from, self.to);
+            (self.from, self.to) = (self.from.add(done), self.to.add(done));
+        }
+        self.bytes -= done;
+    }
 }
 
 /// Decrypts `N` registers, `before` being the block before them, and returns the last one read.

@@ -117,7 +117,7 @@ impl CbcContext {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] unless `data` is whole blocks of 16 bytes; nothing has changed then.
-    #[inline]
+    #[inline(always)]
     pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         if !data.len().is_multiple_of(BLOCK_BYTES) {
             return Err(no_whole_blocks(data.len()));
@@ -137,7 +137,7 @@ impl CbcContext {
     ///
     /// # Errors
     /// As [`encrypt`](Self::encrypt).
-    #[inline]
+    #[inline(always)]
     pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         if !data.len().is_multiple_of(BLOCK_BYTES) {
             return Err(no_whole_blocks(data.len()));

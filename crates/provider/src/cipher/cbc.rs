@@ -117,36 +117,30 @@ impl Cipher for Cbc {
         keyed.map_err(|_| Reason::InvalidKeyLength)
     }
 
-    #[inline]
+    /// Whole blocks of a message without padding to remove: what most calls are. Short ones pay for each
+    /// instruction, and the rest stands apart, so that these keep what they need in registers.
+    #[inline(always)]
     fn update(&mut self, data: Data) -> Result<usize, Reason> {
-        if self.context.is_none() {
-            return Err(Reason::NoKeySet);
-        }
-        if self.tls_version > 0 {
-            return self.record(data);
-        }
-        let holds_back = self.direction == Direction::Decrypt && self.has_padding;
-        if data.input_bytes == 0 {
-            // A block was held back, and padding has been switched off since.
-            return if self.held_bytes == BLOCK_BYTES && !holds_back {
-                self.late_block(data)
-            } else {
-                Ok(0)
-            };
-        }
-        if data.input.is_null() || data.output.is_null() {
-            return Err(Reason::CipherOperationFailed);
-        }
-        if self.held_bytes == 0 && !holds_back && data.input_bytes.is_multiple_of(BLOCK_BYTES) {
-            return self.whole_blocks(data);
-        }
-        if holds_back
-            && self.held_bytes == BLOCK_BYTES
-            && data.input_bytes.is_multiple_of(BLOCK_BYTES)
+        let bytes = data.input_bytes;
+        if self.tls_version == 0
+            && self.held_bytes == 0
+            && !self.holds_back()
+            && bytes > 0
+            && bytes.is_multiple_of(BLOCK_BYTES)
+            && bytes <= data.output_bytes
+            && !data.input.is_null()
+            && !data.output.is_null()
+            && let Some(context) = &mut self.context
+            // SAFETY: OpenSSL's caller vouches for the input, and the output has room for as many bytes.
+            && let Some(blocks) = unsafe { data.in_place_or_apart() }
         {
-            return self.one_block_later(data);
+            return match self.direction {
+                Direction::Encrypt => context.encrypt(blocks),
+                Direction::Decrypt => context.decrypt(blocks),
+            }
+            .map_or(Err(Reason::CipherOperationFailed), |()| Ok(bytes));
         }
-        self.buffered(data, holds_back)
+        self.other_update(data.output, data.output_bytes, data.input, bytes)
     }
 
     fn finish(&mut self, data: Data) -> Result<usize, Reason> {
@@ -225,6 +219,57 @@ impl Cipher for Cbc {
 }
 
 impl Cbc {
+    /// Whether the last block of the input waits, since it may end in padding.
+    #[inline(always)]
+    fn holds_back(&self) -> bool {
+        self.direction == Direction::Decrypt && self.has_padding
+    }
+
+    /// Word by word, because a value that goes by its address would be in memory for [`update`](Cipher::update), too.
+    #[inline(never)]
+    fn other_update(
+        &mut self,
+        output: *mut u8,
+        output_bytes: usize,
+        input: *const u8,
+        input_bytes: usize,
+    ) -> Result<usize, Reason> {
+        let data = Data {
+            output,
+            output_bytes,
+            input,
+            input_bytes,
+        };
+        if self.context.is_none() {
+            return Err(Reason::NoKeySet);
+        }
+        if self.tls_version > 0 {
+            return self.record(data);
+        }
+        let holds_back = self.holds_back();
+        if data.input_bytes == 0 {
+            // A block was held back, and padding has been switched off since.
+            return if self.held_bytes == BLOCK_BYTES && !holds_back {
+                self.late_block(data)
+            } else {
+                Ok(0)
+            };
+        }
+        if data.input.is_null() || data.output.is_null() {
+            return Err(Reason::CipherOperationFailed);
+        }
+        if self.held_bytes == 0 && !holds_back && data.input_bytes.is_multiple_of(BLOCK_BYTES) {
+            return self.whole_blocks(data);
+        }
+        if holds_back
+            && self.held_bytes == BLOCK_BYTES
+            && data.input_bytes.is_multiple_of(BLOCK_BYTES)
+        {
+            return self.one_block_later(data);
+        }
+        self.buffered(data, holds_back)
+    }
+
     fn whole_blocks(&mut self, data: Data) -> Result<usize, Reason> {
         if data.output_bytes < data.input_bytes {
             return Err(Reason::OutputBufferTooSmall);
@@ -234,15 +279,14 @@ impl Cbc {
     }
 
     /// Whole blocks from `at` on, in a buffer with room for them.
-    #[inline(always)]
     fn crypt(&mut self, data: Data, at: usize, bytes: usize) -> Result<(), Reason> {
         let context = self.context.as_mut().ok_or(Reason::NoKeySet)?;
         // SAFETY: the callers have looked at the lengths, and OpenSSL's caller vouches for the rest.
         unsafe {
-            match self.direction {
-                Direction::Encrypt => data.crypt(at, bytes, |data| context.encrypt(data)),
-                Direction::Decrypt => data.crypt(at, bytes, |data| context.decrypt(data)),
-            }
+            data.crypt(at, bytes, |blocks| match self.direction {
+                Direction::Encrypt => context.encrypt(blocks),
+                Direction::Decrypt => context.decrypt(blocks),
+            })
         }
         .map_err(|_| Reason::CipherOperationFailed)
     }
