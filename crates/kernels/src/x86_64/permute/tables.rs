@@ -3,6 +3,7 @@
 use crate::key::BLOCK_BYTES;
 use crate::legacy_keys::field::{Matrix, product, times};
 use crate::legacy_keys::tower::{self, A_BY, HALVES, ONE_BY};
+use crate::x86_64::aes::anew;
 use crate::x86_64::bitslice::Frame;
 use crate::x86_64::gfni::compose;
 
@@ -50,16 +51,40 @@ pub(super) static TABLES: Tables = Tables {
 
 pub(super) const UNSHIFTED: Frame = Frame::new(0);
 
-/// ShiftRows, and what lies 0 to 3 below after it; the same of InvShiftRows.
-pub(super) static FRAME: [[i8; BLOCK_BYTES]; 4] = below(1);
-pub(super) static INVERSE_FRAME: [[i8; BLOCK_BYTES]; 4] = below(3);
+/// How states that were not shifted for so many rounds are worked on, as in [`crate::x86_64::bitslice`]. A table is read
+/// by the number of the round and [through an address](places) that the compiler cannot follow: a shuffle that it knows
+/// it applies to both parts of a sum instead of the sum, and a CPU that does one a cycle has no time for more of them.
+#[repr(align(64))]
+pub(super) struct Place {
+    /// What lies 1 to 3 below in the column.
+    pub(super) below: [[i8; BLOCK_BYTES]; 3],
+    /// As many inverse ShiftRows, which bring a key there. ShiftRows as often are those of the number that makes 4 of
+    /// this one.
+    pub(super) key: [i8; BLOCK_BYTES],
+}
 
-const fn below(shifts: usize) -> [[i8; BLOCK_BYTES]; 4] {
-    let a = Frame::new(shifts).shift_rows;
-    let b = compose(&a, &UNSHIFTED.one_below);
-    let c = compose(&b, &UNSHIFTED.one_below);
-    let d = compose(&c, &UNSHIFTED.one_below);
-    [a, b, c, d]
+/// By the number of ShiftRows left out; an inverse one is three.
+static PLACES: [Place; 4] = [Place::new(0), Place::new(1), Place::new(2), Place::new(3)];
+
+/// The places, by the number of ShiftRows left out modulo 4.
+#[inline(always)]
+pub(super) fn places() -> &'static [Place; 4] {
+    // SAFETY: the address stays what it was.
+    unsafe { &*anew(&raw const PLACES) }
+}
+
+impl Place {
+    const fn new(shifts: usize) -> Self {
+        let Frame {
+            one_below,
+            two_below,
+            ..
+        } = Frame::new(shifts);
+        Self {
+            below: [one_below, two_below, compose(&two_below, &one_below)],
+            key: Frame::new((4 - shifts) % 4).shift_rows,
+        }
+    }
 }
 
 const IDENTITY: Matrix = sum_of_rotations(&[0]);
