@@ -115,10 +115,31 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
     // SAFETY: instructions and pointers as the caller vouches; `bytes` counts what is left, and no
     // more than that is touched.
     unsafe {
-        if V::BLOCKS == 1 && V::HAS_AES && bytes >= BY_WORDS_BYTES_MIN {
-            let done = ctr_by_words::<R>(schedule, counter, from, to, bytes);
-            (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
-            counter = counter.wrapping_add((done / BLOCK_BYTES) as u128);
+        // Keys of one block are operands in memory, and those of more have to be spread over registers first.
+        if V::HAS_AES && V::BLOCKS > 1 && bytes <= __m128i::BYTES {
+            let keys = Keys::<__m128i>::new::<R>(schedule);
+            let counters = __m128i::counters(counter);
+            return one_by_one::<__m128i, R>(keys, counters, from, to, bytes);
+        }
+        if V::BLOCKS == 1 && V::HAS_AES {
+            if bytes >= BY_WORDS_BYTES_MIN {
+                let done = ctr_by_words::<R>(schedule, counter, from, to, bytes);
+                (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
+                counter = counter.wrapping_add((done / BLOCK_BYTES) as u128);
+            }
+            let keys = Keys::<V>::new::<R>(schedule);
+            let mut counters = V::counters(counter);
+            while bytes >= 8 * V::BYTES {
+                counters = ctr_by_adds::<V, R, 8>(keys, counters, from, to);
+                (from, to) = (from.add(8 * V::BYTES), to.add(8 * V::BYTES));
+                bytes -= 8 * V::BYTES;
+            }
+            if bytes >= 4 * V::BYTES {
+                counters = ctr_by_adds::<V, R, 4>(keys, counters, from, to);
+                (from, to) = (from.add(4 * V::BYTES), to.add(4 * V::BYTES));
+                bytes -= 4 * V::BYTES;
+            }
+            return one_by_one::<V, R>(keys, counters, from, to, bytes);
         }
         let mut keys = Keys::<V>::new::<R>(schedule);
         let mut counters = V::counters(counter);
@@ -240,8 +261,44 @@ unsafe fn ctr_by_words<const R: usize>(
     groups * GROUP * BLOCK_BYTES
 }
 
-/// Two groups; for one, there is nothing to keep ahead.
-const BY_WORDS_BYTES_MIN: usize = 256;
+/// A few groups on 128 bits: `N` registers from `counters` on, whatever they are a multiple of. Returns those after them.
+///
+/// # Safety
+/// As [`ctr`], with `N` registers at the pointers.
+#[inline(always)]
+unsafe fn ctr_by_adds<V: Lanes, const R: usize, const N: usize>(
+    mut keys: Keys<'_, V>,
+    mut counters: V,
+    from: *const u8,
+    to: *mut u8,
+) -> V {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        keys.read_again();
+        let mut states = [keys.get(0); N];
+        for state in &mut states {
+            *state = state.xor(counters.swap_bytes());
+            counters = counters.advance(V::BLOCKS as u32);
+        }
+        each_round!(round of R after 0 => {
+            keys.read_again();
+            let key = keys.get(round);
+            for state in &mut states {
+                *state = state.round(key).pin();
+            }
+        });
+        keys.read_again();
+        let key = keys.get(R);
+        for (i, state) in states.iter().enumerate() {
+            let data = V::load(from.add(i * V::BYTES));
+            state.last_round(key.xor(data)).store(to.add(i * V::BYTES));
+        }
+        counters
+    }
+}
+
+/// Fewer bytes do not make up for what is kept ahead, which takes 160 instructions to begin and to wipe.
+const BY_WORDS_BYTES_MIN: usize = 1024;
 
 /// # Safety
 /// As [`ctr`].
