@@ -154,10 +154,11 @@ impl AeadContext {
     /// # Errors
     /// [`Error::InvalidInput`] for a nonce that the cipher does not take: GCM takes any length but 0,
     /// ChaCha20-Poly1305 takes 12 bytes.
+    #[inline]
     pub fn begin(&mut self, nonce: &[u8]) -> Result<(), Error> {
         match (&self.kernel, &mut self.message) {
             (Kernel::Gcm(gcm), Message::Gcm(message)) => {
-                *message = Some(gcm.begin(nonce, b"").map_err(refused)?);
+                gcm.begin_in(message, nonce).map_err(refused)?;
             }
             (Kernel::ChaCha20Poly1305(_), Message::ChaCha20Poly1305(message)) => {
                 self.due = Some(Due::new(nonce).map_err(refused)?);
@@ -173,6 +174,7 @@ impl AeadContext {
     /// # Errors
     /// [`Error::InvalidInput`] where the message has data already, none has begun, or the cipher
     /// allows no more.
+    #[inline]
     pub fn aad(&mut self, aad: &[u8]) -> Result<(), Error> {
         if let Some(due) = &mut self.due {
             if due.takes(aad) {
@@ -267,20 +269,28 @@ impl AeadContext {
     /// [`Error::InvalidInput`] where no message has begun.
     #[inline]
     pub fn finish(&mut self) -> Result<[u8; TAG_BYTES], Error> {
+        let mut tag = [0; TAG_BYTES];
+        self.finish_in(&mut tag)?;
+        Ok(tag)
+    }
+
+    /// Ends the message and puts its tag in `place`, by a store of the whole: what loads it next must not wait for
+    /// several.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish); nothing has changed then.
+    #[inline]
+    pub fn finish_in(&mut self, place: &mut [u8; TAG_BYTES]) -> Result<(), Error> {
         self.begin_due();
-        let tag = match (&self.kernel, &mut self.message) {
-            (Kernel::Gcm(gcm), Message::Gcm(Some(message))) => {
-                let mut tag = [0; TAG_BYTES];
-                gcm.finish_in_place(message, &mut tag);
-                tag
-            }
+        match (&self.kernel, &mut self.message) {
+            (Kernel::Gcm(gcm), Message::Gcm(Some(message))) => gcm.finish_in_place(message, place),
             (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(Some(message))) => {
-                aead.finish_in_place(message)
+                *place = aead.finish_in_place(message);
             }
             _ => return Err(no_message()),
-        };
+        }
         self.message.end();
-        Ok(tag)
+        Ok(())
     }
 
     /// A whole message at once: as [`AcceleratedAead::seal`].
@@ -376,7 +386,15 @@ impl AeadContext {
     }
 
     /// Begins the message that is due, if one is, before there are data.
+    #[inline(always)]
     fn begin_due(&mut self) {
+        if self.due.is_some() {
+            self.begin_what_is_due();
+        }
+    }
+
+    #[inline(never)]
+    fn begin_what_is_due(&mut self) {
         if let Some((aead, message, due)) = self.first() {
             *message = Some(aead.begin_due(due));
             self.due = None;

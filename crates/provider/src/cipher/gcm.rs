@@ -130,7 +130,11 @@ impl Cipher for Gcm {
             if iv.is_empty() || iv.len() > IV_BYTES_MAX {
                 return Err(Reason::InvalidIvLength);
             }
-            self.iv[..iv.len()].copy_from_slice(iv);
+            // As moves of its own: a function for any length stores the middle twice, and the load of eight bytes waits for both.
+            match (self.iv.first_chunk_mut::<IV_BYTES>(), iv.as_array()) {
+                (Some(place), Some(iv)) => *place = *iv,
+                _ => self.iv[..iv.len()].copy_from_slice(iv),
+            }
             self.iv_bytes = iv.len();
             self.iv_state = IvState::Set;
             self.is_iv_random = false;
@@ -153,20 +157,38 @@ impl Cipher for Gcm {
         Ok(())
     }
 
-    #[inline]
+    /// Data of a message whose IV is in use, and associated data. Short messages pay for each instruction, and the
+    /// rest stands apart, so that these keep what they need in registers.
+    #[inline(always)]
     fn update(&mut self, data: Data) -> Result<usize, Reason> {
-        if data.input_bytes == 0 {
-            return Ok(0);
+        let bytes = data.input_bytes;
+        if bytes > 0
+            && bytes <= data.output_bytes
+            && !self.has_tls_aad
+            && self.iv_state == IvState::InUse
+            && !data.input.is_null()
+            && !data.output.is_null()
+            && let Some(context) = &mut self.context
+            // SAFETY: OpenSSL's caller vouches for the input, and the output has room for as many bytes.
+            && let Some(data) = unsafe { data.in_place_or_apart() }
+        {
+            return match self.direction {
+                Direction::Encrypt => context.seal_next(data),
+                Direction::Decrypt => context.open_next(data),
+            }
+            .map_or(Err(Reason::CipherOperationFailed), |()| Ok(bytes));
         }
-        if data.output_bytes < data.input_bytes {
-            return Err(Reason::OutputBufferTooSmall);
+        if data.is_aad() && !self.has_tls_aad && bytes > 0 && bytes <= data.output_bytes {
+            return match self.aad(data.input, bytes) {
+                Ok(()) => Ok(bytes),
+                Err(Reason::Silent) => Err(Reason::CipherOperationFailed),
+                Err(reason) => Err(reason),
+            };
         }
-        match self.run(data) {
-            Err(Reason::Silent) => Err(Reason::CipherOperationFailed),
-            done => done,
-        }
+        self.other_update(data.output, data.output_bytes, data.input, bytes)
     }
 
+    #[inline(always)]
     fn finish(&mut self, _data: Data) -> Result<usize, Reason> {
         if self.has_tls_aad {
             self.has_tls_aad = false;
@@ -261,6 +283,33 @@ impl Cipher for Gcm {
 }
 
 impl Gcm {
+    /// Word by word, because a value that goes by its address would be in memory for [`update`](Cipher::update), too.
+    #[inline(never)]
+    fn other_update(
+        &mut self,
+        output: *mut u8,
+        output_bytes: usize,
+        input: *const u8,
+        input_bytes: usize,
+    ) -> Result<usize, Reason> {
+        let data = Data {
+            output,
+            output_bytes,
+            input,
+            input_bytes,
+        };
+        if data.input_bytes == 0 {
+            return Ok(0);
+        }
+        if data.output_bytes < data.input_bytes {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        match self.run(data) {
+            Err(Reason::Silent) => Err(Reason::CipherOperationFailed),
+            done => done,
+        }
+    }
+
     /// Associated data, data, or a whole record.
     #[inline(always)]
     fn run(&mut self, data: Data) -> Result<usize, Reason> {
@@ -270,16 +319,14 @@ impl Gcm {
             self.iv_state = IvState::Used;
             return done;
         }
+        if data.is_aad() {
+            self.aad(data.input, data.input_bytes)?;
+            return Ok(data.input_bytes);
+        }
         if self.iv_state != IvState::InUse {
             self.begin()?;
         }
         let context = self.context.as_mut().ok_or(Reason::Silent)?;
-        if data.is_aad() {
-            // SAFETY: the caller of OpenSSL vouches for the input, and nothing is written.
-            let aad = unsafe { data.input() };
-            context.aad(aad).map_err(|_| Reason::Silent)?;
-            return Ok(data.input_bytes);
-        }
         if data.input.is_null() {
             return Err(Reason::Silent);
         }
@@ -298,7 +345,20 @@ impl Gcm {
         Ok(data.input_bytes)
     }
 
+    /// Associated data, not null, in a message that begins with them if none has begun.
+    #[inline(never)]
+    fn aad(&mut self, aad: *const u8, bytes: usize) -> Result<(), Reason> {
+        if self.iv_state != IvState::InUse {
+            self.begin()?;
+        }
+        let context = self.context.as_mut().ok_or(Reason::Silent)?;
+        // SAFETY: the caller of OpenSSL vouches for the input, and nothing is written.
+        let aad = unsafe { std::slice::from_raw_parts(aad, bytes) };
+        context.aad(aad).map_err(|_| Reason::Silent)
+    }
+
     /// Begins the message of the present IV; of a random one if none was ever set.
+    #[inline]
     fn begin(&mut self) -> Result<(), Reason> {
         if self.context.is_none() || self.iv_state == IvState::Used {
             return Err(Reason::Silent);
@@ -325,6 +385,7 @@ impl Gcm {
         Ok(())
     }
 
+    #[inline]
     fn end(&mut self) -> Result<(), Reason> {
         if self.iv_state != IvState::InUse {
             self.begin()?;
@@ -332,7 +393,9 @@ impl Gcm {
         let context = self.context.as_mut().ok_or(Reason::Silent)?;
         match self.direction {
             Direction::Encrypt => {
-                self.tag = context.finish().map_err(|_| Reason::Silent)?;
+                context
+                    .finish_in(&mut self.tag)
+                    .map_err(|_| Reason::Silent)?;
                 self.tag_bytes = Some(TAG_BYTES);
             }
             Direction::Decrypt => {
