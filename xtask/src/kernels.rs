@@ -1,6 +1,6 @@
 //! `cargo xtask kernels`: writes the assembly of the Montgomery kernels, for AVX-512 IFMA and, in
-//! [`doubles`], for AVX2 with FMA, of ChaCha20 for AVX2 ([`chacha20`]) and SSSE3 ([`chacha20_ssse3`]), and of
-//! AES for SSSE3 ([`bitslice_ssse3`]).
+//! [`doubles`], for AVX2 with FMA, of ChaCha20 for AVX2 ([`chacha20`]) and SSSE3 ([`chacha20_ssse3`]), of
+//! Poly1305 ([`halves`]), and of AES for SSSE3 ([`bitslice_ssse3`]).
 //!
 //! Montgomery multiplication: an operand is eight numbers, one in each lane: line `i` (64 bytes) holds digit `i`, of 52 bits,
 //! of all eight. What is above 52 bits in a line is to be ignored, as `vpmadd52` does. Sums of columns
@@ -16,6 +16,7 @@ mod chacha20;
 mod chacha20_ssse3;
 mod columns;
 mod doubles;
+mod halves;
 
 use std::path::Path;
 
@@ -71,6 +72,7 @@ fn files() -> Vec<(String, String)> {
         .chain(aes)
         .chain(chacha20)
         .chain(ssse3)
+        .chain(halves::files().map(|(name, text)| (name.to_owned(), text)))
         .collect()
 }
 

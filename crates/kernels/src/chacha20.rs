@@ -10,6 +10,8 @@ use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cpu::Cpu;
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::Feature;
 #[cfg(debug_assertions)]
 pub use crate::dispatch::chacha20 as dispatch;
 pub use crate::key::InvalidKeyLength;
@@ -38,13 +40,34 @@ pub enum Backend {
     Portable,
     /// 4 blocks at once in 128-bit registers.
     #[cfg(target_arch = "x86_64")]
-    Ssse3(Ssse3),
+    Ssse3(Ssse3, Units),
     /// 8 blocks at once in 256-bit registers.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
     /// 16 blocks at once in 512-bit registers.
     #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
+    Avx512(Avx512, Units),
+}
+
+/// Whether a block on the integer units, beside others in vectors, takes next to no time
+/// ([`Feature::Apart`](crate::cpu::Feature::Apart)). Where it does not, vectors do all blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Units {
+    /// It does.
+    Apart,
+    /// Vectors would wait for it.
+    Shared,
+}
+
+impl Units {
+    #[cfg(target_arch = "x86_64")]
+    fn of(cpu: Cpu) -> Self {
+        if cpu.has(Feature::Apart) {
+            Self::Apart
+        } else {
+            Self::Shared
+        }
+    }
 }
 
 impl Backend {
@@ -58,9 +81,9 @@ impl Backend {
         let special = [
             Avx512::new(cpu)
                 .filter(|_| !cfg!(unoptimized))
-                .map(Self::Avx512),
+                .map(|token| Self::Avx512(token, Units::of(cpu))),
             Avx2::new(cpu).map(Self::Avx2),
-            Ssse3::new(cpu).map(Self::Ssse3),
+            Ssse3::new(cpu).map(|token| Self::Ssse3(token, Units::of(cpu))),
         ];
         #[cfg(not(target_arch = "x86_64"))]
         let special: [Option<Self>; 0] = {
@@ -80,11 +103,11 @@ impl Backend {
         match self {
             Self::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Self::Ssse3(_) => "ssse3",
+            Self::Ssse3(..) => "ssse3",
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) => "avx512",
+            Self::Avx512(..) => "avx512",
         }
     }
 
@@ -94,11 +117,17 @@ impl Backend {
         match self {
             Self::Portable => portable::chacha20::crypt(start, data),
             #[cfg(target_arch = "x86_64")]
-            Self::Ssse3(token) => x86_64::chacha20::crypt_ssse3(token, start, data),
+            Self::Ssse3(token, Units::Apart) => {
+                x86_64::chacha20::crypt_ssse3_apart(token, start, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Ssse3(token, Units::Shared) => {
+                x86_64::chacha20::crypt_ssse3(token, start, data);
+            }
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(token) => x86_64::chacha20::crypt_avx2(token, start, data),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(token) => x86_64::chacha20::crypt_avx512(token, start, data),
+            Self::Avx512(token, _) => x86_64::chacha20::crypt_avx512(token, start, data),
         }
     }
 
@@ -119,7 +148,11 @@ impl Backend {
         match self {
             Self::Portable => portable::chacha20::crypt_and_mac(direction, start, r, mac, data),
             #[cfg(target_arch = "x86_64")]
-            Self::Ssse3(token) => {
+            Self::Ssse3(token, Units::Apart) => x86_64::chacha20::crypt_and_mac_ssse3_apart(
+                token, direction, start, r, None, mac, data,
+            ),
+            #[cfg(target_arch = "x86_64")]
+            Self::Ssse3(token, Units::Shared) => {
                 x86_64::chacha20::crypt_and_mac_ssse3(token, direction, start, r, None, mac, data)
             }
             #[cfg(target_arch = "x86_64")]
@@ -131,14 +164,20 @@ impl Backend {
                 x86_64::chacha20::crypt_and_mac_avx2(token, direction, start, r, powers, mac, data)
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(token) => {
+            Self::Avx512(token, units) => {
                 let powers = match powers {
                     Some(KeptPowers::Ifma(_, powers)) => Some(powers),
                     _ => None,
                 };
-                x86_64::chacha20::crypt_and_mac_avx512(
-                    token, direction, start, r, powers, mac, data,
-                )
+                if units == Units::Apart {
+                    x86_64::chacha20::crypt_and_mac_avx512_apart(
+                        token, direction, start, r, powers, mac, data,
+                    )
+                } else {
+                    x86_64::chacha20::crypt_and_mac_avx512(
+                        token, direction, start, r, powers, mac, data,
+                    )
+                }
             }
         }
     }
@@ -149,7 +188,7 @@ impl Backend {
         let _ = r;
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(token) => {
+            Self::Avx512(token, _) => {
                 let powers = x86_64::chacha20::powers_avx512(token, r);
                 Some(KeptPowers::Ifma(token, powers))
             }
@@ -176,7 +215,11 @@ impl Backend {
         match self {
             Self::Portable => portable::chacha20::first(direction, start, aad, data, ends),
             #[cfg(target_arch = "x86_64")]
-            Self::Ssse3(token) => {
+            Self::Ssse3(token, Units::Apart) => {
+                x86_64::chacha20::first_ssse3_apart(token, direction, start, aad, data, ends)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Ssse3(token, Units::Shared) => {
                 x86_64::chacha20::first_ssse3(token, direction, start, aad, data, ends)
             }
             #[cfg(target_arch = "x86_64")]
@@ -184,7 +227,11 @@ impl Backend {
                 x86_64::chacha20::first_avx2(token, direction, start, aad, data, ends)
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(token) => {
+            Self::Avx512(token, Units::Apart) => {
+                x86_64::chacha20::first_avx512_apart(token, direction, start, aad, data, ends)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(token, Units::Shared) => {
                 x86_64::chacha20::first_avx512(token, direction, start, aad, data, ends)
             }
         }
@@ -240,7 +287,7 @@ impl KeptPowers {
                 *token, direction, keystream, r, powers, mac, data,
             ),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the buffer vouches for the bytes, and no instructions are needed.
+            // SAFETY: the buffer vouches for the bytes, and the token proves BMI2.
             Self::Chains(_, powers) => unsafe {
                 powers.xor_and_absorb(direction, r, mac, keystream, data.into(), None)
             },

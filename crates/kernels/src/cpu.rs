@@ -44,11 +44,14 @@ pub enum Feature {
     Vbmi,
     /// SHA-NI with SSE4.1: rounds of SHA-1 and of SHA-256.
     Sha,
+    /// Not an instruction: integer units with ports and issue of their own, as AMD's cores have, so that
+    /// what runs on them beside vectors takes next to no time. Intel's share ports with the vectors.
+    Apart,
 }
 
 impl Feature {
     /// Every feature; none builds on a later one.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Ssse3,
         Self::Aes,
         Self::Avx2,
@@ -60,6 +63,7 @@ impl Feature {
         Self::Fma,
         Self::Vbmi,
         Self::Sha,
+        Self::Apart,
     ];
 
     /// The name used in masks and listings.
@@ -76,6 +80,7 @@ impl Feature {
             Self::Fma => "fma",
             Self::Vbmi => "vbmi",
             Self::Sha => "sha",
+            Self::Apart => "apart",
         }
     }
 
@@ -99,7 +104,13 @@ impl Feature {
             }
             Self::Vaes => Self::Face.bit(),
             Self::Avx512 => Self::Face.bit() | Self::Ifma.bit() | Self::Vbmi.bit(),
-            Self::Gfni | Self::Face | Self::Ifma | Self::Fma | Self::Vbmi | Self::Sha => 0,
+            Self::Gfni
+            | Self::Face
+            | Self::Ifma
+            | Self::Fma
+            | Self::Vbmi
+            | Self::Sha
+            | Self::Apart => 0,
         };
         self.bit() | more
     }
@@ -139,6 +150,8 @@ impl Cpu {
                 Feature::Sha => {
                     std::is_x86_feature_detected!("sha") && std::is_x86_feature_detected!("sse4.1")
                 }
+                // AMD's from 2007 on have this, and Hygon's; Intel's never had.
+                Feature::Apart => std::is_x86_feature_detected!("sse4a"),
                 Feature::Face | Feature::Ifma => true,
             };
             Feature::ALL

@@ -18,11 +18,16 @@ pub(crate) struct OneTimeKey {
 }
 
 impl OneTimeKey {
-    /// Clamps r as RFC 8439, section 2.5, says.
     #[inline(always)]
     pub(crate) fn new(key: &[u8; 32]) -> Self {
         let (blocks, _) = key.as_chunks();
         let [r, s] = [blocks[0], blocks[1]].map(u128::from_le_bytes);
+        Self::from_halves(r, s)
+    }
+
+    /// Clamps r as RFC 8439, section 2.5, says.
+    #[inline(always)]
+    pub(crate) fn from_halves(r: u128, s: u128) -> Self {
         let r = r & 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
         let (r0, r1) = (r as u64, (r >> 64) as u64);
         Self {
@@ -63,6 +68,51 @@ impl OneTimeKey {
         let is_above = 0u128.wrapping_sub(u128::from((h2 + carry as u64) >> 2));
         let low = (reduced & is_above) | (low & !is_above);
         low.wrapping_add(self.s).to_le_bytes()
+    }
+}
+
+/// How blocks are absorbed with nothing beside.
+///
+/// # Safety
+/// Every method needs the instructions of its implementor.
+pub(crate) trait Steps {
+    /// One after the other.
+    unsafe fn chain(r: &Multiplier, value: Element, blocks: &[[u8; BLOCK_BYTES]]) -> Element;
+    /// In two halves, a chain each; `join` is r to the power of the blocks of one, an even number.
+    unsafe fn halves(
+        r: &Multiplier,
+        join: Element,
+        value: Element,
+        blocks: &[[u8; BLOCK_BYTES]],
+    ) -> Element;
+}
+
+/// In Rust.
+pub(crate) enum Plain {}
+
+// No instructions beyond the target's are needed.
+impl Steps for Plain {
+    #[inline(always)]
+    unsafe fn chain(r: &Multiplier, value: Element, blocks: &[[u8; BLOCK_BYTES]]) -> Element {
+        blocks
+            .iter()
+            .fold(value, |value, block| value.step(r, block))
+    }
+
+    #[inline(always)]
+    unsafe fn halves(
+        r: &Multiplier,
+        join: Element,
+        value: Element,
+        blocks: &[[u8; BLOCK_BYTES]],
+    ) -> Element {
+        let (mut one, mut other) = (value, Element::ZERO);
+        let (first, second) = blocks.split_at(blocks.len() / 2);
+        for (first, second) in first.iter().zip(second) {
+            one = one.step(r, first);
+            other = other.step(r, second);
+        }
+        one.times(join).plus(other)
     }
 }
 
@@ -116,59 +166,57 @@ impl Element {
     }
 
     /// Absorbs `data`, the last block filled up with zeros (RFC 8439, section 2.8).
-    pub(crate) fn absorb_padded(mut self, r: &Multiplier, data: &[u8]) -> Self {
+    #[inline(always)]
+    pub(crate) fn absorb_padded(self, r: &Multiplier, data: &[u8]) -> Self {
+        // SAFETY: no instructions beyond the target's are asked for.
+        unsafe { self.absorb_padded_by::<Plain>(r, data) }
+    }
+
+    /// The same.
+    ///
+    /// # Safety
+    /// As [`Steps`].
+    pub(crate) unsafe fn absorb_padded_by<S: Steps>(mut self, r: &Multiplier, data: &[u8]) -> Self {
         let (mut blocks, rest) = data.as_chunks();
         while blocks.len() >= TWO_CHAINS_BLOCKS_MIN {
-            let half = (blocks.len() / 2).min(CHAIN_BLOCKS_MAX);
+            let half = (blocks.len() / 4 * 2).min(CHAIN_BLOCKS_MAX);
             let join = Self::power(r, half as u64);
             while blocks.len() >= 2 * half {
-                let (first, others) = blocks.split_at(half);
-                let (second, others) = others.split_at(half);
-                self = self.absorb_halves(r, join, first.as_flattened(), second.as_flattened());
+                let (halves, others) = blocks.split_at(2 * half);
+                // SAFETY: as the caller vouches.
+                self = unsafe { S::halves(r, join, self, halves) };
                 blocks = others;
             }
         }
-        for block in blocks {
-            self = self.step(r, block);
-        }
-        if !rest.is_empty() {
-            self = self.step(r, &padded(rest));
+        // SAFETY: as the caller vouches.
+        unsafe {
+            self = S::chain(r, self, blocks);
+            if !rest.is_empty() {
+                self = S::chain(r, self, &[padded(rest)]);
+            }
         }
         self
     }
 
     /// Absorbs `data`, as [`absorb_padded`](Self::absorb_padded), and `last` behind it.
+    ///
+    /// # Safety
+    /// As [`Steps`].
     #[inline(always)]
-    pub(crate) fn absorb_all(
+    pub(crate) unsafe fn absorb_all<S: Steps>(
         self,
         r: &Multiplier,
         data: &[u8],
         last: Option<&[u8; BLOCK_BYTES]>,
     ) -> Self {
-        let value = self.absorb_padded(r, data);
-        match last {
-            Some(last) => value.step(r, last),
-            None => value,
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let value = self.absorb_padded_by::<S>(r, data);
+            match last {
+                Some(last) => S::chain(r, value, core::slice::from_ref(last)),
+                None => value,
+            }
         }
-    }
-
-    /// Absorbs two equal parts, whole blocks, each in a chain of its own; `join` is r to the power of
-    /// their blocks.
-    #[inline(always)]
-    pub(crate) fn absorb_halves(
-        mut self,
-        r: &Multiplier,
-        join: Self,
-        first: &[u8],
-        second: &[u8],
-    ) -> Self {
-        let mut other = Self::ZERO;
-        let (first, second) = (first.as_chunks().0, second.as_chunks().0);
-        for (first, second) in first.iter().zip(second) {
-            self = self.step(r, first);
-            other = other.step(r, second);
-        }
-        self.times(join).plus(other)
     }
 
     #[inline(always)]
@@ -212,6 +260,18 @@ impl Element {
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn from_limbs(limbs: [u64; 3]) -> Self {
         Self(limbs)
+    }
+
+    /// Out of memory that code of another kind has written limb by limb. So it is read: on Intel's CPUs, a load
+    /// of several stores waits until these have left the core.
+    ///
+    /// # Safety
+    /// The limbs are there, below 2^131.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) unsafe fn read(from: *const [u64; 3]) -> Self {
+        // SAFETY: as the caller vouches.
+        Self([0, 1, 2].map(|i| unsafe { from.cast::<u64>().add(i).read_volatile() }))
     }
 
     /// In limbs of 44 bits, the top one a little less.

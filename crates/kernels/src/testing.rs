@@ -8,7 +8,7 @@ use crate::aes::Ctr;
 use crate::batch;
 use crate::cbc::Cbc;
 use crate::gcm::{self, Gcm};
-use crate::poly1305::{Element, OneTimeKey};
+use crate::poly1305::{Element, OneTimeKey, Plain, Steps};
 #[cfg(target_arch = "x86_64")]
 use crate::{
     aes::CachedCtr,
@@ -104,9 +104,46 @@ pub fn chacha20_poly1305_bytes(message: &mut chacha20_poly1305::Message) -> &mut
 }
 
 /// Poly1305 of `message`, whole blocks.
+///
+/// # Panics
+/// When the ways to absorb them differ.
 pub fn poly1305(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
     let one_time = OneTimeKey::new(key);
-    one_time.tag(Element::ZERO.absorb_padded(&one_time.r, message))
+    let r = &one_time.r;
+    let blocks = message.as_chunks().0;
+    let by_steps = blocks
+        .iter()
+        .fold(Element::ZERO, |value, block| value.step(r, block));
+    let tag = one_time.tag(by_steps);
+    assert_eq!(one_time.tag(Element::ZERO.absorb_padded(r, message)), tag);
+    by_steps_of::<Plain>(&one_time, message, tag);
+    #[cfg(target_arch = "x86_64")]
+    {
+        use crate::x86_64::poly1305_chain::{Mul, Mulx};
+        by_steps_of::<Mul>(&one_time, message, tag);
+        // AVX2 comes with BMI2 here.
+        if crate::x86_64::Avx2::new(crate::cpu::Cpu::detect()).is_some() {
+            by_steps_of::<Mulx>(&one_time, message, tag);
+        }
+    }
+    tag
+}
+
+/// Asserts that two chains, and one for what is left, give this tag. The CPU has the instructions.
+fn by_steps_of<S: Steps>(one_time: &OneTimeKey, message: &[u8], tag: [u8; 16]) {
+    let r = &one_time.r;
+    let blocks = message.as_chunks().0;
+    let (halves, rest) = blocks.split_at(blocks.len() / 4 * 4);
+    let mut value = Element::ZERO;
+    // SAFETY: as the caller vouches.
+    unsafe {
+        if !halves.is_empty() {
+            let join = Element::power(r, halves.len() as u64 / 2);
+            value = S::halves(r, join, value, halves);
+        }
+        value = value.absorb_all::<S>(r, rest.as_flattened(), None);
+    }
+    assert_eq!(one_time.tag(value), tag, "{}", core::any::type_name::<S>());
 }
 
 /// Poly1305 of two parts, whole blocks, whose values a power of r joins.

@@ -417,7 +417,7 @@ fn xor_halves(
 }
 
 /// h = (h + block + 2^128) r: `Element::step` of crates/kernels/src/poly1305.rs.
-fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&str; 3]) {
+pub fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&str; 3]) {
     let [t1, t2, t3, t4, t5] = T;
     let (r0, r1, s1) = (quad(R0), quad(R1), quad(R1_BY_5_4));
     let high = offset + 8;
@@ -467,7 +467,7 @@ pub fn carry(assembly: &mut Assembly, [h0, h1, h2]: [&str; 3], [t, u]: [&str; 2]
 
 /// The first chain times a power of r, plus the second, which begins at zero again: `Element::times`
 /// and `plus`.
-fn join(assembly: &mut Assembly) {
+pub fn join(assembly: &mut Assembly) {
     let [a0, a1, a2] = ONE;
     let [p0, p1, p2, t, p3] = T;
     let [j0, j1, j2] = [0, 8, 16].map(|i| quad(JOIN + i));
@@ -626,12 +626,12 @@ const C: [Ymm; 2] = [Ymm(12), Ymm(13)];
 const T14: [Ymm; 2] = [Ymm(14), Ymm(15)];
 
 /// The chains of Poly1305, and what their products need.
-const ONE: [&str; 3] = ["r8", "r9", "r10"];
-const OTHER: [&str; 3] = ["r11", "rax", "rbx"];
+pub const ONE: [&str; 3] = ["r8", "r9", "r10"];
+pub const OTHER: [&str; 3] = ["r11", "rax", "rbx"];
 const T: [&str; 5] = ["r12", "r13", "r14", "r15", "rbp"];
 /// What each chain absorbs next.
-const FIRST: &str = "rsi";
-const SECOND: &str = "rcx";
+pub const FIRST: &str = "rsi";
+pub const SECOND: &str = "rcx";
 /// A block's words 0 to 3, 4 to 7 and 12 to 15; two of 8 to 11.
 const WORD_A: [Word; 4] = [Word("rax"), Word("rcx"), Word("rdx"), Word("rbx")];
 const WORD_B: [Word; 4] = [Word("rsi"), Word("rbp"), Word("r8"), Word("r9")];
@@ -647,7 +647,7 @@ pub const R0: i32 = 64;
 pub const R1: i32 = 72;
 pub const R1_BY_5_4: i32 = 80;
 pub const LEFT: i32 = 88;
-const STEPS: i32 = 96;
+pub const STEPS: i32 = 96;
 pub const CHUNKS: i32 = 104;
 pub const FROM: i32 = 112;
 pub const TO: i32 = 120;
@@ -660,4 +660,5 @@ pub const BLOCK_TO: i32 = 312;
 pub const WORDS: i32 = 192;
 pub const NUMBERS: i32 = 256;
 pub const BLOCK_COUNTER: i32 = 320;
+pub const REPEATED: i32 = 384;
 pub const BLOCK_BYTES: usize = 64;

@@ -7,16 +7,20 @@
 //!
 //! A rotation by shifts makes the chain of a quarter round 14 instructions long, of two cycles each on
 //! Zen 5: the four units are idle for half of the time. So where there is no MAC, the integer units do a
-//! fifth block.
+//! fifth block; not on Intel's CPUs, where they share ports and issue with the vectors, and latencies are of one
+//! cycle.
+//!
+//! What a chunk begins with and ends with lies in memory, each word in all lanes: a shuffle for each would be
+//! 32 more instructions, for one port or two of Intel's CPUs.
 //!
 //! Poly1305 beside it is `mul`, since CPUs without AVX2 have no `mulx`: its factor and its product are in
 //! rax and rdx.
 
 use super::assembly::Assembly;
 use super::chacha20::{
-    BLOCK_BYTES, BLOCK_COUNTER, BLOCK_FROM, BLOCK_TO, BY_8, BY_16, CHUNKS, FROM, JOIN, LEFT, MAC,
-    MAC_FROM, NUMBERS, R0, R1, R1_BY_5_4, TO, WORDS, begin_block, c_place, carry, double,
-    double_round_of_block, end_block, line, quad, restore, save, signed,
+    BLOCK_BYTES, BLOCK_COUNTER, BLOCK_FROM, BLOCK_TO, BY_8, BY_16, CHUNKS, FIRST, FROM, JOIN, LEFT,
+    MAC, MAC_FROM, NUMBERS, R0, R1, R1_BY_5_4, REPEATED, TO, WORDS, begin_block, c_place, carry,
+    double, double_round_of_block, end_block, line, quad, restore, save, signed,
 };
 
 /// Names and texts.
@@ -31,7 +35,7 @@ pub fn files() -> [(&'static str, String); 3] {
 /// XORs keystream onto chunks of four blocks.
 fn crypt() -> String {
     let mut assembly = Assembly::default();
-    assembly.label(2);
+    repeat_words(&mut assembly);
     begin_chunk(&mut assembly);
     line(&mut assembly, "mov eax, 10");
     assembly.label(3);
@@ -57,7 +61,7 @@ fn crypt_and_mac() -> String {
     for register in OTHER {
         line(&mut assembly, format!("xor {register}, {register}"));
     }
-    assembly.label(2);
+    repeat_words(&mut assembly);
     begin_chunk(&mut assembly);
     line(&mut assembly, format!("mov {}, {STEPS}", quad(LEFT)));
     assembly.label(3);
@@ -95,7 +99,7 @@ fn crypt_and_mac() -> String {
 fn crypt_and_block() -> String {
     let mut assembly = Assembly::default();
     save(&mut assembly);
-    assembly.label(2);
+    repeat_words(&mut assembly);
     begin_block(&mut assembly);
     begin_chunk(&mut assembly);
     line(&mut assembly, format!("mov {}, 10", quad(LEFT)));
@@ -120,30 +124,62 @@ fn crypt_and_block() -> String {
     end(assembly)
 }
 
-/// No key stays in a register.
+/// No key stays in a register, nor words where they were repeated.
 fn end(mut assembly: Assembly) -> String {
     for register in (0..16).map(Xmm) {
         line(&mut assembly, format!("pxor {register}, {register}"));
+    }
+    for i in 4..16 {
+        line(
+            &mut assembly,
+            format!("movdqa {}, {}", at(repeated(i)), A[0]),
+        );
     }
     line(&mut assembly, "ret");
     assembly.end_without_vectors()
 }
 
-/// The first words into their registers.
-fn begin_chunk(assembly: &mut Assembly) {
-    for (first, row) in [(0, A), (4, B), (12, D), (8, [C[0], C[1], T14[0], T14[1]])] {
-        for (i, register) in row.into_iter().enumerate() {
-            if first == 12 {
-                // Stored by halves or words a moment ago: a load of all would wait for that.
-                let place = double(WORDS + 4 * (first + i) as i32);
-                line(assembly, format!("movd {register}, {place}"));
-                line(assembly, format!("pshufd {register}, {register}, 0"));
-            } else {
-                load_initial(assembly, register, first + i);
-            }
+/// The first words, each in all lanes of its register, and in memory: chunks begin and end with them. Of
+/// the later chunks this is where the loop begins.
+fn repeat_words(assembly: &mut Assembly) {
+    for (i, register) in words() {
+        if i > 12 {
+            // Stored by halves or words a moment ago: a load of all would wait for that.
+            let place = double(WORDS + 4 * i as i32);
+            line(assembly, format!("movd {register}, {place}"));
+            line(assembly, format!("pshufd {register}, {register}, 0"));
+        } else {
+            let row = at(WORDS + 16 * (i / 4) as i32);
+            let lane = 0x55 * (i % 4);
+            line(assembly, format!("pshufd {register}, {row}, {lane}"));
         }
+        line(assembly, format!("movdqa {}, {register}", at(repeated(i))));
     }
-    line(assembly, format!("paddd {}, {}", D[0], at(NUMBERS)));
+    line(assembly, "jmp 4f");
+    assembly.label(2);
+    for (i, register) in words() {
+        line(assembly, format!("movdqa {register}, {}", at(repeated(i))));
+    }
+    assembly.label(4);
+}
+
+/// All words but the counter, and where a chunk begins with them.
+fn words() -> impl Iterator<Item = (usize, Xmm)> {
+    let c = [C[0], C[1], T14[0], T14[1]];
+    let rows = [A, B, c, D].into_iter().flatten().enumerate();
+    rows.filter(|(i, _)| *i != 12)
+}
+
+/// The counters into their register, and words 10 and 11 to where they are at first.
+fn begin_chunk(assembly: &mut Assembly) {
+    let counter = D[0];
+    line(
+        assembly,
+        format!("movd {counter}, {}", double(WORDS + 4 * 12)),
+    );
+    line(assembly, format!("pshufd {counter}, {counter}, 0"));
+    line(assembly, format!("paddd {counter}, {}", at(NUMBERS)));
+    line(assembly, format!("movdqa {}, {counter}", at(repeated(12))));
     for i in [2, 3] {
         line(
             assembly,
@@ -157,43 +193,58 @@ fn double_round(assembly: &mut Assembly) {
     for (i, turn, fetch) in [(0, 0, false), (2, 0, true), (0, 1, false), (2, 1, true)] {
         let [one, other] = [0, 1].map(|k| quarter(i + k, k, turn, fetch));
         for (one, other) in one.into_iter().zip(other) {
-            assembly.lines.extend([one, other]);
+            // An instruction of each in turn, but of rotations two: shifts wait for one port on CPUs before
+            // Skylake, and scheduling is in order of age.
+            match (&one[..], &other[..]) {
+                ([a, b, c, d], [e, f, g, h]) => {
+                    let lines = [a, b, c, e, f, d, g, h];
+                    assembly.lines.extend(lines.map(String::clone));
+                }
+                _ => assembly.lines.extend(one.into_iter().chain(other)),
+            }
         }
     }
 }
 
 /// A quarter round: see the same of AVX2.
-fn quarter(i: usize, k: usize, turn: usize, fetch: bool) -> Vec<String> {
-    let mut lines = Assembly::default();
+fn quarter(i: usize, k: usize, turn: usize, fetch: bool) -> Vec<Vec<String>> {
+    let mut steps = Vec::new();
     let (a, b, d) = (A[i], B[(i + turn) % 4], D[(i + 3 * turn) % 4]);
     let (c, t) = (C[k], T14[k]);
     let place = (i + 2 * turn) % 4;
-    let q = &mut lines;
-    line(q, format!("paddd {a}, {b}"));
+    let mut step = |instructions: &[String]| {
+        let mut lines = Assembly::default();
+        for instruction in instructions {
+            line(&mut lines, instruction);
+        }
+        steps.push(lines.lines);
+    };
+    step(&[format!("paddd {a}, {b}")]);
     if fetch {
         // What was in the register before: the other pair.
-        line(q, format!("movdqa {}, {c}", at(c_place((place + 2) % 4))));
-        line(q, format!("movdqa {c}, {}", at(c_place(place))));
+        step(&[format!("movdqa {}, {c}", at(c_place((place + 2) % 4)))]);
+        step(&[format!("movdqa {c}, {}", at(c_place(place)))]);
     }
-    line(q, format!("pxor {d}, {a}"));
-    line(q, format!("pshufb {d}, {}", at(BY_16)));
-    line(q, format!("paddd {c}, {d}"));
-    line(q, format!("pxor {b}, {c}"));
-    rotate(q, b, t, 12);
-    line(q, format!("paddd {a}, {b}"));
-    line(q, format!("pxor {d}, {a}"));
-    line(q, format!("pshufb {d}, {}", at(BY_8)));
-    line(q, format!("paddd {c}, {d}"));
-    line(q, format!("pxor {b}, {c}"));
-    rotate(q, b, t, 7);
-    lines.lines
+    for (by, bits) in [(BY_16, 12), (BY_8, 7)] {
+        if by == BY_8 {
+            step(&[format!("paddd {a}, {b}")]);
+        }
+        step(&[format!("pxor {d}, {a}")]);
+        step(&[format!("pshufb {d}, {}", at(by))]);
+        step(&[format!("paddd {c}, {d}")]);
+        step(&[format!("pxor {b}, {c}")]);
+        step(&rotate(b, t, bits));
+    }
+    steps
 }
 
-fn rotate(assembly: &mut Assembly, word: Xmm, on_the_way: Xmm, bits: usize) {
-    line(assembly, format!("movdqa {on_the_way}, {word}"));
-    line(assembly, format!("pslld {on_the_way}, {bits}"));
-    line(assembly, format!("psrld {word}, {}", 32 - bits));
-    line(assembly, format!("por {word}, {on_the_way}"));
+fn rotate(word: Xmm, on_the_way: Xmm, bits: usize) -> [String; 4] {
+    [
+        format!("movdqa {on_the_way}, {word}"),
+        format!("pslld {on_the_way}, {bits}"),
+        format!("psrld {word}, {}", 32 - bits),
+        format!("por {word}, {on_the_way}"),
+    ]
 }
 
 /// Adds the first words, puts the blocks together, XORs them; goes on `blocks` later. `from` and `to`
@@ -210,12 +261,10 @@ fn end_chunk(assembly: &mut Assembly, [from, to]: [&str; 2], blocks: usize) {
             }
         }
         for (i, register) in row.into_iter().enumerate() {
-            let t = free[i % 2];
-            load_initial(assembly, t, first + i);
-            line(assembly, format!("paddd {register}, {t}"));
-        }
-        if first == 12 {
-            line(assembly, format!("paddd {}, {}", row[0], at(NUMBERS)));
+            line(
+                assembly,
+                format!("paddd {register}, {}", at(repeated(first + i))),
+            );
         }
         let (quarters, left) = transpose(assembly, row, [free[0], free[1]]);
         for (i, quarter) in quarters.into_iter().enumerate() {
@@ -267,7 +316,7 @@ fn transpose(
 }
 
 /// h = (h + block + 2^128) r: `Element::step` of crates/kernels/src/poly1305.rs.
-fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&str; 3]) {
+pub fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&str; 3]) {
     let [t0, t1, t2, _] = T;
     let (r0, r1, s1) = (quad(R0), quad(R1), quad(R1_BY_5_4));
     let high = offset + 8;
@@ -307,7 +356,7 @@ fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&str;
 
 /// The first chain times a power of r, plus the second, which begins at zero again: `Element::times`
 /// and `plus`.
-fn join(assembly: &mut Assembly) {
+pub fn join(assembly: &mut Assembly) {
     let [a0, a1, a2] = ONE;
     let [p0, p1, p2, p3] = T;
     let p4 = P4;
@@ -382,13 +431,9 @@ fn join(assembly: &mut Assembly) {
     }
 }
 
-/// A word in all four lanes.
-fn load_initial(assembly: &mut Assembly, register: Xmm, i: usize) {
-    let row = at(WORDS + 16 * (i / 4) as i32);
-    line(
-        assembly,
-        format!("pshufd {register}, {row}, {}", 0x55 * (i % 4)),
-    );
+/// Where the first word `i` is in all four lanes.
+fn repeated(i: usize) -> i32 {
+    REPEATED + 16 * i as i32
 }
 
 /// Aligned, as all vectors of the frame are.
@@ -416,9 +461,7 @@ const C: [Xmm; 2] = [Xmm(12), Xmm(13)];
 const T14: [Xmm; 2] = [Xmm(14), Xmm(15)];
 
 /// The chains of Poly1305, and what their products need beside rax and rdx.
-const ONE: [&str; 3] = ["r8", "r9", "r10"];
-const OTHER: [&str; 3] = ["r11", "rbx", "rbp"];
+pub const ONE: [&str; 3] = ["r8", "r9", "r10"];
+pub const OTHER: [&str; 3] = ["r11", "rbx", "rbp"];
 const T: [&str; 4] = ["r12", "r13", "r14", "r15"];
 const P4: &str = "rcx";
-/// What is absorbed next.
-const FIRST: &str = "rsi";

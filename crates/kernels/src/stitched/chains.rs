@@ -1,11 +1,12 @@
 //! Poly1305 (RFC 8439, section 2.5) beside the rounds: what it takes, and how the integer units do it.
 
+use core::marker::PhantomData;
 use core::ptr;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::state::{Beside, Data, Direction, Start};
-use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey};
+use super::state::{Beside, DOUBLE_ROUNDS, Data, Direction, Start};
+use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey, Steps};
 use crate::portable::xor::xor_bytes;
 
 /// What Poly1305 absorbs at a time.
@@ -16,6 +17,8 @@ pub(crate) trait Powers {
     type Run<'a>: Run
     where
         Self: 'a;
+    /// What absorbs data with nothing beside.
+    type Steps: Steps;
 
     /// # Safety
     /// As [`Run`].
@@ -31,7 +34,8 @@ pub(crate) trait Powers {
     /// As [`Run`].
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, value: Element, data: &[u8]) -> Element {
-        value.absorb_padded(r, data)
+        // SAFETY: as the caller vouches.
+        unsafe { value.absorb_padded_by::<Self::Steps>(r, data) }
     }
     /// As [`absorb`](Self::absorb), by powers that are there; then `last`.
     ///
@@ -45,7 +49,8 @@ pub(crate) trait Powers {
         data: &[u8],
         last: Option<&Block>,
     ) -> Element {
-        value.absorb_all(r, data, last)
+        // SAFETY: as the caller vouches.
+        unsafe { value.absorb_all::<Self::Steps>(r, data, last) }
     }
     /// XORs as much keystream onto `data`; absorbs the ciphertext as [`absorb_more`](Self::absorb_more)
     /// does, and reads it no second time.
@@ -98,28 +103,41 @@ pub(crate) trait Run: Beside {
     /// What is absorbed next.
     unsafe fn chunk(&mut self, from: *const u8);
     unsafe fn end_of_chunk(&mut self);
+    /// Absorbs the chunk last named, with nothing beside.
+    #[inline(always)]
+    unsafe fn whole_chunk(&mut self) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            for at in 0..DOUBLE_ROUNDS {
+                self.step(at);
+            }
+            self.end_of_chunk();
+        }
+    }
     /// Absorbs `rest`, the last block filled up with zeros, and `last`.
     unsafe fn end(self, r: &Multiplier, rest: &[u8], last: Option<&Block>) -> Element;
 }
 
 /// Poly1305 on the integer units: the two chains of a chunk of `BYTES` bytes.
-pub(crate) struct Chains<'a, const BYTES: usize> {
+pub(crate) struct Chains<'a, const BYTES: usize, S> {
     first: Element,
     second: Element,
-    powers: &'a ChainPowers<BYTES>,
+    powers: &'a ChainPowers<BYTES, S>,
     from: *const Block,
 }
 
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(crate) struct ChainPowers<const BYTES: usize> {
+pub(crate) struct ChainPowers<const BYTES: usize, S> {
     r: Multiplier,
     /// To the power of half the blocks of a chunk.
     join: Element,
     /// To the powers of 8 and 4, which join what is left after the chunks.
     shorter: [Element; 2],
+    #[zeroize(skip)]
+    steps: PhantomData<S>,
 }
 
-impl<const BYTES: usize> Chains<'_, BYTES> {
+impl<const BYTES: usize, S> Chains<'_, BYTES, S> {
     const HALF_BLOCKS: usize = BYTES / MAC_BYTES / 2;
     const STEPS: usize = Self::HALF_BLOCKS / BLOCKS_A_STEP;
 
@@ -140,7 +158,7 @@ impl<const BYTES: usize> Chains<'_, BYTES> {
     }
 }
 
-impl<const BYTES: usize> ChainPowers<BYTES> {
+impl<const BYTES: usize, S> ChainPowers<BYTES, S> {
     /// r, and what joins the halves of 256 bytes, or of a chunk.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
@@ -151,12 +169,18 @@ impl<const BYTES: usize> ChainPowers<BYTES> {
     }
 }
 
-impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
-    type Run<'a> = Chains<'a, BYTES>;
+impl<const BYTES: usize, S: Steps> Powers for ChainPowers<BYTES, S> {
+    type Run<'a>
+        = Chains<'a, BYTES, S>
+    where
+        S: 'a;
+    type Steps = S;
 
     unsafe fn new(r: &Multiplier) -> Self {
         const { assert!(matches!(BYTES / MAC_BYTES / 2, 8 | 16)) };
-        let fourth = Element::power(r, 4);
+        let first = Element::of(r);
+        let second = first.times(first);
+        let fourth = second.times(second);
         let eighth = fourth.times(fourth);
         Self {
             r: *r,
@@ -166,10 +190,11 @@ impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
                 eighth.times(eighth)
             },
             shorter: [eighth, fourth],
+            steps: PhantomData,
         }
     }
     #[inline(always)]
-    unsafe fn begin(&self, value: Element) -> Chains<'_, BYTES> {
+    unsafe fn begin(&self, value: Element) -> Chains<'_, BYTES, S> {
         Chains {
             first: value,
             second: Element::ZERO,
@@ -192,19 +217,19 @@ impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
         unsafe {
             if direction == Direction::Open {
                 let ciphertext = core::slice::from_raw_parts(data.from, data.bytes);
-                let value = value.absorb_all(r, ciphertext, last);
+                let value = value.absorb_all::<S>(r, ciphertext, last);
                 xor_bytes(keystream, data.from, data.to);
                 return value;
             }
             xor_bytes(keystream, data.from, data.to);
             let ciphertext = core::slice::from_raw_parts(data.to, data.bytes);
-            value.absorb_all(r, ciphertext, last)
+            value.absorb_all::<S>(r, ciphertext, last)
         }
     }
 }
 
 // SAFETY: there are no instructions beyond the target's; the caller vouches for the chunk.
-impl<const BYTES: usize> Run for Chains<'_, BYTES> {
+impl<const BYTES: usize, S: Steps> Run for Chains<'_, BYTES, S> {
     #[inline(always)]
     unsafe fn chunk(&mut self, from: *const u8) {
         self.from = from.cast();
@@ -215,22 +240,32 @@ impl<const BYTES: usize> Run for Chains<'_, BYTES> {
         self.second = Element::ZERO;
     }
     #[inline(always)]
+    unsafe fn whole_chunk(&mut self) {
+        let Self { powers, from, .. } = *self;
+        // SAFETY: as the caller vouches.
+        self.first = unsafe {
+            let chunk = core::slice::from_raw_parts(from, 2 * Self::HALF_BLOCKS);
+            S::halves(&powers.r, powers.join, self.first, chunk)
+        };
+    }
+    #[inline(always)]
     unsafe fn end(self, r: &Multiplier, rest: &[u8], last: Option<&Block>) -> Element {
         let (mut value, mut rest) = (self.first, rest);
         for (power, blocks) in self.powers.shorter.into_iter().zip([8, 4]) {
             let half = blocks * MAC_BYTES;
             if rest.len() >= 2 * half {
                 let (halves, left) = rest.split_at(2 * half);
-                let (first, second) = halves.split_at(half);
-                value = value.absorb_halves(r, power, first, second);
+                // SAFETY: as the caller vouches.
+                value = unsafe { S::halves(r, power, value, halves.as_chunks().0) };
                 rest = left;
             }
         }
-        value.absorb_all(r, rest, last)
+        // SAFETY: as the caller vouches.
+        unsafe { value.absorb_all::<S>(r, rest, last) }
     }
 }
 
-impl<const BYTES: usize> Beside for Chains<'_, BYTES> {
+impl<const BYTES: usize, S: Steps> Beside for Chains<'_, BYTES, S> {
     #[inline(always)]
     unsafe fn step(&mut self, at: usize) {
         if at >= Self::STEPS {

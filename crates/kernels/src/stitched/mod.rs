@@ -33,7 +33,7 @@ pub(crate) use state::{
     Start, UNLIKE_FROM,
 };
 
-use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey};
+use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey, Steps};
 use crate::portable::xor::xor_bytes;
 
 /// How a backend does as many blocks at once as it does best.
@@ -46,11 +46,14 @@ pub(crate) trait Chunk {
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
     /// What does Poly1305 beside the rounds.
     type Powers: Powers;
+    /// What does Poly1305 with nothing beside.
+    type Steps: Steps;
 
     /// Returns `mac` with `data` and then `last` absorbed, with nothing beside and no powers.
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, mac: Element, data: &[u8], last: Option<&Block>) -> Element {
-        mac.absorb_all(r, data, last)
+        // SAFETY: as the caller vouches.
+        unsafe { mac.absorb_all::<Self::Steps>(r, data, last) }
     }
     /// XORs keystream from `start` on onto `data`.
     unsafe fn crypt(start: Start<'_>, data: Data);
@@ -104,6 +107,7 @@ pub(crate) trait Chunk {
         None
     }
     /// XORs keystream that is there onto as many bytes.
+    #[inline(always)]
     unsafe fn xor(keystream: &[u8], data: Data) {
         // SAFETY: as the caller vouches.
         unsafe { xor_bytes(keystream, data.from, data.to) }
@@ -153,6 +157,7 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
 {
     const BLOCKS: usize = <V as Words>::BLOCKS;
     type Powers = P;
+    type Steps = P::Steps;
 
     #[inline(always)]
     unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
@@ -204,7 +209,14 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
         // SAFETY: as above; the place has room for the blocks.
         unsafe {
             if bytes < M::BYTES_MIN {
-                rows::keystream::<S, _>(start, BLOCK_BYTES + bytes, place, 0, &mut Nothing);
+                let bytes = BLOCK_BYTES + bytes;
+                // The first where no more ever comes: then there is no code for the others.
+                let most = rows::SETS_MAX * S::SET_BYTES;
+                if BLOCK_BYTES + M::BYTES_MIN - 1 <= most || bytes <= most {
+                    rows::keystream::<S, _>(start, bytes, place, 0, &mut Nothing);
+                } else {
+                    rows::keystream::<R, _>(start, bytes, place, 0, &mut Nothing);
+                }
                 return (OneTimeKey::from_block(place.bytes()), None);
             }
             #[cfg(debug_assertions)]
@@ -447,7 +459,7 @@ pub(crate) unsafe fn first<C: Chunk>(
             None => C::begin(start, data.bytes, &mut place),
         };
         let r = &one_time.r;
-        let mac = Element::ZERO.absorb_padded(r, aad);
+        let mac = Element::ZERO.absorb_padded_by::<C::Steps>(r, aad);
         let part = Part {
             direction,
             start: start.later(1),
@@ -546,10 +558,7 @@ impl Part<'_> {
             let mut running = powers.begin(mac);
             if direction == Direction::Open {
                 running.chunk(data.from);
-                for at in 0..DOUBLE_ROUNDS {
-                    running.step(at);
-                }
-                running.end_of_chunk();
+                running.whole_chunk();
             }
             if !is_sealed {
                 C::xor(keystream, first);
@@ -598,10 +607,7 @@ impl Part<'_> {
             if data.bytes > 0 {
                 C::crypt_rest_and_mac(start, &mut running, data);
             } else {
-                for at in 0..DOUBLE_ROUNDS {
-                    running.step(at);
-                }
-                running.end_of_chunk();
+                running.whole_chunk();
             }
             running.end(r, core::slice::from_raw_parts(data.to, whole), last)
         }

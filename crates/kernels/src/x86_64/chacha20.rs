@@ -13,14 +13,15 @@ use super::chacha20_avx2::{Columns, crypt_one};
 use super::chacha20_registers::{Ymm, Zmm};
 use super::chacha20_ssse3;
 use super::poly1305::{IfmaMaking, IfmaPowers};
+use super::poly1305_chain::{Mul, Mulx};
 use super::{Avx2, Avx512, Ssse3};
 use crate::poly1305::{Element, Multiplier, OneTimeKey};
 use crate::stitched::{
     self, BLOCK_BYTES, ChainPowers, Chunk, Data, Direction, InColumnsOrRows, Powers, Rows, Start,
 };
 
-macro_rules! entry_points {
-    ($crypt:ident, $crypt_and_mac:ident, $first:ident, $token:ty, $chunk:ty, $powers:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
+macro_rules! stream_entry_point {
+    ($crypt:ident, $token:ty, $chunk:ty, $features:literal, $counter:ident) => {
         /// XORs keystream from `start` on onto `data`.
         pub(crate) fn $crypt(_: $token, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
             #[target_feature(enable = $features)]
@@ -63,8 +64,12 @@ macro_rules! entry_points {
                 }
             }
         }
+    };
+}
 
-        /// As above; and returns `mac` with all whole MAC blocks of the ciphertext absorbed, by
+macro_rules! aead_entry_points {
+    ($crypt_and_mac:ident, $first:ident, $token:ty, $chunk:ty, $powers:ty, $features:literal, $mac_counter:ident) => {
+        /// XORs keystream; and returns `mac` with all whole MAC blocks of the ciphertext absorbed, by
         /// `powers` of this r where they are there already.
         pub(crate) fn $crypt_and_mac(
             _: $token,
@@ -139,37 +144,71 @@ macro_rules! entry_points {
     };
 }
 
-entry_points!(
+stream_entry_point!(
+    crypt_ssse3_apart,
+    Ssse3,
+    chacha20_ssse3::Columns<true>,
+    "ssse3",
+    SSSE3
+);
+aead_entry_points!(
+    crypt_and_mac_ssse3_apart,
+    first_ssse3_apart,
+    Ssse3,
+    chacha20_ssse3::Columns<true>,
+    ChainPowers<256, Mul>,
+    "ssse3",
+    SSSE3_AND_MAC
+);
+stream_entry_point!(
     crypt_ssse3,
+    Ssse3,
+    chacha20_ssse3::Columns<false>,
+    "ssse3",
+    SSSE3
+);
+aead_entry_points!(
     crypt_and_mac_ssse3,
     first_ssse3,
     Ssse3,
-    chacha20_ssse3::Columns,
-    ChainPowers<256>,
+    chacha20_ssse3::Columns<false>,
+    ChainPowers<256, Mul>,
     "ssse3",
-    SSSE3,
     SSSE3_AND_MAC
 );
-entry_points!(
-    crypt_avx2,
+stream_entry_point!(crypt_avx2, Avx2, Columns, "avx2,bmi2", AVX2);
+aead_entry_points!(
     crypt_and_mac_avx2,
     first_avx2,
     Avx2,
     Columns,
-    ChainPowers<512>,
+    ChainPowers<512, Mulx>,
     "avx2,bmi2",
-    AVX2,
     AVX2_AND_MAC
 );
-entry_points!(
+aead_entry_points!(
+    crypt_and_mac_avx512_apart,
+    first_avx512_apart,
+    Avx512,
+    InColumnsOrRows<Zmm, Ymm<true>, Zmm, IfmaPowers, IfmaMaking<true>>,
+    IfmaPowers,
+    "avx512f,avx512bw,avx512vl,avx512ifma,bmi2",
+    AVX512_AND_MAC
+);
+stream_entry_point!(
     crypt_avx512,
+    Avx512,
+    InColumnsOrRows<Zmm, Ymm<true>, Zmm, IfmaPowers, IfmaMaking<false>>,
+    "avx512f,avx512bw,avx512vl,avx512ifma,bmi2",
+    AVX512
+);
+aead_entry_points!(
     crypt_and_mac_avx512,
     first_avx512,
     Avx512,
-    InColumnsOrRows<Zmm, Ymm<true>, Zmm, IfmaPowers, IfmaMaking>,
+    InColumnsOrRows<Zmm, Ymm<true>, Zmm, IfmaPowers, IfmaMaking<false>>,
     IfmaPowers,
     "avx512f,avx512bw,avx512vl,avx512ifma,bmi2",
-    AVX512,
     AVX512_AND_MAC
 );
 
@@ -219,7 +258,7 @@ pub(crate) fn xor_and_mac_avx512(
 }
 
 /// Of Poly1305 beside the rounds on AVX2.
-pub(crate) type Avx2Powers = ChainPowers<{ Columns::BYTES }>;
+pub(crate) type Avx2Powers = ChainPowers<{ Columns::BYTES }, Mulx>;
 
 /// Powers that serve all parts of a message.
 pub(crate) fn powers_avx2(_: Avx2, r: &Multiplier) -> Avx2Powers {

@@ -25,6 +25,7 @@ pub(crate) mod line;
 pub(crate) mod permute;
 pub(crate) mod poly1305;
 mod poly1305_avx2;
+pub(crate) mod poly1305_chain;
 mod poly1305_limbs;
 pub(crate) mod serpent;
 pub(crate) mod sliced;

@@ -33,6 +33,7 @@ fn a_mask_hides_features_and_those_that_build_on_them() {
         (Feature::Fma, &[]),
         (Feature::Vbmi, &[]),
         (Feature::Sha, &[]),
+        (Feature::Apart, &[]),
     ] {
         let masked = cpu.masked(&format!("-{}", feature.name())).unwrap();
         assert_eq!(masked, cpu.without(feature));
@@ -57,8 +58,9 @@ fn a_mask_with_an_unknown_word_names_it() {
         let text = error.to_string();
         assert!(
             text.contains(&format!("{word:?}"))
-                && text
-                    .ends_with("-ssse3 -aes -avx2 -vaes -avx512 -gfni -face -ifma -fma -vbmi -sha")
+                && text.ends_with(
+                    "-ssse3 -aes -avx2 -vaes -avx512 -gfni -face -ifma -fma -vbmi -sha -apart"
+                )
         );
     }
 }

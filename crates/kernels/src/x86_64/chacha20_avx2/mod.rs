@@ -16,6 +16,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use super::chacha20_registers::Ymm;
 use super::poly1305_avx2;
+use super::poly1305_chain::Mulx;
 use crate::poly1305::{Element, Multiplier, OneTimeKey};
 use crate::portable::xor::xor_bytes;
 use crate::stitched::{
@@ -31,16 +32,19 @@ pub(super) struct Columns;
 // as its kernel reads and writes.
 impl Chunk for Columns {
     const BLOCKS: usize = 8;
-    type Powers = ChainPowers<512>;
+    type Powers = ChainPowers<512, Mulx>;
+    type Steps = Mulx;
 
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, mac: Element, data: &[u8], last: Option<&Block>) -> Element {
-        if data.len() < poly1305_avx2::BYTES_MIN {
-            return mac.absorb_all(r, data, last);
-        }
         // SAFETY: as above.
-        let (mac, rest) = unsafe { poly1305_avx2::absorb(r, mac, data) };
-        mac.absorb_all(r, rest, last)
+        unsafe {
+            if data.len() < poly1305_avx2::BYTES_MIN {
+                return mac.absorb_all::<Mulx>(r, data, last);
+            }
+            let (mac, rest) = poly1305_avx2::absorb(r, mac, data);
+            mac.absorb_all::<Mulx>(r, rest, last)
+        }
     }
 
     #[inline(always)]
@@ -84,7 +88,7 @@ impl Chunk for Columns {
     unsafe fn crypt_and_mac_chunks(
         direction: Direction,
         start: Start<'_>,
-        running: &mut Chains<'_, 512>,
+        running: &mut Chains<'_, 512, Mulx>,
         data: Data,
     ) {
         let chunks = data.bytes / Self::BYTES;
@@ -139,7 +143,11 @@ impl Chunk for Columns {
     }
 
     #[inline(always)]
-    unsafe fn crypt_rest_and_mac(start: Start<'_>, running: &mut Chains<'_, 512>, data: Data) {
+    unsafe fn crypt_rest_and_mac(
+        start: Start<'_>,
+        running: &mut Chains<'_, 512, Mulx>,
+        data: Data,
+    ) {
         // SAFETY: as above; the place has room for a chunk.
         unsafe {
             if data.bytes <= ROWS_BYTES_MAX {
@@ -163,7 +171,7 @@ impl Columns {
     #[inline(always)]
     pub(super) unsafe fn seal_and_make(
         start: Start<'_>,
-        powers: &ChainPowers<512>,
+        powers: &ChainPowers<512, Mulx>,
         mac: Element,
         is_there: bool,
         data: Data,
@@ -198,7 +206,7 @@ impl Columns {
     #[inline(always)]
     pub(super) unsafe fn make_and_mac(
         start: Start<'_>,
-        powers: &ChainPowers<512>,
+        powers: &ChainPowers<512, Mulx>,
         mac: Element,
         ciphertext: &[u8],
         place: *mut u8,
@@ -307,7 +315,7 @@ pub(super) fn onto_zeros(to: *mut u8, bytes: usize) -> Data {
     Data { from, to, bytes }
 }
 
-impl Chains<'_, 512> {
+impl Chains<'_, 512, Mulx> {
     /// Absorbs `chunks` chunks beside the rounds of as many.
     ///
     /// # Safety
@@ -354,7 +362,12 @@ pub(super) struct Frame {
     block_from: MaybeUninit<*const u8>,
     block_to: MaybeUninit<*mut u8>,
     block_counter: MaybeUninit<u32>,
+    /// The first words of four blocks at once. Their kernels write them, and wipe them.
+    repeated: MaybeUninit<Repeated>,
 }
+
+#[repr(C, align(64))]
+struct Repeated([[u32; 4]; 16]);
 
 impl Frame {
     #[inline(always)]
@@ -382,6 +395,7 @@ impl Frame {
             block_from: MaybeUninit::uninit(),
             block_to: MaybeUninit::uninit(),
             block_counter: MaybeUninit::uninit(),
+            repeated: MaybeUninit::uninit(),
         }
     }
 
@@ -410,7 +424,7 @@ impl Frame {
         self.mac.write(value.limbs());
         kernel(self);
         // SAFETY: written above, and by the kernel.
-        *value = Element::from_limbs(unsafe { self.mac.assume_init_read() });
+        *value = unsafe { Element::read(self.mac.as_ptr()) };
         for secret in [&mut self.r, &mut self.join, &mut self.mac] {
             secret.write([0; 3]);
         }
@@ -437,11 +451,12 @@ impl Drop for Frame {
 
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<Frame>() == 512);
+    assert!(size_of::<Frame>() == 768);
     assert!(offset_of!(Frame, by_16) == 128 && offset_of!(Frame, r) == 192);
     assert!(offset_of!(Frame, from) == 240 && offset_of!(Frame, mac_from) == 304);
     assert!(offset_of!(Frame, sigma) == 320 && offset_of!(Frame, row) == 368);
     assert!(offset_of!(Frame, numbers) == 384 && offset_of!(Frame, block_counter) == 448);
+    assert!(offset_of!(Frame, repeated) == 512);
 };
 
 const NINE_BYTES: usize = 9 * BLOCK_BYTES;

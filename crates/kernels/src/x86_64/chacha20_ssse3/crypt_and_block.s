@@ -5,7 +5,57 @@
     push r13
     push r14
     push r15
+    pshufd xmm0, xmmword ptr [rdi + 192], 0
+    movdqa xmmword ptr [rdi + 384], xmm0
+    pshufd xmm1, xmmword ptr [rdi + 192], 85
+    movdqa xmmword ptr [rdi + 400], xmm1
+    pshufd xmm2, xmmword ptr [rdi + 192], 170
+    movdqa xmmword ptr [rdi + 416], xmm2
+    pshufd xmm3, xmmword ptr [rdi + 192], 255
+    movdqa xmmword ptr [rdi + 432], xmm3
+    pshufd xmm4, xmmword ptr [rdi + 208], 0
+    movdqa xmmword ptr [rdi + 448], xmm4
+    pshufd xmm5, xmmword ptr [rdi + 208], 85
+    movdqa xmmword ptr [rdi + 464], xmm5
+    pshufd xmm6, xmmword ptr [rdi + 208], 170
+    movdqa xmmword ptr [rdi + 480], xmm6
+    pshufd xmm7, xmmword ptr [rdi + 208], 255
+    movdqa xmmword ptr [rdi + 496], xmm7
+    pshufd xmm12, xmmword ptr [rdi + 224], 0
+    movdqa xmmword ptr [rdi + 512], xmm12
+    pshufd xmm13, xmmword ptr [rdi + 224], 85
+    movdqa xmmword ptr [rdi + 528], xmm13
+    pshufd xmm14, xmmword ptr [rdi + 224], 170
+    movdqa xmmword ptr [rdi + 544], xmm14
+    pshufd xmm15, xmmword ptr [rdi + 224], 255
+    movdqa xmmword ptr [rdi + 560], xmm15
+    movd xmm9, dword ptr [rdi + 244]
+    pshufd xmm9, xmm9, 0
+    movdqa xmmword ptr [rdi + 592], xmm9
+    movd xmm10, dword ptr [rdi + 248]
+    pshufd xmm10, xmm10, 0
+    movdqa xmmword ptr [rdi + 608], xmm10
+    movd xmm11, dword ptr [rdi + 252]
+    pshufd xmm11, xmm11, 0
+    movdqa xmmword ptr [rdi + 624], xmm11
+    jmp 4f
 2:
+    movdqa xmm0, xmmword ptr [rdi + 384]
+    movdqa xmm1, xmmword ptr [rdi + 400]
+    movdqa xmm2, xmmword ptr [rdi + 416]
+    movdqa xmm3, xmmword ptr [rdi + 432]
+    movdqa xmm4, xmmword ptr [rdi + 448]
+    movdqa xmm5, xmmword ptr [rdi + 464]
+    movdqa xmm6, xmmword ptr [rdi + 480]
+    movdqa xmm7, xmmword ptr [rdi + 496]
+    movdqa xmm12, xmmword ptr [rdi + 512]
+    movdqa xmm13, xmmword ptr [rdi + 528]
+    movdqa xmm14, xmmword ptr [rdi + 544]
+    movdqa xmm15, xmmword ptr [rdi + 560]
+    movdqa xmm9, xmmword ptr [rdi + 592]
+    movdqa xmm10, xmmword ptr [rdi + 608]
+    movdqa xmm11, xmmword ptr [rdi + 624]
+4:
     mov r14d, dword ptr [rdi + 232]
     mov dword ptr [rdi + 296], r14d
     mov r15d, dword ptr [rdi + 236]
@@ -24,27 +74,10 @@
     mov r13d, dword ptr [rdi + 252]
     mov r14d, dword ptr [rdi + 224]
     mov r15d, dword ptr [rdi + 228]
-    pshufd xmm0, xmmword ptr [rdi + 192], 0
-    pshufd xmm1, xmmword ptr [rdi + 192], 85
-    pshufd xmm2, xmmword ptr [rdi + 192], 170
-    pshufd xmm3, xmmword ptr [rdi + 192], 255
-    pshufd xmm4, xmmword ptr [rdi + 208], 0
-    pshufd xmm5, xmmword ptr [rdi + 208], 85
-    pshufd xmm6, xmmword ptr [rdi + 208], 170
-    pshufd xmm7, xmmword ptr [rdi + 208], 255
     movd xmm8, dword ptr [rdi + 240]
     pshufd xmm8, xmm8, 0
-    movd xmm9, dword ptr [rdi + 244]
-    pshufd xmm9, xmm9, 0
-    movd xmm10, dword ptr [rdi + 248]
-    pshufd xmm10, xmm10, 0
-    movd xmm11, dword ptr [rdi + 252]
-    pshufd xmm11, xmm11, 0
-    pshufd xmm12, xmmword ptr [rdi + 224], 0
-    pshufd xmm13, xmmword ptr [rdi + 224], 85
-    pshufd xmm14, xmmword ptr [rdi + 224], 170
-    pshufd xmm15, xmmword ptr [rdi + 224], 255
     paddd xmm8, xmmword ptr [rdi + 256]
+    movdqa xmmword ptr [rdi + 576], xmm8
     movdqa xmmword ptr [rdi - 64], xmm14
     movdqa xmmword ptr [rdi - 32], xmm15
     mov qword ptr [rdi + 88], 10
@@ -67,15 +100,15 @@
     pxor xmm5, xmm13
     movdqa xmm14, xmm4
     add r14d, r10d
-    movdqa xmm15, xmm5
-    add r15d, r11d
     pslld xmm14, 12
-    pslld xmm15, 12
-    xor esi, r14d
+    add r15d, r11d
     psrld xmm4, 20
+    movdqa xmm15, xmm5
+    xor esi, r14d
+    pslld xmm15, 12
     xor ebp, r15d
-    psrld xmm5, 20
     por xmm4, xmm14
+    psrld xmm5, 20
     rol esi, 12
     por xmm5, xmm15
     rol ebp, 12
@@ -97,16 +130,16 @@
     pxor xmm5, xmm13
     add r14d, r10d
     movdqa xmm14, xmm4
-    movdqa xmm15, xmm5
-    add r15d, r11d
     pslld xmm14, 7
-    xor esi, r14d
-    pslld xmm15, 7
+    add r15d, r11d
     psrld xmm4, 25
+    xor esi, r14d
+    movdqa xmm15, xmm5
+    pslld xmm15, 7
     xor ebp, r15d
-    psrld xmm5, 25
-    rol esi, 7
     por xmm4, xmm14
+    rol esi, 7
+    psrld xmm5, 25
     por xmm5, xmm15
     rol ebp, 7
     paddd xmm2, xmm6
@@ -134,16 +167,16 @@
     pxor xmm7, xmm13
     rol r13d, 16
     movdqa xmm14, xmm6
-    movdqa xmm15, xmm7
-    add r14d, r12d
     pslld xmm14, 12
-    add r15d, r13d
-    pslld xmm15, 12
+    add r14d, r12d
     psrld xmm6, 20
+    add r15d, r13d
+    movdqa xmm15, xmm7
+    pslld xmm15, 12
     xor r8d, r14d
-    psrld xmm7, 20
-    xor r9d, r15d
     por xmm6, xmm14
+    xor r9d, r15d
+    psrld xmm7, 20
     rol r8d, 12
     por xmm7, xmm15
     paddd xmm2, xmm6
@@ -165,15 +198,15 @@
     rol r13d, 8
     movdqa xmm14, xmm6
     add r14d, r12d
-    movdqa xmm15, xmm7
     pslld xmm14, 7
-    add r15d, r13d
-    pslld xmm15, 7
-    xor r8d, r14d
     psrld xmm6, 25
-    psrld xmm7, 25
-    xor r9d, r15d
+    add r15d, r13d
+    movdqa xmm15, xmm7
+    xor r8d, r14d
+    pslld xmm15, 7
     por xmm6, xmm14
+    xor r9d, r15d
+    psrld xmm7, 25
     rol r8d, 7
     por xmm7, xmm15
     rol r9d, 7
@@ -195,15 +228,15 @@
     pxor xmm6, xmm13
     movdqa xmm14, xmm5
     add r14d, r13d
-    movdqa xmm15, xmm6
-    add r15d, r10d
     pslld xmm14, 12
-    pslld xmm15, 12
-    xor ebp, r14d
+    add r15d, r10d
     psrld xmm5, 20
+    movdqa xmm15, xmm6
+    xor ebp, r14d
+    pslld xmm15, 12
     xor r8d, r15d
-    psrld xmm6, 20
     por xmm5, xmm14
+    psrld xmm6, 20
     rol ebp, 12
     por xmm6, xmm15
     rol r8d, 12
@@ -225,16 +258,16 @@
     pxor xmm6, xmm13
     add r14d, r13d
     movdqa xmm14, xmm5
-    movdqa xmm15, xmm6
-    add r15d, r10d
     pslld xmm14, 7
-    xor ebp, r14d
-    pslld xmm15, 7
+    add r15d, r10d
     psrld xmm5, 25
+    xor ebp, r14d
+    movdqa xmm15, xmm6
+    pslld xmm15, 7
     xor r8d, r15d
-    psrld xmm6, 25
-    rol ebp, 7
     por xmm5, xmm14
+    rol ebp, 7
+    psrld xmm6, 25
     por xmm6, xmm15
     rol r8d, 7
     paddd xmm2, xmm7
@@ -262,16 +295,16 @@
     pxor xmm4, xmm13
     rol r12d, 16
     movdqa xmm14, xmm7
-    movdqa xmm15, xmm4
-    add r14d, r11d
     pslld xmm14, 12
-    add r15d, r12d
-    pslld xmm15, 12
+    add r14d, r11d
     psrld xmm7, 20
+    add r15d, r12d
+    movdqa xmm15, xmm4
+    pslld xmm15, 12
     xor r9d, r14d
-    psrld xmm4, 20
-    xor esi, r15d
     por xmm7, xmm14
+    xor esi, r15d
+    psrld xmm4, 20
     rol r9d, 12
     por xmm4, xmm15
     paddd xmm2, xmm7
@@ -293,15 +326,15 @@
     rol r12d, 8
     movdqa xmm14, xmm7
     add r14d, r11d
-    movdqa xmm15, xmm4
     pslld xmm14, 7
-    add r15d, r12d
-    pslld xmm15, 7
-    xor r9d, r14d
     psrld xmm7, 25
-    psrld xmm4, 25
-    xor esi, r15d
+    add r15d, r12d
+    movdqa xmm15, xmm4
+    xor r9d, r14d
+    pslld xmm15, 7
     por xmm7, xmm14
+    xor esi, r15d
+    psrld xmm4, 25
     rol r9d, 7
     por xmm4, xmm15
     rol esi, 7
@@ -365,14 +398,10 @@
     add qword ptr [rdi + 312], 320
     mov rcx, qword ptr [rdi + 112]
     mov rdx, qword ptr [rdi + 120]
-    pshufd xmm14, xmmword ptr [rdi + 192], 0
-    paddd xmm0, xmm14
-    pshufd xmm15, xmmword ptr [rdi + 192], 85
-    paddd xmm1, xmm15
-    pshufd xmm14, xmmword ptr [rdi + 192], 170
-    paddd xmm2, xmm14
-    pshufd xmm15, xmmword ptr [rdi + 192], 255
-    paddd xmm3, xmm15
+    paddd xmm0, xmmword ptr [rdi + 384]
+    paddd xmm1, xmmword ptr [rdi + 400]
+    paddd xmm2, xmmword ptr [rdi + 416]
+    paddd xmm3, xmmword ptr [rdi + 432]
     movdqa xmm14, xmm0
     punpckldq xmm14, xmm1
     punpckhdq xmm0, xmm1
@@ -397,14 +426,10 @@
     movdqu xmm2, xmmword ptr [rcx + 192]
     pxor xmm2, xmm0
     movdqu xmmword ptr [rdx + 192], xmm2
-    pshufd xmm15, xmmword ptr [rdi + 208], 0
-    paddd xmm4, xmm15
-    pshufd xmm2, xmmword ptr [rdi + 208], 85
-    paddd xmm5, xmm2
-    pshufd xmm15, xmmword ptr [rdi + 208], 170
-    paddd xmm6, xmm15
-    pshufd xmm2, xmmword ptr [rdi + 208], 255
-    paddd xmm7, xmm2
+    paddd xmm4, xmmword ptr [rdi + 448]
+    paddd xmm5, xmmword ptr [rdi + 464]
+    paddd xmm6, xmmword ptr [rdi + 480]
+    paddd xmm7, xmmword ptr [rdi + 496]
     movdqa xmm15, xmm4
     punpckldq xmm15, xmm5
     punpckhdq xmm4, xmm5
@@ -429,15 +454,10 @@
     movdqu xmm6, xmmword ptr [rcx + 208]
     pxor xmm6, xmm4
     movdqu xmmword ptr [rdx + 208], xmm6
-    pshufd xmm2, xmmword ptr [rdi + 240], 0
-    paddd xmm8, xmm2
-    pshufd xmm6, xmmword ptr [rdi + 240], 85
-    paddd xmm9, xmm6
-    pshufd xmm2, xmmword ptr [rdi + 240], 170
-    paddd xmm10, xmm2
-    pshufd xmm6, xmmword ptr [rdi + 240], 255
-    paddd xmm11, xmm6
-    paddd xmm8, xmmword ptr [rdi + 256]
+    paddd xmm8, xmmword ptr [rdi + 576]
+    paddd xmm9, xmmword ptr [rdi + 592]
+    paddd xmm10, xmmword ptr [rdi + 608]
+    paddd xmm11, xmmword ptr [rdi + 624]
     movdqa xmm2, xmm8
     punpckldq xmm2, xmm9
     punpckhdq xmm8, xmm9
@@ -464,14 +484,10 @@
     movdqu xmmword ptr [rdx + 240], xmm10
     movdqa xmm0, xmmword ptr [rdi - 64]
     movdqa xmm1, xmmword ptr [rdi - 32]
-    pshufd xmm6, xmmword ptr [rdi + 224], 0
-    paddd xmm12, xmm6
-    pshufd xmm10, xmmword ptr [rdi + 224], 85
-    paddd xmm13, xmm10
-    pshufd xmm6, xmmword ptr [rdi + 224], 170
-    paddd xmm0, xmm6
-    pshufd xmm10, xmmword ptr [rdi + 224], 255
-    paddd xmm1, xmm10
+    paddd xmm12, xmmword ptr [rdi + 512]
+    paddd xmm13, xmmword ptr [rdi + 528]
+    paddd xmm0, xmmword ptr [rdi + 544]
+    paddd xmm1, xmmword ptr [rdi + 560]
     movdqa xmm6, xmm12
     punpckldq xmm6, xmm13
     punpckhdq xmm12, xmm13
@@ -523,4 +539,16 @@
     pxor xmm13, xmm13
     pxor xmm14, xmm14
     pxor xmm15, xmm15
+    movdqa xmmword ptr [rdi + 448], xmm0
+    movdqa xmmword ptr [rdi + 464], xmm0
+    movdqa xmmword ptr [rdi + 480], xmm0
+    movdqa xmmword ptr [rdi + 496], xmm0
+    movdqa xmmword ptr [rdi + 512], xmm0
+    movdqa xmmword ptr [rdi + 528], xmm0
+    movdqa xmmword ptr [rdi + 544], xmm0
+    movdqa xmmword ptr [rdi + 560], xmm0
+    movdqa xmmword ptr [rdi + 576], xmm0
+    movdqa xmmword ptr [rdi + 592], xmm0
+    movdqa xmmword ptr [rdi + 608], xmm0
+    movdqa xmmword ptr [rdi + 624], xmm0
     ret

@@ -12,28 +12,61 @@
     xor r11, r11
     xor rbx, rbx
     xor rbp, rbp
-2:
     pshufd xmm0, xmmword ptr [rdi + 192], 0
+    movdqa xmmword ptr [rdi + 384], xmm0
     pshufd xmm1, xmmword ptr [rdi + 192], 85
+    movdqa xmmword ptr [rdi + 400], xmm1
     pshufd xmm2, xmmword ptr [rdi + 192], 170
+    movdqa xmmword ptr [rdi + 416], xmm2
     pshufd xmm3, xmmword ptr [rdi + 192], 255
+    movdqa xmmword ptr [rdi + 432], xmm3
     pshufd xmm4, xmmword ptr [rdi + 208], 0
+    movdqa xmmword ptr [rdi + 448], xmm4
     pshufd xmm5, xmmword ptr [rdi + 208], 85
+    movdqa xmmword ptr [rdi + 464], xmm5
     pshufd xmm6, xmmword ptr [rdi + 208], 170
+    movdqa xmmword ptr [rdi + 480], xmm6
     pshufd xmm7, xmmword ptr [rdi + 208], 255
-    movd xmm8, dword ptr [rdi + 240]
-    pshufd xmm8, xmm8, 0
+    movdqa xmmword ptr [rdi + 496], xmm7
+    pshufd xmm12, xmmword ptr [rdi + 224], 0
+    movdqa xmmword ptr [rdi + 512], xmm12
+    pshufd xmm13, xmmword ptr [rdi + 224], 85
+    movdqa xmmword ptr [rdi + 528], xmm13
+    pshufd xmm14, xmmword ptr [rdi + 224], 170
+    movdqa xmmword ptr [rdi + 544], xmm14
+    pshufd xmm15, xmmword ptr [rdi + 224], 255
+    movdqa xmmword ptr [rdi + 560], xmm15
     movd xmm9, dword ptr [rdi + 244]
     pshufd xmm9, xmm9, 0
+    movdqa xmmword ptr [rdi + 592], xmm9
     movd xmm10, dword ptr [rdi + 248]
     pshufd xmm10, xmm10, 0
+    movdqa xmmword ptr [rdi + 608], xmm10
     movd xmm11, dword ptr [rdi + 252]
     pshufd xmm11, xmm11, 0
-    pshufd xmm12, xmmword ptr [rdi + 224], 0
-    pshufd xmm13, xmmword ptr [rdi + 224], 85
-    pshufd xmm14, xmmword ptr [rdi + 224], 170
-    pshufd xmm15, xmmword ptr [rdi + 224], 255
+    movdqa xmmword ptr [rdi + 624], xmm11
+    jmp 4f
+2:
+    movdqa xmm0, xmmword ptr [rdi + 384]
+    movdqa xmm1, xmmword ptr [rdi + 400]
+    movdqa xmm2, xmmword ptr [rdi + 416]
+    movdqa xmm3, xmmword ptr [rdi + 432]
+    movdqa xmm4, xmmword ptr [rdi + 448]
+    movdqa xmm5, xmmword ptr [rdi + 464]
+    movdqa xmm6, xmmword ptr [rdi + 480]
+    movdqa xmm7, xmmword ptr [rdi + 496]
+    movdqa xmm12, xmmword ptr [rdi + 512]
+    movdqa xmm13, xmmword ptr [rdi + 528]
+    movdqa xmm14, xmmword ptr [rdi + 544]
+    movdqa xmm15, xmmword ptr [rdi + 560]
+    movdqa xmm9, xmmword ptr [rdi + 592]
+    movdqa xmm10, xmmword ptr [rdi + 608]
+    movdqa xmm11, xmmword ptr [rdi + 624]
+4:
+    movd xmm8, dword ptr [rdi + 240]
+    pshufd xmm8, xmm8, 0
     paddd xmm8, xmmword ptr [rdi + 256]
+    movdqa xmmword ptr [rdi + 576], xmm8
     movdqa xmmword ptr [rdi - 64], xmm14
     movdqa xmmword ptr [rdi - 32], xmm15
     mov qword ptr [rdi + 88], 8
@@ -54,14 +87,14 @@
     pxor xmm5, xmm13
     movdqa xmm14, xmm4
     mul r8
-    movdqa xmm15, xmm5
     pslld xmm14, 12
-    mov r12, rax
-    pslld xmm15, 12
     psrld xmm4, 20
+    mov r12, rax
+    movdqa xmm15, xmm5
+    pslld xmm15, 12
     mov rax, qword ptr [rdi + 72]
-    psrld xmm5, 20
     por xmm4, xmm14
+    psrld xmm5, 20
     mov r13, rdx
     por xmm5, xmm15
     paddd xmm0, xmm4
@@ -80,15 +113,15 @@
     pxor xmm5, xmm13
     mul r9
     movdqa xmm14, xmm4
-    movdqa xmm15, xmm5
-    add r12, rax
     pslld xmm14, 7
-    pslld xmm15, 7
-    mov rax, qword ptr [rdi + 64]
+    add r12, rax
     psrld xmm4, 25
-    psrld xmm5, 25
-    adc r13, rdx
+    movdqa xmm15, xmm5
+    mov rax, qword ptr [rdi + 64]
+    pslld xmm15, 7
     por xmm4, xmm14
+    adc r13, rdx
+    psrld xmm5, 25
     por xmm5, xmm15
     mul r9
     paddd xmm2, xmm6
@@ -113,14 +146,14 @@
     pxor xmm7, xmm13
     adc r10, r8
     movdqa xmm14, xmm6
-    movdqa xmm15, xmm7
     pslld xmm14, 12
-    mov r8, r12
-    pslld xmm15, 12
     psrld xmm6, 20
+    mov r8, r12
+    movdqa xmm15, xmm7
+    pslld xmm15, 12
     add r9, r13
-    psrld xmm7, 20
     por xmm6, xmm14
+    psrld xmm7, 20
     adc r10, 0
     por xmm7, xmm15
     paddd xmm2, xmm6
@@ -140,14 +173,14 @@
     pxor xmm7, xmm13
     movdqa xmm14, xmm6
     add rax, rdx
-    movdqa xmm15, xmm7
     pslld xmm14, 7
-    add r8, rax
-    pslld xmm15, 7
     psrld xmm6, 25
+    add r8, rax
+    movdqa xmm15, xmm7
+    pslld xmm15, 7
     adc r9, 0
-    psrld xmm7, 25
     por xmm6, xmm14
+    psrld xmm7, 25
     adc r10, 0
     por xmm7, xmm15
     paddd xmm0, xmm5
@@ -166,15 +199,15 @@
     pxor xmm6, xmm13
     mul r11
     movdqa xmm14, xmm5
-    movdqa xmm15, xmm6
-    mov r12, rax
     pslld xmm14, 12
-    pslld xmm15, 12
-    mov rax, qword ptr [rdi + 72]
+    mov r12, rax
     psrld xmm5, 20
-    psrld xmm6, 20
-    mov r13, rdx
+    movdqa xmm15, xmm6
+    mov rax, qword ptr [rdi + 72]
+    pslld xmm15, 12
     por xmm5, xmm14
+    mov r13, rdx
+    psrld xmm6, 20
     por xmm6, xmm15
     mul r11
     paddd xmm0, xmm5
@@ -193,14 +226,14 @@
     pxor xmm6, xmm13
     movdqa xmm14, xmm5
     add r12, rax
-    movdqa xmm15, xmm6
     pslld xmm14, 7
-    mov rax, qword ptr [rdi + 64]
-    pslld xmm15, 7
     psrld xmm5, 25
+    mov rax, qword ptr [rdi + 64]
+    movdqa xmm15, xmm6
+    pslld xmm15, 7
     adc r13, rdx
-    psrld xmm6, 25
     por xmm5, xmm14
+    psrld xmm6, 25
     mul rbx
     por xmm6, xmm15
     paddd xmm2, xmm7
@@ -225,15 +258,15 @@
     adc rbp, r11
     pxor xmm4, xmm13
     movdqa xmm14, xmm7
-    movdqa xmm15, xmm4
-    mov r11, r12
     pslld xmm14, 12
-    pslld xmm15, 12
-    add rbx, r13
+    mov r11, r12
     psrld xmm7, 20
-    psrld xmm4, 20
-    adc rbp, 0
+    movdqa xmm15, xmm4
+    add rbx, r13
+    pslld xmm15, 12
     por xmm7, xmm14
+    adc rbp, 0
+    psrld xmm4, 20
     por xmm4, xmm15
     mov rax, rbp
     paddd xmm2, xmm7
@@ -252,15 +285,15 @@
     pxor xmm4, xmm13
     add rax, rdx
     movdqa xmm14, xmm7
-    movdqa xmm15, xmm4
-    add r11, rax
     pslld xmm14, 7
-    pslld xmm15, 7
-    adc rbx, 0
+    add r11, rax
     psrld xmm7, 25
-    psrld xmm4, 25
-    adc rbp, 0
+    movdqa xmm15, xmm4
+    adc rbx, 0
+    pslld xmm15, 7
     por xmm7, xmm14
+    adc rbp, 0
+    psrld xmm4, 25
     por xmm4, xmm15
     add rsi, 16
     dec qword ptr [rdi + 88]
@@ -278,13 +311,13 @@
     mov rax, r8
     pxor xmm5, xmm13
     movdqa xmm14, xmm4
-    movdqa xmm15, xmm5
     pslld xmm14, 12
-    mul qword ptr [rdi + 128]
-    pslld xmm15, 12
     psrld xmm4, 20
-    psrld xmm5, 20
+    mul qword ptr [rdi + 128]
+    movdqa xmm15, xmm5
+    pslld xmm15, 12
     por xmm4, xmm14
+    psrld xmm5, 20
     mov r12, rax
     por xmm5, xmm15
     paddd xmm0, xmm4
@@ -300,14 +333,14 @@
     pxor xmm4, xmm12
     pxor xmm5, xmm13
     movdqa xmm14, xmm4
-    movdqa xmm15, xmm5
-    mul qword ptr [rdi + 136]
     pslld xmm14, 7
-    pslld xmm15, 7
+    mul qword ptr [rdi + 136]
     psrld xmm4, 25
-    psrld xmm5, 25
-    mov r14, rdx
+    movdqa xmm15, xmm5
+    pslld xmm15, 7
     por xmm4, xmm14
+    mov r14, rdx
+    psrld xmm5, 25
     por xmm5, xmm15
     paddd xmm2, xmm6
     paddd xmm3, xmm7
@@ -328,13 +361,13 @@
     pxor xmm7, xmm13
     movdqa xmm14, xmm6
     mul qword ptr [rdi + 144]
-    movdqa xmm15, xmm7
     pslld xmm14, 12
-    pslld xmm15, 12
     psrld xmm6, 20
+    movdqa xmm15, xmm7
+    pslld xmm15, 12
     mov r15, rdx
-    psrld xmm7, 20
     por xmm6, xmm14
+    psrld xmm7, 20
     por xmm7, xmm15
     paddd xmm2, xmm6
     paddd xmm3, xmm7
@@ -350,13 +383,13 @@
     pxor xmm7, xmm13
     xor rcx, rcx
     movdqa xmm14, xmm6
-    movdqa xmm15, xmm7
     pslld xmm14, 7
-    pslld xmm15, 7
-    mov rax, r9
     psrld xmm6, 25
-    psrld xmm7, 25
+    movdqa xmm15, xmm7
+    mov rax, r9
+    pslld xmm15, 7
     por xmm6, xmm14
+    psrld xmm7, 25
     por xmm7, xmm15
     mul qword ptr [rdi + 128]
     paddd xmm0, xmm5
@@ -372,13 +405,13 @@
     adc r14, rdx
     pxor xmm6, xmm13
     movdqa xmm14, xmm5
-    movdqa xmm15, xmm6
     pslld xmm14, 12
-    adc r15, 0
-    pslld xmm15, 12
     psrld xmm5, 20
-    psrld xmm6, 20
+    adc r15, 0
+    movdqa xmm15, xmm6
+    pslld xmm15, 12
     por xmm5, xmm14
+    psrld xmm6, 20
     adc rcx, 0
     por xmm6, xmm15
     paddd xmm0, xmm5
@@ -394,14 +427,14 @@
     pxor xmm5, xmm12
     pxor xmm6, xmm13
     movdqa xmm14, xmm5
-    movdqa xmm15, xmm6
-    add r14, rax
     pslld xmm14, 7
-    pslld xmm15, 7
+    add r14, rax
     psrld xmm5, 25
-    psrld xmm6, 25
-    adc r15, rdx
+    movdqa xmm15, xmm6
+    pslld xmm15, 7
     por xmm5, xmm14
+    adc r15, rdx
+    psrld xmm6, 25
     por xmm6, xmm15
     paddd xmm2, xmm7
     paddd xmm3, xmm4
@@ -422,13 +455,13 @@
     pxor xmm4, xmm13
     movdqa xmm14, xmm7
     add r15, rax
-    movdqa xmm15, xmm4
     pslld xmm14, 12
-    pslld xmm15, 12
     psrld xmm7, 20
+    movdqa xmm15, xmm4
+    pslld xmm15, 12
     adc rcx, rdx
-    psrld xmm4, 20
     por xmm7, xmm14
+    psrld xmm4, 20
     por xmm4, xmm15
     paddd xmm2, xmm7
     paddd xmm3, xmm4
@@ -444,13 +477,13 @@
     pxor xmm4, xmm13
     add r14, rax
     movdqa xmm14, xmm7
-    movdqa xmm15, xmm4
     pslld xmm14, 7
-    pslld xmm15, 7
-    adc r15, rdx
     psrld xmm7, 25
-    psrld xmm4, 25
+    movdqa xmm15, xmm4
+    adc r15, rdx
+    pslld xmm15, 7
     por xmm7, xmm14
+    psrld xmm4, 25
     por xmm4, xmm15
     adc rcx, 0
     paddd xmm0, xmm4
@@ -466,13 +499,13 @@
     mul qword ptr [rdi + 136]
     pxor xmm5, xmm13
     movdqa xmm14, xmm4
-    movdqa xmm15, xmm5
     pslld xmm14, 12
-    add r15, rax
-    pslld xmm15, 12
     psrld xmm4, 20
-    psrld xmm5, 20
+    add r15, rax
+    movdqa xmm15, xmm5
+    pslld xmm15, 12
     por xmm4, xmm14
+    psrld xmm5, 20
     adc rcx, rdx
     por xmm5, xmm15
     paddd xmm0, xmm4
@@ -488,14 +521,14 @@
     pxor xmm4, xmm12
     pxor xmm5, xmm13
     movdqa xmm14, xmm4
-    movdqa xmm15, xmm5
-    add rcx, rax
     pslld xmm14, 7
-    pslld xmm15, 7
+    add rcx, rax
     psrld xmm4, 25
-    psrld xmm5, 25
-    mov r10, r14
+    movdqa xmm15, xmm5
+    pslld xmm15, 7
     por xmm4, xmm14
+    mov r10, r14
+    psrld xmm5, 25
     por xmm5, xmm15
     paddd xmm2, xmm6
     paddd xmm3, xmm7
@@ -516,13 +549,13 @@
     pxor xmm7, xmm13
     movdqa xmm14, xmm6
     adc r13, rbx
-    movdqa xmm15, xmm7
     pslld xmm14, 12
-    pslld xmm15, 12
     psrld xmm6, 20
+    movdqa xmm15, xmm7
+    pslld xmm15, 12
     adc r10, rbp
-    psrld xmm7, 20
     por xmm6, xmm14
+    psrld xmm7, 20
     por xmm7, xmm15
     paddd xmm2, xmm6
     paddd xmm3, xmm7
@@ -538,13 +571,13 @@
     pxor xmm7, xmm13
     adc r10, rcx
     movdqa xmm14, xmm6
-    movdqa xmm15, xmm7
     pslld xmm14, 7
-    pslld xmm15, 7
-    shrd r14, r15, 2
     psrld xmm6, 25
-    psrld xmm7, 25
+    movdqa xmm15, xmm7
+    shrd r14, r15, 2
+    pslld xmm15, 7
     por xmm6, xmm14
+    psrld xmm7, 25
     por xmm7, xmm15
     shrd r15, rcx, 2
     paddd xmm0, xmm5
@@ -560,13 +593,13 @@
     add r12, r14
     pxor xmm6, xmm13
     movdqa xmm14, xmm5
-    movdqa xmm15, xmm6
     pslld xmm14, 12
-    adc r13, r15
-    pslld xmm15, 12
     psrld xmm5, 20
-    psrld xmm6, 20
+    adc r13, r15
+    movdqa xmm15, xmm6
+    pslld xmm15, 12
     por xmm5, xmm14
+    psrld xmm6, 20
     adc r10, rcx
     por xmm6, xmm15
     paddd xmm0, xmm5
@@ -582,14 +615,14 @@
     pxor xmm5, xmm12
     pxor xmm6, xmm13
     movdqa xmm14, xmm5
-    movdqa xmm15, xmm6
-    mov rax, r10
     pslld xmm14, 7
-    pslld xmm15, 7
+    mov rax, r10
     psrld xmm5, 25
-    psrld xmm6, 25
-    mov rdx, r10
+    movdqa xmm15, xmm6
+    pslld xmm15, 7
     por xmm5, xmm14
+    mov rdx, r10
+    psrld xmm6, 25
     por xmm6, xmm15
     paddd xmm2, xmm7
     paddd xmm3, xmm4
@@ -610,13 +643,13 @@
     pxor xmm4, xmm13
     movdqa xmm14, xmm7
     add rax, rdx
-    movdqa xmm15, xmm4
     pslld xmm14, 12
-    pslld xmm15, 12
     psrld xmm7, 20
+    movdqa xmm15, xmm4
+    pslld xmm15, 12
     add r8, rax
-    psrld xmm4, 20
     por xmm7, xmm14
+    psrld xmm4, 20
     por xmm4, xmm15
     paddd xmm2, xmm7
     paddd xmm3, xmm4
@@ -632,25 +665,21 @@
     pxor xmm4, xmm13
     xor r11, r11
     movdqa xmm14, xmm7
-    movdqa xmm15, xmm4
     pslld xmm14, 7
-    pslld xmm15, 7
-    xor rbx, rbx
     psrld xmm7, 25
-    psrld xmm4, 25
+    movdqa xmm15, xmm4
+    xor rbx, rbx
+    pslld xmm15, 7
     por xmm7, xmm14
+    psrld xmm4, 25
     por xmm4, xmm15
     xor rbp, rbp
     mov r12, qword ptr [rdi + 112]
     mov r13, qword ptr [rdi + 120]
-    pshufd xmm14, xmmword ptr [rdi + 192], 0
-    paddd xmm0, xmm14
-    pshufd xmm15, xmmword ptr [rdi + 192], 85
-    paddd xmm1, xmm15
-    pshufd xmm14, xmmword ptr [rdi + 192], 170
-    paddd xmm2, xmm14
-    pshufd xmm15, xmmword ptr [rdi + 192], 255
-    paddd xmm3, xmm15
+    paddd xmm0, xmmword ptr [rdi + 384]
+    paddd xmm1, xmmword ptr [rdi + 400]
+    paddd xmm2, xmmword ptr [rdi + 416]
+    paddd xmm3, xmmword ptr [rdi + 432]
     movdqa xmm14, xmm0
     punpckldq xmm14, xmm1
     punpckhdq xmm0, xmm1
@@ -675,14 +704,10 @@
     movdqu xmm2, xmmword ptr [r12 + 192]
     pxor xmm2, xmm0
     movdqu xmmword ptr [r13 + 192], xmm2
-    pshufd xmm15, xmmword ptr [rdi + 208], 0
-    paddd xmm4, xmm15
-    pshufd xmm2, xmmword ptr [rdi + 208], 85
-    paddd xmm5, xmm2
-    pshufd xmm15, xmmword ptr [rdi + 208], 170
-    paddd xmm6, xmm15
-    pshufd xmm2, xmmword ptr [rdi + 208], 255
-    paddd xmm7, xmm2
+    paddd xmm4, xmmword ptr [rdi + 448]
+    paddd xmm5, xmmword ptr [rdi + 464]
+    paddd xmm6, xmmword ptr [rdi + 480]
+    paddd xmm7, xmmword ptr [rdi + 496]
     movdqa xmm15, xmm4
     punpckldq xmm15, xmm5
     punpckhdq xmm4, xmm5
@@ -707,15 +732,10 @@
     movdqu xmm6, xmmword ptr [r12 + 208]
     pxor xmm6, xmm4
     movdqu xmmword ptr [r13 + 208], xmm6
-    pshufd xmm2, xmmword ptr [rdi + 240], 0
-    paddd xmm8, xmm2
-    pshufd xmm6, xmmword ptr [rdi + 240], 85
-    paddd xmm9, xmm6
-    pshufd xmm2, xmmword ptr [rdi + 240], 170
-    paddd xmm10, xmm2
-    pshufd xmm6, xmmword ptr [rdi + 240], 255
-    paddd xmm11, xmm6
-    paddd xmm8, xmmword ptr [rdi + 256]
+    paddd xmm8, xmmword ptr [rdi + 576]
+    paddd xmm9, xmmword ptr [rdi + 592]
+    paddd xmm10, xmmword ptr [rdi + 608]
+    paddd xmm11, xmmword ptr [rdi + 624]
     movdqa xmm2, xmm8
     punpckldq xmm2, xmm9
     punpckhdq xmm8, xmm9
@@ -742,14 +762,10 @@
     movdqu xmmword ptr [r13 + 240], xmm10
     movdqa xmm0, xmmword ptr [rdi - 64]
     movdqa xmm1, xmmword ptr [rdi - 32]
-    pshufd xmm6, xmmword ptr [rdi + 224], 0
-    paddd xmm12, xmm6
-    pshufd xmm10, xmmword ptr [rdi + 224], 85
-    paddd xmm13, xmm10
-    pshufd xmm6, xmmword ptr [rdi + 224], 170
-    paddd xmm0, xmm6
-    pshufd xmm10, xmmword ptr [rdi + 224], 255
-    paddd xmm1, xmm10
+    paddd xmm12, xmmword ptr [rdi + 512]
+    paddd xmm13, xmmword ptr [rdi + 528]
+    paddd xmm0, xmmword ptr [rdi + 544]
+    paddd xmm1, xmmword ptr [rdi + 560]
     movdqa xmm6, xmm12
     punpckldq xmm6, xmm13
     punpckhdq xmm12, xmm13
@@ -804,4 +820,16 @@
     pxor xmm13, xmm13
     pxor xmm14, xmm14
     pxor xmm15, xmm15
+    movdqa xmmword ptr [rdi + 448], xmm0
+    movdqa xmmword ptr [rdi + 464], xmm0
+    movdqa xmmword ptr [rdi + 480], xmm0
+    movdqa xmmword ptr [rdi + 496], xmm0
+    movdqa xmmword ptr [rdi + 512], xmm0
+    movdqa xmmword ptr [rdi + 528], xmm0
+    movdqa xmmword ptr [rdi + 544], xmm0
+    movdqa xmmword ptr [rdi + 560], xmm0
+    movdqa xmmword ptr [rdi + 576], xmm0
+    movdqa xmmword ptr [rdi + 592], xmm0
+    movdqa xmmword ptr [rdi + 608], xmm0
+    movdqa xmmword ptr [rdi + 624], xmm0
     ret

@@ -2,12 +2,15 @@
 //!
 //! The assembly is written by `cargo xtask kernels`; `xtask/src/kernels/chacha20_ssse3.rs` says how it
 //! works. Up to three blocks lie in rows ([`crate::stitched`]), a register for each row of each block. One
-//! alone runs on the integer units, and so does a fifth beside four.
+//! alone runs on the integer units, and so does a fifth beside four: with no MAC, only where these have ports
+//! of their own. On Zen 5 five blocks then take as long as four; on Emerald Rapids (Xeon, family 6 model 207),
+//! where both share ports, a block of five took 1.3 times as long as one of four.
 
 use core::arch::naked_asm;
 
 use super::chacha20_avx2::{Frame, crypt_one, onto_zeros};
 use super::chacha20_registers::Xmm;
+use super::poly1305_chain::Mul;
 use crate::poly1305::OneTimeKey;
 use crate::portable::xor::xor_bytes;
 use crate::stitched::{
@@ -15,21 +18,26 @@ use crate::stitched::{
     rows,
 };
 
-/// Chunks of four blocks; of five, where there is no MAC.
-pub(super) struct Columns;
+/// Chunks of four blocks; of five, where there is no MAC and the integer units are `APART`.
+pub(super) struct Columns<const APART: bool>;
 
 // SAFETY: the caller enables SSSE3, and vouches for the pointers. Each frame names as many bytes as its
 // kernel reads and writes.
-impl Chunk for Columns {
+impl<const APART: bool> Chunk for Columns<APART> {
     const BLOCKS: usize = 4;
-    type Powers = ChainPowers<256>;
+    type Powers = ChainPowers<256, Mul>;
+    type Steps = Mul;
 
     #[inline(always)]
     unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
         // SAFETY: as above.
         unsafe {
-            let chunks = data.bytes / FIVE_BYTES;
-            if chunks > 0 {
+            let chunks = data.bytes / if APART { FIVE_BYTES } else { CHUNK_BYTES };
+            if chunks > 0 && !APART {
+                crypt_chunks(&mut Frame::new(start, data, chunks));
+                data = data.behind(chunks * CHUNK_BYTES);
+                start = start.later(4 * chunks as u32);
+            } else if chunks > 0 {
                 let mut frame = Frame::new(start, data, chunks);
                 frame.block(start.later(4), data.behind(Self::BYTES));
                 crypt_chunks_and_blocks(&mut frame);
@@ -45,7 +53,12 @@ impl Chunk for Columns {
                 CHUNK_BYTES => Self::crypt_chunks(start, data),
                 _ => {
                     let mut place = Keystream::new();
-                    five_blocks(start, &mut place);
+                    if APART {
+                        five_blocks(start, &mut place);
+                    } else {
+                        let chunk = onto_zeros(place.write(CHUNK_BYTES), CHUNK_BYTES);
+                        crypt_chunks(&mut Frame::new(start, chunk, 1));
+                    }
                     xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
                 }
             }
@@ -55,7 +68,8 @@ impl Chunk for Columns {
     /// Five and three blocks would take as long as twice five.
     #[inline(always)]
     fn are_chunks(bytes: usize) -> bool {
-        [1, 2].contains(&(bytes / Self::BYTES)) && bytes.is_multiple_of(Self::BYTES)
+        let is_few = !APART || [1, 2].contains(&(bytes / Self::BYTES));
+        is_few && bytes.is_multiple_of(Self::BYTES)
     }
 
     #[inline(always)]
@@ -69,7 +83,7 @@ impl Chunk for Columns {
     unsafe fn crypt_and_mac_chunks(
         direction: Direction,
         start: Start<'_>,
-        running: &mut Chains<'_, 256>,
+        running: &mut Chains<'_, 256, Mul>,
         data: Data,
     ) {
         let chunks = data.bytes / Self::BYTES;
@@ -104,7 +118,7 @@ impl Chunk for Columns {
     }
 
     #[inline(always)]
-    unsafe fn crypt_rest_and_mac(start: Start<'_>, running: &mut Chains<'_, 256>, data: Data) {
+    unsafe fn crypt_rest_and_mac(start: Start<'_>, running: &mut Chains<'_, 256, Mul>, data: Data) {
         // SAFETY: as above; the place has room for a chunk.
         unsafe {
             if data.bytes <= ROWS_BYTES_MAX {
@@ -134,7 +148,7 @@ unsafe fn five_blocks(start: Start<'_>, place: &mut Keystream) {
     }
 }
 
-impl Chains<'_, 256> {
+impl Chains<'_, 256, Mul> {
     /// Absorbs `chunks` chunks beside the rounds of as many.
     ///
     /// # Safety
@@ -149,7 +163,7 @@ impl Chains<'_, 256> {
     }
 }
 
-const CHUNK_BYTES: usize = Columns::BYTES;
+const CHUNK_BYTES: usize = 4 * BLOCK_BYTES;
 const FIVE_BYTES: usize = 5 * BLOCK_BYTES;
 const BLOCK_BYTES_MORE: usize = BLOCK_BYTES + 1;
 /// As many as rows have registers for.

@@ -6,9 +6,9 @@ mod poly1305;
 
 use inout::InOutBuf;
 use oarlock_kernels::aes::dispatch::Counter;
-use oarlock_kernels::chacha20::{Backend, ChaCha20, dispatch};
+use oarlock_kernels::chacha20::{Backend, ChaCha20, Units, dispatch};
 use oarlock_kernels::chacha20_poly1305::{Ahead, ChaCha20Poly1305};
-use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::cpu::{Cpu, Feature};
 
 use super::alone;
 use super::memory::Pages;
@@ -20,7 +20,7 @@ macro_rules! for_every_backend {
             $(#[test]
             fn $body() {
                 let _guard = crate::with_others();
-                for backend in oarlock_kernels::chacha20::Backend::all(oarlock_kernels::cpu::Cpu::detect()) {
+                for backend in super::super::backends() {
                     super::$body(backend);
                 }
             })+
@@ -28,6 +28,18 @@ macro_rules! for_every_backend {
     };
 }
 use for_every_backend;
+
+/// Those of this CPU, and of one whose integer units share ports with its vectors.
+fn backends() -> Vec<Backend> {
+    let cpu = Cpu::detect();
+    let mut backends: Vec<_> = Backend::all(cpu).collect();
+    for backend in Backend::all(cpu.without(Feature::Apart)) {
+        if !backends.contains(&backend) {
+            backends.push(backend);
+        }
+    }
+    backends
+}
 
 fn unhex(text: &str) -> Vec<u8> {
     let digits: String = text.chars().filter(|c| !c.is_whitespace()).collect();
@@ -94,7 +106,7 @@ fn the_kernel_that_was_asked_for_ran() {
         ]
         .map(Counter::get)
     };
-    for backend in Backend::all(Cpu::detect()) {
+    for backend in backends() {
         let of_backend = ["portable", "ssse3", "avx2", "avx512"]
             .iter()
             .position(|name| *name == backend.name())
@@ -239,7 +251,7 @@ fn parts_of_a_message_are_absorbed_beside_rounds() {
 #[test]
 fn what_the_mac_needs_is_made_beside_the_rounds_of_lengths_that_gain() {
     let _guard = alone();
-    for backend in Backend::all(Cpu::detect()) {
+    for backend in backends() {
         let aead = aead(backend, &[0; 32]);
         let ran = |run: &dyn Fn(&mut [u8]), bytes: usize| {
             let counts = || [&dispatch::BLOCK_BESIDE, &dispatch::POWERS_BESIDE].map(Counter::get);
@@ -255,8 +267,11 @@ fn what_the_mac_needs_is_made_beside_the_rounds_of_lengths_that_gain() {
             let mut message = aead.begin(&[0; 12], b"").unwrap();
             aead.open_next(&mut message, data.into()).unwrap();
         };
-        let (whole, in_parts): (&[usize], &[usize]) = match backend.name() {
-            "avx512" => (&[257, 512, 513, 1024, 1025, 5000], &[257, 1024, 5000]),
+        let (whole, in_parts): (&[usize], &[usize]) = match backend {
+            Backend::Avx512(_, Units::Apart) => {
+                (&[257, 512, 513, 1024, 1025, 5000], &[257, 1024, 5000])
+            }
+            Backend::Avx512(_, Units::Shared) => (&[513, 1024, 1025, 5000], &[1024, 5000]),
             _ => (&[], &[]),
         };
         for bytes in [64, 65, 128, 256, 257, 512, 513, 1024, 1025, 5000] {
@@ -275,10 +290,10 @@ fn what_the_mac_needs_is_made_beside_the_rounds_of_lengths_that_gain() {
 #[test]
 fn the_kernel_of_four_blocks_that_suits_a_length_ran() {
     let _guard = alone();
-    let Some(backend) = Backend::all(Cpu::detect()).find(|backend| backend.name() == "ssse3")
-    else {
+    let cpu = Cpu::detect();
+    if !cpu.has(Feature::Ssse3) {
         return oarlock_testing::skip("this CPU lacks SSSE3");
-    };
+    }
     let ran = |run: &dyn Fn(&mut [u8]), bytes: usize| {
         let kernels = [
             &dispatch::BLOCK,
@@ -291,9 +306,7 @@ fn the_kernel_of_four_blocks_that_suits_a_length_ran() {
         let after = kernels.map(Counter::get);
         [0, 1, 2, 3].map(|i| after[i] - before[i])
     };
-    let cipher = cipher(backend, &[0; 32]);
-    let apply = |data: &mut [u8]| cipher.apply(0, 0, data.into());
-    for (bytes, kernels) in [
+    let apart: &[_] = &[
         (1, [1, 0, 0, 0]),
         (64, [1, 0, 0, 0]),
         (65, [0, 0, 0, 0]),
@@ -306,14 +319,19 @@ fn the_kernel_of_four_blocks_that_suits_a_length_ran() {
         (576, [0, 1, 1, 0]),
         // All whole chunks in one run.
         (4096, [0, 1, 1, 0]),
-    ] {
-        assert_eq!(ran(&apply, bytes), kernels, "{bytes} bytes");
-    }
-    let aead = aead(backend, &[0; 32]);
-    let seal = |data: &mut [u8]| {
-        aead.seal(&[0; 12], b"", data.into()).unwrap();
-    };
-    for (bytes, kernels) in [
+    ];
+    let shared: &[_] = &[
+        (64, [1, 0, 0, 0]),
+        (65, [0, 0, 0, 0]),
+        (192, [0, 0, 0, 0]),
+        (193, [0, 1, 0, 0]),
+        (256, [0, 1, 0, 0]),
+        (257, [1, 1, 0, 0]),
+        (384, [0, 1, 0, 0]),
+        (500, [0, 2, 0, 0]),
+        (4096, [0, 1, 0, 0]),
+    ];
+    let sealing = [
         (128, [0, 0, 0, 0]),
         (129, [0, 0, 1, 0]),
         (256, [0, 0, 1, 0]),
@@ -321,8 +339,24 @@ fn the_kernel_of_four_blocks_that_suits_a_length_ran() {
         (449, [0, 0, 1, 1]),
         (512, [0, 0, 1, 1]),
         (5000, [0, 0, 1, 1]),
-    ] {
-        assert_eq!(ran(&seal, bytes), kernels, "{bytes} bytes");
+    ];
+    for (cpu, applying) in [(cpu, apart), (cpu.without(Feature::Apart), shared)] {
+        if applying == apart && !cpu.has(Feature::Apart) {
+            continue;
+        }
+        let backend = Backend::all(cpu).find(|backend| backend.name() == "ssse3");
+        let cipher = cipher(backend.unwrap(), &[0; 32]);
+        let apply = |data: &mut [u8]| cipher.apply(0, 0, data.into());
+        for (bytes, kernels) in applying {
+            assert_eq!(ran(&apply, *bytes), *kernels, "{backend:?}, {bytes} bytes");
+        }
+        let aead = aead(backend.unwrap(), &[0; 32]);
+        let seal = |data: &mut [u8]| {
+            aead.seal(&[0; 12], b"", data.into()).unwrap();
+        };
+        for (bytes, kernels) in sealing {
+            assert_eq!(ran(&seal, bytes), kernels, "{backend:?}, {bytes} bytes");
+        }
     }
 }
 
