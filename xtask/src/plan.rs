@@ -19,8 +19,8 @@ use crate::tool::{self, Metadata, Result, cargo};
 const TABLES: &str = "crates/oarlock/src/costs/tables.rs";
 /// The order of rows.
 const ALGORITHMS: &str = "crates/oarlock/src/work/algorithm.rs";
-/// Features that make no difference to what is measured.
-const NO_CIPHER: [&str; 2] = ["ifma", "fma"];
+/// Features that make no difference to what is measured, and what is no instruction that a backend is named for.
+const NO_CIPHER: [&str; 3] = ["ifma", "fma", "apart"];
 /// The feature that all others build on.
 const BASE: &str = "ssse3";
 /// Of every mask: one may fall into a moment when the machine is busy.
