@@ -19,7 +19,7 @@ use crate::tool::{self, Metadata, Result, cargo};
 const TABLES: &str = "crates/oarlock/src/costs/tables.rs";
 /// The order of rows.
 const ALGORITHMS: &str = "crates/oarlock/src/work/algorithm.rs";
-/// Features that make no difference to what is measured, and what is no instruction that a backend is named for.
+/// Features that no backend's name tells: hiding them measures the same backend again, or another kernel under its name.
 const NO_CIPHER: [&str; 3] = ["ifma", "fma", "apart"];
 /// The feature that all others build on.
 const BASE: &str = "ssse3";

@@ -529,7 +529,7 @@ fn of_many_cpus_as_many_are_asked_as_a_request_is_worth() {
     }
 }
 
-/// After a pause, keystream that is there is no better than helpers that are woken for a long request.
+/// After a pause, a long request may take less time with helpers that are woken for it than with keystream that is ready.
 #[test]
 fn streams_of_a_burst_are_compared_with_helpers_that_wake_up() {
     let pause = Duration::from_millis(2);
