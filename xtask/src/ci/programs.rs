@@ -86,6 +86,7 @@ impl Programs {
             .args(["test", "--no-run", "--package", "oarlock"])
             .args(["--no-default-features", "--test", MODEL]);
         for option in [
+            "debug=false",
             "package.oarlock-kernels.opt-level=0",
             "package.oarlock.opt-level=2",
             "package.loom.opt-level=3",

@@ -13,95 +13,93 @@ use crate::random_bytes;
 
 #[test]
 fn random_numbers_in_every_width_and_number_of_lanes() {
-    for backend in backends() {
-        let mut rng = StdRng::seed_from_u64(1);
-        for width in Width::ALL {
-            for lanes in 1..=LANES {
-                let exponent_bytes = if lanes == LANES { width.bytes() } else { 9 };
-                let cases: Vec<Case> = (0..lanes)
-                    .map(|lane| {
-                        let mut modulus = random_bytes(&mut rng, width.bytes());
-                        // Longest, random and short ones.
-                        match lane % 3 {
-                            0 => modulus[0] |= 0x80,
-                            1 => modulus[0] >>= 1,
-                            _ => drop(modulus.drain(..width.bytes() / 3)),
-                        }
-                        *modulus.last_mut().unwrap() |= 1;
-                        Case {
-                            modulus,
-                            // Of up to twice the width in every other call.
-                            base: random_bytes(&mut rng, (1 + lanes % 2) * width.bytes() - lane),
-                            exponent: random_bytes(&mut rng, exponent_bytes - lane),
-                        }
-                    })
-                    .collect();
-                check(backend, width, &cases);
-            }
+    let backends = backends();
+    let mut rng = StdRng::seed_from_u64(1);
+    for width in Width::ALL {
+        for lanes in 1..=LANES {
+            let exponent_bytes = if lanes == LANES { width.bytes() } else { 9 };
+            let cases: Vec<Case> = (0..lanes)
+                .map(|lane| {
+                    let mut modulus = random_bytes(&mut rng, width.bytes());
+                    // Longest, random and short ones.
+                    match lane % 3 {
+                        0 => modulus[0] |= 0x80,
+                        1 => modulus[0] >>= 1,
+                        _ => drop(modulus.drain(..width.bytes() / 3)),
+                    }
+                    *modulus.last_mut().unwrap() |= 1;
+                    Case {
+                        modulus,
+                        // Of up to twice the width in every other call.
+                        base: random_bytes(&mut rng, (1 + lanes % 2) * width.bytes() - lane),
+                        exponent: random_bytes(&mut rng, exponent_bytes - lane),
+                    }
+                })
+                .collect();
+            check(&backends, width, &cases);
         }
     }
 }
 
 #[test]
 fn edges_of_bases_exponents_and_moduli() {
-    for backend in backends() {
-        for width in Width::ALL {
-            let bytes = width.bytes();
-            let one = BigUint::from(1_u8);
-            let top = &one << (width.bits() - 1);
-            let mut cases = Vec::new();
-            for modulus in [
+    let backends = backends();
+    for width in Width::ALL {
+        let bytes = width.bytes();
+        let one = BigUint::from(1_u8);
+        let top = &one << (width.bits() - 1);
+        let mut cases = Vec::new();
+        for modulus in [
+            (&top << 1_usize) - &one,
+            (&top << 1_usize) - BigUint::from(189_u8),
+            &top + &one,
+            &top - &one,
+            BigUint::from(3_u8),
+            (&one << 52_usize) - &one,
+            (&one << 52_usize) + &one,
+            (&one << 260_usize) + &one,
+            (&top >> 1_usize) + &one,
+        ] {
+            for base in [
+                BigUint::ZERO,
+                one.clone(),
+                BigUint::from(2_u8),
+                &modulus - &one,
+                modulus.clone(),
+                &modulus + &one,
                 (&top << 1_usize) - &one,
-                (&top << 1_usize) - BigUint::from(189_u8),
-                &top + &one,
-                &top - &one,
-                BigUint::from(3_u8),
-                (&one << 52_usize) - &one,
-                (&one << 52_usize) + &one,
-                (&one << 260_usize) + &one,
-                (&top >> 1_usize) + &one,
+                (&one << width.bits()) + &one,
+                &modulus * &modulus + &one,
+                (&one << (2 * width.bits())) - &one,
             ] {
-                for base in [
-                    BigUint::ZERO,
-                    one.clone(),
-                    BigUint::from(2_u8),
-                    &modulus - &one,
-                    modulus.clone(),
-                    &modulus + &one,
-                    (&top << 1_usize) - &one,
-                    (&one << width.bits()) + &one,
-                    &modulus * &modulus + &one,
-                    (&one << (2 * width.bits())) - &one,
+                for exponent in [
+                    &[][..],
+                    &[0],
+                    &[0, 0, 0],
+                    &[1],
+                    &[2],
+                    &[3],
+                    &[31],
+                    &[32],
+                    &[0x7f, 0xff],
+                    &[0xff; 9],
+                    &[0, 0, 1, 0, 1],
                 ] {
-                    for exponent in [
-                        &[][..],
-                        &[0],
-                        &[0, 0, 0],
-                        &[1],
-                        &[2],
-                        &[3],
-                        &[31],
-                        &[32],
-                        &[0x7f, 0xff],
-                        &[0xff; 9],
-                        &[0, 0, 1, 0, 1],
-                    ] {
-                        cases.push(Case {
-                            modulus: modulus.to_bytes_be(),
-                            base: base.to_bytes_be(),
-                            exponent: exponent.to_vec(),
-                        });
-                    }
+                    cases.push(Case {
+                        modulus: modulus.to_bytes_be(),
+                        base: base.to_bytes_be(),
+                        exponent: exponent.to_vec(),
+                    });
                 }
             }
-            cases.push(Case {
-                modulus: cases[0].modulus.clone(),
-                base: cases[0].modulus.clone(),
-                exponent: vec![0xff; bytes],
-            });
-            for cases in cases.chunks(LANES) {
-                check(backend, width, cases);
-            }
+        }
+        cases.push(Case {
+            modulus: cases[0].modulus.clone(),
+            base: cases[0].modulus.clone(),
+            exponent: vec![0xff; bytes],
+        });
+        for cases in cases.chunks(LANES) {
+            check(&backends, width, cases);
         }
     }
 }
@@ -505,81 +503,101 @@ struct Case {
     exponent: Vec<u8>,
 }
 
-/// All in one call: with moduli prepared, not prepared and some of each; exponents of up to 64 bits
-/// as public ones too.
-fn check(backend: Backend, width: Width, cases: &[Case]) {
-    let mut memory = workspace(width);
-    // What was there before does not matter.
-    memory.fill(line([0xa5a5_a5a5_a5a5_a5a5; 8]));
-    let mut moduli: Vec<Modulus> = cases.iter().map(|case| set(width, &case.modulus)).collect();
-    let expected: Vec<BigUint> = cases
-        .iter()
-        .map(|case| {
-            let number = BigUint::from_bytes_be;
-            number(&case.base).modpow(&number(&case.exponent), &number(&case.modulus))
+impl Case {
+    /// The base to the power of `exponent`, big-endian, modulo the modulus, by num-bigint.
+    fn raised_to(&self, exponent: &[u8]) -> BigUint {
+        let number = BigUint::from_bytes_be;
+        let (base, exponent, modulus) =
+            (number(&self.base), number(exponent), number(&self.modulus));
+        if exponent.bits() > 64 {
+            return base.modpow(&exponent, &modulus);
+        }
+        // The tables of powers that modpow makes cost more than so short an exponent.
+        let base = base % &modulus;
+        let one = BigUint::from(1_u8) % &modulus;
+        (0..exponent.bits()).rev().fold(one, |power, bit| {
+            let square = &power * &power % &modulus;
+            if exponent.bit(bit) {
+                square * &base % &modulus
+            } else {
+                square
+            }
         })
-        .collect();
-    for prepared in [0, cases.len() / 2, cases.len()] {
-        if prepared > 0 {
-            let mut some: Vec<&mut Modulus> = moduli[..prepared].iter_mut().collect();
-            prepare(backend, &mut some, &mut memory).unwrap();
-        }
-        let mut results: Vec<Vec<u8>> = cases
-            .iter()
-            .zip(&moduli)
-            .map(|(case, modulus)| vec![0xee; modulus.bytes() + case.base.len() % 3])
-            .collect();
-        let mut lanes: Vec<Lane<'_>> = cases
-            .iter()
-            .zip(&moduli)
-            .zip(&mut results)
-            .map(|((case, modulus), result)| Lane {
-                modulus,
-                base: &case.base,
-                exponent: &case.exponent,
-                result,
-            })
-            .collect();
-        let calls_before = calls(backend);
-        exponentiate(backend, &mut lanes, &mut memory).unwrap();
-        assert!(calls(backend) > calls_before, "the kernel ran");
-        for (lane, (result, expected)) in results.iter().zip(&expected).enumerate() {
-            assert_eq!(
-                &BigUint::from_bytes_be(result),
-                expected,
-                "{width:?}, lane {lane}, {prepared} prepared"
-            );
-        }
+    }
+}
 
-        let exponents: Vec<u64> = cases
-            .iter()
-            .map(|case| {
-                case.exponent
-                    .iter()
-                    .fold(0, |e, byte| e << 8 | u64::from(*byte))
-            })
-            .collect();
-        for exponents in [exponents, vec![65537; cases.len()], vec![3; cases.len()]] {
-            let mut lanes: Vec<PublicLane<'_>> = cases
+/// In each backend, all in one call: with moduli prepared, not prepared and some of each; exponents of
+/// up to 64 bits as public ones too.
+fn check(backends: &[Backend], width: Width, cases: &[Case]) {
+    let power = |case: &Case| case.raised_to(&case.exponent);
+    let expected: Vec<BigUint> = cases.iter().map(power).collect();
+    let last_bytes = |case: &Case| {
+        let bytes = case.exponent.iter();
+        bytes.fold(0, |exponent, byte| exponent << 8 | u64::from(*byte))
+    };
+    let last_bytes: Vec<u64> = cases.iter().map(last_bytes).collect();
+    let public = [last_bytes, vec![65537; cases.len()], vec![3; cases.len()]].map(|exponents| {
+        let cases = cases.iter().zip(&exponents);
+        let powers = cases.map(|(case, exponent)| case.raised_to(&exponent.to_be_bytes()));
+        (powers.collect::<Vec<BigUint>>(), exponents)
+    });
+    for &backend in backends {
+        let mut memory = workspace(width);
+        // What was there before does not matter.
+        memory.fill(line([0xa5a5_a5a5_a5a5_a5a5; 8]));
+        let mut moduli: Vec<Modulus> = cases.iter().map(|case| set(width, &case.modulus)).collect();
+        for prepared in [0, cases.len() / 2, cases.len()] {
+            if prepared > 0 {
+                let mut some: Vec<&mut Modulus> = moduli[..prepared].iter_mut().collect();
+                prepare(backend, &mut some, &mut memory).unwrap();
+            }
+            let mut results: Vec<Vec<u8>> = cases
+                .iter()
+                .zip(&moduli)
+                .map(|(case, modulus)| vec![0xee; modulus.bytes() + case.base.len() % 3])
+                .collect();
+            let mut lanes: Vec<Lane<'_>> = cases
                 .iter()
                 .zip(&moduli)
                 .zip(&mut results)
-                .zip(&exponents)
-                .map(|(((case, modulus), result), exponent)| PublicLane {
+                .map(|((case, modulus), result)| Lane {
                     modulus,
                     base: &case.base,
-                    exponent: *exponent,
+                    exponent: &case.exponent,
                     result,
                 })
                 .collect();
-            exponentiate_public(backend, &mut lanes, &mut memory).unwrap();
-            for ((case, result), exponent) in cases.iter().zip(&results).zip(&exponents) {
-                let number = BigUint::from_bytes_be;
+            let calls_before = calls(backend);
+            exponentiate(backend, &mut lanes, &mut memory).unwrap();
+            assert!(calls(backend) > calls_before, "the kernel ran");
+            for (lane, (result, expected)) in results.iter().zip(&expected).enumerate() {
                 assert_eq!(
-                    number(result),
-                    number(&case.base).modpow(&(*exponent).into(), &number(&case.modulus)),
-                    "{width:?}, public exponent {exponent}, {prepared} prepared"
+                    &BigUint::from_bytes_be(result),
+                    expected,
+                    "{width:?}, lane {lane}, {prepared} prepared"
                 );
+            }
+            for (expected, exponents) in &public {
+                let mut lanes: Vec<PublicLane<'_>> = cases
+                    .iter()
+                    .zip(&moduli)
+                    .zip(&mut results)
+                    .zip(exponents)
+                    .map(|(((case, modulus), result), exponent)| PublicLane {
+                        modulus,
+                        base: &case.base,
+                        exponent: *exponent,
+                        result,
+                    })
+                    .collect();
+                exponentiate_public(backend, &mut lanes, &mut memory).unwrap();
+                for ((result, expected), exponent) in results.iter().zip(expected).zip(exponents) {
+                    assert_eq!(
+                        &BigUint::from_bytes_be(result),
+                        expected,
+                        "{width:?}, public exponent {exponent}, {prepared} prepared"
+                    );
+                }
             }
         }
     }

@@ -161,7 +161,7 @@ fn segments_of_any_lengths_give_what_one_piece_gives() {
     let framework = Framework::new(&accelerator());
     for service in all_services() {
         let case = Case::new(&framework, service, &mut random);
-        for round in 0..60 {
+        for round in 0..30 {
             let (layout, bytes) = case.layout(&mut random);
             let plain = random_bytes(&mut random, bytes);
             let (outcome, sealed) = case.run(Direction::Encrypt, &layout, plain.clone().into());
