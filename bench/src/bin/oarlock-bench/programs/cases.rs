@@ -300,7 +300,8 @@ fn handshakes() -> Vec<ProgramCase> {
             (nginx(4, false), "tls-nginx"),
             (nginx(4, true), "tls-nginx-local"),
             (nginx(16, true), "tls-nginx-local-16-workers"),
-            (Server::Apache { threads: 32 }, "tls-apache"),
+            (apache(32, false), "tls-apache"),
+            (apache(32, true), "tls-apache-local"),
         ] {
             for (in_flight, suffix) in [(64, ""), (1, "-one-at-a-time")] {
                 cases.push(ProgramCase {
@@ -337,6 +338,13 @@ fn handshakes() -> Vec<ProgramCase> {
         }
     }
     cases
+}
+
+const fn apache(threads: usize, has_daemon: bool) -> Server {
+    Server::Apache {
+        threads,
+        has_daemon,
+    }
 }
 
 const fn nginx(workers: usize, has_daemon: bool) -> Server {

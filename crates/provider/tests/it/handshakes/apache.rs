@@ -4,13 +4,18 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
+use oarlock::Accelerator;
 use oarlock_testing::{is_root, until};
 
+use super::daemon::Daemon;
 use super::site::Site;
 use super::{public_key, signal, told};
 use crate::host::{
     Accelerated, Program, has_lanes, has_loaded, module, succeeds, until_listening, with_conf,
 };
+
+/// Debian's number of the user in the configuration.
+const WWW_DATA: u32 = 33;
 
 struct Apache {
     site: Site,
@@ -109,4 +114,34 @@ fn threads_of_apache_sign_and_a_reload_under_load_fails_no_handshake() {
         workers.iter().all(|worker| !first.contains(worker))
     });
     succeeds(&mut apache.site.is_asked(20, 4, "TLSv1_3", 0));
+}
+
+/// Also where no thread waits for a CPU, unlike those that meet in their process.
+#[test]
+fn threads_of_apache_meet_on_a_board() {
+    if !has_lanes() {
+        return;
+    }
+    let daemon = Daemon::start(WWW_DATA);
+    let accelerated = Accelerated::with("publish=on,");
+    accelerated.meets_at(&daemon.socket());
+    let Some(apache) = Apache::start(&accelerated) else {
+        return;
+    };
+    let figures = || public_key(&[&apache.workers()[..], &[apache.program.pid()]].concat());
+    for version in ["TLSv1_3", "TLSv1_2"] {
+        succeeds(&mut apache.site.is_asked(300, 32, version, 0));
+    }
+    let here = figures();
+    assert_eq!(here.faults, 0);
+    // Without AVX-512 two fill the lanes, and aws-lc alone may be as fast.
+    let accelerator = Accelerator::builder().environment().build().unwrap();
+    if accelerator.lanes().is_some_and(|(_, lanes)| lanes == 8) {
+        assert!(
+            here.in_groups >= 100 && here.in_groups > 2 * here.groups,
+            "{here:?}"
+        );
+    }
+    succeeds(&mut apache.site.is_sent_premaster_secrets(3, 32));
+    assert_eq!(figures().faults, 0);
 }

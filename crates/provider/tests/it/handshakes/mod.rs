@@ -2,6 +2,7 @@
 //! nginx in `nginx.rs`.
 
 mod apache;
+mod daemon;
 mod nginx;
 mod site;
 

@@ -1,73 +1,19 @@
 //! nginx: its workers, which are processes of another user than their master, meet on a board.
 
 use std::fs;
-use std::io::{PipeWriter, Write as _};
-use std::os::fd::AsFd as _;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oarlock::Accelerator;
-use oarlock_local::{Limits, Server};
 use oarlock_testing::{is_root, lossy, until};
-use tempfile::TempDir;
 
+use super::daemon::Daemon;
 use super::site::Site;
 use super::{public_key, told};
 use crate::host::{
-    Accelerated, Program, descriptors, has_lanes, has_loaded, module, open_folder, run, succeeds,
-    threads, until_listening, with_conf,
+    Accelerated, Program, descriptors, has_lanes, has_loaded, module, run, succeeds, threads,
+    until_listening, with_conf,
 };
-
-/// What brings processes together, in this one.
-struct Daemon {
-    folder: TempDir,
-    stop: Option<(PipeWriter, JoinHandle<()>)>,
-}
-
-impl Daemon {
-    fn start() -> Self {
-        let mut daemon = Self {
-            folder: open_folder(),
-            stop: None,
-        };
-        daemon.starts_again();
-        daemon
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.folder.path().join("local.sock")
-    }
-
-    fn starts_again(&mut self) {
-        let server = Server::bind(self.socket()).unwrap();
-        let (stopped, stop) = std::io::pipe().unwrap();
-        let limits = Limits {
-            users: vec![0, NOBODY],
-            boards_of_user: 16,
-        };
-        let serving = std::thread::spawn(move || {
-            server.serve(&limits, stopped.as_fd(), &mut |_| ()).unwrap()
-        });
-        self.stop = Some((stop, serving));
-    }
-
-    fn stops(&mut self) {
-        if let Some((mut stop, serving)) = self.stop.take() {
-            stop.write_all(&[1]).unwrap();
-            serving.join().unwrap();
-        }
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.stops();
-        }
-    }
-}
 
 /// Its user on Debian and elsewhere.
 const NOBODY: u32 = 65534;
@@ -144,7 +90,7 @@ fn started(workers: usize) -> Option<(Nginx, Daemon, Accelerated)> {
     if !has_lanes() || !is_root("nginx with workers of another user") {
         return None;
     }
-    let daemon = Daemon::start();
+    let daemon = Daemon::start(NOBODY);
     let accelerated = Accelerated::with("publish=on,");
     accelerated.meets_at(&daemon.socket());
     Some((Nginx::start(&accelerated, workers), daemon, accelerated))
@@ -244,7 +190,7 @@ fn children_of_a_fork_sign_and_meet_on_their_own() {
     if !has_lanes() {
         return;
     }
-    let daemon = Daemon::start();
+    let daemon = Daemon::start(NOBODY);
     let accelerated = Accelerated::new();
     accelerated.meets_at(&daemon.socket());
     let site = Site::new();

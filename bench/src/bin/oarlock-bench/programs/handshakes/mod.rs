@@ -107,9 +107,14 @@ mod tests {
         let setup = Setup::of_stock();
         let folder = tempfile::tempdir().unwrap();
         let files = Files::new(folder.path(), 2048).unwrap();
+        let has_daemon = false;
         let nginx = Server::Nginx {
             workers: 2,
-            has_daemon: false,
+            has_daemon,
+        };
+        let apache = Server::Apache {
+            threads: 4,
+            has_daemon,
         };
         for (server, kind) in [
             (Server::Haproxy { threads: 1 }, Kind::Full),
@@ -117,8 +122,8 @@ mod tests {
             (Server::Haproxy { threads: 2 }, Kind::Full12),
             (nginx, Kind::Full),
             (nginx, Kind::Resumed),
-            (Server::Apache { threads: 4 }, Kind::Full),
-            (Server::Apache { threads: 4 }, Kind::Resumed),
+            (apache, Kind::Full),
+            (apache, Kind::Resumed),
         ] {
             for in_flight in [1, 4] {
                 let case = Handshakes {

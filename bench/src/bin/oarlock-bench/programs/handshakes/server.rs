@@ -18,10 +18,10 @@ use crate::system::child::{Running, said};
 pub(crate) enum Server {
     /// With `ssl-mode-async`: a thread goes on with other connections while a signature is made.
     Haproxy { threads: usize },
-    /// Its workers are processes, and each signs one after the other; with us they may do so in a daemon.
+    /// Its workers are processes, and each signs one after the other; with us they may meet where a daemon brings them together.
     Nginx { workers: usize, has_daemon: bool },
-    /// With the MPM `event` and one process: its threads sign at the same time.
-    Apache { threads: usize },
+    /// With the MPM `event` and one process: its threads sign at the same time; with us they may meet as processes do.
+    Apache { threads: usize, has_daemon: bool },
 }
 
 /// A key and its certificate, and room for the rest.
@@ -70,7 +70,7 @@ pub(super) struct Started {
     running: Running,
     port: u16,
     server: Server,
-    /// `oarlock local`, where the workers sign.
+    /// `oarlock local`, where signatures meet.
     daemon: Option<Running>,
 }
 
@@ -88,18 +88,12 @@ impl Started {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(File::create(&log).map_err(Error::io("log"))?);
         setup.dress(&mut command, side);
-        let daemon = match (server, side) {
-            (
-                Server::Nginx {
-                    has_daemon: true, ..
-                },
-                Side::Oarlock,
-            ) => {
-                let socket = files.folder.join("local.sock");
-                command.env("OPENSSL_CONF", setup.configuration_with_daemon(&socket)?);
-                Some(daemon(setup, &socket)?)
-            }
-            _ => None,
+        let daemon = if server.has_daemon() && side == Side::Oarlock {
+            let socket = files.folder.join("local.sock");
+            command.env("OPENSSL_CONF", setup.configuration_with_daemon(&socket)?);
+            Some(daemon(setup, &socket)?)
+        } else {
+            None
         };
         let running = Running::start(&mut command).map_err(|error| {
             Error::Unavailable(format!(
@@ -165,6 +159,13 @@ pub(super) fn daemon(setup: &Setup, socket: &Path) -> Result<Running, Error> {
 }
 
 impl Server {
+    fn has_daemon(self) -> bool {
+        match self {
+            Self::Haproxy { .. } => false,
+            Self::Nginx { has_daemon, .. } | Self::Apache { has_daemon, .. } => has_daemon,
+        }
+    }
+
     fn command(self, files: &Files, port: u16, kind: Kind) -> Result<Command, Error> {
         let place = files.folder.display();
         let has_tickets = kind == Kind::Resumed;
@@ -204,7 +205,7 @@ impl Server {
                 nginx.arg("-c").arg(conf);
                 Ok(nginx)
             }
-            Self::Apache { threads } => {
+            Self::Apache { threads, .. } => {
                 let user = match is_root {
                     true => "User www-data\nGroup www-data\n",
                     false => "",
