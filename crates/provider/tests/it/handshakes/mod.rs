@@ -1,9 +1,10 @@
-//! Servers with an RSA key: handshakes of TLS 1.2 and 1.3, whose signatures are made together. haproxy and Python here, Apache in `apache.rs`,
-//! nginx in `nginx.rs`.
+//! Servers with an RSA key: handshakes of TLS 1.2 and 1.3, whose signatures are made together. haproxy and Python here, the others by
+//! their names.
 
 mod apache;
 mod daemon;
 mod nginx;
+mod postgres;
 mod site;
 
 use std::fs;
