@@ -4,6 +4,7 @@
 mod apache;
 mod daemon;
 mod nginx;
+mod openssl;
 mod postgres;
 mod site;
 

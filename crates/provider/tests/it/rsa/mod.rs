@@ -1,6 +1,7 @@
 //! RSA: keys and signatures through this provider are those of the default one, call by call.
 
 mod calls;
+mod commands;
 mod decryption;
 mod keys;
 mod parameters;
@@ -18,7 +19,7 @@ use self::calls::{Call, Contexts, SIDES, Side, program};
 use self::keys::{keys, on_every_side};
 use crate::driver::libcrypto;
 use crate::driver::rsa::{RsaFunctions, RsaKey, provider_name};
-use crate::host::{Accelerated, has_lanes, run, run_with, succeeds, with_conf};
+use crate::host::{Accelerated, has_lanes, run_with};
 
 fn functions() -> &'static RsaFunctions {
     static FUNCTIONS: OnceLock<RsaFunctions> = OnceLock::new();
@@ -302,100 +303,6 @@ fn signature(side: &Side, key: &RsaKey) -> Vec<u8> {
         contexts.call(&call, side, key);
     }
     contexts.signature.clone()
-}
-
-/// Whole commands, with keys that go from one to the next through files.
-#[test]
-fn commands_with_keys_work_as_stock() {
-    if !has_lanes() {
-        return;
-    }
-    let accelerated = Accelerated::new();
-    let folder = tempfile::tempdir().unwrap();
-    let run = |arguments: &str| {
-        let mut command = Command::new("openssl");
-        command
-            .current_dir(folder.path())
-            .args(arguments.split(' '));
-        succeeds(accelerated.apply(&mut command))
-    };
-    let stock = |arguments: &str| {
-        let mut command = Command::new("openssl");
-        command
-            .current_dir(folder.path())
-            .args(arguments.split(' '));
-        succeeds(with_conf(&mut command, None))
-    };
-    std::fs::write(folder.path().join("message"), b"a message").unwrap();
-    std::fs::write(
-        folder.path().join("extensions"),
-        b"basicConstraints=CA:FALSE\n",
-    )
-    .unwrap();
-    run("genrsa -out key.pem 2048");
-    run("genrsa -aes256 -passout pass:x -out locked.pem 2048");
-    run("rsa -in key.pem -check -noout");
-    run("pkey -in key.pem -pubout -out public.pem");
-    run(
-        "req -x509 -newkey rsa:2048 -nodes -keyout root.pem -out root.crt -subj /CN=root -days 3 \
-         -addext basicConstraints=critical,CA:TRUE",
-    );
-    run("req -new -key key.pem -out leaf.csr -subj /CN=leaf");
-    run("req -in leaf.csr -verify -noout");
-    run(
-        "x509 -req -in leaf.csr -CA root.crt -CAkey root.pem -CAcreateserial -out leaf.crt -days 2 \
-         -extfile extensions",
-    );
-    stock("verify -CAfile root.crt leaf.crt");
-    run("verify -CAfile root.crt leaf.crt");
-    run(
-        "req -x509 -newkey rsa-pss -pkeyopt rsa_keygen_bits:2048 -nodes -keyout pss.pem -out pss.crt -subj /CN=pss \
-         -sha384 -days 3",
-    );
-    stock("verify -CAfile pss.crt pss.crt");
-    run("cms -sign -in message -signer leaf.crt -inkey key.pem -out signed.cms -binary");
-    stock("cms -verify -in signed.cms -CAfile root.crt -purpose any -out verified");
-    run(
-        "cms -sign -in message -signer leaf.crt -inkey key.pem -keyopt rsa_padding_mode:pss -out signed.cms -binary",
-    );
-    stock("cms -verify -in signed.cms -CAfile root.crt -purpose any -out verified");
-    run("cms -encrypt -in message -out sealed.cms -aes256 -binary leaf.crt");
-    run("cms -decrypt -in sealed.cms -recip leaf.crt -inkey key.pem -out opened");
-    run("smime -sign -in message -signer leaf.crt -inkey key.pem -out signed.p7 -binary");
-    stock("smime -verify -in signed.p7 -CAfile root.crt -purpose any -out verified");
-    run("pkcs12 -export -in leaf.crt -inkey key.pem -out leaf.p12 -passout pass:x");
-    stock("pkcs12 -in leaf.p12 -passin pass:x -nodes -out leaf.txt");
-    run("pkcs12 -in leaf.p12 -passin pass:x -nodes -out leaf.txt");
-    run("dgst -sha512 -sign key.pem -out signature message");
-    stock("dgst -sha512 -verify public.pem -signature signature message");
-    run("dgst -sha512 -verify public.pem -signature signature message");
-    run("pkeyutl -sign -rawin -digest sha256 -inkey key.pem -in message -out signature");
-    stock(
-        "pkeyutl -verify -rawin -digest sha256 -pubin -inkey public.pem -in message -sigfile signature",
-    );
-    run(
-        "pkeyutl -encrypt -pubin -inkey public.pem -in message -out sealed -pkeyopt rsa_padding_mode:oaep",
-    );
-    run("pkeyutl -decrypt -inkey key.pem -in sealed -out opened -pkeyopt rsa_padding_mode:oaep");
-    assert_eq!(
-        std::fs::read(folder.path().join("opened")).unwrap(),
-        b"a message"
-    );
-    // A locked key still asks for its passphrase, and a wrong one is refused.
-    let mut wrong = Command::new("openssl");
-    wrong.current_dir(folder.path()).args([
-        "rsa",
-        "-in",
-        "locked.pem",
-        "-passin",
-        "pass:y",
-        "-noout",
-    ]);
-    assert!(!run_status(&accelerated, &mut wrong));
-}
-
-fn run_status(accelerated: &Accelerated, command: &mut Command) -> bool {
-    run(accelerated.apply(command)).status.success()
 }
 
 /// As many as fill the lanes, fewer, and more. `handshakes.rs` sees that jobs are computed together.
