@@ -257,6 +257,12 @@ impl<'a> Params<'a> {
         }
     }
 
+    /// Whether one has this key.
+    pub(crate) fn have(self, key: &[u8]) -> bool {
+        let found = self.each(|other, _| if other == key { Err(()) } else { Ok(()) });
+        found.is_err()
+    }
+
     /// Each with its key.
     #[inline(always)]
     pub(crate) fn each<E>(

@@ -497,10 +497,17 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
     }
 }
 
+/// Of a key of another provider's whose private half stays there, as of a TPM's, OpenSSL would have the public half come
+/// here and sign. It does not come, so OpenSSL has that provider sign. Public keys lose nothing: what is done with them
+/// is the default provider's in any case.
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: as above; parameters are read alone.
     unsafe {
         with(key, |key, inner| {
+            let is_private = selection & SELECT_PRIVATE_KEY != 0;
+            if is_private && !Params::new(params.cast_mut()).have(b"d") {
+                return None;
+            }
             Some(inner.import?(key.inner, selection, params))
         })
     }

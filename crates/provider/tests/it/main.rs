@@ -4,6 +4,7 @@
 //! |---|---|
 //! | calls of libcrypto in this process, beside the default provider | `differential`, `differences`, `skey`, `vectors`; by `driver` |
 //! | `openssl`, OpenSSH, nginx and curl, strongSwan, OpenVPN, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `openvpn`, `languages`; by `host` |
+//! | RSA keys: servers that sign, and a TPM's keys beside ours | `handshakes`, `tpm`; by `host` |
 //! | every moment in the life of a process | `process`; by `host` |
 //! | the file that says what is offered | `calibration`; by `host`; its content in `crates/cli/tests/it/calibration.rs` |
 //!
@@ -27,4 +28,5 @@ mod ssh;
 mod strongswan;
 mod tls;
 mod tls_servers;
+mod tpm;
 mod vectors;

@@ -1,0 +1,131 @@
+//! Keys of another provider beside ours: those of a TPM, which swtpm simulates, by tpm2-openssl.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use oarlock::Algorithm;
+use oarlock::Direction::Encrypt;
+use oarlock_testing::{lossy, until};
+use tempfile::TempDir;
+
+use crate::host::{Accelerated, Program, free_port, run, succeeds, with_conf};
+
+/// A TPM of this test.
+struct Tpm {
+    folder: TempDir,
+    port: u16,
+    _program: Program,
+}
+
+impl Tpm {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let mut swtpm = Command::new("swtpm");
+        swtpm.args(["socket", "--tpm2", "--flags", "not-need-init,startup-clear"]);
+        // Clients take the second to lie behind the first.
+        for (option, port) in [("--server", port), ("--ctrl", port + 1)] {
+            swtpm.args([option, &format!("type=tcp,port={port},bindaddr=127.0.0.1")]);
+        }
+        let state = format!("dir={}", folder.path().display());
+        swtpm.args(["--tpmstate", &state]).stdout(Stdio::null());
+        let tpm = Self {
+            _program: Program::start(&mut swtpm),
+            folder,
+            port,
+        };
+        until("the TPM answers", || {
+            let mut number = tpm.openssl(STOCK, "rand -provider tpm2 -hex 8");
+            run(&mut number).status.success()
+        });
+        tpm
+    }
+
+    /// `openssl` in the folder, with a configuration that loads the TPM's provider.
+    fn openssl(&self, conf: &str, arguments: &str) -> Command {
+        let file = self.folder.path().join("openssl.cnf");
+        fs::write(&file, conf).unwrap();
+        let mut openssl = Command::new("openssl");
+        openssl
+            .current_dir(self.folder.path())
+            .env("OPENSSL_CONF", file);
+        // Debian's, also for another OpenSSL.
+        openssl.env("OPENSSL_MODULES", "/usr/lib/x86_64-linux-gnu/ossl-modules");
+        let place = format!("swtpm:host=127.0.0.1,port={}", self.port);
+        openssl.env("TPM2OPENSSL_TCTI", place);
+        openssl.args(arguments.split_whitespace());
+        openssl
+    }
+
+    fn stock(&self, arguments: &str) -> String {
+        let mut openssl = self.openssl("", arguments);
+        lossy(&succeeds(with_conf(&mut openssl, None)))
+    }
+}
+
+/// As tpm2-openssl's manual has it.
+const STOCK: &str = "\
+openssl_conf = init
+[init]
+providers = providers
+alg_section = algorithms
+[providers]
+default = active
+tpm2 = active
+[active]
+activate = 1
+[algorithms]
+default_properties = ?provider=tpm2,tpm2.digest!=yes,tpm2.cipher!=yes
+";
+
+/// Both are preferred, as `oarlock doctor` says how. Where the TPM is not, its keys sign nowhere, with us or without.
+#[test]
+fn keys_of_a_tpm_stay_where_they_are() {
+    let tpm = Tpm::start();
+    let path = |name: &str| tpm.folder.path().join(name);
+    fs::write(path("message"), "a message").unwrap();
+    let ours = Accelerated::new();
+    let mut both = fs::read_to_string(ours.conf()).unwrap();
+    for (before, and) in [
+        ("[oarlock_providers]\n", "tpm2 = oarlock_default\n"),
+        (
+            "default_properties = ",
+            "?provider=tpm2,tpm2.digest!=yes,tpm2.cipher!=yes,",
+        ),
+    ] {
+        assert!(both.contains(before));
+        both = both.replace(before, &[before, and].concat());
+    }
+    succeeds(&mut tpm.openssl(
+        STOCK,
+        "genpkey -algorithm RSA -pkeyopt bits:2048 -out key.pem",
+    ));
+    let key = fs::read_to_string(path("key.pem")).unwrap();
+    assert!(key.contains("BEGIN TSS2 PRIVATE KEY"), "{key}");
+    for conf in [STOCK, &both] {
+        let there = |arguments: &str| succeeds(&mut tpm.openssl(conf, arguments));
+        there("pkey -in key.pem -pubout -out public.pem");
+        for padding in ["", "-sigopt rsa_padding_mode:pss"] {
+            there(&format!(
+                "dgst -sha256 {padding} -sign key.pem -out signature message"
+            ));
+            let verified = tpm.stock(&format!(
+                "dgst -sha256 {padding} -verify public.pem -signature signature message"
+            ));
+            assert!(verified.contains("Verified OK"));
+        }
+        there("req -x509 -new -key key.pem -subj /CN=localhost -days 2 -out cert.pem");
+        tpm.stock("verify -CAfile cert.pem cert.pem");
+        tpm.stock("pkeyutl -encrypt -pubin -inkey public.pem -in message -out sealed");
+        assert_eq!(
+            there("pkeyutl -decrypt -inkey key.pem -in sealed"),
+            b"a message"
+        );
+    }
+    // None of it came to us, and what is ours still does.
+    let counted = ours.counted().private_operations;
+    assert_eq!(counted.alone + counted.in_lanes, 0);
+    let cipher = "enc -aes-256-cbc -K 00 -iv 00 -in message -out sealed";
+    succeeds(&mut tpm.openssl(&both, cipher));
+    assert_eq!(ours.bytes(Algorithm::Aes256Cbc, Encrypt), 9);
+}
