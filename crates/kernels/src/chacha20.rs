@@ -50,7 +50,7 @@ pub enum Backend {
 }
 
 /// Whether a block on the integer units, beside others in vectors, takes next to no time
-/// ([`Feature::Apart`](crate::cpu::Feature::Apart)). Where it does not, vectors do all blocks.
+/// ([`Feature::Apart`]). Where it does not, vectors do all blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Units {
     /// It does.

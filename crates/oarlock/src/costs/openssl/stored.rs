@@ -301,7 +301,7 @@ const FIELDS: [(&str, &str); 5] = [
     ("ia32cap", "OPENSSL_ia32cap"),
 ];
 const FIRST: &str = "oarlock-openssl-calibration 1";
-/// The most that a file may have: several times what [`BLOCKS_MAX`] take.
+/// The most that a file may have: several times what `BLOCKS_MAX` take.
 pub const FILE_BYTES_MAX: usize = 64 << 10;
 /// Some libcryptos, under some masks.
 const BLOCKS_MAX: usize = 16;
