@@ -9,8 +9,8 @@ use oarlock::Accelerator;
 use oarlock::costs::{Computed, Usage};
 
 use crate::abi::{Algorithm, Dispatch};
-use crate::default_provider::DefaultProvider;
 use crate::default_provider::rsa::DefaultRsa;
+use crate::default_provider::{DefaultProvider, are_strangers_there};
 use crate::error::Errors;
 use crate::host::Host;
 use crate::signer::Signer;
@@ -88,6 +88,19 @@ impl Provider {
             let _ = self.default_rsa.set(DefaultRsa::of(default)?);
         }
         self.default_rsa.get()
+    }
+
+    /// Whether a key may be of a provider that shows no more than its public half: such are all that are not OpenSSL's.
+    ///
+    /// # Safety
+    /// The core calls, so that it has not ended.
+    pub(crate) unsafe fn may_keys_be_elsewhere(&self) -> bool {
+        // Not waited for: another thread may have had it when this process was forked.
+        match self.search.as_ref().map(Mutex::try_lock) {
+            // SAFETY: as the core gave them; one thread at a time.
+            Some(Ok(search)) => unsafe { are_strangers_there(search.handle, search.core) },
+            _ => true,
+        }
     }
 
     /// For `oarlock run --stats`: one private operation with an RSA key was `computed`.

@@ -105,6 +105,41 @@ impl DefaultProvider {
     }
 }
 
+/// OpenSSL's own. A private key of one of these goes to other providers as a whole.
+const OPENSSLS: [&CStr; 5] = [c"default", c"base", c"legacy", c"fips", c"null"];
+
+/// Whether providers are active that are neither OpenSSL's nor this one.
+///
+/// # Safety
+/// As [`DefaultProvider::find`].
+pub(crate) unsafe fn are_strangers_there(handle: *const c_void, core: *const Dispatch) -> bool {
+    // SAFETY: as the caller says.
+    let core = unsafe { Core::of(core) };
+    let (Some(register), Some(deregister)) = (core.register, core.deregister) else {
+        return true;
+    };
+    let mut look = Look {
+        own: handle,
+        name: core.name,
+        found: false,
+    };
+    let place = std::ptr::from_mut(&mut look).cast();
+    // SAFETY: the functions are of the types that the core calls them by, at once, with this place.
+    unsafe {
+        if register(handle, is_stranger, goes, properties, place) <= 0 {
+            return true;
+        }
+        deregister(handle);
+    }
+    look.found
+}
+
+struct Look {
+    own: *const c_void,
+    name: Option<unsafe extern "C" fn(*const c_void) -> *const c_char>,
+    found: bool,
+}
+
 impl Drop for DefaultProvider {
     fn drop(&mut self) {
         if let (Some(free), false) = (self.core.free, self.provider.is_null()) {
@@ -129,6 +164,18 @@ unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_
         if is_default && found.provider.is_null() && up_ref(provider, 0) > 0 {
             found.provider = provider;
         }
+    }
+    1
+}
+
+/// The same.
+unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> c_int {
+    // SAFETY: the argument is that of `are_strangers_there`, and the provider the core's, whose name ends with a zero.
+    unsafe {
+        let look = &mut *look.cast::<Look>();
+        let name = look.name.map_or(null(), |name| name(provider));
+        let is_known = !name.is_null() && OPENSSLS.contains(&CStr::from_ptr(name));
+        look.found |= provider != look.own && !is_known;
     }
     1
 }

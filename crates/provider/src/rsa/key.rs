@@ -497,15 +497,16 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
     }
 }
 
-/// Of a key of another provider's whose private half stays there, as of a TPM's, OpenSSL would have the public half come
-/// here and sign. It does not come, so OpenSSL has that provider sign. Public keys lose nothing: what is done with them
-/// is the default provider's in any case.
+/// Of a key whose private half stays with another provider, as in a TPM, OpenSSL would have the public half come here and
+/// sign. It does not come, so OpenSSL has that provider sign. Where there is none such, public halves come: to refuse one
+/// costs a microsecond in each operation, and to take it in the first alone.
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
     // SAFETY: as above; parameters are read alone.
     unsafe {
         with(key, |key, inner| {
             let is_private = selection & SELECT_PRIVATE_KEY != 0;
-            if is_private && !Params::new(params.cast_mut()).have(b"d") {
+            let is_half = is_private && !Params::new(params.cast_mut()).have(b"d");
+            if is_half && (*key.provider).may_keys_be_elsewhere() {
                 return None;
             }
             Some(inner.import?(key.inner, selection, params))
