@@ -210,7 +210,8 @@ pub(crate) fn expand(key: &[u8; 24], rounds: &mut Rounds) {
         *rounds = [SECOND_HALVES; 16];
         let key = u64::from_be_bytes(*key);
         for (bit, in_rounds) in IN_ROUNDS.iter().enumerate() {
-            let mask = (key >> (63 - bit) & 1).wrapping_neg();
+            // Else the compiler leaves the loop out, by a branch, where the bit is clear.
+            let mask = core::hint::black_box((key >> (63 - bit) & 1).wrapping_neg());
             for (round, bits) in rounds.iter_mut().zip(in_rounds) {
                 *round ^= bits & mask;
             }
