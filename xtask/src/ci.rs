@@ -65,6 +65,9 @@ pub fn run() -> Result<()> {
             report,
         )
     })?;
+    run.step("branches that depend on secrets", |_| {
+        constant_time::look(&Metadata::load()?.target_directory)
+    })?;
     run.finish()
 }
 
@@ -113,6 +116,9 @@ pub fn run_long() -> Result<()> {
         constant_time::check()
     })?;
     let metadata = Metadata::load()?;
+    run.step("branches that depend on secrets", |_| {
+        constant_time::look(&metadata.target_directory)
+    })?;
     run.step("generated code of the protocol", |report| {
         report::shown(&mut proto::test(&metadata), report)
     })?;

@@ -1,5 +1,6 @@
 //! `cargo xtask constant-time`: oarlock-timing, in the release profile and in CI's short form.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::tool::{self, Result, cargo};
@@ -13,6 +14,22 @@ pub fn run(options: &[&str]) -> Result<()> {
 /// that of the tests.
 pub fn check() -> Result<()> {
     tool::status(timing(&[]).arg("--quick"))
+}
+
+/// Whether a branch or an address of a kernel depends on a secret, on the processor that valgrind imitates. The build is
+/// that of the tests.
+pub fn look(target: &Path) -> Result<()> {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("skipped: valgrind is not installed");
+        return Ok(());
+    }
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--quiet", "--error-limit=no", "--log-file=/dev/null"]);
+    tool::status(
+        valgrind
+            .arg(target.join("debug/oarlock-timing"))
+            .arg("--memcheck"),
+    )
 }
 
 fn timing(build: &[&str]) -> Command {

@@ -156,7 +156,11 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     ),
     (
         "oarlock-bench:oarlock-timing",
-        &[&["paths"], &["measure"], &["clock", "statistics"]],
+        &[
+            &["paths"],
+            &["measure"],
+            &["clock", "memcheck", "statistics"],
+        ],
     ),
     (
         "oarlock-load",

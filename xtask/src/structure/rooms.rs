@@ -55,6 +55,7 @@ const RULES: &[Rule] = &[
         allowed: &[
             "crates/kernels/",
             "bench/src/bin/oarlock-timing/clock.rs", // the time-stamp counter
+            "bench/src/bin/oarlock-timing/memcheck.rs", // questions to valgrind
         ],
         within: "",
         binds_tests: true,

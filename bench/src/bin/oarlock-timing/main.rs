@@ -13,6 +13,7 @@
 
 mod clock;
 mod measure;
+mod memcheck;
 mod paths;
 mod statistics;
 
@@ -20,9 +21,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use measure::{Measurement, Path};
-use rand::SeedableRng;
+use measure::{Contrast, Measurement, Path};
 use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use statistics::Finding;
 
 /// Looks for times that depend on secrets, path by path
@@ -41,6 +42,11 @@ struct Cli {
     /// Only paths whose names contain this
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
+
+    /// Run each path once, under `valgrind`, which counts the branches and addresses that depend on a
+    /// secret, in place of measuring times
+    #[arg(long, conflicts_with_all = ["quick", "samples"])]
+    memcheck: bool,
 
     /// Other secrets and another order
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -80,6 +86,9 @@ fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), String> {
             .map_err(|error| format!("writing the result: {error}"))
     };
 
+    if cli.memcheck {
+        return look(&mut paths, &mut rng, &mut line);
+    }
     line("| path | samples | median | difference | kept | greatest \\|t\\| | |")?;
     line("|---|--:|--:|--:|--:|--:|---|")?;
     let mut leaky = paths::leaky_control();
@@ -112,6 +121,58 @@ fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), String> {
             leaks.join(", ")
         ))
     }
+}
+
+/// Has memcheck look at each path once.
+fn look(
+    paths: &mut [Box<dyn Path>],
+    rng: &mut SmallRng,
+    line: &mut dyn FnMut(&str) -> Result<(), String>,
+) -> Result<(), String> {
+    if !memcheck::is_there() {
+        return Err(
+            "--memcheck is for a run by valgrind: valgrind -q oarlock-timing --memcheck".to_owned(),
+        );
+    }
+    if found(&mut *paths::leaky_control(), rng) == 0 {
+        return Err("memcheck does not find the control that leaks".to_owned());
+    }
+    line("| path | found | allowed |")?;
+    line("|---|--:|--:|")?;
+    let mut leaks = Vec::new();
+    // Elsewhere the secret says which of the path's own to take.
+    let paths = paths
+        .iter_mut()
+        .filter(|path| path.classes() != Contrast::Marked);
+    for path in paths {
+        let found = found(&mut **path, rng);
+        line(&format!(
+            "| {} | {found} | {} |",
+            path.name(),
+            path.verdicts()
+        ))?;
+        if found > path.verdicts() {
+            leaks.push(path.name().to_owned());
+        }
+    }
+    match leaks.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "branches or addresses depend on the secret: {}",
+            leaks.join(", ")
+        )),
+    }
+}
+
+/// How many branches and addresses of one run depend on the secret.
+fn found(path: &mut dyn Path, rng: &mut SmallRng) -> u64 {
+    let mut secret = vec![0; path.secret_bytes()];
+    rng.fill_bytes(&mut secret);
+    memcheck::hide(&mut secret);
+    let before = memcheck::found();
+    path.prepare(&secret);
+    path.run();
+    memcheck::found() - before
 }
 
 /// Measures a path until it is found out, or given up.

@@ -27,6 +27,11 @@ pub trait Path {
     /// What is timed.
     fn run(&mut self);
 
+    /// Branches of a run that may depend on the secret: on whether a message is genuine, which everybody sees.
+    fn verdicts(&self) -> u64 {
+        0
+    }
+
     /// What a reader of the result has to know besides.
     fn remark(&self) -> Option<String> {
         None

@@ -40,6 +40,13 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
             Box::new(TripleDes(tdes::Ctr::unkeyed(backend)))
         });
     }
+    for backend in cpu.tdes_cbc_backends() {
+        let name = format!("des-ede3-cbc {}", backend.name());
+        let bytes = bytes_for(backend.name());
+        keyed::add(paths, &name, "decryption", bytes, || {
+            Box::new(DecryptingTripleDes(tdes::Cbc::unkeyed(), backend))
+        });
+    }
     for backend in cpu.serpent_backends() {
         let name = format!("serpent-256-ctr {}", backend.name());
         keyed::add(paths, &name, "", bytes_for(backend.name()), || {
@@ -150,6 +157,20 @@ impl Cipher for TripleDes {
 
     fn apply(&mut self, data: &mut [u8]) {
         self.0.apply(COUNTER as u64, 0, data.into());
+    }
+}
+
+struct DecryptingTripleDes(tdes::Cbc, tdes::CbcBackend);
+
+impl Cipher for DecryptingTripleDes {
+    fn set_key(&mut self, key: &[u8]) {
+        if let Some(key) = key.first_chunk() {
+            self.0.set_key(key);
+        }
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        self.0.decrypt(self.1, &mut [0; 8], data.into());
     }
 }
 
