@@ -65,9 +65,6 @@ pub fn run() -> Result<()> {
             report,
         )
     })?;
-    run.step("branches that depend on secrets", |_| {
-        constant_time::look(&Metadata::load()?.target_directory)
-    })?;
     run.finish()
 }
 
