@@ -124,7 +124,8 @@ pub(crate) unsafe fn are_strangers_there(handle: *const c_void, core: *const Dis
         found: false,
     };
     let place = std::ptr::from_mut(&mut look).cast();
-    // SAFETY: the functions are of the types that the core calls them by, at once, with this place.
+    // SAFETY: the functions are of the types that the core calls them by, with this place: at once, and by other threads
+    // under its lock until `deregister` has had that lock.
     unsafe {
         if register(handle, is_stranger, goes, properties, place) <= 0 {
             return true;

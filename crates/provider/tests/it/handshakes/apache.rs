@@ -4,12 +4,11 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use oarlock::Accelerator;
 use oarlock_testing::{is_root, until};
 
 use super::daemon::Daemon;
 use super::site::Site;
-use super::{public_key, signal, told};
+use super::{assert_computed_together, public_key, signal, told};
 use crate::host::{
     Accelerated, Program, has_lanes, has_loaded, module, succeeds, until_listening, with_conf,
 };
@@ -134,14 +133,7 @@ fn threads_of_apache_meet_on_a_board() {
     }
     let here = figures();
     assert_eq!(here.faults, 0);
-    // Without AVX-512 two fill the lanes, and aws-lc alone may be as fast.
-    let accelerator = Accelerator::builder().environment().build().unwrap();
-    if accelerator.lanes().is_some_and(|(_, lanes)| lanes == 8) {
-        assert!(
-            here.in_groups >= 100 && here.in_groups > 2 * here.groups,
-            "{here:?}"
-        );
-    }
+    assert_computed_together(&here);
     succeeds(&mut apache.site.is_sent_premaster_secrets(3, 32));
     assert_eq!(figures().faults, 0);
 }

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use oarlock::Accelerator;
 use oarlock::costs::published::{self, PublicKeyFigures};
 use oarlock_testing::{lossy, until};
 
@@ -135,6 +136,17 @@ fn public_key(processes: &[u32]) -> PublicKeyFigures {
                 faults: sum.faults + here.faults,
             }
         })
+}
+
+/// Of hundreds of signatures. Without AVX-512 two fill the lanes, and aws-lc alone may be as fast.
+fn assert_computed_together(here: &PublicKeyFigures) {
+    let accelerator = Accelerator::builder().environment().build().unwrap();
+    if accelerator.lanes().is_some_and(|(_, lanes)| lanes == 8) {
+        assert!(
+            here.in_groups >= 100 && here.in_groups > 2 * here.groups,
+            "{here:?}"
+        );
+    }
 }
 
 const ATTACKS_MAX: usize = 8;

@@ -4,12 +4,11 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use oarlock::Accelerator;
 use oarlock_testing::{is_root, lossy, until};
 
 use super::daemon::Daemon;
 use super::site::Site;
-use super::{public_key, told};
+use super::{assert_computed_together, public_key, told};
 use crate::host::{
     Accelerated, Program, descriptors, has_lanes, has_loaded, module, run, succeeds, threads,
     until_listening, with_conf,
@@ -110,14 +109,7 @@ fn workers_of_nginx_sign_together() {
     }
     let here = figures();
     assert_eq!(here.faults, 0);
-    // Without AVX-512 two fill the lanes, and aws-lc alone may be as fast.
-    let accelerator = Accelerator::builder().environment().build().unwrap();
-    if accelerator.lanes().is_some_and(|(_, lanes)| lanes == 8) {
-        assert!(
-            here.in_groups >= 100 && here.in_groups > 2 * here.groups,
-            "{here:?}"
-        );
-    }
+    assert_computed_together(&here);
     // No thread, and no descriptor is left.
     for worker in &workers {
         assert_eq!(threads(*worker), 1);
