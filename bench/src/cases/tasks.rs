@@ -149,6 +149,15 @@ impl Tasks {
 }
 
 impl RsaKey {
+    /// One of so many bits: 1024, 2048, 3072 or 4096.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] for other lengths.
+    pub fn of_bits(bits: usize) -> Result<Self, Error> {
+        let first = rsa_keys(bits)?.into_iter().next();
+        first.ok_or_else(|| not_a_key("a file is empty"))
+    }
+
     /// Its numbers.
     ///
     /// # Errors

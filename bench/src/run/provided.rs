@@ -13,7 +13,7 @@ use crate::cases::Direction;
 use crate::error::Error;
 use crate::measuring::{self, Buffer, Contestant, Mode, Summary, Work};
 use crate::peers::openssl::{
-    Context, Fetched, Libcrypto, OpenSslAead, OpenSslChaCha20, OpenSslStream, World,
+    Context, Fetched, KeyReader, Libcrypto, OpenSslAead, OpenSslChaCha20, OpenSslStream, Use, World,
 };
 use crate::peers::{AAD, Nonces, Sealed, Subject};
 
@@ -144,23 +144,56 @@ impl Provided {
         let key: Vec<u8> = (0..operation.key_bytes() as u8).collect();
         let fetch = |properties| Fetched::new(&self.provided, operation.name(), properties);
         let sides = [fetch("provider=oarlock")?, fetch("provider=default")?];
-        let mut samples = (Vec::new(), Vec::new());
-        // The first finds caches cold and counts for nothing.
-        for round in 0..=rounds {
-            let mut ns = [0.0; 2];
-            for turn in 0..2 {
-                let side = (turn + round) % 2;
-                let began = Instant::now();
-                sides[side].make_and_free(&key, CONTEXTS)?;
-                ns[side] = began.elapsed().as_nanos() as f64 / CONTEXTS as f64;
-            }
-            if round > 0 {
-                samples.0.push(ns[0]);
-                samples.1.push(ns[1]);
-            }
-        }
-        Ok(samples)
+        in_pairs(rounds, |side| {
+            let began = Instant::now();
+            sides[side].make_and_free(&key, CONTEXTS)?;
+            Ok(began.elapsed().as_nanos() as f64 / CONTEXTS as f64)
+        })
     }
+
+    /// Nanoseconds of an RSA key that is read, used once and freed: samples with the configuration and of OpenSSL as it
+    /// comes, in pairs. `private` is in DER (RFC 8017, A.1.2).
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without OpenSSL 3; [`Error::Failed`] where it does not take the key.
+    pub fn key_ns(
+        &self,
+        private: &[u8],
+        what: Use,
+        rounds: usize,
+    ) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let mut sides = [
+            KeyReader::new(&self.provided, private)?,
+            KeyReader::new(&self.stock, private)?,
+        ];
+        in_pairs(rounds, |side| {
+            let began = Instant::now();
+            for _ in 0..KEYS {
+                sides[side].run(what)?;
+            }
+            Ok(began.elapsed().as_nanos() as f64 / KEYS as f64)
+        })
+    }
+}
+
+/// Samples of both sides by turns. The first of each finds caches cold and counts for nothing.
+fn in_pairs(
+    rounds: usize,
+    mut sample: impl FnMut(usize) -> Result<f64, Error>,
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let mut samples = (Vec::new(), Vec::new());
+    for round in 0..=rounds {
+        let mut ns = [0.0; 2];
+        for turn in 0..2 {
+            let side = (turn + round) % 2;
+            ns[side] = sample(side)?;
+        }
+        if round > 0 {
+            samples.0.push(ns[0]);
+            samples.1.push(ns[1]);
+        }
+    }
+    Ok(samples)
 }
 
 fn contestant(
@@ -209,6 +242,8 @@ const ROUNDS: usize = 5;
 const SAMPLE: Duration = Duration::from_millis(1);
 /// Of a sample: about 1 ms.
 const CONTEXTS: usize = 2000;
+/// Of a sample: 2 to 20 ms.
+const KEYS: usize = 40;
 
 #[cfg(test)]
 mod tests {

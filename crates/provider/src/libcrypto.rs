@@ -1,33 +1,48 @@
 //! The libcrypto that has loaded the provider, and what it has under a name. Nothing is opened for it.
+//!
+//! Objects are told apart by where they lie. dladdr(3) would tell as well, but it looks through all symbols of an object:
+//! 11 us each time in libcrypto.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 
 /// The very object that has loaded the provider: a process may have more than one libcrypto.
-pub(crate) struct Libcrypto(libc::Dl_info);
+pub(crate) struct Libcrypto {
+    /// Empty for the main program.
+    name: CString,
+    place: Place,
+}
+
+/// Where an object lies: from its first to past its last segment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    start: usize,
+    end: usize,
+}
 
 impl Libcrypto {
     /// That of one of its functions.
     pub(crate) fn of(of_core: *const c_void) -> Option<Self> {
-        object_of(of_core).map(Self)
+        let mut search = Search {
+            address: of_core as usize,
+            found: None,
+        };
+        let place = std::ptr::from_mut(&mut search).cast();
+        // SAFETY: `is_object_of` is called for each object while this call lasts, with that place.
+        unsafe { libc::dl_iterate_phdr(Some(is_object_of), place) };
+        search.found
     }
 
     /// What it has under a name; `None` if it was linked into a program that shows no names.
     pub(crate) fn symbol(&self, symbol: &CStr) -> Option<*mut c_void> {
-        let core = &self.0;
-        let is_it = |symbol: &*mut c_void| {
-            object_of(*symbol).is_some_and(|found| found.dli_fbase == core.dli_fbase)
-        };
         // SAFETY: a name that ends with a zero.
         let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
-        Some(global).filter(is_it).or_else(|| {
-            // SAFETY: dladdr gives a name that ends with a zero and lives as long as the object.
-            let name = unsafe { CStr::from_ptr(core.dli_fname) };
-            // The main program goes by the name that it was called by, and everything of it was found above.
-            name.to_bytes().starts_with(b"/").then_some(())?;
+        Some(global).filter(|it| self.has(*it)).or_else(|| {
+            // Everything of the main program was found above.
+            self.name.to_bytes().starts_with(b"/").then_some(())?;
             // SAFETY: the object is loaded and has this name, so that nothing is opened, and no code of it is run.
             let handle =
-                unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+                unsafe { libc::dlopen(self.name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
             (!handle.is_null()).then_some(())?;
             // SAFETY: the handle is good until it is given back, once; the object stays, as its core has called us.
             let local = unsafe {
@@ -35,17 +50,60 @@ impl Libcrypto {
                 libc::dlclose(handle);
                 local
             };
-            Some(local).filter(is_it)
+            Some(local).filter(|it| self.has(*it))
         })
+    }
+
+    fn has(&self, address: *mut c_void) -> bool {
+        self.place.has(address as usize)
     }
 }
 
-/// The object that an address is in.
-fn object_of(address: *const c_void) -> Option<libc::Dl_info> {
-    // SAFETY: zeros are a value of the structure; dladdr(3) takes any address and fills it if it returns other than 0.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        let is_known = libc::dladdr(address, &mut info) != 0 && !info.dli_fname.is_null();
-        is_known.then_some(info)
+impl Place {
+    fn has(self, address: usize) -> bool {
+        (self.start..self.end).contains(&address)
     }
+}
+
+struct Search {
+    address: usize,
+    found: Option<Libcrypto>,
+}
+
+unsafe extern "C" fn is_object_of(
+    info: *mut libc::dl_phdr_info,
+    _: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: dl_iterate_phdr(3) gives an object with so many headers and a name that ends with a zero, and
+    // `Libcrypto::of` the place of its search.
+    let (info, headers, search) = unsafe {
+        let info = &*info;
+        if info.dlpi_phdr.is_null() || info.dlpi_name.is_null() {
+            return 0;
+        }
+        let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
+        (info, headers, &mut *search.cast::<Search>())
+    };
+    let loaded = headers.iter().filter(|it| it.p_type == libc::PT_LOAD);
+    let segments = loaded.map(|it| {
+        let start = info.dlpi_addr.wrapping_add(it.p_vaddr) as usize;
+        (start, start + it.p_memsz as usize)
+    });
+    let place = segments.fold(None, |place: Option<Place>, (start, end)| {
+        Some(match place {
+            None => Place { start, end },
+            Some(place) => Place {
+                start: place.start.min(start),
+                end: place.end.max(end),
+            },
+        })
+    });
+    let Some(place) = place.filter(|place| place.has(search.address)) else {
+        return 0;
+    };
+    // SAFETY: as above.
+    let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned();
+    search.found = Some(Libcrypto { name, place });
+    1
 }

@@ -209,6 +209,11 @@ impl World {
         &self.libcrypto
     }
 
+    /// The OSSL_LIB_CTX.
+    pub(crate) fn ctx(&self) -> *mut c_void {
+        self.ctx
+    }
+
     /// The text parameter `key` of the provider `name` (OSSL_PARAM(3), OSSL_PARAM_UTF8_PTR); `None` if there is no such
     /// provider or parameter.
     pub(crate) fn provider_text(&self, name: &CStr, key: &CStr) -> Result<Option<String>, Error> {

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod ciphers;
+mod keys;
 mod library;
 mod public_key;
 
@@ -14,6 +15,8 @@ use crate::cases::{Algorithm, Case, Direction, Tasks};
 use crate::error::Error;
 use ciphers::TripleDesCtr;
 pub(crate) use ciphers::{OpenSslAead, OpenSslChaCha20, OpenSslStream};
+pub(crate) use keys::KeyReader;
+pub use keys::Use;
 pub use library::{Context, Libcrypto};
 pub(crate) use library::{Fetched, World};
 

@@ -4,6 +4,7 @@ use oarlock_bench::Error;
 
 use super::compared::Compared;
 use oarlock_bench::cases::Direction;
+use oarlock_bench::peers::openssl::Use;
 use oarlock_hostile::kinds;
 
 use super::c_library::{CASES_IN_C, CLibrary};
@@ -28,6 +29,7 @@ pub(crate) struct ProgramCase {
 pub(crate) enum Program {
     Speed(Speed),
     Context(&'static str),
+    Key(Use),
     Start,
     Ssh(Ssh),
     Https(Https),
@@ -51,6 +53,7 @@ impl ProgramCase {
         match &self.program {
             Program::Speed(speed) => speed.measure(setup),
             Program::Context(cipher) => context::measure(setup, cipher),
+            Program::Key(what) => context::measure_key(setup, *what),
             Program::Start => start::measure(setup),
             Program::Ssh(ssh) => ssh.measure(setup),
             Program::Https(https) => https.measure(setup),
@@ -97,6 +100,10 @@ pub(crate) fn all() -> Vec<ProgramCase> {
     cases.extend(KEYED_OFTEN.iter().map(|cipher| ProgramCase {
         name: format!("openssl-context-{cipher}"),
         program: Program::Context(cipher),
+    }));
+    cases.extend(USES.iter().map(|(name, what)| ProgramCase {
+        name: format!("openssl-key-{name}"),
+        program: Program::Key(*what),
     }));
     for cipher in CIPHERS {
         for (decrypts, suffix) in [(false, ""), (true, "-decrypt")] {
@@ -227,6 +234,13 @@ const FILES: [(&str, Files); 7] = [
     ("file-unlock", Files::Unlock),
     ("pipe-encrypt", Files::Pipe(Direction::Encrypt)),
     ("pipe-decrypt", Files::Pipe(Direction::Decrypt)),
+];
+
+/// What a program does once with a key that it has read.
+const USES: [(&str, Use); 3] = [
+    ("read", Use::None),
+    ("verify", Use::Verify),
+    ("sign", Use::Sign),
 ];
 
 /// What programs make contexts of for each connection.

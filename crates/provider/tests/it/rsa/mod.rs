@@ -5,6 +5,7 @@ mod commands;
 mod decryption;
 mod keys;
 mod parameters;
+mod reading;
 
 use std::ffi::c_void;
 use std::fmt::Write as _;

@@ -1,0 +1,185 @@
+//! Keys that a program reads, beside those of ours that it signs with.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::functions;
+use super::keys::keys;
+use crate::driver::libcrypto;
+use crate::driver::rsa::{RsaFunctions, RsaKey, provider_name};
+use crate::host::{Accelerated, has_lanes};
+
+/// A library context with the configuration that `oarlock run` writes. Never freed: keys may outlive a test.
+struct Program {
+    accelerated: Accelerated,
+    context: *mut c_void,
+}
+
+// SAFETY: a library context is safe for use by threads at once.
+unsafe impl Sync for Program {}
+
+type Each = extern "C" fn(*mut c_void, *mut c_void);
+
+impl Program {
+    fn new() -> Self {
+        let accelerated = Accelerated::new();
+        let name = CString::new(accelerated.conf().to_str().unwrap()).unwrap();
+        // SAFETY: the types are those of openssl/crypto.h; a text that ends with a zero.
+        let context = unsafe {
+            let new = function::<unsafe extern "C" fn() -> *mut c_void>("OSSL_LIB_CTX_new");
+            let load = function::<unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int>(
+                "OSSL_LIB_CTX_load_config",
+            );
+            let context = new();
+            assert_eq!(load(context, name.as_ptr()), 1);
+            context
+        };
+        Self {
+            accelerated,
+            context,
+        }
+    }
+
+    fn read(&self, pem: &str) -> RsaKey {
+        RsaKey::read(functions(), self.context, pem, c"provider=default")
+    }
+
+    /// How many key managements OpenSSL lists that are ours.
+    fn listed(&self) -> usize {
+        extern "C" fn count(management: *mut c_void, ours: *mut c_void) {
+            // SAFETY: the type is that of openssl/evp.h, and the argument the place below.
+            unsafe {
+                let provider = function::<unsafe extern "C" fn(*const c_void) -> *const c_void>(
+                    "EVP_KEYMGMT_get0_provider",
+                );
+                let name = provider_name(functions(), provider(management));
+                *ours.cast::<usize>() += usize::from(name == "oarlock");
+            }
+        }
+        let mut ours = 0_usize;
+        // SAFETY: as above.
+        unsafe {
+            function::<unsafe extern "C" fn(*mut c_void, Each, *mut c_void)>(
+                "EVP_KEYMGMT_do_all_provided",
+            )(self.context, count, (&raw mut ours).cast());
+        }
+        ours
+    }
+
+    /// A signature of PKCS#1 v1.5.
+    fn sign(&self, key: &RsaKey) -> Vec<u8> {
+        let calls: &RsaFunctions = functions();
+        let mut signature = vec![0; key.bytes()];
+        let mut bytes = signature.len();
+        let message = [7; 32];
+        // SAFETY: lengths stand beside their buffers.
+        unsafe {
+            let context = (calls.EVP_PKEY_CTX_new_from_pkey)(self.context, key.key, null());
+            assert_eq!((calls.EVP_PKEY_sign_init)(context), 1);
+            let place = signature.as_mut_ptr();
+            let signed = (calls.EVP_PKEY_sign)(context, place, &mut bytes, message.as_ptr(), 32);
+            assert_eq!(signed, 1);
+            (calls.EVP_PKEY_CTX_free)(context);
+        }
+        signature
+    }
+
+    /// Private operations that came here.
+    fn came(&self) -> u64 {
+        let counted = self.accelerated.counted().private_operations;
+        counted.alone + counted.in_lanes
+    }
+
+    /// OpenSSL forgets which algorithms it has found.
+    fn forget(&self) {
+        let properties: &CStr = c"?oarlock.accelerated=yes,?oarlock.keys=no";
+        // SAFETY: the type is that of openssl/evp.h; a text that ends with a zero.
+        let is_set = unsafe {
+            function::<unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int>(
+                "EVP_set_default_properties",
+            )(self.context, properties.as_ptr())
+        };
+        assert_eq!(is_set, 1);
+    }
+}
+
+/// # Safety
+/// `T` is its type.
+unsafe fn function<T: Copy>(name: &str) -> T {
+    // SAFETY: as the caller says.
+    unsafe { libcrypto().later_function(name) }.unwrap()
+}
+
+#[test]
+fn reading_keys_meets_no_management_of_ours_and_signatures_come_here() {
+    if !has_lanes() {
+        return;
+    }
+    let program = Program::new();
+    let pem = &keys()[0].1;
+    let expected = program.sign(&program.read(pem));
+    let collects_for_each_key = libcrypto().release() < (3, 2);
+    for round in 1..=3 {
+        let key = program.read(pem);
+        let ours = if collects_for_each_key { 0 } else { 2 };
+        assert_eq!(program.listed(), ours, "round {round}");
+        let before = program.came();
+        for _ in 0..20 {
+            assert_eq!(program.sign(&key), expected);
+        }
+        assert_eq!(program.came() - before, 20, "round {round}");
+    }
+    assert_eq!(libcrypto().errors(), []);
+}
+
+/// As when another provider is loaded or unloaded, more often than we answer one question at a time.
+#[test]
+fn what_openssl_forgets_it_asks_for_again() {
+    if !has_lanes() {
+        return;
+    }
+    let program = Program::new();
+    let key = program.read(&keys()[0].1);
+    let expected = program.sign(&key);
+    let before = program.came();
+    for _ in 0..300 {
+        program.forget();
+        assert_eq!(program.sign(&key), expected);
+    }
+    assert_eq!(program.came() - before, 300);
+}
+
+#[test]
+fn while_a_thread_reads_keys_others_sign_here() {
+    if !has_lanes() {
+        return;
+    }
+    let program = &Program::new();
+    let pem = &keys()[1].1;
+    let is_over = &AtomicBool::new(false);
+    let mut signed = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let read = program.read(&keys()[0].1);
+                assert_ne!(read.key, null_mut());
+            }
+        });
+        let expected = program.sign(&program.read(pem));
+        for _ in 0..50 {
+            let key = program.read(pem);
+            for _ in 0..10 {
+                assert_eq!(program.sign(&key), expected);
+                signed += 1;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    // Until one question is answered, which OpenSSL then keeps.
+    assert!(
+        program.came() > signed / 2,
+        "{} of {signed}",
+        program.came()
+    );
+}
