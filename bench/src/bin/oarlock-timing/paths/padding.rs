@@ -1,9 +1,9 @@
-//! Padding that is taken off: PKCS#7 by the engine, and that of premaster secrets of TLS.
+//! Padding that is taken off: PKCS#7 by the engine, that of RSA, and that of premaster secrets of TLS.
 
 use std::hint::black_box;
 
 use oarlock::cipher::AcceleratedCbc;
-use oarlock::rsa::tls_premaster_secret;
+use oarlock::rsa::{EncryptionScheme, Hash, tls_premaster_secret};
 use oarlock::{Accelerator, Error};
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::cpu::Cpu;
@@ -22,6 +22,68 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
         power: vec![0; BYTES],
         is_right: true,
     }));
+    // Not PKCS#1 v1.5 with implicit rejection: what it returns is as long as the power says.
+    for what in [Taken::Message, Taken::Premaster] {
+        paths.push(Box::new(Decoding {
+            what,
+            power: vec![0; BYTES],
+        }));
+    }
+}
+
+/// What is taken out of a private power.
+#[derive(Clone, Copy)]
+enum Taken {
+    /// In OAEP.
+    Message,
+    Premaster,
+}
+
+/// Takes the padding off random bytes, in which there is none, or off zeros.
+struct Decoding {
+    what: Taken,
+    power: Vec<u8>,
+}
+
+impl Path for Decoding {
+    fn name(&self) -> &str {
+        match self.what {
+            Taken::Message => "rsa-2048 oaep: private power",
+            Taken::Premaster => "tls premaster secret: private power",
+        }
+    }
+
+    fn verdicts(&self) -> u64 {
+        match self.what {
+            // That there is no message.
+            Taken::Message => 1,
+            Taken::Premaster => 0,
+        }
+    }
+
+    fn classes(&self) -> Contrast {
+        Contrast::FixedAgainstRandom
+    }
+
+    fn secret_bytes(&self) -> usize {
+        BYTES
+    }
+
+    fn prepare(&mut self, secret: &[u8]) {
+        self.power.copy_from_slice(secret);
+    }
+
+    fn run(&mut self) {
+        match self.what {
+            Taken::Message => {
+                let scheme = EncryptionScheme::oaep(Hash::Sha256);
+                let _ = black_box(scheme.decode(&self.power, &[0; BYTES], None));
+            }
+            Taken::Premaster => {
+                black_box(accepted(tls_premaster_secret(&self.power, &[0x303])));
+            }
+        }
+    }
 }
 
 /// Decrypts a message whose last block would be padding alone, but for its first byte or the last

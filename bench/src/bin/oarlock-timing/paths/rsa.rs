@@ -27,8 +27,6 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
         paths.push(Box::new(pkcs1_decryption(name, count)));
         let name = format!("rsa-1024 oaep decryption, {how}: what is wrong");
         paths.push(Box::new(oaep_decryption(name, count)));
-        let name = format!("rsa-1024 oaep decryption, {how}: padding");
-        paths.push(Box::new(oaep_valid(name, count)));
     }
 }
 
@@ -51,7 +49,7 @@ fn signing(name: String, scheme: SignatureScheme, count: usize) -> Jobs<Signing>
         accelerator,
         classes,
         [messages.clone(), messages],
-        [false; 2],
+        false,
     )
 }
 
@@ -59,7 +57,7 @@ fn signing(name: String, scheme: SignatureScheme, count: usize) -> Jobs<Signing>
 /// message is shows, and may: those of the two classes are of the same lengths.
 fn pkcs1_decryption(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::Pkcs1;
-    decryption(name, &scheme, count, [false; 2], |rng, rsa, number| {
+    decryption(name, &scheme, count, false, |rng, rsa, number| {
         let mut encoded = random(rng, rsa.public().key().bytes());
         encoded.iter_mut().for_each(|byte| *byte |= 1);
         encoded[..2].copy_from_slice(&[0, 2]);
@@ -79,10 +77,11 @@ fn pkcs1_decryption(name: String, count: usize) -> Jobs<Decryption> {
 }
 
 /// What is wrong in its first byte, against what is wrong elsewhere: telling them apart
-/// is enough to decrypt (Manger, "A Chosen Ciphertext Attack on RSA OAEP", CRYPTO 2001). Both are refused.
+/// is enough to decrypt (Manger, "A Chosen Ciphertext Attack on RSA OAEP", CRYPTO 2001). Both are refused: that a message
+/// is none, callers are told.
 fn oaep_decryption(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::oaep(Hash::Sha256);
-    decryption(name, &scheme, count, [true; 2], |rng, rsa, number| {
+    decryption(name, &scheme, count, true, |rng, rsa, number| {
         let message = random(rng, number % 63);
         let ciphertext = accepted(rsa.public().encrypt(&scheme, &message));
         let mut encoded = accepted(rsa.raw_private(&ciphertext)).to_vec();
@@ -99,23 +98,12 @@ fn oaep_decryption(name: String, count: usize) -> Jobs<Decryption> {
     })
 }
 
-/// Messages, against those of another label, which are refused: callers are told, and nothing but
-/// the answer itself may take more or less time.
-fn oaep_valid(name: String, count: usize) -> Jobs<Decryption> {
-    let scheme = EncryptionScheme::oaep(Hash::Sha256);
-    decryption(name, &scheme, count, [false, true], |rng, rsa, number| {
-        let message = random(rng, number % 63);
-        let sealed = |scheme| accepted(rsa.public().encrypt(scheme, &message));
-        [sealed(&scheme), sealed(&other_label())]
-    })
-}
-
 /// Of ciphertexts by class, of which `ciphertexts` makes those with a number.
 fn decryption(
     name: String,
     scheme: &EncryptionScheme,
     count: usize,
-    is_refused: [bool; 2],
+    are_refused: bool,
     mut ciphertexts: impl FnMut(&mut StdRng, &AcceleratedRsa, usize) -> [Vec<u8>; 2],
 ) -> Jobs<Decryption> {
     let (accelerator, rsa) = decryptor(count);
@@ -131,7 +119,7 @@ fn decryption(
         accelerator,
         keys,
         [first, second],
-        is_refused,
+        are_refused,
     )
 }
 
@@ -158,8 +146,8 @@ struct Jobs<O: PrivateOperation> {
     jobs: Vec<Job<O::Output>>,
     outcomes: Vec<Result<O::Output, Error>>,
     count: usize,
-    /// By class.
-    is_refused: [bool; 2],
+    /// Of either class.
+    are_refused: bool,
     /// That had been done in lanes before the first run.
     in_groups_before: u64,
     /// Requests of all runs.
@@ -174,7 +162,7 @@ impl<O: PrivateOperation> Jobs<O> {
         accelerator: Accelerator,
         keys: [Vec<AcceleratedRsa>; 2],
         inputs: [Vec<Vec<u8>>; 2],
-        is_refused: [bool; 2],
+        are_refused: bool,
     ) -> Self {
         // What was asked while inputs were made counts too.
         let in_groups_before = accelerator.stats().public_key.in_groups;
@@ -189,7 +177,7 @@ impl<O: PrivateOperation> Jobs<O> {
             jobs: Vec::with_capacity(count),
             outcomes: Vec::with_capacity(count),
             count,
-            is_refused,
+            are_refused,
             in_groups_before,
             requests: 0,
         }
@@ -218,9 +206,9 @@ impl<O: PrivateOperation> Path for Jobs<O> {
     }
 
     fn prepare(&mut self, secret: &[u8]) {
-        let is_refused = self.is_refused[self.class];
         let done = self.outcomes.drain(..);
-        assert!(done.fold(true, |all, outcome| all & (outcome.is_err() == is_refused)));
+        assert!(done.fold(true, |all, outcome| all
+            & (outcome.is_err() == self.are_refused)));
         assert!(self.count > 1 || self.in_groups() == 0, "{}", self.name);
         self.class = secret[0].into();
         let (keys, inputs) = (&self.keys[self.class], &self.inputs[self.class]);
