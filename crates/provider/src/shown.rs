@@ -1,10 +1,10 @@
 //! When OpenSSL is shown the key managements.
 //!
-//! OpenSSL before 3.2 puts together anew, for each key or certificate that it reads, which decoders there are for which key
+//! OpenSSL 3.0 and 3.1 put together anew, for each key or certificate that they read, which decoders there are for which key
 //! managements. One more management with RSA's names costs 9 us there, a tenth of the time that a public key takes, and a
 //! program that loads the 144 certificates of its system pays it for each. Yet nobody reads keys for this provider.
 //!
-//! So such an OpenSSL keeps no list of them. It asks each time, and is answered unless it reads a key: it has asked for
+//! So such an OpenSSL, where it was tested, keeps no list of them. It asks each time, and is answered unless it reads a key: it has asked for
 //! decoders just before, as it does at the end of reading the one before. Signatures and decryption ask for the management
 //! of their key by this provider alone, and keep what they are answered. Whoever gets no answer by mistake, as where other
 //! threads read keys, has this one operation done by the default provider.

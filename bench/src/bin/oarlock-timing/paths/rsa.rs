@@ -348,7 +348,7 @@ mod tests {
             // What does not pay is tried now and then.
             assert_ne!(path.remark().as_deref(), Some("0 % in lanes"));
         }
-        assert_eq!(paths.len(), if has_lanes() { 10 } else { 5 });
+        assert_eq!(paths.len(), if has_lanes() { 8 } else { 4 });
     }
 
     #[test]
