@@ -29,8 +29,8 @@ pub(crate) enum Answer {
     ForGood,
 }
 
-/// A program asks a handful of times. An OpenSSL that keeps no answer would make a key of ours anew for each operation (3.0.2 keeps none, so it is always
-/// answered for good).
+/// A program asks a handful of times. An OpenSSL that keeps no answer, as 3.0.2, would make a key of ours anew for each
+/// operation.
 const ANSWERS_MAX: u32 = 200;
 
 impl Shown {
