@@ -19,7 +19,6 @@ use crate::caught::catching;
 use crate::error::Errors;
 use crate::host::Host;
 use crate::provider::{BioGets, BioRead, Bios, Provider, Search};
-use crate::shown::Shown;
 use crate::signer::Signer;
 use crate::surroundings::c_text;
 use crate::{calibration, cipher, counted, rsa, skey, surroundings};
@@ -105,7 +104,6 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         ciphers,
         keys: skey::algorithms(has_keys),
         rsa: OnceLock::new(),
-        shown: Shown::default(),
         default_rsa: OnceLock::new(),
         signer: if offers_rsa {
             Signer::of(of_core, local, relay)
@@ -293,22 +291,20 @@ unsafe extern "C" fn query_operation(
         *no_cache = 0;
         &*provider.cast::<Provider>()
     };
-    if operation != OPERATION_KEYMGMT {
-        let are_decoders = operation == OPERATION_DECODER;
-        provider.shown.asked_for_others(are_decoders);
-    }
     match operation {
         OPERATION_CIPHER => provider.ciphers.as_ptr(),
         OPERATION_DECODER if !provider.signer.has_relay() => null(),
         OPERATION_SKEYMGMT if provider.keys.len() > 1 => provider.keys.as_ptr(),
         OPERATION_KEYMGMT | OPERATION_SIGNATURE | OPERATION_ASYM_CIPHER | OPERATION_DECODER => {
             catching(null(), || {
-                // SAFETY: the core calls; a place for a flag.
-                unsafe {
-                    let offer = rsa::offer(provider, operation);
-                    *no_cache = (!offer.is_for_good).into();
-                    offer.algorithms.map_or(null(), <[_]>::as_ptr)
+                // SAFETY: the core calls.
+                let algorithms = unsafe { rsa::algorithms(provider, operation) };
+                if algorithms.is_none() {
+                    // The default provider may come later.
+                    // SAFETY: a place for a flag.
+                    unsafe { *no_cache = 1 };
                 }
+                algorithms.map_or(null(), <[_]>::as_ptr)
             })
         }
         _ => null(),

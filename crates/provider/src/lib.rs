@@ -8,7 +8,6 @@
 //!                      skey.rs       keys as objects, which OpenSSL has since 3.5
 //!                      counted.rs    the same, counted for `oarlock run --stats`
 //! RSA                  rsa/          keys and signatures around the default provider's
-//!                      shown.rs      when OpenSSL is shown our key managements
 //!                      signer/       who makes a private operation, and when
 //!                      default_provider/   where that one is, and its functions
 //! its speed            calibration.rs   the file of measured ratios, and who may have written it
@@ -37,7 +36,6 @@ mod libcrypto;
 mod provider;
 mod reserve;
 mod rsa;
-mod shown;
 mod signer;
 mod skey;
 mod surroundings;

@@ -13,7 +13,6 @@ use crate::default_provider::rsa::DefaultRsa;
 use crate::default_provider::{DefaultProvider, are_strangers_there};
 use crate::error::Errors;
 use crate::host::Host;
-use crate::shown::Shown;
 use crate::signer::Signer;
 
 /// The provider, as one library context of OpenSSL has loaded it.
@@ -31,8 +30,6 @@ pub(crate) struct Provider {
     pub(crate) keys: Vec<Algorithm>,
     /// What is offered of RSA, once it was asked for.
     pub(crate) rsa: OnceLock<OfferedRsa>,
-    /// What it was asked for last.
-    pub(crate) shown: Shown,
     /// What it is put around: the last to go.
     pub(crate) default_rsa: OnceLock<DefaultRsa>,
     pub(crate) signer: Signer,

@@ -94,7 +94,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["signer"],
             &["default_provider"],
             &["error"],
-            &["abi", "caught", "host", "libcrypto", "reserve", "shown"],
+            &["abi", "caught", "host", "libcrypto", "reserve"],
         ],
     ),
     (

@@ -21,8 +21,6 @@ pub(crate) struct DefaultProvider {
     core: Core,
     /// The core's handle, with a reference to it.
     provider: *const c_void,
-    /// By its default properties, the library context prefers other keys to ours.
-    pub(crate) is_preferred_for_keys: bool,
 }
 
 functions! {
@@ -63,12 +61,11 @@ impl DefaultProvider {
         let mut found = Self {
             core,
             provider: null(),
-            is_preferred_for_keys: false,
         };
         let place = std::ptr::from_mut(&mut found).cast();
         // SAFETY: the functions are of the types that the core calls them by, at once, with this place.
         unsafe {
-            if register(handle, is_there, goes, prefers, place) > 0 {
+            if register(handle, is_there, goes, properties, place) > 0 {
                 deregister(handle);
             }
         }
@@ -189,22 +186,6 @@ unsafe extern "C" fn goes(_provider: *const c_void, _found: *mut c_void) -> c_in
 }
 
 /// The default properties are told as well.
-unsafe extern "C" fn prefers(properties: *const c_char, found: *mut c_void) -> c_int {
-    if !properties.is_null() {
-        // SAFETY: the argument is that of `find`, and the text ends with a zero.
-        unsafe {
-            let properties = CStr::from_ptr(properties).to_bytes();
-            let mut clauses = properties.split(|byte| *byte == b',');
-            (*found.cast::<DefaultProvider>()).is_preferred_for_keys =
-                clauses.any(|clause| clause.trim_ascii() == NOT_OUR_KEYS);
-        }
-    }
-    1
-}
-
-/// As configurations of ours have it.
-const NOT_OUR_KEYS: &[u8] = b"?oarlock.keys=no";
-
 unsafe extern "C" fn properties(_properties: *const c_char, _found: *mut c_void) -> c_int {
     1
 }

@@ -23,7 +23,7 @@ pub(crate) struct DefaultRsa {
     pub(crate) encryption_names: *const c_char,
     digests: Vec<(Hash, DigestFunctions)>,
     /// What all of it rests on.
-    pub(crate) provider: DefaultProvider,
+    _provider: DefaultProvider,
 }
 
 impl DefaultRsa {
@@ -56,7 +56,7 @@ impl DefaultRsa {
             encryption,
             encryption_names,
             digests,
-            provider: default,
+            _provider: default,
         })
     }
 }

@@ -32,52 +32,16 @@ mod signature;
 use crate::abi::{
     Algorithm, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
 };
-use crate::default_provider::rsa::DefaultRsa;
 use crate::provider::{OfferedRsa, Provider};
 
-use crate::shown::Answer;
-
-/// What OpenSSL is answered that asks for the algorithms of an operation.
-pub(crate) struct Offer<'a> {
-    /// Up to [`Algorithm::END`]; `None` without lanes, or for now.
-    pub(crate) algorithms: Option<&'a [Algorithm]>,
-    /// Whether it need not ask again.
-    pub(crate) is_for_good: bool,
-}
-
-/// What is offered for an operation.
+/// What is offered for an operation, up to [`Algorithm::END`]; `None` while the default provider is not there, or without
+/// lanes.
 ///
 /// # Safety
 /// The core calls, so that it has not ended.
-pub(crate) unsafe fn offer(provider: &Provider, operation: i32) -> Offer<'_> {
+pub(crate) unsafe fn algorithms(provider: &Provider, operation: i32) -> Option<&[Algorithm]> {
     // SAFETY: as the caller says.
-    let Some(default) = (unsafe { provider.find_default_rsa() }) else {
-        // It may come later.
-        return Offer {
-            algorithms: None,
-            is_for_good: false,
-        };
-    };
-    // Keys of other machines are read for this provider.
-    let is_shown_when_needed = default.provider.is_preferred_for_keys
-        && provider.host.collects_for_each_key()
-        && !provider.signer.has_relay();
-    let answer = match operation {
-        OPERATION_KEYMGMT if is_shown_when_needed => provider.shown.asked(),
-        _ => Answer::ForGood,
-    };
-    let algorithms = || algorithms(provider, default, operation);
-    Offer {
-        algorithms: (answer != Answer::Nothing).then(algorithms).flatten(),
-        is_for_good: answer == Answer::ForGood,
-    }
-}
-
-fn algorithms<'a>(
-    provider: &'a Provider,
-    default: &DefaultRsa,
-    operation: i32,
-) -> Option<&'a [Algorithm]> {
+    let default = unsafe { provider.find_default_rsa() }?;
     let offered = provider.rsa.get_or_init(|| {
         let tables = [
             key::table::<{ key::RSA }>(&default.keys[key::RSA]),
