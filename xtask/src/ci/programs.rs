@@ -34,8 +34,6 @@ pub type Variable<'a> = (&'static str, &'a str);
 
 /// Of these the programs start first: they wait for real programs, and so take longest.
 const FIRST: [&str; 4] = ["oarlock-provider", "oarlock-cli", "oarlock-net", "oarlock"];
-/// The target that checks the model of the pool.
-const MODEL: &str = "model";
 /// The target that checks how much of a thread's stack kernels take.
 const STACK: &str = "stack";
 /// A program that takes longer hangs. Those of the provider take the longest: in the long form their
@@ -50,8 +48,6 @@ impl Programs {
         let mut command = cargo();
         command.args(["build", "--workspace", "--all-targets"]);
         let mut programs = built(&mut command)?;
-        // Loom has a build of its own.
-        programs.retain(|program| !program.name.ends_with(MODEL));
         if programs.is_empty() {
             return Err("the build made no test program".to_owned());
         }
@@ -63,50 +59,12 @@ impl Programs {
         Ok(Self(programs))
     }
 
-    /// Compiles, beside each other, what has builds of its own: the model check, and what runs without optimization.
-    pub fn build_apart() -> Result<(Self, Self)> {
-        std::thread::scope(|scope| {
-            let unoptimized = scope.spawn(Self::build_unoptimized);
-            let model = Self::build_model()?;
-            let unoptimized = unoptimized.join();
-            Ok((
-                model,
-                unoptimized.map_err(|_| "the build panicked".to_owned())??,
-            ))
-        })
-    }
-
-    /// Compiles the model check of the pool. It is built apart, because `--cfg loom` changes every crate;
-    /// without the default features, because loom cannot see into C. No kernel runs in it, so none is
-    /// optimized.
-    fn build_model() -> Result<Self> {
-        let target = Metadata::load()?.target_directory.join("loom");
-        let mut command = cargo();
-        command
-            .args(["test", "--no-run", "--package", "oarlock"])
-            .args(["--no-default-features", "--test", MODEL]);
-        for option in [
-            "debug=false",
-            "package.oarlock-kernels.opt-level=0",
-            "package.oarlock.opt-level=2",
-            "package.loom.opt-level=3",
-            "package.generator.opt-level=3",
-        ] {
-            command.args(["--config", &format!("profile.dev.{option}")]);
-        }
-        command
-            .env("RUSTFLAGS", "--cfg loom")
-            .env("CARGO_TARGET_DIR", target);
-        Ok(Self(built(&mut command)?))
-    }
-
     /// Compiles the check of stacks as a program has the crate that says nothing about its optimization:
-    /// frames of kernels are far larger then.
-    fn build_unoptimized() -> Result<Self> {
+    /// frames of kernels are far larger then. With the features of the whole workspace, for which all that others
+    /// wrote is compiled already.
+    pub fn build_unoptimized() -> Result<Self> {
         let mut command = cargo();
-        command
-            .args(["test", "--no-run", "--package", "oarlock"])
-            .args(["--no-default-features", "--test", STACK]);
+        command.args(["test", "--no-run", "--workspace", "--test", STACK]);
         for package in ["oarlock-kernels", "oarlock"] {
             let option = format!("profile.dev.package.{package}.opt-level=0");
             command.args(["--config", &option]);
@@ -122,6 +80,12 @@ impl Programs {
     pub fn of(&self, packages: &[&str]) -> Self {
         let is_of = |program: &&Program| packages.contains(&program.package.as_str());
         Self(self.0.iter().filter(is_of).cloned().collect())
+    }
+
+    /// All others.
+    pub fn without(&self, packages: &[&str]) -> Self {
+        let is_other = |program: &&Program| !packages.contains(&program.package.as_str());
+        Self(self.0.iter().filter(is_other).cloned().collect())
     }
 
     /// Those alone of their tests whose names hold one of `filters`.

@@ -26,6 +26,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("oarlock-vectors", Place::TestsOnly),
     ("oarlock-fuzz", Place::Outside),
     ("oarlock-testing", Place::TestsOnly),
+    ("oarlock-model", Place::TestsOnly),
     ("xtask", Place::Outside),
 ];
 

@@ -88,9 +88,10 @@ fn load(metadata: &Metadata) -> Result<Vec<Graph>> {
                 })
             })
             .collect();
-        if targets.is_empty() {
+        let is_test = |target: &Target| target.kind.iter().any(|kind| kind == "test");
+        if targets.is_empty() && !package.targets.iter().any(is_test) {
             return Err(format!(
-                "{}: found neither a library nor a program to check",
+                "{}: found neither a library nor a program nor a test",
                 package.manifest_path.display()
             ));
         }

@@ -277,7 +277,7 @@ const TIMED_BYTES_MIN: usize = 4096;
 /// The clock is a hundredth of longer ones.
 const EACH_TIMED_BYTES_MIN: usize = 64 << 10;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use oarlock_kernels::cpu::Cpu;

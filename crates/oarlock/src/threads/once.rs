@@ -10,7 +10,7 @@
 //! away from an attempt (it stalled, its device has left, the caller cancelled) claims it too, so of
 //! two one gets it, and the other learns that it is late. What was claimed is either finished or
 //! [put back](Slot::put) under the next number; so an answer that comes twice, or after its request
-//! was given to another, finds nothing to claim. `tests/model.rs` checks this with loom.
+//! was given to another, finds nothing to claim. `model/tests/model.rs` checks this with loom.
 
 use std::task::{Poll, Waker};
 

@@ -370,5 +370,5 @@ fn geometry(algorithm: Algorithm) -> Geometry {
 /// As long as the longest pass.
 static ZEROS: [u8; 4 << 10] = [0; 4 << 10];
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

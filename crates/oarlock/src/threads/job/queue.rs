@@ -1,5 +1,5 @@
 //! Where jobs wait, and which thread does them: the protocol. docs/jobs.md argues that no job is left behind;
-//! tests/model.rs checks it with loom.
+//! model/tests/model.rs checks it with loom.
 //!
 //! Jobs of one class can be computed together, as a group: a free thread takes as many as wait and
 //! pay, and that is all the batching there is. There are two kinds of free thread:

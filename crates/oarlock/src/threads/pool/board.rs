@@ -1,5 +1,5 @@
 //! Where work is put up and taken from: the pool's protocol. docs/wakeup.md argues why no wake-up
-//! is lost; tests/model.rs checks it with loom.
+//! is lost; model/tests/model.rs checks it with loom.
 //!
 //! ```text
 //! caller   post(task)      lock: entry on the board; unlock; bump `version`; wake sleepers wanted

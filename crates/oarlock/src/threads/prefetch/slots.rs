@@ -1,6 +1,6 @@
 //! Which thread may touch which part of a ring of keystream, and when: the protocol without the
 //! memory.
-//! tests/model.rs checks it with loom.
+//! model/tests/model.rs checks it with loom.
 //!
 //! A ring has slots, each for one granule of keystream. Granules are numbered through the ring's
 //! whole life, so a number is never used for two contents; granule n goes to slot n mod slots.
