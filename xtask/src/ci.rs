@@ -9,6 +9,7 @@ pub mod package;
 mod programs;
 mod report;
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -21,6 +22,8 @@ use crate::{constant_time, openssl_peers, peers, proto, structure, vectors};
 const MASKS: [&str; 3] = ["-avx512", "-avx512,-vaes", "-avx512,-vaes,-aes"];
 /// The crates whose tests depend on what the CPU can do.
 const CPU_PACKAGES: [&str; 3] = ["oarlock-kernels", "oarlock", "oarlock-provider"];
+/// The package of the model check.
+const MODEL: &str = "oarlock-model";
 /// Rounds of the differential test of the provider in the long form, by environment variable.
 const LONG_ROUNDS: Variable<'_> = ("OARLOCK_DIFFERENTIAL_ROUNDS", "20000");
 /// Preemptions of each interleaving of a ring with helpers, in the long form.
@@ -28,8 +31,13 @@ const LONG_PREEMPTIONS: Variable<'_> = ("OARLOCK_MODEL_PREEMPTIONS", "2");
 
 /// The folder of the libraries of an OpenSSL for the provider's tests.
 const OPENSSL: &str = "OARLOCK_TEST_OPENSSL";
-/// The provider's tests of what any OpenSSL does. The others start the machine's programs, which are
-/// linked with libcrypto.so.3.
+/// What Ubuntu 22.04 has, the first series with another fetch of algorithms, the series with long support, the last of 3
+/// and the newest.
+const OTHER_OPENSSL: [&str; 5] = ["3.0.2", "3.2", "3.5", "3.6", "4.0"];
+/// That which the machine's programs run with, too.
+const OF_PROGRAMS: &str = "3.5";
+/// The provider's tests of what any OpenSSL does. The others start the machine's programs, which want a
+/// libcrypto.so.3 that is not older than the machine's.
 const OF_ANY_OPENSSL: [&str; 8] = [
     "differences::",
     "differential::",
@@ -44,7 +52,7 @@ const OF_ANY_OPENSSL: [&str; 8] = [
 /// The short form: at most 15 minutes on two cores from an empty target folder.
 pub fn run() -> Result<()> {
     let mut run = Run::new()?;
-    let (programs, model, unoptimized) = run.checks_and_build()?;
+    let (programs, unoptimized) = run.checks_and_build()?;
     run.step("test vectors", |_| vectors::run())?;
     run.step("age, which the tests exchange files with", |_| {
         peers::run_age()
@@ -55,7 +63,7 @@ pub fn run() -> Result<()> {
     let masked = programs.of(&[kernels, engine]);
     let masked = masked.and(programs.of(&[provider]).only(those));
     let masked = masked.with(mask(MASKS[0]));
-    let all = programs.and(model).and(unoptimized).and(masked);
+    let all = programs.and(unoptimized).and(masked);
     run.step("tests, and those of a CPU without AVX-512", |report| {
         all.run(report)
     })?;
@@ -71,31 +79,33 @@ pub fn run() -> Result<()> {
 /// The long form: at most 60 minutes. Before each release, and after changes to what it covers.
 pub fn run_long() -> Result<()> {
     let mut run = Run::new()?;
-    let (programs, model, unoptimized) = run.checks_and_build()?;
+    let (programs, unoptimized) = run.checks_and_build()?;
     run.step("test vectors", |_| vectors::run())?;
     run.step("age and rage, which the tests exchange files with", |_| {
         peers::run_age()?;
         peers::run_rage()
     })?;
     let mut all = programs
-        .clone()
+        .without(&[MODEL])
         .with(LONG_ROUNDS)
-        .and(model.with(LONG_PREEMPTIONS))
+        .and(programs.of(&[MODEL]).with(LONG_PREEMPTIONS))
         .and(unoptimized);
     for hidden in MASKS {
         all = all.and(programs.of(&CPU_PACKAGES).with(mask(hidden)));
     }
-    let openssl = run.step("the newest OpenSSL 3.0, 3.5 and 4.0", |_| {
+    let openssl = run.step("the newest OpenSSL 3.0, and others", |_| {
         let newest = peers::newest_openssl()?;
-        Ok([newest].into_iter().chain(openssl_peers::libraries()?))
+        Ok((newest, openssl_peers::libraries(&OTHER_OPENSSL)?))
     })?;
-    for libraries in openssl {
-        let mut those = programs.of(&["oarlock-provider"]);
-        if !libraries.join("libcrypto.so.3").exists() {
-            those = those.only(&OF_ANY_OPENSSL);
-        }
-        let libraries = (OPENSSL, &*libraries.to_string_lossy());
-        all = all.and(those.with(libraries));
+    let (newest, others) = openssl;
+    let provider = programs.of(&["oarlock-provider"]);
+    all = all.and(beside(&provider, &newest));
+    for (name, libraries) in OTHER_OPENSSL.iter().zip(&others) {
+        let these = match *name {
+            OF_PROGRAMS => provider.clone(),
+            _ => provider.clone().only(&OF_ANY_OPENSSL),
+        };
+        all = all.and(beside(&these, libraries));
     }
     run.step("tests at length, and those of lesser CPUs", |report| {
         all.run(report)
@@ -128,6 +138,12 @@ pub fn run_long() -> Result<()> {
     run.finish()
 }
 
+/// With this OpenSSL.
+fn beside(programs: &Programs, libraries: &Path) -> Programs {
+    let folder = libraries.to_string_lossy();
+    programs.clone().with((OPENSSL, &folder))
+}
+
 fn mask(hidden: &str) -> Variable<'_> {
     ("OARLOCK_CPU", hidden)
 }
@@ -146,20 +162,18 @@ impl Run {
         })
     }
 
-    /// What both forms begin with. Returns the test programs, the model check, and what runs without
-    /// optimization.
-    fn checks_and_build(&mut self) -> Result<(Programs, Programs, Programs)> {
+    /// What both forms begin with. Returns the test programs, and what runs without optimization.
+    fn checks_and_build(&mut self) -> Result<(Programs, Programs)> {
         self.step("formatting", |_| {
             tool::status(cargo().args(["fmt", "--all", "--check"]))
         })?;
         self.step("structure", |_| structure::run())?;
         let programs = self.step("build", |_| Programs::build())?;
-        let (model, unoptimized) = self.step(
-            "builds of the model check, and of kernels without optimization",
-            |_| Programs::build_apart(),
-        )?;
+        let unoptimized = self.step("build of kernels without optimization", |_| {
+            Programs::build_unoptimized()
+        })?;
         self.step("lints", |_| tool::status(&mut lints()))?;
-        Ok((programs, model, unoptimized))
+        Ok((programs, unoptimized))
     }
 
     fn step<T>(&mut self, name: &str, run: impl FnOnce(&mut Report) -> Result<T>) -> Result<T> {

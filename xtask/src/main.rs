@@ -47,8 +47,8 @@ usage: cargo xtask COMMAND
   peers          fetch and build the benchmark's optional peers into the target folder;
                  `peers age` builds age alone, which tests need too; `peers rage` builds rage
                  alone and `peers tokens` kryoptic alone, which tests use where they are present;
-                 `peers openssl` builds OpenSSL 3.5 and 4.0 alone, which the long tests need, and
-                 `peers boringssl` BoringSSL alone
+                 `peers boringssl` builds BoringSSL alone, and `peers openssl` OpenSSL 3.5 and
+                 4.0, or with names those releases: 3.0.2, 3.0.7, 3.2, 3.5, 3.6, 4.0
   constant-time  search the kernels for times that depend on secrets; passes its options on to
                  oarlock-timing, see `cargo xtask constant-time --help`";
 
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         ["peers", "age"] => peers::run_age(),
         ["peers", "rage"] => peers::run_rage(),
         ["peers", "boringssl"] => peers::run_boringssl(),
-        ["peers", "openssl"] => openssl_peers::libraries().map(drop),
+        ["peers", "openssl", ref names @ ..] => openssl_peers::libraries(names).map(drop),
         ["peers", "tokens"] => peers::run_tokens(),
         ["constant-time", ref options @ ..] => constant_time::run(options),
         [] | ["help" | "--help" | "-h"] => {

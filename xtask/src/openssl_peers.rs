@@ -1,5 +1,5 @@
-//! OpenSSL newer than the machine's: what programs may bring, and so what the provider has to serve and
-//! the benchmark has to beat.
+//! Releases of OpenSSL other than the machine's: what programs and distributions bring, and so what the
+//! provider has to serve; of the newest also what the benchmark has to beat.
 //!
 //! The source is that of the package `openssl-src`, which is made for static libraries alone. It leaves
 //! out the script that lists the symbols of a shared one and the list of a provider's: ours stand in.
@@ -13,17 +13,17 @@ use crate::tool::{self, Metadata, Result};
 /// A release, built as shared libraries with their program.
 pub struct Release {
     /// As in `openssl-3.5`, the name of its folder among the peers.
-    series: &'static str,
+    name: &'static str,
     version: &'static str,
     source: Crate,
     /// What the names of its libraries end in.
     soname: &'static str,
 }
 
-/// The series with long support, then the newest.
-pub const RELEASES: [Release; 2] = [
+/// The peers of the benchmark: the series with long support, then the newest.
+const PEERS: [Release; 2] = [
     Release {
-        series: "3.5",
+        name: "3.5",
         version: "3.5.5",
         source: Crate {
             name: "openssl-src",
@@ -33,7 +33,7 @@ pub const RELEASES: [Release; 2] = [
         soname: "so.3",
     },
     Release {
-        series: "4.0",
+        name: "4.0",
         version: "4.0.3",
         source: Crate {
             name: "openssl-src",
@@ -44,20 +44,79 @@ pub const RELEASES: [Release; 2] = [
     },
 ];
 
-/// Builds each of them where it is not yet. Returns which they are.
+/// What else the provider meets.
+const HOSTS: [Release; 4] = [
+    // Ubuntu 22.04.
+    Release {
+        name: "3.0.2",
+        version: "3.0.2",
+        source: Crate {
+            name: "openssl-src",
+            version: "300.0.5+3.0.2",
+            sha256: "9bd053af511ee4439768d9b839a1cdb32eee00f52fe5f748d64c0e8f73194ba1",
+        },
+        soname: "so.3",
+    },
+    // Red Hat Enterprise Linux 9, until 9.4.
+    Release {
+        name: "3.0.7",
+        version: "3.0.7",
+        source: Crate {
+            name: "openssl-src",
+            version: "300.0.11+3.0.7",
+            sha256: "181e2429088818099075f6ccf30e6d096a513c46e7e0b946a4dde055c35cb17a",
+        },
+        soname: "so.3",
+    },
+    // The same, from 9.5 on, but for its patches (3.2.2).
+    Release {
+        name: "3.2",
+        version: "3.2.1",
+        source: Crate {
+            name: "openssl-src",
+            version: "300.2.3+3.2.1",
+            sha256: "5cff92b6f71555b61bb9315f7c64da3ca43d87531622120fea0195fc761b4843",
+        },
+        soname: "so.3",
+    },
+    // The last series of 3.
+    Release {
+        name: "3.6",
+        version: "3.6.3",
+        source: Crate {
+            name: "openssl-src",
+            version: "300.6.1+3.6.3",
+            sha256: "46eb8fb9fb3b61ce1c0f8a026c4c1a0714d3a9e138e7fbde78753ce2babc3846",
+        },
+        soname: "so.3",
+    },
+];
+
+/// Builds each of the peers where it is not yet. Returns which they are.
 pub fn all(peers: &Path) -> Result<String> {
-    let said: Result<Vec<String>> = RELEASES
-        .iter()
-        .map(|release| release.build(peers))
-        .collect();
+    let said: Result<Vec<String>> = PEERS.iter().map(|release| release.build(peers)).collect();
     Ok(said?.join("; "))
 }
 
-/// The same, for those who need nothing else. Returns the folders of libraries.
-pub fn libraries() -> Result<Vec<PathBuf>> {
+/// Builds the releases of these names where they are not yet; without names, the peers. Returns the folders
+/// of libraries.
+pub fn libraries(names: &[&str]) -> Result<Vec<PathBuf>> {
+    let known = || PEERS.iter().chain(&HOSTS);
+    let mut chosen: Vec<&Release> = PEERS.iter().collect();
+    if !names.is_empty() {
+        let named = |name: &&str| {
+            known()
+                .find(|release| release.name == *name)
+                .ok_or_else(|| {
+                    let names: Vec<&str> = known().map(|release| release.name).collect();
+                    format!("no OpenSSL {name} here, but {}", names.join(", "))
+                })
+        };
+        chosen = names.iter().map(named).collect::<Result<_>>()?;
+    }
     let peers = Metadata::load()?.target_directory.join("peers");
-    RELEASES
-        .iter()
+    chosen
+        .into_iter()
         .map(|release| {
             println!("{}", release.build(&peers)?);
             Ok(release.folder(&peers).join("lib"))
@@ -68,7 +127,7 @@ pub fn libraries() -> Result<Vec<PathBuf>> {
 impl Release {
     /// `bin/openssl`, `lib/` with libcrypto, libssl and the legacy provider, `include/`.
     fn folder(&self, peers: &Path) -> PathBuf {
-        peers.join(format!("openssl-{}", self.series))
+        peers.join(format!("openssl-{}", self.name))
     }
 
     /// Builds it where it is not yet. Returns which it is.
@@ -85,7 +144,7 @@ impl Release {
             return Ok(said);
         }
         println!("building OpenSSL {}, which takes minutes", self.version);
-        let scratch = peers.join(format!("openssl-{}.building", self.series));
+        let scratch = peers.join(format!("openssl-{}.building", self.name));
         tool::remove_dir(&scratch)?;
         let source = fetch::source_of(&self.source, &scratch)?.join("openssl");
         let build = scratch.join("openssl");
@@ -106,7 +165,12 @@ impl Release {
         let Crate {
             version, sha256, ..
         } = self.source;
-        format!("{version} {sha256}\n{}\n", OPTIONS.join(" "))
+        format!("{version} {sha256}\n{}\n", self.options().join(" "))
+    }
+
+    fn options(&self) -> Vec<&'static str> {
+        let is_known = |option: &&str| *option != NO_DOCS || !self.version.starts_with("3.0.");
+        OPTIONS.into_iter().filter(is_known).collect()
     }
 
     fn make(&self, build: &Path, folder: &Path) -> Result<()> {
@@ -114,7 +178,7 @@ impl Release {
         let mut configure = Command::new("perl");
         configure
             .arg("Configure")
-            .args(OPTIONS)
+            .args(self.options())
             .arg("--libdir=lib")
             .arg(format!("--prefix={}", folder.display()))
             .current_dir(build);
@@ -171,9 +235,11 @@ const OPTIONS: [&str; 7] = [
     "shared",
     "enable-ec_nistp_64_gcc_128",
     "no-tests",
-    "no-docs",
+    NO_DOCS,
     "no-makedepend",
 ];
+/// Unknown to 3.0, which makes no documents in these builds anyway.
+const NO_DOCS: &str = "no-docs";
 const PROGRAM: &str = "apps/openssl";
 const LEGACY: &str = "providers/legacy.so";
 /// A script of a few lines, in the language of the build.

@@ -36,8 +36,13 @@ impl Host {
         self >= Self(3, 6)
     }
 
-    /// Whether AEADs are as in 4.0: an end without a tag to compare with tells so, AES-GCM has a random
-    /// IV as soon as it is asked for, and the size of its tag may be asked for.
+    /// Whether the sizes of an IV and of a tag of AES-GCM may be asked for, with no place for them.
+    pub(crate) fn tells_sizes(self) -> bool {
+        self >= Self(3, 6)
+    }
+
+    /// Whether AEADs are as in 4.0: an end without a tag to compare with tells so, and AES-GCM has a random
+    /// IV as soon as it is asked for.
     pub(crate) fn has_aeads_of_4_0(self) -> bool {
         self >= Self(4, 0)
     }

@@ -226,7 +226,7 @@ impl Cipher for Gcm {
                         }
                         self.draw_iv()?;
                     }
-                    let asks_for_size = self.host.has_aeads_of_4_0() && value.has_no_place();
+                    let asks_for_size = self.host.tells_sizes() && value.has_no_place();
                     if !asks_for_size && value.place_bytes() < self.iv_bytes {
                         return Err(Reason::InvalidIvLength);
                     }
@@ -438,7 +438,7 @@ impl Gcm {
     #[inline(always)]
     fn get_tag(&mut self, value: crate::abi::Value<'_>) -> Result<(), Reason> {
         let bytes = match self.tag_bytes {
-            Some(bytes) if self.host.has_aeads_of_4_0() && value.has_no_place() => bytes,
+            Some(bytes) if self.host.tells_sizes() && value.has_no_place() => bytes,
             _ => value.place_bytes(),
         };
         if bytes == 0

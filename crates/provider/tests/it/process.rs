@@ -10,11 +10,12 @@ use std::thread;
 
 use oarlock::Algorithm;
 use oarlock::Direction::Encrypt;
-use oarlock_testing::{is_root, lossy, noise, until};
+use oarlock_testing::{is_root, lossy, noise, skip, until};
 
+use crate::driver::libcrypto;
 use crate::host::{
-    Accelerated, NO_AES, Program, assert_same, has_loaded, module, open_folder, run, run_with,
-    succeeds, threads, with_conf,
+    Accelerated, NO_AES, Program, assert_same, has_loaded, module, open_folder, openssl, run,
+    run_with, succeeds, threads, with_conf,
 };
 
 #[test]
@@ -293,10 +294,12 @@ fn it_runs_in_a_chroot() {
     }
     let root = open_folder();
     let accelerated = Accelerated::forced("stripe");
-    let program = Path::new("/usr/bin/openssl");
-    let mut needed = libraries_of(program);
+    let of_these = openssl().map(|lib| lib.with_file_name("bin/openssl"));
+    let program = of_these.filter(|program| program.exists());
+    let program = program.unwrap_or_else(|| "/usr/bin/openssl".into());
+    let mut needed = libraries_of(&program);
     needed.extend(libraries_of(&module()));
-    needed.extend([program.into(), module(), accelerated.conf()]);
+    needed.extend([program.clone(), module(), accelerated.conf()]);
     // By another process, as the set-user-ID program above.
     let mut cp = Command::new("cp");
     succeeds(
@@ -307,7 +310,7 @@ fn it_runs_in_a_chroot() {
     let data = noise(8 << 20);
     let prefix = ["chroot", root.path().to_str().unwrap()];
     let output = run_with(
-        accelerated.apply(&mut enc_of("/usr/bin/openssl", &prefix)),
+        accelerated.apply(&mut enc_of(&program.to_string_lossy(), &prefix)),
         &data,
     );
     assert!(output.status.success(), "{}", lossy(&output.stderr));
@@ -315,7 +318,8 @@ fn it_runs_in_a_chroot() {
     // Its counters are outside; that the library was there at all:
     let mut list = Command::new("chroot");
     list.arg(root.path())
-        .args(["/usr/bin/openssl", "list", "-providers"]);
+        .arg(&program)
+        .args(["list", "-providers"]);
     let said = lossy(&succeeds(accelerated.apply(&mut list)));
     assert!(said.contains("name: Oarlock"), "{said}");
 }
@@ -325,6 +329,10 @@ fn it_runs_in_a_chroot() {
 /// more than alone. A program in C: Python, and the Rust in its `cryptography`, abort or loop without the library.
 #[test]
 fn a_limit_on_memory_kills_nobody() {
+    if libcrypto().release() == (3, 6) {
+        skip("the command of OpenSSL 3.6 by itself does not end without memory");
+        return;
+    }
     let data = noise(1 << 20);
     let expected = stock(&data);
     let limited = |kib: usize, conf: Option<&Accelerated>| {

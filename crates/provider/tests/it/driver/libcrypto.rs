@@ -126,9 +126,24 @@ impl Libcrypto {
 
     /// Major and minor number of the release.
     pub fn release(&self) -> (u32, u32) {
+        let [major, minor, _] = self.version();
+        (major, minor)
+    }
+
+    /// Whether this release has what came with one of `releases`: the first of each series that has it, in order.
+    /// A series that is not named has it if it is newer than all that are.
+    pub fn has(&self, releases: &[[u32; 3]]) -> bool {
+        let version = self.version();
+        let of_series = releases.iter().find(|first| first[..2] == version[..2]);
+        of_series
+            .or(releases.last())
+            .is_none_or(|first| version >= *first)
+    }
+
+    fn version(&self) -> [u32; 3] {
         // SAFETY: takes nothing.
         let number = unsafe { (self.OpenSSL_version_num)() };
-        ((number >> 28) as u32, (number >> 20) as u32 & 0xff)
+        [number >> 28, number >> 20 & 0xff, number >> 4 & 0xff].map(|part| part as u32)
     }
 
     /// A function that not every release has.

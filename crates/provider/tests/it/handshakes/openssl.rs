@@ -9,6 +9,7 @@ use oarlock_testing::{lossy, until};
 
 use super::site::Site;
 use super::told;
+use crate::driver::libcrypto;
 use crate::host::{
     Accelerated, Program, has_lanes, run_with, succeeds, until_listening, with_conf,
 };
@@ -166,7 +167,8 @@ fn sessions_are_resumed_without_a_signature() {
             assert!(said.contains("Reused, TLSv1."), "{said}");
             assert_eq!(pair.signed(), before);
         }
-        if matches!(end, End::Server) {
+        // Earlier ones call it a failure.
+        if matches!(end, End::Server) && libcrypto().has(&[[3, 0, 19], [3, 5, 5]]) {
             let mut times = command(&site, None);
             times.args(["s_time", "-connect", &format!("127.0.0.1:{}", site.port)]);
             times.args(["-CAfile", "cert.pem", "-verify", "1", "-time", "1", "-new"]);

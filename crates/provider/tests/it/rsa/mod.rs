@@ -40,6 +40,10 @@ fn shortened(seen: &str) -> String {
     }
 }
 
+/// Releases before crash by themselves: a copy of a context has no key management, and the label of the original,
+/// which is freed twice; a message that did not begin has no functions. These are the first of those tested that do not.
+const SURVIVES: [[u32; 3]; 2] = [[3, 0, 19], [3, 5, 5]];
+
 #[test]
 fn every_call_does_what_the_default_provider_does() {
     if !has_lanes() {
@@ -52,7 +56,11 @@ fn every_call_does_what_the_default_provider_does() {
     for round in 0..rounds {
         let mut rng = StdRng::seed_from_u64(round);
         let (name, keys) = &keys[rng.random_range(0..keys.len())];
-        let calls = program(&mut rng);
+        let mut calls = program(&mut rng);
+        let copies = calls.iter().any(|call| matches!(call, Call::Copy));
+        if copies && !libcrypto().has(&SURVIVES) {
+            calls.retain(|call| !matches!(call, Call::Mgf1(_)));
+        }
         let mut sides: Vec<_> = SIDES
             .iter()
             .zip(keys)
@@ -76,6 +84,11 @@ fn every_call_does_what_the_default_provider_does() {
                     "round {round}, key {name}, {}: call {number} of {calls:?}, after{before}",
                     side.name
                 );
+            }
+            // What begins no message is used all the same by earlier releases, through pointers to nothing.
+            let begins = matches!(call, Call::DigestSignInit(_) | Call::DigestVerifyInit(_));
+            if begins && !seen[0].starts_with("1 [") && !libcrypto().has(&SURVIVES) {
+                break;
             }
             // The default provider keeps a padding that it has refused, and even signs with it.
             if matches!(call, Call::Padding(_)) && seen[0].starts_with("0 [") {

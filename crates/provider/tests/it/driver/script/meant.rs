@@ -3,11 +3,21 @@
 use super::call::{Call, Family};
 use super::seen::Seen;
 use super::state::State;
-use crate::driver::{Param, ctrl};
+use crate::driver::{Param, ctrl, libcrypto};
 
 /// What the default provider does not look at, and reads or writes where nothing is.
 pub fn is_undefined(call: Call, state: State, iv_bytes: i32) -> bool {
     match call {
+        Call::Update(..)
+        | Call::Cipher(..)
+        | Call::Finish
+        | Call::CipherEnd
+        | Call::Aad(_)
+        | Call::CipherAad(_)
+            if !state.is_keyed && !libcrypto().has(&LOOKS_FOR_KEYS) =>
+        {
+            true
+        }
         Call::Ctrl(ctrl::GCM_SET_IV_INV, bytes, _) => bytes > iv_bytes || iv_bytes < 8,
         Call::Ctrl(ctrl::GCM_IV_GEN, ..) => iv_bytes < 8,
         Call::Ctrl(ctrl::AEAD_SET_IV_FIXED, -1, _) => iv_bytes < 8,
@@ -74,6 +84,11 @@ pub fn parts(family: Family, call: Call, state: State) -> Option<&'static str> {
         (Family::Gcm, Call::Aad(_) | Call::CipherAad(_)) if state.has_empty_data => {
             Some("data of no bytes end no associated data")
         }
+        (Family::Gcm, _)
+            if sets_iv_bytes(call) && state.has_iv && !libcrypto().has(&FORGETS_IVS) =>
+        {
+            Some("after a new length comes a new IV")
+        }
         (Family::Gcm, _) if state.has_failed => Some("what follows a wrong tag is refused"),
         (Family::ChaCha20Poly1305, Call::Ctrl(ctrl::AEAD_SET_IV_FIXED, ..))
             if state.is_under_way =>
@@ -86,6 +101,14 @@ pub fn parts(family: Family, call: Call, state: State) -> Option<&'static str> {
             Some("a fixed IV begins a message")
         }
         _ => None,
+    }
+}
+
+fn sets_iv_bytes(call: Call) -> bool {
+    match call {
+        Call::Ctrl(what, ..) => what == ctrl::AEAD_SET_IV_BYTES,
+        Call::SetNumber(key, ..) => key == c"ivlen",
+        _ => false,
     }
 }
 
@@ -175,6 +198,10 @@ pub fn refusal(
     {
         return Some("num is within a block");
     }
+    // Releases before 3.0.9 take shorter ones, and then refuse every nonce.
+    if is_chacha && sets_iv_bytes(call) && has_passed && is_refused(&[INVALID_IV_LENGTH]) {
+        return Some("a nonce has 12 bytes");
+    }
     let is_untouched = found.output.iter().all(|byte| *byte == 0xaa);
     // 4.0 refuses too, and says nothing.
     if is_chacha
@@ -237,6 +264,14 @@ pub fn leave_out(call: Call, expected: &mut Seen, found: &mut Seen) -> Vec<&'sta
         found.errors.retain(|error| !is_of_helper(error));
         reasons.push("libcrypto's own errors of parameters");
     }
+    // Where the default provider has no such setting, EVP_CIPHER_CTX_set_key_length says itself that it fails.
+    if let Call::KeyBytes(_) = call
+        && expected.errors == [(EVP, EVP_INVALID_KEY_LENGTH)]
+        && found.errors == [(PROV, INVALID_KEY_LENGTH)]
+    {
+        expected.errors.clone_from(&found.errors);
+        reasons.push("a length of keys that cannot be set");
+    }
     let both_fail = expected.done == 0 && found.done == 0;
     if matches!(call, Call::Get(..)) && both_fail && expected.written != found.written {
         expected.written = found.written;
@@ -288,11 +323,21 @@ pub fn allowance(
         .then_some("a message begins without an IV of its own")
 }
 
+/// Releases before use an IV on under another length.
+const FORGETS_IVS: [[u32; 3]; 3] = [[3, 0, 13], [3, 1, 5], [3, 2, 0]];
+/// The default provider of releases before computes without a key: with one of no particular value, or through a
+/// pointer to nothing.
+pub const LOOKS_FOR_KEYS: [[u32; 3]; 3] = [[3, 0, 13], [3, 1, 5], [3, 2, 0]];
+/// ERR_LIB_EVP and its reason.
+const EVP: u32 = 6;
+const EVP_INVALID_KEY_LENGTH: u32 = 130;
 /// ERR_LIB_CRYPTO.
 const CRYPTO: u32 = 15;
 /// ERR_LIB_PROV and its reasons.
 pub const PROV: u32 = 57;
 const CIPHER_OPERATION_FAILED: u32 = 102;
 const FAILED_TO_GET_PARAMETER: u32 = 103;
+const INVALID_KEY_LENGTH: u32 = 105;
+const INVALID_IV_LENGTH: u32 = 109;
 const INVALID_TAG: u32 = 110;
 pub const TAG_NOT_SET: u32 = 119;
