@@ -290,12 +290,12 @@ fn nothing_to_look_at_is_an_error() {
         dependencies: Vec::new(),
         targets: vec![Target {
             name: "it".into(),
-            kind: vec!["test".into()],
-            src_path: "/nowhere/tests/it.rs".into(),
+            kind: vec!["example".into()],
+            src_path: "/nowhere/examples/it.rs".into(),
         }],
     });
     let error = check(&metadata).err().unwrap();
-    assert!(error.contains("neither a library nor a program"), "{error}");
+    assert!(error.contains("neither a library nor a program nor a test"), "{error}");
 }
 
 /// A crate whose rooms are in order but for what `plan` says.
