@@ -295,7 +295,10 @@ fn nothing_to_look_at_is_an_error() {
         }],
     });
     let error = check(&metadata).err().unwrap();
-    assert!(error.contains("neither a library nor a program nor a test"), "{error}");
+    assert!(
+        error.contains("neither a library nor a program nor a test"),
+        "{error}"
+    );
 }
 
 /// A crate whose rooms are in order but for what `plan` says.
