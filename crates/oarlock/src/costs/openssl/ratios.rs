@@ -71,7 +71,7 @@ pub enum RatioSource {
     Table {
         /// Measured on this class.
         class: CpuClass,
-        /// Beside the first OpenSSL of this line, as in (3, 5); it holds up to the next line.
+        /// Beside the first OpenSSL of this line, as in (3, 1); it holds up to the next line.
         version: (u32, u32),
     },
     /// A measurement of this machine and this libcrypto.

@@ -72,7 +72,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::A,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 16-31",
         rows: &[
             row(Aes128Ctr, [1271, 1487, 2359, 2609, 2907]),
@@ -93,7 +93,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::A,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1593, 1963, 3025, 4429, 5154]),
@@ -114,7 +114,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::A,
-        version: (3, 5),
+        version: (3, 1),
         processors: "GenuineIntel 6 192-207",
         rows: &[
             row(Aes128Ctr, [1111, 1567, 2080, 2536, 3332]),
@@ -282,7 +282,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::B,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 0-15",
         rows: &[
             row(Aes128Ctr, [1094, 1302, 1862, 2238, 2262]),
@@ -303,7 +303,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::B,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 16-31",
         rows: &[
             row(Aes128Ctr, [1325, 1400, 2428, 2480, 2356]),
@@ -324,7 +324,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::B,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1672, 1701, 2971, 2322, 2087]),
@@ -345,7 +345,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::B,
-        version: (3, 5),
+        version: (3, 1),
         processors: "GenuineIntel 6 192-207",
         rows: &[
             row(Aes128Ctr, [1073, 1297, 1877, 2277, 2450]),
@@ -534,7 +534,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::C,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 0-15",
         rows: &[
             row(Aes128Ctr, [1041, 1102, 1019, 1082, 1020]),
@@ -555,7 +555,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::C,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 16-31",
         rows: &[
             row(Aes128Ctr, [1422, 1151, 1236, 1196, 1209]),
@@ -576,7 +576,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::C,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1760, 1448, 1589, 1137, 1045]),
@@ -597,7 +597,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::C,
-        version: (3, 5),
+        version: (3, 1),
         processors: "GenuineIntel 6 192-207",
         rows: &[
             row(Aes128Ctr, [1023, 1300, 1262, 1026, 1030]),
@@ -786,7 +786,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::D,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 0-15",
         rows: &[
             row(Aes128Ctr, [1108, 1077, 1096, 1123, 1152]),
@@ -807,7 +807,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::D,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 16-31",
         rows: &[
             row(Aes128Ctr, [1422, 1152, 1197, 1214, 1224]),
@@ -828,7 +828,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::D,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1771, 1445, 1580, 1164, 1043]),
@@ -849,7 +849,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::D,
-        version: (3, 5),
+        version: (3, 1),
         processors: "GenuineIntel 6 192-207",
         rows: &[
             row(Aes128Ctr, [1054, 1302, 1227, 1022, 1030]),
@@ -1038,7 +1038,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::E,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 0-15",
         rows: &[
             row(Aes128Ctr, [1836, 4822, 1788, 1792, 1899]),
@@ -1059,7 +1059,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::E,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 16-31",
         rows: &[
             row(Aes128Ctr, [1512, 4346, 1742, 1753, 1903]),
@@ -1080,7 +1080,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::E,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1295, 3643, 2328, 1905, 1995]),
@@ -1101,7 +1101,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::E,
-        version: (3, 5),
+        version: (3, 1),
         processors: "GenuineIntel 6 192-207",
         rows: &[
             row(Aes128Ctr, [1980, 4779, 1999, 2110, 2161]),
@@ -1290,7 +1290,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::F,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 0-15",
         rows: &[
             row(Aes128Ctr, [1763, 2890, 1028, 1090, 1103]),
@@ -1311,7 +1311,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::F,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 25 16-31",
         rows: &[
             row(Aes128Ctr, [1615, 2964, 1023, 1062, 1075]),
@@ -1332,7 +1332,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::F,
-        version: (3, 5),
+        version: (3, 1),
         processors: "AuthenticAMD 26 0-15",
         rows: &[
             row(Aes128Ctr, [1272, 2607, 1199, 1134, 1119]),
@@ -1353,7 +1353,7 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         class: CpuClass::F,
-        version: (3, 5),
+        version: (3, 1),
         processors: "GenuineIntel 6 192-207",
         rows: &[
             row(Aes128Ctr, [1784, 2697, 959, 908, 939]),
