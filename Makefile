@@ -20,7 +20,7 @@ help:
 	@echo 'make install          puts them, manual pages, completions, systemd units and the documentation'
 	@echo '                      below PREFIX=/usr/local (and DESTDIR); make uninstall removes them'
 	@echo 'make package          a Debian package of the same'
-	@echo 'make test             everything CI runs: 15 to 20 minutes from nothing, 4 to 5 when built'
+	@echo 'make test             everything CI runs: about 14 minutes on two cores from nothing, 6 to 7 when built'
 	@echo 'make test-long        that, the exchange with rage, more rounds, fuzzing: up to an hour'
 
 run:
