@@ -20,8 +20,9 @@ use crate::{constant_time, openssl_peers, peers, proto, structure, vectors};
 
 /// What the CPU may hide from the tests, so that they also see the classes of CPUs below this one.
 const MASKS: [&str; 3] = ["-avx512", "-avx512,-vaes", "-avx512,-vaes,-aes"];
-/// The crates whose tests depend on what the CPU can do.
-const CPU_PACKAGES: [&str; 3] = ["oarlock-kernels", "oarlock", "oarlock-provider"];
+/// The crates whose tests depend on what the CPU can do. Those of the kernels call each of them by its name, and read no
+/// environment.
+const CPU_PACKAGES: [&str; 2] = ["oarlock", "oarlock-provider"];
 /// The package of the model check.
 const MODEL: &str = "oarlock-model";
 /// Rounds of the differential test of the provider in the long form, by environment variable.
@@ -31,8 +32,7 @@ const LONG_PREEMPTIONS: Variable<'_> = ("OARLOCK_MODEL_PREEMPTIONS", "2");
 
 /// The folder of the libraries of an OpenSSL for the provider's tests.
 const OPENSSL: &str = "OARLOCK_TEST_OPENSSL";
-/// What Ubuntu 22.04 has, the first series with another fetch of algorithms, the series with long support, the last of 3
-/// and the newest.
+/// Ubuntu 22.04's, one that keeps what a key was decoded with, the series with long support, the last of 3, the newest.
 const OTHER_OPENSSL: [&str; 5] = ["3.0.2", "3.2", "3.5", "3.6", "4.0"];
 /// That which the machine's programs run with, too.
 const OF_PROGRAMS: &str = "3.5";
@@ -57,8 +57,7 @@ pub fn run() -> Result<()> {
     run.step("age, which the tests exchange files with", |_| {
         peers::run_age()
     })?;
-    // Those of the kernels call each of them by its name, under any mask.
-    let [_, engine, provider] = CPU_PACKAGES;
+    let [engine, provider] = CPU_PACKAGES;
     // The rest of the provider's tests start programs, which take minutes.
     let those = &["differences::", "differential::", "vectors::"];
     let masked = programs.of(&[engine]);

@@ -13,6 +13,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::cpu_mask;
+use crate::openssl_peers;
 use crate::processor::Cpu;
 use crate::tool::{self, Metadata, Result, cargo};
 
@@ -21,8 +22,8 @@ const TABLES: &str = "crates/oarlock/src/costs/openssl/tables.rs";
 const ALGORITHMS: &str = "crates/oarlock/src/work/algorithm.rs";
 /// Of each class and library: one may fall into a moment when the machine is busy.
 const RUNS: usize = 3;
-/// The first of each line of versions; a library stands for the line that it is of. From 3.1 on OpenSSL has AES-GCM for
-/// AVX-512; 3.5, with long support, stands for that line, and 3.6 is no faster in any class.
+/// The first of each line of versions. What is measured beside any library of a line holds for all of it. OpenSSL has
+/// had AES-GCM for AVX-512 since 3.1.
 const LINES: [(u32, u32); 3] = [(3, 0), (3, 1), (4, 0)];
 
 /// A class, and the `OARLOCK_CPU` that makes a machine that has more one of it.
@@ -73,8 +74,8 @@ const CLASSES: [Class; 6] = [
     },
 ];
 
-/// `classes` in letters, and files of libcrypto; without any: all classes, the machine's own library and those that
-/// `cargo xtask peers` has built.
+/// `classes` in letters, and files of libcrypto; without any: all classes, the machine's own library and the peers of the
+/// benchmark that `cargo xtask peers openssl` has built.
 pub fn run(arguments: &[&str]) -> Result<()> {
     let metadata = Metadata::load()?;
     let operations = Operations::read(&metadata.workspace_root)?;
@@ -89,7 +90,7 @@ pub fn run(arguments: &[&str]) -> Result<()> {
         arguments.iter().partition(|argument| is_classes(argument));
     let libraries: Vec<Option<PathBuf>> = match &libraries[..] {
         [] => {
-            let built = built(&target.join("peers"));
+            let built = openssl_peers::built(&target.join("peers"));
             built.into_iter().map(Some).chain([None]).collect()
         }
         given => given.iter().map(|path| Some(path.into())).collect(),
@@ -139,28 +140,6 @@ pub fn check(root: &Path) -> Result<()> {
 fn is_classes(argument: &str) -> bool {
     let is_one = |letter| CLASSES.iter().any(|class| class.letter == letter);
     !argument.is_empty() && argument.chars().all(is_one)
-}
-
-/// The libraries of the folders `openssl-...` among the peers.
-fn built(peers: &Path) -> Vec<PathBuf> {
-    let folders = std::fs::read_dir(peers).into_iter().flatten().flatten();
-    let folders = folders.filter(|entry| {
-        let name = entry.file_name();
-        name.to_string_lossy().starts_with("openssl-")
-    });
-    let libraries = folders.flat_map(|entry| std::fs::read_dir(entry.path().join("lib")));
-    let mut found: Vec<PathBuf> = libraries
-        .flatten()
-        .flatten()
-        .filter(|file| {
-            file.file_name()
-                .to_string_lossy()
-                .starts_with("libcrypto.so.")
-        })
-        .map(|file| file.path())
-        .collect();
-    found.sort();
-    found
 }
 
 /// What `oarlock provider calibrate --json` says.

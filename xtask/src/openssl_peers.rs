@@ -98,6 +98,15 @@ pub fn all(peers: &Path) -> Result<String> {
     Ok(said?.join("; "))
 }
 
+/// The files of libcrypto of those peers that are built.
+pub fn built(peers: &Path) -> Vec<PathBuf> {
+    let files = PEERS.iter().map(|release| {
+        let lib = release.folder(peers).join("lib");
+        lib.join(format!("libcrypto.{}", release.soname))
+    });
+    files.filter(|file| file.exists()).collect()
+}
+
 /// Builds the releases of these names where they are not yet; without names, the peers. Returns the folders
 /// of libraries.
 pub fn libraries(names: &[&str]) -> Result<Vec<PathBuf>> {

@@ -305,9 +305,9 @@ impl<'a> Value<'a> {
         if param.data.is_null() || !matches!(param.data_type, UNSIGNED_INTEGER | INTEGER) {
             return None;
         }
+        let data = param.data.cast::<u8>();
         // SAFETY: the data have the size that stands beside them.
-        let octets =
-            unsafe { std::slice::from_raw_parts(param.data.cast::<u8>(), param.data_bytes) };
+        let octets = unsafe { std::slice::from_raw_parts(data, param.data_bytes) };
         let (low, high) = octets.split_at(octets.len().min(size_of::<u64>()));
         let is_negative =
             param.data_type == INTEGER && octets.last().is_some_and(|last| *last > 127);
@@ -348,9 +348,9 @@ impl<'a> Value<'a> {
         if u64::from(bits) > 8 * param.data_bytes as u64 {
             return false;
         }
+        let data = param.data.cast::<u8>();
         // SAFETY: the data have the size that stands beside them, and are the caller's own.
-        let place =
-            unsafe { std::slice::from_raw_parts_mut(param.data.cast::<u8>(), param.data_bytes) };
+        let place = unsafe { std::slice::from_raw_parts_mut(data, param.data_bytes) };
         place.fill(0);
         let number = number.to_le_bytes();
         let bytes = place.len().min(number.len());

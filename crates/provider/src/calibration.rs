@@ -47,9 +47,10 @@ struct Trusted {
 
 impl Trusted {
     fn here() -> Self {
-        // SAFETY: both functions take any argument that they have, and always succeed.
-        let (user, is_privileged) =
-            unsafe { (libc::geteuid(), libc::getauxval(libc::AT_SECURE) != 0) };
+        // SAFETY: takes nothing, and always succeeds.
+        let user = unsafe { libc::geteuid() };
+        // SAFETY: takes any number.
+        let is_privileged = unsafe { libc::getauxval(libc::AT_SECURE) != 0 };
         Self {
             // With more rights than the user's, root's alone: the effective user may be no more than a step
             // on the way to others.

@@ -294,9 +294,9 @@ struct Number {
 
 impl Number {
     fn new(bn: &Arc<Bn>, bytes: &[u8]) -> Result<Self, Error> {
+        let (place, length) = (bytes.as_ptr(), bytes.len() as c_int);
         // SAFETY: as many bytes as are said; null asks for a new number.
-        let number =
-            unsafe { (bn.from_bytes)(bytes.as_ptr(), bytes.len() as c_int, ptr::null_mut()) };
+        let number = unsafe { (bn.from_bytes)(place, length, ptr::null_mut()) };
         if number.is_null() {
             return Err(Error::Failed("openssl: BN_bin2bn failed".to_owned()));
         }
@@ -327,9 +327,11 @@ impl Modulus {
         // SAFETY: takes nothing; null says that it failed.
         let montgomery = unsafe { (bn.montgomery_new)() };
         let modulus = Self { number, montgomery };
-        // SAFETY: all three are live.
-        let is_set = !montgomery.is_null()
-            && unsafe { (bn.montgomery_set)(montgomery, modulus.number.number, ctx) } == 1;
+        let number = modulus.number.number;
+        let is_set = !montgomery.is_null() && {
+            // SAFETY: all three are live.
+            unsafe { (bn.montgomery_set)(montgomery, number, ctx) == 1 }
+        };
         is_set
             .then_some(modulus)
             .ok_or_else(|| Error::Failed("openssl: BN_MONT_CTX_set failed".to_owned()))

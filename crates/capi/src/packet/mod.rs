@@ -114,10 +114,10 @@ impl Packets<'_> {
         let packets = self.0.iter();
         packets
             .map(|packet| {
+                let (place, bytes) = (packet.buffer, packet.buffer_bytes);
                 // SAFETY: as the caller of `with_packets` answered for: it is the caller's alone, and no other packet has any
                 // of it.
-                let buffer =
-                    unsafe { output(packet.buffer, packet.buffer_bytes, "a packet's buffer") };
+                let buffer = unsafe { output(place, bytes, "a packet's buffer") };
                 make(packet, buffer?)
             })
             .collect()

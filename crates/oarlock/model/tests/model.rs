@@ -368,6 +368,23 @@ fn two_callers_one_helper() {
     model(2, 1, 1, 0, 2);
 }
 
+/// Posts a task of which the caller does nothing itself, and goes on when a helper has begun it.
+fn post_for_a_helper(board: &Board) {
+    let begun = AtomicUsize::new(0);
+    let work = || {
+        begun.fetch_add(1, Ordering::Release);
+    };
+    let task = Task::new(&work);
+    // SAFETY: settled below.
+    if let Some(lacking) = unsafe { board.post(&task, 1) } {
+        board.wake(lacking.asleep);
+        while begun.load(Ordering::Acquire) == 0 {
+            thread::yield_now();
+        }
+        board.settle(&task);
+    }
+}
+
 /// A helper that is promised a wake-up must get it: with nobody else to do the work, a lost one is
 /// a deadlock, which loom reports.
 #[test]
@@ -381,20 +398,7 @@ fn a_wake_up_is_not_lost() {
             let board = Arc::clone(&board);
             thread::spawn(move || help(&board, 0))
         };
-        let begun = AtomicUsize::new(0);
-        let work = || {
-            begun.fetch_add(1, Ordering::Release);
-        };
-        let task = Task::new(&work);
-        // SAFETY: settled below.
-        if let Some(lacking) = unsafe { board.post(&task, 1) } {
-            board.wake(lacking.asleep);
-            // The caller does nothing itself, so that only the helper can make it go on.
-            while begun.load(Ordering::Acquire) == 0 {
-                thread::yield_now();
-            }
-            board.settle(&task);
-        }
+        post_for_a_helper(&board);
         board.close();
         assert_eq!(helper.join().unwrap(), 1);
     });
@@ -436,20 +440,7 @@ fn a_task_is_not_kept_waiting_by_work_in_the_background() {
         });
         let lacking = board.post_background(endless.clone(), true);
         board.wake(lacking.asleep);
-        let begun = AtomicUsize::new(0);
-        let work = || {
-            begun.fetch_add(1, Ordering::Release);
-        };
-        let task = Task::new(&work);
-        // SAFETY: settled below.
-        if let Some(lacking) = unsafe { board.post(&task, 1) } {
-            board.wake(lacking.asleep);
-            // The caller does nothing itself.
-            while begun.load(Ordering::Acquire) == 0 {
-                thread::yield_now();
-            }
-            board.settle(&task);
-        }
+        post_for_a_helper(&board);
         board.close();
         assert_eq!(helper.join().unwrap(), 1);
         board.refuse_background();

@@ -227,9 +227,10 @@ impl SoftwareRsa {
         }
         let bytes = |number: *const BIGNUM, len: usize| {
             let mut bytes = Zeroizing::new(vec![0; len]);
-            // SAFETY: room for as many bytes as are said, and a number unless it is null.
-            let is_copied = !number.is_null()
-                && unsafe { BN_bn2bin_padded(bytes.as_mut_ptr(), len, number) } == 1;
+            let is_copied = !number.is_null() && {
+                // SAFETY: room for as many bytes as are said, and a number.
+                unsafe { BN_bn2bin_padded(bytes.as_mut_ptr(), len, number) == 1 }
+            };
             if is_copied {
                 Ok(bytes)
             } else {

@@ -467,9 +467,11 @@ impl Cbc {
                 return Err(Reason::CipherOperationFailed);
             }
             // SAFETY: the output has room for the padding.
-            let padding =
-                unsafe { std::slice::from_raw_parts_mut(data.output.add(bytes), padding_bytes) };
-            tls_padding::pad(padding, self.tls_version);
+            unsafe {
+                let place = data.output.add(bytes);
+                let padding = std::slice::from_raw_parts_mut(place, padding_bytes);
+                tls_padding::pad(padding, self.tls_version);
+            }
             bytes += padding_bytes;
         }
         if !bytes.is_multiple_of(BLOCK_BYTES) {

@@ -75,9 +75,9 @@ impl Running {
         let mut status = 0;
         // SAFETY: all zeros is a value of it: integers alone.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        let id = self.child.id().cast_signed();
         // SAFETY: the child is ours and was not waited for, and both places are good for writing.
-        let waited =
-            unsafe { libc::wait4(self.child.id().cast_signed(), &mut status, 0, &mut usage) };
+        let waited = unsafe { libc::wait4(id, &mut status, 0, &mut usage) };
         if waited < 0 {
             return Err(Error::io(&self.name)(io::Error::last_os_error()));
         }

@@ -178,9 +178,9 @@ impl BlockingDevice for LibraryEngine {
         }
         let named = Named::new(service)?;
         let mut offer = Offer::default();
+        let (device, service) = (self.device.as_ptr(), named.service());
         // SAFETY: the device is open; the service and the place for the offer live until the call returns.
-        let is_served =
-            unsafe { (self.functions.offer)(self.device.as_ptr(), &named.service(), &mut offer) };
+        let is_served = unsafe { (self.functions.offer)(device, &service, &mut offer) };
         (is_served == 1 && offer.bytes_per_second > 0).then(|| QueueOffer {
             latency: Duration::from_nanos(offer.latency_ns),
             per_request: Duration::from_nanos(offer.per_request_ns),

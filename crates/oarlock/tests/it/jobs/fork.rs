@@ -111,9 +111,10 @@ fn a_queue_is_whole_in_a_child_and_stays_so_in_the_parent() {
 fn a_helper_that_has_signed_leaves_nothing_to_its_threads_end() {
     static LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
     extern "C" fn count_others(_: *mut c_void) {
-        // SAFETY: a key that is not in use has no value.
-        let others =
-            (0..KEYS_MAX).filter(|key| !unsafe { libc::pthread_getspecific(*key) }.is_null());
+        let others = (0..KEYS_MAX).filter(|key| {
+            // SAFETY: a key that is not in use has no value.
+            unsafe { !libc::pthread_getspecific(*key).is_null() }
+        });
         LEFT.store(others.count(), Ordering::SeqCst);
     }
     // Another test may have had aws-lc make its key first.

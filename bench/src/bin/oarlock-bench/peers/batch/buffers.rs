@@ -105,11 +105,11 @@ impl Packets {
     /// The packets by number.
     #[inline]
     pub(crate) fn each_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
-        // SAFETY: the places lie in the space, apart from each other, and nothing else refers to it; its heap
-        // memory stays where it is.
-        self.places
-            .iter()
-            .map(|place| unsafe { &mut *place.as_ptr() })
+        self.places.iter().map(|place| {
+            // SAFETY: the places lie in the space, apart from each other, and nothing else refers to it; its heap
+            // memory stays where it is.
+            unsafe { &mut *place.as_ptr() }
+        })
     }
 
     /// What they are now.
