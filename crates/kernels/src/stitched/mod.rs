@@ -283,11 +283,9 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
                 return rows::keystream::<R, B>(start, bytes, place, BLOCK_BYTES, beside);
             }
             let words = block_words(start, beside);
-            let to = place
-                .fill(BLOCK_BYTES + Self::BYTES)
-                .as_mut_ptr()
-                .add(BLOCK_BYTES);
-            V::xor_blocks(words, to, to);
+            let to = place.write(BLOCK_BYTES + Self::BYTES);
+            ptr::write_bytes(to, 0, BLOCK_BYTES);
+            V::xor_blocks(words, ZEROS.0.as_ptr(), to.add(BLOCK_BYTES));
         }
     }
 
@@ -335,6 +333,12 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
         }
     }
 }
+
+/// Onto which keystream is made: zeros that were just written to its own place would have to be waited for.
+#[repr(align(64))]
+struct Zeros([u8; 16 * BLOCK_BYTES]);
+
+static ZEROS: Zeros = Zeros([0; 16 * BLOCK_BYTES]);
 
 /// The chunk before, whose blocks are put together beside the rounds.
 struct Before<V> {

@@ -28,6 +28,7 @@ use crate::stitched::{
 use crate::wipe::wipe;
 
 /// The powers of r that a run needs. Wiped on drop.
+#[repr(align(64))]
 pub(crate) struct IfmaPowers {
     /// Limb by limb r^8, r^16, ... r^64, and 20 times their upper limbs: what their products above
     /// 2^132 come back as.
@@ -250,6 +251,7 @@ impl<const XORS: bool> Source<XORS> {
 pub(super) enum IfmaMaking<const APART: bool> {}
 
 /// Limb by limb r to r^8, and r^8, r^16, ... r^64, as the integer units have them. Wiped on drop.
+#[repr(align(64))]
 pub(super) struct Room {
     each: [[u64; LANES]; 3],
     groups: [[u64; GROUPS]; 3],
