@@ -173,7 +173,7 @@ fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
         let parts = [IoSlice::new(&frame[..])];
         sendmsg(&socket, &parts, &mut control, SendFlags::NOSIGNAL)?;
         // A private operation has two exponentiations.
-        Board::map(given(&socket)?, lanes / 2, secret)
+        Board::map(given(&socket)?, lanes / 2, &secret)
     })
 }
 

@@ -14,10 +14,10 @@ use zeroize::Zeroizing;
 pub(crate) type Name = [u8; 32];
 
 /// By which names are made ([`secret_name`](oarlock::rsa::RsaPrivateKey::secret_name)).
-pub(crate) const PURPOSE: &str = "oarlock board 1";
+pub(crate) const PURPOSE: &str = "oarlock board 2";
 
 /// By which the secret is made that members of a board seal with.
-pub(crate) const SEALS: &str = "oarlock board 1: seals";
+pub(crate) const SEALS: &str = "oarlock board 2: seals";
 
 pub(crate) const GIVEN: [u8; 1] = [VERSION];
 pub(crate) const ASKED_BYTES: usize = 1 + size_of::<Name>();

@@ -93,6 +93,12 @@ impl<'a> Pace<'a> {
             (last.max(busy).saturating_add(patience)).min(began.saturating_add(self.wait_max));
         Duration::from_nanos(until.saturating_sub(now))
     }
+
+    /// How much longer it waits at most.
+    pub(super) fn most_left(&self, began: u64, now: u64) -> Duration {
+        let until = began.saturating_add(self.wait_max);
+        Duration::from_nanos(until.saturating_sub(now).min(self.wait_max))
+    }
 }
 
 #[cfg(test)]
@@ -154,6 +160,16 @@ mod tests {
         // One that is killed meanwhile holds nobody up.
         pace.begins(now);
         assert_eq!(pace.left(now, now + 4000 * US, 1), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_most_there_is_ends_with_the_wait() {
+        let shared = SharedPace::default();
+        let (pace, now) = paced(&shared, 100 * US);
+        assert_eq!(pace.most_left(now, now), us(4000));
+        assert_eq!(pace.most_left(now, now + 3900 * US), us(100));
+        assert_eq!(pace.most_left(now, now + 4000 * US), Duration::ZERO);
+        assert_eq!(pace.most_left(u64::MAX, 0), us(4000));
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn meet(
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..owners as u32)
             .map(|owner| {
-                let board = Board::map(&file, 4, secret()).unwrap();
+                let board = Board::map(&file, 4, &secret()).unwrap();
                 let (counts, start) = (&counts, &start);
                 scope.spawn(move || {
                     start.wait();
@@ -92,7 +92,7 @@ fn powers_are_right_and_most_are_computed_together() {
 #[test]
 fn one_that_is_alone_is_told_so_soon() {
     let Some(rsa) = rsa(2048) else { return };
-    let board = Board::map(Board::create().unwrap(), 4, secret()).unwrap();
+    let board = Board::map(Board::create().unwrap(), 4, &secret()).unwrap();
     let took = (0..20).map(|_| {
         let began = Instant::now();
         assert_eq!(board.power(&rsa, &[2]), Outcome::Alone);
@@ -111,7 +111,7 @@ fn one_that_is_alone_is_told_so_soon() {
 #[test]
 fn numbers_that_are_none_fail_and_others_do_not() {
     let Some(rsa) = rsa(2048) else { return };
-    let board = Board::map(Board::create().unwrap(), 4, secret()).unwrap();
+    let board = Board::map(Board::create().unwrap(), 4, &secret()).unwrap();
     for number in [
         &[0xff; 256][..],
         &[1; 300],
@@ -125,7 +125,7 @@ fn numbers_that_are_none_fail_and_others_do_not() {
     let file = Board::create().unwrap();
     std::thread::scope(|scope| {
         for owner in 0..4u8 {
-            let (board, rsa) = (Board::map(&file, 4, secret()).unwrap(), &rsa);
+            let (board, rsa) = (Board::map(&file, 4, &secret()).unwrap(), &rsa);
             scope.spawn(move || {
                 for _ in 0..50 {
                     // One of the four asks for what cannot be computed.
@@ -147,7 +147,7 @@ fn numbers_that_are_none_fail_and_others_do_not() {
 #[test]
 fn slots_of_processes_that_have_ended_are_in_nobodys_way() {
     let Some(rsa) = rsa(2048) else { return };
-    let board = Board::map(Board::create().unwrap(), 4, secret()).unwrap();
+    let board = Board::map(Board::create().unwrap(), 4, &secret()).unwrap();
     let shared = board.memory.shared().unwrap();
     for (place, stage) in [WAITING, RUNNING, CLAIMED, DONE].into_iter().enumerate() {
         shared.slots[place].state.store(stage, Relaxed);
@@ -177,7 +177,7 @@ fn slots_of_processes_that_have_ended_are_in_nobodys_way() {
 #[test]
 fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_else() {
     let Some(rsa) = rsa(2048) else { return };
-    let board = Board::map(Board::create().unwrap(), 4, secret()).unwrap();
+    let board = Board::map(Board::create().unwrap(), 4, &secret()).unwrap();
     let shared = board.memory.shared().unwrap();
     fn taken(shared: &Shared) -> (&Slot, usize, u32) {
         loop {
@@ -225,7 +225,7 @@ fn numbers_and_powers_without_a_seal_are_left() {
     std::thread::scope(|scope| {
         for owner in 0..6u8 {
             let secret = if owner < 3 { secret() } else { other.clone() };
-            let (board, rsa) = (Board::map(&file, 4, secret).unwrap(), &rsa);
+            let (board, rsa) = (Board::map(&file, 4, &secret).unwrap(), &rsa);
             scope.spawn(move || {
                 for number in 0..40u8 {
                     let number = [owner, number, 2];
@@ -244,25 +244,42 @@ fn numbers_and_powers_without_a_seal_are_left() {
         state: (STAGE + 1) | RUNNING,
     };
     let (number, power) = (&[2][..], &[3; 256][..]);
-    held.seal(&secret(), number, Some(power));
-    assert!(held.is_sealed(&secret(), number, Some(power)));
+    let [sealer, stranger] = [secret(), other].map(|secret| Sealer::new(&secret));
+    let seal = held.number_seal(&sealer, number);
+    held.put(held.power_seal(&sealer, seal, power));
+    assert!(held.has(held.power_seal(&sealer, seal, power)));
     let next = Held {
         state: held.state + STAGE + 1,
         ..held
     };
     let elsewhere = Held { place: 1, ..held };
-    assert!(!next.is_sealed(&secret(), number, Some(power)));
-    assert!(!elsewhere.is_sealed(&secret(), number, Some(power)));
-    assert!(!held.is_sealed(&other, number, Some(power)));
-    assert!(!held.is_sealed(&secret(), number, None));
-    assert!(!held.is_sealed(&secret(), &[2, 3], Some(&power[1..])));
+    for other in [
+        next.number_seal(&sealer, number),
+        elsewhere.number_seal(&sealer, number),
+        held.number_seal(&sealer, &[2, 3]),
+        held.number_seal(&stranger, number),
+    ] {
+        assert!(!held.has(held.power_seal(&sealer, other, power)));
+    }
+    assert!(!held.has(next.power_seal(&sealer, seal, power)));
+    assert!(!held.has(held.power_seal(&stranger, seal, power)));
+    assert!(!held.has(held.power_seal(&stranger, held.number_seal(&stranger, number), power)));
+    assert!(!held.has(held.power_seal(&sealer, seal, &power[1..])));
+    // The seal of a number is none of a power, nor the other way round.
+    assert!(!held.has(seal));
+    held.put(seal);
+    assert!(held.has(held.number_seal(&sealer, number)));
+    assert!(!held.has(held.number_seal(&sealer, power)));
+    assert!(!held.has(next.number_seal(&sealer, number)));
+    assert!(!held.has(elsewhere.number_seal(&sealer, number)));
+    assert!(!held.has(held.power_seal(&sealer, seal, number)));
 }
 
 /// As where another process has another clock, or says so.
 #[test]
 fn a_pace_that_is_wrong_keeps_nobody_waiting() {
     let Some(rsa) = rsa(2048) else { return };
-    let board = Board::map(Board::create().unwrap(), 4, secret()).unwrap();
+    let board = Board::map(Board::create().unwrap(), 4, &secret()).unwrap();
     let pace = &board.memory.shared().unwrap().pace;
     for time in [1, u64::MAX / 2, u64::MAX] {
         for gap in [1, 1_000_000, u64::MAX] {
