@@ -35,6 +35,8 @@ pub(super) struct Ahead {
     /// The last look found that it should be, by so many.
     pub(super) is_wanted: bool,
     pub(super) helpers: usize,
+    /// Streams gain, but stripes promise more.
+    pub(super) are_beaten: bool,
 }
 
 impl Default for Ahead {
@@ -51,6 +53,7 @@ impl Default for Ahead {
             looks_needed: LOOKS_TO_PREFETCH,
             is_wanted: false,
             helpers: 0,
+            are_beaten: false,
         }
     }
 }
@@ -156,12 +159,16 @@ impl Ahead {
         }
     }
 
-    /// Little of what was made ahead was there when it was asked for, or there is no room for it.
+    /// Little of what was made ahead was there when it was asked for, or there is no room for it; or stripes promise
+    /// more, and then only so many looks are needed as tell whether they keep that.
     pub(super) fn failed(&mut self) {
         self.looks = 0;
         self.timed = None;
         self.unsettled = UNSETTLED;
-        self.looks_needed = self.looks_needed.saturating_mul(4);
+        self.looks_needed = match std::mem::take(&mut self.are_beaten) {
+            true => self.looks_needed.max(LOOKS_FOR_STRIPES),
+            false => self.looks_needed.saturating_mul(4),
+        };
     }
 
     fn taken_bytes_per_ns(&self, machine: &Machine) -> f64 {
@@ -194,6 +201,8 @@ pub(crate) const RINGS_PER_REQUEST_MAX: usize = 2;
 const TAKING_NS: f64 = 40.0;
 /// A session of a few requests is not worth the memory.
 pub(super) const LOOKS_TO_PREFETCH: u32 = 3;
+/// Until helpers have come from sleep, and what stripes cost is known of three times as many looks as count.
+pub(super) const LOOKS_FOR_STRIPES: u32 = 48;
 /// More looks in a row are no burst.
 const BURST_LOOKS_MAX: u32 = 64;
 /// Longer gaps say no more.

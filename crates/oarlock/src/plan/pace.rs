@@ -238,6 +238,7 @@ impl Pace {
         }
         // These are looks, too: what stripes cost once is not for ever.
         self.stripes.barred = self.stripes.barred.saturating_sub(requests);
+        self.stripes.forget_a_little();
         if self.ahead.unsettled > 0 {
             // Where nothing ever comes it is by their bytes that streams are found to be of no use.
             self.ahead.unsettled -= u32::from(inline < bytes);
@@ -253,7 +254,11 @@ impl Pace {
             let ns = ns - inline as f64 / self.cost.bytes_per_ns;
             self.ahead.taken(&self.machine, bytes - inline, ns);
         }
-        self.is_better_made_ahead(bytes, inline_ns, helpers, Way::Inline)
+        let gains = self.is_better_made_ahead(bytes, inline_ns, helpers, Way::Inline);
+        let is_better_than_inline =
+            self.ahead.over_expected * expected_ns < STILL_WORTHWHILE * inline_ns;
+        self.ahead.are_beaten = !gains && is_better_than_inline && self.stripes.are_known();
+        gains
     }
 
     /// A request from here on is worth the waking of one helper: to wake it takes no more than [`WORTHWHILE`] of the
@@ -278,7 +283,8 @@ impl Pace {
         self.stripes.best(inline_ns, hoped_ns, available)
     }
 
-    /// Little of what was made ahead was there when it was asked for, or there is no room for it.
+    /// Little of what was made ahead was there when it was asked for, or there is no room for it, or another way
+    /// promises more.
     pub(crate) fn prefetch_failed(&mut self) {
         self.ahead.failed();
         // The requests since the last look were not looked at, and are no pause.

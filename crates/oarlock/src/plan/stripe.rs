@@ -58,6 +58,14 @@ impl StripeGain {
         self.handoffs.iter().any(Handoff::is_known)
     }
 
+    /// What stripes cost once is not for ever: while streams are in use nobody looks, and in the few looks before that
+    /// helpers came from sleep.
+    pub(super) fn forget_a_little(&mut self) {
+        for handoff in &mut self.handoffs {
+            handoff.ns -= (handoff.ns - HANDOFF_NS_HOPED).max(0.0) / FORGOTTEN;
+        }
+    }
+
     /// What one helper costs beyond a fair share of the inline time, if there are helpers of a level: what was seen there, or
     /// with fewer of them, or with more. `None` before there were looks enough.
     pub(super) fn handoff_ns(&self, level: usize) -> Option<f64> {
@@ -100,7 +108,9 @@ impl StripeGain {
             f64::MAX
         };
         handoff.seen = (handoff.seen + 1).min(SEEN_MAX);
-        handoff.ns += (seen_ns.min(most_ns) - handoff.ns) / f64::from(handoff.seen);
+        // The first ones, while helpers and caches warm up, are soon forgotten.
+        let count_as = handoff.seen.div_ceil(2);
+        handoff.ns += (seen_ns.min(most_ns) - handoff.ns) / f64::from(count_as);
         let Handoff { ns: hoped_ns, .. } = *handoff;
         let is_known = handoff.is_known();
         let best = self.best(inline_ns, hoped_ns, available);
@@ -135,10 +145,12 @@ const BAR_MIN: u32 = 64;
 const BAR_MAX: u32 = 4096;
 /// So many looks tell whether they gain.
 const SEEN_MIN: u32 = 4;
-/// Each counts as one of so many at least.
-const SEEN_MAX: u32 = 16;
+/// Each counts as one of half as many at least.
+const SEEN_MAX: u32 = 32;
 /// A level that was passed over for so many looks is tried again where those beside it promise enough.
 const PASSED_MAX: u32 = 1024;
+/// Part of what is above the hope that each request with streams takes off.
+const FORGOTTEN: f64 = 4096.0;
 /// A look counts as so many times the average at most.
 const INTERRUPTED: f64 = 4.0;
 /// Looks at which stripes must gain before a loss counts as the first.

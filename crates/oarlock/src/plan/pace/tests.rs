@@ -55,6 +55,11 @@ const AWAKE: Told = Told {
     awake: 2,
     are_crowded: false,
 };
+const ONE_AWAKE: Told = Told {
+    available: 1,
+    awake: 1,
+    are_crowded: false,
+};
 /// One byte a nanosecond: bytes are nanoseconds.
 const RATE: u64 = 1_000_000_000;
 const RING_BYTES: usize = 128 << 10;
@@ -257,16 +262,13 @@ fn a_slow_cipher_with_pauses_is_made_ahead_from_the_third_look_on() {
 
 #[test]
 fn a_consumer_with_other_work_finds_keystream_and_one_without_shares_its_requests() {
-    let one = Told {
-        available: 1,
-        awake: 1,
-        are_crowded: false,
-    };
     for (gap_us, expected) in [(20, true), (0, false)] {
         // 32 KiB packets at 4 GB/s.
         let mut session = Session::of_stream(4 * RATE);
         let gap = Duration::from_micros(gap_us);
-        let is_ahead = (0..50).map(|_| session.ahead(gap, 32 << 10, &one)).last();
+        let is_ahead = (0..50)
+            .map(|_| session.ahead(gap, 32 << 10, &ONE_AWAKE))
+            .last();
         assert_eq!(is_ahead, Some(expected), "{gap_us}");
     }
 }
@@ -315,12 +317,7 @@ fn keystream_that_comes_slowly_is_made_ahead_no_more() {
 fn streams_are_given_up_when_pauses_end_and_stripes_are_better() {
     let mut session = Session::of_stream(6 * RATE);
     let (bytes, pause) = (64 << 10, Duration::from_micros(40));
-    let one = Told {
-        available: 1,
-        awake: 1,
-        are_crowded: false,
-    };
-    assert!((0..50).any(|_| session.ahead(pause, bytes, &one)));
+    assert!((0..50).any(|_| session.ahead(pause, bytes, &ONE_AWAKE)));
     let mut taken = || {
         // Half of a request's keystream is there, and the next follows at once.
         let ns = session.pace.cost.ns(bytes) * 0.75;
@@ -339,12 +336,7 @@ fn streams_are_given_up_when_pauses_end_and_stripes_are_better() {
 fn streams_outlast_a_burst() {
     let mut session = Session::of_stream(6 * RATE);
     let (bytes, pause) = (64 << 10, Duration::from_millis(1));
-    let one = Told {
-        available: 1,
-        awake: 1,
-        are_crowded: false,
-    };
-    assert!((0..50).any(|_| session.ahead(pause, bytes, &one)));
+    assert!((0..50).any(|_| session.ahead(pause, bytes, &ONE_AWAKE)));
     let mut taken = || {
         let ns = session.pace.cost.ns(bytes) * 0.9;
         let began = session.now;
@@ -426,15 +418,10 @@ fn uneven_requests_in_a_row_are_no_pauses() {
 
 #[test]
 fn streams_that_stripes_were_left_for_give_way_once_these_may_be_tried_again() {
-    let one = Told {
-        available: 1,
-        awake: 1,
-        are_crowded: false,
-    };
     let (rate, bytes) = (4 * RATE, RING_BYTES);
     let mut session = Session::of_stream(rate);
     session.pace.stripes.barred = 100;
-    assert!((0..50).any(|_| session.ahead(Duration::ZERO, bytes, &one)));
+    assert!((0..50).any(|_| session.ahead(Duration::ZERO, bytes, &ONE_AWAKE)));
     let inline_ns = session.pace.cost.ns(bytes);
     let mut taken = || {
         let ns = 0.6 * inline_ns;
@@ -446,6 +433,56 @@ fn streams_that_stripes_were_left_for_give_way_once_these_may_be_tried_again() {
             .learn_taking(REQUESTS_PER_TIMED, bytes, bytes / 2, began, session.now)
     };
     assert!((0..100).any(|_| !taken()), "two threads would take half");
+}
+
+/// What was known of stripes is of a few requests, while helpers woke.
+#[test]
+fn streams_in_use_leave_stripes_another_try_and_the_better_of_both_stays() {
+    let bytes = 64 << 10;
+    for stripes in [0.66, 0.85] {
+        let mut session = Session::of_stream(2 * RATE);
+        let inline_ns = session.pace.cost.ns(bytes);
+        let (helpers, available) = (1, 1);
+        let slow = SentFor {
+            inline_ns,
+            helpers,
+            available,
+        };
+        (0..4).for_each(|_| session.pace.stripes.learn(slow, 0.8 * inline_ns));
+        let (mut is_in_streams, mut in_streams) = (false, 0);
+        for number in 0..40_000 {
+            let began = session.now;
+            let way = match is_in_streams {
+                true => Way::Inline,
+                false => session.pace.choose(bytes, began, &ONE_AWAKE),
+            };
+            let share = match way {
+                Way::Inline if is_in_streams => 0.74,
+                Way::Inline => 1.0,
+                Way::Stripe { .. } => stripes,
+            };
+            session.now += Duration::from_nanos((share * inline_ns) as u64);
+            let now = session.now;
+            if is_in_streams {
+                in_streams += u32::from(number >= 20_000);
+                is_in_streams = session.pace.learn_taking(1, bytes, bytes / 2, began, now);
+                if !is_in_streams {
+                    session.pace.prefetch_failed();
+                }
+                continue;
+            }
+            session.pace.waking = Waking::default();
+            session.pace.learn(way, bytes, began, now);
+            is_in_streams = session.pace.wants_keystream_ahead();
+        }
+        let in_streams = f64::from(in_streams) / 20_000.0;
+        let is_fit = if stripes < 0.74 {
+            in_streams < 0.1
+        } else {
+            in_streams > 0.9
+        };
+        assert!(is_fit, "{in_streams} with stripes at {stripes}");
+    }
 }
 
 #[test]
