@@ -449,7 +449,8 @@ fn streams_in_use_leave_stripes_another_try_and_the_better_of_both_stays() {
             available,
         };
         (0..4).for_each(|_| session.pace.stripes.learn(slow, 0.8 * inline_ns));
-        let (mut is_in_streams, mut in_streams) = (false, 0);
+        session.pace.ahead.helpers = helpers;
+        let (mut is_in_streams, mut in_streams) = (true, 0);
         for number in 0..40_000 {
             let began = session.now;
             let way = match is_in_streams {
