@@ -40,9 +40,9 @@ impl Libcrypto {
         Some(global).filter(|it| self.has(*it)).or_else(|| {
             // Everything of the main program was found above.
             self.name.to_bytes().starts_with(b"/").then_some(())?;
+            let (name, flags) = (self.name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
             // SAFETY: the object is loaded and has this name, so that nothing is opened, and no code of it is run.
-            let handle =
-                unsafe { libc::dlopen(self.name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+            let handle = unsafe { libc::dlopen(name, flags) };
             (!handle.is_null()).then_some(())?;
             // SAFETY: the handle is good until it is given back, once; the object stays, as its core has called us.
             let local = unsafe {

@@ -174,6 +174,35 @@ fn slots_of_processes_that_have_ended_are_in_nobodys_way() {
     assert_eq!(board.power(&rsa, &[2]), Outcome::Alone);
 }
 
+/// It was killed before its time was up, and its request lies there. Or somebody says that one does.
+#[test]
+fn who_kept_the_time_and_is_gone_holds_nobody_up_for_long() {
+    let Some(rsa) = rsa(2048) else { return };
+    let file = Board::create().unwrap();
+    let [dead, board] = [(); 2].map(|()| Board::map(&file, 4, &secret()).unwrap());
+    let shared = board.memory.shared().unwrap();
+    let number = &[3][..];
+    let mut least = [Duration::MAX; 2];
+    for at in [0, 1, 0, 1, 0, 1] {
+        let gone = dead.claimed(dead.memory.shared().unwrap()).unwrap();
+        if at == 0 {
+            gone.write(number);
+            gone.put(gone.number_seal(&dead.sealer, number));
+            gone.to(WAITING).unwrap();
+        }
+        shared.waiting.fetch_or(gone.bit(), AcqRel);
+        let began = Instant::now();
+        match board.power(&rsa, &[2]) {
+            Outcome::Power(power) => assert_eq!(power, rsa.raw_private(&[2]).unwrap()),
+            outcome => assert_eq!(outcome, Outcome::Alone),
+        }
+        least[at] = least[at].min(began.elapsed());
+        // Nobody takes it for one that keeps the time any more.
+        assert_eq!(shared.waiting.load(Relaxed), 0);
+    }
+    assert!(least.iter().all(|least| *least < Duration::from_millis(50)));
+}
+
 #[test]
 fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_else() {
     let Some(rsa) = rsa(2048) else { return };

@@ -159,8 +159,8 @@ impl Ahead {
         }
     }
 
-    /// Little of what was made ahead was there when it was asked for, or there is no room for it; or stripes promise
-    /// more, and then only so many looks are needed as tell whether they keep that.
+    /// Streams were given up: little was ready in time, there was no room for them, or stripes promise more. In the last
+    /// case they come back after as many looks as tell what stripes cost.
     pub(super) fn failed(&mut self) {
         self.looks = 0;
         self.timed = None;

@@ -283,8 +283,7 @@ impl Pace {
         self.stripes.best(inline_ns, hoped_ns, available)
     }
 
-    /// Little of what was made ahead was there when it was asked for, or there is no room for it, or another way
-    /// promises more.
+    /// Streams are given up: little was ready in time, there was no room for them, or another way promises more.
     pub(crate) fn prefetch_failed(&mut self) {
         self.ahead.failed();
         // The requests since the last look were not looked at, and are no pause.

@@ -149,7 +149,7 @@ const SEEN_MIN: u32 = 4;
 const SEEN_MAX: u32 = 32;
 /// A level that was passed over for so many looks is tried again where those beside it promise enough.
 const PASSED_MAX: u32 = 1024;
-/// Part of what is above the hope that each request with streams takes off.
+/// Each request with streams takes one part in so many off what is above the hope.
 const FORGOTTEN: f64 = 4096.0;
 /// A look counts as so many times the average at most.
 const INTERRUPTED: f64 = 4.0;

@@ -201,9 +201,9 @@ impl Key {
     fn private(&self) -> Option<RsaPrivateKey> {
         let mut numbers = Numbers::default();
         let place = std::ptr::from_mut(&mut numbers).cast();
+        let export = self.functions().export?;
         // SAFETY: the default provider's function with its key; the callback knows what its argument is.
-        let is_exported =
-            unsafe { self.functions().export?(self.inner, SELECT_KEYPAIR, Numbers::take, place) };
+        let is_exported = unsafe { export(self.inner, SELECT_KEYPAIR, Numbers::take, place) };
         if is_exported != 1 || numbers.has_more {
             return None;
         }
@@ -247,9 +247,10 @@ struct Numbers {
 impl Numbers {
     unsafe extern "C" fn take(params: *const Param, numbers: *mut c_void) -> c_int {
         catching(0, || {
-            // SAFETY: the argument is that of `Key::private`, and the default provider hands over parameters.
-            let (numbers, params) =
-                unsafe { (&mut *numbers.cast::<Self>(), Params::new(params.cast_mut())) };
+            // SAFETY: the argument is that of `Key::private`, which nothing else refers to meanwhile.
+            let numbers = unsafe { &mut *numbers.cast::<Self>() };
+            // SAFETY: the default provider hands over parameters.
+            let params = unsafe { Params::new(params.cast_mut()) };
             let taken = params.each(|name, value| {
                 let place = match NAMES.iter().position(|one| *one == name) {
                     Some(place) => &mut numbers.numbers[place],

@@ -184,9 +184,9 @@ impl Libcrypto {
         let context = self.contexts[usize::from(has_stripes)];
         let name = CString::new(name).unwrap();
         let properties = CString::new(format!("provider={provider}")).unwrap();
+        let (text, properties) = (name.as_ptr(), properties.as_c_str());
         // SAFETY: a live context and texts that end with a zero.
-        let cipher =
-            unsafe { (self.EVP_CIPHER_fetch)(context, name.as_ptr(), properties.as_ptr()) };
+        let cipher = unsafe { (self.EVP_CIPHER_fetch)(context, text, properties.as_ptr()) };
         assert!(
             !cipher.is_null(),
             "{provider} has no {name:?}: {:?}",
@@ -370,42 +370,51 @@ impl Context {
         let cipher = cipher.map_or(null(), |cipher| cipher.cipher.cast_const());
         let key = key.map_or(null(), <[u8]>::as_ptr);
         let iv = iv.map_or(null(), <[u8]>::as_ptr);
+        // SAFETY: a live context; the caller vouches for pointers and lengths.
         unsafe {
             (self.libcrypto.EVP_CipherInit_ex2)(self.context, cipher, key, iv, encrypts, params)
         }
     }
 
     pub fn update(&self, output: *mut u8, written: &mut i32, input: *const u8, bytes: i32) -> i32 {
+        // SAFETY: a live context; the caller vouches for pointers and lengths.
         unsafe { (self.libcrypto.EVP_CipherUpdate)(self.context, output, written, input, bytes) }
     }
 
     pub fn finish(&self, output: *mut u8, written: &mut i32) -> i32 {
+        // SAFETY: a live context; the caller vouches for pointers and lengths.
         unsafe { (self.libcrypto.EVP_CipherFinal_ex)(self.context, output, written) }
     }
 
     pub fn cipher(&self, output: *mut u8, input: *const u8, bytes: usize) -> i32 {
+        // SAFETY: a live context; the caller vouches for pointers and lengths.
         unsafe { (self.libcrypto.EVP_Cipher)(self.context, output, input, bytes as c_uint) }
     }
 
     pub fn ctrl(&self, what: i32, argument: i32, place: *mut u8) -> i32 {
+        // SAFETY: a live context; the caller vouches for pointers and lengths.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_ctrl)(self.context, what, argument, place.cast()) }
     }
 
     pub fn copy(&self) -> (Self, i32) {
         let copy = Self::empty(self.libcrypto);
+        // SAFETY: a live context; the caller vouches for pointers and lengths.
         let done = unsafe { (self.libcrypto.EVP_CIPHER_CTX_copy)(copy.context, self.context) };
         (copy, done)
     }
 
     pub fn set_padding(&self, padding: i32) -> i32 {
+        // SAFETY: a live context; the caller vouches for pointers and lengths.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_padding)(self.context, padding) }
     }
 
     pub fn set_key_bytes(&self, bytes: i32) -> i32 {
+        // SAFETY: a live context; the caller vouches for pointers and lengths.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_key_length)(self.context, bytes) }
     }
 
     pub fn set_num(&self, num: i32) -> i32 {
+        // SAFETY: a live context; the caller vouches for pointers and lengths.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_num)(self.context, num) }
     }
 

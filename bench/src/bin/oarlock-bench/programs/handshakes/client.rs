@@ -13,7 +13,9 @@ use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::version::{TLS12, TLS13};
@@ -255,6 +257,12 @@ struct OnlyThis {
     provider: Arc<CryptoProvider>,
 }
 
+impl OnlyThis {
+    fn algorithms(&self) -> &WebPkiSupportedAlgorithms {
+        &self.provider.signature_verification_algorithms
+    }
+}
+
 impl ServerCertVerifier for OnlyThis {
     fn verify_server_cert(
         &self,
@@ -276,8 +284,7 @@ impl ServerCertVerifier for OnlyThis {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
+        verify_tls12_signature(message, certificate, signed, self.algorithms())
     }
 
     fn verify_tls13_signature(
@@ -286,13 +293,11 @@ impl ServerCertVerifier for OnlyThis {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
+        verify_tls13_signature(message, certificate, signed, self.algorithms())
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        algorithms.supported_schemes()
+        self.algorithms().supported_schemes()
     }
 }
 
