@@ -16,7 +16,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use oarlock::costs::Usage;
+use oarlock::costs::{Usage, published};
 
 use self::child::OWN_FAILURE;
 pub(crate) use self::report::Report;
@@ -81,6 +81,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         );
     }
     let code = prepared.run(&args.command)?;
+    // What its processes have shown of themselves: they may have been confined, and so leave their files behind.
+    published::clear();
     if args.stats {
         let report = prepared
             .report()

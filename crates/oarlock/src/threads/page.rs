@@ -12,20 +12,22 @@
 //! store, in a cache line that no other thread writes to. The last seat is for all threads that find none free,
 //! with locked additions. A seat keeps its counts when its thread ends, for the next thread of its
 //! process. One of a process that has ended goes to another process, empty.
+//!
+//! The process leaves its file behind: a process may have confined itself by the time it ends, and a filter of
+//! system calls may kill one that removes a file, or asks whether others that count in it still run. OpenSSH's kills
+//! for both. Whoever looks at the folder next removes the file (`costs::published`).
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use super::process;
+use super::process::{self, Youngest};
 
 /// What the file holds. Made of atomics alone, so that any bytes are a value of it.
 #[repr(C)]
@@ -35,10 +37,10 @@ pub(crate) struct Page {
     process: AtomicU64,
     began_ns: AtomicU64,
     namespace: AtomicU64,
-    /// Processes that count here and have not ended in order.
-    members: AtomicU64,
+    _unused: AtomicU64,
     gauges: [AtomicU64; Gauge::COUNT],
-    _reserved: [AtomicU64; 10 - Gauge::COUNT],
+    _reserved: [AtomicU64; 8 - Gauge::COUNT],
+    youngest: Youngest,
     program: [AtomicU64; PROGRAM_BYTES / 8],
     address: [AtomicU64; ADDRESS_BYTES / 8],
     _reserved_too: [AtomicU64; 4],
@@ -109,6 +111,19 @@ struct Counter {
     bytes: AtomicU64,
 }
 
+impl Seat {
+    /// For a thread of `process`, which has taken it for itself.
+    fn begin(&self, process: u64) {
+        for cell in self.rows.iter().flatten() {
+            cell.requests.store(0, Ordering::Relaxed);
+            cell.bytes.store(0, Ordering::Relaxed);
+        }
+        self.began_ns
+            .store(process::boot_time_ns(), Ordering::Relaxed);
+        self.process.store(process | TAKEN, Ordering::Release);
+    }
+}
+
 impl Page {
     /// Makes the file, for this user alone, and counts in it from now on. If this process has one already,
     /// that is returned, wherever it is.
@@ -119,6 +134,7 @@ impl Page {
         if let Some(page) = Self::current() {
             return Ok(page);
         }
+        process::watch_forks();
         let page = Self::create(path, namespace)?;
         let place = ptr::from_ref(page).cast_mut();
         let before =
@@ -130,11 +146,7 @@ impl Page {
             unsafe { libc::munmap(place.cast(), LENGTH) };
             return Self::current().ok_or_else(|| io::Error::other("no page"));
         }
-        if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
-            PATH.store(path.into_raw(), Ordering::Release);
-        }
-        process::count_children(&page.members);
-        process::at_exit(leave);
+        process::note_children(&page.youngest);
         Ok(page)
     }
 
@@ -182,36 +194,37 @@ impl Page {
         if LEAVE.try_with(|leave| leave.0.set(true)).is_err() {
             return nobodys;
         }
-        let own = u64::from(std::process::id());
+        let own = u64::from(process::id());
         let take = |seat: &Seat, from: u64, to: u64| {
             let taken =
                 seat.process
                     .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
             taken.is_ok()
         };
-        let mut seats = self.seats[..nobodys].iter();
+        let seats = &self.seats[..nobodys];
         // One that a thread of this process has left.
-        if let Some(at) = seats.position(|seat| take(seat, own, own | TAKEN)) {
+        if let Some(at) = seats.iter().position(|seat| take(seat, own, own | TAKEN)) {
             return at;
         }
-        let can_ask = !process::is_sandboxed_by_now();
-        for (at, seat) in self.seats[..nobodys].iter().enumerate() {
-            let owner = seat.process.load(Ordering::Acquire);
-            let is_free =
-                owner == 0 || can_ask && !process::is_alive((owner & !TAKEN & !CLEARED) as u32);
-            // While it is being emptied it is nobody's.
-            if is_free && take(seat, owner, CLEARED | TAKEN | own) {
-                for cell in seat.rows.iter().flatten() {
-                    cell.requests.store(0, Ordering::Relaxed);
-                    cell.bytes.store(0, Ordering::Relaxed);
+        let take_empty = |is_free: &dyn Fn(u64) -> bool| {
+            seats.iter().position(|seat| {
+                let owner = seat.process.load(Ordering::Acquire);
+                // While it is being emptied it is nobody's.
+                let is_taken = is_free(owner) && take(seat, owner, CLEARED | TAKEN | own);
+                if is_taken {
+                    seat.begin(own);
                 }
-                seat.began_ns
-                    .store(process::boot_time_ns(), Ordering::Relaxed);
-                seat.process.store(own | TAKEN, Ordering::Release);
-                return at;
-            }
-        }
-        nobodys
+                is_taken
+            })
+        };
+        // System calls are made last, when no seat was ever free: a filter may not allow them.
+        take_empty(&|owner| owner == 0)
+            .or_else(|| {
+                let may_ask = !process::is_sandboxed_by_now();
+                let has_ended = |owner: u64| process::has_ended((owner & !TAKEN & !CLEARED) as u32);
+                may_ask.then(|| take_empty(&has_ended)).flatten()
+            })
+            .unwrap_or(nobodys)
     }
 
     pub(crate) fn add(&self, gauge: Gauge, more: i64) {
@@ -280,12 +293,10 @@ impl Page {
         // Written, not left as a hole: a full disk is told here, and not by a signal later.
         file.write_all(&vec![0; LENGTH])?;
         let page = Self::map(&file)?;
-        page.process
-            .store(std::process::id().into(), Ordering::Relaxed);
+        page.process.store(process::id().into(), Ordering::Relaxed);
         page.began_ns
             .store(process::boot_time_ns(), Ordering::Relaxed);
         page.namespace.store(namespace, Ordering::Relaxed);
-        page.members.store(1, Ordering::Relaxed);
         page.version_and_length
             .store(VERSION_AND_LENGTH, Ordering::Relaxed);
         page.magic.store(MAGIC, Ordering::Release);
@@ -368,31 +379,7 @@ impl Drop for Leave {
     }
 }
 
-/// At the end of the process: the file goes with the last that counts in it. Children that have executed
-/// another program never say that they have gone, so it also goes if no other process has counted
-/// anything. A process that has not either may have forked to go on in the background.
-extern "C" fn leave() {
-    let Some(page) = Page::current() else { return };
-    let left = page
-        .members
-        .fetch_sub(1, Ordering::AcqRel)
-        .saturating_sub(1);
-    let own = u64::from(std::process::id());
-    let (mut has_own, mut has_others) = (false, false);
-    for seat in &page.seats[..SEATS - 1] {
-        let owner = seat.process.load(Ordering::Relaxed) & !TAKEN & !CLEARED;
-        has_own |= owner == own;
-        has_others |= owner != 0 && owner != own && process::is_alive(owner as u32);
-    }
-    let path = PATH.load(Ordering::Acquire);
-    if (left == 0 || has_own && !has_others) && !path.is_null() {
-        // SAFETY: a text that ends with a zero, and is never freed.
-        unsafe { libc::unlink(path) };
-    }
-}
-
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
-static PATH: AtomicPtr<libc::c_char> = AtomicPtr::new(ptr::null_mut());
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"oarlive\x01");
 /// To be raised when anything takes another's place.
@@ -420,6 +407,7 @@ pub(crate) mod place {
     pub(crate) const BEGAN: usize = offset_of!(Page, began_ns);
     pub(crate) const NAMESPACE: usize = offset_of!(Page, namespace);
     pub(crate) const GAUGES: usize = offset_of!(Page, gauges);
+    pub(crate) const YOUNGEST: usize = offset_of!(Page, youngest);
     pub(crate) const PROGRAM: usize = offset_of!(Page, program);
     pub(crate) const ADDRESS: usize = offset_of!(Page, address);
     pub(crate) const DEVICES: usize = offset_of!(Page, devices);

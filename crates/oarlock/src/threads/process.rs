@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use oarlock_kernels::cpu::Cpu;
@@ -142,9 +142,10 @@ pub(crate) fn watch_forks() {
         // Whoever else was forking is not here.
         SECTIONS.store(0, Ordering::Release);
         FORKS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: null, or what `count_children` was given, which lives for ever.
-        if let Some(count) = unsafe { CHILDREN.load(Ordering::Acquire).as_ref() } {
-            count.fetch_add(1, Ordering::Relaxed);
+        PROCESS.store(std::process::id(), Ordering::Relaxed);
+        // SAFETY: null, or what `note_children` was given, which is never freed.
+        if let Some(youngest) = unsafe { YOUNGEST.load(Ordering::Acquire).as_ref() } {
+            youngest.note();
         }
     }
     // Not a `Once`, which a child could inherit half done and wait for ever. Registered twice the
@@ -160,26 +161,58 @@ pub(crate) fn watch_forks() {
     }
 }
 
-/// Adds one to `count` in every child that is forked from now on. Only one counts.
-pub(crate) fn count_children(count: &'static AtomicU64) {
+/// The number of this process. It is asked for once and again in each forked child, at the fork: a filter of
+/// system calls that is in place later sees no call.
+pub(crate) fn id() -> u32 {
+    match PROCESS.load(Ordering::Relaxed) {
+        0 => {
+            let id = std::process::id();
+            PROCESS.store(id, Ordering::Relaxed);
+            id
+        }
+        id => id,
+    }
+}
+
+/// The child that was forked last, where others can see it.
+#[repr(C)]
+pub(crate) struct Youngest {
+    process: AtomicU64,
+    began_ns: AtomicU64,
+}
+
+impl Youngest {
+    fn note(&self) {
+        self.began_ns.store(boot_time_ns(), Ordering::Relaxed);
+        self.process.store(id().into(), Ordering::Release);
+    }
+}
+
+/// Has every child that is forked from now on note itself in `youngest`. Only one is kept.
+pub(crate) fn note_children(youngest: &'static Youngest) {
     watch_forks();
-    CHILDREN.store(ptr::from_ref(count).cast_mut(), Ordering::Release);
+    YOUNGEST.store(ptr::from_ref(youngest).cast_mut(), Ordering::Release);
 }
 
-/// Has `function` called when the process ends in order, by `exit` or at the end of `main`.
-pub(crate) fn at_exit(function: extern "C" fn()) {
-    // SAFETY: the function stays mapped: this code is never unloaded, as for `watch_forks`. A failure
-    // (out of memory) means that it is not called.
-    unsafe { libc::atexit(function) };
-}
-
-/// Whether there is a process of that number. One of another user counts.
-pub(crate) fn is_alive(process: u32) -> bool {
-    let Ok(process @ 1..) = libc::pid_t::try_from(process) else {
+/// Whether there is no process of that number. It asks by open(2) alone, as [`is_sandboxed_by_now`] does,
+/// which must have said no just before: a filter may allow opening files and kill a process that calls
+/// kill(2). Where `/proc` hides processes of other users (hidepid), those count as ended.
+pub(crate) fn has_ended(process: u32) -> bool {
+    let Ok(path) = std::ffi::CString::new(format!("/proc/{process}")) else {
         return false;
     };
-    // SAFETY: the signal 0 is not sent; errno is the calling thread's.
-    unsafe { libc::kill(process, 0) == 0 || *libc::__errno_location() == libc::EPERM }
+    keeping_errno(|| {
+        // SAFETY: the path ends with a null byte, and the descriptor is closed once, here. By their numbers
+        // as in `look_for_sandbox`. errno is the calling thread's, set by the call that failed.
+        unsafe {
+            let flags = libc::O_PATH | libc::O_CLOEXEC;
+            let descriptor = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags);
+            if descriptor >= 0 {
+                libc::syscall(libc::SYS_close, descriptor);
+            }
+            descriptor < 0 && *libc::__errno_location() == libc::ENOENT
+        }
+    })
 }
 
 /// Nanoseconds since the machine was started, those of its sleep too.
@@ -431,8 +464,10 @@ impl Thread {
 const CPU_SET_BYTES: usize = size_of::<libc::cpu_set_t>();
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
-/// What each child adds one to.
-static CHILDREN: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
+/// See [`id`]; 0 before it was first asked for.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// Where each child notes itself.
+static YOUNGEST: AtomicPtr<Youngest> = AtomicPtr::new(ptr::null_mut());
 /// What the last look for a sandbox found: the fork generation plus one, and in the lowest bit
 /// whether there is one. Nothing before the first look.
 static SANDBOX: AtomicUsize = AtomicUsize::new(0);

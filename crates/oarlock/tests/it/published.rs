@@ -14,6 +14,7 @@ use oarlock_testing::process::{alone_as, as_child, is_child};
 use oarlock_testing::{is_root, lossy, names, until};
 
 use crate::child::{end_of, fork, leave};
+use crate::sandbox::filter;
 
 /// Runs the test in a process of its own, whose files are in a folder of its own; false in that process.
 fn apart() -> bool {
@@ -328,6 +329,179 @@ fn jobs_and_lanes_are_counted() {
     assert_eq!((figures.waiting, figures.refused), (0, 0));
 }
 
+/// What the library does at the end of a process or of a thread, and where it begins to count, with a filter in place
+/// that the host has entered by then. It kills for kill(2), unlink(2), prctl(2) and all else that OpenSSH does not
+/// list.
+#[test]
+fn no_end_and_no_beginning_is_a_call_that_a_filter_kills_for() {
+    if apart() {
+        return;
+    }
+    // The process that has published ends.
+    for counts in [false, true] {
+        let status = within_filter(
+            || {
+                let accelerator = accelerator();
+                if counts {
+                    seal(&accelerator);
+                }
+                accelerator
+            },
+            |accelerator| {
+                if counts {
+                    seal(accelerator);
+                }
+            },
+        );
+        assert_eq!(status, 0, "a process that publishes, counts: {counts}");
+    }
+
+    let accelerator = accelerator();
+    seal(&accelerator);
+    let long = |accelerator: &Accelerator| {
+        let mut cipher = accelerator.ctr(&[1; 16], &[0; 16]).unwrap();
+        cipher.apply_keystream(&mut vec![0; 8 << 20]);
+    };
+    let everywhere = |what: &str| {
+        // A child of it ends: that has counted before or within, or never.
+        for (before, within) in [(false, false), (true, false), (false, true), (true, true)] {
+            let status = within_filter(
+                || before.then(|| seal(&accelerator)),
+                |_| {
+                    if within {
+                        seal(&accelerator);
+                        long(&accelerator);
+                    }
+                },
+            );
+            assert_eq!(status, 0, "{what}: a child, {before}, {within}");
+        }
+        // One with an accelerator of its own, and helpers, lets go of it.
+        let status = within_filter(
+            || {
+                let own = Accelerator::builder().publish(true).build().unwrap();
+                long(&own);
+                std::cell::Cell::new(Some(own))
+            },
+            |own| drop(own.take()),
+        );
+        assert_eq!(status, 0, "{what}: an accelerator goes");
+        // A thread that is confined alone ends.
+        let status = within_filter(|| (), |()| ());
+        assert_eq!(status, 0, "{what}: nothing at all");
+        // SAFETY: the child makes a thread, waits for it and leaves.
+        let child = unsafe { fork() };
+        if child == 0 {
+            leave(i32::from(!confined_thread_ends(&accelerator)));
+        }
+        assert_eq!(end_of(child), 0, "{what}: a thread ends");
+    };
+    everywhere("seats are free");
+    // With no seat left, others would have to be asked after.
+    let together = std::sync::Barrier::new(80);
+    std::thread::scope(|scope| {
+        for _ in 1..80 {
+            scope.spawn(|| {
+                seal(&accelerator);
+                together.wait();
+                together.wait();
+            });
+        }
+        together.wait();
+        everywhere("no seat is free");
+        together.wait();
+    });
+}
+
+fn seal(accelerator: &Accelerator) {
+    let aead = accelerator.aead(Algorithm::Aes128Gcm, &[3; 16]).unwrap();
+    aead.seal(&[1; 12], b"", (&mut [0; 8][..]).into()).unwrap();
+}
+
+/// Has a child do one thing before it is confined, another then, and end in order, with all that runs at exit(3).
+fn within_filter<T>(before: impl FnOnce() -> T, within: impl FnOnce(&T)) -> i32 {
+    // SAFETY: the child uses this library, as is being tested, and leaves.
+    let child = unsafe { fork() };
+    if child == 0 {
+        let made = before();
+        if filter::enter().is_err() {
+            leave(2);
+        }
+        within(&made);
+        // SAFETY: no precondition but that this process is one of this test's.
+        unsafe { libc::exit(0) };
+    }
+    end_of(child)
+}
+
+/// By the C library: threads of the standard library end with calls of its own.
+fn confined_thread_ends(accelerator: &Accelerator) -> bool {
+    extern "C" fn confined(accelerator: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: as it is made below, it outlives the thread.
+        let accelerator = unsafe { &*accelerator.cast::<Accelerator>().cast_const() };
+        let is_confined = filter::enter().is_ok();
+        seal(accelerator);
+        std::ptr::without_provenance_mut(usize::from(is_confined))
+    }
+    let mut thread = 0;
+    let mut result = std::ptr::null_mut();
+    // SAFETY: places for a thread's number and result; the accelerator is there until the thread has ended.
+    let ended = unsafe {
+        let argument = std::ptr::from_ref(accelerator).cast_mut().cast();
+        libc::pthread_create(&mut thread, std::ptr::null(), confined, argument) == 0
+            && libc::pthread_join(thread, &mut result) == 0
+    };
+    ended && !result.is_null()
+}
+
+/// A process that goes into the background before it counts: the one that was started ends, and its file stays.
+#[test]
+fn a_file_of_a_process_that_goes_on_in_the_background_stays() {
+    if apart() {
+        return;
+    }
+    let (mut says, told) = std::io::pipe().unwrap();
+    let (waits, mut goes_on) = std::io::pipe().unwrap();
+    // SAFETY: the children use this library, as is being tested, and leave.
+    let child = unsafe { fork() };
+    if child == 0 {
+        let accelerator = accelerator();
+        // SAFETY: as above.
+        let daemon = unsafe { fork() };
+        if daemon != 0 {
+            leave(0);
+        }
+        drop((says, goes_on));
+        let mut told = told;
+        std::io::Write::write_all(&mut told, b"x").unwrap();
+        let mut waits = waits;
+        let _ = std::io::Read::read(&mut waits, &mut [0]);
+        seal(&accelerator);
+        std::io::Write::write_all(&mut told, b"x").unwrap();
+        let _ = std::io::Read::read(&mut waits, &mut [0]);
+        leave(0);
+    }
+    drop((told, waits));
+    assert_eq!(end_of(child), 0);
+    std::io::Read::read_exact(&mut says, &mut [0]).unwrap();
+    // Nothing has been counted yet, and the file is not taken for that of a process that has ended.
+    published::clear();
+    assert_eq!(here().len(), 1);
+    std::io::Write::write_all(&mut goes_on, b"x").unwrap();
+    std::io::Read::read_exact(&mut says, &mut [0]).unwrap();
+    published::clear();
+    let counted_there = |found: &Found| {
+        let figures = found.figures.as_ref().unwrap();
+        counted(figures, None, "aes-128-gcm", Direction::Encrypt).0
+    };
+    assert_eq!(here().iter().map(counted_there).sum::<u64>(), 1);
+    drop(goes_on);
+    until("it has gone with its file", || {
+        published::clear();
+        files_in(&folder()).is_empty()
+    });
+}
+
 /// A process that publishes until its standard input ends.
 fn publisher(folder: &Path) -> std::process::Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -354,7 +528,7 @@ fn has_one(folder: &Path) -> bool {
 }
 
 #[test]
-fn the_file_goes_with_its_process_and_what_a_killed_one_leaves_with_the_next_look() {
+fn what_a_process_leaves_goes_with_the_next_look() {
     if is_child() {
         let _kept = accelerator();
         let _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
@@ -370,10 +544,14 @@ fn the_file_goes_with_its_process_and_what_a_killed_one_leaves_with_the_next_loo
     assert_eq!(mode(&file), 0o600);
     drop(ends.stdin.take());
     assert!(ends.wait().unwrap().success());
-    assert_eq!(files_in(&folder), [""; 0]);
+    // It may have been confined, and so removes nothing.
+    assert!(has_one(&folder));
 
     let mut killed = publisher(base.path());
-    until("a file", || has_one(&folder));
+    until("the other has cleared up", || {
+        let files = files_in(&folder);
+        files.len() == 1 && files[0].starts_with(&format!("{}-", killed.id()))
+    });
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert!(has_one(&folder));

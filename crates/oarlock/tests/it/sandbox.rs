@@ -451,7 +451,7 @@ fn task_count() -> usize {
 
 /// A filter of system calls after that of OpenSSH's processes before authentication.
 /// Source: openssh-portable, sandbox-seccomp-filter.c, `preauth_insns`.
-mod filter {
+pub mod filter {
     use std::io;
 
     use libc::{c_long, sock_filter};

@@ -9,7 +9,7 @@ use oarlock::costs::openssl::{MadeFor, Measured, Ratios, Stored};
 use oarlock::device::visible_cpu;
 use oarlock_testing::{is_root, lossy};
 
-use crate::host::{Accelerated, open_folder, succeeds};
+use crate::host::{Accelerated, Machine, open_folder, succeeds};
 
 #[test]
 fn a_program_goes_by_its_users_file_and_by_roots_alone_with_more_rights() {
@@ -24,15 +24,14 @@ fn a_program_goes_by_its_users_file_and_by_roots_alone_with_more_rights() {
     let install = ["-m", "4755", "-o", &user, "/usr/bin/openssl", privileged];
     succeeds(Command::new("install").args(install));
 
-    let accelerated = Accelerated::for_all("");
-    accelerated.offer_what_gains();
+    let (accelerated, machine) = (Accelerated::for_all(""), Machine::with(""));
     // A program with more rights heeds neither a mask of the CPU nor a library path: the file is for
     // others then.
     let variables = ["OARLOCK_CPU", "OPENSSL_ia32cap", "OARLOCK_TEST_OPENSSL"];
     let is_for_privileged = variables.iter().all(|it| std::env::var_os(it).is_none());
-    let by_tables = ["openssl", privileged].map(|it| offered(&accelerated, it, NOBODY));
+    let by_tables = ["openssl", privileged].map(|it| offered(&machine, it, NOBODY));
     assert!(by_tables.iter().all(|it| !it.is_empty()));
-    fs::write(accelerated.calibration(), all_slow(&accelerated)).unwrap();
+    fs::write(machine.calibration(), all_slow(&accelerated)).unwrap();
     for (program, started_by, owner, is_used) in [
         ("openssl", NOBODY, 0, true),
         ("openssl", NOBODY, USER, false),
@@ -41,10 +40,10 @@ fn a_program_goes_by_its_users_file_and_by_roots_alone_with_more_rights() {
         (privileged, NOBODY, USER, false),
         (privileged, NOBODY, NOBODY, false),
     ] {
-        chown(accelerated.calibration(), Some(owner), None).unwrap();
+        chown(machine.calibration(), Some(owner), None).unwrap();
         let by_tables = &by_tables[usize::from(program == privileged)];
         let expected = if is_used { "" } else { by_tables };
-        let found = offered(&accelerated, program, started_by);
+        let found = offered(&machine, program, started_by);
         assert_eq!(
             found, expected,
             "{program} of {started_by}, file of {owner}"
@@ -54,7 +53,7 @@ fn a_program_goes_by_its_users_file_and_by_roots_alone_with_more_rights() {
 
 #[test]
 fn without_the_file_it_goes_by_the_tables() {
-    let accelerated = Accelerated::new();
+    let mut accelerated = Accelerated::new();
     accelerated.offer_what_gains();
     let list = || {
         let mut list = Command::new("openssl");
@@ -69,19 +68,10 @@ fn without_the_file_it_goes_by_the_tables() {
 
 /// What openssl lists of the provider, which the machine's own configuration names: the environment's is ignored in
 /// privileged programs.
-fn offered(accelerated: &Accelerated, program: &str, user: u32) -> String {
-    let system = lossy(&succeeds(Command::new("openssl").args(["version", "-d"])));
-    let system = system
-        .trim()
-        .trim_start_matches("OPENSSLDIR: ")
-        .trim_matches('"');
-    let conf = accelerated.conf();
-    let script = format!(
-        "mount --bind {} $(readlink -f {system}/openssl.cnf) && exec \"$@\"",
-        conf.display()
-    );
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", &script, "sh", "setpriv"]);
+fn offered(machine: &Machine, program: &str, user: u32) -> String {
+    let prefix = machine.prefix();
+    let mut command = Command::new(&prefix[0]);
+    command.args(&prefix[1..]).arg("setpriv");
     command.args([format!("--reuid={user}"), format!("--regid={user}")]);
     command.args(["--clear-groups", program]).args(LIST);
     let listed = succeeds(command.env_remove("OPENSSL_CONF"));

@@ -14,8 +14,8 @@ use oarlock_testing::{is_root, lossy, noise, skip, until};
 
 use crate::driver::libcrypto;
 use crate::host::{
-    Accelerated, NO_AES, Program, assert_same, has_loaded, module, open_folder, openssl, run,
-    run_with, succeeds, threads, with_conf,
+    Accelerated, Machine, NO_AES, Program, assert_same, has_loaded, module, open_folder, openssl,
+    run, run_with, succeeds, system_conf, threads, with_conf,
 };
 
 #[test]
@@ -35,7 +35,8 @@ fn loading_makes_no_thread() {
     }
 }
 
-/// Beside its own libraries and the files that the configuration names, nothing: no look at CPUs, cgroups or /proc.
+/// Its own libraries and the files that the configuration names, and nothing else: no look at CPUs, cgroups or
+/// /proc. Live figures, which `oarlock run` has shown, take their folder and files, and a look for a sandbox.
 #[test]
 fn loading_opens_no_file_but_those_of_the_configuration() {
     let folder = open_folder();
@@ -54,45 +55,55 @@ fn loading_opens_no_file_but_those_of_the_configuration() {
         assert!(output.status.success(), "{}", lossy(&output.stderr));
         fs::read_to_string(log).unwrap()
     };
-    let accelerated = Accelerated::new();
-    let stock = traced(None, "stock");
-    let ours = traced(Some(&accelerated), "ours");
     let opened = |log: &str| -> Vec<String> {
         let names = log.lines().filter_map(|line| line.split('"').nth(1));
         names.map(str::to_owned).collect()
     };
-    let known = opened(&stock);
-    for name in opened(&ours).iter().filter(|name| !known.contains(name)) {
-        let is_expected = [
-            "openssl.cnf",
-            "openssl-calibration",
-            "usage",
-            "liboarlock_provider.so",
-            "libgcc_s.so.1",
-        ]
-        .iter()
-        .any(|end| name.ends_with(end));
-        assert!(is_expected, "{name} was opened:\n{ours}");
-    }
-    assert!(ours.contains("liboarlock_provider.so"), "{ours}");
-    let is_calibration = |name: &&String| name.ends_with("/openssl-calibration");
-    assert_eq!(
-        opened(&ours).iter().filter(is_calibration).count(),
-        1,
-        "{ours}"
-    );
-    // After the process's number, which `-f` has strace begin each line with.
-    let called = |name: &str| {
-        let calls = ours
-            .lines()
-            .filter_map(|line| line.split_whitespace().nth(1));
-        calls
-            .filter_map(|call| call.split_once('('))
-            .any(|(call, _)| call == name)
-    };
-    assert!(called("openat"), "{ours}");
-    for call in ["clone", "clone3", "fork", "vfork"] {
-        assert!(!called(call), "{ours}");
+    let known = opened(&traced(None, "stock"));
+    let of_loading = [
+        "openssl.cnf",
+        "openssl-calibration",
+        "usage",
+        "liboarlock_provider.so",
+        "libgcc_s.so.1",
+    ];
+    let of_figures = [
+        "/proc/self/status",
+        "/oarlock",
+        "/oarlock-0",
+        ".live",
+        ".new",
+        // Whose files are of processes that have ended.
+        "/stat",
+    ];
+    let with_figures = [&of_loading[..], &of_figures].concat();
+    for (options, expected) in [("publish=off", &of_loading[..]), ("", &with_figures)] {
+        let accelerated = Accelerated::with(options);
+        let ours = traced(Some(&accelerated), "ours");
+        for name in opened(&ours).iter().filter(|name| !known.contains(name)) {
+            let is_expected = expected.iter().any(|end| name.ends_with(end));
+            assert!(is_expected, "{name} was opened:\n{ours}");
+        }
+        assert!(ours.contains("liboarlock_provider.so"), "{ours}");
+        let is_calibration = |name: &&String| name.ends_with("/openssl-calibration");
+        assert_eq!(
+            opened(&ours).iter().filter(is_calibration).count(),
+            1,
+            "{ours}"
+        );
+        // After the process's number, which `-f` has strace begin each line with.
+        let called = |name: &str| {
+            let calls = ours
+                .lines()
+                .filter_map(|line| line.split_whitespace().nth(1));
+            calls
+                .filter_map(|call| call.split_once('('))
+                .any(|(call, _)| call == name)
+        };
+        assert!(called("openat"), "{ours}");
+        for call in ["clone", "clone3", "fork", "vfork"] {
+            assert!(!called(call), "{ours}");
+        }
     }
 }
 
@@ -127,26 +138,17 @@ fn a_set_user_id_program_ignores_the_environment() {
     assert_eq!(accelerated.counted().processes, 1, "and only there");
 
     // Configured for the whole machine, the provider is loaded, and its own variables are ignored.
-    let system = lossy(&succeeds(Command::new("openssl").args(["version", "-d"])));
-    let system = system
-        .trim()
-        .trim_start_matches("OPENSSLDIR: ")
-        .trim_matches('"');
     for (program, is_ignored) in [(program, true), ("openssl", false)] {
-        let accelerated = Accelerated::for_all("");
-        let conf = accelerated.conf();
-        let script = format!(
-            "mount --bind {} $(readlink -f {system}/openssl.cnf) && exec \"$@\"",
-            conf.display()
-        );
-        let prefix = ["unshare", "--mount", "sh", "-c", &script, "sh"];
+        let machine = Machine::with("offer=all");
+        let prefix = machine.prefix();
+        let prefix: Vec<&str> = prefix.iter().map(String::as_str).collect();
         let mut command = enc_of(program, &[&prefix[..], &AS_NOBODY].concat());
         output_of(
             command
                 .env_remove("OPENSSL_CONF")
                 .env("OARLOCK_OPTIONS", "nonsense"),
         );
-        let counted = accelerated.counted();
+        let counted = machine.counted();
         assert_eq!(counted.processes, 1);
         assert_eq!(!counted.lines.is_empty(), is_ignored, "{counted:?}");
     }
@@ -180,7 +182,7 @@ fn without_a_module_that_works_programs_go_on_alone() {
         folder.path().to_path_buf(),
         other,
     ] {
-        let accelerated = Accelerated::of(&module, "");
+        let accelerated = Accelerated::of(&module);
         let output = run_with(accelerated.apply(&mut enc(as_nobody)), &data);
         let said = lossy(&output.stderr);
         assert!(output.status.success(), "{}: {said}", module.display());
@@ -198,7 +200,7 @@ fn without_a_module_that_works_programs_go_on_alone() {
         "=",
         "\u{e4}",
     ] {
-        let accelerated = Accelerated::with(options);
+        let accelerated = Accelerated::with_wrong(options);
         let output = run_with(accelerated.apply(&mut enc(&[])), &data);
         assert!(output.status.success(), "{}", lossy(&output.stderr));
         assert_same(&output.stdout, &expected, options);
@@ -299,7 +301,13 @@ fn it_runs_in_a_chroot() {
     let program = program.unwrap_or_else(|| "/usr/bin/openssl".into());
     let mut needed = libraries_of(&program);
     needed.extend(libraries_of(&module()));
-    needed.extend([program.clone(), module(), accelerated.conf()]);
+    needed.extend([program.clone(), module(), accelerated.conf(), system_conf()]);
+    // By the name that the configuration includes it by.
+    let included = lossy(&fs::read(accelerated.conf()).unwrap());
+    let included = included
+        .lines()
+        .find_map(|line| line.strip_prefix(".include "));
+    needed.extend(included.map(|name| PathBuf::from(name.trim_matches('"'))));
     // By another process, as the set-user-ID program above.
     let mut cp = Command::new("cp");
     succeeds(

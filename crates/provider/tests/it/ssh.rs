@@ -15,9 +15,9 @@ use tempfile::TempDir;
 
 use crate::driver::libcrypto;
 use crate::host::{
-    Accelerated, Program, assert_same, descriptors, free_port, goes_into_the_background,
-    noise_file, open_folder, resident_kib, run, run_with, succeeds, threads, until_listening,
-    with_conf,
+    Accelerated, Program, assert_same, descriptors, free_port, goes_into_the_background, module,
+    noise_file, oarlock, open_folder, resident_kib, run, run_with, succeeds, threads,
+    until_listening, with_conf,
 };
 
 /// Ciphers of ssh, and what they are in ours. 3DES is not among ours, and must work beside them.
@@ -88,6 +88,45 @@ fn streams_are_the_same_whoever_is_accelerated() {
                 assert!(is_all, "{cipher}: {encrypted}, {decrypted} at the {whose}");
             }
         }
+    }
+}
+
+/// Both ends under the real `oarlock run`, as a user types it. The child before authentication ends in order within
+/// its filter, which kills it for any call of ours that is not on its list: at its exit as in its work.
+#[test]
+fn logins_succeed_under_oarlock_run() {
+    if !is_root("sshd with privilege separation") {
+        return;
+    }
+    for options in ["", "publish=off", "offer=all"] {
+        let under_run = || {
+            let mut run = oarlock();
+            run.arg("run").arg("--provider").arg(module());
+            run.arg(format!("--options={options}")).arg("--");
+            run
+        };
+        let mut run_sshd = under_run();
+        run_sshd.arg("/usr/sbin/sshd");
+        let server = Server::start_by(run_sshd);
+        let data = fs::read(&server.file).unwrap();
+        for number in 0..6 {
+            let ssh = server.ssh(None);
+            let mut run_ssh = under_run();
+            run_ssh.arg(ssh.get_program()).args(ssh.get_args());
+            run_ssh.arg("127.0.0.1");
+            let came = succeeds(run_ssh.arg(format!("cat {}", server.file.display())));
+            assert_same(&came, &data, &format!("{options}, login {number}"));
+        }
+        let log = server.log();
+        for sign in [
+            "fatal",
+            "terminated by signal",
+            "SIGSYS",
+            "exited on signal",
+        ] {
+            assert!(!log.contains(sign), "{log}");
+        }
+        assert_eq!(log.matches("Accepted publickey").count(), 6, "{log}");
     }
 }
 
@@ -250,12 +289,12 @@ fn without_a_module_that_works_ssh_goes_on_alone() {
     fs::write(&no_module, "no library").unwrap();
     let missing = folder.path().join("missing");
     for module in [&missing, &no_module, &folder.path().to_path_buf()] {
-        let (on_server, on_client) = (Accelerated::of(module, ""), Accelerated::of(module, ""));
+        let (on_server, on_client) = (Accelerated::of(module), Accelerated::of(module));
         let server = Server::start(Some(&on_server));
         server.moves_both_ways(Some(&on_client), &[], &module.display().to_string());
         assert_eq!(on_client.counted().processes, 0);
     }
-    let wrong = Accelerated::with("max_threads=many");
+    let wrong = Accelerated::with_wrong("max_threads=many");
     let server = Server::start(Some(&wrong));
     server.moves_both_ways(Some(&wrong), &[], "wrong options");
     assert!(wrong.counted().processes > 0, "it was loaded");
@@ -318,6 +357,14 @@ struct Server {
 
 impl Server {
     fn start(accelerated: Option<&Accelerated>) -> Self {
+        // It starts itself anew for each connection, and wants its full name for that.
+        let mut sshd = Command::new("/usr/sbin/sshd");
+        with_conf(&mut sshd, accelerated);
+        Self::start_by(sshd)
+    }
+
+    /// By a command that has no arguments of sshd's yet.
+    fn start_by(mut sshd: Command) -> Self {
         // Where sshd confines its child; a running service would have made it.
         fs::create_dir_all("/run/sshd").unwrap();
         let folder = open_folder();
@@ -348,11 +395,9 @@ impl Server {
             ciphers.trim_end_matches(','),
         );
         fs::write(path("sshd_config"), conf).unwrap();
-        // It starts itself anew for each connection, and wants its full name for that.
-        let mut sshd = Command::new("/usr/sbin/sshd");
         sshd.args(["-D", "-e", "-f"]).arg(path("sshd_config"));
         sshd.stderr(File::create(path("log")).unwrap());
-        let program = Program::start(with_conf(&mut sshd, accelerated));
+        let program = Program::start(&mut sshd);
         until_listening(&program, port);
         Self {
             program,

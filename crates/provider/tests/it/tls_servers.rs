@@ -177,8 +177,8 @@ fn many_requests_share_a_connection_and_many_connections_a_worker() {
 #[test]
 fn without_a_module_that_works_curl_and_nginx_go_on_alone() {
     let folder = open_folder();
-    let missing = Accelerated::of(&folder.path().join("missing"), "");
-    let wrong = Accelerated::with("strategy=fast");
+    let missing = Accelerated::of(&folder.path().join("missing"));
+    let wrong = Accelerated::with_wrong("strategy=fast");
     for accelerated in [&missing, &wrong] {
         let nginx = Nginx::start(Some(accelerated));
         for suite in [&AEAD_SUITES[0], &CBC_SUITES[0]] {

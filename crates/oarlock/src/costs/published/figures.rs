@@ -37,6 +37,8 @@ pub struct Figures {
     pub devices: Vec<DeviceFigures>,
     /// Requests by process, that of the file first.
     pub processes: Vec<ProcessFigures>,
+    /// If no process has counted anything yet: the child that was forked last, and when. It may go on in the background.
+    pub(super) heir: Option<(u32, Duration)>,
 }
 
 /// Public-key requests of jobs and callers.
@@ -170,10 +172,17 @@ impl Figures {
             refused: gauge(Gauge::Refused),
             devices: (0..DEVICES).filter_map(|at| page.device(at)).collect(),
             processes: Vec::new(),
+            heir: None,
         };
         figures.add_process(figures.process, figures.began);
         for seat in 0..SEATS {
             figures.add_seat(page, seat);
+        }
+        let youngest = page.word(place::YOUNGEST) as u32;
+        let began = Duration::from_nanos(page.word(place::YOUNGEST + 8));
+        let has_counted = |one: &ProcessFigures| !one.operations.is_empty();
+        if youngest != 0 && !figures.processes.iter().any(has_counted) {
+            figures.heir = Some((youngest, began));
         }
         Ok(figures)
     }

@@ -29,6 +29,17 @@ pub fn running() -> Vec<Found> {
     folders().iter().flat_map(|folder| look(folder)).collect()
 }
 
+/// Removes the files of this user's processes that have ended. A process leaves its own behind, since it
+/// may be confined by then, and whoever publishes or looks next removes it; a program that has started
+/// others and outlives them need not leave that to the next.
+pub fn clear() {
+    for folder in own() {
+        if is_private(&folder, process::user()).is_ok() {
+            sweep(&folder);
+        }
+    }
+}
+
 /// The figures in a file, whether or not its process still runs.
 ///
 /// # Errors
@@ -186,7 +197,10 @@ fn alive(mut figures: Figures) -> Option<Figures> {
     figures
         .processes
         .retain(|one| has_begun_before(one.process, one.began));
-    (!figures.processes.is_empty()).then_some(figures)
+    let has_heir = figures
+        .heir
+        .is_some_and(|(process, began)| has_begun_before(process, began));
+    (!figures.processes.is_empty() || has_heir).then_some(figures)
 }
 
 /// Whether there is a process of that number that had been started by `time`.

@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 pub use self::figures::{
     DeviceFigures, DeviceState, Figures, OperationFigures, ProcessFigures, PublicKeyFigures,
 };
-pub use self::folder::{Found, read, running};
+pub use self::folder::{Found, clear, read, running};
 pub(crate) use self::rows::Other;
 #[cfg(feature = "rsa")]
 use crate::threads::page::{DeviceFigure, DevicePage};

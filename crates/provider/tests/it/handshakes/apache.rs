@@ -78,7 +78,7 @@ fn threads_of_apache_sign_and_a_reload_under_load_fails_no_handshake() {
     if !has_lanes() {
         return;
     }
-    let accelerated = Accelerated::with("publish=on,");
+    let accelerated = Accelerated::new();
     let Some(apache) = Apache::start(&accelerated) else {
         return;
     };
@@ -122,7 +122,7 @@ fn threads_of_apache_meet_on_a_board() {
         return;
     }
     let daemon = Daemon::start(WWW_DATA);
-    let accelerated = Accelerated::with("publish=on,");
+    let mut accelerated = Accelerated::new();
     accelerated.meets_at(&daemon.socket());
     let Some(apache) = Apache::start(&accelerated) else {
         return;

@@ -94,7 +94,7 @@ fn haproxy_computes_for_several_connections_together() {
         return;
     }
     for haproxy_threads in [1, 2] {
-        let accelerated = Accelerated::with("publish=on,");
+        let accelerated = Accelerated::new();
         let haproxy = Haproxy::start(Some(&accelerated), haproxy_threads);
         let workers = haproxy.workers();
         assert!(has_loaded(workers[0], &module()));
@@ -244,7 +244,7 @@ fn a_server_with_threads_signs_through_the_library() {
     if !has_lanes() {
         return;
     }
-    let accelerated = Accelerated::with("publish=on,");
+    let accelerated = Accelerated::new();
     let haproxy = Haproxy::start(None, 1); // for its key alone
     let port = free_port();
     let mut server = Command::new("python3");

@@ -90,7 +90,7 @@ fn started(workers: usize) -> Option<(Nginx, Daemon, Accelerated)> {
         return None;
     }
     let daemon = Daemon::start(NOBODY);
-    let accelerated = Accelerated::with("publish=on,");
+    let mut accelerated = Accelerated::new();
     accelerated.meets_at(&daemon.socket());
     Some((Nginx::start(&accelerated, workers), daemon, accelerated))
 }
@@ -183,7 +183,7 @@ fn children_of_a_fork_sign_and_meet_on_their_own() {
         return;
     }
     let daemon = Daemon::start(NOBODY);
-    let accelerated = Accelerated::new();
+    let mut accelerated = Accelerated::new();
     accelerated.meets_at(&daemon.socket());
     let site = Site::new();
     let mut python = Command::new("python3");

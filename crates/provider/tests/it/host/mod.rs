@@ -1,5 +1,7 @@
-//! What the tests with real programs share: the library under test, a configuration that loads it and
-//! counts, and programs that end with their test.
+//! What the tests with real programs share: the library under test, the configurations that `oarlock` writes for it
+//! (`accelerated.rs`), and programs that end with their test.
+
+mod accelerated;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
@@ -14,145 +16,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use oarlock::Accelerator;
-use oarlock::Algorithm;
-use oarlock::Direction;
-use oarlock::costs::openssl::Stored;
-use oarlock::costs::{Counted, Usage};
 use oarlock_testing::{LIMIT, lossy, until};
 use tempfile::TempDir;
 
-/// A configuration of OpenSSL that loads the library under test, and the counters of what goes through.
-pub struct Accelerated {
-    folder: TempDir,
-    environment: Vec<(&'static str, &'static str)>,
-    usage: Usage,
-    /// Where the library lies that others may read.
-    copied: Option<TempDir>,
-}
-
-impl Accelerated {
-    pub fn new() -> Self {
-        Self::with("")
-    }
-
-    /// With options of the engine's.
-    pub fn with(options: &str) -> Self {
-        Self::of(&module(), options)
-    }
-
-    /// As if AES instructions were missing, and every request worth threads.
-    pub fn forced(strategy: &str) -> Self {
-        let options = format!("strategy={strategy},max_threads=2,cipher_threads=2");
-        let mut made = Self::with(&options);
-        made.hide(NO_AES);
-        made
-    }
-
-    /// For programs of any user: with a copy of the library, and counters, that are theirs as well.
-    pub fn for_all(options: &str) -> Self {
-        let copied = open_folder();
-        let copy = copied.path().join(LIBRARY);
-        fs::copy(module(), &copy).unwrap();
-        let mut made = Self::of(&copy, options);
-        let counters = made.folder.path().join("usage");
-        fs::set_permissions(counters, Permissions::from_mode(0o666)).unwrap();
-        made.copied = Some(copied);
-        made
-    }
-
-    /// Hides CPU features, as `OARLOCK_CPU` has them.
-    pub fn hide(&mut self, features: &'static str) {
-        self.environment.push(("OARLOCK_CPU", features));
-    }
-
-    /// With another file in the library's place.
-    pub fn of(module: &Path, options: &str) -> Self {
-        let folder = open_folder();
-        let counters = folder.path().join("usage");
-        let usage = Usage::create(&counters).unwrap();
-        // Read by every process, and of no consequence: `offer=all` goes before it.
-        let calibration = folder.path().join(CALIBRATION);
-        fs::write(&calibration, Stored::default().to_string()).unwrap();
-        fs::set_permissions(&calibration, Permissions::from_mode(0o644)).unwrap();
-        let text = configuration(module, options, &counters);
-        fs::write(folder.path().join("openssl.cnf"), text).unwrap();
-        Self {
-            folder,
-            environment: Vec::new(),
-            usage,
-            copied: None,
-        }
-    }
-
-    /// The configuration's file.
-    pub fn conf(&self) -> PathBuf {
-        self.folder.path().join("openssl.cnf")
-    }
-
-    /// The file of the calibration that it names.
-    pub fn calibration(&self) -> PathBuf {
-        self.folder.path().join(CALIBRATION)
-    }
-
-    /// Has its processes meet others at this socket.
-    pub fn meets_at(&self, socket: &Path) {
-        let text = fs::read_to_string(self.conf()).unwrap();
-        let line = format!("identity = oarlock\nlocal = {}\n", socket.display());
-        fs::write(self.conf(), text.replace("identity = oarlock\n", &line)).unwrap();
-    }
-
-    /// Offers what a calibration or the tables say, in place of everything.
-    pub fn offer_what_gains(&self) {
-        let text = fs::read_to_string(self.conf()).unwrap();
-        fs::write(self.conf(), text.replace("offer=all,", "")).unwrap();
-    }
-
-    /// Has `command` find it.
-    pub fn apply<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command
-            .env("OPENSSL_CONF", self.conf())
-            .envs(self.environment.iter().copied())
-    }
-
-    pub fn counted(&self) -> Counted {
-        self.usage.read()
-    }
-
-    /// Bytes that went through an operation since it was made.
-    pub fn bytes(&self, operation: Algorithm, direction: Direction) -> u64 {
-        let lines = self.counted().lines.into_iter();
-        lines
-            .filter(|line| (line.algorithm, line.direction) == (operation, direction))
-            .map(|line| line.bytes)
-            .sum()
-    }
-}
-
-/// `command` with the configuration, or with none at all.
-pub fn with_conf<'a>(command: &'a mut Command, conf: Option<&Accelerated>) -> &'a mut Command {
-    match conf {
-        Some(accelerated) => accelerated.apply(command),
-        None => command.env("OPENSSL_CONF", "/dev/null"),
-    }
-}
-
-/// As `oarlock run` writes it, with all operations, and a calibration beside the counters.
-pub fn configuration(module: &Path, options: &str, counters: &Path) -> String {
-    let init = "providers = oarlock_providers\nalg_section = oarlock_algorithms\nrandom = oarlock_random\n";
-    format!(
-        "openssl_conf = oarlock_init\nnodejs_conf = oarlock_init\n\
-         [oarlock_init]\n{init}\
-         [oarlock_providers]\noarlock = oarlock_sect\ndefault = oarlock_default\n\
-         [oarlock_default]\nactivate = 1\n\
-         [oarlock_sect]\nidentity = oarlock\nmodule = {}\noptions = \"offer=all,{options}\"\n\
-         stats = {}\ncalibration = {}\nactivate = 1\n\
-         [oarlock_algorithms]\ndefault_properties = ?oarlock.accelerated=yes,?oarlock.keys=no\n\
-         [oarlock_random]\nproperties = provider!=oarlock\n",
-        module.display(),
-        counters.display(),
-        counters.with_file_name(CALIBRATION).display(),
-    )
-}
+pub use self::accelerated::{Accelerated, Machine, system_conf, with_conf};
 
 /// The library that cargo has built beside this test.
 pub fn module() -> PathBuf {
@@ -163,6 +30,18 @@ pub fn module() -> PathBuf {
     found
         .max_by_key(|place| place.metadata().unwrap().modified().unwrap())
         .expect("cargo builds the library before its tests")
+}
+
+/// The command, which has to be built beside the library, as `cargo build` and `make test` do.
+pub fn oarlock() -> Command {
+    let test = std::env::current_exe().unwrap();
+    let file = test.ancestors().nth(2).unwrap().join("oarlock");
+    assert!(
+        file.exists(),
+        "{} is missing: build it with `cargo build -p oarlock-cli -p oarlock-provider`",
+        file.display()
+    );
+    Command::new(file)
 }
 
 /// The folder with the libraries of another OpenSSL than the machine's, for this process and for
@@ -444,5 +323,4 @@ fn entries(path: &str) -> usize {
 
 /// Hides what makes AES so fast that no thread gains anything.
 pub const NO_AES: &str = "-aes,-vaes,-gfni";
-const CALIBRATION: &str = "openssl-calibration";
 const LIBRARY: &str = "liboarlock_provider.so";

@@ -1,0 +1,361 @@
+//! Configurations of OpenSSL that load the library under test. The command writes them: `oarlock run` for one
+//! program, `oarlock provider install` for a machine. So programs run here with what they get from a user's hands,
+//! live figures (`publish=on`) and the machine's own configuration among it.
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use oarlock::Algorithm;
+use oarlock::Direction;
+use oarlock::costs::openssl::Stored;
+use oarlock::costs::{Counted, Usage};
+use oarlock_testing::{lossy, until};
+use tempfile::TempDir;
+
+use super::{LIBRARY, NO_AES, Program, module, oarlock, open_folder, succeeds};
+
+/// What `oarlock run` gives its command: a configuration that loads the library under test, and counters of what goes
+/// through. `oarlock run` stays, with a command that waits, as long as this does, so that programs of a test can be
+/// started one after the other.
+pub struct Accelerated {
+    wanted: Wanted,
+    folder: TempDir,
+    /// What the command finds changed in its environment, and what a test adds.
+    environment: Vec<(OsString, Option<OsString>)>,
+    usage: Usage,
+    _run: Program,
+}
+
+/// Arguments of `oarlock run`.
+struct Wanted {
+    module: PathBuf,
+    options: String,
+    offers_all: bool,
+    local: Option<PathBuf>,
+    /// Whether programs of other users are to count, too.
+    for_all: bool,
+    /// Where the library lies that others may read.
+    copied: Option<TempDir>,
+}
+
+impl Accelerated {
+    pub fn new() -> Self {
+        Self::with("")
+    }
+
+    /// With options of the engine's.
+    pub fn with(options: &str) -> Self {
+        Self::started(Wanted::of(module(), options))
+    }
+
+    /// As if AES instructions were missing, and every request worth threads.
+    pub fn forced(strategy: &str) -> Self {
+        let options = format!("strategy={strategy},max_threads=2,cipher_threads=2");
+        let mut made = Self::with(&options);
+        made.hide(NO_AES);
+        made
+    }
+
+    /// For programs of any user: with a copy of the library, and counters, that are theirs as well.
+    pub fn for_all(options: &str) -> Self {
+        let mut wanted = Wanted::of_copy(options);
+        wanted.for_all = true;
+        Self::started(wanted)
+    }
+
+    /// With `other` in the library's place by the time that programs start.
+    pub fn of(other: &Path) -> Self {
+        let made = Self::started(Wanted::of_copy(""));
+        let place = &made.wanted.module;
+        fs::remove_file(place).unwrap();
+        if other.is_dir() {
+            fs::create_dir(place).unwrap();
+        } else if other.exists() {
+            fs::copy(other, place).unwrap();
+        }
+        made
+    }
+
+    /// With options that the command would refuse.
+    pub fn with_wrong(options: &str) -> Self {
+        let made = Self::new();
+        let text = fs::read_to_string(made.conf()).unwrap();
+        let lines = text.lines().map(|line| match line.split_once(" = ") {
+            Some(("options", _)) => format!("options = \"{options}\"\n"),
+            _ => format!("{line}\n"),
+        });
+        fs::write(made.conf(), lines.collect::<String>()).unwrap();
+        made
+    }
+
+    /// Hides CPU features, as `OARLOCK_CPU` has them.
+    pub fn hide(&mut self, features: &str) {
+        let variable = ("OARLOCK_CPU".into(), Some(features.into()));
+        self.environment.push(variable);
+    }
+
+    /// Has its processes meet others at this socket.
+    pub fn meets_at(&mut self, socket: &Path) {
+        self.again(|wanted| wanted.local = Some(socket.into()));
+    }
+
+    /// Offers what a calibration or the tables say, in place of everything.
+    pub fn offer_what_gains(&mut self) {
+        self.again(|wanted| wanted.offers_all = false);
+    }
+
+    fn again(&mut self, change: impl FnOnce(&mut Wanted)) {
+        let empty = Wanted::of(PathBuf::new(), "");
+        let mut wanted = std::mem::replace(&mut self.wanted, empty);
+        change(&mut wanted);
+        *self = Self::started(wanted);
+    }
+
+    fn started(wanted: Wanted) -> Self {
+        let folder = open_folder();
+        let place = folder.path();
+        // Read by every process, and of no consequence: `offer=all` goes before it.
+        store_nothing(&place.join(CALIBRATION));
+        let told = place.join("environment");
+        let mut run = wanted.run();
+        run.env("TMPDIR", place)
+            .env("OARLOCK_CALIBRATION", place.join(CALIBRATION))
+            .env_remove("OPENSSL_CONF");
+        run.args(["sh", "-c", "env -0 >$0.new; mv $0.new $0; exec sleep 1d"]);
+        let run = Program::start(run.arg(&told));
+        until("oarlock run has started its command", || {
+            assert!(run.is_running(), "oarlock run has ended");
+            told.exists()
+        });
+        let environment = changes(&fs::read(told).unwrap());
+        let conf = conf_of(&environment);
+        let usage = value(&fs::read_to_string(conf).unwrap(), "stats");
+        if wanted.for_all {
+            fs::set_permissions(&usage, Permissions::from_mode(0o666)).unwrap();
+        }
+        Self {
+            usage: Usage::open(Path::new(&usage)).unwrap(),
+            _run: run,
+            wanted,
+            environment,
+            folder,
+        }
+    }
+
+    /// The configuration's file.
+    pub fn conf(&self) -> PathBuf {
+        conf_of(&self.environment)
+    }
+
+    /// The file of the calibration that it names.
+    pub fn calibration(&self) -> PathBuf {
+        self.folder.path().join(CALIBRATION)
+    }
+
+    /// Has `command` find it.
+    pub fn apply<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        for (name, value) in &self.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
+    pub fn counted(&self) -> Counted {
+        counted(&self.usage)
+    }
+
+    /// Bytes that went through an operation since it was made.
+    pub fn bytes(&self, operation: Algorithm, direction: Direction) -> u64 {
+        let lines = self.counted().lines.into_iter();
+        lines
+            .filter(|line| (line.algorithm, line.direction) == (operation, direction))
+            .map(|line| line.bytes)
+            .sum()
+    }
+}
+
+impl Wanted {
+    fn of(module: PathBuf, options: &str) -> Self {
+        Self {
+            module,
+            options: options.into(),
+            offers_all: true,
+            local: None,
+            for_all: false,
+            copied: None,
+        }
+    }
+
+    fn of_copy(options: &str) -> Self {
+        let copied = open_folder();
+        let copy = copied.path().join(LIBRARY);
+        fs::copy(module(), &copy).unwrap();
+        Self {
+            copied: Some(copied),
+            ..Self::of(copy, options)
+        }
+    }
+
+    /// `oarlock run` up to its command.
+    fn run(&self) -> Command {
+        let mut run = oarlock();
+        run.args(["run", "--stats", "--provider"]).arg(&self.module);
+        let offer = if self.offers_all { "offer=all," } else { "" };
+        run.arg(format!("--options={offer}{}", self.options));
+        if let Some(socket) = &self.local {
+            run.arg(format!("--local={}", socket.display()));
+        }
+        run.arg("--");
+        run
+    }
+}
+
+/// A machine's configuration, as `oarlock provider install` leaves it. Counters are added, which it does not have.
+pub struct Machine {
+    folder: TempDir,
+    usage: Usage,
+}
+
+impl Machine {
+    /// With options of the engine's.
+    pub fn with(options: &str) -> Self {
+        let folder = open_folder();
+        let path = |name: &str| folder.path().join(name);
+        let conf = path("openssl.cnf");
+        fs::copy(system_conf(), &conf).unwrap();
+        let mut install = oarlock();
+        install
+            .args(["provider", "install", "--yes", "--no-calibrate"])
+            .arg(format!("--options={options}"))
+            .arg("--config")
+            .arg(&conf)
+            .arg("--module-dir")
+            .arg(folder.path())
+            .arg("--provider")
+            .arg(module())
+            .env("OARLOCK_CALIBRATION", path(CALIBRATION))
+            .env_remove("OPENSSL_CONF");
+        succeeds(&mut install);
+        let counters = path("usage");
+        let usage = Usage::create(&counters).unwrap();
+        fs::set_permissions(&counters, Permissions::from_mode(0o666)).unwrap();
+        let text = fs::read_to_string(&conf).unwrap();
+        assert!(text.contains("[oarlock_sect]"), "{text}");
+        let counting = format!("{text}[oarlock_sect]\nstats = {}\n", counters.display());
+        fs::write(&conf, counting).unwrap();
+        fs::set_permissions(&conf, Permissions::from_mode(0o644)).unwrap();
+        Self { folder, usage }
+    }
+
+    /// The file of the calibration that it names; there is none yet.
+    pub fn calibration(&self) -> PathBuf {
+        self.folder.path().join(CALIBRATION)
+    }
+
+    /// The configuration's file.
+    pub fn conf(&self) -> PathBuf {
+        self.folder.path().join("openssl.cnf")
+    }
+
+    /// What a command on that machine begins with.
+    pub fn prefix(&self) -> Vec<String> {
+        let script = format!(
+            "mount --bind {} {} && exec \"$@\"",
+            self.conf().display(),
+            system_conf().display()
+        );
+        ["unshare", "--mount", "sh", "-c", &script, "sh"]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    pub fn counted(&self) -> Counted {
+        self.usage.read()
+    }
+}
+
+/// `command` with the configuration, or with none at all.
+pub fn with_conf<'a>(command: &'a mut Command, conf: Option<&Accelerated>) -> &'a mut Command {
+    match conf {
+        Some(accelerated) => accelerated.apply(command),
+        None => command.env("OPENSSL_CONF", "/dev/null"),
+    }
+}
+
+/// Where programs look for their configuration, after links.
+pub fn system_conf() -> PathBuf {
+    let said = lossy(&succeeds(Command::new("openssl").args(["version", "-d"])));
+    let folder = said.trim().trim_start_matches("OPENSSLDIR: ");
+    let conf = Path::new(folder.trim_matches('"')).join("openssl.cnf");
+    conf.canonicalize().unwrap()
+}
+
+/// A calibration that knows of nothing, which programs of every user may read.
+fn store_nothing(path: &Path) {
+    fs::write(path, Stored::default().to_string()).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
+}
+
+/// What differs from this process's environment in `told`, by env(1).
+fn changes(told: &[u8]) -> Vec<(OsString, Option<OsString>)> {
+    let there: Vec<(OsString, OsString)> = told
+        .split(|byte| *byte == 0)
+        .filter_map(|entry| {
+            let at = entry.iter().position(|byte| *byte == b'=')?;
+            let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+            Some((text(&entry[..at]), text(&entry[at + 1..])))
+        })
+        .collect();
+    let is_of_a_command = |name: &OsString| !OF_THE_TEST.iter().any(|one| name == one);
+    let set = there
+        .iter()
+        .filter(|(name, value)| std::env::var_os(name).as_ref() != Some(value))
+        .map(|(name, value)| (name.clone(), Some(value.clone())));
+    let unset = std::env::vars_os()
+        .filter(|(name, _)| !there.iter().any(|(one, _)| one == name))
+        .map(|(name, _)| (name, None));
+    set.chain(unset)
+        .filter(|(name, _)| is_of_a_command(name))
+        .collect()
+}
+
+fn conf_of(environment: &[(OsString, Option<OsString>)]) -> PathBuf {
+    let found = environment.iter().find(|(name, _)| name == "OPENSSL_CONF");
+    let conf = found.and_then(|(_, value)| value.clone());
+    conf.expect("oarlock run sets OPENSSL_CONF").into()
+}
+
+/// Of the line `NAME = VALUE`.
+fn value(text: &str, name: &str) -> String {
+    let mut values = text.lines().filter_map(|line| line.split_once(" = "));
+    let found = values.find(|(one, _)| *one == name);
+    let (_, value) = found.unwrap_or_else(|| panic!("no line {name}: {text}"));
+    value.trim_matches('"').to_owned()
+}
+
+/// This process has opened the counters as well, and counts as one.
+fn counted(usage: &Usage) -> Counted {
+    let mut counted = usage.read();
+    counted.processes -= 1;
+    counted
+}
+
+/// Variables that a test sets for `oarlock run`, or a shell for itself.
+const OF_THE_TEST: [&str; 8] = [
+    "LD_LIBRARY_PATH",
+    "OARLOCK_CALIBRATION",
+    "OLDPWD",
+    "PATH",
+    "PWD",
+    "SHLVL",
+    "TMPDIR",
+    "_",
+];
+const CALIBRATION: &str = "openssl-calibration";
