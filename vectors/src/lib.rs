@@ -1,7 +1,7 @@
 //! Published test vectors of the ciphers, for tests.
 //!
-//! [`short`] holds vectors typed in from the standards; [`cavp`] and [`age`] read larger sets from
-//! the files that `cargo xtask vectors` fetches; [`wycheproof`] has those of Project Wycheproof.
+//! [`short`] holds vectors typed in from the standards; [`cavp`], [`wycheproof`] and [`age`] read
+//! larger sets from the files that `cargo xtask vectors` fetches.
 //! Reading nothing is an error: a test cannot pass because its vectors are missing.
 
 pub mod age;
@@ -131,6 +131,21 @@ pub struct RsaSignatureVector {
     pub signature: Vec<u8>,
     /// Whether it must be taken; else it must be refused.
     pub is_valid: bool,
+}
+
+/// A signature to be made by RSASSA-PKCS1-v1_5.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RsaSigningVector {
+    /// Where it is from, to be named when it fails.
+    pub source: String,
+    /// PKCS#8, DER.
+    pub private_key: Vec<u8>,
+    /// FIPS 180-4's name of what the message is hashed with.
+    pub hash: &'static str,
+    /// Of any length.
+    pub message: Vec<u8>,
+    /// As long as the modulus.
+    pub signature: Vec<u8>,
 }
 
 /// A message encrypted by RSA.

@@ -31,15 +31,28 @@ const AGE: Module = Module {
     sum: "h1:Blprhc2SbChNZtWcU+BLTM4YdoqYAS9V7cJgOwJKyAs=",
 };
 
+/// Project Wycheproof's vectors.
+const WYCHEPROOF: Module = Module {
+    path: "github.com/c2sp/wycheproof",
+    version: "v0.0.0-20260902155932-3fa63dd0344a",
+    sum: "h1:pNbL2nztRsWfW/ispAwsvcDFxs9Id38uIsR2/Up5G2c=",
+};
+
 pub fn run() -> Result<()> {
     let target = Metadata::load()?.target_directory;
     let folder = target.join("vectors");
     let fetched = fetch::wheel(&CRYPTOGRAPHY, &folder)?;
     say(CRYPTOGRAPHY.name, CRYPTOGRAPHY.version, fetched, &folder);
-    // In the folder of the first, which is made anew with it.
-    let folder = folder.join("cctv-age");
-    let fetched = go::module(&AGE, "testdata", &Go::find(&target)?, &folder)?;
-    say(AGE.path, AGE.version, fetched, &folder);
+    let go = Go::find(&target)?;
+    // In the folder of the first, which a newer version of it replaces whole.
+    for (module, files, name) in [
+        (&AGE, "testdata", "cctv-age"),
+        (&WYCHEPROOF, "testvectors_v1", "wycheproof"),
+    ] {
+        let folder = folder.join(name);
+        let fetched = go::module(module, files, &go, &folder)?;
+        say(module.path, module.version, fetched, &folder);
+    }
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use crate::driver::{Param, libcrypto};
 use crate::host::has_lanes;
 
 #[derive(Clone, Debug)]
-enum Call {
+pub enum Call {
     DecryptInit,
     EncryptInit,
     Padding(c_int),
@@ -38,9 +38,9 @@ enum Call {
 }
 
 /// RSA_PKCS1_PADDING and others.
-const PKCS1: c_int = 1;
+pub const PKCS1: c_int = 1;
 const NONE: c_int = 3;
-const OAEP: c_int = 4;
+pub const OAEP: c_int = 4;
 const TLS: c_int = 7;
 
 const DIGESTS: [&str; 8] = [
@@ -98,7 +98,7 @@ fn program(rng: &mut StdRng, ciphertexts: usize) -> Vec<Call> {
 }
 
 /// A context of one side.
-struct Decrypter<'a> {
+pub struct Decrypter<'a> {
     functions: &'static RsaFunctions,
     context: *mut c_void,
     key: &'a RsaKey,
@@ -107,7 +107,7 @@ struct Decrypter<'a> {
 // What is said of lengths at each function of EVP holds.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<'a> Decrypter<'a> {
-    fn new(side: &Side, key: &'a RsaKey) -> Self {
+    pub fn new(side: &Side, key: &'a RsaKey) -> Self {
         let functions = key.functions;
         let query = side.operations.as_ptr();
         let library_context = libcrypto().library_context();
@@ -137,6 +137,34 @@ impl<'a> Decrypter<'a> {
         self.set(name, Param::UNSIGNED_INTEGER, place, 4)
     }
 
+    /// Sets the label of OAEP.
+    pub fn label(&self, label: &[u8]) -> c_int {
+        let mut label = label.to_vec();
+        let bytes = label.len();
+        self.set(
+            c"oaep-label",
+            Param::OCTET_STRING,
+            label.as_mut_ptr(),
+            bytes,
+        )
+    }
+
+    /// Returns the message, or `None` if it is refused.
+    pub fn decrypt(&self, ciphertext: &[u8]) -> Option<Vec<u8>> {
+        let (mut place, mut room) = (vec![0; self.key.bytes()], self.key.bytes());
+        let result = unsafe {
+            (self.functions.EVP_PKEY_decrypt)(
+                self.context,
+                place.as_mut_ptr(),
+                &mut room,
+                ciphertext.as_ptr(),
+                ciphertext.len(),
+            )
+        };
+        place.truncate(room);
+        (result == 1).then_some(place)
+    }
+
     /// As a number: OpenSSL 3.0 crashes where the function for it meets that of TLS, which has no name.
     fn padding(&self) -> c_int {
         let mut padding = -77;
@@ -150,7 +178,7 @@ impl<'a> Decrypter<'a> {
     }
 
     /// What a caller sees of it.
-    fn call(&mut self, call: &Call, ciphertexts: &[Vec<u8>]) -> String {
+    pub fn call(&mut self, call: &Call, ciphertexts: &[Vec<u8>]) -> String {
         let functions = self.functions;
         let mut seen = String::new();
         unsafe {
@@ -162,15 +190,7 @@ impl<'a> Decrypter<'a> {
                 }
                 Call::Digest(name) => self.set_text(c"digest", name),
                 Call::Mgf1(name) => self.set_text(c"mgf1-digest", name),
-                Call::Label(bytes) => {
-                    let mut label = vec![7u8; bytes];
-                    self.set(
-                        c"oaep-label",
-                        Param::OCTET_STRING,
-                        label.as_mut_ptr(),
-                        bytes,
-                    )
-                }
+                Call::Label(bytes) => self.label(&vec![7; bytes]),
                 Call::ClientVersion(version) => self.set_uint(c"tls-client-version", version),
                 Call::NegotiatedVersion(version) => {
                     self.set_uint(c"tls-negotiated-version", version)
@@ -468,21 +488,9 @@ fn the_library_takes_off_what_the_default_provider_takes_off() {
             for call in settings {
                 side.call(call, &[]);
             }
-            let (mut place, mut room) = (vec![0; stock.bytes()], stock.bytes());
-            // SAFETY: the lengths are those of their buffers.
-            let result = unsafe {
-                let decrypt = side.functions.EVP_PKEY_decrypt;
-                decrypt(
-                    side.context,
-                    place.as_mut_ptr(),
-                    &mut room,
-                    ciphertext.as_ptr(),
-                    ciphertext.len(),
-                )
-            };
+            let message = side.decrypt(ciphertext);
             libcrypto().errors();
-            place.truncate(room);
-            (result == 1).then_some(place)
+            message
         };
         let rejects = {
             let mut side = Decrypter::new(&SIDES[0], &stock);

@@ -6,6 +6,7 @@ mod decryption;
 mod keys;
 mod parameters;
 mod reading;
+mod wycheproof;
 
 use std::ffi::c_void;
 use std::fmt::Write as _;
