@@ -189,7 +189,7 @@ impl Samples {
         }
         for cost in calibration.operations {
             let key = (operations.find(&cost.operation)?, cost.device, cost.backend);
-            let sample = (cost.setup_ns, cost.bytes_per_second / 1_000_000);
+            let sample = (cost.setup_ns, cost.bytes_per_second / 1_000);
             self.rows.entry(key).or_default().push(sample);
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Samples {
                 device: device.clone(),
                 backend: backend.clone(),
                 setup_ns: rounded(quantile(&setups, 1, 4)),
-                megabytes_per_second: rounded(quantile(&rates, 3, 4)).max(1),
+                kilobytes_per_second: rounded(quantile(&rates, 3, 4)).max(1),
             }
         };
         self.rows.iter().map(of).collect()
@@ -255,7 +255,7 @@ struct Row {
     device: String,
     backend: String,
     setup_ns: u64,
-    megabytes_per_second: u64,
+    kilobytes_per_second: u64,
 }
 
 impl Tables {
@@ -291,8 +291,8 @@ impl Tables {
             match worst.iter_mut().find(same) {
                 Some(other) => {
                     other.setup_ns = other.setup_ns.max(row.setup_ns);
-                    let rate = &mut other.megabytes_per_second;
-                    *rate = row.megabytes_per_second.min(*rate);
+                    let rate = &mut other.kilobytes_per_second;
+                    *rate = row.kilobytes_per_second.min(*rate);
                 }
                 None => worst.push(row),
             }
@@ -388,7 +388,7 @@ impl Table {
                 row.device,
                 row.backend,
                 separated(row.setup_ns),
-                separated(row.megabytes_per_second)
+                separated(row.kilobytes_per_second)
             )?;
         }
         writeln!(out, "{indent}    ],")
@@ -406,7 +406,7 @@ impl Row {
             device: unquoted(device)?,
             backend: unquoted(backend)?,
             setup_ns: plain(setup_ns)?,
-            megabytes_per_second: plain(rate)?,
+            kilobytes_per_second: plain(rate)?,
         })
     }
 }
@@ -436,7 +436,7 @@ const HEAD: &str = "\
 use super::table::{Table, machine, row};
 use crate::work::algorithm::Algorithm::*;
 
-/// Rows: setup in nanoseconds and megabytes a second. Machines: nanoseconds of a hand-off and of a
+/// Rows: setup in nanoseconds and kilobytes a second. Machines: nanoseconds of a hand-off and of a
 /// wake-up, megabytes a second of keystream from another core and from the same.
 #[rustfmt::skip]
 pub(super) const FAMILIES: &[Table] = &[
@@ -482,13 +482,13 @@ fn read(path: &Path) -> Result<String> {
 mod tests {
     use super::*;
 
-    fn row(operation: &str, backend: &str, setup_ns: u64, megabytes_per_second: u64) -> Row {
+    fn row(operation: &str, backend: &str, setup_ns: u64, kilobytes_per_second: u64) -> Row {
         Row {
             operation: operation.into(),
             device: "cpu".into(),
             backend: backend.into(),
             setup_ns,
-            megabytes_per_second,
+            kilobytes_per_second,
         }
     }
 

@@ -68,4 +68,5 @@ pub(crate) const UNKNOWN: Cost = Cost {
     setup_ns: 20.0,
     bytes_per_ns: 0.15,
 };
-pub(super) const BYTES_PER_NS_MIN: f64 = 1e-3;
+/// A kilobyte a second: below the slowest row of any table, so that no cost is infinite and none is rounded up to it.
+pub(super) const BYTES_PER_NS_MIN: f64 = 1e-6;

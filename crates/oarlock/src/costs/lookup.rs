@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use oarlock_kernels::cpu::{Cpu, Feature};
+use oarlock_kernels::cpu::{Cpu, Family, Feature};
 #[cfg(all(feature = "legacy", target_arch = "x86_64"))]
 use oarlock_kernels::legacy;
 use oarlock_kernels::{aes, chacha20, serpent, tdes};
@@ -48,13 +48,38 @@ impl std::fmt::Display for CostSource {
     }
 }
 
-/// The costs that an accelerator and its devices go by.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Costs(Option<Arc<Calibration>>);
+/// The costs that an accelerator and its devices go by. By default those of the processor that this runs on.
+#[derive(Clone, Debug)]
+pub(crate) struct Costs {
+    calibration: Option<Arc<Calibration>>,
+    /// `None` where the processor's family was not measured.
+    table: Option<&'static Table>,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self {
+            calibration: None,
+            table: table_of_this_cpu(),
+        }
+    }
+}
 
 impl Costs {
     pub(crate) fn calibrated(calibration: Calibration) -> Self {
-        Self(Some(Arc::new(calibration)))
+        Self {
+            calibration: Some(Arc::new(calibration)),
+            ..Self::default()
+        }
+    }
+
+    /// Those of any processor; `None` is one that does not say what it is.
+    #[cfg(test)]
+    pub(crate) fn of_processor(processor: Option<Family>) -> Self {
+        Self {
+            calibration: None,
+            table: table_of(processor),
+        }
     }
 
     /// Of `algorithm` by this backend of a device of this library; `None` where it has none.
@@ -64,7 +89,8 @@ impl Costs {
         device: &str,
         backend: &str,
     ) -> Option<(Cost, CostSource)> {
-        let calibrated = self.0.iter().flat_map(|it| &it.algorithms).find(|one| {
+        let mut calibrated = self.calibration.iter().flat_map(|it| &it.algorithms);
+        let calibrated = calibrated.find(|one| {
             (one.algorithm, &*one.device, &*one.backend) == (algorithm, device, backend)
         });
         if let Some(one) = calibrated {
@@ -72,7 +98,7 @@ impl Costs {
             return Some((cost, CostSource::Calibrated));
         }
         let generic = &tables::GENERIC;
-        let Some(table) = table_of_this_cpu() else {
+        let Some(table) = self.table else {
             let cost = generic.find(algorithm, device, backend)?;
             return Some((cost, CostSource::Generic));
         };
@@ -84,7 +110,7 @@ impl Costs {
     }
 
     pub(crate) fn machine(&self) -> (Machine, CostSource) {
-        match (&self.0, table_of_this_cpu()) {
+        match (&self.calibration, self.table) {
             (Some(calibration), _) => (calibration.machine.into(), CostSource::Calibrated),
             (None, Some(table)) => (table.machine.into(), CostSource::Table(table.name)),
             (None, None) => (tables::GENERIC.machine.into(), CostSource::Generic),
@@ -192,9 +218,7 @@ fn table_of_this_cpu() -> Option<&'static Table> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = match NUMBER.load(Ordering::Relaxed) {
         0 => {
-            let number = Cpu::family()
-                .and_then(|cpu| tables::FAMILIES.iter().position(|table| table.is_of(cpu)))
-                .unwrap_or(tables::FAMILIES.len());
+            let number = number_of(Cpu::family()).unwrap_or(tables::FAMILIES.len());
             NUMBER.store(number + 1, Ordering::Relaxed);
             number
         }
@@ -203,56 +227,154 @@ fn table_of_this_cpu() -> Option<&'static Table> {
     tables::FAMILIES.get(number)
 }
 
+/// The table of any processor, which [`table_of_this_cpu`] asks for but once.
+#[cfg(test)]
+fn table_of(processor: Option<Family>) -> Option<&'static Table> {
+    number_of(processor).map(|number| &tables::FAMILIES[number])
+}
+
+fn number_of(processor: Option<Family>) -> Option<usize> {
+    let processor = processor?;
+    let is_its = |table: &Table| table.is_of(processor);
+    tables::FAMILIES.iter().position(is_its)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use oarlock_kernels::cpu::Family;
 
-    use crate::costs::calibration::MachineCosts;
+    use crate::costs::calibration::{AlgorithmCost, MachineCosts};
     use crate::costs::cost::BYTES_PER_NS_MIN;
-
-    /// The CPU with every set of features that it has.
-    fn masked_cpus() -> Vec<Cpu> {
-        let features: Vec<_> = Cpu::detect().features().collect();
-        (0..1_u32 << features.len())
-            .map(|mask| {
-                let hidden = features.iter().enumerate();
-                hidden
-                    .filter(|(number, _)| mask >> number & 1 == 1)
-                    .fold(Cpu::detect(), |cpu, (_, feature)| cpu.without(*feature))
-            })
-            .collect()
-    }
+    use crate::costs::processors::{self, masked_cpus};
 
     #[test]
-    fn every_operation_has_a_cost_under_every_mask() {
-        let costs = Costs::default();
+    fn every_operation_has_a_cost_on_every_processor_under_every_mask() {
+        for (algorithm, backend) in processors::kernels() {
+            let generic = tables::GENERIC.find(algorithm, "cpu", backend);
+            assert!(generic.is_some(), "{algorithm} by {backend}, generic");
+            for (processor, costs) in processors::costs() {
+                let it = format!("{algorithm} by {backend} on {processor}");
+                let (cost, source) = costs.of(algorithm, "cpu", backend).expect(&it);
+                assert!(cost.bytes_per_ns > BYTES_PER_NS_MIN, "{it}: {cost:?}");
+                assert!(cost.setup_ns.is_finite() && cost.setup_ns >= 0.0, "{it}");
+                assert_ne!(cost, UNKNOWN, "{it}");
+                let has_row = |table: &Table| table.find(algorithm, "cpu", backend).is_some();
+                let expected = match costs.table {
+                    Some(table) if has_row(table) => CostSource::Table(table.name),
+                    _ => CostSource::Generic,
+                };
+                assert_eq!(source, expected, "{it}");
+                // A processor without a table, or without the row, is within the reach of those that were measured.
+                let all = tables::FAMILIES.iter();
+                let rates = all.filter_map(|table| table.find(algorithm, "cpu", backend));
+                let fastest = rates.map(|cost| cost.bytes_per_ns).fold(0.0, f64::max);
+                let slowest = tables::GENERIC.find(algorithm, "cpu", backend).unwrap();
+                let reach = slowest.bytes_per_ns / 4.0..=4.0 * fastest;
+                assert!(reach.contains(&cost.bytes_per_ns), "{it}: {cost:?}");
+            }
+        }
         for cpu in masked_cpus() {
             for &algorithm in Algorithm::ALL.iter().filter(|one| one.is_built_in()) {
-                let backend = kernel_backend(cpu, algorithm);
-                let found = costs.of(algorithm, "cpu", backend);
-                assert!(found.is_some(), "{algorithm} by {backend}");
-                let generic = tables::GENERIC.find(algorithm, "cpu", backend);
-                assert!(generic.is_some(), "{algorithm} by {backend}, generic");
-                let cost = kernel_cost(&costs, cpu, algorithm);
-                assert!(cost.bytes_per_ns > BYTES_PER_NS_MIN && cost.setup_ns >= 0.0);
-                assert_ne!(cost, UNKNOWN, "{algorithm} by {backend}");
+                for (processor, costs) in processors::costs() {
+                    let cost = kernel_cost(&costs, cpu, algorithm);
+                    assert_ne!(cost, UNKNOWN, "{algorithm} on {processor}, {cpu:?}");
+                }
             }
         }
     }
 
     #[test]
-    fn a_feature_hidden_is_a_slower_row() {
-        let costs = Costs::default();
-        let rate = |cpu| kernel_cost(&costs, cpu, Algorithm::Aes128Ctr).bytes_per_ns;
-        assert!(rate(Cpu::detect()) >= rate(Cpu::PORTABLE));
-        let family = Cpu::family();
-        let measured = tables::FAMILIES
-            .iter()
-            .any(|table| family.is_some_and(|family| table.is_of(family)));
-        let (_, source) = costs.of(Algorithm::ChaCha20, "cpu", "portable").unwrap();
-        assert_eq!(source != CostSource::Generic, measured, "{source}");
+    #[cfg(feature = "aws-lc")]
+    fn every_operation_of_aws_lc_has_a_cost_on_every_processor_under_every_mask() {
+        for cpu in masked_cpus() {
+            for &algorithm in Algorithm::ALL {
+                for (processor, costs) in processors::costs() {
+                    let it = || format!("{algorithm} on {processor}, {cpu:?}");
+                    if let Some(cost) = software_cost(&costs, cpu, algorithm) {
+                        assert!(cost.bytes_per_ns > BYTES_PER_NS_MIN, "{}", it());
+                        assert_ne!(cost, UNKNOWN, "{}", it());
+                    }
+                }
+            }
+        }
+    }
+
+    /// A rate at the smallest possible cost would say that everything slower is as fast.
+    #[test]
+    fn no_cost_is_rounded_up_to_the_least() {
+        for table in tables::FAMILIES.iter().chain([&tables::GENERIC]) {
+            for row in table.rows {
+                let cost = table.find(row.algorithm, row.device, row.backend).unwrap();
+                let rate = row.kilobytes_per_second as f64 / 1e6;
+                assert!((cost.bytes_per_ns - rate).abs() < rate / 1e6);
+                assert!(rate > BYTES_PER_NS_MIN, "{} {row:?}", table.name);
+            }
+        }
+        let slow = |bytes_per_second| Cost::new(0, bytes_per_second).bytes_per_second();
+        assert_eq!(
+            [slow(1_900_000), slow(1_000_000), slow(400_000), slow(2_000)],
+            [1_900_000, 1_000_000, 400_000, 2_000]
+        );
+    }
+
+    #[test]
+    fn a_feature_hidden_is_a_slower_row_on_every_processor() {
+        for (processor, costs) in processors::costs() {
+            let rate = |cpu| kernel_cost(&costs, cpu, Algorithm::Aes128Ctr).bytes_per_ns;
+            assert!(rate(Cpu::detect()) >= rate(Cpu::PORTABLE), "{processor}");
+            let (_, source) = costs.of(Algorithm::ChaCha20, "cpu", "portable").unwrap();
+            let is_measured = costs.table.is_some();
+            assert_eq!(source != CostSource::Generic, is_measured, "{processor}");
+        }
+    }
+
+    #[test]
+    fn this_processor_goes_by_its_own_table_and_every_other_by_its() {
+        let name = |costs: &Costs| costs.table.map(|table| table.name);
+        let own = Costs::of_processor(Cpu::family());
+        assert_eq!(name(&Costs::default()), name(&own));
+        assert_eq!(name(&Costs::default()), name(&own), "the second time");
+        for (processor, family) in processors::all() {
+            let measured = tables::FAMILIES.iter();
+            let mut measured = measured.filter(|table| family.is_some_and(|it| table.is_of(it)));
+            let costs = Costs::of_processor(family);
+            assert_eq!(
+                name(&costs),
+                measured.next().map(|table| table.name),
+                "{processor}"
+            );
+            assert!(measured.next().is_none(), "{processor} has two tables");
+            let (machine, source) = costs.machine();
+            assert_eq!(source == CostSource::Generic, name(&costs).is_none());
+            assert!(0.0 < machine.handoff_ns && machine.handoff_ns < machine.wake_ns);
+        }
+    }
+
+    #[test]
+    fn a_calibration_comes_before_the_table_of_every_processor() {
+        let one = AlgorithmCost {
+            algorithm: Algorithm::Aes128Ctr,
+            device: "cpu".into(),
+            backend: "portable".into(),
+            setup_ns: 7,
+            bytes_per_second: 123_456,
+        };
+        for (processor, costs) in processors::costs() {
+            let calibrated = Costs {
+                calibration: Some(Arc::new(Calibration {
+                    machine: costs.machine().0.into(),
+                    algorithms: vec![one.clone()],
+                })),
+                ..costs.clone()
+            };
+            let (cost, source) = calibrated.of(one.algorithm, "cpu", "portable").unwrap();
+            assert_eq!(source, CostSource::Calibrated, "{processor}");
+            assert_eq!(cost.bytes_per_second(), one.bytes_per_second, "{processor}");
+            let other = |costs: &Costs| costs.of(Algorithm::ChaCha20, "cpu", "portable");
+            assert_eq!(other(&calibrated), other(&costs), "{processor}");
+            assert_eq!(calibrated.machine().1, CostSource::Calibrated);
+        }
     }
 
     #[test]
@@ -265,7 +387,7 @@ mod tests {
                 .collect();
             assert!(!keys.is_empty());
             assert!(keys.is_sorted_by(|a, b| a < b), "{}", table.name);
-            assert!(table.rows.iter().all(|row| row.megabytes_per_second > 0));
+            assert!(table.rows.iter().all(|row| row.kilobytes_per_second > 0));
             assert!(table.models.0 <= table.models.1);
             let MachineCosts {
                 handoff_ns,

@@ -15,6 +15,8 @@ pub(crate) mod lookup;
 #[cfg(feature = "rsa")]
 pub(crate) mod median;
 pub mod openssl;
+#[cfg(test)]
+pub(crate) mod processors;
 pub mod published;
 pub(crate) mod stats;
 mod table;

@@ -26,12 +26,12 @@ pub(super) struct Row {
     pub(super) device: &'static str,
     pub(super) backend: &'static str,
     setup_ns: u64,
-    pub(super) megabytes_per_second: u64,
+    pub(super) kilobytes_per_second: u64,
 }
 
 impl Row {
     fn cost(&self) -> Cost {
-        Cost::new(self.setup_ns, self.megabytes_per_second * 1_000_000)
+        Cost::new(self.setup_ns, self.kilobytes_per_second * 1_000)
     }
 }
 
@@ -41,14 +41,14 @@ pub(super) const fn row(
     device: &'static str,
     backend: &'static str,
     setup_ns: u64,
-    megabytes_per_second: u64,
+    kilobytes_per_second: u64,
 ) -> Row {
     Row {
         algorithm,
         device,
         backend,
         setup_ns,
-        megabytes_per_second,
+        kilobytes_per_second,
     }
 }
 
@@ -135,15 +135,15 @@ mod tests {
     #[test]
     fn a_row_of_another_table_is_as_much_faster_as_those_that_both_have() {
         const FAMILY: Table = table(&[
-            row(Aes128Ctr, "cpu", "fast", 10, 3_000),
-            row(Aes128Ctr, "software", "other", 10, 1_000),
-            row(Aes256Ctr, "cpu", "only-here", 10, 700),
+            row(Aes128Ctr, "cpu", "fast", 10, 3_000_000),
+            row(Aes128Ctr, "software", "other", 10, 1_000_000),
+            row(Aes256Ctr, "cpu", "only-here", 10, 700_000),
         ]);
         const GENERIC: Table = table(&[
-            row(Aes128Ctr, "cpu", "fast", 10, 1_000),
-            row(Aes128Ctr, "cpu", "slow", 30, 100),
-            row(Aes128Ctr, "software", "other", 10, 1_000),
-            row(Aes256Ctr, "cpu", "slow", 30, 100),
+            row(Aes128Ctr, "cpu", "fast", 10, 1_000_000),
+            row(Aes128Ctr, "cpu", "slow", 30, 100_000),
+            row(Aes128Ctr, "software", "other", 10, 1_000_000),
+            row(Aes256Ctr, "cpu", "slow", 30, 100_000),
         ]);
         let find = |algorithm, backend| FAMILY.find_by(&GENERIC, algorithm, "cpu", backend);
         // The mean of three times and once is twice.

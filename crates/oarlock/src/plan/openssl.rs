@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use oarlock_kernels::cpu::{Cpu, Feature};
+use oarlock_kernels::cpu::{Cpu, Family, Feature};
 
 use crate::costs::class::CpuClass;
 use crate::costs::openssl::{Measured, RatioSource, Ratios, compiled, version};
@@ -81,7 +81,18 @@ pub(crate) fn provided(
     openssl: &str,
     calibration: Option<&Measured>,
 ) -> Vec<Provided> {
-    let (class, family) = (CpuClass::of(cpu), Cpu::family());
+    provided_on(Cpu::family(), cpu, options, openssl, calibration)
+}
+
+/// The same on any processor.
+fn provided_on(
+    processor: Option<Family>,
+    cpu: Cpu,
+    options: &Options,
+    openssl: &str,
+    calibration: Option<&Measured>,
+) -> Vec<Provided> {
+    let class = CpuClass::of(cpu);
     // No table knows the portable kernels, which are for the few CPUs of class F that have no SSSE3.
     let is_in_tables = cpu.has(Feature::Ssse3);
     let of = |operation| {
@@ -91,7 +102,7 @@ pub(crate) fn provided(
         });
         let ratios = measured.or_else(|| {
             let version = version(openssl).filter(|_| is_in_tables)?;
-            compiled(class, version, operation, family)
+            compiled(class, version, operation, processor)
         });
         let withheld = match ratios {
             _ if is_forced(operation, options) => None,
@@ -126,6 +137,7 @@ fn is_forced(operation: Algorithm, options: &Options) -> bool {
 mod tests {
     use super::*;
     use crate::costs::openssl::MadeFor;
+    use crate::costs::processors::{self, masked_cpus};
 
     fn calibration(of: &[(Algorithm, [u32; 5])]) -> Measured {
         let ratio = |one: &(Algorithm, [u32; 5])| (one.0, Ratios::from_thousandths(one.1).unwrap());
@@ -203,6 +215,25 @@ mod tests {
         assert_eq!(offered("offer=all"), PROVIDED);
         assert_eq!(offered("strategy=stripe"), PROVIDED[11..]);
         assert_eq!(offered("strategy=prefetch"), PROVIDED[11..]);
+    }
+
+    #[test]
+    fn every_processor_knows_what_it_offers_under_every_mask() {
+        let options = Options::default();
+        for cpu in masked_cpus() {
+            for (processor, family) in processors::all() {
+                for openssl in ["3.0.19", "3.5.4", "4.0.0"] {
+                    let all = provided_on(family, cpu, &options, openssl, None);
+                    assert_eq!(all.len(), PROVIDED.len());
+                    for one in all {
+                        let it = format!("{} on {processor}, {cpu:?}, {openssl}", one.operation);
+                        assert_eq!(one.ratios.is_some(), cpu.has(Feature::Ssse3), "{it}");
+                        let is_level = one.ratios.is_some_and(|(ratios, _)| ratios.is_level());
+                        assert_eq!(one.withheld.is_none(), is_level, "{it}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

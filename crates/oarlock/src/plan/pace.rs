@@ -90,7 +90,7 @@ impl Pace {
 
     fn bytes_in(&self, ns: f64) -> usize {
         let ns = (ns - self.cost.setup_ns).max(ns / 2.0);
-        (self.cost.bytes_per_ns * ns) as usize
+        ((self.cost.bytes_per_ns * ns) as usize).max(1)
     }
 
     /// Whether a request is worth a look at clock and pool.

@@ -1,0 +1,68 @@
+//! Processors for tests, so that what depends on a family is tested with each, whatever this machine is.
+
+use oarlock_kernels::cpu::{Cpu, Family};
+
+use super::lookup::{Costs, kernel_backend};
+use super::tables;
+use crate::work::algorithm::Algorithm;
+
+/// A processor and its name: one of each family that has a table, some that have none, one that no table will ever
+/// know, and one that does not say what it is.
+pub(crate) fn all() -> Vec<(&'static str, Option<Family>)> {
+    let of = |vendor: &str, family, model| {
+        let vendor = vendor.as_bytes().try_into().ok()?;
+        Some(Family {
+            vendor,
+            family,
+            model,
+        })
+    };
+    let measured = tables::FAMILIES.iter().flat_map(|table| {
+        let (first, last) = table.models;
+        [first, last].map(|model| (table.name, of(table.vendor, table.family, model)))
+    });
+    let others = [
+        ("Zen 2", of("AuthenticAMD", 23, 49)),
+        ("Zen 3", of("AuthenticAMD", 25, 1)),
+        ("Zen 3 for desktops", of("AuthenticAMD", 25, 33)),
+        ("Skylake", of("GenuineIntel", 6, 85)),
+        ("Ice Lake", of("GenuineIntel", 6, 106)),
+        ("unknown", of("CentaurHauls", 7, 59)),
+        ("unnamed", None),
+    ];
+    measured.chain(others).collect()
+}
+
+/// Every kernel of this library that a mask of any machine leads to, with its algorithm: those of the generic table,
+/// and what the masks of this machine lead to.
+pub(crate) fn kernels() -> Vec<(Algorithm, &'static str)> {
+    let known = tables::GENERIC.rows.iter();
+    let known = known.filter(|row| row.device == "cpu");
+    let mut kernels: Vec<_> = known.map(|row| (row.algorithm, row.backend)).collect();
+    for cpu in masked_cpus() {
+        let built_in = Algorithm::ALL.iter().filter(|one| one.is_built_in());
+        kernels.extend(built_in.map(|&one| (one, kernel_backend(cpu, one))));
+    }
+    kernels.sort_unstable();
+    kernels.dedup();
+    kernels
+}
+
+/// The CPU with every set of features that it has.
+pub(crate) fn masked_cpus() -> Vec<Cpu> {
+    let features: Vec<_> = Cpu::detect().features().collect();
+    (0..1_u32 << features.len())
+        .map(|mask| {
+            let hidden = features.iter().enumerate();
+            hidden
+                .filter(|(number, _)| mask >> number & 1 == 1)
+                .fold(Cpu::detect(), |cpu, (_, feature)| cpu.without(*feature))
+        })
+        .collect()
+}
+
+/// The costs of each of [`all`].
+pub(crate) fn costs() -> impl Iterator<Item = (&'static str, Costs)> {
+    let all = all().into_iter();
+    all.map(|(name, processor)| (name, Costs::of_processor(processor)))
+}
