@@ -38,6 +38,7 @@ pub struct Builder {
     options: Options,
     cpu_mask: Option<String>,
     environment: bool,
+    guest: bool,
     calibration: Option<Calibration>,
     #[cfg(feature = "rsa")]
     jobs_max: Option<usize>,
@@ -57,6 +58,22 @@ impl Builder {
     #[must_use]
     pub fn environment(mut self) -> Self {
         self.environment = true;
+        self
+    }
+
+    /// For a library within programs that are not its own, as the OpenSSL provider is. A pool thread then
+    /// gives up its capabilities and sets no_new_privs as it begins, and ends 10 ms after its last work
+    /// unless [`min_threads`](Options::min_threads) keeps it, so that a quiet program with one thread has one
+    /// again. All accelerators of a process that are made so share one pool: there are as many threads as
+    /// the greatest of their `max_threads` allows.
+    ///
+    /// ```
+    /// let accelerator = oarlock::Accelerator::builder().guest().build()?;
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    #[must_use]
+    pub fn guest(mut self) -> Self {
+        self.guest = true;
         self
     }
 
@@ -213,6 +230,9 @@ impl Builder {
             #[cfg(feature = "rsa")]
             self.jobs_max.unwrap_or(JOBS_MAX),
         );
+        if self.guest {
+            engine.become_guest();
+        }
         engine.show(Shown::where_asked(self.options.publish));
         let accelerator = Accelerator(Arc::new(engine));
         accelerator.register(Arc::new(CpuDevice::with_costs(cpu, costs.clone())))?;

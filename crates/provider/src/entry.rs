@@ -136,6 +136,7 @@ fn accelerator(configured: Option<&str>) -> Option<Accelerator> {
         options.set_all(configured).ok()?;
     }
     let accelerator = Accelerator::builder()
+        .guest()
         .options(options)
         .environment()
         .build()

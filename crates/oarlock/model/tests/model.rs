@@ -6,6 +6,7 @@
 mod threads {
     pub(crate) mod pool {
         pub(crate) mod board;
+        pub(crate) mod census;
         pub(crate) mod sync;
         pub(crate) mod tickets;
     }
@@ -34,6 +35,9 @@ mod threads {
         }
     }
 }
+
+#[path = "model/ending.rs"]
+mod ending;
 
 #[derive(Debug, PartialEq)]
 enum Error {
@@ -238,8 +242,9 @@ mod jobs {
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
+use std::time::Duration;
 
-use threads::pool::board::{Background, Board, Next, Patience, Task};
+use threads::pool::board::{Background, Board, Next, Patience, Sleep, Task};
 use threads::pool::tickets::{Role, Tickets};
 
 /// Watches once or not at all: loom explores what happens in between.
@@ -254,8 +259,8 @@ impl Patience for Looks {
     }
     fn was_rewarded(&mut self) {}
     fn was_woken(&mut self) {}
-    fn nap(&mut self) -> Option<std::time::Duration> {
-        None
+    fn sleep(&mut self) -> Sleep {
+        Sleep::Long(Duration::MAX)
     }
 }
 

@@ -42,6 +42,7 @@ impl Blocking {
             max_threads: capacity,
             spin: false,
             scheduling: Scheduling::Normal,
+            is_guest: false,
             at_end: crate::aws_lc::leave_thread,
         });
         Self {

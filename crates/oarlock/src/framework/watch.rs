@@ -133,6 +133,7 @@ impl Watch {
                 max_threads: 1,
                 spin: false,
                 scheduling: Scheduling::Normal,
+                is_guest: false,
                 at_end: crate::aws_lc::leave_thread,
             })
         });

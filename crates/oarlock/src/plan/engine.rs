@@ -1,7 +1,7 @@
 //! What all sessions of an accelerator share. It knows no session and no way of a request.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use oarlock_kernels::cpu::Cpu;
 
@@ -45,9 +45,11 @@ pub(crate) struct Engine {
     #[cfg(feature = "rsa")]
     pub(crate) jobs: Jobs,
     /// Made when first needed: making it reads how many CPUs there are.
-    pool: OnceLock<Pool>,
+    pool: OnceLock<Arc<Pool>>,
     /// One thread, for prefetch beside the consumer.
-    idle_pool: OnceLock<Pool>,
+    idle_pool: OnceLock<Arc<Pool>>,
+    /// Whether the program is not ours: then all guests in it share one pool of each kind.
+    is_guest: bool,
     pub(crate) prefetched: Arc<Budget>,
     callers: Callers,
     pub(super) crowd: Crowd,
@@ -66,6 +68,11 @@ pub(crate) struct Live {
 }
 
 const AUTO: usize = usize::MAX;
+
+/// The pools of guests, as long as one of them has them: a program that loads the provider into many library contexts
+/// gets helpers for one.
+static SHARED: Mutex<Weak<Pool>> = Mutex::new(Weak::new());
+static SHARED_IDLE: Mutex<Weak<Pool>> = Mutex::new(Weak::new());
 
 impl Live {
     fn set(&self, options: &Options) {
@@ -111,6 +118,7 @@ impl Engine {
             jobs: Jobs::new(cpu, jobs_max, callers_max),
             pool: OnceLock::new(),
             idle_pool: OnceLock::new(),
+            is_guest: false,
             prefetched: Arc::default(),
             callers: Callers::default(),
             crowd: Crowd::default(),
@@ -125,6 +133,11 @@ impl Engine {
         self.jobs.show(shown);
     }
 
+    /// Before there is a pool.
+    pub(crate) fn become_guest(&mut self) {
+        self.is_guest = true;
+    }
+
     /// Changes the options, which fit.
     pub(crate) fn set_options(&self, options: Options) {
         // A pool that is there has had the CPUs counted; without one nobody looks at them yet.
@@ -134,7 +147,11 @@ impl Engine {
             *current = options;
             // Under the lock, so that of two changes the later one stays.
             if let Some(pool) = self.pool.get() {
-                pool.set_limits(self.limits(&options));
+                match self.is_guest {
+                    // Others have it, too.
+                    true => pool.widen(self.limits(&options)),
+                    false => pool.set_limits(self.limits(&options)),
+                }
             }
         });
         if options.min_threads > 0 {
@@ -144,7 +161,7 @@ impl Engine {
 
     /// Pool threads that are there now. Asking does not make the pool.
     pub(crate) fn threads(&self) -> usize {
-        self.pool.get().map_or(0, Pool::threads)
+        self.pool.get().map_or(0, |pool| pool.threads())
     }
 
     /// The pool; made now if it was not needed before.
@@ -156,7 +173,8 @@ impl Engine {
         process::undivided(|| {
             // Held until the pool is there: options that change meanwhile would find none to change.
             let options = self.options.read().unwrap_or_else(PoisonError::into_inner);
-            self.pool.get_or_init(|| Pool::new(self.limits(&options)))
+            let join = || self.join(&SHARED, self.limits(&options));
+            self.pool.get_or_init(join).as_ref()
         })
     }
 
@@ -168,6 +186,7 @@ impl Engine {
             max_threads: self.threads_busy_max().max(options.min_threads),
             spin: options.spin && cpus() > 1,
             scheduling: Scheduling::Normal,
+            is_guest: self.is_guest,
             at_end: leave_thread,
         }
     }
@@ -186,14 +205,33 @@ impl Engine {
             max_threads: 1,
             spin: false,
             scheduling: Scheduling::Idle,
+            is_guest: self.is_guest,
             at_end: leave_thread,
         };
-        process::undivided(|| self.idle_pool.get_or_init(|| Pool::new(limits)))
+        process::undivided(|| {
+            let join = || self.join(&SHARED_IDLE, limits);
+            self.idle_pool.get_or_init(join).as_ref()
+        })
+    }
+
+    /// A pool of this engine's own, or that of all guests in the process. Within an undivided section.
+    fn join(&self, shared: &Mutex<Weak<Pool>>, limits: Limits) -> Arc<Pool> {
+        if !self.is_guest {
+            return Arc::new(Pool::new(limits));
+        }
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = shared.upgrade() {
+            pool.widen(limits);
+            return pool;
+        }
+        let pool = Arc::new(Pool::new(limits));
+        *shared = Arc::downgrade(&pool);
+        pool
     }
 
     /// Helpers that would take work at once. Asking does not make the pool.
     pub(crate) fn helpers_awake(&self) -> usize {
-        self.pool.get().map_or(0, Pool::awake)
+        self.pool.get().map_or(0, |pool| pool.awake())
     }
 
     pub(crate) fn threads_max(&self) -> usize {

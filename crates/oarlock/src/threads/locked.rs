@@ -39,7 +39,7 @@ impl<T> Locked<T> {
         // SAFETY: the pages were mapped just now. Where either is refused, as by RLIMIT_MEMLOCK, the
         // memory does all the same.
         unsafe {
-            if !process::is_sandboxed() {
+            if !process::is_sandboxed_by_now() {
                 libc::mlock(place, size_of::<T>());
             }
             libc::madvise(place, size_of::<T>(), libc::MADV_DONTDUMP);

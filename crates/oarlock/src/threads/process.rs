@@ -126,13 +126,13 @@ pub(crate) fn watch_forks() {
     extern "C" fn before() {
         SECTIONS.fetch_add(FORK, Ordering::Acquire);
         while !SECTIONS.load(Ordering::Acquire).is_multiple_of(LONG) {
-            std::thread::yield_now();
+            give_way();
         }
         let begun = Instant::now();
         while !SECTIONS.load(Ordering::Acquire).is_multiple_of(FORK)
             && begun.elapsed() < FORK_WAIT_MAX
         {
-            std::thread::yield_now();
+            give_way();
         }
     }
     extern "C" fn in_the_parent() {
@@ -268,7 +268,7 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
         .fetch_update(Ordering::Acquire, Ordering::Relaxed, enter)
         .is_err()
     {
-        std::thread::yield_now();
+        give_way();
     }
     let _inside = Inside {
         kind,
@@ -276,6 +276,15 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
     };
     // To wait for a lock sets it.
     keeping_errno(section)
+}
+
+/// Lets other threads have the CPU, unless the process is confined by now: a filter may kill who yields.
+fn give_way() {
+    if is_sandboxed_by_now() {
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
+    }
 }
 
 /// That the calling thread is in a section: one within another would wait for a fork that waits for

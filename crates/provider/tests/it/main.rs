@@ -5,7 +5,7 @@
 //! | calls of libcrypto in this process, beside the default provider | `differential`, `differences`, `skey`, `vectors`; by `driver` |
 //! | `openssl`, OpenSSH, nginx and curl, strongSwan, OpenVPN, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `openvpn`, `languages`; by `host` |
 //! | RSA keys: servers that sign, and a TPM's keys beside ours | `handshakes`, `tpm`; by `host` |
-//! | every moment in the life of a process | `process`; by `host` |
+//! | every moment in the life of a process | `process`; threads in it: `helpers`; by `host` |
 //! | the file that says what is offered | `calibration`; by `host`; its content in `crates/cli/tests/it/calibration.rs` |
 //!
 //! This process loads libcrypto and the provider once, into library contexts that its tests share.
@@ -17,6 +17,7 @@ mod differences;
 mod differential;
 mod driver;
 mod handshakes;
+mod helpers;
 mod host;
 mod languages;
 mod openssl;

@@ -142,9 +142,17 @@ pub(crate) trait Patience {
     fn was_rewarded(&mut self);
     /// The helper slept after its watch and was woken.
     fn was_woken(&mut self);
-    /// Asked before each sleep: how long until it looks by itself; `None` for a long sleep, after
-    /// which it may end.
-    fn nap(&mut self) -> Option<Duration>;
+    /// Asked before each sleep.
+    fn sleep(&mut self) -> Sleep;
+}
+
+/// How long a helper sleeps unless it is woken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sleep {
+    /// Until it looks by itself.
+    Nap(Duration),
+    /// Until it may end.
+    Long(Duration),
 }
 
 impl Board {
@@ -377,13 +385,15 @@ impl Board {
                 self.count_awake(&mut state, -1);
                 state.asleep += 1;
                 let timed_out = loop {
-                    let nap = patience.nap();
-                    let naps = usize::from(nap.is_some());
+                    let (naps, time) = match patience.sleep() {
+                        Sleep::Nap(time) => (1, time),
+                        Sleep::Long(time) => (0, time),
+                    };
                     state.napping += naps;
                     let timed_out;
-                    (state, timed_out) = wait_for_a_while(&self.posted, state, nap);
+                    (state, timed_out) = self.sleep(state, time);
                     state.napping -= naps;
-                    if nap.is_none() || !timed_out || state.has_work() {
+                    if naps == 0 || !timed_out || state.has_work() {
                         break timed_out;
                     }
                 };
@@ -400,6 +410,36 @@ impl Board {
                 state = self.lock();
             }
         }
+    }
+
+    /// Returns whether the time has passed.
+    #[cfg(not(loom))]
+    fn sleep<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        time: Duration,
+    ) -> (MutexGuard<'a, State>, bool) {
+        let (state, result) = self
+            .posted
+            .wait_timeout(state, time)
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        (state, result.timed_out())
+    }
+
+    /// loom has no clock. There no time at all has passed as soon as others have had their turn, and any other never
+    /// does.
+    #[cfg(loom)]
+    fn sleep<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        time: Duration,
+    ) -> (MutexGuard<'a, State>, bool) {
+        if time.is_zero() {
+            drop(state);
+            super::sync::pause();
+            return (self.lock(), true);
+        }
+        (wait(&self.posted, state), false)
     }
 
     fn tell_callers(&self, are_due: bool) {
@@ -496,37 +536,11 @@ fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T>
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-#[cfg(not(loom))]
-fn wait_for_a_while<'a, T>(
-    condvar: &Condvar,
-    guard: MutexGuard<'a, T>,
-    nap: Option<Duration>,
-) -> (MutexGuard<'a, T>, bool) {
-    let (guard, result) = condvar
-        .wait_timeout(guard, nap.unwrap_or(IDLE_TIME))
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    (guard, result.timed_out())
-}
-
-/// loom has no clock: there nobody gives up.
-#[cfg(loom)]
-fn wait_for_a_while<'a, T>(
-    condvar: &Condvar,
-    guard: MutexGuard<'a, T>,
-    _: Option<Duration>,
-) -> (MutexGuard<'a, T>, bool) {
-    (wait(condvar, guard), false)
-}
-
 /// Callers whose tasks are up at once; one more works alone.
 const ENTRIES_MAX: usize = 64;
 
 /// Pieces of background work that are up at once; each is a ring of some cipher's.
 const BACKGROUND_MAX: usize = 4096;
-
-/// A helper asleep for so long may end.
-#[cfg(not(loom))]
-const IDLE_TIME: Duration = Duration::from_secs(10);
 
 /// About 50 µs; a stripe takes a few.
 const SETTLE_SPINS: usize = if cfg!(loom) { 1 } else { 2000 };

@@ -3,11 +3,13 @@
 //! [`Pool::run`] does a piece of work on the calling thread and on helpers at once; what each does
 //! of it is claimed by ticket ([`Tickets`]). A helper that runs out of work watches the board for a
 //! while, since a sleeping thread takes 17 to 50 µs to wake and one that watches takes work in
-//! 0.2 µs; then it sleeps, and after 10 s it ends.
+//! 0.2 µs; then it sleeps, and after 10 s it ends; after 10 ms in a program that is not ours ([`Limits::is_guest`]).
 
 #![allow(unsafe_code)]
 
 pub(crate) mod board;
+mod census;
+mod rights;
 mod slots;
 mod stripes;
 pub(crate) mod sync;
@@ -19,7 +21,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use self::board::{Background, Board, Lacking, Next, Patience, Task};
+use self::board::{Background, Board, Lacking, Next, Patience, Sleep, Task};
+use self::census::Census;
 pub(crate) use self::slots::Slots;
 pub(crate) use self::stripes::Stripes;
 use self::thread::{Handle, Life};
@@ -40,6 +43,9 @@ pub(crate) struct Limits {
     pub(crate) max_threads: usize,
     pub(crate) spin: bool,
     pub(crate) scheduling: Scheduling,
+    /// The program is not ours: threads give up their rights as they begin, and those that need not be kept end
+    /// [`GUEST_IDLE_TIME`] after their work, so that a program with one thread has one again.
+    pub(crate) is_guest: bool,
     /// Called by each thread before it ends.
     pub(crate) at_end: fn(),
 }
@@ -59,6 +65,7 @@ struct LiveLimits {
     max_threads: AtomicUsize,
     spin: AtomicBool,
     scheduling: Scheduling,
+    is_guest: bool,
     at_end: fn(),
 }
 
@@ -69,6 +76,7 @@ impl LiveLimits {
             max_threads: AtomicUsize::new(limits.max_threads),
             spin: AtomicBool::new(limits.spin),
             scheduling: limits.scheduling,
+            is_guest: limits.is_guest,
             at_end: limits.at_end,
         }
     }
@@ -87,7 +95,7 @@ struct Crew {
     board: Board,
     limits: Arc<LiveLimits>,
     fork_generation: usize,
-    alive: AtomicUsize,
+    alive: Census,
     /// The CPU of the caller that woke helpers last.
     callers_cpu: AtomicUsize,
     /// The kernel was seen to put a woken helper where its caller is busy: one that knows of no
@@ -129,6 +137,17 @@ impl Pool {
         live.max_threads
             .store(limits.max_threads, Ordering::Relaxed);
         live.spin.store(limits.spin, Ordering::Relaxed);
+    }
+
+    /// Raises the limits to those of one more user of the pool. Takes no lock.
+    pub(crate) fn widen(&self, limits: Limits) {
+        let live = &self.limits;
+        for (have, wanted) in [
+            (&live.min_threads, limits.min_threads),
+            (&live.max_threads, limits.max_threads),
+        ] {
+            have.fetch_max(wanted, Ordering::Relaxed);
+        }
     }
 
     /// Runs `work` here and on up to `helpers` other threads, and returns when all that began it
@@ -249,7 +268,7 @@ impl Pool {
 
     /// Threads that are there.
     pub(crate) fn threads(&self) -> usize {
-        self.crew().alive.load(Ordering::Relaxed)
+        self.crew().alive.count()
     }
 
     #[cfg(test)]
@@ -269,7 +288,7 @@ impl Pool {
     pub(crate) fn start_up(&self) {
         let crew = self.crew();
         process::keeping_errno(|| {
-            for _ in crew.alive.load(Ordering::Relaxed)..self.limits.min_threads() {
+            for _ in crew.alive.count()..self.limits.min_threads() {
                 crew.start();
             }
         });
@@ -339,7 +358,7 @@ impl Crew {
             board: Board::new(),
             limits,
             fork_generation: process::fork_generation(),
-            alive: AtomicUsize::new(0),
+            alive: Census::new(),
             callers_cpu: AtomicUsize::new(NOWHERE),
             is_misplaced: AtomicBool::new(false),
             cannot_start: AtomicBool::new(false),
@@ -353,12 +372,7 @@ impl Crew {
         if self.cannot_start.load(Ordering::Relaxed) {
             return;
         }
-        let room = |alive| (alive < self.limits.max_threads()).then_some(alive + 1);
-        if self
-            .alive
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
-            .is_err()
-        {
+        if !self.alive.enter(self.limits.max_threads()) {
             return;
         }
         self.board.enlist();
@@ -371,7 +385,7 @@ impl Crew {
             None => {
                 self.board.dismiss();
                 self.cannot_start.store(true, Ordering::Relaxed);
-                self.alive.fetch_sub(1, Ordering::Relaxed);
+                self.alive.leave();
             }
         }
     }
@@ -379,7 +393,7 @@ impl Crew {
     /// Whether there is no helper and can be none.
     fn is_helpless(&self) -> bool {
         let can_start = !self.cannot_start.load(Ordering::Relaxed) && self.limits.max_threads() > 0;
-        !can_start && self.alive.load(Ordering::Relaxed) == 0
+        !can_start && self.alive.count() == 0
     }
 
     /// Wakes helpers, on other CPUs than this one.
@@ -388,13 +402,20 @@ impl Crew {
         self.callers_cpu.store(here, Ordering::Relaxed);
         if self.limits.scheduling == Scheduling::Idle {
             for helper in &*self.helpers.lock().unwrap_or_else(PoisonError::into_inner) {
-                // SAFETY: a helper leaves the list before it ends, and the list is locked.
-                unsafe { helper.keep_to(here) };
+                let is_there = helper.kept_off.load(Ordering::Relaxed) == here;
+                if !is_there && !process::is_sandboxed_by_now() {
+                    // SAFETY: a helper leaves the list before it ends, and the list is locked.
+                    unsafe { helper.keep_to(here) };
+                }
             }
         } else if self.is_misplaced.load(Ordering::Relaxed) {
             for helper in &*self.helpers.lock().unwrap_or_else(PoisonError::into_inner) {
-                // SAFETY: a helper leaves the list before it ends, and the list is locked.
-                unsafe { helper.keep_off(here) };
+                let is_elsewhere = helper.kept_off.load(Ordering::Relaxed) == here;
+                // The process may have confined itself since it made the helper.
+                if !is_elsewhere && !process::is_sandboxed_by_now() {
+                    // SAFETY: a helper leaves the list before it ends, and the list is locked.
+                    unsafe { helper.keep_off(here) };
+                }
             }
         }
         self.board.wake(count);
@@ -440,7 +461,7 @@ impl Crew {
                         });
                     self.board.end_job(has_more.then_some(work));
                 }
-                Next::Idle if self.retire() && !self.is_needed_after_all() => {
+                Next::Idle if self.retire() => {
                     // Where no thread may be any more, nobody comes for what was posted meanwhile.
                     if self.is_helpless() {
                         self.board.refuse_background();
@@ -449,7 +470,7 @@ impl Crew {
                 }
                 Next::Idle => self.board.enlist(),
                 Next::Closed => {
-                    self.alive.fetch_sub(1, Ordering::Relaxed);
+                    self.alive.leave();
                     break;
                 }
             }
@@ -479,25 +500,10 @@ impl Crew {
         }
     }
 
-    /// Counts the calling helper out, unless it is one of those to be kept. In one step: of two
-    /// that ask at once, each might else go because the other is there.
+    /// Whether the calling helper, which has nothing to do, may end.
     fn retire(&self) -> bool {
-        let one_less = |alive| (alive > self.limits.min_threads()).then(|| alive - 1);
-        self.alive
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
-            .is_ok()
-    }
-
-    /// For a helper that has counted itself out: whether it counts itself in again. What was posted
-    /// after its last look found neither a sleeper to wake nor room for another helper, and nobody
-    /// else may come for it.
-    fn is_needed_after_all(&self) -> bool {
-        let one_more = |alive| (alive < self.limits.max_threads()).then_some(alive + 1);
-        self.board.has_work()
-            && self
-                .alive
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
-                .is_ok()
+        let (min, max) = (self.limits.min_threads(), self.limits.max_threads());
+        self.alive.retire(min, max, &self.board)
     }
 }
 
@@ -514,6 +520,9 @@ impl Life for Crew {
             let callers_cpu = self.callers_cpu.load(Ordering::Relaxed);
             // SAFETY: this is the thread itself.
             unsafe { helper.keep_to(callers_cpu) };
+        }
+        if self.limits.is_guest {
+            rights::give_up();
         }
         self.serve(&helper);
         (self.limits.at_end)();
@@ -636,10 +645,18 @@ impl Patience for Watch<'_> {
         self.limit = WATCH_MAX;
     }
 
-    fn nap(&mut self) -> Option<Duration> {
-        let nap = self.nap;
-        self.nap = nap.map(|nap| 2 * nap).filter(|nap| *nap < NAP_MAX);
-        nap
+    fn sleep(&mut self) -> Sleep {
+        let limits = &self.crew.limits;
+        let may_end = limits.is_guest && self.crew.alive.count() > limits.min_threads();
+        let idle_time = if may_end { GUEST_IDLE_TIME } else { IDLE_TIME };
+        match self.nap.take() {
+            Some(nap) => {
+                // Together they take as long as the sleep after them.
+                self.nap = Some(2 * nap).filter(|nap| *nap <= idle_time / 2);
+                Sleep::Nap(nap)
+            }
+            None => Sleep::Long(idle_time),
+        }
     }
 
     fn was_woken(&mut self) {
@@ -664,7 +681,11 @@ const WATCH_MIN: Duration = Duration::from_micros(2);
 const STEPS_PER_LOOK: u32 = 16;
 /// Naps get twice as long each, so an idle helper looks a dozen times before it sleeps for good.
 const NAP_MIN: Duration = Duration::from_millis(1);
-const NAP_MAX: Duration = Duration::from_secs(5);
+/// A helper asleep for so long may end.
+const IDLE_TIME: Duration = Duration::from_secs(10);
+/// So may one in a program that is not ours. A thread takes its caller 20 µs to make, as much as a wake-up may take, so
+/// once in 10 ms that is lost in any case.
+const GUEST_IDLE_TIME: Duration = Duration::from_millis(10);
 /// Of background work before the next in the queue has its turn.
 const PIECES_MAX: u32 = 64;
 

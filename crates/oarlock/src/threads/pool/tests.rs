@@ -14,22 +14,24 @@ fn the_last_helper_does_not_go_when_work_has_come_meanwhile() {
         max_threads: 1,
         spin: false,
         scheduling: Scheduling::Normal,
+        is_guest: false,
         at_end: || (),
     };
     // SAFETY: from Box::into_raw just now.
     let crew = unsafe { Box::from_raw(Crew::new(Arc::new(LiveLimits::new(limits)))) };
-    crew.alive.store(1, Ordering::Relaxed);
+    assert!(crew.alive.enter(1));
     // Between the end of its sleep and here somebody posts, who may make no other.
     let lacking = crew.board.post_background(Arc::new(Work), true);
     assert_eq!((lacking.asleep, lacking.missing), (0, 1));
-    assert!(crew.retire() && crew.is_needed_after_all());
-    assert_eq!(crew.alive.load(Ordering::Relaxed), 1);
+    assert!(!crew.retire());
+    assert_eq!(crew.alive.count(), 1);
 
     let idle = Crew::new(Arc::new(LiveLimits::new(limits)));
     // SAFETY: from Box::into_raw just now.
     let idle = unsafe { Box::from_raw(idle) };
-    idle.alive.store(1, Ordering::Relaxed);
-    assert!(idle.retire() && !idle.is_needed_after_all());
+    assert!(idle.alive.enter(1));
+    assert!(idle.retire());
+    assert_eq!(idle.alive.count(), 0);
 }
 
 #[test]
@@ -48,6 +50,7 @@ fn where_no_thread_can_be_made_nothing_is_kept_for_one() {
         max_threads: 1,
         spin: false,
         scheduling: Scheduling::Normal,
+        is_guest: false,
         at_end: || (),
     });
     let work = Arc::new(Work(AtomicUsize::new(0)));
@@ -67,16 +70,57 @@ fn idle_helpers_that_ask_at_once_leave_those_to_be_kept() {
         max_threads: 4,
         spin: false,
         scheduling: Scheduling::Normal,
+        is_guest: false,
         at_end: || (),
     };
     // SAFETY: from Box::into_raw just now.
     let crew = unsafe { Box::from_raw(Crew::new(Arc::new(LiveLimits::new(limits)))) };
-    crew.alive.store(4, Ordering::Relaxed);
+    assert!((0..4).all(|_| crew.alive.enter(4)));
     let gone: usize = std::thread::scope(|scope| {
         let asking: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| usize::from(crew.retire())))
             .collect();
         asking.into_iter().filter_map(|asks| asks.join().ok()).sum()
     });
-    assert_eq!((gone, crew.alive.load(Ordering::Relaxed)), (2, 2));
+    assert_eq!((gone, crew.alive.count()), (2, 2));
+}
+
+/// A guest's helpers give up what they have and end soon after their work, stripes or background, those that are to be
+/// kept excepted; and they come again, as often as there is work.
+#[test]
+fn helpers_of_a_guest_end_soon_after_their_work_and_come_again() {
+    struct Work(AtomicUsize);
+    impl Background for Work {
+        fn work(&self, _: &mut dyn FnMut() -> bool) -> bool {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            false
+        }
+        fn refused(&self) {}
+    }
+    for min_threads in [0, 1] {
+        let pool = Pool::new(Limits {
+            min_threads,
+            max_threads: 3,
+            spin: false,
+            scheduling: Scheduling::Normal,
+            is_guest: true,
+            at_end: || (),
+        });
+        let quiet = || pool.threads() == min_threads;
+        let done = Arc::new(Work(AtomicUsize::new(0)));
+        for round in 1..20 {
+            let began = Instant::now();
+            let here = std::sync::Barrier::new(3);
+            // Nobody gets on without two helpers.
+            pool.run(2, &|_| _ = here.wait());
+            oarlock_testing::until("they have ended after stripes", quiet);
+            pool.in_background(done.clone(), true);
+            oarlock_testing::until("it is done", || done.0.load(Ordering::Relaxed) == round);
+            oarlock_testing::until("they have ended after background work", quiet);
+            assert!(began.elapsed() < Duration::from_secs(5), "{round}");
+        }
+        // Those that are kept do not look again and again.
+        std::thread::sleep(2 * GUEST_IDLE_TIME);
+        assert!(quiet());
+    }
 }

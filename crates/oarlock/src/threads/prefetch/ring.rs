@@ -334,6 +334,7 @@ mod tests {
             max_threads: 1,
             spin: false,
             scheduling: Scheduling::Normal,
+            is_guest: false,
             at_end: || (),
         });
         assert!(ring.enlist(1));
