@@ -6,6 +6,7 @@
 //! | `openssl`, OpenSSH, nginx and curl, strongSwan, OpenVPN, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `openvpn`, `languages`; by `host` |
 //! | RSA keys: servers that sign, and a TPM's keys beside ours | `handshakes`, `tpm`; by `host` |
 //! | every moment in the life of a process | `process`; by `host` |
+//! | the memory of idle connections | `connections`; by `host` |
 //! | programs with an allocator of their own | `allocators`; by `host` |
 //! | the file that says what is offered | `calibration`; by `host`; its content in `crates/cli/tests/it/calibration.rs` |
 //!
@@ -15,6 +16,7 @@
 
 mod allocators;
 mod calibration;
+mod connections;
 mod differences;
 mod differential;
 mod driver;
