@@ -13,7 +13,8 @@ use crate::cases::Direction;
 use crate::error::Error;
 use crate::measuring::{self, Buffer, Contestant, Mode, Summary, Work};
 use crate::peers::openssl::{
-    Context, Fetched, KeyReader, Libcrypto, OpenSslAead, OpenSslChaCha20, OpenSslStream, Use, World,
+    Context, Fetched, Handshake, Handshakes, KeyReader, Libcrypto, Life, Lives, OpenSslAead,
+    OpenSslChaCha20, OpenSslStream, Use, World,
 };
 use crate::peers::{AAD, Nonces, Sealed, Subject};
 
@@ -151,6 +152,57 @@ impl Provided {
         })
     }
 
+    /// Nanoseconds of a message whose context lives as `life` says: samples of Oarlock's and of the default provider's, in
+    /// pairs, both in the library context that has loaded the configuration.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] for what one of the two does not have.
+    pub fn life_ns(
+        &self,
+        request: &Request,
+        life: Life,
+        rounds: usize,
+    ) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let operation = request.operation;
+        let key: Vec<u8> = (0..operation.key_bytes() as u8).collect();
+        let lives = |properties| {
+            let cipher = Fetched::new(&self.provided, operation.name(), properties)?;
+            let is_aead = operation.kind() == Kind::Aead;
+            Lives::new(cipher, &key, request.direction, request.bytes, is_aead)
+        };
+        let mut sides = [lives("provider=oarlock")?, lives("provider=default")?];
+        in_pairs(rounds, |side| {
+            let began = Instant::now();
+            for _ in 0..LIVES {
+                sides[side].run(life)?;
+            }
+            Ok(began.elapsed().as_nanos() as f64 / LIVES as f64)
+        })
+    }
+
+    /// Nanoseconds of CPU time that a server takes for a handshake: samples with the configuration and of OpenSSL as it
+    /// comes, in pairs. The client is always OpenSSL as it comes.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without OpenSSL 3; [`Error::Failed`] where it does not take the files.
+    pub fn handshake_ns(
+        &self,
+        handshake: &Handshake,
+        rounds: usize,
+    ) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let of = |world| Handshakes::new(world, &self.stock, handshake);
+        let mut sides = [of(&self.provided)?, of(&self.stock)?];
+        // One by one in turn: what a handshake finds cold is what others have left.
+        in_pairs(rounds, |side| {
+            let (mut began, mut took) = (None, Duration::ZERO);
+            sides[side].run(&mut || match began.take() {
+                None => began = Some(thread_cpu()),
+                Some(start) => took += thread_cpu().saturating_sub(start),
+            })?;
+            Ok(took.as_nanos() as f64)
+        })
+    }
+
     /// Nanoseconds of an RSA key that is read, used once and freed: samples with the configuration and of OpenSSL as it
     /// comes, in pairs. `private` is in DER (RFC 8017, A.1.2).
     ///
@@ -174,6 +226,12 @@ impl Provided {
             Ok(began.elapsed().as_nanos() as f64 / KEYS as f64)
         })
     }
+}
+
+/// CPU time of this thread.
+fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Samples of both sides by turns. The first of each finds caches cold and counts for nothing.
@@ -242,6 +300,8 @@ const ROUNDS: usize = 5;
 const SAMPLE: Duration = Duration::from_millis(1);
 /// Of a sample: about 1 ms.
 const CONTEXTS: usize = 2000;
+/// The same.
+const LIVES: usize = 2000;
 /// Of a sample: 2 to 20 ms.
 const KEYS: usize = 40;
 

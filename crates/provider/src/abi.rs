@@ -454,6 +454,8 @@ pub(crate) mod core_function {
     pub(crate) const NEW_ERROR: i32 = 5;
     pub(crate) const SET_ERROR_DEBUG: i32 = 6;
     pub(crate) const VSET_ERROR: i32 = 7;
+    pub(crate) const CRYPTO_MALLOC: i32 = 20;
+    pub(crate) const CRYPTO_FREE: i32 = 22;
     pub(crate) const BIO_READ_EX: i32 = 42;
     pub(crate) const BIO_GETS: i32 = 49;
 }

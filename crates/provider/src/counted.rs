@@ -33,7 +33,6 @@ impl<A: Offered> Offered for CountedOffer<A> {
     }
 }
 
-#[derive(Clone)]
 pub(crate) struct Counted<C> {
     cipher: C,
     usage: Arc<Usage>,
@@ -57,6 +56,11 @@ impl<C: Cipher> Cipher for Counted<C> {
             operation,
             direction: Direction::Encrypt,
         })
+    }
+
+    fn copy_to(&self, copy: &mut Self) {
+        self.cipher.copy_to(&mut copy.cipher);
+        copy.direction = self.direction;
     }
 
     fn init(

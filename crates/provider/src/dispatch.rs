@@ -17,7 +17,7 @@ use crate::provider::Provider;
 use crate::skey::SecretKey;
 
 /// The context of a cipher.
-pub(crate) trait Cipher: Clone {
+pub(crate) trait Cipher: Sized {
     /// The parameters that a caller can get from a context, up to [`Param::END`].
     fn gettable(operation: Algorithm, host: Host) -> &'static [Param];
 
@@ -25,6 +25,9 @@ pub(crate) trait Cipher: Clone {
     fn settable(operation: Algorithm) -> &'static [Param];
 
     fn new(provider: &Provider, operation: Algorithm) -> Option<Self>;
+
+    /// Makes `copy`, which is new, the same as this.
+    fn copy_to(&self, copy: &mut Self);
 
     /// Either key or IV may come later, or stay. The first key needs the provider.
     fn init(
@@ -142,6 +145,12 @@ struct Context<C> {
     provider: *const Provider,
 }
 
+/// What a context takes of memory.
+#[cfg(test)]
+pub(crate) const fn context_bytes<C>() -> usize {
+    size_of::<Context<C>>()
+}
+
 /// The functions of an algorithm.
 pub(crate) fn table<A: Offered>() -> *const Dispatch {
     macro_rules! table {
@@ -165,7 +174,7 @@ pub(crate) fn table<A: Offered>() -> *const Dispatch {
         FINAL finish::<A::Cipher>,
         CIPHER cipher::<A::Cipher>,
         FREECTX freectx::<A::Cipher>,
-        DUPCTX dupctx::<A::Cipher>,
+        DUPCTX dupctx::<A>,
         GET_PARAMS get_params::<A>,
         GET_CTX_PARAMS get_ctx_params::<A::Cipher>,
         SET_CTX_PARAMS set_ctx_params::<A::Cipher>,
@@ -200,18 +209,20 @@ unsafe extern "C" fn freectx<C: Cipher>(context: *mut c_void) {
     }
 }
 
-unsafe extern "C" fn dupctx<C: Cipher>(context: *mut c_void) -> *mut c_void {
+unsafe extern "C" fn dupctx<A: Offered>(context: *mut c_void) -> *mut c_void {
     if context.is_null() {
         return null_mut();
     }
     catching(null_mut(), || {
         // SAFETY: the context is of `newctx` or `dupctx`, and no other call with it is under way.
-        let context = unsafe { &*context.cast::<Context<C>>() };
-        Box::into_raw(Box::new(Context {
-            cipher: context.cipher.clone(),
-            provider: context.provider,
-        }))
-        .cast()
+        let Context { cipher, provider } = unsafe { &*context.cast::<Context<A::Cipher>>() };
+        // SAFETY: as in `with`: the provider is torn down after its last context.
+        let copy = unsafe { newctx::<A>(provider.cast_mut().cast()) };
+        // SAFETY: null, or a context of that cipher which nobody else has yet.
+        if let Some(copy) = unsafe { copy.cast::<Context<A::Cipher>>().as_mut() } {
+            cipher.copy_to(&mut copy.cipher);
+        }
+        copy
     })
 }
 

@@ -15,19 +15,20 @@ use crate::abi::{
     OPERATION_KEYMGMT, OPERATION_SIGNATURE, OPERATION_SKEYMGMT, Param, Params, core_function,
     provider_function,
 };
+use crate::allocator::{Allocator, Free, Malloc};
 use crate::caught::catching;
 use crate::error::Errors;
 use crate::host::Host;
 use crate::provider::{BioGets, BioRead, Bios, Provider, Search};
 use crate::signer::Signer;
 use crate::surroundings::c_text;
-use crate::{calibration, cipher, counted, rsa, skey, surroundings};
+use crate::{allocator, calibration, cipher, counted, rsa, skey, surroundings};
 
 /// The entry point (provider-base(7)).
 ///
 /// Reads `options`, `stats`, `calibration`, `local` and `relay` of its section in the configuration and, unless the program runs with
-/// more rights than its user, `OARLOCK_OPTIONS`. If the options are wrong it offers nothing, so the program continues
-/// with the default provider; `oarlock doctor` says what is wrong. It measures nothing: it goes by the file that
+/// more rights than its user, `OARLOCK_OPTIONS`. If the options are wrong, or the program shares OpenSSL's memory with other
+/// processes, it offers nothing, so the program continues with the default provider; `oarlock doctor` says what is wrong. It measures nothing: it goes by the file that
 /// `calibration` names, if that fits and may be trusted, or else by the library's tables.
 ///
 /// # Safety
@@ -77,7 +78,11 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     };
     let host = Host::of(openssl);
     let usage = counted::usage(stats);
-    let made = accelerator(options);
+    // SAFETY: `core` is the core's table.
+    let allocator = unsafe { allocator(core) };
+    // Contexts and keys are of one process.
+    let is_private = allocator::is_private(of_core, allocator);
+    let made = is_private.then(|| accelerator(options)).flatten();
     let accelerator = made.clone().unwrap_or_else(inert);
     let (measured, calibration) = match path.map(|path| calibrated(&accelerator, path, of_core)) {
         None => (None, String::new()),
@@ -198,6 +203,20 @@ unsafe fn function(core: *const Dispatch, number: c_int) -> Option<*const c_void
             at = at.add(1);
         }
         Some((*at).function)
+    }
+}
+
+/// # Safety
+/// `core` is the core's table.
+unsafe fn allocator(core: *const Dispatch) -> Option<Allocator> {
+    // SAFETY: as the caller says; functions have the types that the interface gives their numbers.
+    unsafe {
+        let malloc = function(core, core_function::CRYPTO_MALLOC)?;
+        let free = function(core, core_function::CRYPTO_FREE)?;
+        Some(Allocator {
+            malloc: std::mem::transmute::<*const c_void, Malloc>(malloc),
+            free: std::mem::transmute::<*const c_void, Free>(free),
+        })
     }
 }
 

@@ -15,6 +15,7 @@
 //!                      surroundings.rs  which libcrypto and which build of this library it must fit
 //! from load to unload  provider.rs   the engine, how to raise errors, the counters
 //!                      host.rs       the release of OpenSSL that has loaded it
+//!                      allocator.rs  whether its memory belongs to this process alone
 //! ```
 //!
 //! The library exports `OSSL_provider_init` alone and takes no symbol of libcrypto, so it runs inside
@@ -23,6 +24,7 @@
 //! Oarlock's own leave the work to the default provider.
 
 mod abi;
+mod allocator;
 mod calibration;
 mod caught;
 mod cipher;

@@ -130,6 +130,10 @@ impl Libcrypto {
             .map_err(|_| Error::Unavailable(format!("libcrypto has no {name}")))
     }
 
+    pub(super) fn library(&self) -> &Library {
+        &self.library
+    }
+
     /// What `EVP_aes_128_ctr` and the like give.
     fn cipher(&self, name: &str) -> Result<*const c_void, Error> {
         // SAFETY: functions of these names have had this type since OpenSSL 0.9.7.
@@ -303,6 +307,15 @@ impl Fetched {
             cipher,
             world: Rc::clone(world),
         })
+    }
+
+    pub(super) fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// It lives as long as `self`.
+    pub(super) fn cipher(&self) -> *const c_void {
+        self.cipher
     }
 
     /// Makes a context, sets a key and an IV in it and frees it, so many times. `key` has as many

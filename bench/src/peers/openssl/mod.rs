@@ -2,9 +2,34 @@
 //! harness builds without its headers.
 #![allow(unsafe_code)]
 
+/// Functions of a library, by their names in its headers.
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
+        #[allow(non_snake_case)]
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+        }
+
+        impl Functions {
+            fn of(library: &libloading::Library) -> Result<Self, $crate::error::Error> {
+                let missing = |name: &str| {
+                    $crate::error::Error::Unavailable(format!("this OpenSSL has no {name}"))
+                };
+                Ok(Self {
+                    // SAFETY: the types are those of OpenSSL 3's headers; who calls them keeps the library.
+                    $($name: *unsafe { library.get(stringify!($name)) }
+                        .map_err(|_| missing(stringify!($name)))?,)+
+                })
+            }
+        }
+    };
+}
+
 mod ciphers;
+mod handshakes;
 mod keys;
 mod library;
+mod lives;
 mod public_key;
 
 use std::sync::Arc;
@@ -15,10 +40,14 @@ use crate::cases::{Algorithm, Case, Direction, Tasks};
 use crate::error::Error;
 use ciphers::TripleDesCtr;
 pub(crate) use ciphers::{OpenSslAead, OpenSslChaCha20, OpenSslStream};
+pub use handshakes::Handshake;
+pub(crate) use handshakes::Handshakes;
 pub(crate) use keys::KeyReader;
 pub use keys::Use;
 pub use library::{Context, Libcrypto};
 pub(crate) use library::{Fetched, World};
+pub use lives::Life;
+pub(crate) use lives::Lives;
 
 /// The peer `openssl`.
 pub const PEER: PeerFactory = PeerFactory {

@@ -1,4 +1,4 @@
-//! The key of GHASH: H and its powers, of which long messages make more.
+//! The key of GHASH: H and a few powers of it, and room for tables of more, which long messages make.
 
 #[cfg(target_arch = "x86_64")]
 use core::{
@@ -13,7 +13,7 @@ use crate::key::BLOCK_BYTES;
 use crate::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{
-    ghash::{FEW_BLOCKS, LONG_BLOCKS, MIDDLE_BLOCKS, MORE_BLOCKS, Powers, SHORT_BLOCKS, View},
+    ghash::{FEW_BLOCKS, Few, LONG_BLOCKS, MIDDLE_BLOCKS, MORE_BLOCKS, Powers, SHORT_BLOCKS, View},
     ghash_shuffles::{Shuffles, wipe_rows},
 };
 
@@ -43,11 +43,31 @@ macro_rules! by_backend {
 }
 pub(super) use by_backend;
 
-/// The key of GHASH.
-pub(super) struct HashKey {
-    pub(super) h: u128,
+/// Room for a key's tables of powers, 4 KiB. A key without is as good and smaller, and slower with long messages.
+pub struct Tables {
     #[cfg(target_arch = "x86_64")]
     pub(super) powers: UnsafeCell<Powers>,
+}
+
+impl Tables {
+    /// Room that no key has used.
+    pub const EMPTY: Self = Self {
+        #[cfg(target_arch = "x86_64")]
+        powers: UnsafeCell::new(Powers::EMPTY),
+    };
+}
+
+/// What holds a key's tables: an array of one, or a vector that is empty until they are wanted.
+pub trait Room: AsRef<[Tables]> + AsMut<[Tables]> {}
+
+impl<T: AsRef<[Tables]> + AsMut<[Tables]>> Room for T {}
+
+/// The key of GHASH.
+pub(super) struct HashKey<T: Room> {
+    pub(super) h: u128,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) few: Few,
+    tables: T,
     /// What is there: one of the constants below.
     #[cfg(target_arch = "x86_64")]
     made: AtomicU8,
@@ -82,22 +102,40 @@ const TOWARDS_MORE_ROWS: u8 = 10;
 #[cfg(target_arch = "x86_64")]
 const MORE_ROWS: u8 = 11;
 
-// SAFETY: of `powers`, the few and the rows of H are written by `set` alone, which has the value to
-// itself, and what another has beyond them by the one thread that moves `made` towards that table; it is read
-// after `made` has been seen to have come there, with acquire and release between.
+// SAFETY: tables are read and written by the key that has them. The rows of H are written by `set` alone, which has the
+// key to itself, and a table by the one thread that moves the key's `made` towards it; it is read after `made` has been
+// seen to have come there, with acquire and release between.
 #[cfg(target_arch = "x86_64")]
-unsafe impl Sync for HashKey {}
+unsafe impl Sync for Tables {}
 
-impl HashKey {
+impl<T: Room> HashKey<T> {
     #[inline(always)]
-    pub(super) const fn unkeyed() -> Self {
+    pub(super) const fn unkeyed(tables: T) -> Self {
         Self {
             h: 0,
             #[cfg(target_arch = "x86_64")]
-            powers: UnsafeCell::new(Powers::EMPTY),
+            few: Few::EMPTY,
+            tables,
             #[cfg(target_arch = "x86_64")]
             made: AtomicU8::new(FEW),
         }
+    }
+
+    /// Takes room for tables in place of what it has, which it returns, wiped.
+    pub(super) fn set_tables(&mut self, tables: T) -> T {
+        #[cfg(target_arch = "x86_64")]
+        self.wipe_tables();
+        core::mem::replace(&mut self.tables, tables)
+    }
+
+    pub(super) fn has_tables(&self) -> bool {
+        !self.tables.as_ref().is_empty()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn table(&self) -> Option<*mut Powers> {
+        Some(self.tables.as_ref().first()?.powers.get())
     }
 
     pub(super) fn set(&mut self, backend: Backend, h: &[u8; BLOCK_BYTES]) {
@@ -106,18 +144,36 @@ impl HashKey {
             FEW => {}
             // The next ones come in their places.
             FEW_USED => *self.made.get_mut() = FEW,
-            _ => self.wipe_powers(),
+            _ => self.wipe_tables(),
         }
         by_backend!(backend, kernels(token) => {
-            self.h = kernels::make_few(token, self.powers.get_mut(), h);
+            self.h = kernels::make_few(token, &mut self.few, h);
         }, else {
             self.h = portable::ghash::key(*h);
             #[cfg(target_arch = "x86_64")]
-            if let Some(shuffles) = shuffles_beside(backend) {
-                shuffles.make(self.powers.get_mut(), self.h);
-                *self.made.get_mut() = ROWS;
-            }
+            self.make_rows(backend);
         });
+    }
+
+    /// Takes the key of another, but not its tables.
+    pub(super) fn set_as<U: Room>(&mut self, backend: Backend, other: &HashKey<U>) {
+        self.h = other.h;
+        #[cfg(target_arch = "x86_64")]
+        {
+            self.wipe_tables();
+            self.few.clone_from(&other.few);
+            self.make_rows(backend);
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn make_rows(&mut self, backend: Backend) {
+        if let Some(shuffles) = shuffles_beside(backend)
+            && let Some(tables) = self.tables.as_mut().first_mut()
+        {
+            shuffles.make(tables.powers.get_mut(), self.h);
+            *self.made.get_mut() = ROWS;
+        }
     }
 
     /// The powers that are there from the start.
@@ -125,11 +181,11 @@ impl HashKey {
     #[inline(always)]
     pub(super) fn few_view(&self) -> View {
         // SAFETY: as in `view`.
-        unsafe { View::new(self.powers.get(), FEW_BLOCKS) }
+        unsafe { View::of_few(&self.few) }
     }
 
-    /// The powers to multiply so many blocks in one go, at most the short table's: `None` where another thread is making
-    /// them.
+    /// The powers to multiply so many blocks in one go, at most the short table's: `None` where there is no room for them or
+    /// another thread is making them.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn short_view(&self, backend: Backend, blocks: usize) -> Option<View> {
@@ -140,8 +196,11 @@ impl HashKey {
             made @ (FEW | FEW_USED) => self.make_more(backend, made, BLOCK_BYTES * blocks),
             made => made,
         };
-        // SAFETY: as in `view`.
-        (made != TOWARDS_SHORT).then(|| unsafe { View::new(self.powers.get(), SHORT_BLOCKS) })
+        match made {
+            FEW | FEW_USED | TOWARDS_SHORT => None,
+            // SAFETY: as in `view`.
+            _ => Some(unsafe { View::of_table(self.table()?, SHORT_BLOCKS) }),
+        }
     }
 
     /// The powers to use for a message of so many bytes.
@@ -165,14 +224,17 @@ impl HashKey {
             made => made,
         };
         let limit = match made {
-            FEW | FEW_USED | TOWARDS_SHORT => FEW_BLOCKS,
+            FEW | FEW_USED | TOWARDS_SHORT => return self.few_view(),
             MIDDLE | TOWARDS_LONG => MIDDLE_BLOCKS,
             LONG => LONG_BLOCKS,
             _ => SHORT_BLOCKS,
         };
-        // SAFETY: `set` has made the few (of a value without a key they are zero), and others have been
-        // seen to be made.
-        unsafe { View::new(self.powers.get(), limit) }
+        match self.table() {
+            // SAFETY: `set` has made the few (of a value without a key they are zero), and others have been
+            // seen to be made.
+            Some(table) => unsafe { View::of_table(table, limit) },
+            None => self.few_view(),
+        }
     }
 
     /// What there is after a moment: the thread that makes the short table takes some 30 ns, unless it has lost its CPU, and
@@ -190,6 +252,14 @@ impl HashKey {
         TOWARDS_SHORT
     }
 
+    /// Those of the tables as they lie in memory. No other thread uses the key meanwhile.
+    #[cfg(all(target_arch = "x86_64", debug_assertions))]
+    pub(super) fn powers(&self) -> impl Iterator<Item = [u8; BLOCK_BYTES]> {
+        // SAFETY: no other thread uses the key, so none writes powers.
+        let tables = self.table().map(|table| unsafe { &*table }.made());
+        tables.into_iter().flatten()
+    }
+
     /// Leaves the key as it is while another thread makes the short table.
     #[cfg(all(target_arch = "x86_64", debug_assertions))]
     pub(super) fn hold(&mut self) {
@@ -200,6 +270,9 @@ impl HashKey {
     #[cfg(target_arch = "x86_64")]
     #[cold]
     fn make_more(&self, backend: Backend, mut made: u8, bytes: usize) -> u8 {
+        let Some(table) = self.table() else {
+            return made;
+        };
         let acquire = Ordering::Acquire;
         let end = match made {
             _ if bytes < LONG_BYTES_MIN => SHORT,
@@ -232,9 +305,9 @@ impl HashKey {
                 // shown that the table before has been made.
                 unsafe {
                     match next {
-                        SHORT => kernels::make_short(token, self.powers.get()),
-                        MIDDLE => kernels::make_middle(token, self.powers.get()),
-                        _ => kernels::make_long(token, self.powers.get()),
+                        SHORT => kernels::make_short(token, &self.few, table),
+                        MIDDLE => kernels::make_middle(token, table),
+                        _ => kernels::make_long(token, table),
                     }
                 }
             }, else {});
@@ -247,15 +320,22 @@ impl HashKey {
     pub(super) fn forget(&mut self) {
         self.h.zeroize();
         #[cfg(target_arch = "x86_64")]
-        self.wipe_powers();
+        {
+            self.few.wipe();
+            self.wipe_tables();
+        }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn wipe_powers(&mut self) {
-        let powers = self.powers.get_mut();
-        match core::mem::replace(self.made.get_mut(), FEW) {
-            FEW | FEW_USED => powers.wipe::<FEW_BLOCKS>(),
+    fn wipe_tables(&mut self) {
+        let made = core::mem::replace(self.made.get_mut(), FEW);
+        let Some(tables) = self.tables.as_mut().first_mut() else {
+            return;
+        };
+        let powers = tables.powers.get_mut();
+        match made {
+            FEW | FEW_USED => {}
             TOWARDS_SHORT | SHORT | SHORT_USED => powers.wipe::<SHORT_BLOCKS>(),
             TOWARDS_MIDDLE | MIDDLE => powers.wipe::<MIDDLE_BLOCKS>(),
             ROWS => wipe_rows(powers, false),
@@ -270,28 +350,42 @@ impl HashKey {
             kernels::hash(token, self.view(backend, data.len()), y, data)
         }, else {
             #[cfg(target_arch = "x86_64")]
-            if let Some(shuffles) = shuffles_beside(backend) {
-                return self.hash_by_shuffles(shuffles, y, data);
+            if let Some((shuffles, rows)) = self.rows(backend) {
+                return self.hash_by_shuffles(shuffles, rows, y, data);
             }
             portable::ghash::hash(self.h, y, data)
         })
     }
 
+    /// Shuffles and their rows, where there are such.
     #[cfg(target_arch = "x86_64")]
-    fn hash_by_shuffles(&self, shuffles: Shuffles, y: u128, data: &[u8]) -> u128 {
+    #[inline(always)]
+    fn rows(&self, backend: Backend) -> Option<(Shuffles, *mut Powers)> {
+        let shuffles = shuffles_beside(backend)?;
+        let has_rows = self.made.load(Ordering::Relaxed) >= ROWS;
+        has_rows.then_some((shuffles, self.table()?))
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn hash_by_shuffles(
+        &self,
+        shuffles: Shuffles,
+        rows: *mut Powers,
+        y: u128,
+        data: &[u8],
+    ) -> u128 {
         let mut made = self.made.load(Ordering::Acquire);
         if made == ROWS && data.len() >= MORE_ROWS_BYTES_MIN {
-            made = self.make_more_rows(shuffles);
+            made = self.make_more_rows(shuffles, rows);
         }
-        // SAFETY: `set` has made the rows of H (of a value without a key they are zero), and the others have
-        // been seen to be made.
-        unsafe { shuffles.hash(self.powers.get(), made == MORE_ROWS, y, data) }
+        // SAFETY: `set` has made the rows of H, and the others have been seen to be made.
+        unsafe { shuffles.hash(rows, made == MORE_ROWS, y, data) }
     }
 
     /// What there is afterwards.
     #[cfg(target_arch = "x86_64")]
     #[cold]
-    fn make_more_rows(&self, shuffles: Shuffles) -> u8 {
+    fn make_more_rows(&self, shuffles: Shuffles, rows: *mut Powers) -> u8 {
         let (relaxed, acquire) = (Ordering::Relaxed, Ordering::Acquire);
         let mine = self
             .made
@@ -303,16 +397,16 @@ impl HashKey {
         crate::dispatch::aes::GCM_POWERS.hit();
         // SAFETY: the exchange has made this thread the only one to touch the other rows, and shown that those of
         // H have been made.
-        unsafe { shuffles.make_more(self.powers.get(), self.h) };
+        unsafe { shuffles.make_more(rows, self.h) };
         self.made.store(MORE_ROWS, Ordering::Release);
         MORE_ROWS
     }
 
     pub(super) fn times_h(&self, backend: Backend, y: u128) -> u128 {
         #[cfg(target_arch = "x86_64")]
-        if let Some(shuffles) = shuffles_beside(backend) {
+        if let Some((shuffles, rows)) = self.rows(backend) {
             // A block of zeros adds nothing.
-            return self.hash_by_shuffles(shuffles, y, &[0; BLOCK_BYTES]);
+            return self.hash_by_shuffles(shuffles, rows, y, &[0; BLOCK_BYTES]);
         }
         times(backend, y, self.h)
     }
@@ -330,9 +424,20 @@ impl HashKey {
     }
 }
 
-impl Drop for HashKey {
+impl<T: Room> Drop for HashKey<T> {
     fn drop(&mut self) {
         self.forget();
+    }
+}
+
+/// Whether a key of `backend` wants its tables before it is set: it has rows in them for messages of any length.
+pub(super) fn wants_tables_at_once(backend: Backend) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return shuffles_beside(backend).is_some();
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = backend;
+        false
     }
 }
 
@@ -362,9 +467,10 @@ pub(super) fn times(backend: Backend, a: u128, b: u128) -> u128 {
 /// Looks at a table that another thread makes, a few microseconds together.
 #[cfg(target_arch = "x86_64")]
 const SPINS: usize = 100;
-/// More bytes make the short table: the few powers reach as far, whatever is beside the data.
+/// A message of more bytes makes tables where it can: the few powers reach as far, whatever is beside the data.
+pub const FEW_BYTES_MAX: usize = 4 * BLOCK_BYTES;
 #[cfg(target_arch = "x86_64")]
-const FEW_BYTES_MAX: usize = FEW_BLOCKS * BLOCK_BYTES;
+const _: () = assert!(FEW_BYTES_MAX == FEW_BLOCKS * BLOCK_BYTES);
 /// The first message of so many bytes does not, since with keys of a single message it would take longer. Opening 256 bytes by
 /// AES-NI takes 0.86 of the time without it (Zen 5), 512 bytes 0.96, and sealing 1 KiB 1.24. Registers of several blocks make
 /// it sooner.

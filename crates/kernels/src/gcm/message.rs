@@ -9,7 +9,7 @@ use zeroize::ZeroizeOnDrop;
 #[cfg(target_arch = "x86_64")]
 use super::CACHED_BYTES_MIN;
 use super::hash::{by_backend, times};
-use super::{Gcm, MESSAGE_BYTES_MAX, PIECE_BYTES, check_lengths};
+use super::{Gcm, MESSAGE_BYTES_MAX, PIECE_BYTES, Room, check_lengths};
 use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES};
 #[cfg(target_arch = "x86_64")]
 use crate::aes::bytes_before_wrap;
@@ -70,7 +70,7 @@ pub struct Partial {
     y: u128,
 }
 
-impl Gcm {
+impl<T: Room> Gcm<T> {
     /// Begins a message: the nonce and all of the associated data.
     ///
     /// # Errors
@@ -317,11 +317,11 @@ impl Gcm {
                 // Beside the data, a block begun of the associated data.
                 let blocks = bytes.div_ceil(BLOCK_BYTES) + 1;
                 let view = if bytes <= kernels::SHORT_BYTES_MAX {
-                    self.hash.short_view(backend, blocks)
+                    let view = self.hash.short_view(backend, blocks);
+                    view.unwrap_or_else(|| self.hash.few_view())
+                } else if bytes < CACHED_BYTES_MIN {
+                    self.hash.view(backend, bytes)
                 } else {
-                    (bytes < CACHED_BYTES_MIN).then(|| self.hash.view(backend, bytes))
-                };
-                let Some(view) = view else {
                     return false;
                 };
                 let schedule = &self.ctr.schedule;

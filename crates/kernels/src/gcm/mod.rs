@@ -12,15 +12,16 @@
 //! y * H^blocks + stripe.
 //!
 //! Many blocks are multiplied by falling powers of H and reduced together. A key has the powers for
-//! few blocks from the start, since many keys serve one short message. A longer message makes as many more as pay off
-//! within it, and later messages make the rest. Threads that share a key take no lock: while one of them makes powers, the
-//! others use the ones already made.
+//! few blocks from the start, since many keys serve one short message. Where it has room for tables, a longer message makes as
+//! many more as pay off within it, and later messages make the rest. Threads that share a key take no lock: while one of them
+//! makes powers, the others use the ones already made.
 
 mod hash;
 mod message;
 
 use core::fmt;
 
+pub use hash::{FEW_BYTES_MAX, Room, Tables};
 use hash::{HashKey, by_backend};
 use inout::InOutBuf;
 pub use message::{Message, Partial};
@@ -42,10 +43,10 @@ pub const MESSAGE_BYTES_MAX: u64 = (1 << 36) - 32;
 /// The most bytes of associated data, and of a nonce (the same section).
 pub const AAD_BYTES_MAX: u64 = (1 << 61) - 1;
 
-/// One AES key in GCM, bound to the backend that runs it. Wiped on drop.
-pub struct Gcm {
+/// One AES key in GCM, bound to the backend that runs it, and room for its tables of powers. Wiped on drop.
+pub struct Gcm<T: Room = [Tables; 1]> {
     pub(crate) ctr: Ctr,
-    hash: HashKey,
+    hash: HashKey<T>,
     #[cfg(target_arch = "x86_64")]
     face: Option<Face>,
 }
@@ -74,12 +75,7 @@ impl Gcm {
     /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) its output is worthless.
     #[inline(always)]
     pub const fn unkeyed(backend: Backend) -> Self {
-        Self {
-            ctr: Ctr::unkeyed(backend),
-            hash: HashKey::unkeyed(),
-            #[cfg(target_arch = "x86_64")]
-            face: None,
-        }
+        Self::unkeyed_with([Tables::EMPTY], backend)
     }
 
     /// As [`unkeyed`](Self::unkeyed) on 512-bit VAES, with counter-mode caching for long messages
@@ -87,11 +83,52 @@ impl Gcm {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub const fn unkeyed_cached(face: Face) -> Self {
+        Self::unkeyed_cached_with([Tables::EMPTY], face)
+    }
+}
+
+impl<T: Room> Gcm<T> {
+    /// As [`unkeyed`](Gcm::unkeyed), with that room for tables, or none.
+    #[inline(always)]
+    pub const fn unkeyed_with(tables: T, backend: Backend) -> Self {
+        Self {
+            ctr: Ctr::unkeyed(backend),
+            hash: HashKey::unkeyed(tables),
+            #[cfg(target_arch = "x86_64")]
+            face: None,
+        }
+    }
+
+    /// As [`unkeyed_cached`](Gcm::unkeyed_cached), with that room for tables, or none.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub const fn unkeyed_cached_with(tables: T, face: Face) -> Self {
         Self {
             ctr: Ctr::unkeyed(Backend::Vaes512(face.vaes512())),
-            hash: HashKey::unkeyed(),
+            hash: HashKey::unkeyed(tables),
             face: Some(face),
         }
+    }
+
+    /// Whether there is room for tables.
+    pub fn has_tables(&self) -> bool {
+        self.hash.has_tables()
+    }
+
+    /// Whether room for tables is wanted before a key, for messages of any length.
+    pub fn wants_tables_at_once(&self) -> bool {
+        hash::wants_tables_at_once(self.backend())
+    }
+
+    /// Gives room for tables, which long messages then fill, and returns what was there, wiped.
+    pub fn set_tables(&mut self, tables: T) -> T {
+        self.hash.set_tables(tables)
+    }
+
+    /// Takes the key of another of the same backend, without its tables: in less time than it takes to expand the key.
+    pub fn set_key_of<U: Room>(&mut self, other: &Gcm<U>) {
+        self.ctr.set_key_of(&other.ctr);
+        self.hash.set_as(self.ctr.backend(), &other.hash);
     }
 
     /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.
@@ -186,13 +223,13 @@ impl Gcm {
 
     /// Writes to `out` the keystream that [`seal_with_keystream`](Self::seal_with_keystream) or
     /// [`open_with_keystream`](Self::open_with_keystream) takes for this nonce:
-    /// [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES), then as many bytes as the data have.
+    /// [`KEYSTREAM_HEAD_BYTES`](Gcm::KEYSTREAM_HEAD_BYTES), then as many bytes as the data have.
     ///
     /// # Errors
     /// [`AeadError::InvalidNonceLength`], [`AeadError::MessageTooLong`].
     pub fn keystream(&self, nonce: &[u8], out: &mut [u8]) -> Result<(), AeadError> {
         let j0 = self.j0(nonce)?;
-        let bytes = out.len().saturating_sub(Self::KEYSTREAM_HEAD_BYTES);
+        let bytes = out.len().saturating_sub(Gcm::KEYSTREAM_HEAD_BYTES);
         check_lengths(0, bytes as u64)?;
         out.fill(0);
         self.ctr.apply32(j0, 0, out.into());
@@ -303,10 +340,8 @@ impl Gcm {
         let h = core::iter::once(self.hash.h.to_ne_bytes());
         #[cfg(target_arch = "x86_64")]
         {
-            let has_powers = !matches!(self.backend(), Backend::Portable);
-            // SAFETY: no other thread uses the key, so none writes powers.
-            let powers = has_powers.then(|| unsafe { &*self.hash.powers.get() }.made());
-            h.chain(powers.into_iter().flatten())
+            let few = self.hash.few.made();
+            h.chain(few).chain(self.hash.powers())
         }
         #[cfg(not(target_arch = "x86_64"))]
         h
@@ -402,7 +437,7 @@ impl Gcm {
     }
 }
 
-impl fmt::Debug for Gcm {
+impl<T: Room> fmt::Debug for Gcm<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Gcm").field(&self.ctr).finish()
     }

@@ -41,6 +41,10 @@ const POWERS: usize = LONG_BLOCKS + MORE_BLOCKS;
 /// a cache line, as `POWERS` is: the registers of whole groups then lie in one each.
 const PADDED: usize = POWERS + __m512i::BLOCKS;
 
+/// Those that a key has from the start, and as many blocks beyond H as the widest register reaches.
+const FEW_POWERS: usize = FEW_BLOCKS + MORE_BLOCKS;
+const FEW_PADDED: usize = FEW_POWERS + __m512i::BLOCKS - 1;
+
 /// Powers of H in falling order: those of a chunk lie in the order of its blocks, and end with H.
 #[repr(C, align(64))]
 pub(crate) struct Powers {
@@ -49,8 +53,80 @@ pub(crate) struct Powers {
     sums: [u128; PADDED],
 }
 
-/// From a power to the sum of its halves.
-pub(super) const SUMS: usize = 16 * PADDED;
+/// The few powers that a key has from the start, in the same order.
+#[repr(C)]
+#[derive(Clone)]
+pub(crate) struct Few {
+    powers: [u128; FEW_PADDED],
+    sums: [u128; FEW_PADDED],
+}
+
+impl Few {
+    pub(crate) const EMPTY: Self = Self {
+        powers: [0; FEW_PADDED],
+        sums: [0; FEW_PADDED],
+    };
+
+    #[inline(always)]
+    pub(crate) fn wipe(&mut self) {
+        wipe(&mut self.powers[..FEW_POWERS]);
+        wipe(&mut self.sums[..FEW_POWERS]);
+    }
+
+    #[cfg(debug_assertions)]
+    pub(crate) fn made(&self) -> impl Iterator<Item = [u8; 16]> {
+        let (powers, sums) = (&self.powers[..FEW_POWERS], &self.sums[..FEW_POWERS]);
+        powers.iter().chain(sums).map(|power| power.to_ne_bytes())
+    }
+}
+
+/// Where powers lie.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Past H.
+    end: *mut u8,
+    /// From a power to the sum of its halves, in bytes.
+    sums: usize,
+}
+
+impl Place {
+    /// # Safety
+    /// `few` can be read, and written where the place is written to.
+    #[inline(always)]
+    unsafe fn of_few(few: *mut Few) -> Self {
+        // SAFETY: the end of the powers lies within.
+        let end = unsafe { (&raw mut (*few).powers).cast::<u8>().add(16 * FEW_POWERS) };
+        Self {
+            end,
+            sums: 16 * FEW_PADDED,
+        }
+    }
+
+    /// # Safety
+    /// As [`of_few`](Self::of_few).
+    #[inline(always)]
+    unsafe fn of_table(table: *mut Powers) -> Self {
+        // SAFETY: the end of the powers lies within.
+        let end = unsafe { (&raw mut (*table).powers).cast::<u8>().add(16 * POWERS) };
+        Self {
+            end,
+            sums: 16 * PADDED,
+        }
+    }
+
+    /// Where the power of H to `first` lies, and the sum of its halves.
+    ///
+    /// # Safety
+    /// There are so many powers.
+    #[inline(always)]
+    unsafe fn of(self, first: usize) -> (*mut u8, *mut u8) {
+        // SAFETY: as the caller vouches; the sums lie as far behind the powers.
+        unsafe {
+            let power = self.end.sub(16 * first);
+            (power, power.add(self.sums))
+        }
+    }
+}
 
 impl Powers {
     pub(crate) const EMPTY: Self = Self {
@@ -73,43 +149,69 @@ impl Powers {
     }
 }
 
-/// The powers that a kernel may read: of `powers` those up to `limit + MORE_BLOCKS`.
+/// The powers that a kernel may read: those up to `limit + MORE_BLOCKS`.
 #[derive(Clone, Copy)]
 pub(crate) struct View {
-    powers: *const Powers,
-    limit: usize,
+    /// Past H.
+    end: *const u8,
+    limit: u32,
+    sums: u32,
 }
 
 impl View {
+    /// The few powers.
+    ///
     /// # Safety
-    /// The first `limit` + 4 powers have been made, and no thread writes them while the view is used.
-    pub(crate) const unsafe fn new(powers: *const Powers, limit: usize) -> Self {
-        Self { powers, limit }
+    /// They have been made, and no thread writes them while the view is used.
+    #[inline(always)]
+    pub(crate) unsafe fn of_few(few: *const Few) -> Self {
+        // SAFETY: as the caller vouches; a view is read alone.
+        unsafe { Self::new(Place::of_few(few.cast_mut()), FEW_BLOCKS) }
+    }
+
+    /// # Safety
+    /// The first `limit` + 4 powers of the table have been made, and no thread writes them while the view is used.
+    #[inline(always)]
+    pub(crate) unsafe fn of_table(table: *const Powers, limit: usize) -> Self {
+        // SAFETY: as the caller vouches; a view is read alone.
+        unsafe { Self::new(Place::of_table(table.cast_mut()), limit) }
+    }
+
+    #[inline(always)]
+    fn new(place: Place, limit: usize) -> Self {
+        Self {
+            end: place.end,
+            limit: limit as u32,
+            sums: place.sums as u32,
+        }
     }
 
     /// Blocks between two reductions.
     #[inline(always)]
     pub(super) fn limit(self) -> usize {
-        self.limit
+        self.limit as usize
+    }
+
+    /// From a power to the sum of its halves, in bytes.
+    #[inline(always)]
+    pub(super) fn sums(self) -> usize {
+        self.sums as usize
     }
 
     /// Whether as many blocks make a single chunk.
     #[inline(always)]
     pub(crate) fn holds(self, blocks: usize) -> bool {
-        blocks <= self.limit + MORE_BLOCKS
+        blocks <= self.limit() + MORE_BLOCKS
     }
 
-    /// Where the power of H to `first` lies, those below it behind, and the sums of halves [`SUMS`] bytes on.
+    /// Where the power of H to `first` lies, those below it behind, and the sums of halves [`sums`](Self::sums) on.
     ///
     /// # Safety
     /// `first` is 1 to the limit and 4.
     #[inline(always)]
     pub(super) unsafe fn place(self, first: usize) -> *const u8 {
         // SAFETY: as the caller vouches.
-        unsafe {
-            let powers = (&raw const (*self.powers).powers).cast::<u8>();
-            powers.add(16 * (POWERS - first))
-        }
+        unsafe { self.end.sub(16 * first) }
     }
 
     /// The powers of H from the one to `first` (at least 1) downwards.
@@ -119,10 +221,7 @@ impl View {
     #[inline(always)]
     pub(super) unsafe fn powers<V: Lanes>(self, first: usize) -> V {
         // SAFETY: as the caller vouches; a register beyond H is there.
-        unsafe {
-            let powers = (&raw const (*self.powers).powers).cast::<u8>();
-            V::load(powers.add(16 * (POWERS - first)))
-        }
+        unsafe { V::load(self.place(first)) }
     }
 }
 
@@ -150,13 +249,14 @@ pub(super) unsafe fn key(h: __m128i) -> __m128i {
 /// are as few as can be, and 512 bits go on from registers: out of memory the last step would wait another 8 cycles.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; no other code uses `powers`.
+/// The instructions of `V` are enabled in the caller; no other code uses `few`.
 #[inline(always)]
-pub(super) unsafe fn make_few<V: Clmul>(powers: *mut Powers, h: __m128i) {
-    const END: usize = FEW_BLOCKS + MORE_BLOCKS;
+pub(super) unsafe fn make_few<V: Clmul>(few: *mut Few, h: __m128i) {
+    const END: usize = FEW_POWERS;
     const { assert!(END == 8) };
     // SAFETY: as the caller vouches.
     unsafe {
+        let powers = Place::of_few(few);
         let square = square(h);
         let one = _mm_set_epi64x((POLYNOMIAL >> 64) as i64, POLYNOMIAL as i64);
         for i in (0..4).step_by(V::BLOCKS) {
@@ -176,16 +276,20 @@ pub(super) unsafe fn make_few<V: Clmul>(powers: *mut Powers, h: __m128i) {
     }
 }
 
-/// Makes what the short table has beyond the few powers.
+/// Makes the short table, from the few powers.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; the few have been made, and no other code uses any of
-/// the other powers.
+/// The instructions of `V` are enabled in the caller; the few have been made, and no other code uses the table.
 #[inline(always)]
-pub(super) unsafe fn make_short<V: Clmul>(powers: *mut Powers) {
-    const MADE: usize = FEW_BLOCKS + MORE_BLOCKS;
-    // SAFETY: as the caller vouches.
-    unsafe { go_on::<V>(powers, MADE, SHORT_BLOCKS + MORE_BLOCKS) }
+pub(super) unsafe fn make_short<V: Clmul>(few: *const Few, table: *mut Powers) {
+    // SAFETY: as the caller vouches; the two do not overlap.
+    unsafe {
+        let (from, to) = (Place::of_few(few.cast_mut()), Place::of_table(table));
+        let ((powers, sums), (powers_to, sums_to)) = (from.of(FEW_POWERS), to.of(FEW_POWERS));
+        powers.copy_to_nonoverlapping(powers_to, 16 * FEW_POWERS);
+        sums.copy_to_nonoverlapping(sums_to, 16 * FEW_POWERS);
+        go_on::<V>(to, FEW_POWERS, SHORT_BLOCKS + MORE_BLOCKS);
+    }
 }
 
 /// Makes what the middle table has beyond the short one.
@@ -194,10 +298,10 @@ pub(super) unsafe fn make_short<V: Clmul>(powers: *mut Powers) {
 /// The instructions of `V` are enabled in the caller; the short table has been made, and no other code
 /// uses any of the other powers.
 #[inline(always)]
-pub(super) unsafe fn make_middle<V: Clmul>(powers: *mut Powers) {
+pub(super) unsafe fn make_middle<V: Clmul>(table: *mut Powers) {
     const MADE: usize = SHORT_BLOCKS + MORE_BLOCKS;
     // SAFETY: as the caller vouches.
-    unsafe { go_on::<V>(powers, MADE, MIDDLE_BLOCKS + MORE_BLOCKS) }
+    unsafe { go_on::<V>(Place::of_table(table), MADE, MIDDLE_BLOCKS + MORE_BLOCKS) }
 }
 
 /// Makes what the long table has beyond the middle one.
@@ -205,9 +309,10 @@ pub(super) unsafe fn make_middle<V: Clmul>(powers: *mut Powers) {
 /// # Safety
 /// As [`make_middle`], after that.
 #[inline(always)]
-pub(super) unsafe fn make_long<V: Clmul>(powers: *mut Powers) {
+pub(super) unsafe fn make_long<V: Clmul>(table: *mut Powers) {
+    const MADE: usize = MIDDLE_BLOCKS + MORE_BLOCKS;
     // SAFETY: as the caller vouches.
-    unsafe { go_on::<V>(powers, MIDDLE_BLOCKS + MORE_BLOCKS, POWERS) }
+    unsafe { go_on::<V>(Place::of_table(table), MADE, POWERS) }
 }
 
 /// From `made` powers to `end`, both multiples of four. All that are there are multiplied by the
@@ -216,7 +321,7 @@ pub(super) unsafe fn make_long<V: Clmul>(powers: *mut Powers) {
 /// # Safety
 /// As [`make_long`].
 #[inline(always)]
-unsafe fn go_on<V: Clmul>(powers: *mut Powers, mut made: usize, end: usize) {
+unsafe fn go_on<V: Clmul>(powers: Place, mut made: usize, end: usize) {
     // SAFETY: as the caller vouches; `made` is at least a register.
     unsafe {
         while made < end {
@@ -277,13 +382,13 @@ impl<V: Clmul> Power<V> {
     /// # Safety
     /// They have been made, and no other code writes them.
     #[inline(always)]
-    unsafe fn get(powers: *mut Powers, first: usize) -> Self {
+    unsafe fn get(powers: Place, first: usize) -> Self {
         // SAFETY: as the caller vouches.
         unsafe {
-            let (powers, sums) = places(powers);
+            let (power, sum) = powers.of(first);
             Self {
-                value: V::load(powers.add(16 * (POWERS - first))),
-                sum: V::load(sums.add(16 * (POWERS - first))),
+                value: V::load(power),
+                sum: V::load(sum),
             }
         }
     }
@@ -291,28 +396,15 @@ impl<V: Clmul> Power<V> {
     /// Stores them as those from the one to `first` downwards.
     ///
     /// # Safety
-    /// As [`make_few`]; `first` is `V::BLOCKS` to `POWERS`.
+    /// No other code uses them; `first` is `V::BLOCKS` to as many as there are.
     #[inline(always)]
-    unsafe fn put(self, powers: *mut Powers, first: usize) {
+    unsafe fn put(self, powers: Place, first: usize) {
         // SAFETY: as the caller vouches.
         unsafe {
-            let (powers, sums) = places(powers);
-            self.value.store(powers.add(16 * (POWERS - first)));
-            self.sum.store(sums.add(16 * (POWERS - first)));
+            let (power, sum) = powers.of(first);
+            self.value.store(power);
+            self.sum.store(sum);
         }
-    }
-}
-
-/// # Safety
-/// As [`make_few`].
-#[inline(always)]
-unsafe fn places(powers: *mut Powers) -> (*mut u8, *mut u8) {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        (
-            (&raw mut (*powers).powers).cast(),
-            (&raw mut (*powers).sums).cast(),
-        )
     }
 }
 
@@ -374,8 +466,8 @@ pub(super) struct Hash<V> {
     high: V,
     /// The result so far, to be added to the next block, until it has been.
     y: V,
-    /// Where the powers and their sums for the next block are, by bytes.
-    at: usize,
+    /// Bytes of powers from the one for the next block to the last.
+    left: usize,
     /// Blocks of the chunks after this one.
     later: usize,
     view: View,
@@ -398,7 +490,7 @@ impl<V: Clmul> Hash<V> {
                 middle: zero,
                 high: zero,
                 y: V::first(y),
-                at: 0,
+                left: 0,
                 later: blocks,
                 view,
             };
@@ -410,13 +502,13 @@ impl<V: Clmul> Hash<V> {
     /// Whether as many blocks make a single chunk.
     #[inline(always)]
     pub(super) fn is_one_chunk(view: View, blocks: usize) -> bool {
-        blocks <= view.limit + MORE_BLOCKS
+        view.holds(blocks)
     }
 
     /// Whether chunks have room for groups of so many blocks.
     #[inline(always)]
     pub(super) fn takes_groups(&self, blocks: usize) -> bool {
-        self.view.limit >= blocks
+        self.view.limit() >= blocks
     }
 
     #[inline(always)]
@@ -424,9 +516,9 @@ impl<V: Clmul> Hash<V> {
         let chunk = if Self::is_one_chunk(self.view, self.later) {
             self.later
         } else {
-            self.view.limit
+            self.view.limit()
         };
-        self.at = 16 * (POWERS - chunk);
+        self.left = 16 * chunk;
         self.later -= chunk;
     }
 
@@ -451,7 +543,7 @@ impl<V: Clmul> Hash<V> {
                 middle: _mm_setzero_si128(),
                 high: _mm_setzero_si128(),
                 y: self.y.low(),
-                at: self.at,
+                left: self.left,
                 later: 0,
                 view: self.view,
             };
@@ -468,16 +560,16 @@ impl<V: Clmul> Hash<V> {
     /// [`advance`](Self::advance) follows after the last.
     #[inline(always)]
     pub(super) unsafe fn add_product(&mut self, mut data: V, i: usize) {
-        // SAFETY: as `new` demands; the powers reach from `at` to H and a register beyond.
+        // SAFETY: as `new` demands; the powers reach from `left` bytes before their end to a register beyond.
         unsafe {
             if i == 0 {
                 data = data.xor(self.y);
                 self.y = V::first(_mm_setzero_si128());
             }
-            debug_assert!(self.at + i * V::BYTES < 16 * POWERS);
-            let at = self.at + i * V::BYTES;
-            let power = V::load((&raw const (*self.view.powers).powers).cast::<u8>().add(at));
-            let sum = V::load((&raw const (*self.view.powers).sums).cast::<u8>().add(at));
+            debug_assert!(i * V::BYTES < self.left);
+            let at = self.view.end.sub(self.left);
+            let power = V::load(at.add(i * V::BYTES));
+            let sum = V::load(at.add(self.view.sums()).add(i * V::BYTES));
             self.low = self.low.xor(data.multiply::<0x00>(power));
             self.high = self.high.xor(data.multiply::<0x11>(power));
             let halves = data.xor(data.swap_halves());
@@ -488,8 +580,8 @@ impl<V: Clmul> Hash<V> {
     /// Counts blocks that have been multiplied.
     #[inline(always)]
     pub(super) unsafe fn advance(&mut self, blocks: usize) {
-        self.at += 16 * blocks;
-        if self.at >= 16 * POWERS && self.later > 0 {
+        self.left -= 16 * blocks;
+        if self.left == 0 && self.later > 0 {
             // SAFETY: as `new` demands.
             unsafe {
                 let zero = V::first(_mm_setzero_si128());
@@ -512,7 +604,7 @@ impl<V: Clmul> Hash<V> {
     /// The result, when every block has been absorbed.
     #[inline(always)]
     pub(super) unsafe fn finish(self) -> __m128i {
-        debug_assert!(self.later == 0 && self.at == 16 * POWERS);
+        debug_assert!(self.later == 0 && self.left == 0);
         // SAFETY: as `new` demands.
         unsafe { self.sum() }
     }

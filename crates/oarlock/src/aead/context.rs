@@ -8,8 +8,10 @@ use oarlock_kernels::aead::{STRIPE_ALIGN, TAG_BYTES};
 use oarlock_kernels::chacha20;
 use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305, Due};
 use oarlock_kernels::gcm::{self, Gcm};
+use oarlock_kernels::{aes, cpu::Cpu};
 
-use super::{AcceleratedAead, refused, spare};
+use super::spare::{self, Room};
+use super::{AcceleratedAead, refused};
 use crate::Error;
 use crate::device::keyed::aead::KeyInParts;
 use crate::plan::engine::Engine;
@@ -40,44 +42,71 @@ pub struct AeadContext {
     engine: Arc<Engine>,
     algorithm: Algorithm,
     key: KeyBytes,
-    kernel: Kernel,
-    message: Message,
-    /// A message that has no data yet.
-    due: Option<Due>,
-    /// Keystream for the next pieces of a message that has several.
-    ahead: Option<Box<Ahead>>,
+    state: State,
+    /// Bytes that GCM may still do before its key gets room for tables of powers: one of a few records stays small.
+    bytes_before_tables: usize,
     /// Long pieces that the kernel may still do before a session is opened.
     kernel_bytes_left: usize,
     session: Option<Box<AcceleratedAead>>,
 }
 
-enum Kernel {
-    Gcm(Box<Gcm>),
-    ChaCha20Poly1305(ChaCha20Poly1305),
+/// A key in its kernel, and the message, once it has begun. Each message begins and ends in its place: one that is moved leaves
+/// copies.
+// A box would cost as much as the key that is put there.
+#[allow(clippy::large_enum_variant)]
+enum State {
+    Gcm {
+        key: Gcm<Room>,
+        message: Option<gcm::Message>,
+    },
+    ChaCha20Poly1305 {
+        key: ChaCha20Poly1305,
+        message: Option<chacha20_poly1305::Message>,
+        /// A message that has no data yet.
+        due: Option<Due>,
+        /// Keystream for the next pieces of a message that has several.
+        ahead: Option<Box<Ahead>>,
+    },
 }
 
-/// The message, once it has begun. Each kind begins and ends in its own place: moving the enum would also copy the unused
-/// bytes of the larger kind, in which the stack may have left parts of a key.
-#[derive(Clone)]
-enum Message {
-    Gcm(Option<gcm::Message>),
-    ChaCha20Poly1305(Option<chacha20_poly1305::Message>),
-}
-
-impl Message {
-    fn has_begun(&self) -> bool {
+impl State {
+    fn end_message(&mut self) {
         match self {
-            Self::Gcm(message) => message.is_some(),
-            Self::ChaCha20Poly1305(message) => message.is_some(),
+            Self::Gcm { message, .. } => *message = None,
+            Self::ChaCha20Poly1305 {
+                message,
+                due,
+                ahead,
+                ..
+            } => {
+                *message = None;
+                *due = None;
+                *ahead = None;
+            }
         }
     }
 
-    fn end(&mut self) {
-        match self {
-            Self::Gcm(message) => *message = None,
-            Self::ChaCha20Poly1305(message) => *message = None,
+    /// Begins the message that is due, if one is, before there are data.
+    #[inline(always)]
+    fn begin_due(&mut self) {
+        if let Self::ChaCha20Poly1305 {
+            key, message, due, ..
+        } = self
+            && due.is_some()
+        {
+            begin_due(key, message, due);
         }
     }
+}
+
+#[inline(never)]
+fn begin_due(
+    key: &ChaCha20Poly1305,
+    message: &mut Option<chacha20_poly1305::Message>,
+    due: &mut Option<Due>,
+) {
+    *message = due.as_ref().map(|due| key.begin_due(due));
+    *due = None;
 }
 
 impl AeadContext {
@@ -107,25 +136,27 @@ impl AeadContext {
     #[inline(always)]
     fn unkeyed(engine: &Arc<Engine>, algorithm: Algorithm) -> Self {
         let cpu = engine.cpu;
-        let kernel = match algorithm {
-            Algorithm::ChaCha20Poly1305 => {
-                let backend = chacha20::Backend::preferred(cpu);
-                Kernel::ChaCha20Poly1305(ChaCha20Poly1305::unkeyed(backend))
-            }
-            _ => Kernel::Gcm(spare::take(cpu)),
-        };
-        let message = match kernel {
-            Kernel::Gcm(_) => Message::Gcm(None),
-            Kernel::ChaCha20Poly1305(_) => Message::ChaCha20Poly1305(None),
+        let state = match algorithm {
+            Algorithm::ChaCha20Poly1305 => State::ChaCha20Poly1305 {
+                key: ChaCha20Poly1305::unkeyed(chacha20::Backend::preferred(cpu)),
+                message: None,
+                due: None,
+                ahead: None,
+            },
+            _ => State::Gcm {
+                key: unkeyed_gcm(cpu),
+                message: None,
+            },
         };
         Self {
             engine: Arc::clone(engine),
             algorithm,
             key: KeyBytes::default(),
-            kernel,
-            message,
-            due: None,
-            ahead: None,
+            state,
+            bytes_before_tables: match algorithm {
+                Algorithm::ChaCha20Poly1305 => 0,
+                _ => BYTES_BEFORE_TABLES,
+            },
             kernel_bytes_left: 0,
             session: None,
         }
@@ -138,15 +169,66 @@ impl AeadContext {
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(self.algorithm, key)?;
-        self.message.end();
-        self.due = None;
-        self.ahead = None;
+        self.state.end_message();
         self.session = None;
         self.kernel_bytes_left = FirstLook::AEAD.kernel_bytes;
-        match &mut self.kernel {
-            Kernel::Gcm(gcm) => gcm.set_key(key).map_err(key_bytes::refused),
-            Kernel::ChaCha20Poly1305(aead) => aead.set_key(key).map_err(key_bytes::refused),
+        let new_key = key;
+        match &mut self.state {
+            State::Gcm { key, .. } => {
+                if key.wants_tables_at_once() && !key.has_tables() {
+                    key.set_tables(spare::take());
+                }
+                key.set_key(new_key)
+            }
+            State::ChaCha20Poly1305 { key, .. } => key.set_key(new_key),
         }
+        .map_err(key_bytes::refused)
+    }
+
+    /// Makes a copy, with the message under way, where it stays: one that is moved leaves its key behind.
+    pub fn clone_in(&self, place: &mut Option<Self>) {
+        *place = None;
+        place
+            .get_or_insert_with(|| Self::unkeyed(&self.engine, self.algorithm))
+            .set_as(self);
+    }
+
+    /// Takes the key and the message of another of the same algorithm. `self` has none.
+    fn set_as(&mut self, other: &Self) {
+        self.key.set_as(&other.key);
+        match (&mut self.state, &other.state) {
+            (
+                State::Gcm { key, message },
+                State::Gcm {
+                    key: of,
+                    message: begun,
+                },
+            ) => {
+                if of.wants_tables_at_once() {
+                    key.set_tables(spare::take());
+                }
+                key.set_key_of(of);
+                message.clone_from(begun);
+            }
+            (
+                State::ChaCha20Poly1305 {
+                    key, message, due, ..
+                },
+                State::ChaCha20Poly1305 {
+                    key: of,
+                    message: begun,
+                    due: begins,
+                    ..
+                },
+            ) => {
+                key.set_key_of(of);
+                message.clone_from(begun);
+                due.clone_from(begins);
+            }
+            // Both are of the same algorithm.
+            _ => {}
+        }
+        self.kernel_bytes_left = FirstLook::AEAD.kernel_bytes;
     }
 
     /// Begins a message, in place of the one before. Under one key no nonce may seal twice.
@@ -156,17 +238,14 @@ impl AeadContext {
     /// ChaCha20-Poly1305 takes 12 bytes.
     #[inline]
     pub fn begin(&mut self, nonce: &[u8]) -> Result<(), Error> {
-        match (&self.kernel, &mut self.message) {
-            (Kernel::Gcm(gcm), Message::Gcm(message)) => {
-                gcm.begin_in(message, nonce).map_err(refused)?;
-            }
-            (Kernel::ChaCha20Poly1305(_), Message::ChaCha20Poly1305(message)) => {
-                self.due = Some(Due::new(nonce).map_err(refused)?);
+        match &mut self.state {
+            State::Gcm { key, message } => key.begin_in(message, nonce).map_err(refused),
+            State::ChaCha20Poly1305 { message, due, .. } => {
+                *due = Some(Due::new(nonce).map_err(refused)?);
                 *message = None;
+                Ok(())
             }
-            _ => return Err(no_message()),
         }
-        Ok(())
     }
 
     /// Adds associated data to the message, before its data.
@@ -176,26 +255,33 @@ impl AeadContext {
     /// allows no more.
     #[inline]
     pub fn aad(&mut self, aad: &[u8]) -> Result<(), Error> {
-        if let Some(due) = &mut self.due {
-            if due.takes(aad) {
-                return Ok(());
+        match &mut self.state {
+            State::Gcm {
+                key,
+                message: Some(message),
+            } if message.bytes() == 0 => key.aad_next(message, aad).map_err(refused),
+            State::ChaCha20Poly1305 {
+                key, message, due, ..
+            } => {
+                if let Some(begins) = due {
+                    if begins.takes(aad) {
+                        return Ok(());
+                    }
+                    begin_due(key, message, due);
+                }
+                match message {
+                    Some(message) if message.bytes() == 0 => {
+                        key.aad_next(message, aad);
+                        Ok(())
+                    }
+                    Some(_) => Err(data_have_begun()),
+                    None => Err(no_message()),
+                }
             }
-            self.begin_due();
-        }
-        match (&self.kernel, &mut self.message) {
-            (Kernel::Gcm(gcm), Message::Gcm(Some(message))) if message.bytes() == 0 => {
-                gcm.aad_next(message, aad).map_err(refused)
-            }
-            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(Some(message)))
-                if message.bytes() == 0 =>
-            {
-                aead.aad_next(message, aad);
-                Ok(())
-            }
-            (_, message) if !message.has_begun() => Err(no_message()),
-            _ => Err(Error::InvalidInput(
-                "associated data come before the data of a message".into(),
-            )),
+            State::Gcm {
+                message: Some(_), ..
+            } => Err(data_have_begun()),
+            State::Gcm { message: None, .. } => Err(no_message()),
         }
     }
 
@@ -206,26 +292,36 @@ impl AeadContext {
     /// allows under one nonce; nothing has changed then.
     #[inline]
     pub fn seal_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
-        self.show(Direction::Encrypt, data.len());
+        self.count(Direction::Encrypt, data.len());
         if data.len() >= FirstLook::AEAD.short_bytes {
             return self.next_long(Direction::Encrypt, data);
         }
-        if let (Kernel::Gcm(gcm), Message::Gcm(Some(message))) = (&self.kernel, &mut self.message)
-            && !data.is_empty()
-        {
-            return gcm.seal_next(message, data).map_err(refused);
+        match &mut self.state {
+            State::Gcm {
+                key,
+                message: Some(message),
+            } if !data.is_empty() => key.seal_next(message, data).map_err(refused),
+            // One of a single piece makes nothing that nobody needs.
+            State::ChaCha20Poly1305 {
+                key,
+                message: Some(message),
+                ahead,
+                ..
+            } if message.bytes() > 0 => {
+                let ahead = ahead.get_or_insert_default();
+                key.seal_next_ahead(message, data, ahead).map_err(refused)
+            }
+            State::ChaCha20Poly1305 {
+                key, message, due, ..
+            } if due.is_some() && !data.is_empty() => {
+                if let Some(begins) = due.as_ref() {
+                    key.seal_first(message, begins, data).map_err(refused)?;
+                }
+                *due = None;
+                Ok(())
+            }
+            state => next(state, Direction::Encrypt, data),
         }
-        if let Some((aead, message, ahead)) = self.in_pieces() {
-            return aead.seal_next_ahead(message, data, ahead).map_err(refused);
-        }
-        if let Some((aead, message, due)) = self.first()
-            && !data.is_empty()
-        {
-            aead.seal_first(message, due, data).map_err(refused)?;
-            self.due = None;
-            return Ok(());
-        }
-        self.next(Direction::Encrypt, data)
     }
 
     /// Decrypts the next piece of the message. **It is not verified yet**: act on none of it until
@@ -236,31 +332,44 @@ impl AeadContext {
     /// As [`seal_next`](Self::seal_next).
     #[inline]
     pub fn open_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
-        self.show(Direction::Decrypt, data.len());
+        self.count(Direction::Decrypt, data.len());
         if data.len() >= FirstLook::AEAD.short_bytes {
             return self.next_long(Direction::Decrypt, data);
         }
-        if let (Kernel::Gcm(gcm), Message::Gcm(Some(message))) = (&self.kernel, &mut self.message)
-            && !data.is_empty()
-        {
-            return gcm.open_next(message, data).map_err(refused);
+        match &mut self.state {
+            State::Gcm {
+                key,
+                message: Some(message),
+            } if !data.is_empty() => key.open_next(message, data).map_err(refused),
+            // One of a single piece makes nothing that nobody needs.
+            State::ChaCha20Poly1305 {
+                key,
+                message: Some(message),
+                ahead,
+                ..
+            } if message.bytes() > 0 => {
+                let ahead = ahead.get_or_insert_default();
+                key.open_next_ahead(message, data, ahead).map_err(refused)
+            }
+            State::ChaCha20Poly1305 {
+                key, message, due, ..
+            } if due.is_some() && !data.is_empty() => {
+                if let Some(begins) = due.as_ref() {
+                    key.open_first(message, begins, data).map_err(refused)?;
+                }
+                *due = None;
+                Ok(())
+            }
+            state => next(state, Direction::Decrypt, data),
         }
-        if let Some((aead, message, ahead)) = self.in_pieces() {
-            return aead.open_next_ahead(message, data, ahead).map_err(refused);
-        }
-        if let Some((aead, message, due)) = self.first()
-            && !data.is_empty()
-        {
-            aead.open_first(message, due, data).map_err(refused)?;
-            self.due = None;
-            return Ok(());
-        }
-        self.next(Direction::Decrypt, data)
     }
 
     /// Whether a message has begun and not ended.
     pub fn has_message(&self) -> bool {
-        self.message.has_begun() || self.due.is_some()
+        match &self.state {
+            State::Gcm { message, .. } => message.is_some(),
+            State::ChaCha20Poly1305 { message, due, .. } => message.is_some() || due.is_some(),
+        }
     }
 
     /// Ends the message and returns its tag.
@@ -281,15 +390,19 @@ impl AeadContext {
     /// As [`finish`](Self::finish); nothing has changed then.
     #[inline]
     pub fn finish_in(&mut self, place: &mut [u8; TAG_BYTES]) -> Result<(), Error> {
-        self.begin_due();
-        match (&self.kernel, &mut self.message) {
-            (Kernel::Gcm(gcm), Message::Gcm(Some(message))) => gcm.finish_in_place(message, place),
-            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(Some(message))) => {
-                *place = aead.finish_in_place(message);
+        self.state.begin_due();
+        match &mut self.state {
+            State::Gcm { key, message } => {
+                let ended = message.as_mut().ok_or_else(no_message)?;
+                key.finish_in_place(ended, place);
+                *message = None;
             }
-            _ => return Err(no_message()),
+            State::ChaCha20Poly1305 { key, message, .. } => {
+                let ended = message.as_mut().ok_or_else(no_message)?;
+                *place = key.finish_in_place(ended);
+                *message = None;
+            }
         }
-        self.message.end();
         Ok(())
     }
 
@@ -309,10 +422,10 @@ impl AeadContext {
         {
             return session.seal(nonce, aad, data);
         }
-        self.show(Direction::Encrypt, data.len());
-        match &self.kernel {
-            Kernel::Gcm(gcm) => gcm.seal(nonce, aad, data),
-            Kernel::ChaCha20Poly1305(chacha) => chacha.seal(nonce, aad, data),
+        self.count(Direction::Encrypt, data.len());
+        match &self.state {
+            State::Gcm { key, .. } => key.seal(nonce, aad, data),
+            State::ChaCha20Poly1305 { key, .. } => key.seal(nonce, aad, data),
         }
         .map_err(refused)
     }
@@ -334,79 +447,34 @@ impl AeadContext {
         {
             return session.open(nonce, aad, data, tag);
         }
-        self.show(Direction::Decrypt, data.len());
-        match &self.kernel {
-            Kernel::Gcm(gcm) => gcm.open(nonce, aad, data, tag),
-            Kernel::ChaCha20Poly1305(chacha) => chacha.open(nonce, aad, data, tag),
+        self.count(Direction::Decrypt, data.len());
+        match &self.state {
+            State::Gcm { key, .. } => key.open(nonce, aad, data, tag),
+            State::ChaCha20Poly1305 { key, .. } => key.open(nonce, aad, data, tag),
         }
         .map_err(refused)
     }
 
-    /// Counts for others to see. Whole messages of a session are counted there.
+    /// Counts what the kernel is to do, for others to see, and towards room for tables. Whole messages of a session are counted
+    /// there.
     #[inline(always)]
-    fn show(&self, direction: Direction, bytes: usize) {
+    fn count(&mut self, direction: Direction, bytes: usize) {
         self.engine.shown.count(self.algorithm, direction, bytes);
-    }
-
-    /// Of a message of ChaCha20-Poly1305 that goes on, what does the next pieces. One of a single piece
-    /// makes nothing that nobody needs.
-    #[inline(always)]
-    fn in_pieces(
-        &mut self,
-    ) -> Option<(
-        &ChaCha20Poly1305,
-        &mut chacha20_poly1305::Message,
-        &mut Ahead,
-    )> {
-        match (&self.kernel, &mut self.message) {
-            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(Some(message)))
-                if message.bytes() > 0 =>
-            {
-                Some((aead, message, self.ahead.get_or_insert_default()))
-            }
-            _ => None,
+        if bytes > gcm::FEW_BYTES_MAX && self.bytes_before_tables > 0 {
+            self.count_towards_tables(bytes);
         }
     }
 
-    /// Of a message of ChaCha20-Poly1305 that is due, what begins it with its first data.
-    #[inline(always)]
-    fn first(
-        &mut self,
-    ) -> Option<(
-        &ChaCha20Poly1305,
-        &mut Option<chacha20_poly1305::Message>,
-        &Due,
-    )> {
-        match (&self.kernel, &mut self.message, &self.due) {
-            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message), Some(due)) => {
-                Some((aead, message, due))
-            }
-            _ => None,
-        }
-    }
-
-    /// Begins the message that is due, if one is, before there are data.
-    #[inline(always)]
-    fn begin_due(&mut self) {
-        if self.due.is_some() {
-            self.begin_what_is_due();
-        }
-    }
-
+    #[cold]
     #[inline(never)]
-    fn begin_what_is_due(&mut self) {
-        if let Some((aead, message, due)) = self.first() {
-            *message = Some(aead.begin_due(due));
-            self.due = None;
+    fn count_towards_tables(&mut self, bytes: usize) {
+        self.bytes_before_tables = self.bytes_before_tables.saturating_sub(bytes);
+        if self.bytes_before_tables == 0
+            && let State::Gcm { key, .. } = &mut self.state
+            && !key.has_tables()
+        {
+            key.set_tables(spare::take());
         }
-    }
-
-    #[inline(always)]
-    fn next(&mut self, direction: Direction, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
-        if self.due.is_some() {
-            return Ok(());
-        }
-        next(&self.kernel, &mut self.message, direction, data)
     }
 
     /// Stripes begin and end at multiples of 64 bytes: what is before and behind goes inline.
@@ -417,57 +485,54 @@ impl AeadContext {
         direction: Direction,
         mut data: InOutBuf<'_, '_, u8>,
     ) -> Result<(), Error> {
-        self.begin_due();
-        let bytes_before = match &self.message {
-            Message::Gcm(Some(message)) => message.bytes(),
-            Message::ChaCha20Poly1305(Some(message)) => message.bytes(),
+        self.state.begin_due();
+        let (bytes_before, bytes_max) = match &self.state {
+            State::Gcm {
+                message: Some(message),
+                ..
+            } => (message.bytes(), gcm::MESSAGE_BYTES_MAX),
+            State::ChaCha20Poly1305 {
+                message: Some(message),
+                ..
+            } => (message.bytes(), chacha20_poly1305::DATA_BYTES_MAX),
             _ => return Err(no_message()),
         };
-        let bytes_max = match &self.kernel {
-            Kernel::Gcm(_) => gcm::MESSAGE_BYTES_MAX,
-            Kernel::ChaCha20Poly1305(_) => chacha20_poly1305::DATA_BYTES_MAX,
-        };
         self.session(data.len());
-        let Self {
-            kernel,
-            message,
-            session,
-            ..
-        } = self;
+        let Self { state, session, .. } = self;
         let session = match session {
             Some(session) if bytes_before.saturating_add(data.len() as u64) <= bytes_max => session,
             // It says what is wrong.
-            _ => return next(kernel, message, direction, data),
+            _ => return next(state, direction, data),
         };
         let head_bytes = (bytes_before.wrapping_neg() % STRIPE_ALIGN as u64) as usize;
         if head_bytes > 0 {
             let (head, rest) = data.split_at(head_bytes);
-            next(kernel, message, direction, head)?;
+            next(state, direction, head)?;
             data = rest;
         }
         let whole = data.len() - data.len() % STRIPE_ALIGN;
         let (mut stripes, tail) = data.split_at(whole);
         // One of the two at a time, so the message can be lent to both.
-        let message = std::cell::RefCell::new(message);
+        let state = std::cell::RefCell::new(state);
         session.long(
             whole,
             &mut stripes,
-            |data| {
-                next(
-                    kernel,
-                    &mut message.borrow_mut(),
-                    direction,
-                    data.reborrow(),
-                )
-            },
+            |data| next(&mut state.borrow_mut(), direction, data.reborrow()),
             |data, cut, key| {
-                match (key, &mut **message.borrow_mut()) {
-                    (KeyInParts::Gcm(gcm), Message::Gcm(Some(message))) => {
-                        cut.next(gcm, message, direction, data.reborrow());
-                    }
+                match (key, &mut **state.borrow_mut()) {
+                    (
+                        KeyInParts::Gcm(gcm),
+                        State::Gcm {
+                            message: Some(message),
+                            ..
+                        },
+                    ) => cut.next(gcm, message, direction, data.reborrow()),
                     (
                         KeyInParts::ChaCha20Poly1305(aead),
-                        Message::ChaCha20Poly1305(Some(message)),
+                        State::ChaCha20Poly1305 {
+                            message: Some(message),
+                            ..
+                        },
                     ) => cut.next(aead, message, direction, data.reborrow()),
                     // The session is of this context's algorithm.
                     _ => unreachable!("a session of another algorithm"),
@@ -475,7 +540,7 @@ impl AeadContext {
                 Ok(())
             },
         )?;
-        next(kernel, message.into_inner(), direction, tail)
+        next(state.into_inner(), direction, tail)
     }
 
     /// Opened once there is work enough for one; `None` before, and where none can be had, as under
@@ -504,36 +569,68 @@ fn check(algorithm: Algorithm) -> Result<(), Error> {
     }
 }
 
-fn next(
-    kernel: &Kernel,
-    message: &mut Message,
-    direction: Direction,
-    data: InOutBuf<'_, '_, u8>,
-) -> Result<(), Error> {
-    // Data that are none do not end the associated data.
-    if data.is_empty() && message.has_begun() {
-        return Ok(());
-    }
-    match (kernel, message, direction) {
-        (Kernel::Gcm(gcm), Message::Gcm(Some(message)), Direction::Encrypt) => {
-            gcm.seal_next(message, data)
-        }
-        (Kernel::Gcm(gcm), Message::Gcm(Some(message)), Direction::Decrypt) => {
-            gcm.open_next(message, data)
-        }
+#[inline(never)]
+fn next(state: &mut State, direction: Direction, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+    match (state, direction) {
+        // Data that are none do not end the associated data.
         (
-            Kernel::ChaCha20Poly1305(aead),
-            Message::ChaCha20Poly1305(Some(message)),
+            State::Gcm {
+                message: Some(_), ..
+            }
+            | State::ChaCha20Poly1305 {
+                message: Some(_), ..
+            }
+            | State::ChaCha20Poly1305 { due: Some(_), .. },
+            _,
+        ) if data.is_empty() => return Ok(()),
+        (
+            State::Gcm {
+                key,
+                message: Some(message),
+            },
             Direction::Encrypt,
-        ) => aead.seal_next(message, data),
+        ) => key.seal_next(message, data),
         (
-            Kernel::ChaCha20Poly1305(aead),
-            Message::ChaCha20Poly1305(Some(message)),
+            State::Gcm {
+                key,
+                message: Some(message),
+            },
             Direction::Decrypt,
-        ) => aead.open_next(message, data),
+        ) => key.open_next(message, data),
+        (
+            State::ChaCha20Poly1305 {
+                key,
+                message: Some(message),
+                ..
+            },
+            Direction::Encrypt,
+        ) => key.seal_next(message, data),
+        (
+            State::ChaCha20Poly1305 {
+                key,
+                message: Some(message),
+                ..
+            },
+            Direction::Decrypt,
+        ) => key.open_next(message, data),
         _ => return Err(no_message()),
     }
     .map_err(refused)
+}
+
+#[cold]
+fn data_have_begun() -> Error {
+    Error::InvalidInput("associated data come before the data of a message".into())
+}
+
+/// Of 700 bytes, and with tables of five KiB. With counter-mode caching where `cpu` allows it.
+#[inline(always)]
+fn unkeyed_gcm(cpu: Cpu) -> Gcm<Room> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(face) = aes::Face::new(cpu) {
+        return Gcm::unkeyed_cached_with(Room::default(), face);
+    }
+    Gcm::unkeyed_with(Room::default(), aes::Backend::preferred(cpu))
 }
 
 #[cold]
@@ -544,10 +641,7 @@ fn no_message() -> Error {
 impl Clone for AeadContext {
     fn clone(&self) -> Self {
         let mut copy = Self::unkeyed(&self.engine, self.algorithm);
-        // A key that was taken once is taken again.
-        let _ = self.key.with(|key| copy.set_key(key));
-        copy.message = self.message.clone();
-        copy.due = self.due.clone();
+        copy.set_as(self);
         copy
     }
 }
@@ -555,12 +649,10 @@ impl Clone for AeadContext {
 impl Drop for AeadContext {
     #[inline]
     fn drop(&mut self) {
-        if let Kernel::Gcm(_) = self.kernel {
-            let nothing = ChaCha20Poly1305::unkeyed(chacha20::Backend::Portable);
-            let nothing = Kernel::ChaCha20Poly1305(nothing);
-            if let Kernel::Gcm(gcm) = std::mem::replace(&mut self.kernel, nothing) {
-                spare::keep(self.engine.cpu, gcm);
-            }
+        if let State::Gcm { key, .. } = &mut self.state
+            && key.has_tables()
+        {
+            spare::keep(key.set_tables(Room::default()));
         }
     }
 }
@@ -572,3 +664,7 @@ impl fmt::Debug for AeadContext {
             .finish_non_exhaustive()
     }
 }
+
+/// A key gets room for tables of powers with so many bytes. Below, they would save less than the room costs, and the keys of a
+/// TLS connection that carries no more than a handshake would have 4 KiB each.
+const BYTES_BEFORE_TABLES: usize = 4 << 10;

@@ -103,6 +103,23 @@ impl CbcContext {
         Ok(())
     }
 
+    /// Makes a copy where it stays: one that is moved leaves its key behind.
+    pub fn clone_in(&self, place: &mut Option<Self>) {
+        *place = None;
+        place
+            .get_or_insert_with(|| Self::unkeyed(&self.engine, self.algorithm))
+            .set_as(self);
+    }
+
+    /// Takes the key and the IV of another. `self` has none.
+    fn set_as(&mut self, other: &Self) {
+        self.key.set_as(&other.key);
+        self.kernel.set_key_of(&other.kernel);
+        self.is_to_encrypt = other.is_to_encrypt;
+        self.kernel_bytes_left = self.first_look.kernel_bytes;
+        self.iv = other.iv;
+    }
+
     /// Takes `iv` for the ciphertext block before the next one.
     pub fn set_iv(&mut self, iv: [u8; BLOCK_BYTES]) {
         self.iv.0 = iv;
@@ -216,9 +233,7 @@ fn by_session(
 impl Clone for CbcContext {
     fn clone(&self) -> Self {
         let mut copy = Self::unkeyed(&self.engine, self.algorithm);
-        // A key that was taken once is taken again.
-        let _ = self.key.with(|key| copy.set_key(key));
-        copy.iv = self.iv;
+        copy.set_as(self);
         copy
     }
 }

@@ -132,28 +132,61 @@ impl StreamContext {
         self.take_key(key)
     }
 
+    /// Makes a copy where it stays: one that is moved leaves its key behind.
+    pub fn clone_in(&self, place: &mut Option<Self>) {
+        *place = None;
+        place.get_or_insert_with(|| self.unkeyed()).set_as(self);
+    }
+
+    /// Of the same algorithm, without a key but for a kernel that is made with it.
+    #[inline(always)]
+    fn unkeyed(&self) -> Self {
+        let kernel = match &self.kernel {
+            Kernel::Aes(ctr) => Kernel::Aes(Ctr::unkeyed(ctr.backend())),
+            Kernel::ChaCha20(chacha) => Kernel::ChaCha20(ChaCha20::unkeyed(chacha.backend())),
+            Kernel::Other(kernel) => Kernel::Other(Arc::clone(kernel)),
+        };
+        Self::with_kernel(&self.engine, self.algorithm, self.kind, kernel)
+    }
+
+    /// Takes the key and the position of another. `self` is [`unkeyed`](Self::unkeyed).
+    fn set_as(&mut self, other: &Self) {
+        (self.counter, self.skip) = (other.counter, other.skip);
+        self.key.set_as(&other.key);
+        match (&mut self.kernel, &other.kernel) {
+            (Kernel::Aes(ctr), Kernel::Aes(other)) => ctr.set_key_of(other),
+            (Kernel::ChaCha20(chacha), Kernel::ChaCha20(other)) => chacha.set_key_of(other),
+            // It has its key.
+            _ => {}
+        }
+        self.begin_first_look();
+    }
+
     /// As [`set_key`](Self::set_key), where a kernel that is made with its key has it already.
     fn take_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(self.algorithm, key)?;
         self.session = None;
         self.begun.forget();
-        let has_lanes = self.has_lanes();
-        let first_look = match &mut self.kernel {
-            Kernel::Aes(ctr) => {
-                ctr.set_key(key).map_err(key_bytes::refused)?;
-                FirstLook::aes_ctr(ctr.backend())
-            }
-            Kernel::ChaCha20(chacha) => {
-                chacha.set_key(key).map_err(key_bytes::refused)?;
-                FirstLook::CHACHA20
-            }
-            Kernel::Other(_) if has_lanes => FirstLook::LEGACY,
+        match &mut self.kernel {
+            Kernel::Aes(ctr) => ctr.set_key(key).map_err(key_bytes::refused)?,
+            Kernel::ChaCha20(chacha) => chacha.set_key(key).map_err(key_bytes::refused)?,
+            Kernel::Other(_) => {}
+        }
+        self.begin_first_look();
+        Ok(())
+    }
+
+    /// With a new key: what the kernel may do before there is a session.
+    fn begin_first_look(&mut self) {
+        let first_look = match &self.kernel {
+            Kernel::Aes(ctr) => FirstLook::aes_ctr(ctr.backend()),
+            Kernel::ChaCha20(_) => FirstLook::CHACHA20,
+            Kernel::Other(_) if self.has_lanes() => FirstLook::LEGACY,
             Kernel::Other(_) => FirstLook::OTHER_STREAM,
         };
         self.short_bytes = first_look.short_bytes;
         self.helped_bytes = first_look.helped_bytes;
         self.kernel_bytes_left = first_look.kernel_bytes;
-        Ok(())
     }
 
     /// Goes to byte `skip` of the block that is made of `counter`: for AES and other block ciphers
@@ -298,15 +331,8 @@ impl StreamContext {
 
 impl Clone for StreamContext {
     fn clone(&self) -> Self {
-        let kernel = match &self.kernel {
-            Kernel::Aes(ctr) => Kernel::Aes(Ctr::unkeyed(ctr.backend())),
-            Kernel::ChaCha20(chacha) => Kernel::ChaCha20(ChaCha20::unkeyed(chacha.backend())),
-            Kernel::Other(kernel) => Kernel::Other(Arc::clone(kernel)),
-        };
-        let mut copy = Self::with_kernel(&self.engine, self.algorithm, self.kind, kernel);
-        (copy.counter, copy.skip) = (self.counter, self.skip);
-        // A key that was taken once is taken again.
-        let _ = self.key.with(|key| copy.take_key(key));
+        let mut copy = self.unkeyed();
+        copy.set_as(self);
         copy
     }
 }

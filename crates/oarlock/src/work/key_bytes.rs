@@ -68,6 +68,12 @@ impl KeyBytes {
         Ok(())
     }
 
+    /// Takes the key of another.
+    #[inline]
+    pub(crate) fn set_as(&mut self, other: &Self) {
+        (self.words, self.bytes) = (other.words, other.bytes);
+    }
+
     /// Lends the key.
     pub(crate) fn with<T>(&self, run: impl FnOnce(&[u8]) -> T) -> T {
         let mut bytes = [[0; 16]; 2];

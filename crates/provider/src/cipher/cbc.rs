@@ -16,7 +16,6 @@ use crate::provider::Provider;
 
 const BLOCK_BYTES: usize = 16;
 
-#[derive(Clone)]
 pub(super) struct Cbc {
     /// Once there is a key.
     context: Option<CbcContext>,
@@ -85,6 +84,39 @@ impl Cipher for Cbc {
             tls_mac_bytes: 0,
             tls_mac: None,
         })
+    }
+
+    fn copy_to(&self, copy: &mut Self) {
+        let Self {
+            context,
+            operation,
+            direction,
+            iv,
+            has_iv,
+            updated_iv,
+            held,
+            held_bytes,
+            has_padding,
+            num,
+            tls_version,
+            tls_mac_bytes,
+            tls_mac,
+        } = self;
+        if let Some(context) = context {
+            context.clone_in(&mut copy.context);
+        }
+        copy.operation = *operation;
+        copy.direction = *direction;
+        copy.iv = *iv;
+        copy.has_iv = *has_iv;
+        copy.updated_iv = *updated_iv;
+        copy.held = *held;
+        copy.held_bytes = *held_bytes;
+        copy.has_padding = *has_padding;
+        copy.num = *num;
+        copy.tls_version = *tls_version;
+        copy.tls_mac_bytes = *tls_mac_bytes;
+        copy.tls_mac = tls_mac.clone();
     }
 
     fn init(

@@ -20,7 +20,6 @@ const KEY_BYTES: u64 = 32;
 const IV_BYTES: usize = 12;
 const TLS_AAD_BYTES: usize = 13;
 
-#[derive(Clone)]
 pub(super) struct ChaCha20Poly1305 {
     /// Once there is a key.
     context: Option<AeadContext>,
@@ -91,6 +90,35 @@ impl Cipher for ChaCha20Poly1305 {
             tls_padding_bytes: 0,
             asks_for_tag: provider.host.has_aeads_of_4_0(),
         })
+    }
+
+    fn copy_to(&self, copy: &mut Self) {
+        let Self {
+            context,
+            direction,
+            iv,
+            nonce,
+            tag,
+            tag_bytes,
+            has_sealed_tag,
+            has_ended,
+            tls,
+            tls_padding_bytes,
+            asks_for_tag,
+        } = self;
+        if let Some(context) = context {
+            context.clone_in(&mut copy.context);
+        }
+        copy.direction = *direction;
+        copy.iv = *iv;
+        copy.nonce = *nonce;
+        copy.tag = *tag;
+        copy.tag_bytes = *tag_bytes;
+        copy.has_sealed_tag = *has_sealed_tag;
+        copy.has_ended = *has_ended;
+        copy.tls = *tls;
+        copy.tls_padding_bytes = *tls_padding_bytes;
+        copy.asks_for_tag = *asks_for_tag;
     }
 
     fn init(

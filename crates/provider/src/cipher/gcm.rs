@@ -7,6 +7,7 @@ use oarlock::aead::AeadContext;
 use oarlock::aead::TAG_BYTES;
 use zeroize::Zeroize;
 
+use super::iv::{IV_BYTES_MAX, Iv};
 use super::secret::{are_equal, fill_with_random_bytes};
 use super::values::{fixed, got, set};
 use crate::abi::{Param, Params};
@@ -15,8 +16,6 @@ use crate::error::Reason;
 use crate::host::Host;
 use crate::provider::Provider;
 
-/// The longest IV that the default provider takes.
-const IV_BYTES_MAX: usize = 128;
 const IV_BYTES: usize = 12;
 /// Of an IV in TLS (RFC 5288, section 3): the part of the key block, and that of the record.
 const TLS_FIXED_BYTES: usize = 4;
@@ -24,14 +23,12 @@ const TLS_EXPLICIT_BYTES: usize = 8;
 /// Of the associated data of a TLS record (RFC 5246, 6.2.3.3).
 const TLS_AAD_BYTES: usize = 13;
 
-#[derive(Clone)]
 pub(super) struct Gcm {
     /// Once there is a key.
     context: Option<AeadContext>,
     operation: Algorithm,
     direction: Direction,
-    iv: [u8; IV_BYTES_MAX],
-    iv_bytes: usize,
+    iv: Iv,
     iv_state: IvState,
     /// The IV, or a part of it, came from [`fill_with_random_bytes`].
     is_iv_random: bool,
@@ -104,8 +101,7 @@ impl Cipher for Gcm {
             context: None,
             operation,
             direction: Direction::Encrypt,
-            iv: [0; IV_BYTES_MAX],
-            iv_bytes: IV_BYTES,
+            iv: Iv::zeros(IV_BYTES),
             iv_state: IvState::None,
             is_iv_random: false,
             counts_ivs: false,
@@ -116,6 +112,39 @@ impl Cipher for Gcm {
             tls_records: 0,
             host: provider.host,
         })
+    }
+
+    fn copy_to(&self, copy: &mut Self) {
+        let Self {
+            context,
+            operation,
+            direction,
+            iv,
+            iv_state,
+            is_iv_random,
+            counts_ivs,
+            tag,
+            tag_bytes,
+            has_tls_aad,
+            tls_padding_bytes,
+            tls_records,
+            host,
+        } = self;
+        if let Some(context) = context {
+            context.clone_in(&mut copy.context);
+        }
+        copy.operation = *operation;
+        copy.direction = *direction;
+        copy.iv = iv.clone();
+        copy.iv_state = *iv_state;
+        copy.is_iv_random = *is_iv_random;
+        copy.counts_ivs = *counts_ivs;
+        copy.tag = *tag;
+        copy.tag_bytes = *tag_bytes;
+        copy.has_tls_aad = *has_tls_aad;
+        copy.tls_padding_bytes = *tls_padding_bytes;
+        copy.tls_records = *tls_records;
+        copy.host = *host;
     }
 
     fn init(
@@ -130,12 +159,7 @@ impl Cipher for Gcm {
             if iv.is_empty() || iv.len() > IV_BYTES_MAX {
                 return Err(Reason::InvalidIvLength);
             }
-            // As moves of its own: a function for any length stores the middle twice, and the load of eight bytes waits for both.
-            match (self.iv.first_chunk_mut::<IV_BYTES>(), iv.as_array()) {
-                (Some(place), Some(iv)) => *place = *iv,
-                _ => self.iv[..iv.len()].copy_from_slice(iv),
-            }
-            self.iv_bytes = iv.len();
+            self.iv.set(iv);
             self.iv_state = IvState::Set;
             self.is_iv_random = false;
         }
@@ -217,7 +241,7 @@ impl Cipher for Gcm {
         params.each(|key, value| {
             set(match key {
                 b"keylen" => value.set_number(self.operation.key_bytes() as u64),
-                b"ivlen" => value.set_number(self.iv_bytes as u64),
+                b"ivlen" => value.set_number(self.iv.len() as u64),
                 b"taglen" => value.set_number(self.tag_bytes.unwrap_or(TAG_BYTES) as u64),
                 b"iv" | b"updated-iv" => {
                     if self.iv_state == IvState::None {
@@ -227,10 +251,10 @@ impl Cipher for Gcm {
                         self.draw_iv()?;
                     }
                     let asks_for_size = self.host.tells_sizes() && value.has_no_place();
-                    if !asks_for_size && value.place_bytes() < self.iv_bytes {
+                    if !asks_for_size && value.place_bytes() < self.iv.len() {
                         return Err(Reason::InvalidIvLength);
                     }
-                    value.set_octets_or_ptr(&self.iv[..self.iv_bytes])
+                    value.set_octets_or_ptr(self.iv.as_ref())
                 }
                 b"tlsaadpad" => value.set_number(self.tls_padding_bytes as u64),
                 b"tag" => return self.get_tag(value),
@@ -255,11 +279,11 @@ impl Cipher for Gcm {
                 if bytes == 0 || bytes > IV_BYTES_MAX {
                     return Err(Reason::InvalidIvLength);
                 }
-                if bytes != self.iv_bytes {
+                if bytes != self.iv.len() {
                     if self.iv_state != IvState::None {
                         self.iv_state = IvState::Used;
                     }
-                    self.iv_bytes = bytes;
+                    self.iv.resize(bytes);
                 }
                 Ok(())
             }
@@ -270,7 +294,7 @@ impl Cipher for Gcm {
             b"tlsivfixed" => self.set_fixed_iv(got(value.octets())?),
             b"tlsivinv" => {
                 let (explicit, bytes) = value.octets().ok_or(Reason::Silent)?;
-                if explicit.is_null() || bytes > self.iv_bytes {
+                if explicit.is_null() || bytes > self.iv.len() {
                     return Err(Reason::Silent);
                 }
                 // SAFETY: the caller vouches for so many bytes.
@@ -368,7 +392,7 @@ impl Gcm {
         }
         let context = self.context.as_mut().ok_or(Reason::Silent)?;
         context
-            .begin(&self.iv[..self.iv_bytes])
+            .begin(self.iv.as_ref())
             .map_err(|_| Reason::Silent)?;
         self.iv_state = IvState::InUse;
         Ok(())
@@ -376,10 +400,10 @@ impl Gcm {
 
     /// An IV for a message to seal (SP 800-38D, 8.2.2).
     fn draw_iv(&mut self) -> Result<(), Reason> {
-        if self.direction == Direction::Decrypt || self.iv_bytes < IV_BYTES {
+        if self.direction == Direction::Decrypt || self.iv.len() < IV_BYTES {
             return Err(Reason::Silent);
         }
-        fill_with_random_bytes(&mut self.iv[..self.iv_bytes])?;
+        fill_with_random_bytes(self.iv.as_mut())?;
         self.is_iv_random = true;
         self.iv_state = IvState::Set;
         Ok(())
@@ -464,11 +488,11 @@ impl Gcm {
             return Err(Reason::Silent);
         }
         let bytes = match bytes {
-            0 => self.iv_bytes,
-            bytes => bytes.min(self.iv_bytes),
+            0 => self.iv.len(),
+            bytes => bytes.min(self.iv.len()),
         };
         let last = self.next_iv()?;
-        let last = &last[self.iv_bytes - bytes..self.iv_bytes];
+        let last = &last.as_ref()[self.iv.len() - bytes..];
         // SAFETY: the caller's place has as many bytes; where it says none, as many as an IV has,
         // as the default provider takes it.
         unsafe { last.as_ptr().copy_to_nonoverlapping(place, bytes) };
@@ -476,22 +500,20 @@ impl Gcm {
     }
 
     /// Begins the next message of a sequence; returns its IV.
-    fn next_iv(&mut self) -> Result<[u8; IV_BYTES_MAX], Reason> {
+    fn next_iv(&mut self) -> Result<Iv, Reason> {
         let context = self.context.as_mut().ok_or(Reason::Silent)?;
-        if !self.counts_ivs || self.iv_bytes < TLS_EXPLICIT_BYTES {
+        if !self.counts_ivs || self.iv.len() < TLS_EXPLICIT_BYTES {
             return Err(Reason::Silent);
         }
-        let iv = self.iv;
-        context
-            .begin(&iv[..self.iv_bytes])
-            .map_err(|_| Reason::Silent)?;
+        let iv = self.iv.clone();
+        context.begin(iv.as_ref()).map_err(|_| Reason::Silent)?;
         self.count_iv();
         self.iv_state = IvState::InUse;
         Ok(iv)
     }
 
     fn count_iv(&mut self) {
-        if let Some(last) = self.iv[..self.iv_bytes].last_chunk_mut::<TLS_EXPLICIT_BYTES>() {
+        if let Some(last) = self.iv.as_mut().last_chunk_mut::<TLS_EXPLICIT_BYTES>() {
             *last = u64::from_be_bytes(*last).wrapping_add(1).to_be_bytes();
         }
     }
@@ -501,9 +523,10 @@ impl Gcm {
         if !self.counts_ivs || self.direction == Direction::Encrypt {
             return Err(Reason::Silent);
         }
-        self.iv[self.iv_bytes - explicit.len()..self.iv_bytes].copy_from_slice(explicit);
+        let at = self.iv.len() - explicit.len();
+        self.iv.as_mut()[at..].copy_from_slice(explicit);
         context
-            .begin(&self.iv[..self.iv_bytes])
+            .begin(self.iv.as_ref())
             .map_err(|_| Reason::Silent)?;
         self.iv_state = IvState::InUse;
         Ok(())
@@ -512,18 +535,18 @@ impl Gcm {
     /// The fixed part of the IV; all of it if the length is -1.
     fn set_fixed_iv(&mut self, (fixed, bytes): (*const u8, usize)) -> Result<(), Reason> {
         let is_whole = bytes == usize::MAX;
-        let bytes = if is_whole { self.iv_bytes } else { bytes };
+        let bytes = if is_whole { self.iv.len() } else { bytes };
         if fixed.is_null()
             || bytes < TLS_FIXED_BYTES
-            || bytes > self.iv_bytes
-            || (!is_whole && self.iv_bytes - bytes < TLS_EXPLICIT_BYTES)
+            || bytes > self.iv.len()
+            || (!is_whole && self.iv.len() - bytes < TLS_EXPLICIT_BYTES)
         {
             return Err(Reason::FailedToGetParameter);
         }
         // SAFETY: the caller vouches for so many bytes; with -1 for as many as an IV has.
-        unsafe { fixed.copy_to_nonoverlapping(self.iv.as_mut_ptr(), bytes) };
+        unsafe { fixed.copy_to_nonoverlapping(self.iv.as_mut().as_mut_ptr(), bytes) };
         if self.direction == Direction::Encrypt {
-            fill_with_random_bytes(&mut self.iv[bytes..self.iv_bytes])?;
+            fill_with_random_bytes(&mut self.iv.as_mut()[bytes..])?;
             self.is_iv_random = true;
         }
         if is_whole {
@@ -560,7 +583,7 @@ impl Gcm {
         if data.input.is_null()
             || !data.is_in_place()
             || data.input_bytes < overhead
-            || self.iv_bytes < TLS_EXPLICIT_BYTES
+            || self.iv.len() < TLS_EXPLICIT_BYTES
             || !self.counts_ivs
         {
             return Err(Reason::Silent);
@@ -571,23 +594,23 @@ impl Gcm {
         let record = unsafe { std::slice::from_raw_parts_mut(data.output, data.input_bytes) };
         let (explicit, rest) = record.split_at_mut(TLS_EXPLICIT_BYTES);
         let (fragment, tag) = rest.split_at_mut(bytes);
-        let at = self.iv_bytes - TLS_EXPLICIT_BYTES;
+        let at = self.iv.len() - TLS_EXPLICIT_BYTES;
         match self.direction {
             Direction::Encrypt => {
                 self.tls_records = self
                     .tls_records
                     .checked_add(1)
                     .ok_or(Reason::TooManyRecords)?;
-                explicit.copy_from_slice(&self.iv[at..self.iv_bytes]);
-                let nonce = &self.iv[..self.iv_bytes];
+                explicit.copy_from_slice(&self.iv.as_ref()[at..]);
+                let nonce = self.iv.as_ref();
                 let sealed = context.seal(nonce, aad, fragment.into());
                 tag.copy_from_slice(&sealed.map_err(|_| Reason::Silent)?);
                 self.count_iv();
                 Ok(data.input_bytes)
             }
             Direction::Decrypt => {
-                self.iv[at..self.iv_bytes].copy_from_slice(explicit);
-                let nonce = &self.iv[..self.iv_bytes];
+                self.iv.as_mut()[at..].copy_from_slice(explicit);
+                let nonce = self.iv.as_ref();
                 let tag = (&*tag).try_into().map_err(|_| Reason::Silent)?;
                 let opened = context.open(nonce, aad, (&mut *fragment).into(), tag);
                 if opened.is_err() {

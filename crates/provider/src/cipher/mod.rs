@@ -4,6 +4,7 @@
 mod cbc;
 mod chacha20_poly1305;
 mod gcm;
+mod iv;
 mod secret;
 mod stream;
 mod tls_padding;
@@ -151,5 +152,29 @@ impl Properties {
                 _ => true,
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dispatch::context_bytes;
+
+    /// A larger one is not among those that glibc's malloc keeps for its thread: programs make one for each message, or copy
+    /// one.
+    #[test]
+    fn the_c_library_keeps_room_for_contexts_of_every_cipher() {
+        const BYTES_MAX: usize = 1032;
+        for (cipher, bytes) in [
+            ("GCM", context_bytes::<gcm::Gcm>()),
+            (
+                "ChaCha20-Poly1305",
+                context_bytes::<chacha20_poly1305::ChaCha20Poly1305>(),
+            ),
+            ("CBC", context_bytes::<cbc::Cbc>()),
+            ("CTR and ChaCha20", context_bytes::<stream::Stream>()),
+        ] {
+            assert!(bytes <= BYTES_MAX, "{cipher}: {bytes}");
+        }
     }
 }

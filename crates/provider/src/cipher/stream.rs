@@ -14,7 +14,6 @@ use crate::error::Reason;
 use crate::host::Host;
 use crate::provider::Provider;
 
-#[derive(Clone)]
 pub(super) struct Stream {
     /// Once there is a key.
     context: Option<StreamContext>,
@@ -97,6 +96,31 @@ impl Cipher for Stream {
             tls_mac_bytes: 0,
             tls_mac: null(),
         })
+    }
+
+    fn copy_to(&self, copy: &mut Self) {
+        let Self {
+            context,
+            operation,
+            direction,
+            iv,
+            updated_iv,
+            has_padding,
+            tls_version,
+            tls_mac_bytes,
+            tls_mac,
+        } = self;
+        if let Some(context) = context {
+            context.clone_in(&mut copy.context);
+        }
+        copy.operation = *operation;
+        copy.direction = *direction;
+        copy.iv = *iv;
+        copy.updated_iv = *updated_iv;
+        copy.has_padding = *has_padding;
+        copy.tls_version = *tls_version;
+        copy.tls_mac_bytes = *tls_mac_bytes;
+        copy.tls_mac = *tls_mac;
     }
 
     fn init(

@@ -6,13 +6,17 @@
 //! | `openssl`, OpenSSH, nginx and curl, strongSwan, OpenVPN, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `openvpn`, `languages`; by `host` |
 //! | RSA keys: servers that sign, and a TPM's keys beside ours | `handshakes`, `tpm`; by `host` |
 //! | every moment in the life of a process | `process`; threads in it: `helpers`; by `host` |
+//! | the memory of idle connections | `connections`; by `host` |
+//! | programs with an allocator of their own | `allocators`; by `host` |
 //! | the file that says what is offered | `calibration`; by `host`; its content in `crates/cli/tests/it/calibration.rs` |
 //!
 //! This process loads libcrypto and the provider once, into library contexts that its tests share.
 //! Everything that forks, confines a process or counts is a program that a test starts.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
+mod allocators;
 mod calibration;
+mod connections;
 mod differences;
 mod differential;
 mod driver;

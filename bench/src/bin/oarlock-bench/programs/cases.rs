@@ -4,10 +4,11 @@ use oarlock_bench::Error;
 
 use super::compared::Compared;
 use oarlock_bench::cases::Direction;
-use oarlock_bench::peers::openssl::Use;
+use oarlock_bench::peers::openssl::{Life, Use};
 use oarlock_hostile::kinds;
 
 use super::c_library::{CASES_IN_C, CLibrary};
+use super::context::{self, InMemory};
 use super::device::{self, Device};
 use super::file_to_tls::{self, FileToTls};
 use super::files::Files;
@@ -18,7 +19,7 @@ use super::server::{Board, Boards, Servers};
 use super::setup::Setup;
 use super::speed::Speed;
 use super::ssh::{Setting, Ssh, Suite, TransferKind};
-use super::{context, start};
+use super::start;
 
 /// One line of the benchmark.
 pub(crate) struct ProgramCase {
@@ -30,6 +31,8 @@ pub(crate) enum Program {
     Speed(Speed),
     Context(&'static str),
     Key(Use),
+    Message(context::Message),
+    InMemory(context::InMemory),
     Start,
     Ssh(Ssh),
     Https(Https),
@@ -54,6 +57,8 @@ impl ProgramCase {
             Program::Speed(speed) => speed.measure(setup),
             Program::Context(cipher) => context::measure(setup, cipher),
             Program::Key(what) => context::measure_key(setup, *what),
+            Program::Message(message) => message.measure(setup),
+            Program::InMemory(handshake) => handshake.measure(setup),
             Program::Start => start::measure(setup),
             Program::Ssh(ssh) => ssh.measure(setup),
             Program::Https(https) => https.measure(setup),
@@ -104,6 +109,11 @@ pub(crate) fn all() -> Vec<ProgramCase> {
     cases.extend(USES.iter().map(|(name, what)| ProgramCase {
         name: format!("openssl-key-{name}"),
         program: Program::Key(*what),
+    }));
+    cases.extend(lives());
+    cases.extend(IN_MEMORY.map(|(name, handshake)| ProgramCase {
+        name: format!("evp-handshake-{name}"),
+        program: Program::InMemory(handshake),
     }));
     for cipher in CIPHERS {
         for (decrypts, suffix) in [(false, ""), (true, "-decrypt")] {
@@ -182,6 +192,30 @@ pub(crate) fn all() -> Vec<ProgramCase> {
     cases
 }
 
+/// Messages with contexts or keys of their own.
+fn lives() -> impl Iterator<Item = ProgramCase> {
+    let directions = [(Direction::Encrypt, ""), (Direction::Decrypt, "-decrypt")];
+    LIVES.iter().flat_map(move |(name, life)| {
+        let ciphers = CIPHERS.iter().flat_map(move |cipher| {
+            directions.map(|(direction, suffix)| ProgramCase {
+                name: format!("evp-{name}-{cipher}{suffix}"),
+                program: Program::Message(context::Message {
+                    cipher,
+                    direction,
+                    life: *life,
+                }),
+            })
+        });
+        // The others do the same both ways.
+        ciphers.filter(|case| {
+            !case.name.ends_with("-decrypt")
+                || ["-cbc-", "-gcm-", "poly"]
+                    .iter()
+                    .any(|kind| case.name.contains(kind))
+        })
+    })
+}
+
 /// Cases of servers, with simulated boards alone and together, and with hostile clients.
 fn servers() -> Vec<(String, Servers)> {
     let named = |name: &str, servers| (name.to_owned(), servers);
@@ -242,6 +276,32 @@ const USES: [(&str, Use); 3] = [
     ("verify", Use::Verify),
     ("sign", Use::Sign),
 ];
+
+const LIVES: [(&str, Life); 3] = [
+    ("copy", Life::Copy),
+    ("new", Life::New),
+    ("rekey", Life::Rekey),
+];
+
+/// Handshakes in memory.
+const IN_MEMORY: [(&str, InMemory); 4] = [
+    ("p256", in_memory(P256, 0x0304, false)),
+    ("p256-resumed", in_memory(P256, 0x0304, true)),
+    ("p256-tls1.2", in_memory(P256, 0x0303, false)),
+    (
+        "rsa2048",
+        in_memory(&["-newkey", "rsa:2048"], 0x0304, false),
+    ),
+];
+const P256: &[&str] = &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+
+const fn in_memory(key: &'static [&'static str], version: u16, is_resumed: bool) -> InMemory {
+    InMemory {
+        key,
+        version,
+        is_resumed,
+    }
+}
 
 /// What programs make contexts of for each connection.
 const KEYED_OFTEN: [&str; 7] = [

@@ -32,7 +32,7 @@ pub(crate) enum Quantity {
     Seconds,
     /// The same.
     Milliseconds,
-    /// Of a context: made, keyed and freed.
+    /// Of a context that is made, keyed and freed, or of another short task.
     Nanoseconds,
     /// The most that a process had in memory, in 2^20 bytes.
     ResidentMib,

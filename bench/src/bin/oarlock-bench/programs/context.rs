@@ -1,13 +1,16 @@
 //! Contexts and keys of libcrypto: what a program pays for each.
 
+use std::process::Command;
+
 use oarlock_bench::Error;
-use oarlock_bench::cases::RsaKey;
-use oarlock_bench::peers::openssl::Use;
-use oarlock_bench::run::provided::Provided;
+use oarlock_bench::cases::{Direction, RsaKey};
+use oarlock_bench::peers::openssl::{Handshake, Life, Use};
+use oarlock_bench::run::provided::{Provided, Request};
 
 use super::compared::{Compared, Quantity, STOCK};
 use super::setup::{Setup, Side};
 use super::speed::operation;
+use crate::system::child::said;
 
 /// Nanoseconds of a context that is made, keyed and freed, of either provider in one library
 /// context.
@@ -26,4 +29,79 @@ pub(super) fn measure_key(setup: &Setup, what: Use) -> Result<Vec<Compared>, Err
     let (ours, theirs) = provided.key_ns(key.der.as_bytes(), what, setup.rounds(101, 31))?;
     let figure = Quantity::Nanoseconds;
     Ok(vec![Compared::new(figure, STOCK, ours, theirs)])
+}
+
+/// A message whose context lives no longer than it, or gets a key for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    pub(super) cipher: &'static str,
+    pub(super) direction: Direction,
+    pub(super) life: Life,
+}
+
+impl Message {
+    /// Nanoseconds, of either provider in one library context.
+    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+        let provided = Provided::open(&setup.configuration(Side::Oarlock))?;
+        let rounds = setup.rounds(101, 31);
+        let at = |bytes| {
+            let request = Request {
+                operation: operation(self.cipher)?,
+                direction: self.direction,
+                bytes,
+            };
+            let (ours, theirs) = provided.life_ns(&request, self.life, rounds)?;
+            Ok(Compared {
+                bytes,
+                ..Compared::new(Quantity::Nanoseconds, STOCK, ours, theirs)
+            })
+        };
+        MESSAGE_BYTES.into_iter().map(at).collect()
+    }
+}
+
+const MESSAGE_BYTES: [usize; 3] = [16, 64, 1024];
+
+/// A handshake in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InMemory {
+    /// What `openssl req` makes.
+    pub(super) key: &'static [&'static str],
+    pub(super) version: u16,
+    pub(super) is_resumed: bool,
+}
+
+impl InMemory {
+    /// Nanoseconds of the server's CPU time, in a library context that has loaded the configuration and in one that has not.
+    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+        let handshake = Handshake {
+            certificate: setup.file("handshake.pem"),
+            key: setup.file("handshake.key"),
+            version: self.version,
+            is_resumed: self.is_resumed,
+        };
+        let mut request = Command::new("openssl");
+        request.args([
+            "req",
+            "-x509",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+        ]);
+        request.args(self.key);
+        request.arg("-keyout").arg(&handshake.key);
+        request.arg("-out").arg(&handshake.certificate);
+        said(request.env_remove("OPENSSL_CONF"))?;
+        let provided = Provided::open(&setup.configuration(Side::Oarlock))?;
+        let rounds = setup.rounds(3001, 501);
+        let (ours, theirs) = provided.handshake_ns(&handshake, rounds)?;
+        Ok(vec![Compared::new(
+            Quantity::Nanoseconds,
+            STOCK,
+            ours,
+            theirs,
+        )])
+    }
 }

@@ -51,7 +51,8 @@ pub(crate) use compared::{Compared, Quantity, STOCK};
 pub(crate) use setup::{Named, Setup};
 
 pub(crate) const HELP: &str = "\
-Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-key-*, openssl-start, ssh-* and
+Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-key-*, openssl-start,
+evp-copy-*, evp-new-* and evp-rekey-* (a context or a key for each message), evp-handshake-* (TLS in memory), ssh-* and
 https-* (nginx and curl) and tls-* (handshakes of haproxy and nginx with RSA keys), stock and with the OpenSSL provider in turn; file-* and pipe-*, oarlock encrypt and decrypt
 beside cp, age, rage (cargo xtask peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call beside
 loops of rage and age over 500 of them, files a second; server-*, oarlock serve on one CPU and its clients on another;

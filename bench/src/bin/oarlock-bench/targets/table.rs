@@ -140,6 +140,10 @@ pub(super) const TARGETS: &[Target] = &[
     // The provider, in `openssl` and OpenSSH.
     target(&["openssl-start"], Program(START), "stock's time and 0.5 ms, over ours", 1.0, ANY),
     target(&["openssl-context-*"], Program(CONTEXT), "stock's time over ours", 1.0 / 1.1, ANY),
+    target(&["evp-copy-*"], Program(CONTEXT), "stock's time over ours, a copy for a message", 0.99, ANY),
+    target(&["evp-new-*"], Program(CONTEXT), "stock's time over ours, a context for a message", 0.99, ANY),
+    target(&["evp-rekey-*"], Program(CONTEXT), "stock's time over ours, a key for a message", 0.99, ANY),
+    target(&["evp-handshake-*"], Program(CONTEXT), "stock's time over ours, a server's CPU time", 0.995, ANY),
     target(&["openssl-key-read", "openssl-key-sign"], Program(CONTEXT), "stock's time over ours", 0.95, ANY),
     // OpenSSL exports the key to where it is used, once: 1.7 us.
     target(&["openssl-key-verify"], Program(CONTEXT), "stock's time over ours", 0.9, ANY),

@@ -10,7 +10,7 @@ use core::arch::x86_64::*;
 use super::super::Vaes512;
 use super::super::aes::round_key;
 use super::super::clmul::{Clmul, Sum};
-use super::super::ghash::{SUMS, View};
+use super::super::ghash::View;
 use super::super::lanes::Lanes;
 use crate::aead::NONCE_BYTES;
 use crate::key::{BLOCK_BYTES, Schedule};
@@ -260,8 +260,8 @@ impl<V: Clmul> Chunk<V> {
             let zero = V::first(_mm_setzero_si128());
             if view.holds(blocks + 2) {
                 return Self {
-                    sum: Karatsuba::one(aad, view.place(blocks + 2))
-                        .plus(Karatsuba::one(lengths, view.place(1))),
+                    sum: Karatsuba::one(aad, view, blocks + 2)
+                        .plus(Karatsuba::one(lengths, view, 1)),
                     y: zero,
                     at: view.place(blocks + 1),
                     left: 16 * blocks,
@@ -271,7 +271,7 @@ impl<V: Clmul> Chunk<V> {
             }
             let limit = view.limit();
             Self {
-                sum: Karatsuba::one(aad, view.place(limit + 1)),
+                sum: Karatsuba::one(aad, view, limit + 1),
                 y: zero,
                 at: view.place(limit),
                 left: 16 * limit,
@@ -293,9 +293,8 @@ impl<V: Clmul> Chunk<V> {
     unsafe fn add(&mut self, data: V, i: usize) {
         // SAFETY: as `begin` demands; the powers reach to H and a register beyond.
         unsafe {
-            self.sum = self
-                .sum
-                .plus(Karatsuba::of(data, self.at.add(i * V::BYTES)));
+            let at = self.at.add(i * V::BYTES);
+            self.sum = self.sum.plus(Karatsuba::of(data, at, self.view.sums()));
         }
     }
 
@@ -311,7 +310,7 @@ impl<V: Clmul> Chunk<V> {
             }
             self.y = V::first(self.sum.reduced());
             if self.view.holds(self.later + 2) {
-                self.sum = Karatsuba::one(lengths, self.view.place(1));
+                self.sum = Karatsuba::one(lengths, self.view, 1);
                 self.at = self.view.place(self.later + 1);
                 self.left = 16 * self.later;
                 self.later = 0;
@@ -341,13 +340,13 @@ struct Karatsuba<V> {
 
 impl<V: Clmul> Karatsuba<V> {
     /// # Safety
-    /// The instructions of `V` are enabled in the caller of this and the other methods; powers and their sums are at
-    /// the pointers.
+    /// The instructions of `V` are enabled in the caller of this and the other methods; powers are at the pointer, and
+    /// their sums so many bytes on.
     #[inline(always)]
-    unsafe fn of(data: V, at: *const u8) -> Self {
+    unsafe fn of(data: V, at: *const u8, sums: usize) -> Self {
         // SAFETY: as the caller vouches.
         unsafe {
-            let (power, sum) = (V::load(at), V::load(at.add(SUMS)));
+            let (power, sum) = (V::load(at), V::load(at.add(sums)));
             Self {
                 low: data.multiply::<0x00>(power),
                 middle: data.xor(data.swap_halves()).multiply::<0x00>(sum),
@@ -368,12 +367,12 @@ impl<V: Clmul> Karatsuba<V> {
         }
     }
 
-    /// Of one block, in the first of the register.
+    /// Of one block and the power of H to `exponent`, in the first of the register.
     #[inline(always)]
-    unsafe fn one(data: __m128i, at: *const u8) -> Self {
-        // SAFETY: as `of` demands.
+    unsafe fn one(data: __m128i, view: View, exponent: usize) -> Self {
+        // SAFETY: as `of` demands; the view has that power.
         unsafe {
-            let one = Karatsuba::of(data, at);
+            let one = Karatsuba::of(data, view.place(exponent), view.sums());
             Self {
                 low: V::first(one.low),
                 middle: V::first(one.middle),

@@ -23,7 +23,7 @@ use pass::{
 use source::Counters;
 
 use super::clmul::Clmul as _;
-use super::ghash::{self, Powers, View};
+use super::ghash::{self, Few, Powers, View};
 use super::lanes::Lanes;
 use super::{AesNi, Face, Vaes256, Vaes512};
 use crate::aead::NONCE_BYTES;
@@ -81,33 +81,33 @@ macro_rules! backend {
             use super::*;
 
             /// Makes the few powers out of the key block H, and returns H as an element of POLYVAL's field.
-            pub(crate) fn make_few(_: $token, powers: &mut Powers, h: &[u8; BLOCK_BYTES]) -> u128 {
+            pub(crate) fn make_few(_: $token, few: &mut Few, h: &[u8; BLOCK_BYTES]) -> u128 {
                 #[target_feature(enable = $features)]
-                unsafe fn inner(powers: *mut Powers, h: &[u8; BLOCK_BYTES]) -> u128 {
+                unsafe fn inner(few: *mut Few, h: &[u8; BLOCK_BYTES]) -> u128 {
                     // SAFETY: the features are enabled here; a block can be read at `h`; the rest as the caller
                     // vouches.
                     unsafe {
                         let h = ghash::key(__m128i::load(h.as_ptr()));
-                        ghash::make_few::<$lanes>(powers, h);
+                        ghash::make_few::<$lanes>(few, h);
                         number(h)
                     }
                 }
                 // SAFETY: the token proves the features; the reference is exclusive.
-                unsafe { inner(powers, h) }
+                unsafe { inner(few, h) }
             }
 
-            /// Makes what the short table has beyond the few powers.
+            /// Makes the short table, from the few powers.
             ///
             /// # Safety
-            /// The few have been made; no other code uses any of the other powers.
-            pub(crate) unsafe fn make_short(_: $token, powers: *mut Powers) {
+            /// The few have been made; no other code uses the table.
+            pub(crate) unsafe fn make_short(_: $token, few: &Few, powers: *mut Powers) {
                 #[target_feature(enable = $features)]
-                unsafe fn inner(powers: *mut Powers) {
+                unsafe fn inner(few: *const Few, powers: *mut Powers) {
                     // SAFETY: the features are enabled here; the rest as the caller vouches.
-                    unsafe { ghash::make_short::<$lanes>(powers) }
+                    unsafe { ghash::make_short::<$lanes>(few, powers) }
                 }
                 // SAFETY: the token proves the features; the rest as the caller vouches.
-                unsafe { inner(powers) }
+                unsafe { inner(few, powers) }
             }
 
             /// Makes what the middle table has beyond the short one.
@@ -329,7 +329,7 @@ macro_rules! backend {
             }
 
             /// The first data of a message whose J0 ends with 1, at least a byte, and the tag that it has if no more
-            /// follow. Up to [`SHORT_BYTES_MAX`] bytes, `view` holds their blocks and one more.
+            /// follow. Up to [`SHORT_BYTES_MAX`] bytes take the shortest way if `view` holds their blocks and one more.
             #[inline(always)]
             #[expect(clippy::too_many_arguments, reason = "as the kernel takes them")]
             pub(crate) fn first<const OPEN: bool>(
@@ -366,11 +366,12 @@ macro_rules! backend {
                                 )
                             };
                         }
+                        let is_held = view.holds(bytes.div_ceil(BLOCK_BYTES) + 1);
                         match bytes.div_ceil(<$lanes>::BYTES) {
                             1 => of!(1),
-                            2 => of!(2),
-                            3 => of!(3),
-                            4 => of!(4),
+                            2 if is_held => of!(2),
+                            3 if is_held => of!(3),
+                            4 if is_held => of!(4),
                             _ => super::first_long::<$lanes, R, $unroll, OPEN>(
                                 schedule, view, j0, begun, y, from, to, bytes, aad_bytes, tag,
                             ),
@@ -386,10 +387,6 @@ macro_rules! backend {
                     [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
                 ];
                 debug_assert!(!data.is_empty() && j0 as u32 == 1);
-                debug_assert!(
-                    data.len() > SHORT_BYTES_MAX
-                        || view.holds(data.len().div_ceil(BLOCK_BYTES) + 1)
-                );
                 #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
                 #[cfg(debug_assertions)]

@@ -3,6 +3,7 @@
 use std::sync::Barrier;
 
 use oarlock_kernels::aes::{InvalidKeyLength, dispatch};
+use oarlock_kernels::gcm::{Gcm, Tables};
 use oarlock_kernels::testing::hold_gcm_tables;
 use rand::{SeedableRng, rngs::StdRng};
 
@@ -14,6 +15,7 @@ for_every_way!(
     wrong_key_lengths_leave_the_key,
     a_new_key_forgets_the_old,
     a_table_that_another_thread_makes_is_not_waited_for,
+    a_copied_key_and_one_without_tables_do_the_same,
 );
 
 fn first_use_by_many_threads(way: Way) {
@@ -94,6 +96,44 @@ fn a_table_that_another_thread_makes_is_not_waited_for(way: Way) {
             let stripe = gcm.seal_stripe(&message, 0, data.as_mut_slice().into());
             gcm.append(&mut message, stripe, bytes as u64);
             assert!(data == cipher && gcm.finish(message) == tag, "{way:?}");
+        }
+    }
+}
+
+fn a_copied_key_and_one_without_tables_do_the_same(way: Way) {
+    const KEY: [u8; 32] = [4; 32];
+    let original = gcm(way, &KEY);
+    let none: [Tables; 0] = [];
+    let mut without = Gcm::unkeyed_with(none, original.backend());
+    assert!(original.has_tables() && !without.has_tables());
+    without.set_key_of(&original);
+    let mut copy = gcm(way, &[5; 16]);
+    let mut rng = StdRng::seed_from_u64(9);
+    let lengths = (0..300)
+        .step_by(7)
+        .chain([511, 512, 1500, 4097, 13_000, 40_000]);
+    for bytes in lengths {
+        for aad_bytes in [0, 13, 100] {
+            let (aad, plain) = (
+                random_bytes(&mut rng, aad_bytes),
+                random_bytes(&mut rng, bytes),
+            );
+            // Over the tables of the key before.
+            copy.set_key_of(&original);
+            check(way, &copy, &KEY, &[1; 12], &aad, &plain);
+            let (cipher, tag) = oracle(&KEY, &[1; 12], &aad, &plain);
+            let mut data = plain.clone();
+            let sealed = without.seal(&[1; 12], &aad, data.as_mut_slice().into());
+            assert_eq!(sealed, Ok(tag), "{way:?}, {bytes} bytes");
+            assert!(data == cipher, "{way:?}, {bytes} bytes");
+            let mut message = without.begin(&[1; 12], b"").unwrap();
+            without.aad_next(&mut message, &aad).unwrap();
+            let (first, rest) = data.split_at_mut(bytes.min(240));
+            without.open_next(&mut message, first.into()).unwrap();
+            for piece in rest.chunks_mut(192) {
+                without.open_next(&mut message, piece.into()).unwrap();
+            }
+            assert!(data == plain && without.finish(message) == tag, "{way:?}");
         }
     }
 }
