@@ -9,6 +9,7 @@
 //! | closed outputs, terminals | `outputs` |
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor`, `module`, `queries` |
+//! | the same with TLS libraries of every kind; programs that choose their providers; what a command leaves running | `libraries`, `choice`, `kept` |
 //! | what the provider offers, and the file that it goes by | `calibration` |
 //! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
 //! | `make install` and `uninstall`, manual pages | `install` |
@@ -27,6 +28,7 @@ mod age_peers;
 mod agreement;
 mod arguments;
 mod calibration;
+mod choice;
 mod common;
 mod doctor;
 mod durable;
@@ -34,6 +36,8 @@ mod failures;
 mod files;
 mod hostile;
 mod install;
+mod kept;
+mod libraries;
 mod listing;
 mod local;
 mod module;
