@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, OnceLock};
 
 use oarlock::costs::openssl::Measured;
@@ -22,7 +22,7 @@ use crate::host::Host;
 use crate::provider::{BioGets, BioRead, Bios, Provider, Search};
 use crate::signer::Signer;
 use crate::surroundings::c_text;
-use crate::{allocator, calibration, cipher, counted, rsa, skey, surroundings};
+use crate::{allocator, calibration, cipher, conf_module, counted, rsa, skey, surroundings};
 
 /// The entry point (provider-base(7)).
 ///
@@ -54,6 +54,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         *functions = FUNCTIONS.0.as_ptr();
         *context = Box::into_raw(Box::new(provider)).cast();
     }
+    conf_module::is_loaded(handle, core);
     1
 }
 
@@ -63,7 +64,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
 /// `core` is the core's table and `handle` came with it.
 unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
-    let (errors, options, stats, path, local, relay, openssl, of_core, bios) = unsafe {
+    let (errors, options, stats, path, local, relay, openssl, of_core, bios, identity) = unsafe {
         (
             Errors::new(handle, core),
             told(handle, core, c"options"),
@@ -74,6 +75,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
             told(handle, core, c"openssl-version"),
             function(core, core_function::GET_PARAMS).unwrap_or(null()),
             bios(core),
+            told(handle, core, c"identity"),
         )
     };
     let host = Host::of(openssl);
@@ -116,7 +118,10 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
             Signer::default()
         },
         bios,
-        search: offers_rsa.then(|| Mutex::new(search)),
+        offers_rsa,
+        search: Mutex::new(search),
+        // One that a program loads by itself is what that program wants.
+        has_default: AtomicBool::new(identity.is_none() && !conf_module::is_at_work()),
         calibration: c_text(calibration),
         build: c_text(surroundings::provider()),
     }
@@ -175,17 +180,17 @@ unsafe fn told<'a>(
     type GetParams = unsafe extern "C" fn(*const c_void, *mut Param) -> c_int;
     // SAFETY: this function has the type that the interface gives its number; what it puts to `text` is a text that
     // ends with a zero.
-    unsafe {
+    let told = unsafe {
         let get_params = function(core, core_function::GET_PARAMS)?;
         let get_params = std::mem::transmute::<*const c_void, GetParams>(get_params);
         let mut text: *const c_char = null();
         let mut params = [Param::asking_for_text(key, &mut text), Param::END];
-        if get_params(handle, params.as_mut_ptr()) != 1 || text.is_null() {
-            return None;
-        }
-        // Text that is not UTF-8 is not an option either.
-        Some(CStr::from_ptr(text).to_str().unwrap_or("\u{fffd}"))
-    }
+        let is_told = get_params(handle, params.as_mut_ptr()) == 1 && !text.is_null();
+        is_told.then(|| CStr::from_ptr(text))
+    };
+    let told = told.or_else(|| conf_module::told(key))?;
+    // Text that is not UTF-8 is not an option either.
+    Some(told.to_str().unwrap_or("\u{fffd}"))
 }
 
 /// The core's function with that number.
@@ -311,6 +316,14 @@ unsafe extern "C" fn query_operation(
         *no_cache = 0;
         &*provider.cast::<Provider>()
     };
+    // SAFETY: the core calls.
+    let has_default = || catching(true, || unsafe { provider.has_default() });
+    if OFFERED.contains(&operation) && !has_default() {
+        // It may come later.
+        // SAFETY: a place for a flag.
+        unsafe { *no_cache = 1 };
+        return null();
+    }
     match operation {
         OPERATION_CIPHER => provider.ciphers.as_ptr(),
         OPERATION_DECODER if !provider.signer.has_relay() => null(),
@@ -331,6 +344,15 @@ unsafe extern "C" fn query_operation(
     }
 }
 
+/// What is offered to programs that have the default provider, too.
+const OFFERED: [c_int; 6] = [
+    OPERATION_CIPHER,
+    OPERATION_SKEYMGMT,
+    OPERATION_KEYMGMT,
+    OPERATION_SIGNATURE,
+    OPERATION_ASYM_CIPHER,
+    OPERATION_DECODER,
+];
 const VERSION: &CStr =
     match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
         Ok(version) => version,

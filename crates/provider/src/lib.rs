@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! OSSL_provider_init   entry.rs      options, and the algorithms that gain on this CPU
+//! OPENSSL_init         conf_module.rs   loads it so that a program's own choice of providers stays
 //! dispatch tables      dispatch.rs   one for each algorithm; panics end here (caught.rs)
 //! a context            cipher/       init, update, final and parameters as in the default
 //!                                    provider, around a context of the engine
@@ -18,7 +19,7 @@
 //!                      allocator.rs  whether its memory belongs to this process alone
 //! ```
 //!
-//! The library exports `OSSL_provider_init` alone and takes no symbol of libcrypto, so it runs inside
+//! The library exports these two functions alone and takes no symbol of libcrypto, so it runs inside
 //! programs that link OpenSSL statically. It uses the core through the table that the core hands it. It
 //! refuses a wrong input as the default provider does, with the same error codes. Wrong options of
 //! Oarlock's own leave the work to the default provider.
@@ -28,6 +29,7 @@ mod allocator;
 mod calibration;
 mod caught;
 mod cipher;
+mod conf_module;
 mod counted;
 mod default_provider;
 mod dispatch;
@@ -42,4 +44,5 @@ mod signer;
 mod skey;
 mod surroundings;
 
+pub use conf_module::OPENSSL_init;
 pub use entry::OSSL_provider_init;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock::Accelerator;
@@ -10,7 +10,7 @@ use oarlock::costs::{Computed, Usage};
 
 use crate::abi::{Algorithm, Dispatch};
 use crate::default_provider::rsa::DefaultRsa;
-use crate::default_provider::{DefaultProvider, are_strangers_there};
+use crate::default_provider::{DefaultProvider, are_strangers_there, is_default_there};
 use crate::error::Errors;
 use crate::host::Host;
 use crate::signer::Signer;
@@ -35,8 +35,11 @@ pub(crate) struct Provider {
     pub(crate) signer: Signer,
     /// What reads files that the core has opened.
     pub(crate) bios: Bios,
-    /// What looks for the default provider, on which RSA rests; none where RSA is not offered.
-    pub(crate) search: Option<Mutex<Search>>,
+    pub(crate) offers_rsa: bool,
+    /// What looks for other providers.
+    pub(crate) search: Mutex<Search>,
+    /// Whether the default provider was seen: what it does not offer, a program is not to get from here.
+    pub(crate) has_default: AtomicBool,
     /// For `oarlock doctor`: what became of the calibration that the configuration names; empty if it names none.
     pub(crate) calibration: CString,
     /// Oarlock's version and this library's build id.
@@ -74,13 +77,32 @@ pub(crate) struct OfferedRsa {
 }
 
 impl Provider {
+    /// Whether the default provider is active, or was.
+    ///
+    /// # Safety
+    /// The core calls, so that it has not ended.
+    pub(crate) unsafe fn has_default(&self) -> bool {
+        if !self.has_default.load(Ordering::Relaxed) {
+            let search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: as the core gave them; one thread at a time.
+            if !unsafe { is_default_there(search.handle, search.core) } {
+                return false;
+            }
+            self.has_default.store(true, Ordering::Relaxed);
+        }
+        true
+    }
+
     /// RSA of the default provider's; `None` while that is not there, or where RSA is not offered.
     ///
     /// # Safety
     /// The core calls, so that it has not ended.
     pub(crate) unsafe fn find_default_rsa(&self) -> Option<&DefaultRsa> {
+        if !self.offers_rsa {
+            return None;
+        }
         if self.default_rsa.get().is_none() {
-            let search = self.search.as_ref()?.lock();
+            let search = self.search.lock();
             let search = search.unwrap_or_else(PoisonError::into_inner);
             // SAFETY: as the core gave them; one thread at a time.
             let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;
@@ -96,9 +118,9 @@ impl Provider {
     /// The core calls, so that it has not ended.
     pub(crate) unsafe fn may_keys_be_elsewhere(&self) -> bool {
         // Not waited for: another thread may have had it when this process was forked.
-        match self.search.as_ref().map(Mutex::try_lock) {
+        match self.search.try_lock() {
             // SAFETY: as the core gave them; one thread at a time.
-            Some(Ok(search)) => unsafe { are_strangers_there(search.handle, search.core) },
+            Ok(search) => unsafe { are_strangers_there(search.handle, search.core) },
             _ => true,
         }
     }

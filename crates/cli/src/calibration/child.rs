@@ -139,6 +139,7 @@ pub(super) fn look(
 pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let section = ProviderSection {
         module: args.module.as_os_str().as_bytes(),
+        leaves_choice: false,
         // On the calling thread: what threads gain is not for all programs.
         options: "offer=all,max_threads=0",
         stats: None,

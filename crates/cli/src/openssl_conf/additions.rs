@@ -11,7 +11,11 @@
 //! random = R                        is kept                oarlock_random
 //! [P] oarlock = oarlock_sect        is added
 //!     default = D, [D] activate = 1 is added unless the user activates a provider: OpenSSL loads its
-//!                                   default by itself only while nothing else is activated
+//!                                   default by itself only while nothing else is activated. In [INIT] these two
+//!                                   come after
+//! oarlock = oarlock_sect            which loads the provider so that OpenSSL still chooses the others as it does
+//!                                   without it, and takes the two back (crates/provider/src/conf_module.rs). Node
+//!                                   loads no providers by itself, and ends where a module is missing
 //! [A] default_properties            gets ?oarlock.accelerated=yes after the user's own: a program's own query for
 //!                                   a provider, such as provider!=fips, would replace ?provider=oarlock.
 //!                                   And ?oarlock.keys=no: keys stay in the provider that made them
@@ -29,10 +33,12 @@ use super::reader::{Conf, DEFAULT, is_name};
 pub(crate) struct ProviderSection<'a> {
     /// The absolute path of its file.
     pub(crate) module: &'a [u8],
+    /// Whether the file is a module of configurations as well, which leaves the choice of other providers to programs.
+    pub(crate) leaves_choice: bool,
     /// In the engine's grammar; may be empty.
     pub(crate) options: &'a str,
-    /// The file in which it counts requests.
-    pub(crate) stats: Option<&'a [u8]>,
+    /// The variable of the environment that names the file in which it counts requests.
+    pub(crate) stats: Option<&'static str>,
     /// The file of measured ratios.
     pub(crate) calibration: Option<&'a [u8]>,
     /// Daemons of this machine that it may ask.
@@ -55,6 +61,7 @@ pub(crate) struct Additions(Vec<Opened>);
 #[derive(Debug)]
 struct Opened {
     section: Vec<u8>,
+    /// As they are written.
     values: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -97,15 +104,22 @@ impl Additions {
     pub(crate) fn to(conf: &Conf, provider: &ProviderSection<'_>) -> Result<Self, Untouched> {
         let mut additions = Self::default();
         for entry in &ENTRIES {
-            additions.add_entry(conf, entry)?;
+            additions.add_entry(conf, entry, provider.leaves_choice)?;
         }
         additions.set(SECTION, b"identity", b"oarlock");
         additions.set(SECTION, b"module", provider.module);
+        if provider.leaves_choice {
+            additions.set(SECTION, b"path", provider.module);
+            additions.open(EMPTY);
+        }
         if !provider.options.is_empty() || conf.value(SECTION, b"options").is_some() {
             additions.set(SECTION, b"options", provider.options.as_bytes());
         }
         if let Some(stats) = provider.stats {
-            additions.set(SECTION, b"stats", stats);
+            // What programs find without the variable.
+            additions.set(DEFAULT, stats.as_bytes(), b"");
+            let variable = format!("${{ENV::{stats}}}");
+            additions.set_to(SECTION, b"stats", variable.into_bytes());
         }
         if let Some(calibration) = provider.calibration {
             additions.set(SECTION, b"calibration", calibration);
@@ -135,21 +149,24 @@ impl Additions {
             for (name, value) in &opened.values {
                 text.extend_from_slice(name);
                 text.extend_from_slice(b" = ");
-                text.extend(quoted(value));
+                text.extend(value);
                 text.push(b'\n');
             }
         }
         text
     }
 
-    fn add_entry(&mut self, conf: &Conf, entry: &Entry) -> Result<(), Untouched> {
-        let init = match conf.value(DEFAULT, entry.key) {
-            Some(init) => init,
-            None => {
-                self.set(DEFAULT, entry.key, entry.init);
-                entry.init
-            }
-        };
+    fn add_entry(
+        &mut self,
+        conf: &Conf,
+        entry: &Entry,
+        leaves_choice: bool,
+    ) -> Result<(), Untouched> {
+        let init = conf.value(DEFAULT, entry.key).unwrap_or(entry.init);
+        // The user's again: an older library may have been given another.
+        self.set(DEFAULT, entry.key, init);
+        let activated = Activated::of(conf, init);
+        let is_by_module = leaves_choice && entry.may_have_module && !activated.any;
         let mut section_of = |module: &[u8], ours: &'static [u8]| match conf.value(init, module) {
             Some(section) => section.to_vec(),
             None => {
@@ -157,12 +174,16 @@ impl Additions {
                 ours.to_vec()
             }
         };
-        let providers = section_of(b"providers", entry.providers);
+        let providers = match is_by_module {
+            true => {
+                section_of(MODULE, SECTION);
+                section_of(PROVIDERS_OF_MODULE, entry.providers)
+            }
+            false => section_of(b"providers", entry.providers),
+        };
         let algorithms = section_of(b"alg_section", entry.algorithms);
         let random = section_of(b"random", entry.random);
 
-        let activated = Activated::of(conf, init);
-        self.set(&providers, b"oarlock", SECTION);
         if !activated.any {
             let own = conf.value(&providers, b"default");
             let default = own.unwrap_or(b"oarlock_default").to_vec();
@@ -171,6 +192,7 @@ impl Additions {
             }
             self.set(&default, b"activate", b"1");
         }
+        self.set(&providers, b"oarlock", SECTION);
         if activated.fips && !activated.default || asks_for_fips(conf, &algorithms) {
             return Err(Untouched::Fips);
         }
@@ -186,8 +208,20 @@ impl Additions {
         Ok(())
     }
 
-    /// Two entries may share a section, and set the same in it.
     fn set(&mut self, section: &[u8], name: &[u8], value: &[u8]) {
+        self.set_to(section, name, quoted(value));
+    }
+
+    /// Two entries may share a section, and set the same in it.
+    fn set_to(&mut self, section: &[u8], name: &[u8], value: Vec<u8>) {
+        let values = self.open(section);
+        if !values.iter().any(|(it, _)| it == name) {
+            values.push((name.to_vec(), value));
+        }
+    }
+
+    /// What is set in a section, which is there from now on.
+    fn open(&mut self, section: &[u8]) -> &mut Vec<(Vec<u8>, Vec<u8>)> {
         let at = self.0.iter().position(|it| it.section == section);
         let at = at.unwrap_or_else(|| {
             self.0.push(Opened {
@@ -196,16 +230,14 @@ impl Additions {
             });
             self.0.len() - 1
         });
-        let values = &mut self.0[at].values;
-        if !values.iter().any(|(it, _)| it == name) {
-            values.push((name.to_vec(), value.to_vec()));
-        }
+        &mut self.0[at].values
     }
 }
 
 /// What programs look for in a configuration, and the names of our sections for it.
 struct Entry {
     key: &'static [u8],
+    may_have_module: bool,
     init: &'static [u8],
     providers: &'static [u8],
     algorithms: &'static [u8],
@@ -215,6 +247,7 @@ struct Entry {
 const ENTRIES: [Entry; 2] = [
     Entry {
         key: b"openssl_conf",
+        may_have_module: true,
         init: b"oarlock_init",
         providers: b"oarlock_providers",
         algorithms: b"oarlock_algorithms",
@@ -222,6 +255,7 @@ const ENTRIES: [Entry; 2] = [
     },
     Entry {
         key: b"nodejs_conf",
+        may_have_module: false,
         init: b"oarlock_node_init",
         providers: b"oarlock_node_providers",
         algorithms: b"oarlock_algorithms",
@@ -229,6 +263,16 @@ const ENTRIES: [Entry; 2] = [
     },
 ];
 
+/// The names under which programs look for their section.
+pub(super) fn keys() -> impl Iterator<Item = &'static [u8]> {
+    ENTRIES.iter().map(|entry| entry.key)
+}
+
+/// The module that loads the provider, and the providers that it takes back.
+const MODULE: &[u8] = b"oarlock";
+const PROVIDERS_OF_MODULE: &[u8] = b"providers.oarlock";
+/// It cuts the names of their sections down to this one.
+const EMPTY: &[u8] = b"oarlock_";
 /// The provider's own section.
 pub(super) const SECTION: &[u8] = b"oarlock_sect";
 
@@ -246,7 +290,9 @@ impl Activated {
     fn of(conf: &Conf, init: &[u8]) -> Self {
         let mut activated = Self::default();
         let modules = conf.section(init).unwrap_or_default().iter();
-        let lists = modules.filter(|(name, _)| before_last_dot(name) == b"providers");
+        let is_list = |name: &[u8]| before_last_dot(name) == b"providers";
+        // Of another run, whose choice is none of the user's.
+        let lists = modules.filter(|(name, _)| is_list(name) && name != PROVIDERS_OF_MODULE);
         for (name, section) in lists.flat_map(|(_, list)| conf.section(list).unwrap_or_default()) {
             let values = conf.section(section).unwrap_or_default();
             let value = |asked: &[u8]| {
@@ -349,7 +395,7 @@ impl Clause {
 }
 
 /// As a configuration takes it back: in quotes where a character of it would mean something.
-pub(super) fn quoted(value: &[u8]) -> Vec<u8> {
+pub(crate) fn quoted(value: &[u8]) -> Vec<u8> {
     let is_plain = |byte: &u8| is_name(*byte) || b"=:".contains(byte) || *byte >= 0x80;
     if value.iter().all(is_plain) {
         return value.to_vec();
@@ -365,7 +411,7 @@ pub(super) fn quoted(value: &[u8]) -> Vec<u8> {
     quoted
 }
 
-fn before_last_dot(name: &[u8]) -> &[u8] {
+pub(super) fn before_last_dot(name: &[u8]) -> &[u8] {
     let dot = name.iter().rposition(|byte| *byte == b'.');
     &name[..dot.unwrap_or(name.len())]
 }

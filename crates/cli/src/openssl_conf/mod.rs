@@ -4,13 +4,17 @@
 //! ```text
 //! reader.rs     what the user's configuration says, as OpenSSL reads it
 //! additions.rs  what to add, and whether that is allowed
+//! files.rs      the files of such a configuration, and what keeps older libraries from the additions
+//! kept.rs       where they stay for as long as a program may read them
 //! ```
 //!
-//! The idea: include the user's file, never copy it, and open its sections again. OpenSSL merges
-//! sections of one name, and the later of two values of one name counts. So everything of the user's
-//! stays, and the additions stand beside it.
+//! The idea: include the user's file and open its sections again. OpenSSL merges sections of one name, and
+//! the later of two values of one name counts. So everything of the user's stays, and the additions stand
+//! next to it.
 
 mod additions;
+mod files;
+mod kept;
 mod reader;
 
 use std::ffi::OsStr;
@@ -21,11 +25,13 @@ use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Path, PathBuf};
 
 pub(crate) use self::additions::{
-    Additions, Daemons, ProviderSection, Untouched, excludes_oarlock,
+    Additions, Daemons, ProviderSection, Untouched, excludes_oarlock, quoted,
 };
+use self::files::Files;
+pub(crate) use self::files::{OLDER_TEXT, newer_alone, newer_name, older_name};
 pub(crate) use self::reader::{Broken, Conf};
 use crate::failure::{Failure, reason};
-use crate::openssl;
+use crate::openssl::{self, Installed};
 
 /// The configuration that programs read without Oarlock.
 #[derive(Debug)]
@@ -34,8 +40,13 @@ pub(crate) struct UserConf {
     pub(crate) path: Option<PathBuf>,
     /// Its content; empty if there is no configuration.
     pub(crate) read: Result<Conf, Broken>,
-    /// Its bytes, if it can be read only once, like a pipe.
-    only_copy: Option<Vec<u8>>,
+    bytes: Vec<u8>,
+    /// Whether it can be read only once, like a pipe.
+    reads_but_once: bool,
+    /// Whether any user may read it.
+    is_public: bool,
+    /// Whether it is what OpenSSL 3 reads when nothing names another. Other libraries have other files of that kind.
+    is_of_openssl_3: bool,
 }
 
 impl UserConf {
@@ -44,7 +55,14 @@ impl UserConf {
         match std::env::var_os("OPENSSL_CONF") {
             Some(path) if path.is_empty() => Self::none(),
             Some(path) => Self::at(Path::new(&path)),
-            None => Self::at(&openssl::Installed::find().configuration()),
+            None => {
+                let installed = Installed::find();
+                let version = installed.version().unwrap_or_default();
+                Self {
+                    is_of_openssl_3: openssl::has_providers(&version),
+                    ..Self::at(&installed.configuration())
+                }
+            }
         }
     }
 
@@ -54,19 +72,22 @@ impl UserConf {
         let Ok(metadata) = path.metadata() else {
             return Self::none();
         };
-        if !reads_but_once(&metadata) {
-            let read = Conf::read(&path);
-            return Self {
-                path: Some(path),
-                read,
-                only_copy: None,
-            };
-        }
-        let bytes = std::fs::read(&path).unwrap_or_default();
+        let reads_but_once = reads_but_once(&metadata);
+        let contents = match reads_but_once {
+            true => std::fs::read(&path),
+            false => reader::contents(&path),
+        };
+        let (read, bytes) = match contents {
+            Ok(bytes) => (Conf::parse(&path, &bytes), bytes),
+            Err(error) => (Err(Broken::unread(&path, &error)), Vec::new()),
+        };
         Self {
-            read: Conf::parse(&path, &bytes),
+            is_public: kept::is_public(&path),
             path: Some(path),
-            only_copy: Some(bytes),
+            read,
+            bytes,
+            reads_but_once,
+            is_of_openssl_3: false,
         }
     }
 
@@ -75,7 +96,10 @@ impl UserConf {
         Self {
             path: None,
             read: Conf::parse(Path::new(""), b""),
-            only_copy: None,
+            bytes: Vec::new(),
+            reads_but_once: false,
+            is_public: true,
+            is_of_openssl_3: false,
         }
     }
 
@@ -101,23 +125,18 @@ impl UserConf {
         additions: &Additions,
         folder: &Path,
     ) -> Result<PathBuf, Failure> {
-        let path = folder.join("openssl.cnf");
-        let fail = |error| Failure::new(format!("{}: {}", path.display(), reason(&error)));
-        let mut text = b"# Made by oarlock run for one command, and gone after it.\n".to_vec();
-        let mut included = self.path.clone();
-        if let Some(bytes) = &self.only_copy {
-            let copy = folder.join("user.cnf");
-            write(&copy, bytes, 0o600).map_err(fail)?;
-            included = Some(copy);
+        let files = Files::of(self, additions, folder, "openssl");
+        for file in files.all() {
+            let path = folder.join(&file.name);
+            write(&path, &file.bytes, file.mode)
+                .map_err(|error| Failure::new(format!("{}: {}", path.display(), reason(&error))))?;
         }
-        if let Some(included) = included {
-            text.extend_from_slice(b".include ");
-            text.extend(additions::quoted(included.as_os_str().as_bytes()));
-            text.push(b'\n');
-        }
-        text.extend(additions.to_text());
-        write(&path, &text, 0o644).map_err(fail)?;
-        Ok(path)
+        Ok(folder.join(&files.main.name))
+    }
+
+    /// The same where it stays after this process; `None` where this user has no such place.
+    pub(crate) fn keep_with(&self, additions: &Additions) -> Option<PathBuf> {
+        kept::keep(|folder, stem| Files::of(self, additions, folder, stem))
     }
 }
 

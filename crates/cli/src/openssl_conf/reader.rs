@@ -15,6 +15,8 @@ use crate::failure::reason;
 #[derive(Default, Debug)]
 pub(crate) struct Conf {
     sections: HashMap<Vec<u8>, Section>,
+    /// Whether its last line leaves `.pragma dollarid:on` in force.
+    pub(crate) is_dollar_in_names: bool,
 }
 
 /// Names and values in the order in which OpenSSL goes through them: a value that replaces an
@@ -40,18 +42,19 @@ impl fmt::Display for Broken {
     }
 }
 
-impl Conf {
-    /// Reads `path` and what it includes.
-    pub(crate) fn read(path: &Path) -> Result<Self, Broken> {
-        let bytes = contents(path).map_err(|error| Broken {
-            file: path.into(),
+impl Broken {
+    /// The file itself cannot be read.
+    pub(super) fn unread(file: &Path, error: &io::Error) -> Self {
+        Self {
+            file: file.into(),
             line: 0,
-            what: reason(&error),
-        })?;
-        Self::parse(path, &bytes)
+            what: reason(error),
+        }
     }
+}
 
-    /// As [`read`](Self::read), of what was read from `path` before.
+impl Conf {
+    /// Reads `bytes`, which `path` holds, and what they include.
     pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Broken> {
         let mut reader = Reader {
             conf: Self::default(),
@@ -61,8 +64,14 @@ impl Conf {
             include_dir: None,
         };
         reader.conf.open_section(DEFAULT);
-        reader.file(path, bytes, 0)?;
+        reader.file(path, without_mark(bytes), 0)?;
+        reader.conf.is_dollar_in_names = reader.dollar_in_names;
         Ok(reader.conf)
+    }
+
+    /// Whether the two have the same values, in the same order.
+    pub(super) fn has_the_values_of(&self, other: &Self) -> bool {
+        self.sections == other.sections && self.is_dollar_in_names == other.is_dollar_in_names
     }
 
     /// The section of that name.
@@ -117,7 +126,6 @@ struct Reader {
 
 impl Reader {
     fn file(&mut self, path: &Path, bytes: &[u8], depth: usize) -> Result<(), Broken> {
-        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         let mut line = Vec::new();
         let mut pieces = bytes.split(|byte| *byte == b'\n').enumerate().peekable();
         while let Some((number, piece)) = pieces.next() {
@@ -372,7 +380,14 @@ impl From<&str> for Found {
     }
 }
 
-fn contents(path: &Path) -> io::Result<Vec<u8>> {
+/// `bytes` without the byte order mark that OpenSSL passes over at the start of a configuration; it does not in a file
+/// that is included.
+pub(super) fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
+}
+
+/// What the file at `path` holds.
+pub(super) fn contents(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?
         .take(FILE_BYTES_MAX + 1)
@@ -525,6 +540,7 @@ mod tests {
             ("a=\\\n$b", "a.cnf:2: the variable b"),
             ("b=1\na=${b", "a.cnf:2: a variable's name"),
             (".pragma dollarid", "a.cnf:1: .pragma"),
+            ("a=1\n\u{feff}b=2", "a.cnf:2: neither"),
             (".pragma dollarid:maybe", "a.cnf:1: .pragma"),
             (".pragma abspath:on\n.include x", "a.cnf:2: x is included"),
         ] {
@@ -551,7 +567,8 @@ mod tests {
         assert_value(&text, "default", "a", "0");
         let path = folder.path().join("itself.cnf");
         file("itself.cnf", &format!(".include {}", path.display()));
-        let broken = Conf::read(&path).unwrap_err().to_string();
+        let broken = Conf::parse(&path, &contents(&path).unwrap());
+        let broken = broken.unwrap_err().to_string();
         assert!(broken.contains("more than 32 deep"), "{broken}");
     }
 }

@@ -95,13 +95,6 @@ pub(super) fn options(lines: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(options).into_owned())
 }
 
-/// The calibration that our lines name.
-pub(super) fn calibration(lines: &[u8]) -> Option<PathBuf> {
-    let conf = Conf::parse(Path::new("block"), lines).ok()?;
-    let path = conf.value(b"oarlock_sect", b"calibration")?;
-    Some(PathBuf::from(OsStr::from_bytes(path)))
-}
-
 /// Where `mark` stands as a line of its own.
 fn line(bytes: &[u8], mark: &str) -> Option<usize> {
     let mark = mark.as_bytes();

@@ -4,6 +4,7 @@
 //! mod.rs      arguments, install, uninstall      block.rs    our lines in a file that is not ours
 //! status.rs   whether it is installed and works      change.rs   difference, question, temporary name, rename
 //! file.rs     where the provider's file is        place.rs   the configuration that is changed
+//! installation.rs   what an installation has next to its lines, and whose that is
 //! module.rs   whether OpenSSL can load it        calibrate.rs   measures what it is to offer
 //! ```
 
@@ -11,6 +12,7 @@ mod block;
 mod calibrate;
 mod change;
 pub(crate) mod file;
+mod installation;
 pub(crate) mod module;
 mod place;
 mod status;
@@ -25,6 +27,7 @@ use clap::{Args, Subcommand};
 use self::block::Divided;
 use self::change::{Change, failed};
 use self::file::INSTALLED_NAME;
+use self::installation::{Files, Installation, Made};
 use self::place::{Place, in_file, works};
 use crate::calibration::{self, MeasureArgs};
 use crate::failure::Failure;
@@ -87,6 +90,10 @@ pub(crate) struct UninstallArgs {
     #[command(flatten)]
     place: Place,
 
+    /// The folder of the provider that is to be removed, where `install` was given one
+    #[arg(long, value_name = "DIR")]
+    module_dir: Option<PathBuf>,
+
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -129,7 +136,9 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     let conf = args.place.find()?;
     let before = fs::read(&conf).map_err(failed(&conf))?;
     let own = block::divide(&before).map_err(|what| Failure::new(in_file(&conf, &what)))?;
+    let earlier = own.block.as_deref().map(Installation::of);
     let target = module_target(args.module_dir.as_deref())?;
+    let folder = target.parent().unwrap_or(Path::new("/"));
 
     let calibration = calibration::own().filter(|path| fits_a_line(path.as_os_str()));
 
@@ -138,6 +147,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         .map_err(|broken| refuse(&openssl_conf::Untouched::Broken(broken.to_string())))?;
     let provider = ProviderSection {
         module: target.as_os_str().as_bytes(),
+        leaves_choice: module::leaves_choice(&found),
         options: &args.options,
         stats: None,
         calibration: calibration
@@ -146,18 +156,36 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         daemons: Some(&daemons),
     };
     let additions = openssl_conf::Additions::to(&user, &provider).map_err(|it| refuse(&it))?;
-    let after = block::appended(&own.without, &additions.to_text())
+    let Files { stem, newer, older } = Files::of(folder, &conf);
+    let made = made(
+        &target,
+        calibration.as_deref(),
+        args,
+        &conf,
+        earlier.as_ref(),
+    );
+    let added = [
+        installation::record(&conf, &newer, made),
+        additions.to_text(),
+    ]
+    .concat();
+    let lines = openssl_conf::newer_alone(&stem, user.is_dollar_in_names);
+    let after = block::appended(&own.without, &lines)
         .map_err(|what| Failure::new(in_file(&conf, &what)))?;
     let module = fs::read(&found).map_err(failed(&found))?;
-    let module_is_there = fs::read(&target).is_ok_and(|there| there == module);
-    if after == before && module_is_there {
+    let replaced = [&target, &newer, &older].map(|path| fs::read(path).ok());
+    let is_module_there = replaced[0].as_ref() == Some(&module);
+    let is_there = is_module_there && replaced[1].as_ref() == Some(&added) && older.exists();
+    if after == before && is_there {
         stdout::write("already installed: nothing to do\n")?;
         return calibrate::where_missing(&target, args.no_calibrate);
     }
 
     let change = Change::new(&conf, &before, &after);
     stdout::write(change.difference())?;
-    if !module_is_there {
+    let of_newer = replaced[1].clone().unwrap_or_default();
+    stdout::write(Change::new(&newer, &of_newer, &added).difference())?;
+    if !is_module_there {
         stdout::write(format!(
             "copies {} to {}\n",
             found.display(),
@@ -168,23 +196,67 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     if own.block.is_none() {
         change.back_up()?;
     }
-    let replaced = fs::read(&target).ok();
     change::write_like(&target, &module, None)?;
-    let made = change.prepare()?;
-    if let Err(why) = works(made.path()) {
-        // As if nothing had been.
-        match replaced {
-            Some(bytes) => change::write_like(&target, &bytes, None)?,
-            None => fs::remove_file(&target).map_err(failed(&target))?,
+    let tried = change::write_like(&older, openssl_conf::OLDER_TEXT, None)
+        .and_then(|()| change::write_like(&newer, &added, None))
+        .and_then(|()| change.prepare())
+        .and_then(|made| {
+            works(made.path())
+                .map(|()| made)
+                .map_err(|why| refuse(&why))
+        });
+    let prepared = match tried {
+        Ok(prepared) => prepared,
+        Err(why) => {
+            // As if nothing had been.
+            for (path, bytes) in [&target, &newer, &older].into_iter().zip(replaced) {
+                match bytes {
+                    Some(bytes) => change::write_like(path, &bytes, None)?,
+                    None if !path.exists() => {}
+                    None => fs::remove_file(path).map_err(failed(path))?,
+                }
+            }
+            if own.block.is_none() {
+                fs::remove_file(change.backup()).map_err(failed(&change.backup()))?;
+            }
+            return Err(why);
         }
-        if own.block.is_none() {
-            fs::remove_file(change.backup()).map_err(failed(&change.backup()))?;
+    };
+    change.commit(prepared)?;
+    // With another --module-dir.
+    let of_earlier = earlier.and_then(|it| it.file);
+    if let Some(other) = of_earlier
+        .as_deref()
+        .and_then(Path::parent)
+        .filter(|it| *it != folder)
+    {
+        let Files { newer, older, .. } = Files::of(other, &conf);
+        for path in [newer, older].iter().filter(|path| path.exists()) {
+            fs::remove_file(path).map_err(failed(path))?;
         }
-        return Err(refuse(&why));
     }
-    change.commit(made)?;
     stdout::write("installed: programs that start from now on use it\n")?;
     calibrate::where_missing(&target, args.no_calibrate)
+}
+
+/// What is there because an installation made it, once `args` are carried out: this one or one before.
+fn made(
+    module: &Path,
+    calibration: Option<&Path>,
+    args: &InstallArgs,
+    conf: &Path,
+    earlier: Option<&Installation>,
+) -> Made {
+    let others = Installation::others(module.parent(), conf);
+    let all = || others.iter().chain(earlier);
+    let made_module = |it: &Installation| it.made.module && it.module.as_deref() == Some(module);
+    let made_calibration =
+        |it: &Installation| it.made.calibration && it.calibration.as_deref() == calibration;
+    Made {
+        module: !module.exists() || all().any(made_module),
+        calibration: calibration.is_some_and(|path| !args.no_calibrate && !path.exists())
+            || all().any(made_calibration),
+    }
 }
 
 fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
@@ -198,23 +270,57 @@ fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
     else {
         return stdout::write("not installed: nothing to do\n");
     };
+    let installation = Installation::of(&lines);
+    let module = match (&args.module_dir, &installation.module) {
+        (None, module) => module.clone(),
+        (Some(folder), module) => {
+            let target = module_target(Some(folder))?;
+            if let Some(other) = module.as_ref().filter(|module| **module != target) {
+                return Err(Failure::usage(format!(
+                    "--module-dir {}: this installation has its provider in {}",
+                    folder.display(),
+                    other.parent().unwrap_or(other).display()
+                )));
+            }
+            Some(target)
+        }
+    };
+    let folder = module.as_deref().and_then(Path::parent);
+    let others = Installation::others(folder, &conf);
+    let made = installation.made;
+    let is_alone = |of: fn(&Installation) -> &Option<PathBuf>, path: &Path| {
+        !others.iter().any(|it| of(it).as_deref() == Some(path))
+    };
+    let of_file = installation.file.as_deref().and_then(Path::parent);
+    let files = of_file.or(folder).map(|folder| Files::of(folder, &conf));
+    let calibration = installation.calibration.as_deref();
+    let gone: Vec<&Path> = [
+        files.as_ref().map(|it| &*it.newer),
+        files.as_ref().map(|it| &*it.older),
+        module
+            .as_deref()
+            .filter(|path| made.module && is_alone(|it| &it.module, path)),
+        calibration
+            .filter(|path| made.calibration && is_alone(|it| &it.calibration, path))
+            .filter(|path| calibration::is_own(path)),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|path| path.is_file())
+    .collect();
+
     let change = Change::new(&conf, &before, &without);
     stdout::write(change.difference())?;
-    let module = block::module(&lines).filter(|path| path.is_file());
-    if let Some(module) = &module {
-        stdout::write(format!("removes {}\n", module.display()))?;
-    }
-    let calibration = block::calibration(&lines).filter(|path| calibration::is_own(path));
-    if let Some(path) = calibration.as_deref().filter(|path| path.exists()) {
+    for path in &gone {
         stdout::write(format!("removes {}\n", path.display()))?;
     }
     change.ask(args.yes)?;
     change.commit(change.prepare()?)?;
-    if let Some(module) = &module {
-        fs::remove_file(module).map_err(failed(module))?;
-    }
-    if let Some(path) = &calibration {
-        calibrate::remove(path)?;
+    for path in &gone {
+        match Some(*path) == calibration {
+            true => calibrate::remove(path)?,
+            false => fs::remove_file(path).map_err(failed(path))?,
+        }
     }
     let backup = change.backup();
     match fs::read(&backup) {

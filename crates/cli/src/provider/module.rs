@@ -27,6 +27,17 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
     tried(path).map_err(told)
 }
 
+/// Whether the library at `path` is also a module of configurations, which leaves the choice of other providers to
+/// programs.
+pub(crate) fn leaves_choice(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let data = ReadCache::new(file);
+    let library = ElfFile64::<Endianness, _>::parse(&data);
+    library.is_ok_and(|library| defines(&library, ENTRY_OF_MODULE))
+}
+
 fn of_library(data: &ReadCache<File>, bytes: u64) -> Result<(), String> {
     let ident = data.read_bytes_at(0, 5).unwrap_or_default();
     if !ident.starts_with(&elf::ELFMAG) {
@@ -62,15 +73,19 @@ fn of_library(data: &ReadCache<File>, bytes: u64) -> Result<(), String> {
     }
     let library = ElfFile64::<Endianness, _>::parse(data)
         .map_err(|_| "a damaged library: copy it again".to_owned())?;
-    let mut symbols = library.dynamic_symbols();
-    let is_entry = |name: Result<&str, _>| name.is_ok_and(|name| name == ENTRY);
-    if symbols.any(|symbol| symbol.is_definition() && is_entry(symbol.name())) {
+    if defines(&library, ENTRY) {
         Ok(())
     } else {
         Err(format!(
             "not an OpenSSL provider: it has no function {ENTRY}"
         ))
     }
+}
+
+fn defines<'a>(library: &ElfFile64<'a, Endianness, &'a ReadCache<File>>, function: &str) -> bool {
+    let is_it = |name: Result<&str, _>| name.is_ok_and(|name| name == function);
+    let mut symbols = library.dynamic_symbols();
+    symbols.any(|symbol| symbol.is_definition() && is_it(symbol.name()))
 }
 
 /// Lets the openssl command load it. Without one that knows providers nothing is tried.
@@ -100,3 +115,5 @@ fn machine(number: u16) -> String {
 
 /// The function that OpenSSL calls first (provider-base(7)).
 const ENTRY: &str = "OSSL_provider_init";
+/// The function that OpenSSL calls of a module that its configuration names (CONF_modules_load(3)).
+const ENTRY_OF_MODULE: &str = "OPENSSL_init";

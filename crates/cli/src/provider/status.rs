@@ -62,7 +62,11 @@ impl Status {
         match &module {
             Some(path) if path.is_file() => problems.extend(module::check(path).err()),
             Some(path) => problems.push(format!("{}: No such file", path.display())),
-            None => problems.push("the module line was changed by hand".into()),
+            None => problems.push(
+                "the lines that name the module were changed by hand, or the file that they include is gone: \
+                 install it again"
+                    .into(),
+            ),
         }
         let wrong_options = block::options(&lines).and_then(|options| {
             let error = options::of_provider(&options).err()?;

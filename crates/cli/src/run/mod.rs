@@ -1,9 +1,8 @@
 //! `oarlock run`: one command with the provider, without an installation.
 //!
-//! The configuration lies in a folder of its own below `TMPDIR`, so this process stays until the
-//! command has ended and then removes it: a file that stayed would need a name that others can
-//! foresee. The cost is a `posix_spawn` and a sleeping process. Processes that the command leaves
-//! running have read the file; those that start later find none, and OpenSSL then uses no configuration.
+//! The configuration lies where it stays (`openssl_conf/kept.rs`): what the command leaves running may start programs at
+//! any time, which go by it, and by what it includes of the user's. This process stays to forward signals, and with
+//! `--stats` to remove the file of counters. The cost is a `posix_spawn` and a sleeping process.
 
 mod child;
 mod report;
@@ -103,10 +102,18 @@ pub(crate) fn try_out(command: &[OsString], module: &Path) -> Result<(u8, Report
 struct Prepared {
     /// What `OPENSSL_CONF` is set to, or why it is left alone.
     conf: Result<PathBuf, Untouched>,
-    usage: Option<Usage>,
+    counters: Option<Counters>,
     module: PathBuf,
     options: String,
-    folder: tempfile::TempDir,
+    /// Of a configuration that has no place to stay in.
+    _folder: Option<tempfile::TempDir>,
+}
+
+/// What `--stats` needs.
+struct Counters {
+    usage: Usage,
+    file: PathBuf,
+    _folder: tempfile::TempDir,
 }
 
 impl Prepared {
@@ -124,30 +131,35 @@ impl Prepared {
         stats: bool,
         daemons: Option<&Daemons>,
     ) -> Result<Self, Failure> {
-        let folder = open_folder()?;
-        let counters = folder.path().join("usage");
-        let usage = stats.then(|| Usage::create(&counters)).transpose();
-        let usage = usage
-            .map_err(|error| Failure::new(format!("{}: {}", counters.display(), reason(&error))))?;
+        let counters = stats.then(Counters::new).transpose()?;
         let calibration = calibration::in_configuration();
         let offered = ProviderSection {
             module: module.as_os_str().as_bytes(),
+            leaves_choice: provider::module::leaves_choice(module),
             options,
-            stats: stats.then(|| counters.as_os_str().as_bytes()),
+            // By the environment: the configuration is the same for all runs, and stays.
+            stats: stats.then_some(STATS),
             calibration: calibration.as_deref().map(|it| it.as_os_str().as_bytes()),
             daemons,
         };
         let user = UserConf::find();
+        let mut folder = None;
         let conf = match user.additions(&offered) {
-            Ok(additions) => Ok(user.write_with(&additions, folder.path())?),
+            Ok(additions) => Ok(match user.keep_with(&additions) {
+                Some(kept) => kept,
+                None => {
+                    let folder = folder.insert(open_folder()?);
+                    user.write_with(&additions, folder.path())?
+                }
+            }),
             Err(untouched) => Err(untouched),
         };
         Ok(Self {
             conf,
-            usage,
+            counters,
             module: module.into(),
             options: options.into(),
-            folder,
+            _folder: folder,
         })
     }
 
@@ -160,6 +172,9 @@ impl Prepared {
         made.args(&command[1..]);
         if let Ok(conf) = &self.conf {
             made.env("OPENSSL_CONF", conf);
+            if let Some(counters) = &self.counters {
+                made.env(STATS, &counters.file);
+            }
         }
         made
     }
@@ -167,25 +182,40 @@ impl Prepared {
     /// The counts. Rates are measured in this process with the provider alone, without what the user's
     /// configuration loads beside it.
     fn report(&self) -> Result<Report, Failure> {
-        let counted = self.usage.as_ref().map(Usage::read).unwrap_or_default();
+        let counted = self.counters.as_ref();
+        let counted = counted.map(|counters| counters.usage.read());
+        let counted = counted.unwrap_or_default();
         // What went through is measured, whether or not it would be offered again.
         let options = format!("{},offer=all", self.options);
         let offered = ProviderSection {
             module: self.module.as_os_str().as_bytes(),
+            leaves_choice: false,
             options: &options,
             stats: None,
             calibration: None,
             daemons: None,
         };
         let nobody = UserConf::none();
-        let folder = self.folder.path().join("measured");
-        std::fs::create_dir(&folder)
-            .map_err(|error| Failure::new(format!("{}: {}", folder.display(), reason(&error))))?;
+        let folder = open_folder()?;
         let additions = nobody
             .additions(&offered)
             .map_err(|untouched| Failure::new(untouched.to_string()))?;
-        let configuration = nobody.write_with(&additions, &folder)?;
+        let configuration = nobody.write_with(&additions, folder.path())?;
         Ok(Report::of(&counted, &configuration))
+    }
+}
+
+impl Counters {
+    fn new() -> Result<Self, Failure> {
+        let folder = open_folder()?;
+        let file = folder.path().join("usage");
+        let usage = Usage::create(&file)
+            .map_err(|error| Failure::new(format!("{}: {}", file.display(), reason(&error))))?;
+        Ok(Self {
+            usage,
+            file,
+            _folder: folder,
+        })
     }
 }
 
@@ -202,3 +232,6 @@ fn open_folder() -> Result<tempfile::TempDir, Failure> {
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).map_err(fail)?;
     Ok(folder)
 }
+
+/// The variable of the environment that names the counters.
+const STATS: &str = "OARLOCK_STATS";

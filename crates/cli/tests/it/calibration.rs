@@ -309,13 +309,84 @@ fn an_installation_makes_one_and_takes_it_away() {
     assert_eq!(names(place.folder.path()), ["modules", "openssl.cnf"]);
     // A file by another name is not ours to remove.
     provider_command(&["provider", "install", "--no-calibrate"]);
-    let changed = fs::read_to_string(&conf)
+    let additions = names(&modules)
+        .into_iter()
+        .find(|name| name.starts_with("oarlock-"));
+    let additions = modules.join(additions.unwrap());
+    let changed = fs::read_to_string(&additions)
         .unwrap()
-        .replace(NAME, "modules/precious");
-    fs::write(&conf, changed).unwrap();
+        .replace(NAME, "modules/precious")
+        .replace("made = module", "made = \"module,calibration\"");
+    fs::write(&additions, changed).unwrap();
     fs::write(modules.join("precious"), "").unwrap();
     provider_command(&["provider", "uninstall"]);
     assert!(modules.join("precious").exists());
+}
+
+/// Two configurations, with one folder of modules or two; the first may be the machine's. What they share goes with the
+/// last of them, and what was there before stays.
+#[test]
+fn each_installation_takes_away_what_it_alone_has_made() {
+    for shares_folder in [true, false] {
+        for first_is_machines in [true, false] {
+            if !shares_folder && !first_is_machines {
+                // Nobody knows of the other.
+                continue;
+            }
+            for goes_first in [0, 1] {
+                for is_calibrated_before in [false, true] {
+                    let place = Place::new();
+                    let path = |name: &str| place.folder.path().join(name);
+                    if is_calibrated_before {
+                        place.write(&stored(|_| {}));
+                    }
+                    let confs = ["one/openssl.cnf", "two/openssl.cnf"].map(path);
+                    let mut modules = ["one/modules", "two/modules"].map(path);
+                    for (conf, modules) in confs.iter().zip(&modules) {
+                        fs::create_dir_all(modules).unwrap();
+                        fs::write(conf, "a = 1\n").unwrap();
+                    }
+                    if shares_folder {
+                        modules[1] = modules[0].clone();
+                    }
+                    let at = |what: &str, number: usize| {
+                        let mut command = place.command(&["provider", what, "--yes"]);
+                        command.arg("--config").arg(&confs[number]);
+                        command.arg("--module-dir").arg(&modules[number]);
+                        if what == "install" {
+                            command.arg("--provider").arg(provider());
+                        }
+                        if first_is_machines {
+                            let bin = place.machines_openssl(&path("one"));
+                            let paths = std::env::var("PATH").unwrap();
+                            command.env("PATH", format!("{}:{paths}", bin.display()));
+                        }
+                        let output = command.output().unwrap();
+                        assert!(output.status.success(), "{}", stderr(&output));
+                    };
+                    at("install", 0);
+                    at("install", 1);
+                    let (goes, stays) = (goes_first, 1 - goes_first);
+                    at("uninstall", goes);
+                    let about = format!(
+                        "{shares_folder} {first_is_machines} {goes} {is_calibrated_before}"
+                    );
+                    // The machine's is known to all; others only by the folder that they share.
+                    let is_known = shares_folder || stays == 0;
+                    if is_known {
+                        assert!(place.file.exists(), "{about}");
+                    }
+                    assert!(modules[stays].join("oarlock.so").exists(), "{about}");
+                    assert_eq!(fs::read(&confs[goes]).unwrap(), b"a = 1\n");
+                    at("uninstall", stays);
+                    assert_eq!(place.file.exists(), is_calibrated_before, "{about}");
+                    for modules in &modules {
+                        assert_eq!(names(modules), [""; 0], "{about}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -365,6 +436,30 @@ impl Place {
             .env("OARLOCK_CALIBRATION", &self.file);
         command.env_remove("OARLOCK_OPTIONS");
         command
+    }
+
+    /// A folder with an `openssl` that says that the machine's configuration lies in `folder`.
+    fn machines_openssl(&self, folder: &Path) -> PathBuf {
+        let bin = self.folder.path().join("bin");
+        if bin.exists() {
+            return bin;
+        }
+        fs::create_dir(&bin).unwrap();
+        let folder = folder.display();
+        let source = format!(
+            "#include <stdio.h>\n#include <string.h>\n#include <unistd.h>\n\
+             int main(int count, char **arguments) {{\n\
+                 if (count > 1 && !strcmp(arguments[1], \"version\"))\n\
+                     return puts(\"OpenSSL 3.0.19\\nOPENSSLDIR: \\\"{folder}\\\"\\nMODULESDIR: \\\"{folder}\\\"\") < 0;\n\
+                 return execv(\"/usr/bin/openssl\", arguments);\n}}\n"
+        );
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-x", "c", "-", "-o"]).arg(bin.join("openssl"));
+        // Beside whose libcrypto the provider is measured.
+        gcc.args(["-Wl,--no-as-needed", "-l:libcrypto.so.3"]);
+        let made = run(&mut gcc, source.as_bytes());
+        assert!(made.status.success(), "{}", stderr(&made));
+        bin
     }
 
     /// What the provider offers in openssl, by name.

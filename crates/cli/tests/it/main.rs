@@ -10,6 +10,7 @@
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor`, `module`, `queries` |
 //! | a program whose processes share memory | `kamailio` |
+//! | the same with TLS libraries of every kind; programs that choose their providers; what a command leaves running | `libraries`, `choice`, `kept` |
 //! | what the provider offers, and the file that it goes by | `calibration` |
 //! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
 //! | `make install` and `uninstall`, manual pages | `install` |
@@ -28,6 +29,7 @@ mod age_peers;
 mod agreement;
 mod arguments;
 mod calibration;
+mod choice;
 mod common;
 mod doctor;
 mod durable;
@@ -36,6 +38,8 @@ mod files;
 mod hostile;
 mod install;
 mod kamailio;
+mod kept;
+mod libraries;
 mod listing;
 mod local;
 mod module;

@@ -89,12 +89,9 @@ fn options_are_replaced_and_status_tells() {
         "{status}"
     );
 
-    let text = fs::read_to_string(&machine.conf).unwrap();
-    fs::write(
-        &machine.conf,
-        text.replace("max_threads=3", "max_threads=x"),
-    )
-    .unwrap();
+    let additions = machine.additions();
+    let text = fs::read_to_string(&additions).unwrap();
+    fs::write(&additions, text.replace("max_threads=3", "max_threads=x")).unwrap();
     let (code, status) = machine.status();
     assert_eq!(code, 1);
     assert!(
@@ -104,7 +101,7 @@ fn options_are_replaced_and_status_tells() {
             .contains("max_threads=x"),
         "{status}"
     );
-    fs::write(&machine.conf, text).unwrap();
+    fs::write(&additions, text).unwrap();
     fs::write(machine.modules.join("oarlock.so"), "no library").unwrap();
     let (code, status) = machine.status();
     assert_eq!(code, 1);
@@ -228,6 +225,57 @@ fn who_may_not_write_is_told() {
     assert_eq!(fs::read(&machine.conf).unwrap(), installed);
 }
 
+#[test]
+fn the_folder_of_the_module_can_be_given_to_uninstall_too() {
+    let machine = Machine::with("a = 1\n");
+    machine.succeeds("install", &["--yes"]);
+    let others = machine.folder.path().join("others");
+    fs::create_dir(&others).unwrap();
+    let uninstall = |folder: &Path| {
+        let mut command = machine.command("uninstall", &["--yes"]);
+        command.arg("--module-dir").arg(folder).output().unwrap()
+    };
+    assert_fails(
+        &uninstall(&others),
+        2,
+        &["--module-dir", "others", "modules"],
+    );
+    assert_eq!(names(&machine.modules).len(), 3);
+    let output = uninstall(&machine.modules);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(names(&machine.modules), [""; 0]);
+    // Where the lines that name the module are lost.
+    machine.succeeds("install", &["--yes"]);
+    fs::remove_file(machine.additions()).unwrap();
+    let output = uninstall(&machine.modules);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(names(&machine.modules), [""; 0]);
+    assert_eq!(fs::read_to_string(&machine.conf).unwrap(), "a = 1\n");
+}
+
+#[test]
+fn what_stands_behind_the_lines_keeps_its_meaning() {
+    for (pragma, value) in [("", "UTF8:<b>"), (".pragma = dollarid:on\n", "UTF8:<$b>")] {
+        let machine = Machine::with(&format!("{pragma}b = b\n"));
+        machine.succeeds("install", &["--yes"]);
+        let text = fs::read_to_string(&machine.conf).unwrap();
+        fs::write(&machine.conf, text + "[default]\nasn1 = UTF8:<$b>\n").unwrap();
+        let conf = machine.conf.to_str().unwrap();
+        let shown = machine.openssl(&["asn1parse", "-genconf", conf]);
+        assert!(shown.contains(&value[5..]), "{shown}");
+    }
+}
+
+#[test]
+fn a_provider_that_was_there_before_stays() {
+    let machine = Machine::with("a = 1\n");
+    let module = machine.modules.join("oarlock.so");
+    fs::copy(provider(), &module).unwrap();
+    machine.succeeds("install", &["--yes"]);
+    machine.succeeds("uninstall", &["--yes"]);
+    assert_eq!(names(&machine.modules), ["oarlock.so"]);
+}
+
 /// A configuration and a folder of modules.
 struct Machine {
     folder: tempfile::TempDir,
@@ -267,6 +315,13 @@ impl Machine {
             }
         }
         command
+    }
+
+    /// What only OpenSSL 3 reads.
+    fn additions(&self) -> PathBuf {
+        let found = names(&self.modules);
+        let mut found = found.iter().filter(|name| name.ends_with("$openssl3.cnf"));
+        self.modules.join(found.next().unwrap())
     }
 
     fn succeeds(&self, what: &str, arguments: &[&str]) -> String {

@@ -51,10 +51,12 @@ pub struct Tables {
 
 impl Tables {
     /// Room that no key has used.
-    pub const EMPTY: Self = Self {
-        #[cfg(target_arch = "x86_64")]
-        powers: UnsafeCell::new(Powers::EMPTY),
-    };
+    pub const fn empty() -> Self {
+        Self {
+            #[cfg(target_arch = "x86_64")]
+            powers: UnsafeCell::new(Powers::EMPTY),
+        }
+    }
 }
 
 /// What holds a key's tables: an array of one, or a vector that is empty until they are wanted.

@@ -75,7 +75,7 @@ impl Gcm {
     /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) its output is worthless.
     #[inline(always)]
     pub const fn unkeyed(backend: Backend) -> Self {
-        Self::unkeyed_with([Tables::EMPTY], backend)
+        Self::unkeyed_with([Tables::empty()], backend)
     }
 
     /// As [`unkeyed`](Self::unkeyed) on 512-bit VAES, with counter-mode caching for long messages
@@ -83,7 +83,7 @@ impl Gcm {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub const fn unkeyed_cached(face: Face) -> Self {
-        Self::unkeyed_cached_with([Tables::EMPTY], face)
+        Self::unkeyed_cached_with([Tables::empty()], face)
     }
 }
 

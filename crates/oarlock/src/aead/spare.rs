@@ -47,7 +47,7 @@ fn made() -> Room {
     if tables.try_reserve_exact(1).is_err() {
         return Room(None);
     }
-    tables.push(Tables::EMPTY);
+    tables.push(Tables::empty());
     Room(tables.into_boxed_slice().try_into().ok())
 }
 

@@ -114,10 +114,27 @@ const OPENSSLS: [&CStr; 5] = [c"default", c"base", c"legacy", c"fips", c"null"];
 /// As [`DefaultProvider::find`].
 pub(crate) unsafe fn are_strangers_there(handle: *const c_void, core: *const Dispatch) -> bool {
     // SAFETY: as the caller says.
+    unsafe { looked(handle, core, is_stranger) }.unwrap_or(true)
+}
+
+/// Whether the default provider is active. An OpenSSL that does not tell of others counts as one that has it.
+///
+/// # Safety
+/// As [`DefaultProvider::find`].
+pub(crate) unsafe fn is_default_there(handle: *const c_void, core: *const Dispatch) -> bool {
+    // SAFETY: as the caller says.
+    unsafe { looked(handle, core, is_default) }.unwrap_or(true)
+}
+
+/// Whether `told`, which is told of each provider that is active, has found what it looks for; `None` if the core does
+/// not tell.
+///
+/// # Safety
+/// As [`DefaultProvider::find`]; `told` takes a [`Look`].
+unsafe fn looked(handle: *const c_void, core: *const Dispatch, told: Told) -> Option<bool> {
+    // SAFETY: as the caller says.
     let core = unsafe { Core::of(core) };
-    let (Some(register), Some(deregister)) = (core.register, core.deregister) else {
-        return true;
-    };
+    let (register, deregister) = (core.register?, core.deregister?);
     let mut look = Look {
         own: handle,
         name: core.name,
@@ -127,12 +144,12 @@ pub(crate) unsafe fn are_strangers_there(handle: *const c_void, core: *const Dis
     // SAFETY: the functions are of the types that the core calls them by, with this place: at once, and by other threads
     // under its lock until `deregister` has had that lock.
     unsafe {
-        if register(handle, is_stranger, goes, properties, place) <= 0 {
-            return true;
+        if register(handle, told, goes, properties, place) <= 0 {
+            return None;
         }
         deregister(handle);
     }
-    look.found
+    Some(look.found)
 }
 
 struct Look {
@@ -177,6 +194,17 @@ unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> 
         let name = look.name.map_or(null(), |name| name(provider));
         let is_known = !name.is_null() && OPENSSLS.contains(&CStr::from_ptr(name));
         look.found |= provider != look.own && !is_known;
+    }
+    1
+}
+
+/// The same.
+unsafe extern "C" fn is_default(provider: *const c_void, look: *mut c_void) -> c_int {
+    // SAFETY: the argument is that of `is_default_there`, and the provider the core's, whose name ends with a zero.
+    unsafe {
+        let look = &mut *look.cast::<Look>();
+        let name = look.name.map_or(null(), |name| name(provider));
+        look.found |= !name.is_null() && CStr::from_ptr(name) == c"default";
     }
     1
 }

@@ -29,8 +29,15 @@ pub fn oarlock() -> Command {
     command
         .env("XDG_CACHE_HOME", "/nonexistent")
         .env("OARLOCK_CALIBRATION", "")
+        .env("OARLOCK_CONFIGURATIONS", configurations())
         .env("OARLOCK_OPTIONS", "offer=all");
     command
+}
+
+/// Where `oarlock run` leaves its configurations, next to what cargo builds.
+pub fn configurations() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("configurations"))
 }
 
 /// `oarlock enc` with a key of `bits` bits.

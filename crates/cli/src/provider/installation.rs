@@ -1,0 +1,183 @@
+//! What an installation consists of next to its lines in a configuration, and whose it is: several configurations may
+//! name one module and one calibration, so each is removed with the last installation that needs it, and only if an
+//! installation made it.
+//!
+//! What OpenSSL is to read of an installation lies in a file next to the module, which only OpenSSL 3 includes
+//! (`openssl_conf/files.rs`): where the module cannot be seen, as in a container with this machine's /etc/ssl, the
+//! file cannot either, and nothing is added. It begins with a section that OpenSSL passes over:
+//!
+//! ```text
+//! [oarlock_installation]
+//! config = /etc/ssl/openssl.cnf                                  that has the lines
+//! file = /usr/lib/ossl-modules/oarlock-0123abcd$openssl3.cnf     this file
+//! made = module,calibration                                      what installations have put there
+//! ```
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::block;
+use super::file::is_installed;
+use crate::openssl::Installed;
+use crate::openssl_conf::{Conf, newer_name, older_name, quoted};
+
+/// An installation that is there.
+#[derive(Default)]
+pub(super) struct Installation {
+    /// What OpenSSL 3 reads; `None` if it is gone, or if the configuration itself has its lines, as earlier versions wrote them.
+    pub(super) file: Option<PathBuf>,
+    pub(super) module: Option<PathBuf>,
+    pub(super) calibration: Option<PathBuf>,
+    pub(super) made: Made,
+}
+
+/// What installations made, so that the last one removes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Made {
+    pub(super) module: bool,
+    pub(super) calibration: bool,
+}
+
+impl Installation {
+    /// The one whose `lines` stand in a configuration.
+    pub(super) fn of(lines: &[u8]) -> Self {
+        let Ok(conf) = Conf::parse(Path::new("block"), lines) else {
+            return Self::default();
+        };
+        let path = |section: &[u8], name: &[u8]| {
+            let path = conf.value(section, name)?;
+            Some(PathBuf::from(OsStr::from_bytes(path)))
+        };
+        let made = match conf.value(RECORD, b"made") {
+            Some(made) => {
+                let has = |what: &[u8]| made.split(|byte| *byte == b',').any(|it| it == what);
+                Made {
+                    module: has(b"module"),
+                    calibration: has(b"calibration"),
+                }
+            }
+            // Installations before there was this record made both.
+            None => Made {
+                module: true,
+                calibration: true,
+            },
+        };
+        Self {
+            file: path(RECORD, b"file"),
+            module: path(b"oarlock_sect", b"module").filter(|path| is_installed(path)),
+            calibration: path(b"oarlock_sect", b"calibration"),
+            made,
+        }
+    }
+
+    /// Those of other configurations than `config` that can be found: with a module in `folder`, and the machine's.
+    pub(super) fn others(folder: Option<&Path>, config: &Path) -> Vec<Self> {
+        let machine = Installed::find().configuration();
+        let mut configs = vec![machine.canonicalize().unwrap_or(machine)];
+        let files = folder.and_then(|folder| fs::read_dir(folder).ok());
+        let files = files.into_iter().flatten().flatten();
+        let files = files.filter(|file| is_name_of_file(file.file_name().as_bytes()));
+        configs.extend(files.filter_map(|file| config_of(&file.path())));
+        configs.sort();
+        configs.dedup();
+        let others = configs.iter().filter(|it| *it != config);
+        others
+            .filter_map(|config| block::divide(&fs::read(config).ok()?).ok()?.block)
+            .map(|lines| Self::of(&lines))
+            .collect()
+    }
+}
+
+/// The files of an installation, next to its module.
+pub(super) struct Files {
+    /// Their path without the ends that make the others.
+    pub(super) stem: PathBuf,
+    /// What OpenSSL 3 reads.
+    pub(super) newer: PathBuf,
+    /// And what OpenSSL 1.1.1 reads in its place.
+    pub(super) older: PathBuf,
+}
+
+impl Files {
+    /// Those of the installation in `config` whose module lies in `folder`.
+    pub(super) fn of(folder: &Path, config: &Path) -> Self {
+        let digest = Sha256::digest(config.as_os_str().as_bytes());
+        let stem = format!("{PREFIX}{}", hex::encode(&digest[..4]));
+        Self {
+            newer: folder.join(newer_name(&stem)),
+            older: folder.join(older_name(&stem)),
+            stem: folder.join(stem),
+        }
+    }
+}
+
+/// What stands at the start of that file.
+pub(super) fn record(config: &Path, file: &Path, made: Made) -> Vec<u8> {
+    let names = [("module", made.module), ("calibration", made.calibration)];
+    let names: Vec<_> = names
+        .iter()
+        .filter_map(|(name, is_made)| is_made.then_some(*name))
+        .collect();
+    let line = |name: &[u8], value: &[u8]| [name, b" = ", &quoted(value)[..], b"\n"].concat();
+    [
+        &b"["[..],
+        RECORD,
+        b"]\n",
+        &line(b"config", config.as_os_str().as_bytes()),
+        &line(b"file", file.as_os_str().as_bytes()),
+        &line(b"made", names.join(",").as_bytes()),
+    ]
+    .concat()
+}
+
+/// The configuration that the record in `file` names.
+fn config_of(file: &Path) -> Option<PathBuf> {
+    let conf = Conf::parse(file, &fs::read(file).ok()?).ok()?;
+    let config = conf.value(RECORD, b"config")?;
+    Some(PathBuf::from(OsStr::from_bytes(config)))
+}
+
+fn is_name_of_file(name: &[u8]) -> bool {
+    let end = newer_name("");
+    name.starts_with(PREFIX.as_bytes()) && name.ends_with(end.as_bytes())
+}
+
+const PREFIX: &str = "oarlock-";
+const RECORD: &[u8] = b"oarlock_installation";
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        for made in [
+            Made::default(),
+            Made {
+                module: true,
+                calibration: false,
+            },
+            Made {
+                module: true,
+                calibration: true,
+            },
+        ] {
+            let file = Path::new("/a b/oarlock-0$openssl3.cnf");
+            let text = record(Path::new("/c d"), file, made);
+            let read = Installation::of(&text);
+            assert_eq!((read.file.as_deref(), read.made), (Some(file), made));
+        }
+    }
+
+    #[test]
+    fn lines_of_earlier_versions_made_all_that_they_name() {
+        let read = Installation::of(b"[oarlock_sect]\nmodule = /m/oarlock.so\n");
+        assert!(read.made.module && read.made.calibration && read.file.is_none());
+        assert_eq!(read.module, Some("/m/oarlock.so".into()));
+    }
+}

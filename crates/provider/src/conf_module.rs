@@ -1,0 +1,181 @@
+//! The library as a module of OpenSSL's configuration (config(5)): a way to load the provider that leaves the choice of
+//! the others to the program.
+//!
+//! OpenSSL loads its default provider at the first fetch, unless a provider was loaded before. A configuration can only
+//! activate providers in a way that counts as loaded, and would have to activate the default provider too, also for a
+//! program that loads `base`, `null` or `fips` to be without it. A module of the configuration may load a provider
+//! without taking that choice away:
+//!
+//! ```text
+//! [openssl_init]
+//! oarlock = oarlock_sect                   1. this module: OSSL_PROVIDER_try_load(.., retain_fallbacks = 1), and clears 2
+//! providers.oarlock = oarlock_providers    2. activates `default` and `oarlock`, where 1 found no libcrypto
+//! ```
+//!
+//! A program that has linked OpenSSL statically may hide its functions. There 2 is what loads the provider.
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null;
+
+use crate::OSSL_provider_init;
+use crate::abi::{Dispatch, functions};
+use crate::caught::catching;
+use crate::libcrypto::Libcrypto;
+
+/// Loads the provider as the section of the module's value says. It never fails: a program without it goes on.
+///
+/// # Safety
+/// OpenSSL calls it, with a module and the configuration that is being carried out.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn OPENSSL_init(module: *mut c_void, conf: *mut c_void) -> c_int {
+    catching(1, || {
+        // SAFETY: as the caller says.
+        unsafe { load(module, conf) };
+        1
+    })
+}
+
+/// What the section of a provider that is being loaded here says of `key`.
+pub(crate) fn told(key: &CStr) -> Option<&'static CStr> {
+    let at = KEYS.iter().position(|it| *it == key)?;
+    let value = TOLD.get()[at];
+    // SAFETY: the values are texts of the configuration that end with a zero; they are there while `load` is at work,
+    // which takes them back, and the callers use them at once.
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
+}
+
+/// Whether a provider is being loaded here.
+pub(crate) fn is_at_work() -> bool {
+    IS_AT_WORK.get()
+}
+
+/// The core has loaded a provider of this library.
+pub(crate) fn is_loaded(handle: *const c_void, core: *const Dispatch) {
+    LOADED.set((handle, core));
+}
+
+/// # Safety
+/// `module` and `conf` are OpenSSL's.
+unsafe fn load(module: *mut c_void, conf: *mut c_void) {
+    if conf.is_null() {
+        return;
+    }
+    // The configuration begins with the address of its method, which lies in libcrypto (conftypes.h).
+    // SAFETY: as the caller says, and it has at least that member.
+    let method = unsafe { *conf.cast::<*const c_void>() };
+    let Some(of) = Libcrypto::of(method).and_then(|libcrypto| Functions::of(&libcrypto)) else {
+        return;
+    };
+    // SAFETY: functions of the library that called, with its own objects; texts end with a zero, and those of the
+    // configuration stay while it is carried out.
+    unsafe {
+        (of.set_mark)();
+        let section = (of.section)(module);
+        if !section.is_null() {
+            TOLD.set(KEYS.map(|key| (of.get_string)(conf, section, key.as_ptr())));
+            IS_AT_WORK.set(true);
+            LOADED.set((null(), null()));
+            load_into((of.context)(conf), conf, &of);
+            IS_AT_WORK.set(false);
+            TOLD.set([null(); KEYS.len()]);
+        }
+        // What is missing is no error.
+        (of.pop_to_mark)();
+    }
+}
+
+/// # Safety
+/// As [`load`], with the library context that the configuration is for.
+unsafe fn load_into(context: *mut c_void, conf: *mut c_void, of: &Functions) {
+    // SAFETY: as the caller says. `OSSL_provider_init` is a provider's entry point. Values of a configuration are texts
+    // that it has allocated and nobody else looks at while it is carried out; a shorter one fits into its place.
+    unsafe {
+        (of.add_builtin)(context, NAME.as_ptr(), OSSL_provider_init as *const c_void);
+        let provider = (of.try_load)(context, NAME.as_ptr(), 1);
+        if provider.is_null() {
+            return;
+        }
+        // What would activate them in its turn names an empty section from now on.
+        for name in [c"default", NAME] {
+            let section = (of.get_string)(conf, PROVIDERS.as_ptr(), name.as_ptr());
+            if !section.is_null() && CStr::from_ptr(section).to_bytes().starts_with(EMPTY) {
+                *section.cast_mut().add(EMPTY.len()) = 0;
+            }
+        }
+        // The reference that comes with it, so that it goes with its library context. It stays active.
+        let (handle, core) = LOADED.get();
+        match (handle == provider.cast_const()).then(|| References::of(core).free) {
+            Some(Some(free)) => free(handle, 0),
+            Some(None) => {}
+            // It was there before: a program may carry out its configuration twice.
+            None => {
+                (of.unload)(provider);
+            }
+        }
+    }
+}
+
+functions! {
+    /// What the core offers for a provider.
+    References {
+        free 111 unsafe extern "C" fn(*const c_void, c_int),
+    }
+}
+
+/// Functions of libcrypto by their names, with their types.
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($field:ident $symbol:literal $type:ty,)+ }) => {
+        $(#[$meta])*
+        struct $name {
+            $($field: $type,)+
+        }
+
+        impl $name {
+            /// `None` if the library shows not all of them.
+            fn of(libcrypto: &Libcrypto) -> Option<Self> {
+                Some(Self {
+                    $(
+                        // SAFETY: the function of this name has this type (its manual page), and no other object has it.
+                        $field: unsafe {
+                            std::mem::transmute::<*mut c_void, $type>(libcrypto.symbol($symbol)?)
+                        },
+                    )+
+                })
+            }
+        }
+    };
+}
+
+named! {
+    /// What libcrypto has since 3.0.
+    Functions {
+        set_mark c"ERR_set_mark" unsafe extern "C" fn() -> c_int,
+        pop_to_mark c"ERR_pop_to_mark" unsafe extern "C" fn() -> c_int,
+        section c"CONF_imodule_get_value" unsafe extern "C" fn(*const c_void) -> *const c_char,
+        get_string c"NCONF_get_string"
+            unsafe extern "C" fn(*const c_void, *const c_char, *const c_char) -> *const c_char,
+        context c"NCONF_get0_libctx" unsafe extern "C" fn(*const c_void) -> *mut c_void,
+        add_builtin c"OSSL_PROVIDER_add_builtin"
+            unsafe extern "C" fn(*mut c_void, *const c_char, *const c_void) -> c_int,
+        try_load c"OSSL_PROVIDER_try_load"
+            unsafe extern "C" fn(*mut c_void, *const c_char, c_int) -> *mut c_void,
+        unload c"OSSL_PROVIDER_unload" unsafe extern "C" fn(*mut c_void) -> c_int,
+    }
+}
+
+thread_local! {
+    static TOLD: Cell<[*const c_char; KEYS.len()]> = const { Cell::new([null(); KEYS.len()]) };
+    static IS_AT_WORK: Cell<bool> = const { Cell::new(false) };
+    /// The last one.
+    static LOADED: Cell<(*const c_void, *const Dispatch)> = const { Cell::new((null(), null())) };
+}
+
+const NAME: &CStr = c"oarlock";
+/// What a section may have.
+const KEYS: [&CStr; 5] = [c"options", c"stats", c"calibration", c"local", c"relay"];
+/// The section of those that are activated in another way.
+const PROVIDERS: &CStr = c"oarlock_providers";
+/// An empty section. The names of theirs begin with its name.
+const EMPTY: &[u8] = b"oarlock_";
