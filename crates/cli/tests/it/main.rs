@@ -12,7 +12,7 @@
 //! | what the provider offers, and the file that it goes by | `calibration` |
 //! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
 //! | `make install` and `uninstall`, manual pages | `install` |
-//! | `top` | `top` |
+//! | `top`, and what other users write into its files | `top`, `top_strangers` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
 //! | typing errors, help and colours; messages of libraries | `arguments`, `words` |
 //!
@@ -51,3 +51,4 @@ mod streams;
 mod top;
 mod trees;
 mod words;
+mod top_strangers;
