@@ -68,8 +68,10 @@ struct Findings {
     file: String,
     version: &'static str,
     armored: bool,
-    /// Kinds of the stanzas, in the file's order.
+    /// Their kinds, in the file's order.
     recipients: Vec<String>,
+    /// Stanzas that open nothing: they keep readers able to pass over unknown ones.
+    grease: usize,
     post_quantum: PostQuantum,
     header_bytes: u64,
     /// Nonce and tags.
@@ -132,6 +134,7 @@ impl Findings {
         };
         let chunk_bytes = payload_bytes
             .checked_sub(NONCE_BYTES as u64)
+        let recipients: Vec<_> = header.recipient_kinds().map(str::to_owned).collect();
             .ok_or_else(incomplete)?;
         let chunks = chunk_bytes.div_ceil(SEALED_CHUNK_BYTES as u64);
         let tag_bytes = chunks * TAG_BYTES as u64;
@@ -145,7 +148,8 @@ impl Findings {
             version: "age-encryption.org/v1",
             armored,
             post_quantum: post_quantum(&header),
-            recipients: header.stanzas.into_iter().map(|s| s.tag).collect(),
+            grease: header.stanzas.len() - recipients.len(),
+            recipients,
             header_bytes,
             overhead_bytes: NONCE_BYTES as u64 + tag_bytes,
             plaintext_bytes,
@@ -202,13 +206,7 @@ fn post_quantum(header: &Header) -> PostQuantum {
         }
         _ => PostQuantum::Unknown,
     };
-    // Stanzas that are there so that readers stay able to pass over unknown ones open nothing.
-    let mut kinds = header
-        .stanzas
-        .iter()
-        .filter(|stanza| !stanza.tag.ends_with("-grease"))
-        .map(|stanza| of(&stanza.tag))
-        .collect::<Vec<_>>();
+    let mut kinds = header.recipient_kinds().map(of).collect::<Vec<_>>();
     kinds.sort_by_key(|kind| match kind {
         PostQuantum::No => 0,
         PostQuantum::Unknown => 1,

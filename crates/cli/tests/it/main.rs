@@ -22,6 +22,7 @@
 mod age;
 mod age_damage;
 mod age_failures;
+mod age_habits;
 mod age_hybrid;
 mod age_peers;
 mod agreement;
