@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use age::{Identity, scrypt, ssh, x25519};
-use oarlock_file::age::{
-    CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored, hybrid,
-};
+use oarlock_file::age::{CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, armored, hybrid};
 use oarlock_file::{Error, Range, Waiting};
 use zeroize::Zeroizing;
 
 use super::job::{self, Call, Content, Destination, Hands};
-use super::ssh::identity as ssh_identity;
 use super::keys::{KEY_FILE_BYTES_MAX, WORK_FACTOR_MAX};
 use super::report::Outcome;
+use super::ssh::identity as ssh_identity;
 use super::ui::Ui;
 use super::{EXTENSION, keys, many};
 use crate::failure::Failure;
@@ -33,7 +31,8 @@ pub(crate) struct Args {
     given: Given,
 
     /// Decrypt only LENGTH bytes of the plaintext from byte OFFSET on; without LENGTH, to its end. K, M,
-    /// G and T mean KiB to TiB. Needs a file without armor, and reads only that part of it
+    /// G and T mean KiB to TiB. Needs a file without armor, and reads only that part of it and its end,
+    /// which shows that the file is whole
     #[arg(long, value_name = "OFFSET:LENGTH", value_parser = PartOf::parse, conflicts_with = "rm")]
     range: Option<PartOf>,
 
@@ -161,7 +160,9 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
                     input.name
                 )));
             };
-            range = Some(part.of(&input.name, size.saturating_sub(at))?);
+            // A part that ends before the last chunk would not show that the file was cut or grew.
+            let of = decryptor.payload.check_length(&input.file, at, size);
+            range = Some(part.of(&input.name, of.map_err(fail(&input.name))?)?);
         }
         if let Some(at) = payload_start {
             let chunk = range.map_or(0, |range| range.from / CHUNK_BYTES as u64);
@@ -219,13 +220,8 @@ impl PartOf {
         Ok(Self { from, bytes })
     }
 
-    /// The part of the file `name`, whose chunks hold so many bytes.
-    fn of(self, name: &str, sealed: u64) -> Result<Range, Failure> {
-        let chunks = sealed.div_ceil(SEALED_CHUNK_BYTES as u64);
-        let of = sealed.checked_sub(chunks * TAG_BYTES as u64);
-        let of = of.filter(|_| chunks > 0);
-        let of = of
-            .ok_or_else(|| Failure::new(format!("{name}: incomplete: it ends after its header")))?;
+    /// The part of the file `name`, whose plaintext has `of` bytes.
+    fn of(self, name: &str, of: u64) -> Result<Range, Failure> {
         let left = of.checked_sub(self.from).ok_or_else(|| {
             Failure::new(format!(
                 "{name}: --range begins at byte {}, but the file has {of}",
@@ -352,6 +348,10 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
             let mut identity = scrypt::Identity::new(passphrase);
             identity.set_max_work_factor(WORK_FACTOR_MAX);
             identity
+        }))
+    }
+}
+
 /// The kinds of a header's recipients, for a message.
 fn kinds(header: &Header) -> String {
     let mut kinds: Vec<&str> = Vec::new();
@@ -368,10 +368,6 @@ fn kinds(header: &Header) -> String {
         [] => "nobody".into(),
         [one] => (*one).into(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
-        }))
     }
 }
 
@@ -423,12 +419,12 @@ fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + S
                 Err(_) => Box::new(line.parse::<x25519::Identity>().ok()?),
             });
         }
-/// Named in a message.
-const KINDS_MAX: usize = 3;
     }
     Some(identities)
 }
 
+/// Named in a message.
+const KINDS_MAX: usize = 3;
 const WHITE_SPACE_BYTES_MAX: usize = 1024;
 /// Most headers have less.
 const HEADER_BYTES: usize = 1024;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek as _};
 use std::path::PathBuf;
 
 use oarlock_file::age::armored::{Armored, BEGIN};
-use oarlock_file::age::{Header, NONCE_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
+use oarlock_file::age::{Header, NONCE_BYTES, TAG_BYTES, plain_bytes};
 
 use crate::failure::{Failure, printable};
 use crate::input::Input;
@@ -126,23 +126,15 @@ impl Findings {
             };
             (header, rest)
         };
-        let incomplete = || {
-            Failure::new(format!(
-                "{}: incomplete: it ends before its first chunk does",
-                input.name
-            ))
-        };
-        let chunk_bytes = payload_bytes
-            .checked_sub(NONCE_BYTES as u64)
-        let recipients: Vec<_> = header.recipient_kinds().map(str::to_owned).collect();
-            .ok_or_else(incomplete)?;
-        let chunks = chunk_bytes.div_ceil(SEALED_CHUNK_BYTES as u64);
-        let tag_bytes = chunks * TAG_BYTES as u64;
-        let plaintext_bytes = chunk_bytes
-            .checked_sub(tag_bytes)
-            .filter(|_| chunks > 0)
-            .ok_or_else(incomplete)?;
+        let failed = |what: &str| Failure::new(format!("{}: {what}", input.name));
+        let plaintext_bytes = match payload_bytes.checked_sub(NONCE_BYTES as u64) {
+            Some(sealed) if sealed >= TAG_BYTES as u64 => plain_bytes(sealed).ok_or_else(|| {
+                failed("no age file has this length: it was cut short, or something was appended")
+            }),
+            _ => Err(failed("incomplete: it ends before its first chunk does")),
+        }?;
         let header_bytes = header.bytes();
+        let recipients: Vec<_> = header.recipient_kinds().map(str::to_owned).collect();
         Ok(Self {
             file: input.name.clone(),
             version: "age-encryption.org/v1",
@@ -151,7 +143,7 @@ impl Findings {
             grease: header.stanzas.len() - recipients.len(),
             recipients,
             header_bytes,
-            overhead_bytes: NONCE_BYTES as u64 + tag_bytes,
+            overhead_bytes: payload_bytes - plaintext_bytes,
             plaintext_bytes,
             file_bytes: match armored {
                 true => counted.bytes,

@@ -3,7 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | `enc` and `dec` beside openssl | `agreement`, `openssl_enc`, `streams`, `failures` |
-//! | age files beside age and rage | `age`, `age_damage`, `age_failures`, `age_hybrid`, `age_peers` |
+//! | age files beside age and rage, and the age community's vectors | `age`, `age_damage`, `age_failures`, `age_habits`, `age_hybrid`, `age_peers`, `age_vectors` |
 //! | many files, directories, ranges | `files`, `trees`, `durable` |
 //! | passphrases, typed and given | `passphrases` |
 //! | closed outputs, terminals | `outputs` |
@@ -25,6 +25,7 @@ mod age_failures;
 mod age_habits;
 mod age_hybrid;
 mod age_peers;
+mod age_vectors;
 mod agreement;
 mod arguments;
 mod calibration;
@@ -50,6 +51,6 @@ mod serve;
 mod stats;
 mod streams;
 mod top;
+mod top_strangers;
 mod trees;
 mod words;
-mod top_strangers;
