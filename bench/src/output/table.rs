@@ -7,6 +7,10 @@ use crate::error::Error;
 
 /// A table for people: sizes or depths down, implementations across, with the ratio beside each
 /// peer, and latencies below.
+///
+/// A rate has its spread, half of the way from the least sample to the greatest. A ratio is the median of those of
+/// samples taken in turn, so it holds where the machine's speed changes between them; it need not be that
+/// of the two medians next to it, and the least and the greatest of the ratios show how far to trust it.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     heading: String,
@@ -40,30 +44,32 @@ impl Table {
             if !self.heading.is_empty() {
                 writeln!(out)?;
             }
-            writeln!(out, "{}", row.heading)?;
-            write!(out, "{:>9}", row.of)?;
+            writeln!(out, "{}; {LEGEND}", row.heading)?;
+            let mut text = format!("{:>9}", row.of);
             self.columns.clear();
             for rate in rates() {
                 let name = &rate.implementation;
-                write!(out, "  {name:>WIDTH$}")?;
+                text += &format!("  {name:>WIDTH$}");
                 if ratio_over(name).is_some() {
-                    write!(out, "  {:>6}", "×")?;
+                    text += &format!("  {:<RATIO_WIDTH$}", "   ×");
                 }
                 self.columns.push(name.clone());
             }
-            writeln!(out)?;
+            writeln!(out, "{}", text.trim_end())?;
             self.heading.clone_from(&row.heading);
         }
-        write!(out, "{:>9}", row.at)?;
+        let mut text = format!("{:>9}", row.at);
         for name in &self.columns {
             for rate in rates().filter(|rate| rate.implementation == *name) {
-                write!(out, "  {:>WIDTH$.*}", decimals(rate.median), rate.median)?;
+                text += &format!("  {:>WIDTH$}", with_spread(rate));
             }
             if let Some(ratio) = ratio_over(name) {
-                write!(out, "  {:>6.2}", ratio.ratio_median)?;
+                let (median, min, max) = (ratio.ratio_median, ratio.ratio_min, ratio.ratio_max);
+                let range = format!("{median:.2} {min:.2}-{max:.2}");
+                text += &format!("  {range:<RATIO_WIDTH$}");
             }
         }
-        writeln!(out)?;
+        writeln!(out, "{}", text.trim_end())?;
         for (label, latency) in LATENCIES {
             if rates().all(|rate| latency(rate).is_none()) {
                 continue;
@@ -74,7 +80,7 @@ impl Table {
                 let us = found.and_then(latency).unwrap_or_default();
                 text += &format!("  {us:>WIDTH$.1}");
                 if ratio_over(name).is_some() {
-                    text += &format!("  {:>6}", "");
+                    text += &format!("  {:>RATIO_WIDTH$}", "");
                 }
             }
             writeln!(out, "{}", text.trim_end())?;
@@ -92,6 +98,16 @@ const LATENCIES: [(&str, Latencies); 3] = [
     ("p99", |rate| rate.latency_us_p99),
 ];
 
+/// The median, and how far the samples lie from it.
+fn with_spread(rate: &Rate) -> String {
+    let spread = (rate.max - rate.min) / 2.0 / rate.median;
+    let median = format!("{:.*}", decimals(rate.median), rate.median);
+    match spread.is_finite() {
+        true => format!("{median} ±{:.0}%", (100.0 * spread).ceil()),
+        false => median,
+    }
+}
+
 fn decimals(figure: f64) -> usize {
     match figure {
         ..1.0 => 3,
@@ -100,7 +116,9 @@ fn decimals(figure: f64) -> usize {
     }
 }
 
-const WIDTH: usize = 10;
+const WIDTH: usize = 12;
+const RATIO_WIDTH: usize = 14;
+const LEGEND: &str = "× by pairs, least to greatest";
 
 #[cfg(test)]
 mod tests {
@@ -133,12 +151,12 @@ mod tests {
             .row(&point.row(), &lines, &mut out)
             .unwrap();
         let expected = "\
-rsa-2048-sign in op/s, 2 threads; latency in µs
-    depth     oarlock     openssl       ×
-       64       0.667       0.667    0.67
-      p50      8000.0      8000.0
-      p90      9000.0      9000.0
-      p99      9000.0      9000.0
+rsa-2048-sign in op/s, 2 threads; latency in µs; × by pairs, least to greatest
+    depth       oarlock       openssl     ×
+       64   0.667 ±863%   0.667 ±863%  0.67 0.50-12.00
+      p50        8000.0        8000.0
+      p90        9000.0        9000.0
+      p99        9000.0        9000.0
 ";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
@@ -158,10 +176,10 @@ rsa-2048-sign in op/s, 2 threads; latency in µs
                 .unwrap();
         }
         let expected = "\
-aes-128-ctr in GB/s, one thread
-    bytes     oarlock     openssl       ×
-       64       0.667       0.667    0.67
-       1m       0.667       0.667    0.67
+aes-128-ctr in GB/s, one thread; × by pairs, least to greatest
+    bytes       oarlock       openssl     ×
+       64   0.667 ±863%   0.667 ±863%  0.67 0.50-12.00
+       1m   0.667 ±863%   0.667 ±863%  0.67 0.50-12.00
 ";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }

@@ -159,10 +159,42 @@ impl<'a> Called<'a> {
         if let Some(meant) = self.meant_by(whole) {
             return format!("unknown option {whole}: {meant}");
         }
+        if let Some(meant) = self.meant_in_age(option) {
+            return format!("unknown option {option}: {meant}");
+        }
         match values(error, ContextKind::SuggestedArg).last() {
             Some(other) => format!("unknown option {option}: did you mean {other}?"),
             None => format!("unknown option {option}"),
         }
+    }
+
+    /// What an option of age's is called here.
+    fn meant_in_age(&self, option: &str) -> Option<String> {
+        let command = self.name.rsplit(' ').next().unwrap_or_default();
+        let meant = match (command, option) {
+            ("decrypt", "-d" | "--decrypt") | ("encrypt", "-e" | "--encrypt") => {
+                "it is always on here: leave it out"
+            }
+            ("oarlock" | "encrypt", "-d" | "--decrypt") => "`oarlock decrypt` decrypts",
+            ("oarlock" | "decrypt", "-e" | "--encrypt") => "`oarlock encrypt` encrypts",
+            ("oarlock", "-p" | "--passphrase") => {
+                "`oarlock encrypt -p` encrypts with a passphrase, `oarlock decrypt` asks for it"
+            }
+            ("decrypt", "-p" | "--passphrase") => {
+                "a passphrase is asked for without it, or read from --passphrase-file FILE"
+            }
+            ("oarlock", "-a" | "--armor") => "`oarlock encrypt -a` writes text",
+            ("decrypt", "-a" | "--armor") => "text is recognized without it",
+            ("oarlock" | "decrypt", "-r" | "--recipient" | "-R" | "--recipients-file") => {
+                "`oarlock encrypt` takes recipients"
+            }
+            ("oarlock", "-i" | "--identity") => "`oarlock decrypt -i FILE` takes identities",
+            ("oarlock", "-o" | "--output") => {
+                "give it behind `oarlock encrypt` or `oarlock decrypt`"
+            }
+            _ => return None,
+        };
+        Some(meant.into())
     }
 
     /// What an option of openssl's, with one dash, is called here.

@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use age::{Identity, scrypt, ssh, x25519};
-use oarlock_file::age::{
-    CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored, hybrid,
-};
+use oarlock_file::age::{CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, armored, hybrid};
 use oarlock_file::{Error, Range, Waiting};
 use zeroize::Zeroizing;
 
 use super::job::{self, Call, Content, Destination, Hands};
 use super::keys::{KEY_FILE_BYTES_MAX, WORK_FACTOR_MAX};
 use super::report::Outcome;
+use super::ssh::identity as ssh_identity;
 use super::ui::Ui;
 use super::{EXTENSION, keys, many};
 use crate::failure::Failure;
@@ -32,7 +31,8 @@ pub(crate) struct Args {
     given: Given,
 
     /// Decrypt only LENGTH bytes of the plaintext from byte OFFSET on; without LENGTH, to its end. K, M,
-    /// G and T mean KiB to TiB. Needs a file without armor, and reads only that part of it
+    /// G and T mean KiB to TiB. Needs a file without armor, and reads only that part of it and its end,
+    /// which shows that the file is whole
     #[arg(long, value_name = "OFFSET:LENGTH", value_parser = PartOf::parse, conflicts_with = "rm")]
     range: Option<PartOf>,
 
@@ -47,7 +47,8 @@ Examples:
   oarlock decrypt -i key.txt --recursive -o restored sealed/photos
   oarlock decrypt -i key.txt --range 1G:512 disk.img.age | xxd
 
-age writes the output of a FILE to standard output, and so does -o - here; --range does without it.
+age writes the output of a FILE to standard output, and so does -o - here; --range does without it. Where standard \
+output is a pipe or a file, one FILE needs -o or --each, which says where the output goes.
 
 Exit status: 0 done, 1 something failed, 2 wrong arguments, 3 all done but what --recursive leaves out and \
 names, 128 and its number after a signal.";
@@ -112,7 +113,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         let begun = first_bytes(call, &input)?;
         if begun.last() == Some(&b'-') {
             if self.range.is_some() {
-                return Err(Failure::usage(format!(
+                return Err(Failure::new(format!(
                     "{}: --range needs a file without armor: decrypt the whole file",
                     input.name
                 )));
@@ -154,12 +155,14 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         let payload_start = start.map(|start| start + decryptor.prologue_bytes);
         if let Some(part) = self.range {
             let (Some(at), Some(size)) = (payload_start, input.size) else {
-                return Err(Failure::usage(format!(
+                return Err(Failure::new(format!(
                     "{}: --range needs a seekable file: decrypt the whole file",
                     input.name
                 )));
             };
-            range = Some(part.of(&input.name, size.saturating_sub(at))?);
+            // A part that ends before the last chunk would not show that the file was cut or grew.
+            let of = decryptor.payload.check_length(&input.file, at, size);
+            range = Some(part.of(&input.name, of.map_err(fail(&input.name))?)?);
         }
         if let Some(at) = payload_start {
             let chunk = range.map_or(0, |range| range.from / CHUNK_BYTES as u64);
@@ -217,15 +220,10 @@ impl PartOf {
         Ok(Self { from, bytes })
     }
 
-    /// The part of the file `name`, whose chunks hold so many bytes.
-    fn of(self, name: &str, sealed: u64) -> Result<Range, Failure> {
-        let chunks = sealed.div_ceil(SEALED_CHUNK_BYTES as u64);
-        let of = sealed.checked_sub(chunks * TAG_BYTES as u64);
-        let of = of.filter(|_| chunks > 0);
-        let of = of
-            .ok_or_else(|| Failure::new(format!("{name}: incomplete: it ends after its header")))?;
+    /// The part of the file `name`, whose plaintext has `of` bytes.
+    fn of(self, name: &str, of: u64) -> Result<Range, Failure> {
         let left = of.checked_sub(self.from).ok_or_else(|| {
-            Failure::usage(format!(
+            Failure::new(format!(
                 "{name}: --range begins at byte {}, but the file has {of}",
                 self.from
             ))
@@ -314,9 +312,9 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
     fn of(&self, name: &str, header: &Header) -> Result<Vec<&dyn Identity>, Failure> {
         if header.is_scrypt() {
             if !self.args.identity.is_empty() {
-                return Err(Failure::usage(
-                    "this file was encrypted with a passphrase: leave -i out to be asked for it",
-                ));
+                return Err(Failure::new(format!(
+                    "{name}: encrypted with a passphrase: leave -i out to be asked for it"
+                )));
             }
             // Before a passphrase is asked for.
             if header
@@ -329,9 +327,10 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
             return Ok(vec![self.passphrase()?]);
         }
         if self.identities.is_empty() {
-            return Err(Failure::usage(
-                "an identity is missing: give its file with -i",
-            ));
+            return Err(Failure::new(format!(
+                "{name}: encrypted to {}, not with a passphrase: give the file of an identity with -i",
+                kinds(header)
+            )));
         }
         Ok(self.identities.iter().map(I::as_identity).collect())
     }
@@ -350,6 +349,25 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
             identity.set_max_work_factor(WORK_FACTOR_MAX);
             identity
         }))
+    }
+}
+
+/// The kinds of a header's recipients, for a message.
+fn kinds(header: &Header) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for kind in header.recipient_kinds() {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+        if kinds.len() > KINDS_MAX {
+            kinds[KINDS_MAX] = "others";
+            break;
+        }
+    }
+    match &kinds[..] {
+        [] => "nobody".into(),
+        [one] => (*one).into(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
@@ -386,7 +404,7 @@ fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + S
         }
         let text = Zeroizing::new(std::fs::read_to_string(path).ok()?);
         if text.starts_with("-----BEGIN") {
-            match ssh::Identity::from_buffer(text.as_bytes(), None).ok()? {
+            match ssh_identity(text.as_bytes(), None).ok()? {
                 key @ ssh::Identity::Unencrypted(_) => identities.push(Box::new(key)),
                 _ => return None,
             }
@@ -405,6 +423,8 @@ fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + S
     Some(identities)
 }
 
+/// Named in a message.
+const KINDS_MAX: usize = 3;
 const WHITE_SPACE_BYTES_MAX: usize = 1024;
 /// Most headers have less.
 const HEADER_BYTES: usize = 1024;

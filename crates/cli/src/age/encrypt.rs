@@ -55,12 +55,14 @@ Examples:
   tar c photos | oarlock encrypt -R ~/.ssh/id_ed25519.pub > photos.tar.age
   age -d -i key.txt photos.tar.age | tar x
 
-age writes the output of a FILE to standard output, and so does -o - here.
+age writes the output of a FILE to standard output, and so does -o - here. Where standard output is a pipe or a \
+file, one FILE needs -o or --each, which says where the output goes.
 
 Exit status: 0 done, 1 something failed, 2 wrong arguments, 3 all done but what --recursive leaves out and \
 names, 128 and its number after a signal.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    args.check()?;
     let call = Call::new(&args.common, false)?;
     if call.is_many {
         many::check_one(&call, |input| output_name(input, true))?;
@@ -79,6 +81,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         };
         encrypt.file(input, output, hands)
     })
+}
+
+impl Args {
+    fn has_recipients(&self) -> bool {
+        !(self.recipient.is_empty() && self.recipients_file.is_empty() && self.identity.is_empty())
+    }
+
+    /// Fails if the arguments do not fit together, before any file is looked at.
+    fn check(&self) -> Result<(), Failure> {
+        let is_given = self.given.source(self.common.reads_stdin())?.is_some();
+        match (self.has_recipients(), self.passphrase || is_given) {
+            (true, _) if is_given => Err(Failure::usage(
+                "a file has either a passphrase or recipients: leave out -r, -R and -i, or --passphrase-file and --passphrase-fd",
+            )),
+            (false, false) => Err(Failure::usage(
+                "no recipient: give -r RECIPIENT, -R FILE, -i IDENTITY, or -p or --passphrase-file for a passphrase",
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 struct Encrypt<'a> {
@@ -158,14 +180,7 @@ fn content(armor: bool) -> Content {
 
 fn recipients(call: &Call<'_>, args: &Args) -> Result<Vec<SharedRecipient>, Failure> {
     let reads_stdin = args.common.reads_stdin();
-    let has_recipients =
-        !(args.recipient.is_empty() && args.recipients_file.is_empty() && args.identity.is_empty());
     let given = args.given.read(reads_stdin)?;
-    if given.is_some() && has_recipients {
-        return Err(Failure::usage(
-            "a file has either a passphrase or recipients: leave out -r, -R and -i, or --passphrase-file and --passphrase-fd",
-        ));
-    }
     if args.passphrase || given.is_some() {
         let passphrase = match given {
             Some(passphrase) => passphrase,
@@ -174,11 +189,6 @@ fn recipients(call: &Call<'_>, args: &Args) -> Result<Vec<SharedRecipient>, Fail
         let mut recipient = scrypt::Recipient::new(passphrase.secret()?);
         recipient.set_work_factor(WORK_FACTOR);
         return Ok(vec![Box::new(recipient)]);
-    }
-    if !has_recipients {
-        return Err(Failure::usage(
-            "no recipient: give -r RECIPIENT, -R FILE, -i IDENTITY, or -p or --passphrase-file for a passphrase",
-        ));
     }
     let recipients = keys::Recipients {
         strings: &args.recipient,

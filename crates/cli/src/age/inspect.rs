@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek as _};
 use std::path::PathBuf;
 
 use oarlock_file::age::armored::{Armored, BEGIN};
-use oarlock_file::age::{Header, NONCE_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
+use oarlock_file::age::{Header, NONCE_BYTES, TAG_BYTES, plain_bytes};
 
 use crate::failure::{Failure, printable};
 use crate::input::Input;
@@ -68,8 +68,10 @@ struct Findings {
     file: String,
     version: &'static str,
     armored: bool,
-    /// Kinds of the stanzas, in the file's order.
+    /// Their kinds, in the file's order.
     recipients: Vec<String>,
+    /// Stanzas that open nothing: they keep readers able to pass over unknown ones.
+    grease: usize,
     post_quantum: PostQuantum,
     header_bytes: u64,
     /// Nonce and tags.
@@ -124,30 +126,24 @@ impl Findings {
             };
             (header, rest)
         };
-        let incomplete = || {
-            Failure::new(format!(
-                "{}: incomplete: it ends before its first chunk does",
-                input.name
-            ))
-        };
-        let chunk_bytes = payload_bytes
-            .checked_sub(NONCE_BYTES as u64)
-            .ok_or_else(incomplete)?;
-        let chunks = chunk_bytes.div_ceil(SEALED_CHUNK_BYTES as u64);
-        let tag_bytes = chunks * TAG_BYTES as u64;
-        let plaintext_bytes = chunk_bytes
-            .checked_sub(tag_bytes)
-            .filter(|_| chunks > 0)
-            .ok_or_else(incomplete)?;
+        let failed = |what: &str| Failure::new(format!("{}: {what}", input.name));
+        let plaintext_bytes = match payload_bytes.checked_sub(NONCE_BYTES as u64) {
+            Some(sealed) if sealed >= TAG_BYTES as u64 => plain_bytes(sealed).ok_or_else(|| {
+                failed("no age file has this length: it was cut short, or something was appended")
+            }),
+            _ => Err(failed("incomplete: it ends before its first chunk does")),
+        }?;
         let header_bytes = header.bytes();
+        let recipients: Vec<_> = header.recipient_kinds().map(str::to_owned).collect();
         Ok(Self {
             file: input.name.clone(),
             version: "age-encryption.org/v1",
             armored,
             post_quantum: post_quantum(&header),
-            recipients: header.stanzas.into_iter().map(|s| s.tag).collect(),
+            grease: header.stanzas.len() - recipients.len(),
+            recipients,
             header_bytes,
-            overhead_bytes: NONCE_BYTES as u64 + tag_bytes,
+            overhead_bytes: payload_bytes - plaintext_bytes,
             plaintext_bytes,
             file_bytes: match armored {
                 true => counted.bytes,
@@ -202,13 +198,7 @@ fn post_quantum(header: &Header) -> PostQuantum {
         }
         _ => PostQuantum::Unknown,
     };
-    // Stanzas that are there so that readers stay able to pass over unknown ones open nothing.
-    let mut kinds = header
-        .stanzas
-        .iter()
-        .filter(|stanza| !stanza.tag.ends_with("-grease"))
-        .map(|stanza| of(&stanza.tag))
-        .collect::<Vec<_>>();
+    let mut kinds = header.recipient_kinds().map(of).collect::<Vec<_>>();
     kinds.sort_by_key(|kind| match kind {
         PostQuantum::No => 0,
         PostQuantum::Unknown => 1,

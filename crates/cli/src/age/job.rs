@@ -31,14 +31,14 @@ pub(crate) struct Common {
     #[arg(short, long, value_name = "PATH")]
     pub(super) output: Option<PathBuf>,
 
-    /// Take the PATH of -o for a directory, and make it if it is missing
+    /// Treat the PATH of -o as a directory; create it if needed. Without -o, write each output next to its FILE
     #[arg(long)]
     pub(super) each: bool,
 
     /// Process directories and all that is in them. Below -o the tree is made again: directories and files
     /// with the modes of the old ones, less the umask, and symbolic links that say the same. They are not
     /// followed. Pipes, sockets and devices are left out and named. DIRECTORY/. stands for what is in it, as
-    /// for cp
+    /// for cp. Names, the tree and the targets of links stay readable: only contents are encrypted
     #[arg(long)]
     pub(super) recursive: bool,
 
@@ -238,7 +238,7 @@ impl<'a> Call<'a> {
                 name,
                 wanted: Wanted::OfReplaced(_),
                 ..
-            } if !self.args.force => Err(Failure::usage(format!(
+            } if !self.args.force => Err(Failure::new(format!(
                 "{name}: exists already: --force replaces it"
             ))),
             target => Ok(target),

@@ -19,9 +19,10 @@ use oarlock_file::age::{FileKey, Stanza, hybrid};
 use zeroize::Zeroizing;
 
 use super::protected::{Protected, unanswered};
+use super::ssh::identity as ssh_identity;
 use super::ui::Ui;
 use super::words;
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 
@@ -80,9 +81,14 @@ impl Recipients<'_> {
             identity_files.push(IdentitySource::read(name, &mut stdin, interrupt, ui)?);
         }
         for (name, bytes) in &files {
-            let mut is_empty = true;
+            let (mut is_empty, mut is_usable, mut unsupported) = (true, false, Vec::new());
             for line in lines(name, bytes)? {
                 is_empty = false;
+                if let Some(why) = unsupported_ssh_key(&line) {
+                    unsupported.push(why);
+                    continue;
+                }
+                is_usable = true;
                 if line.text.starts_with(HYBRID_RECIPIENT) {
                     let recipient: Result<hybrid::Recipient, _> = line.text.parse();
                     let recipient = recipient.map_err(|error| line.invalid("recipient", &error))?;
@@ -97,6 +103,12 @@ impl Recipients<'_> {
             }
             if is_empty {
                 return Err(Failure::usage(format!("{name}: contains no recipient")));
+            }
+            for why in unsupported {
+                if !is_usable {
+                    return Err(why);
+                }
+                note(&format!("warning: {why}: not encrypted to this key"));
             }
         }
         recipients.extend(other_recipients(&others)?);
@@ -135,19 +147,33 @@ pub(super) fn native_recipient(line: &str) -> Option<String> {
 
 /// Those that the `age` crate knows. To find a wrong one, it gets each alone.
 fn other_recipients(lines: &[KeyLine<'_>]) -> Result<Vec<SharedRecipient>, Failure> {
-    let read = |lines: &[KeyLine<'_>]| {
-        let texts = lines.iter().map(|line| line.text.to_owned()).collect();
-        let mut nothing = StdinGuard::new(true);
-        read_recipients(texts, Vec::new(), Vec::new(), None, &mut nothing)
-    };
-    let recipients = read(lines).map_err(|error| {
-        let alone = lines.iter().find_map(|line| {
-            let error = read(std::slice::from_ref(line)).err()?;
+    let mut recipients = Vec::new();
+    for line in lines {
+        let read = other_recipient(line).map_err(|error| line.unreadable(error))?;
+        recipients.extend(read.into_iter().map(Locked::shared));
+    }
+    Ok(recipients)
+}
+
+fn other_recipient(line: &KeyLine<'_>) -> Result<Vec<Box<dyn Recipient + Send>>, ReadError> {
+    let texts = vec![line.text.to_owned()];
+    let mut nothing = StdinGuard::new(true);
+    read_recipients(texts, Vec::new(), Vec::new(), None, &mut nothing)
+}
+
+/// Why a line of a file is an SSH key that nobody can encrypt to, such as those that
+/// `https://github.com/NAME.keys` lists among others. As in age, it does not keep the others from being used.
+fn unsupported_ssh_key(line: &KeyLine<'_>) -> Option<Failure> {
+    if !SSH_KINDS.iter().any(|kind| line.text.starts_with(kind)) {
+        return None;
+    }
+    match other_recipient(line).err()? {
+        // Not a key that is too long for this command: age encrypts to it.
+        error @ (ReadError::UnsupportedKey(..) | ReadError::RsaModulusTooSmall) => {
             Some(line.unreadable(error))
-        });
-        alone.unwrap_or_else(|| unreadable(error))
-    })?;
-    Ok(recipients.into_iter().map(Locked::shared).collect())
+        }
+        _ => None,
+    }
 }
 
 /// Plugins by their names, each of which runs once for all of its recipients.
@@ -241,13 +267,12 @@ impl IdentitySource {
                     "{name}: longer than 16 KiB: not an SSH key"
                 )));
             }
-            let identity = ssh::Identity::from_buffer(begin, Some(name.to_owned()));
-            return match identity {
+            return match ssh_identity(begin, Some(name)) {
                 Ok(ssh::Identity::Unsupported(key)) => {
                     Err(unreadable(ReadError::UnsupportedKey(name.to_owned(), key)))
                 }
                 Ok(identity) => Ok(Self::Ssh(name.to_owned(), identity)),
-                Err(_) => Err(Failure::usage(format!("{name}: invalid SSH private key"))),
+                Err(why) => Err(Failure::usage(format!("{name}: {why}"))),
             };
         }
         Listed::of_lines(name, &bytes).map(Self::Listed)
@@ -567,6 +592,8 @@ fn shortened(text: &str) -> String {
 /// scrypt's log2 N. The maximum of age, too: 4 GiB and half a minute.
 pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const HYBRID_RECIPIENT: &str = "age1pq1";
+/// What the names of SSH public keys begin with.
+const SSH_KINDS: [&str; 3] = ["ssh-", "ecdsa-", "sk-"];
 const HYBRID_IDENTITY: &str = "AGE-SECRET-KEY-PQ-1";
 const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";
 const VERSION: &[u8] = b"age-encryption.org/";

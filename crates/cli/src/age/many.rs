@@ -16,7 +16,7 @@ use super::outputs::{Outputs, lock};
 use super::report::{FileReport, Outcome};
 use super::walk::{Entry, Kind, Source, Walk};
 use crate::failure::{Failure, note, reason};
-use crate::folder::{Place, kind, names};
+use crate::folder::{Place, identity, kind, names};
 use crate::input::Input;
 use crate::stdout;
 
@@ -61,7 +61,9 @@ pub(super) fn check_one(
         return Ok(());
     }
     Input::open(Some(input))?;
-    let Some(name) = output_name(input) else {
+    let name = output_name(input);
+    check_standard_output(call, name.as_deref())?;
+    let Some(name) = name else {
         return Ok(());
     };
     let name = match &call.args.output {
@@ -75,6 +77,35 @@ pub(super) fn check_one(
             .target(Destination::Place(place), Content::Plaintext)
             .map(|_| ()),
     }
+}
+
+/// Fails where the only file of the command line would go to a file although the user sends standard output
+/// somewhere, as age's users do: what reads it would get nothing. A terminal and a device take nothing
+/// from the command; and what takes standard error too is a log.
+fn check_standard_output(call: &Call<'_>, name: Option<&Path>) -> Result<(), Failure> {
+    let args = call.args;
+    if args.output.is_some() || args.each || args.recursive || args.rm || args.json {
+        return Ok(());
+    }
+    let (Ok(output), errors) = (
+        rustix::fs::fstat(io::stdout()),
+        rustix::fs::fstat(io::stderr()),
+    ) else {
+        return Ok(());
+    };
+    let what = match kind(&output) {
+        FileType::Fifo => "a pipe",
+        FileType::RegularFile => "a file",
+        _ => return Ok(()),
+    };
+    if errors.is_ok_and(|errors| identity(&errors) == identity(&output)) {
+        return Ok(());
+    }
+    let name = name.map_or_else(|| "NAME".into(), |name| name.display().to_string());
+    Err(Failure::usage(format!(
+        "standard output is {what}, and without -o it would get nothing: \
+         `-o -` writes to it, `-o {name}` or `--each` to a file"
+    )))
 }
 
 struct Batch<'a, W> {
@@ -186,10 +217,7 @@ impl<'a, W: Work> Batch<'a, W> {
         let done = done + copied;
         match (failed, left_out, done) {
             (0, 0, 0) => Err(Failure::new("no file to process")),
-            (0, 0, _) => {
-                self.tell_where();
-                Ok(())
-            }
+            (0, 0, _) => Ok(()),
             (0, _, _) => Err(Failure::new(format!(
                 "{left_out} of {} left out: the outputs are not all of the directory",
                 left_out + done
@@ -199,26 +227,6 @@ impl<'a, W: Work> Batch<'a, W> {
                 "{failed} of {} files failed",
                 failed + done + left_out
             ))),
-        }
-    }
-
-    /// Says where the output is if standard output is redirected: age would have written the data there.
-    fn tell_where(&self) {
-        let args = self.call.args;
-        let [input] = &args.inputs[..] else {
-            return;
-        };
-        let is_meant = args.output.is_some() || args.each || args.recursive || args.rm || args.json;
-        let is_sent = rustix::fs::fstat(io::stdout())
-            .is_ok_and(|found| matches!(kind(&found), FileType::RegularFile | FileType::Fifo));
-        if let Some(output) = self.work.output_name(input, true)
-            && is_sent
-            && !is_meant
-        {
-            let output = output.display();
-            note(&format!(
-                "{output} is written: -o - writes to standard output"
-            ));
         }
     }
 
@@ -339,7 +347,7 @@ impl<'a, W: Work> Batch<'a, W> {
         };
         if !make().map_err(|error| fail(output, error))? {
             let name = output.display();
-            return Err(Failure::usage(format!(
+            return Err(Failure::new(format!(
                 "{name}: exists already: --force replaces files and links"
             )));
         }
@@ -427,7 +435,7 @@ impl<'a, W: Work> Batch<'a, W> {
                 Source::Given(_) => {
                     let name = path.display();
                     let failure = format!("{name}: skipped: {why}: name its output with -o");
-                    self.failed(Some(path), Failure::usage(failure));
+                    self.failed(Some(path), Failure::new(failure));
                 }
             }
             return None;
@@ -456,7 +464,7 @@ impl<'a, W: Work> Batch<'a, W> {
             true => Ok(()),
             false => {
                 let (name, output) = (input.display(), output.display());
-                Err(Failure::usage(format!(
+                Err(Failure::new(format!(
                     "{name}: its output {output} is that of another input already"
                 )))
             }

@@ -8,6 +8,7 @@
 //! walk.rs       what the command line names          outputs.rs   the directory for the outputs
 //! report.rs     what became of a file            ui.rs        what plugins tell and ask
 //! protected.rs  SSH keys with a passphrase       words.rs     what the `age` crate's errors mean
+//! ssh.rs        SSH keys in PKCS#8
 //! ```
 
 pub(crate) mod decrypt;
@@ -20,6 +21,7 @@ mod many;
 mod outputs;
 mod protected;
 mod report;
+mod ssh;
 mod ui;
 mod walk;
 mod words;

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::OFlags;
 
+use super::EXTENSION;
 use crate::failure::{Failure, note, reason};
 use crate::folder::{Folder, identity, is_for_folder, names};
 use crate::output::Rights;
@@ -42,6 +43,13 @@ impl Outputs {
         if !makes && !is_for_folder(directory) && !directory.is_dir() {
             return Err(Failure::usage(format!(
                 "{name}: not a directory: with several FILEs, -o names one that exists or, with a slash, one to make: -o {name}/"
+            )));
+        }
+        let is_named_as_a_file = directory.extension().is_some_and(|it| it == EXTENSION);
+        if is_named_as_a_file && !is_for_folder(directory) && !directory.is_dir() {
+            return Err(Failure::usage(format!(
+                "{name}: is named as an age file, but would be a directory of them: -o {name}/ makes it all the same; \
+                 for one file, `tar c DIRECTORY | oarlock encrypt -o {name}`"
             )));
         }
         Self::make_and_open(directory, last).map_err(|error| {

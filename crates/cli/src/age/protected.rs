@@ -50,7 +50,8 @@ impl Protected {
 /// The passphrase of the identity file `name` was not given.
 pub(super) fn unanswered(name: &str) -> DecryptError {
     DecryptError::Io(io::Error::other(format!(
-        "{name} has a passphrase, and none was given: run this on a terminal, where it is asked for"
+        "{name} has a passphrase, and none was given: run this on a terminal, where it is asked for, \
+         or give it with --passphrase-file"
     )))
 }
 

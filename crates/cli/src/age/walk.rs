@@ -198,7 +198,7 @@ impl Iterator for Walk<'_> {
             }
             if !self.args.recursive {
                 let name = path.display();
-                return Some(Err(Failure::usage(format!(
+                return Some(Err(Failure::new(format!(
                     "{name}: is a directory: --recursive processes the files in it"
                 ))));
             }

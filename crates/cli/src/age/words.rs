@@ -76,5 +76,6 @@ pub(super) fn of_recipient(error: age::EncryptError) -> String {
     oarlock_file::Error::Recipient(error).to_string()
 }
 
-const RSA_TOO_LONG: &str = "it has more than 4096 bits, the most that age allows";
+const RSA_TOO_LONG: &str =
+    "it has more than 4096 bits, the most that this command takes; age itself takes longer ones";
 const RSA_TOO_SHORT: &str = "it has less than 2048 bits";

@@ -13,6 +13,8 @@ use serde::Serialize;
 
 use super::others::Others;
 use super::rate::speed;
+#[cfg(test)]
+use super::self_test::Keyed;
 use super::self_test::{PASSED, Unit, self_test};
 use crate::calibration::{self, Known, Measuring};
 use crate::failure::Failure;
@@ -70,9 +72,19 @@ struct BackendEntry {
     device: String,
     backend: String,
     self_test: String,
+    #[serde(flatten)]
+    rate: Rate,
+}
+
+/// A rate that was measured.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Rate {
+    /// The median of some samples.
     bytes_per_second: u64,
-    /// The rate is that of the best of so many requests.
-    requests: u32,
+    /// A quarter of the samples are below this, and a quarter above the other.
+    bytes_per_second_p25: u64,
+    bytes_per_second_p75: u64,
+    samples: usize,
 }
 
 impl Listing {
@@ -92,13 +104,11 @@ impl Listing {
                         .find(|other| *other != number);
                     let oracle = oracle.map(|other| &units[other].2);
                     let self_test = self_test(unit, operation, oracle);
-                    let (bytes_per_second, requests) = measure(unit, operation);
                     BackendEntry {
                         device: device.clone(),
                         backend: backend.clone(),
                         self_test,
-                        bytes_per_second,
-                        requests,
+                        rate: measure(unit, operation),
                     }
                 };
                 Some(OperationEntry {
@@ -174,7 +184,9 @@ impl Listing {
         text.push_str(&self.others.to_text());
         // Devices side by side, in the order of their coming.
         let devices: Vec<&str> = self.devices.iter().map(|one| &*one.name).collect();
-        text.push_str("\noperations, by backend; * marks where a session opens\n");
+        text.push_str(
+            "\noperations, by backend; * marks where a session opens; half of the samples lie within ±\n",
+        );
         for entry in &self.operations {
             let mut line = format!("{:<18}", entry.operation);
             let mut measured: Vec<_> = entry.measured.iter().collect();
@@ -188,13 +200,13 @@ impl Listing {
                     device => format!("{device}/{}", one.backend),
                 };
                 let rate = match one.self_test == PASSED {
-                    true => speed(one.bytes_per_second) + if is_home { " *" } else { "" },
+                    true => one.rate.to_text() + if is_home { " *" } else { "" },
                     false => "WRONG".into(),
                 };
                 // Kept together where the line is broken.
                 let _ = write!(
                     line,
-                    " {:<26}",
+                    " {:<31}",
                     format!("{name:<14} {rate}").replace(' ', KEPT)
                 );
             }
@@ -328,30 +340,51 @@ fn unit(device: Arc<dyn Device>, operation: Algorithm) -> (String, String, Unit)
     (names.0, names.1, Unit::of_device(device, operation))
 }
 
-/// The best rate of some requests, and how many they were: a slow algorithm gets more time, since one
-/// request of its first few may well be interrupted.
-fn measure(unit: &Unit, operation: Algorithm) -> (u64, u32) {
+impl Rate {
+    /// Of at least one sample, in bytes a second.
+    fn of(mut samples: Vec<f64>) -> Self {
+        samples.sort_by(f64::total_cmp);
+        let at = |quarters: usize| samples[(samples.len() - 1) * quarters / 4] as u64;
+        Self {
+            bytes_per_second: at(2),
+            bytes_per_second_p25: at(1),
+            bytes_per_second_p75: at(3),
+            samples: samples.len(),
+        }
+    }
+
+    fn to_text(self) -> String {
+        let off = |other: u64| other.abs_diff(self.bytes_per_second);
+        let off = off(self.bytes_per_second_p25).max(off(self.bytes_per_second_p75));
+        let percent = (100 * off).div_ceil(self.bytes_per_second.max(1));
+        format!("{} ±{percent}%", speed(self.bytes_per_second))
+    }
+}
+
+/// The rate of one thread, request after request of 16 KiB. A sample is of several requests: one alone may find what
+/// the one before it has computed and not used.
+fn measure(unit: &Unit, operation: Algorithm) -> Rate {
     let Ok(mut keyed) = unit.key(&vec![0x5a; operation.key_bytes()]) else {
-        return (0, 0);
+        return Rate::default();
     };
-    let mut data = vec![0; MEASURED_BYTES_MIN];
+    let mut data = vec![0; MEASURED_BYTES];
     // The first finds caches cold and counts for nothing.
     keyed.measured(&mut data);
     let began = Instant::now();
-    let (mut best, mut requests) = (0, 0);
-    loop {
-        let start = Instant::now();
-        keyed.measured(&mut data);
-        let took = start.elapsed();
-        requests += 1;
-        best = best.max((data.len() as f64 / took.as_secs_f64().max(1e-9)) as u64);
-        if requests >= MEASURED_REQUESTS_MIN && began.elapsed() > MEASURED_TIME {
-            return (best, requests);
-        }
-        if data.len() < MEASURED_BYTES_MAX && took < MEASURED_TIME / 16 {
-            data.resize(2 * data.len(), 0);
-        }
+    let mut samples = Vec::new();
+    while samples.len() < SAMPLES_MIN || began.elapsed() < MEASURED_TIME {
+        let (start, mut bytes) = (Instant::now(), 0);
+        let took = loop {
+            keyed.measured(&mut data);
+            bytes += data.len();
+            let took = start.elapsed();
+            if bytes >= SAMPLE_BYTES_MIN && took >= SAMPLE_TIME {
+                break took;
+            }
+        };
+        samples.push(bytes as f64 / took.as_secs_f64());
     }
+    Rate::of(samples)
 }
 
 /// Of lines for people.
@@ -359,14 +392,58 @@ const WIDTH: usize = 100;
 /// A space at which no line is broken.
 const KEPT: &str = "\u{a0}";
 
-const MEASURED_BYTES_MIN: usize = 1 << 10;
-const MEASURED_BYTES_MAX: usize = 16 << 10;
-const MEASURED_REQUESTS_MIN: u32 = 10;
-const MEASURED_TIME: Duration = Duration::from_micros(300);
+const MEASURED_BYTES: usize = 16 << 10;
+const SAMPLE_BYTES_MIN: usize = 2 * MEASURED_BYTES;
+const SAMPLE_TIME: Duration = Duration::from_micros(50);
+const SAMPLES_MIN: usize = 9;
+const MEASURED_TIME: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Computes for two requests at a time, as kernels do whose passes are long.
+    struct Ahead(u32);
+
+    impl Keyed for Ahead {
+        fn seal(&mut self, _: &[u8], _: &[u8], _: &mut Vec<u8>) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn open(&mut self, _: &[u8], _: &[u8], _: &mut Vec<u8>) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn measured(&mut self, _: &mut [u8]) {
+            self.0 += 1;
+            let began = Instant::now();
+            while self.0.is_multiple_of(2) && began.elapsed() < Duration::from_micros(100) {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_that_finds_its_work_done_is_not_the_rate() {
+        let unit = Unit::of(|_| Ok(Box::new(Ahead(0))));
+        let rate = measure(&unit, Algorithm::Aes128Ctr);
+        let most = 2 * MEASURED_BYTES as u64 * 10_000;
+        assert!(
+            rate.bytes_per_second_p75 <= most,
+            "{}",
+            rate.bytes_per_second_p75
+        );
+        assert!(rate.samples >= SAMPLES_MIN);
+    }
+
+    #[test]
+    fn a_rate_is_the_median_with_its_spread() {
+        let rate = Rate::of(vec![5e8, 1e9, 1.02e9, 0.99e9, 9e9]);
+        assert_eq!((rate.bytes_per_second, rate.samples), (1_000_000_000, 5));
+        assert_eq!(rate.to_text(), "1.00 GB/s ±2%");
+        assert_eq!(Rate::of(vec![2.5e6]).to_text(), "2.5 MB/s ±0%");
+        assert_eq!(Rate::default().to_text(), "0.0 MB/s ±0%");
+    }
 
     #[test]
     fn long_lines_are_broken_behind_words_and_options() {

@@ -30,6 +30,8 @@ struct ConfiguredEntry {
 #[derive(Serialize)]
 struct RunningEntry {
     process: Option<u32>,
+    /// Whose file says so.
+    user: Option<u32>,
     program: String,
     is_cryptoserver: bool,
     devices: Vec<RunningDevice>,
@@ -68,6 +70,7 @@ impl Others {
             .into_iter()
             .map(|row| RunningEntry {
                 process: row.process,
+                user: row.user,
                 program: row.program,
                 is_cryptoserver: row.server.is_some(),
                 devices: row
@@ -110,7 +113,9 @@ impl Others {
                 true => "cryptoserver",
                 false => "accelerator",
             };
-            let _ = writeln!(text, "{:<18} {what}", format!("{}{process}", one.program));
+            let name = format!("{}{process}", one.program);
+            let owner = top::pages::of_another(one.user);
+            let _ = writeln!(text, "{name:<18} {what}{owner}");
             for device in &one.devices {
                 let _ = writeln!(
                     text,

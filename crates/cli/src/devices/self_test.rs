@@ -58,6 +58,12 @@ impl Unit {
         }))
     }
 
+    /// Whatever `new_key` sets up.
+    #[cfg(test)]
+    pub(super) fn of(new_key: impl Fn(&[u8]) -> Result<Box<dyn Keyed>, String> + 'static) -> Self {
+        Self(Box::new(new_key))
+    }
+
     pub(super) fn key(&self, key: &[u8]) -> Result<Box<dyn Keyed>, String> {
         (self.0)(key)
     }

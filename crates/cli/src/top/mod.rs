@@ -8,7 +8,7 @@
 //! ```
 
 mod live;
-mod pages;
+pub(crate) mod pages;
 mod row;
 mod sample;
 mod screen;

@@ -7,25 +7,26 @@ use super::units;
 /// One line for each process.
 pub(super) fn processes<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
     let mut table = Table::new(&[
+        // May grow: a number that is cut could be anybody's.
+        Column::text("USER", 5, 2),
         Column::number("PID", 7, 1),
         // 20 columns have room for it, its rate and its health.
         Column::text("PROGRAM", 6, 0),
         Column::number("REQ/S", 6, 0),
-        Column::number("BYTES/S", 8, 2),
-        Column::number("WAIT", 5, 4),
-        Column::number("FLIGHT", 6, 3),
-        Column::number("LANES", 5, 5),
-        Column::number("THREADS", 7, 6),
-        Column::number("REFUSED", 7, 7),
+        Column::number("BYTES/S", 8, 3),
+        Column::number("WAIT", 5, 5),
+        Column::number("FLIGHT", 6, 4),
+        Column::number("LANES", 5, 6),
+        Column::number("THREADS", 7, 7),
+        Column::number("REFUSED", 7, 8),
         Column::text("HEALTH", 6, 0),
     ]);
     for row in rows {
         let (health, how) = row.health();
+        let number = |number: Option<u32>| number.map(|it| it.to_string()).unwrap_or_default();
         table.add(vec![
-            row.process
-                .map(|it| it.to_string())
-                .unwrap_or_default()
-                .into(),
+            number(row.user).into(),
+            number(row.process).into(),
             row.program.clone().into(),
             Cell::count(row.requests_per_second),
             Cell::bytes(row.bytes_per_second),
@@ -71,12 +72,18 @@ pub(super) fn details(row: &Row) -> Vec<(String, Table)> {
     tables
 }
 
-/// The name and number of a process.
+/// The name and number of a process, and whose file says so unless it is of the user who asks.
 pub(super) fn name(row: &Row) -> String {
-    match row.process {
-        Some(process) => format!("{} {process}", row.program),
-        None => row.program.clone(),
-    }
+    let process = row.process.map_or(String::new(), |it| format!(" {it}"));
+    let owner = of_another(row.user);
+    format!("{}{process}{owner}", row.program)
+}
+
+/// In words; empty for the user who asks.
+pub(crate) fn of_another(user: Option<u32>) -> String {
+    let own = rustix::process::geteuid().as_raw();
+    let other = user.filter(|user| *user != own);
+    other.map_or(String::new(), |user| format!(" of user {user}"))
 }
 
 fn operations(row: &Row) -> Table {

@@ -124,13 +124,14 @@ impl Row {
                 }
             })
             .collect();
-        let sum = |of: fn(&Operation) -> f64| operations.iter().map(of).sum::<f64>();
+        // Of none it is 0; `sum` says -0.
+        let sum = |of: fn(&Operation) -> f64| operations.iter().map(of).fold(0.0, |a, b| a + b);
         let mut row = Self {
-            key: format!("{}", process.process),
+            // Each user's own, and those of each namespace, which have numbers of their own.
+            key: format!("{user} {:x} {}", figures.namespace, process.process),
             process: Some(process.process),
             user: Some(user),
             program: figures.program.clone(),
-            pool_threads: Some(pool_threads(process.process)),
             requests_per_second: sum(|one| one.requests_per_second),
             bytes_per_second: sum(|one| one.bytes_per_second),
             operations,
@@ -141,6 +142,39 @@ impl Row {
             row.add_shared(figures, before, rate);
         }
         row
+    }
+
+    /// Adds what another file says of the same process.
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.requests_per_second += other.requests_per_second;
+        self.bytes_per_second += other.bytes_per_second;
+        self.refused_per_second += other.refused_per_second;
+        for (sum, more) in [
+            (&mut self.waiting, other.waiting),
+            (&mut self.in_flight, other.in_flight),
+            (&mut self.refused, other.refused),
+            (&mut self.faults, other.faults),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+        self.lane_fill = self.lane_fill.or(other.lane_fill);
+        self.server = self.server.take().or(other.server);
+        for more in other.operations {
+            let same = |one: &&mut Operation| {
+                (one.operation, one.direction) == (more.operation, more.direction)
+            };
+            match self.operations.iter_mut().find(same) {
+                None => self.operations.push(more),
+                Some(one) => {
+                    one.requests = one.requests.saturating_add(more.requests);
+                    one.bytes = one.bytes.saturating_add(more.bytes);
+                    one.requests_per_second += more.requests_per_second;
+                    one.bytes_per_second += more.bytes_per_second;
+                }
+            }
+        }
+        let room = DEVICES_MAX.saturating_sub(self.devices.len());
+        self.devices.extend(other.devices.into_iter().take(room));
     }
 
     fn add_shared(&mut self, figures: &Figures, before: Option<&Figures>, rate: Rate) {
@@ -326,17 +360,20 @@ fn fill(now: (u64, u64), then: (u64, u64)) -> Option<f64> {
     Some(now.0.saturating_sub(then.0) as f64 / groups as f64)
 }
 
-/// Those that have the name of the pool's threads.
-fn pool_threads(process: u32) -> usize {
+/// Returns how many threads have the name of the pool's threads, and how many were looked at: at most `most`.
+pub(super) fn pool_threads(process: u32, most: usize) -> (usize, usize) {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
-    let tasks = tasks.into_iter().flatten().flatten().take(TASKS_MAX);
-    let is_ours = |task: &std::fs::DirEntry| {
+    let tasks = tasks.into_iter().flatten().flatten();
+    let tasks: Vec<_> = tasks.take(most.min(TASKS_MAX)).collect();
+    let is_ours = |task: &&std::fs::DirEntry| {
         let name = std::fs::read(task.path().join("comm"));
         // The main thread of this command has that name as well.
         name.is_ok_and(|name| name == b"oarlock\n")
             && task.file_name().to_str() != Some(&*process.to_string())
     };
-    tasks.filter(is_ours).count()
+    (tasks.iter().filter(is_ours).count(), tasks.len())
 }
 
 const TASKS_MAX: usize = 1024;
+/// Of a process: four times what a file has.
+const DEVICES_MAX: usize = 64;

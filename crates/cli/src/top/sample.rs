@@ -1,5 +1,6 @@
 //! Readings: files of figures, and pages of cryptoservers.
 
+use std::collections::hash_map::{Entry, HashMap};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use oarlock_net::client::PageFigures;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::row::{Row, ServerRow};
+use super::row::{Row, ServerRow, pool_threads};
 use crate::failure::printable;
 
 /// What was found, with rates since the reading before.
@@ -85,7 +86,13 @@ impl Sampler {
             reachable(figures.metrics?)
         });
         let named = self.servers.iter().map(|(_, address)| *address);
-        let addresses: BTreeSet<_> = named.chain(of_processes).take(SERVERS_MAX).collect();
+        let mut addresses = BTreeSet::new();
+        // Those of this user come before those of others, which cannot displace them.
+        for address in named.chain(of_processes) {
+            if addresses.len() < SERVERS_MAX {
+                addresses.insert(address);
+            }
+        }
         self.pages.retain(|address, _| addresses.contains(address));
         for address in addresses {
             if self.under_way.insert(address) {
@@ -154,6 +161,14 @@ impl Sampler {
             self.add_page(&mut row, *address);
             processes.push(row);
         }
+        let more = ignored.len().saturating_sub(IGNORED_MAX);
+        if more > 0 {
+            ignored.truncate(IGNORED_MAX);
+            ignored.push(Ignored {
+                path: "others".into(),
+                why: format!("{more} more are left out here"),
+            });
+        }
         self.before = Some((now, figures_now));
         let unix = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -161,7 +176,7 @@ impl Sampler {
         View {
             unix_ms: unix.as_millis(),
             interval_seconds: seconds,
-            processes: merged(processes),
+            processes: with_threads(merged(processes)),
             ignored,
         }
     }
@@ -207,22 +222,38 @@ fn reachable(address: SocketAddr) -> Option<SocketAddr> {
         .then(|| SocketAddr::new(ip, address.port()))
 }
 
-/// A process that was forked from one with a file, and made one of its own, has two.
+/// A process that was forked from one with a file, and made one of its own, has two. Only files of one user are
+/// merged: anybody may write any number of a process into a file.
 fn merged(rows: Vec<Row>) -> Vec<Row> {
     let mut merged: Vec<Row> = Vec::new();
+    let mut places = HashMap::new();
     for row in rows {
-        let known = merged.iter_mut().find(|other| other.key == row.key);
-        match known {
-            Some(other) => {
-                other.requests_per_second += row.requests_per_second;
-                other.bytes_per_second += row.bytes_per_second;
-                other.operations.extend(row.operations);
-                other.devices.extend(row.devices);
+        match places.entry(row.key.clone()) {
+            Entry::Vacant(place) => {
+                place.insert(merged.len());
+                merged.push(row);
             }
-            None => merged.push(row),
+            Entry::Occupied(place) => merged[*place.get()].absorb(row),
         }
     }
     merged
 }
 
+/// Counts the threads of each process, once, until as many threads of a user have been looked at as there may be.
+fn with_threads(mut rows: Vec<Row>) -> Vec<Row> {
+    let mut left = HashMap::new();
+    for row in &mut rows {
+        if let (Some(process), Some(user)) = (row.process, row.user) {
+            let left = left.entry(user).or_insert(TASKS_MAX);
+            let (threads, tasks) = pool_threads(process, *left);
+            *left -= tasks;
+            row.pool_threads = (tasks > 0).then_some(threads);
+        }
+    }
+    rows
+}
+
 const SERVERS_MAX: usize = 64;
+const IGNORED_MAX: usize = 64;
+/// Of the processes of one user.
+const TASKS_MAX: usize = 16 << 10;

@@ -232,10 +232,7 @@ impl Screen {
         if lines.is_empty() {
             lines.push(Line::styled("no requests yet", self.style(Tone::Faint)));
         }
-        let user = row
-            .user
-            .map_or(String::new(), |user| format!("  user {user}"));
-        let name = format!("{}{user}", pages::name(row));
+        let name = pages::name(row);
         let rule = "-".repeat(width.saturating_sub(name.len() + 4));
         let title = Line::styled(format!("-- {name} {rule}"), self.style(Tone::Faint));
         let graph_height = if area.height >= 16 { 4 } else { 0 };
@@ -368,7 +365,7 @@ p, Space         pause, go on
 
 WAIT    jobs that no thread has begun
 FLIGHT  requests without an answer
-LANES   requests that lanes compute at once, of 8
+LANES   requests that lanes compute at once, of 8, or of 4 on CPUs without AVX-512 IFMA
 HEALTH  open: left alone after failures;
         half-open or trial: tried again";
 

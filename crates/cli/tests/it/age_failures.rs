@@ -36,8 +36,8 @@ fn keys_that_are_none_are_named() {
     let cases: [(&[&str], i32, &[&str]); 12] = [
         (
             &["decrypt", "-o", "-", "sealed"],
-            2,
-            &["identity is missing", "-i"],
+            1,
+            &["sealed: encrypted to X25519, not with a passphrase", "-i"],
         ),
         (
             &["decrypt", "-i", "second.txt", "-o", "-", "sealed"],
@@ -65,24 +65,32 @@ fn keys_that_are_none_are_named() {
             &["recipients.txt", "line 1"],
         ),
         (
-            &["encrypt", "-R", "bad.txt", "plain"],
+            &["encrypt", "--each", "-R", "bad.txt", "plain"],
             2,
             &["bad.txt", "line 4"],
         ),
-        (&["encrypt", "-R", "noise.txt", "plain"], 2, &["noise.txt"]),
-        (&["encrypt", "-R", "folder", "plain"], 2, &["folder"]),
         (
-            &["encrypt", "-R", "comment.txt", "plain"],
+            &["encrypt", "--each", "-R", "noise.txt", "plain"],
+            2,
+            &["noise.txt"],
+        ),
+        (
+            &["encrypt", "--each", "-R", "folder", "plain"],
+            2,
+            &["folder"],
+        ),
+        (
+            &["encrypt", "--each", "-R", "comment.txt", "plain"],
             2,
             &["comment.txt: contains no recipient"],
         ),
         (
-            &["encrypt", "-R", "nowhere.txt", "plain"],
+            &["encrypt", "--each", "-R", "nowhere.txt", "plain"],
             2,
             &["nowhere.txt"],
         ),
         (
-            &["encrypt", "-i", "second.txt", "plain"],
+            &["encrypt", "--each", "-i", "second.txt", "plain"],
             2,
             &["second.txt", &line],
         ),

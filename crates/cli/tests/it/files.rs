@@ -309,21 +309,22 @@ fn parts_are_what_they_are_of_the_whole() {
         &["decrypt", "-i", "key.txt", "--range", "1900000:", "cut"],
     );
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    for (part, parts) in [
+    for (part, status, parts) in [
         (
             "3000002:1",
+            1,
             "--range begins at byte 3000002, but the file has 3000001",
         ),
-        ("x:1", "x: "),
-        ("1", "OFFSET:LENGTH"),
-        ("1:1X", "1X: give bytes, or a number with K, M, G or T"),
-        ("99999999T:1", "too large"),
+        ("x:1", 2, "x: "),
+        ("1", 2, "OFFSET:LENGTH"),
+        ("1:1X", 2, "1X: give bytes, or a number with K, M, G or T"),
+        ("99999999T:1", 2, "too large"),
     ] {
         let output = ran(
             &home,
             &["decrypt", "-i", "key.txt", "--range", part, "sealed"],
         );
-        assert_fails(&output, 2, &[parts]);
+        assert_fails(&output, status, &[parts]);
     }
     let piped = run(
         &mut home.oarlock(&["decrypt", "-i", "key.txt", "--range", "1:1"]),
@@ -331,7 +332,7 @@ fn parts_are_what_they_are_of_the_whole() {
     );
     assert_fails(
         &piped,
-        2,
+        1,
         &["standard input: --range needs a seekable file"],
     );
     succeeds(
@@ -350,7 +351,7 @@ fn parts_are_what_they_are_of_the_whole() {
         &home,
         &["decrypt", "-i", "key.txt", "--range", "1:1", "text"],
     );
-    assert_fails(&output, 2, &["text: --range needs a file without armor"]);
+    assert_fails(&output, 1, &["text: --range needs a file without armor"]);
 }
 
 #[test]

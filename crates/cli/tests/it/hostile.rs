@@ -113,10 +113,10 @@ fn keys_without_end_are_refused() {
         .unwrap();
     for keys in ["/dev/zero", "huge"] {
         for arguments in [
-            &["decrypt", "-i", keys, "sealed"][..],
+            &["decrypt", "--each", "-i", keys, "sealed"][..],
             &["decrypt", "-i", keys, "--each", "-o", "opened", "sealed"],
-            &["encrypt", "-i", keys, "plain"],
-            &["encrypt", "-R", keys, "plain"],
+            &["encrypt", "--each", "-i", keys, "plain"],
+            &["encrypt", "--each", "-R", keys, "plain"],
         ] {
             let output = bounded(&home, arguments).output().unwrap();
             assert_fails(&output, 2, &[keys, "longer than 16 MiB"]);
@@ -362,7 +362,7 @@ fn a_plugin_is_a_program_in_a_folder_of_path() {
     // The first is well-formed Bech32.
     for recipient in ["age1../../x1gc5wx2", "age1\nx1aaaaaa", "age1test1aaaaaa"] {
         let output = home
-            .oarlock(&["encrypt", "-r", recipient, "plain"])
+            .oarlock(&["encrypt", "--each", "-r", recipient, "plain"])
             .output()
             .unwrap();
         assert_fails(&output, 2, &["invalid recipient"]);
@@ -374,7 +374,7 @@ fn a_plugin_is_a_program_in_a_folder_of_path() {
     );
     home.write("id.txt", IDENTITY.as_bytes());
     for path in ["", ".", "/nonexistent"] {
-        let decrypt = ["decrypt", "-i", "id.txt", "sealed"];
+        let decrypt = ["decrypt", "--each", "-i", "id.txt", "sealed"];
         let mut command = home.oarlock(&decrypt);
         command.env("PATH", path).env("HANGS", home.path("started"));
         assert_fails(&command.output().unwrap(), 2, &["age-plugin-test"]);

@@ -3,7 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | `enc` and `dec` beside openssl | `agreement`, `openssl_enc`, `streams`, `failures` |
-//! | age files beside age and rage | `age`, `age_damage`, `age_failures`, `age_hybrid`, `age_peers` |
+//! | age files beside age and rage, and the age community's vectors | `age`, `age_damage`, `age_failures`, `age_habits`, `age_hybrid`, `age_peers`, `age_vectors` |
 //! | many files, directories, ranges | `files`, `trees`, `durable` |
 //! | passphrases, typed and given | `passphrases` |
 //! | closed outputs, terminals | `outputs` |
@@ -14,7 +14,7 @@
 //! | what the provider offers, and the file that it goes by | `calibration` |
 //! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
 //! | `make install` and `uninstall`, manual pages | `install` |
-//! | `top` | `top` |
+//! | `top`, and what other users write into its files | `top`, `top_strangers` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
 //! | typing errors, help and colours; messages of libraries | `arguments`, `words` |
 //!
@@ -24,8 +24,10 @@
 mod age;
 mod age_damage;
 mod age_failures;
+mod age_habits;
 mod age_hybrid;
 mod age_peers;
+mod age_vectors;
 mod agreement;
 mod arguments;
 mod calibration;
@@ -55,5 +57,6 @@ mod serve;
 mod stats;
 mod streams;
 mod top;
+mod top_strangers;
 mod trees;
 mod words;

@@ -275,7 +275,7 @@ fn a_prompt_that_was_stopped_hides_what_is_typed_again() {
     let home = Home::new();
     home.write("plain", b"data");
     home.write("secret", SECRET.as_bytes());
-    let encrypt = ["encrypt", "--passphrase-file", "secret", "plain"];
+    let encrypt = ["encrypt", "--each", "--passphrase-file", "secret", "plain"];
     succeeded(&mut home.oarlock(&encrypt));
     let script = "sh -c 'echo $$ > pid; exec \"$OARLOCK\" decrypt -o out plain.age'";
     let mut is_stopped = false;

@@ -21,7 +21,7 @@ use crate::common::terminal::on_a_terminal;
 use crate::common::{assert_fails, oarlock, provider, run, stderr};
 
 /// Ends with the test.
-struct Running(Child);
+pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -49,13 +49,13 @@ pub fn reading(folder: &Path, more: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn process(reading: &Value, process: u32) -> Option<&Value> {
+pub fn process(reading: &Value, process: u32) -> Option<&Value> {
     let all = reading["processes"].as_array().unwrap();
     all.iter().find(|one| one["process"] == process)
 }
 
 /// A program with a framework of two boards, of which one fails: this test, started again.
-fn failing_board(folder: &Path) -> Running {
+pub fn failing_board(folder: &Path) -> Running {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let child = as_child(&mut command)
         .args(["--nocapture", "--test-threads=1"])
@@ -69,7 +69,7 @@ fn failing_board(folder: &Path) -> Running {
 }
 
 /// What that program does, for ever.
-fn work_with_a_failing_board() {
+pub fn work_with_a_failing_board() {
     let accelerator = Accelerator::builder().publish(true).build().unwrap();
     let framework = Framework::new(&accelerator);
     let faults = vec![Injection {
@@ -95,7 +95,7 @@ fn work_with_a_failing_board() {
 }
 
 /// What is seen of such a program when it leaves its bad board alone.
-fn left_alone(folder: &Path, running: &Running) -> Value {
+pub fn left_alone(folder: &Path, running: &Running) -> Value {
     until_some("the bad board is left alone", || {
         let reading = reading(folder, &[]);
         let seen = process(&reading, running.0.id())?.clone();

@@ -35,7 +35,10 @@ fn keys_that_age_cannot_use_are_told_in_our_words() {
             &["decrypt", "-i", "gcm", "-o", "-", "secret.age"],
             "ssh-keygen -p -Z aes256-ctr",
         ),
-        (&["encrypt", "-i", "gcm", "data"], "aes128-gcm@openssh.com"),
+        (
+            &["encrypt", "--each", "-i", "gcm", "data"],
+            "aes128-gcm@openssh.com",
+        ),
         (
             &["decrypt", "-i", "pem", "-o", "-", "secret.age"],
             "ssh-keygen -o -p",
@@ -54,7 +57,7 @@ fn a_passphrase_that_nobody_can_give_is_told_of() {
             &["decrypt", "-i", "secret", "-o", "-", "secret.age"],
             "secret has a passphrase",
         ),
-        (&["encrypt", "-p", "data"], "no terminal"),
+        (&["encrypt", "--each", "-p", "data"], "no terminal"),
         (&["enc", "--cipher", "aes-128-ctr", "data"], "no terminal"),
     ];
     all_in_our_words(&home, cases);

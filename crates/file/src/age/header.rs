@@ -131,6 +131,13 @@ impl Header {
         is_number.then(|| text.parse().ok())?
     }
 
+    /// Returns the kinds of its recipients, in the file's order. What is there only so that readers stay able to
+    /// pass over unknown kinds opens nothing and is left out.
+    pub fn recipient_kinds(&self) -> impl Iterator<Item = &str> {
+        let kinds = self.stanzas.iter().map(|stanza| &*stanza.tag);
+        kinds.filter(|kind| !kind.ends_with(GREASE))
+    }
+
     /// Whether a passphrase opens it.
     pub fn is_scrypt(&self) -> bool {
         is_scrypt(&self.stanzas)
@@ -263,6 +270,8 @@ impl<'a, R: Read> Lines<'a, R> {
     }
 }
 
+/// The end of the kind of a stanza that opens nothing.
+const GREASE: &str = "-grease";
 const MAC_PREFIX: &[u8] = b"---";
 const MAC_BYTES: usize = 32;
 /// In base64 without padding.

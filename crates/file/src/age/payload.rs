@@ -5,6 +5,10 @@
 //! nonce of a chunk    11 bytes: its number, big-endian;  1 byte: 1 in the last chunk, else 0
 //! ```
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
 use age_core::format::FileKey;
 use age_core::primitives::hkdf;
 use age_core::secrecy::ExposeSecret as _;
@@ -24,6 +28,16 @@ pub const CHUNK_BYTES: usize = 64 << 10;
 pub const TAG_BYTES: usize = 16;
 /// Bytes of a whole chunk and its tag.
 pub const SEALED_CHUNK_BYTES: usize = CHUNK_BYTES + TAG_BYTES;
+
+/// Returns the length of the plaintext in chunks of `sealed` bytes, tags included; `None` if no payload has
+/// that length. Nothing is authenticated: [`Payload::check_length`] does that.
+pub fn plain_bytes(sealed: u64) -> Option<u64> {
+    let last = sealed.div_ceil(SEALED_CHUNK_BYTES as u64).checked_sub(1)?;
+    let rest = sealed - last * SEALED_CHUNK_BYTES as u64;
+    // Only a file without plaintext has a chunk without any.
+    let rest = rest.checked_sub(TAG_BYTES as u64)?;
+    (rest > 0 || last == 0).then_some(last * CHUNK_BYTES as u64 + rest)
+}
 
 /// The key of a payload, and whether it seals or opens. Wiped on drop.
 pub struct Payload {
@@ -89,6 +103,41 @@ impl Payload {
             Ok(()) if is_last => Err(Error::Incomplete { chunk: number }),
             Ok(()) => Err(Error::Trailing { chunk: number }),
             Err(_) => Err(Error::Authentication { chunk: number }),
+        }
+    }
+
+    /// Authenticates the length of the plaintext and returns it. The chunks lie in `input` from byte `start` to
+    /// byte `end`; only the last one is read, which tells whether something is missing or was appended. A reader
+    /// of a part must do this first, because the other chunks do not tell.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) for the last chunks; [`Error::CutShort`], [`Error::Read`].
+    pub fn check_length(&self, input: &File, start: u64, end: u64) -> Result<u64, Error> {
+        let sealed = end.saturating_sub(start);
+        let last = sealed.div_ceil(SEALED_CHUNK_BYTES as u64).max(1) - 1;
+        let rest = sealed - last * SEALED_CHUNK_BYTES as u64;
+        let mut buffer = Zeroizing::new([0; SEALED_CHUNK_BYTES]);
+        let mut open = |number: u64, bytes: u64| {
+            // At most the length of the buffer.
+            let chunk = &mut buffer[..bytes as usize];
+            let at = start + number * SEALED_CHUNK_BYTES as u64;
+            input
+                .read_exact_at(chunk, at)
+                .map_err(|error| match error.kind() {
+                    io::ErrorKind::UnexpectedEof => Error::CutShort { at },
+                    _ => Error::Read { at, error },
+                })?;
+            self.open(number, true, chunk)
+        };
+        match open(last, rest) {
+            Ok(()) => Ok(last * CHUNK_BYTES as u64 + rest - TAG_BYTES as u64),
+            // To say what is wrong, as when all chunks are read; it stays refused.
+            Err(Error::Authentication { .. } | Error::Incomplete { .. })
+                if last > 0 && open(last - 1, SEALED_CHUNK_BYTES as u64).is_ok() =>
+            {
+                Err(Error::Trailing { chunk: last - 1 })
+            }
+            Err(error) => Err(error),
         }
     }
 }

@@ -31,7 +31,8 @@ pub struct Range {
     pub from: u64,
     /// How many bytes it has: one at least, and none is beyond the end of the plaintext.
     pub bytes: u64,
-    /// Of the whole plaintext.
+    /// Bytes of the whole plaintext, authenticated
+    /// ([`Payload::check_length`](crate::age::Payload::check_length)).
     pub of: u64,
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 
 use age::x25519;
 use oarlock_file::age::{
-    CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored,
+    CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored, plain_bytes,
 };
 use oarlock_file::{Cache, Ends, Error, Format, Watch, run};
 use oarlock_testing::noise;
@@ -141,6 +141,94 @@ fn what_follows_the_last_chunk_is_refused() {
             let (_, result) = decrypt(&identity, &sealed, way);
             assert!(result.is_err(), "{size} bytes, {way:?}");
         }
+    }
+}
+
+/// Every reader that takes the length of the plaintext from that of the file: parts by `check_length`, and
+/// `oarlock inspect` by `plain_bytes`.
+#[test]
+fn a_length_that_is_not_authentic_is_refused() {
+    let identity = x25519::Identity::generate();
+    let cpu = accelerator().cpu();
+    for size in [
+        0,
+        1,
+        CHUNK_BYTES - 1,
+        CHUNK_BYTES,
+        CHUNK_BYTES + 1,
+        3 * CHUNK_BYTES,
+    ] {
+        let sealed = encrypt(&identity.to_public(), &noise(size), Way::Pipes);
+        let decryptor = Decryptor::new(&mut &sealed[..], &[&identity], cpu).unwrap();
+        let start = decryptor.prologue_bytes;
+        let length = |sealed: &[u8]| {
+            let end = sealed.len() as u64;
+            decryptor
+                .payload
+                .check_length(&file_with(sealed), start, end)
+        };
+        assert_eq!(length(&sealed).unwrap(), size as u64);
+        let chunks = sealed.len() as u64 - start;
+        assert_eq!(plain_bytes(chunks), Some(size as u64));
+        for more in [
+            1,
+            2,
+            15,
+            16,
+            17,
+            1000,
+            SEALED_CHUNK_BYTES,
+            SEALED_CHUNK_BYTES + 1,
+        ] {
+            let result = length(&[&sealed[..], &noise(more)].concat());
+            // Of a whole chunk, or where the last chunk is not full, it may only be seen that it is wrong.
+            let is_named = size > 0 && size % CHUNK_BYTES == 0 && more < SEALED_CHUNK_BYTES;
+            match result {
+                Err(Error::Trailing { .. }) if is_named => {}
+                Err(
+                    Error::Authentication { .. }
+                    | Error::Incomplete { .. }
+                    | Error::Trailing { .. },
+                ) if !is_named => {}
+                result => panic!("{size} and {more}: {result:?}"),
+            }
+            if is_named && more <= TAG_BYTES {
+                assert_eq!(plain_bytes(chunks + more as u64), None, "{size} and {more}");
+            }
+        }
+        for less in [
+            1,
+            15,
+            16,
+            17,
+            size % CHUNK_BYTES + TAG_BYTES,
+            SEALED_CHUNK_BYTES,
+        ] {
+            let Some(left) = (chunks as usize).checked_sub(less) else {
+                continue;
+            };
+            let result = length(&sealed[..start as usize + left]);
+            assert!(
+                matches!(
+                    result,
+                    Err(Error::Authentication { .. } | Error::Incomplete { .. })
+                ),
+                "{size} less {less}: {result:?}"
+            );
+        }
+    }
+    for (sealed, plain) in [
+        (0, None),
+        (15, None),
+        (16, Some(0)),
+        (17, Some(1)),
+        (65_552, Some(65_536)),
+        (65_553, None),
+        (65_567, None),
+        (65_568, None),
+        (65_569, Some(65_537)),
+    ] {
+        assert_eq!(plain_bytes(sealed), plain, "{sealed}");
     }
 }
 

@@ -1,13 +1,13 @@
 //! The age community's vectors: each ends as it must, and no byte is released that must not be.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::thread;
 
 use age::secrecy::SecretString;
 use age::{DecryptError, Identity, scrypt, x25519};
-use oarlock_file::age::{Decryptor, armored, hybrid};
-use oarlock_file::{Cache, Ends, Error, run};
+use oarlock_file::age::{CHUNK_BYTES, Decryptor, SEALED_CHUNK_BYTES, armored, hybrid, plain_bytes};
+use oarlock_file::{Cache, Ends, Error, Range, Workspace, run, run_alone, run_range};
 use oarlock_vectors::age::{AgeExpectation, AgeVector, all};
 use sha2::{Digest as _, Sha256};
 
@@ -30,7 +30,7 @@ fn every_vector_ends_as_it_must() {
     assert_eq!(counts.len(), 6, "{counts:?}");
 }
 
-/// Through every way of the pipeline, with and without helpers.
+/// Through every way of the pipeline: with and without helpers, on one thread, and in parts.
 fn check(vector: &AgeVector, identities: &[&dyn Identity]) {
     let source = &vector.source;
     let mut rest = &vector.file[..];
@@ -102,6 +102,109 @@ fn check(vector: &AgeVector, identities: &[&dyn Identity]) {
             assert_ends(vector, &way, result, &released);
         }
     }
+    let mut workspace = Workspace::default();
+    let (released, result) = to_pipe(rest, 0, |ends| {
+        run_alone(&mut workspace, ends, &decryptor.payload, &Never)
+    });
+    let wrong = match &result {
+        Err(
+            Error::Authentication { chunk }
+            | Error::Incomplete { chunk }
+            | Error::Trailing { chunk },
+        ) => *chunk,
+        _ => u64::MAX,
+    };
+    assert_ends(vector, "one thread", result, &released);
+    check_parts(vector, &decryptor, rest, (&released, wrong));
+}
+
+/// A part is what it is of the whole, whose authentic beginning is `whole`; or it is refused. The parts that
+/// have the chunk `wrong` in them, and all parts of a file whose end is damaged, are refused.
+fn check_parts(
+    vector: &AgeVector,
+    decryptor: &Decryptor,
+    sealed: &[u8],
+    (whole, wrong): (&[u8], u64),
+) {
+    let source = &vector.source;
+    let is_good = vector.expect == AgeExpectation::Success;
+    let length = decryptor
+        .payload
+        .check_length(&file_with(sealed), 0, sealed.len() as u64);
+    let of = match length {
+        Ok(of) => of,
+        Err(error) => {
+            assert!(!is_good, "{source}: {error}");
+            return;
+        }
+    };
+    assert_eq!(plain_bytes(sealed.len() as u64), Some(of), "{source}");
+    if is_good {
+        assert_eq!(of, whole.len() as u64, "{source}");
+    }
+    let chunk = CHUNK_BYTES as u64;
+    let edges = [
+        0,
+        1,
+        chunk - 1,
+        chunk,
+        chunk + 1,
+        of / 2,
+        of.saturating_sub(1),
+    ];
+    for from in edges.into_iter().filter(|from| *from < of) {
+        for bytes in [1, chunk - 1, chunk, chunk + 1, of] {
+            let bytes = bytes.min(of - from);
+            let range = Range { from, bytes, of };
+            let start = (from / chunk) as usize * SEALED_CHUNK_BYTES;
+            let (released, result) = to_pipe(sealed, start, |ends| {
+                run_range(accelerator(), 1, ends, &decryptor.payload, &Never, range)
+            });
+            let authentic = whole.get(from as usize..).unwrap_or_default();
+            let authentic = &authentic[..authentic.len().min(bytes as usize)];
+            match result {
+                Ok(()) if is_good => assert!(released == authentic, "{source}: {range:?}"),
+                Ok(()) => assert!(
+                    from / chunk > wrong || (from + bytes - 1) / chunk < wrong,
+                    "{source}: {range:?}"
+                ),
+                Err(error) => {
+                    assert!(!is_good, "{source}: {range:?}: {error}");
+                    assert!(authentic.starts_with(&released), "{source}: {range:?}");
+                }
+            }
+        }
+    }
+}
+
+/// What `work` writes of `sealed` from `start` on.
+fn to_pipe(
+    sealed: &[u8],
+    start: usize,
+    work: impl FnOnce(&Ends<'_>) -> Result<(), Error>,
+) -> (Vec<u8>, Result<(), Error>) {
+    let mut input = file_with(sealed);
+    input.seek(SeekFrom::Start(start as u64)).unwrap();
+    thread::scope(|scope| {
+        let (mut reader, output) = pipe();
+        let reading = scope.spawn(move || {
+            let mut released = Vec::new();
+            reader.read_to_end(&mut released).unwrap();
+            released
+        });
+        let ends = Ends {
+            input: &input,
+            input_bytes: Some(sealed.len() as u64),
+            output: &output,
+            is_positional: false,
+            is_regular: false,
+            makes_holes: false,
+            cache: Cache::Keep,
+        };
+        let result = work(&ends);
+        drop(output);
+        (reading.join().unwrap(), result)
+    })
 }
 
 fn check_armored(vector: &AgeVector, identities: &[&dyn Identity]) {

@@ -1,10 +1,20 @@
 //! Where files of figures are, and which of them are of processes that run.
+//!
+//! A folder is opened once, without following a link, and belongs to the user whose folder it is to be. What is
+//! done in it by name happens there: its owner may put a link or another folder in its place at any time.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 use super::figures::Figures;
 use crate::threads::page::{LENGTH, UNFINISHED};
@@ -24,20 +34,26 @@ pub struct Found {
 /// The processes that show figures: those of this user, and all for root. Files of processes that have
 /// ended are removed.
 ///
-/// At most 1024 files of a folder are looked at. A file counts if it is of the folder's owner.
+/// A file counts if it is of the folder's owner, and of a process that it names if that is of the same user,
+/// or the file is root's: a server of root's gives up its rights. At most 1024 files and processes of a user are
+/// looked at, and 4096 of all users but this one; for the rest there is a [`Found`] that says so.
 pub fn running() -> Vec<Found> {
-    folders().iter().flat_map(|folder| look(folder)).collect()
+    let user = process::user();
+    let open = |(path, user): (PathBuf, u32)| Folder::open(&path, user).ok();
+    let own = own().into_iter().map(|path| (path, user));
+    let mut found = look(&own.filter_map(open).collect::<Vec<_>>(), USER_MAX);
+    if user == 0 {
+        let others = others().into_iter().filter_map(open);
+        found.extend(look(&others.collect::<Vec<_>>(), OTHERS_MAX));
+    }
+    found
 }
 
 /// Removes the files of this user's processes that have ended. A process leaves its own behind, since it
 /// may be confined by then, and whoever publishes or looks next removes it; a program that has started
 /// others and outlives them need not leave that to the next.
 pub fn clear() {
-    for folder in own() {
-        if is_private(&folder, process::user()).is_ok() {
-            sweep(&folder);
-        }
-    }
+    own().iter().for_each(|folder| sweep(folder));
 }
 
 /// The figures in a file, whether or not its process still runs.
@@ -46,34 +62,14 @@ pub fn clear() {
 /// What is wrong, in words: it cannot be read, is a link, belongs to another user than its folder or is
 /// no file of figures.
 pub fn read(path: &Path) -> Result<Figures, String> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let owner = fs::symlink_metadata(folder).map_err(|error| error.to_string())?;
-    read_of(path, owner.uid())
-}
-
-fn read_of(path: &Path, owner: u32) -> Result<Figures, String> {
-    // Never mapped: its owner may cut it off at any time, which would end a process that maps it.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)
-        .map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP) => "a link, which is not followed".to_owned(),
-            _ => error.to_string(),
-        })?;
-    let metadata = file.metadata().map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("no regular file".into());
-    }
-    if metadata.uid() != owner {
-        return Err("it belongs to another user than its folder".into());
-    }
-    // As much as there may be, and a byte that shows that there is more.
-    let mut bytes = Vec::with_capacity(LENGTH + 1);
-    file.take(LENGTH as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error: io::Error| error.to_string())?;
-    Figures::parse(&bytes).map_err(str::to_owned)
+    let name = path.file_name().ok_or("no regular file")?;
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    // As any path is followed: it is the caller who names it.
+    let folder = Folder::of(parent, FOLDER).map_err(|error| reason(&error))?;
+    folder.figures(name)
 }
 
 /// The folder in which this process may show something, made now if there is none.
@@ -93,23 +89,164 @@ fn make_private(folder: &Path) -> Result<(), String> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.to_string()),
         _ => {}
     }
-    is_private(folder, process::user())
+    Folder::open(folder, process::user()).map(drop)
 }
 
-/// Whether `folder` is a directory of `user` that nobody else may write to or look into. Where it lies, only
-/// that user or root can put another in its place: in a folder of root's, or one with the sticky bit.
-fn is_private(folder: &Path, user: u32) -> Result<(), String> {
-    let metadata = fs::symlink_metadata(folder).map_err(|error| error.to_string())?;
-    if !metadata.is_dir() {
-        return Err("no directory".into());
+/// A folder of figures that is held open.
+struct Folder {
+    descriptor: OwnedFd,
+    /// For its readers.
+    path: PathBuf,
+    user: u32,
+}
+
+impl Folder {
+    /// Opens a directory of `user` that nobody else may write to or look into. Where it lies, only that user or
+    /// root can put another in its place: in a folder of root's, or one with the sticky bit.
+    fn open(path: &Path, user: u32) -> Result<Self, String> {
+        let folder = Self::of(path, FOLDER | OFlags::NOFOLLOW).map_err(|error| match error {
+            Errno::LOOP | Errno::NOTDIR => "no directory".to_owned(),
+            error => reason(&error),
+        })?;
+        if folder.user != user {
+            return Err("it belongs to another user".into());
+        }
+        let mode = rustix::fs::fstat(&folder.descriptor).map_err(|error| reason(&error))?;
+        if mode.st_mode & 0o077 != 0 {
+            return Err("others may use it: its mode is to be 0700".into());
+        }
+        Ok(folder)
     }
-    if metadata.uid() != user {
-        return Err("it belongs to another user".into());
+
+    fn of(path: &Path, flags: OFlags) -> Result<Self, Errno> {
+        let descriptor = rustix::fs::open(path, flags, Mode::empty())?;
+        let user = rustix::fs::fstat(&descriptor)?.st_uid;
+        Ok(Self {
+            descriptor,
+            path: path.to_path_buf(),
+            user,
+        })
     }
-    if metadata.mode() & 0o077 != 0 {
-        return Err("others may use it: its mode is to be 0700".into());
+
+    /// The names with this extension, in their order, and whether there are more of them than are looked at: what
+    /// else lies there hides none.
+    fn names(&self, extension: &str) -> (Vec<OsString>, bool) {
+        let entries = Dir::read_from(&self.descriptor).into_iter().flatten();
+        let names = entries.filter_map(|entry| {
+            let name = OsStr::from_bytes(entry.ok()?.file_name().to_bytes()).to_owned();
+            let is_wanted = Path::new(&name).extension()? == extension;
+            is_wanted.then_some(name)
+        });
+        let mut names: Vec<_> = names.take(USER_MAX + 1).collect();
+        let has_more = names.len() > USER_MAX;
+        names.truncate(USER_MAX);
+        names.sort();
+        (names, has_more)
     }
-    Ok(())
+
+    fn figures(&self, name: &OsStr) -> Result<Figures, String> {
+        // Never mapped: its owner may cut it off at any time, which would end a process that maps it.
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.descriptor, name, flags, Mode::empty());
+        let file = File::from(file.map_err(|error| match error {
+            Errno::LOOP => "a link, which is not followed".to_owned(),
+            error => reason(&error),
+        })?);
+        let metadata = file.metadata().map_err(|error| error.to_string())?;
+        if !metadata.is_file() {
+            return Err("no regular file".into());
+        }
+        if metadata.uid() != self.user {
+            return Err("it belongs to another user than its folder".into());
+        }
+        // As much as there may be, and a byte that shows that there is more.
+        let mut bytes = Vec::with_capacity(LENGTH + 1);
+        file.take(LENGTH as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error: io::Error| error.to_string())?;
+        Figures::parse(&bytes).map_err(str::to_owned)
+    }
+
+    /// What a file says of processes that run; `None` if there is nothing left to say, and then the file is removed.
+    fn live(&self, name: &OsStr) -> Option<Result<Figures, String>> {
+        let figures = match self.figures(name) {
+            Ok(figures) => figures,
+            // It has ended by now, or is being made.
+            Err(_) if self.modified(name).is_none() => return None,
+            Err(why) => return Some(Err(why)),
+        };
+        let figures = alive(figures, self.user);
+        if figures.is_none() {
+            self.remove(name);
+        }
+        figures
+    }
+
+    fn modified(&self, name: &OsStr) -> Option<SystemTime> {
+        let found = rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let seconds = u64::try_from(found.st_mtime).unwrap_or(0);
+        SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+    }
+
+    fn remove(&self, name: &OsStr) {
+        // A directory is not.
+        let _ = rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty());
+    }
+}
+
+/// Looks at the files of `folders`, one of each in turn, so that none of their owners displaces another's: at most
+/// `files_max`, and as many processes.
+fn look(folders: &[Folder], files_max: usize) -> Vec<Found> {
+    let (mut files_left, mut processes_left) = (files_max, files_max);
+    let mut of_users: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+    let mut found: Vec<Vec<Found>> = folders.iter().map(|_| Vec::new()).collect();
+    let mut left_out = vec![false; folders.len()];
+    let mut names = Vec::new();
+    for (at, folder) in folders.iter().enumerate() {
+        let (listed, has_more) = folder.names("live");
+        left_out[at] = has_more;
+        names.push(listed);
+    }
+    for number in 0..names.iter().map(Vec::len).max().unwrap_or(0) {
+        for (at, folder) in folders.iter().enumerate() {
+            let Some(name) = names[at].get(number) else {
+                continue;
+            };
+            let (files, processes) = of_users.entry(folder.user).or_default();
+            if files_left == 0 || *files == USER_MAX || *processes == USER_MAX {
+                left_out[at] = true;
+                continue;
+            }
+            *files += 1;
+            files_left -= 1;
+            let Some(mut figures) = folder.live(name) else {
+                continue;
+            };
+            if let Ok(figures) = &mut figures {
+                let most = processes_left.min(USER_MAX - *processes);
+                left_out[at] |= figures.processes.len() > most;
+                figures.processes.truncate(most);
+                *processes += figures.processes.len();
+                processes_left -= figures.processes.len();
+            }
+            found[at].push(Found {
+                path: folder.path.join(name),
+                user: folder.user,
+                figures,
+            });
+        }
+    }
+    for ((at, folder), left_out) in folders.iter().enumerate().zip(left_out) {
+        if left_out {
+            found[at].push(Found {
+                path: folder.path.clone(),
+                user: folder.user,
+                figures: Err("it has more files or processes than are looked at".into()),
+            });
+        }
+    }
+    found.into_iter().flatten().collect()
 }
 
 /// Where this user's files may be, the best first.
@@ -132,75 +269,56 @@ fn own() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Those whose files this user may see.
-fn folders() -> Vec<PathBuf> {
-    let mut folders = own();
-    if process::user() == 0 {
-        for folder in entries(Path::new("/run/user"), |_| true) {
-            folders.push(folder.join("oarlock"));
-        }
-        folders.extend(entries(Path::new("/tmp"), is_named_by_its_user));
-    }
-    folders.sort();
-    folders.dedup();
-    folders
-}
-
-fn look(folder: &Path) -> Vec<Found> {
-    let Ok(metadata) = fs::symlink_metadata(folder) else {
-        return Vec::new();
-    };
-    let user = metadata.uid();
-    if is_private(folder, user).is_err() {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    let is_live = |path: &Path| path.extension().is_some_and(|it| it == "live");
-    for path in entries(folder, is_live) {
-        let figures = match read_of(&path, user).map(alive) {
-            Ok(None) => {
-                let _ = fs::remove_file(&path);
-                continue;
-            }
-            Ok(Some(figures)) => Ok(figures),
-            // It has ended meanwhile, or is being made.
-            Err(_) if !path.exists() => continue,
-            Err(why) => Err(why),
-        };
-        found.push(Found {
-            path,
-            user,
-            figures,
-        });
-    }
-    found.sort_by(|one, other| one.path.cmp(&other.path));
-    found
+/// Those of other users, and to whom each is to belong. The folders of those who are logged in come first: their
+/// number is not anybody's to choose.
+fn others() -> Vec<(PathBuf, u32)> {
+    let own = own();
+    let logged_in = entries(Path::new("/run/user"), |name| name.to_str()?.parse().ok())
+        .into_iter()
+        .map(|(folder, user)| (folder.join("oarlock"), user));
+    let temporary = entries(Path::new("/tmp"), named_user);
+    let others = logged_in.chain(temporary);
+    let others = others.filter(|(folder, _)| !own.contains(folder));
+    others.take(FOLDERS_MAX).collect()
 }
 
 /// Removes files of processes that have ended, and of those that were killed before they had made theirs.
 pub(super) fn sweep(folder: &Path) {
-    look(folder);
-    let is_unfinished = |path: &Path| path.extension().is_some_and(|it| it == UNFINISHED);
-    for path in entries(folder, is_unfinished) {
-        let modified = fs::symlink_metadata(&path).and_then(|it| it.modified());
-        if modified.is_ok_and(|it| it.elapsed().is_ok_and(|age| age > MAKING_MAX)) {
-            let _ = fs::remove_file(&path);
+    let Ok(folder) = Folder::open(folder, process::user()) else {
+        return;
+    };
+    for name in folder.names("live").0 {
+        folder.live(&name);
+    }
+    for name in folder.names(UNFINISHED).0 {
+        let is_old = |modified: SystemTime| modified.elapsed().is_ok_and(|age| age > MAKING_MAX);
+        if folder.modified(&name).is_some_and(is_old) {
+            folder.remove(&name);
         }
     }
 }
 
-/// Without the processes that have ended; none where all have. Of another namespace nothing is known.
-fn alive(mut figures: Figures) -> Option<Figures> {
+/// What a file of `owner` may say: without the processes that have ended, and without those of other users. `None`
+/// if all have ended. Of another namespace nothing is known.
+fn alive(mut figures: Figures, owner: u32) -> Option<Result<Figures, String>> {
     if figures.namespace != namespace() {
-        return Some(figures);
+        return Some(Ok(figures));
     }
-    figures
-        .processes
-        .retain(|one| has_begun_before(one.process, one.began));
-    let has_heir = figures
-        .heir
-        .is_some_and(|(process, began)| has_begun_before(process, began));
-    (!figures.processes.is_empty() || has_heir).then_some(figures)
+    let mut names_others = false;
+    let mut counts = |process, began| {
+        let runs = has_begun_before(process, began);
+        let is_owners = runs && (owner == 0 || is_of(process, owner));
+        names_others |= runs && !is_owners;
+        is_owners
+    };
+    figures.processes.retain(|one| counts(one.process, one.began));
+    let heir = figures.heir;
+    let has_heir = heir.is_some_and(|(process, began)| counts(process, began));
+    match (figures.processes.is_empty() && !has_heir, names_others) {
+        (false, _) => Some(Ok(figures)),
+        (true, true) => Some(Err("it names processes of other users".into())),
+        (true, false) => None,
+    }
 }
 
 /// Whether there is a process of that number that had been started by `time`.
@@ -217,36 +335,73 @@ fn has_begun_before(process: u32, time: Duration) -> bool {
     !matches!(state, "Z" | "X") && started <= time + Duration::from_millis(1000 / TICKS_A_SECOND)
 }
 
+/// Whether a process runs as `user`, by one of its user numbers.
+fn is_of(process: u32, user: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    // The name, in a line above, is escaped: it cannot begin one (proc_pid_status(5)).
+    let mut lines = status.lines();
+    let users = lines.find_map(|line| line.strip_prefix("Uid:"));
+    let mut users = users.unwrap_or_default().split_ascii_whitespace();
+    users.any(|number| number.parse() == Ok(user))
+}
+
 /// Of those that give processes their numbers; 0 where that is not known.
 pub(super) fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }
 
-/// Whether it is the `oarlock-USER` of that user. So each user has one, however many names there are in `/tmp`.
-fn is_named_by_its_user(folder: &Path) -> bool {
-    let name = folder.file_name().and_then(|name| name.to_str());
-    let user = name.and_then(|name| name.strip_prefix("oarlock-"));
-    let owner = || Some(fs::symlink_metadata(folder).ok()?.uid().to_string());
-    user.is_some_and(|user| owner().as_deref() == Some(user))
+/// The user in the name `oarlock-USER`. The folder has to belong to that user, so each has one, however many
+/// names there are in `/tmp`.
+fn named_user(name: &OsStr) -> Option<u32> {
+    let user = name.to_str()?.strip_prefix("oarlock-")?;
+    let number = user.parse::<u32>().ok()?;
+    (number.to_string() == user).then_some(number)
 }
 
-/// Of those that are wanted, so many: what else lies there hides none of them.
-fn entries(folder: &Path, is_wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten();
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let wanted = paths.filter(|path| is_wanted(path));
-    wanted.take(ENTRIES_MAX).collect()
+/// The directories in a folder that belong to the user in their name, as `user_of` finds it there. At most
+/// [`FOLDERS_MAX`]: what else lies there hides none of them.
+fn entries(folder: &Path, user_of: impl Fn(&OsStr) -> Option<u32>) -> Vec<(PathBuf, u32)> {
+    let Ok(descriptor) = rustix::fs::open(folder, FOLDER, Mode::empty()) else {
+        return Vec::new();
+    };
+    let entries = Dir::read_from(&descriptor).into_iter().flatten();
+    let named = entries.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        let user = user_of(name)?;
+        let found = rustix::fs::statat(&descriptor, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_right = FileType::from_raw_mode(found.st_mode).is_dir() && found.st_uid == user;
+        is_right.then(|| (folder.join(name), user))
+    });
+    let mut named: Vec<_> = named.take(FOLDERS_MAX).collect();
+    named.sort();
+    named
 }
 
+fn reason(error: &Errno) -> String {
+    io::Error::from(*error).to_string()
+}
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NONBLOCK);
 /// What the kernel tells all programs, whatever its own (USER_HZ).
 const TICKS_A_SECOND: u64 = 100;
-const ENTRIES_MAX: usize = 1024;
+/// Files and processes of one user.
+const USER_MAX: usize = 1024;
+/// Files and processes of all other users together.
+const OTHERS_MAX: usize = 4096;
+/// Folders of other users, each of which is held open.
+const FOLDERS_MAX: usize = 256;
 /// Longer than it takes to make a file.
 const MAKING_MAX: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
 
     #[test]
@@ -254,16 +409,89 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let user = process::user();
         for (name, expected) in [
-            (format!("oarlock-{user}"), true),
-            (format!("oarlock-{}", user + 1), false),
-            (format!("oarlock-0{user}"), false),
-            ("oarlock-".to_owned(), false),
-            (format!("other-{user}"), false),
+            (format!("oarlock-{user}"), Some(user)),
+            (format!("oarlock-{}", user + 1), Some(user + 1)),
+            (format!("oarlock-0{user}"), None),
+            (format!("oarlock-+{user}"), None),
+            ("oarlock-".to_owned(), None),
+            ("oarlock-4294967296".to_owned(), None),
+            (format!("other-{user}"), None),
         ] {
-            let folder = base.path().join(&name);
-            fs::create_dir(&folder).unwrap();
-            assert_eq!(is_named_by_its_user(&folder), expected, "{name}");
+            fs::create_dir(base.path().join(&name)).unwrap();
+            assert_eq!(named_user(OsStr::new(&name)), expected, "{name}");
         }
-        assert_eq!(entries(base.path(), is_named_by_its_user).len(), 1);
+        let found = entries(base.path(), named_user);
+        assert_eq!(found, [(base.path().join(format!("oarlock-{user}")), user)]);
+    }
+
+    fn folder(path: &Path) -> Folder {
+        fs::create_dir(path).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
+        Folder::open(path, process::user()).unwrap()
+    }
+
+    /// The file of a process that has ended, which whoever looks removes.
+    fn ended(path: &Path) {
+        let mut bytes = vec![0; LENGTH];
+        bytes[..16].copy_from_slice(&Figures::file_begin());
+        let place = crate::threads::page::place::NAMESPACE;
+        bytes[place..place + 8].copy_from_slice(&namespace().to_ne_bytes());
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// Its owner swaps the folder for a link, or for another folder, between any two of the reader's steps.
+    #[test]
+    fn what_is_done_in_a_folder_is_done_there_whatever_is_put_in_its_place() {
+        let base = tempfile::tempdir().unwrap();
+        let [path, away, victim] = ["oarlock", "away", "victim"].map(|it| base.path().join(it));
+        let held = folder(&path);
+        let old = SystemTime::now() - 2 * MAKING_MAX;
+        fs::create_dir(&victim).unwrap();
+        for folder in [&path, &victim] {
+            ended(&folder.join("1-1.live"));
+            let unfinished = File::create(folder.join("1-2.new")).unwrap();
+            unfinished.set_modified(old).unwrap();
+        }
+        fs::rename(&path, &away).unwrap();
+        symlink(&victim, &path).unwrap();
+        // Listing, reading, asking for the time and removal, in the folder that was opened.
+        assert_eq!(held.names("live").0, ["1-1.live"]);
+        assert!(held.figures(OsStr::new("1-1.live")).is_ok());
+        assert!(look(&[held], USER_MAX).is_empty());
+        assert!(!away.join("1-1.live").exists());
+        // By the path of a link nothing is opened, listed or removed.
+        assert!(Folder::open(&path, process::user()).is_err());
+        sweep(&path);
+        fs::remove_file(&path).unwrap();
+        fs::rename(&away, &path).unwrap();
+        sweep(&path);
+        assert!(!path.join("1-2.new").exists());
+        for name in ["1-1.live", "1-2.new"] {
+            assert!(victim.join(name).exists(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_of_another_user_or_for_others_is_not_opened() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("oarlock");
+        drop(folder(&path));
+        let user = process::user();
+        assert!(Folder::open(&path, user).is_ok());
+        assert!(Folder::open(&path, user + 1).is_err());
+        for mode in [0o701, 0o710, 0o720, 0o1777] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(Folder::open(&path, user).is_err(), "{mode:o}");
+        }
+        fs::write(base.path().join("file"), "").unwrap();
+        assert!(Folder::open(&base.path().join("file"), user).is_err());
+    }
+
+    #[test]
+    fn a_process_is_of_its_user() {
+        let own = std::process::id();
+        assert!(is_of(own, process::user()));
+        assert!(!is_of(own, process::user() + 1));
+        assert!(!is_of(u32::MAX, 0));
     }
 }
