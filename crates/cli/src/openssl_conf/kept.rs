@@ -170,7 +170,7 @@ fn is_there(folder: &Folder, file: &Written) -> bool {
 fn touch(file: &File) -> io::Result<()> {
     let now = Timespec {
         tv_sec: 0,
-        tv_nsec: UTIME_NOW.into(),
+        tv_nsec: UTIME_NOW,
     };
     let times = Timestamps {
         last_access: now,

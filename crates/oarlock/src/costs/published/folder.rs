@@ -311,7 +311,9 @@ fn alive(mut figures: Figures, owner: u32) -> Option<Result<Figures, String>> {
         names_others |= runs && !is_owners;
         is_owners
     };
-    figures.processes.retain(|one| counts(one.process, one.began));
+    figures
+        .processes
+        .retain(|one| counts(one.process, one.began));
     let heir = figures.heir;
     let has_heir = heir.is_some_and(|(process, began)| counts(process, began));
     match (figures.processes.is_empty() && !has_heir, names_others) {
