@@ -2,6 +2,7 @@
 //! the workspace.
 #![allow(clippy::unwrap_used)]
 
+mod cut;
 mod name;
 pub mod process;
 mod skip;
@@ -9,6 +10,7 @@ mod skip;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+pub use self::cut::Attacked;
 pub use self::process::alone;
 pub use self::skip::{has_cpus, is_root, skip};
 

@@ -7,12 +7,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::Error;
-use crate::socket::Listener;
+use crate::socket::{Listener, Peer};
 
 /// A client that has connected.
 pub(crate) struct Guest {
     pub(crate) connection: OwnedFd,
-    pub(crate) user: u32,
+    pub(crate) peer: Peer,
     since: Instant,
 }
 
@@ -103,7 +103,7 @@ fn accept(
     reports: &mut Reports<'_>,
 ) -> rustix::io::Result<()> {
     for _ in 0..ACCEPTED_MAX {
-        let (connection, user) = match listener.next(|user| desk.serves(user)) {
+        let (connection, peer) = match listener.next(|user| desk.serves(user)) {
             Ok(Some(next)) => next,
             Ok(None) => continue,
             Err(Errno::AGAIN) => break,
@@ -111,11 +111,11 @@ fn accept(
         };
         let guest = Guest {
             connection,
-            user,
+            peer,
             since: Instant::now(),
         };
         if let Some(guest) = desk.hear(guest, reports) {
-            let of_user = |other: &Guest| other.user == user;
+            let of_user = |other: &Guest| other.peer.user == peer.user;
             if guests.iter().filter(|other| of_user(other)).count() >= GUESTS_OF_USER
                 && let Some(oldest) = guests.iter().position(of_user)
             {

@@ -2,6 +2,7 @@
 //!
 //! It computes nothing and holds no key. What it knows of a key is a name, and it knows it from who has the key.
 
+use std::collections::HashMap;
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -16,7 +17,7 @@ use crate::Error;
 use crate::board::Board;
 use crate::join::{self, ASKED_BYTES, GIVEN, Name};
 use crate::reception::{Desk, Guest, Reports, receive};
-use crate::socket::Listener;
+use crate::socket::{Listener, Peer};
 
 /// A socket that listens.
 #[derive(Debug)]
@@ -29,21 +30,25 @@ pub struct Server {
 pub struct Limits {
     /// Numbers of users.
     pub users: Vec<u32>,
-    /// Boards that are kept for each of them, of some 40 KiB. One more takes the place of the one that was asked for the
-    /// longest time ago; who has that already keeps it.
+    /// Boards that are kept for each of them, of some 40 KiB. One more takes the place of one that a single process has
+    /// asked for, of the process with the most of these; if there is none, of the one that was asked for the longest time
+    /// ago. Processes that have that board already keep it.
     pub boards_of_user: usize,
 }
 
 /// A board that was asked for.
 struct Kept {
-    user: u32,
+    /// The first that asked for it.
+    asker: Peer,
+    /// Whether another process has asked for it, too.
+    is_shared: bool,
     name: Zeroizing<Name>,
     file: OwnedFd,
 }
 
 impl Server {
-    /// Listens at `path`. A socket that nobody listens at any more is replaced. Any user may connect to it; whom it
-    /// answers, [`serve`](Self::serve) is told. Changes the process's umask(2) meanwhile, so call it before other threads
+    /// Listens at `path`. A socket that nobody listens at any more is replaced. Who may connect to it,
+    /// [`serve`](Self::serve) is told. Changes the process's umask(2) meanwhile, so call it before other threads
     /// make files.
     ///
     /// # Errors
@@ -70,6 +75,7 @@ impl Server {
         stop: BorrowedFd<'_>,
         report: &mut dyn FnMut(&str),
     ) -> Result<(), Error> {
+        self.listener.admit(limits.users.iter().copied());
         let mut desk = Boards {
             kept: Vec::new(),
             limits,
@@ -108,8 +114,9 @@ impl Desk for Boards<'_> {
     }
 
     fn give_way(&mut self) {
-        // The oldest.
-        self.kept.drain(..self.kept.len().min(1));
+        if let Some(place) = least_missed(&self.kept, |_| true) {
+            self.kept.remove(place);
+        }
     }
 }
 
@@ -121,9 +128,18 @@ fn give(
     name: Zeroizing<Name>,
     reports: &mut Reports<'_>,
 ) {
-    let is_it = |kept: &Kept| kept.user == guest.user && kept.name == name;
+    let peer = guest.peer;
+    let is_it = |kept: &Kept| kept.asker.user == peer.user && kept.name == name;
     let kept = match boards.iter().position(is_it) {
-        Some(place) => boards.remove(place),
+        Some(place) => {
+            let kept = boards.remove(place);
+            // Processes that cannot be seen cannot be told apart.
+            let is_other = kept.asker.process != peer.process || peer.process == 0;
+            Kept {
+                is_shared: kept.is_shared || is_other,
+                ..kept
+            }
+        }
         None => {
             let file = match Board::create() {
                 Ok(file) => file,
@@ -132,14 +148,19 @@ fn give(
                     return;
                 }
             };
-            let user = guest.user;
-            let of_user = || boards.iter().filter(|kept| kept.user == user);
-            if of_user().count() >= limits.boards_of_user
-                && let Some(oldest) = boards.iter().position(|kept| kept.user == user)
+            let is_users = |kept: &Kept| kept.asker.user == peer.user;
+            let count = boards.iter().filter(|kept| is_users(kept)).count();
+            if count >= limits.boards_of_user
+                && let Some(place) = least_missed(boards, is_users)
             {
-                boards.remove(oldest);
+                boards.remove(place);
             }
-            Kept { user, name, file }
+            Kept {
+                asker: peer,
+                is_shared: false,
+                name,
+                file,
+            }
         }
     };
     let descriptors = [kept.file.as_fd()];
@@ -158,4 +179,22 @@ fn give(
         Err(error) => reports.tell(&format!("a board was not given: {error}")),
     }
     boards.push(kept);
+}
+
+/// The place of the board that is given up first, of those that `may_go`. A process may ask for boards of names that it
+/// made up, so one that only a single process has asked for goes first, of the process with the most of these; and of
+/// several the one that was asked for the longest time ago.
+fn least_missed(boards: &[Kept], may_go: impl Fn(&Kept) -> bool) -> Option<usize> {
+    let mut alone = HashMap::<Peer, usize>::new();
+    for kept in boards.iter().filter(|kept| !kept.is_shared) {
+        *alone.entry(kept.asker).or_default() += 1;
+    }
+    let weight = |kept: &Kept| match kept.is_shared {
+        true => 0,
+        false => alone.get(&kept.asker).copied().unwrap_or(0),
+    };
+    let places = boards.iter().enumerate().filter(|(_, kept)| may_go(kept));
+    // The last of the greatest, so from the youngest to the oldest.
+    let heaviest = places.rev().max_by_key(|(_, kept)| weight(kept));
+    heaviest.map(|(place, _)| place)
 }

@@ -3,13 +3,13 @@
 //! They keep the bounds of messages (SOCK_SEQPACKET, unix(7)).
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use rustix::fs::{Mode, stat};
+use rustix::fs::{CWD, Mode, OFlags, XattrFlags, fstat, openat, setxattr, stat};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_acceptconn, socket_type};
 use rustix::net::{
@@ -19,6 +19,14 @@ use rustix::net::{
 use rustix::process::{geteuid, umask};
 
 use crate::Error;
+
+/// A client that has connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Peer {
+    pub(crate) user: u32,
+    /// 0 of one that this process cannot see, as in another container.
+    pub(crate) process: u32,
+}
 
 /// A socket that listens.
 #[derive(Debug)]
@@ -70,11 +78,30 @@ impl Listener {
         Ok(Self { socket, path: None })
     }
 
+    /// Has the system turn away all but root, this process's user and `users`: a flood of strangers then takes no place
+    /// among those that wait to be accepted. Where the socket is not this process's, or its file system has no
+    /// access-control lists, strangers are turned away when they are accepted.
+    pub(crate) fn admit(&self, users: impl Iterator<Item = u32>) {
+        let Some((path, inode)) = &self.path else {
+            return;
+        };
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(file) = openat(CWD, path, flags, Mode::empty()) else {
+            return;
+        };
+        // By the descriptor, as somebody may put another file there.
+        if fstat(&file).is_ok_and(|status| status.st_ino == *inode) {
+            let file = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let list = access_list(users);
+            let _ = setxattr(file, "system.posix_acl_access", &list, XattrFlags::empty());
+        }
+    }
+
     /// The next client that is of one of these users; `None` for one that is not, or has gone.
     pub(crate) fn next(
         &self,
         is_user: impl FnOnce(u32) -> bool,
-    ) -> rustix::io::Result<Option<(OwnedFd, u32)>> {
+    ) -> rustix::io::Result<Option<(OwnedFd, Peer)>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = match accept_with(&self.socket, flags) {
             Ok(socket) => socket,
@@ -84,8 +111,11 @@ impl Listener {
         let Ok(peer) = getsockopt(&socket, PeerCredentials) else {
             return Ok(None);
         };
-        let user = peer.uid();
-        Ok(is_user(user).then_some((socket, user)))
+        let peer = Peer {
+            user: peer.uid(),
+            process: u32::try_from(peer.pid()).unwrap_or(0),
+        };
+        Ok(is_user(peer.user).then_some((socket, peer)))
     }
 }
 
@@ -103,6 +133,29 @@ impl Drop for Listener {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// An access-control list (acl(5)) by which the owner and `users` may read and write, as the kernel has it in an extended
+/// attribute: its version, and for each entry a tag, rights and a user.
+fn access_list(users: impl Iterator<Item = u32>) -> Vec<u8> {
+    let mut users: Vec<_> = users.collect();
+    users.sort_unstable();
+    users.dedup();
+    let nobody = u32::MAX;
+    let mut entries = vec![(OWNER, READ_AND_WRITE, nobody)];
+    entries.extend(users.into_iter().map(|user| (USER, READ_AND_WRITE, user)));
+    entries.extend([
+        (OWNING_GROUP, 0, nobody),
+        (MASK, READ_AND_WRITE, nobody),
+        (OTHERS, 0, nobody),
+    ]);
+    let mut list = 2u32.to_le_bytes().to_vec();
+    for (tag, rights, user) in entries {
+        list.extend(tag.to_le_bytes());
+        list.extend(rights.to_le_bytes());
+        list.extend(user.to_le_bytes());
+    }
+    list
 }
 
 /// Removes a socket that nobody listens at any more.
@@ -160,3 +213,10 @@ fn is_place_of(path: &Path, user: u32) -> io::Result<bool> {
 
 /// Clients that have connected and were not accepted yet; the kernel allows 4096.
 const BACKLOG: i32 = 1024;
+/// Tags of entries, in the order in which they stand.
+const OWNER: u16 = 0x01;
+const USER: u16 = 0x02;
+const OWNING_GROUP: u16 = 0x04;
+const MASK: u16 = 0x10;
+const OTHERS: u16 = 0x20;
+const READ_AND_WRITE: u16 = 6;

@@ -29,6 +29,7 @@ use crate::plan::report::PlanReport;
 use crate::rsa::modexp::AcceleratedModExp;
 #[cfg(feature = "rsa")]
 use crate::rsa::{AcceleratedRsa, AcceleratedRsaPublic};
+use crate::threads::page::Gauge;
 use crate::work::algorithm::Algorithm;
 #[cfg(feature = "rsa")]
 use crate::work::modulus::ByteOrder;
@@ -510,6 +511,12 @@ impl Accelerator {
             ..stats
         };
         stats
+    }
+
+    /// Counts a paused job of OpenSSL's that never goes on, for live figures.
+    #[doc(hidden)]
+    pub fn show_abandoned(&self) {
+        self.0.shown.add(Gauge::Abandoned, 1);
     }
 
     /// What the OpenSSL provider has, and what of it is offered beside an OpenSSL of the version `openssl`, as in

@@ -7,6 +7,7 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, OnceLock};
 
+use oarlock::costs::Computed;
 use oarlock::costs::openssl::Measured;
 use oarlock::{Accelerator, Options};
 
@@ -100,6 +101,13 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     // Without lanes nothing is gained.
     let offers_rsa = made.is_some() && (accelerator.lanes().is_some() || relay.is_some());
     let search = Search { handle, core };
+    let (counted, shown) = (usage.clone(), accelerator.clone());
+    let tell_lost = move || {
+        shown.show_abandoned();
+        if let Some(usage) = &counted {
+            usage.record_private(Computed::Abandoned, 1);
+        }
+    };
     let has_keys = host.has_symmetric_keys() && !ciphers.is_empty();
     ciphers.push(Algorithm::END);
     Provider {
@@ -113,7 +121,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         rsa: OnceLock::new(),
         default_rsa: OnceLock::new(),
         signer: if offers_rsa {
-            Signer::of(of_core, local, relay)
+            Signer::of(of_core, local, relay, tell_lost)
         } else {
             Signer::default()
         },

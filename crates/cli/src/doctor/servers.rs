@@ -44,16 +44,30 @@ const ABOUT: &str = "RSA keys";
 
 fn of_haproxy(configuration: &Path) -> Finding {
     let text = fs::read_to_string(configuration).unwrap_or_default();
+    let number = |name: &str| {
+        let mut lines = text.lines().map(str::split_whitespace);
+        let mut words = lines.find(|words| words.clone().next() == Some(name))?;
+        words.nth(1).map(|word| word.parse::<u32>().unwrap_or(0))
+    };
     let sets = |line: &str| line.split_whitespace().next() == Some("ssl-mode-async");
-    if text.lines().any(sets) {
-        Finding::ok(ABOUT, "haproxy signs for several connections together")
-    } else {
-        Finding::note(
+    if !text.lines().any(sets) {
+        return Finding::note(
             ABOUT,
             "haproxy signs for one connection at a time: ssl-mode-async in the section `global` of its configuration has \
              it sign for several together (deploy/haproxy-rsa.cfg)",
-        )
+        );
     }
+    // Without maxconn it takes as many connections as it has descriptors for, and so ends as well.
+    let connections = number("maxconn");
+    if number("maxpipes").unwrap_or(0) < connections.unwrap_or(1) {
+        let many = connections.map_or("N".into(), |many| many.to_string());
+        let text = format!(
+            "haproxy ends when its connections, with a descriptor more for each, are more than the sockets that it \
+             counts: `maxconn {many}` and `maxpipes {many}` in the section `global` make room (deploy/haproxy-rsa.cfg)"
+        );
+        return Finding::note(ABOUT, text);
+    }
+    Finding::ok(ABOUT, "haproxy signs for several connections together")
 }
 
 fn of_nginx(daemon: Option<&Path>) -> Finding {
@@ -97,7 +111,19 @@ mod tests {
         assert_eq!(of_haproxy(&conf).state, State::Note);
         fs::write(&conf, "global\n    # ssl-mode-async\n").unwrap();
         assert_eq!(of_haproxy(&conf).state, State::Note);
-        fs::write(&conf, "global\n\tssl-mode-async # jobs\n").unwrap();
+        for (room, state) in [
+            ("", State::Note),
+            ("maxconn 100\n", State::Note),
+            ("maxconn 100\nmaxpipes 20\n", State::Note),
+            ("maxconn 100\n  maxpipes 100\n", State::Ok),
+        ] {
+            fs::write(&conf, format!("global\n\tssl-mode-async # jobs\n{room}")).unwrap();
+            let found = of_haproxy(&conf);
+            assert_eq!(found.state, state, "{room}");
+            assert_eq!(found.text.contains("maxpipes"), state == State::Note);
+        }
+        let shipped = include_str!("../../../../deploy/haproxy-rsa.cfg");
+        fs::write(&conf, shipped).unwrap();
         assert_eq!(of_haproxy(&conf).state, State::Ok);
     }
 

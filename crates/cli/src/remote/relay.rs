@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 
 use super::{Access, refused, scheme};
 use crate::daemon;
-use crate::failure::Failure;
+use crate::failure::{Failure, printable};
 use crate::interrupt::Interrupt;
 
 #[derive(clap::Args)]
@@ -204,12 +204,36 @@ impl Log {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_none_or(|last| last.elapsed() >= Duration::from_secs(1)) {
             *last = Some(Instant::now());
-            let _ = writeln!(std::io::stderr(), "oarlock: {what}");
+            let _ = writeln!(std::io::stderr(), "{}", line(what));
         }
     }
+}
+
+/// A line of the log. Some of what is told comes from a server.
+fn line(what: &str) -> String {
+    let what: String = what.chars().take(LINE_MAX).collect();
+    format!("oarlock: {}", printable(&what))
 }
 
 /// Less than clients wait for the relay.
 const SERVER_PATIENCE: Duration = Duration::from_secs(4);
 /// Questions of one user: a quarter of what a cryptoserver takes of a client (`per_client_max`), which the relay is.
 const UNDER_WAY_OF_USER: usize = 256;
+/// Characters of a line of the log.
+const LINE_MAX: usize = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_forges_no_line_of_the_log_and_makes_none_long() {
+        let said = format!("no\nforged\x1b[2J\u{202e}{}", "x".repeat(1 << 20));
+        let line = line(&format!("key {:?}: {said}", "web\n"));
+        assert!(
+            line.starts_with("oarlock: key \"web\\n\": no?forged?[2J?xxx"),
+            "{line}"
+        );
+        assert!(line.len() < 1100, "{}", line.len());
+    }
+}

@@ -30,6 +30,8 @@ pub(crate) struct RsaOperations {
     in_lanes: u64,
     /// By a cryptoserver.
     remotely: u64,
+    /// Whose connection was closed while their job was paused.
+    abandoned: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -59,7 +61,7 @@ impl RsaOperations {
     /// A line; empty if there are none.
     fn to_text(self) -> String {
         let all = self.all();
-        if all == 0 {
+        if all == 0 && self.abandoned == 0 {
             return String::new();
         }
         let mut text = format!("{all} signatures and decryptions with RSA keys");
@@ -75,6 +77,12 @@ impl RsaOperations {
             text.push_str(
                 ": `oarlock doctor -- COMMAND` says what a server needs to sign together",
             );
+        }
+        if self.abandoned > 0 {
+            text.push_str(&format!(
+                "; {} connections were closed while their job was paused, and OpenSSL kept a stack of 32 KiB for each",
+                self.abandoned
+            ));
         }
         text.push('\n');
         text
@@ -112,13 +120,14 @@ impl Report {
                 alone: counted.private_operations.alone,
                 in_lanes: counted.private_operations.in_lanes,
                 remotely: counted.private_operations.remotely,
+                abandoned: counted.private_operations.abandoned,
             },
         }
     }
 
     /// Whether nothing went through Oarlock.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.rsa_private_operations.all() == 0
+        self.lines.is_empty() && self.rsa_private_operations.to_text().is_empty()
     }
 
     /// Operations that took longer than stock OpenSSL's, with the ratio of the rates.
@@ -308,14 +317,13 @@ mod tests {
     }
     #[test]
     fn servers_that_sign_alone_are_told_what_they_need() {
-        let text = |alone, in_lanes, remotely| {
-            let counted = RsaOperations {
-                alone,
-                in_lanes,
-                remotely,
-            };
-            counted.to_text()
+        let counted = |alone, in_lanes, remotely| RsaOperations {
+            alone,
+            in_lanes,
+            remotely,
+            abandoned: 0,
         };
+        let text = |alone, in_lanes, remotely| counted(alone, in_lanes, remotely).to_text();
         let hint = ": `oarlock doctor -- COMMAND` says what a server needs to sign together\n";
         assert_eq!(text(0, 0, 0), "");
         assert_eq!(
@@ -333,6 +341,15 @@ mod tests {
         assert_eq!(
             text(50, 25, 125),
             "200 signatures and decryptions with RSA keys, 25 (12 %) in lanes, 125 (62 %) by a cryptoserver\n"
+        );
+        let cut = RsaOperations {
+            abandoned: 3,
+            ..counted(0, 8, 0)
+        };
+        assert_eq!(
+            cut.to_text(),
+            "8 signatures and decryptions with RSA keys, 8 (100 %) in lanes; 3 connections were closed while their job \
+            was paused, and OpenSSL kept a stack of 32 KiB for each\n"
         );
     }
 }

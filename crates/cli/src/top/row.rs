@@ -32,6 +32,8 @@ pub(crate) struct Row {
     pub(crate) lane_fill: Option<f64>,
     /// Results of lanes that were wrong.
     pub(crate) faults: u64,
+    /// Connections that were closed while OpenSSL's job for them was paused.
+    pub(crate) abandoned: u64,
     pub(crate) operations: Vec<Operation>,
     pub(crate) devices: Vec<Device>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,6 +187,7 @@ impl Row {
         let now = figures.public_key;
         let then = before.map(|it| it.public_key).unwrap_or_default();
         self.faults = now.faults;
+        self.abandoned = now.abandoned;
         self.lane_fill = fill((now.in_groups, now.groups), (then.in_groups, then.groups));
         self.devices = figures
             .devices

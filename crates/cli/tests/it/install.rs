@@ -4,8 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+
+use oarlock_testing::until;
+use rustix::process::Signal;
 
 use crate::common::age::{Home, succeeded};
 use crate::common::terminal::{on_a_terminal, typing};
@@ -307,4 +311,57 @@ fn is_shell(line: &str) -> bool {
     ]
     .iter()
     .any(|program| line.starts_with(program))
+}
+
+/// No service starts while `scripts/system-packages` installs, and all of them may again once it has ended: by itself, or by
+/// any signal that ends it, in whatever shell it runs.
+#[test]
+fn an_installation_that_is_interrupted_leaves_no_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let (programs, policy) = (folder.path().join("bin"), folder.path().join("policy-rc.d"));
+    fs::create_dir(&programs).unwrap();
+    for name in ["rm", "chmod", "sleep", "touch", "sh"] {
+        std::os::unix::fs::symlink(Path::new("/bin").join(name), programs.join(name)).unwrap();
+    }
+    // As root, with an installation that takes long, or none.
+    let fake = |name: &str, text: &str| {
+        let path = programs.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    fake("id", "echo 0");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/system-packages");
+    for shell in ["dash", "bash"] {
+        for signal in [
+            None,
+            Some(Signal::HUP),
+            Some(Signal::INT),
+            Some(Signal::TERM),
+        ] {
+            fake(
+                "apt-get",
+                if signal.is_some() {
+                    "sleep 60"
+                } else {
+                    "exit 0"
+                },
+            );
+            let mut install = Command::new(Path::new("/bin").join(shell));
+            install.arg(&script).arg("run");
+            install.env("PATH", &programs).env("POLICY_RC_D", &policy);
+            install.stdout(Stdio::null()).stderr(Stdio::null());
+            // As a terminal does it: to the shell and to what it runs.
+            let mut child = install.process_group(0).spawn().unwrap();
+            if let Some(signal) = signal {
+                until("it installs", || policy.exists());
+                let group = rustix::process::Pid::from_child(&child);
+                rustix::process::kill_process_group(group, signal).unwrap();
+            }
+            let status = child.wait().unwrap();
+            // There is no cargo.
+            let ended = signal.map_or(1, |signal| 128 + signal.as_raw());
+            assert_eq!(status.code(), Some(ended), "{shell} {signal:?}");
+            assert!(!policy.exists(), "{shell} {signal:?}");
+        }
+    }
 }

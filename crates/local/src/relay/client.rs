@@ -127,7 +127,7 @@ impl fmt::Display for NoAnswer {
         match self {
             Self::Refused(why) => f.write_str(why),
             Self::NoRelay(error) if error.kind() == io::ErrorKind::PermissionDenied => f.write_str(
-                "the relay is neither root's, nor this user's, nor that of its folder's owner, or may not be reached",
+                "the relay does not serve this user (oarlock relay --allow), or is neither root's, nor this user's, nor that of its folder's owner",
             ),
             Self::NoRelay(error) => write!(f, "no relay listens there: {error}"),
             Self::Gone => f.write_str(

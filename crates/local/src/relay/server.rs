@@ -61,8 +61,8 @@ impl Account<'_> {
 }
 
 impl Relay {
-    /// Listens at each of `paths`. A socket that nobody listens at any more is replaced. Any user may connect to it; whom it
-    /// answers, [`serve`](Self::serve) is told. Changes the process's umask(2) meanwhile, so call it before other threads
+    /// Listens at each of `paths`. A socket that nobody listens at any more is replaced. Who may connect to it,
+    /// [`serve`](Self::serve) is told. Changes the process's umask(2) meanwhile, so call it before other threads
     /// make files.
     ///
     /// # Errors
@@ -98,6 +98,9 @@ impl Relay {
         ask: &mut dyn FnMut(Question, Reply),
         report: &mut dyn FnMut(&str),
     ) -> Result<(), Error> {
+        for listener in &self.listeners {
+            listener.admit(allowed.iter().map(|allowed| allowed.user));
+        }
         let accounts = allowed.iter().map(|allowed| {
             let account = Account {
                 keys: allowed.keys.as_deref(),
@@ -133,7 +136,7 @@ impl Desk for Questions<'_> {
             Err(Errno::AGAIN | Errno::INTR) => return Some(guest),
             Err(_) => return None,
         };
-        let account = self.accounts.get(&guest.user)?;
+        let account = self.accounts.get(&guest.peer.user)?;
         let reply = Reply {
             connection: guest.connection,
             _token: Arc::clone(&account.token),

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use oarlock_local::{Client, Limits, Server};
@@ -136,6 +137,63 @@ fn a_user_with_many_keys_loses_the_oldest_board_and_memory_has_a_bound() {
     // Other tests of this process have descriptors, too.
     until("descriptors are closed", || descriptors() <= before + 64);
 }
+
+/// Paths of a flood: one process with many names, many processes with one name each; to a board that several processes
+/// have asked for, and to one that only one has.
+#[test]
+fn a_flood_of_made_up_names_takes_no_board_that_processes_share() {
+    let served = Served::new();
+    let ask = |what: &str, count: u32| {
+        let mut python = Command::new("python3");
+        python.args(["-c", ASKS]).arg(served.path());
+        python.args([what, &count.to_string()]);
+        python
+    };
+    let [shared, lonely] = [1, 2].map(|seed| board(&served, seed));
+    let name: String = question(1)[1..]
+        .iter()
+        .map(|it| format!("{it:02x}"))
+        .collect();
+    assert!(ask(&name, 1).status().unwrap().success());
+    for (flood, count) in [("one", 3000), ("forks", 600)] {
+        let mut flood = ask(flood, count).spawn().unwrap();
+        let mut looks = 0;
+        let status = loop {
+            assert_eq!(board(&served, 1), shared, "{looks}");
+            looks += 1;
+            if let Some(status) = flood.try_wait().unwrap() {
+                break status;
+            }
+        };
+        assert!(status.success());
+        assert!(looks > 2, "{looks}");
+        if count == 3000 {
+            assert_eq!(board(&served, 2), lonely);
+        }
+    }
+}
+
+/// Asks for a board so often: of one name, of names that one process makes up, or of names that as many processes do.
+const ASKS: &str = r#"
+import os, socket, sys
+path, what, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+def ask(name):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(path)
+    s.send(b"\x01" + name)
+    s.recv(64)
+    s.close()
+for _ in range(count):
+    if what == "one":
+        ask(os.urandom(32))
+    elif what != "forks":
+        ask(bytes.fromhex(what))
+    elif child := os.fork():
+        os.waitpid(child, 0)
+    else:
+        ask(os.urandom(32))
+        os._exit(0)
+"#;
 
 #[test]
 fn other_users_are_given_nothing() {

@@ -14,6 +14,7 @@ use oarlock_local::Error;
 use oarlock_local::relay::{Allowed, Client, NoAnswer, Operation, Question, Relay, Reply};
 use oarlock_testing::{is_root, noise, until};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::XattrFlags;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept, bind,
     connect, listen, recv, send, socket_with,
@@ -309,7 +310,7 @@ fn other_users_are_not_served_and_do_not_get_the_places_of_those_that_are() {
             let refused = client
                 .ask(&question("web", &[3]))
                 .and_then(|asked| asked.wait());
-            if !matches!(refused, Err(NoAnswer::Gone)) {
+            if !is_turned_away(&refused) {
                 return false;
             }
         }
@@ -345,6 +346,76 @@ fn other_users_are_not_served_and_do_not_get_the_places_of_those_that_are() {
     });
     stop.store(1, Ordering::Relaxed);
 }
+
+/// By the system, or by the relay where the file system has no access-control lists.
+fn is_turned_away(answer: &Result<zeroize::Zeroizing<Vec<u8>>, NoAnswer>) -> bool {
+    match answer {
+        Err(NoAnswer::NoRelay(error)) => error.kind() == std::io::ErrorKind::PermissionDenied,
+        Err(NoAnswer::Gone) => true,
+        _ => false,
+    }
+}
+
+/// They would fill the queue of those that wait to be accepted, where clients wait for 250 ms at most.
+#[test]
+fn a_flood_of_strangers_delays_nobody() {
+    if !is_root("another user") {
+        return;
+    }
+    let served = Served::echo();
+    let (path, other) = (served.path(), served.path().with_file_name("other"));
+    let client = served.client();
+    let ask = |client: &Client| {
+        let asked = client.ask(&question("web", &[3]));
+        asked.and_then(|asked| asked.wait())
+    };
+    assert_eq!(*ask(&client).unwrap(), [3]);
+    let is_over = AtomicBool::new(false);
+    let (refused, slowest) = std::thread::scope(|scope| {
+        let strangers: Vec<_> = (0..12)
+            .map(|number| {
+                let (path, is_over) = ([&path, &other][number % 2], &is_over);
+                scope.spawn(move || {
+                    rustix::thread::set_thread_uid(Uid::from_raw(NOBODY)).unwrap();
+                    let mut refused = 0;
+                    while !is_over.load(Ordering::Relaxed) {
+                        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+                        let made =
+                            socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+                        let address = SocketAddrUnix::new(path).unwrap();
+                        let denied = Err(rustix::io::Errno::ACCESS);
+                        refused += u32::from(connect(&made.unwrap(), &address) == denied);
+                    }
+                    refused
+                })
+            })
+            .collect();
+        let began = Instant::now();
+        let mut slowest = Duration::ZERO;
+        while began.elapsed() < Duration::from_secs(3) {
+            let began = Instant::now();
+            let answer = ask(&client);
+            slowest = slowest.max(began.elapsed());
+            is_over.store(answer.is_err(), Ordering::Relaxed);
+            assert_eq!(*answer.unwrap(), [3]);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let refused = strangers.into_iter().map(|it| it.join().unwrap());
+        (refused.sum::<u32>(), slowest)
+    });
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    // By the system, unless the file system has no access-control lists.
+    let probe = path.with_file_name("probe");
+    fs::write(&probe, "").unwrap();
+    let made = rustix::fs::setxattr(&probe, "system.posix_acl_access", LIST, XattrFlags::empty());
+    assert_eq!(refused > 0, made.is_ok(), "{made:?}");
+}
+
+/// An access-control list by which the owner may read: version, and entries of tag, rights and a user.
+const LIST: &[u8] = b"\x02\0\0\0\
+    \x01\0\x04\0\xff\xff\xff\xff\
+    \x04\0\0\0\xff\xff\xff\xff\
+    \x20\0\0\0\xff\xff\xff\xff";
 
 /// Whether `run` says so, as another user.
 fn as_nobody(run: impl FnOnce() -> bool + Send) -> bool {

@@ -23,6 +23,7 @@ use tower::Service;
 use zeroize::Zeroizing;
 
 use super::handshake::{Watched, Witness};
+use super::page::shown;
 use super::settings::{Address, Settings};
 use crate::proto::cryptoserver_client::CryptoserverClient;
 use crate::proto::{self, reply};
@@ -331,7 +332,7 @@ pub(super) fn outcome(reply: proto::Reply) -> Outcome {
         Some(reply::Outcome::Result(bytes)) => Ok(Zeroizing::new(bytes)),
         Some(reply::Outcome::Failure(failure)) => Err(Fault::Refused {
             code: Code::from(failure.code),
-            message: failure.message,
+            message: shown(&failure.message, MESSAGE_MAX),
         }),
         None => Err(Fault::Refused {
             code: Code::Internal,
@@ -340,11 +341,12 @@ pub(super) fn outcome(reply: proto::Reply) -> Outcome {
     }
 }
 
-/// The message of a status, or that of its innermost cause.
+/// The message of a status, or that of its innermost cause. A server may have sent any text, and this goes to logs and
+/// terminals.
 pub(super) fn said(status: &tonic::Status) -> String {
     match std::error::Error::source(status) {
-        Some(source) => innermost(source),
-        None => status.message().to_owned(),
+        Some(source) => shown(&innermost(source), MESSAGE_MAX),
+        None => shown(status.message(), MESSAGE_MAX),
     }
 }
 
@@ -361,6 +363,8 @@ fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Characters of a text that a server sends; no server of ours sends a longer one.
+const MESSAGE_MAX: usize = 500;
 /// A message of this size gets no more requests.
 const BATCH_BYTES_MAX: usize = 64 << 10;
 /// The longest message of a server: 64 KiB and one more reply, which may be random bytes.
@@ -371,3 +375,31 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a server that answered UNAVAILABLE gets no requests, if there are others.
 const REST: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Every text of a server: of a reply that is a failure, of a stream that ends, and of an answer to another call.
+    #[test]
+    fn what_a_server_says_is_one_short_line() {
+        let hostile = format!("no\n2026 forged\x1b[2J\u{202e}{}", "x".repeat(1 << 20));
+        let failure = proto::Failure {
+            message: hostile.clone(),
+            ..proto::Failure::default()
+        };
+        let reply = proto::Reply {
+            outcome: Some(reply::Outcome::Failure(failure)),
+            ..proto::Reply::default()
+        };
+        let refused = outcome(reply).unwrap_err().to_string();
+        let status = said(&tonic::Status::unavailable(hostile));
+        for said in [refused, status] {
+            assert!(said.starts_with("no?2026 forged?[2J?xxx"), "{said}");
+            assert_eq!(said.len(), MESSAGE_MAX);
+        }
+        let honest = said(&tonic::Status::not_found("no key \"web\": ask (its owner)"));
+        assert_eq!(honest, "no key \"web\": ask (its owner)");
+    }
+}

@@ -121,7 +121,7 @@ impl PageFigures {
             let mut figures = Self::parse(&text)?;
             let (status, text) = get(address, "/healthz").await?;
             if status != 200 {
-                figures.unwell = Some(shown(text.trim()));
+                figures.unwell = Some(shown(text.trim(), TEXT_MAX));
             }
             Ok(figures)
         };
@@ -216,7 +216,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
-            '"' => return Some((shown(&value), &text[at + 1..])),
+            '"' => return Some((shown(&value, TEXT_MAX), &text[at + 1..])),
             '\\' => match chars.next()?.1 {
                 'n' => value.push('\n'),
                 c => value.push(c),
@@ -227,10 +227,10 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Cut to what a line has room for, and without what a terminal would act on.
-fn shown(text: &str) -> String {
+/// Cut to so many characters, and without what a terminal would act on.
+pub(super) fn shown(text: &str, most: usize) -> String {
     let mut shown = String::new();
-    for c in text.chars().take(TEXT_MAX) {
+    for c in text.chars().take(most) {
         let is_plain = c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
         shown.push(if is_plain { c } else { '?' });
     }

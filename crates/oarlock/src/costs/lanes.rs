@@ -67,9 +67,18 @@ impl LaneCosts {
         Duration::from_nanos(ns.into())
     }
 
-    /// Takes note of what one alone, or some, took.
+    /// Takes note of what one alone took, which was not computed in lanes then.
     pub(crate) fn learn_alone(&self, key: BatchKey, took: Duration) {
-        median::learn(&self.costs[key.number()].alone, took);
+        let cost = &self.costs[key.number()];
+        median::learn(&cost.alone, took);
+        for lanes in &cost.lanes {
+            lanes.skipped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes note that so many are computed in lanes now, whether or not these are faster.
+    pub(crate) fn begin_lanes(&self, key: BatchKey, size: usize) {
+        self.in_lanes(key, size).skipped.store(0, Ordering::Relaxed);
     }
 
     /// Takes note of what so many took in lanes.
@@ -86,22 +95,20 @@ impl LaneCosts {
         lanes.patience.store(next, Ordering::Relaxed);
     }
 
-    /// Whether so many at once, which may be one, are better computed in lanes.
+    /// Whether so many at once, which may be one, are better computed in lanes: because lanes are faster, or because it is
+    /// time to try them again. Asking changes nothing.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
-        if self.are_faster(key, size) {
-            return true;
-        }
-        let limit = self.limit(key, size);
+        self.are_faster(key, size) || self.is_due(key, size)
+    }
+
+    /// Whether lanes should be tried again for so many.
+    fn is_due(&self, key: BatchKey, size: usize) -> bool {
         let lanes = self.in_lanes(key, size);
-        let lanes_cost = u64::from(lanes.ns.load(Ordering::Relaxed));
+        let cost = u64::from(lanes.ns.load(Ordering::Relaxed));
+        let patience = u64::from(lanes.patience.load(Ordering::Relaxed));
+        let skipped = u64::from(lanes.skipped.load(Ordering::Relaxed));
         // The more it costs, the less often.
-        let patience = lanes.patience.load(Ordering::Relaxed);
-        let skipped = lanes.skipped.fetch_add(1, Ordering::Relaxed);
-        if u64::from(skipped) < u64::from(patience) * lanes_cost / limit.max(1) {
-            return false;
-        }
-        lanes.skipped.store(0, Ordering::Relaxed);
-        true
+        skipped >= patience * cost / self.limit(key, size).max(1)
     }
 
     /// Whether lanes take less for so many, as far as is known.
@@ -161,6 +168,7 @@ mod tests {
                 costs.learn_alone(key, us(230));
                 let pays = costs.pays(key, 1);
                 if pays {
+                    costs.begin_lanes(key, 1);
                     costs.learn_lanes(key, 1, us(490));
                 }
                 pays
@@ -182,10 +190,55 @@ mod tests {
         for _ in 0..20_000 {
             costs.learn_alone(key, Duration::from_micros(500));
             if costs.pays(key, 1) {
+                costs.begin_lanes(key, 1);
                 costs.learn_lanes(key, 1, Duration::from_micros(100));
                 in_lanes += 1;
             }
         }
         assert!(in_lanes > 10_000, "{in_lanes}");
+    }
+
+    /// Whoever asks, and for whatever size, a try comes when requests were computed alone, and only then.
+    #[test]
+    fn a_question_changes_nothing() {
+        let key = BatchKey::of(BatchKind::Private, Width::Bits1024);
+        let costs = LaneCosts::new(8);
+        let alone = costs.alone(key);
+        for size in [1, 2, LANES] {
+            costs.spoil(key, size);
+        }
+        let mut until_tried = 0;
+        while !costs.pays(key, LANES) {
+            costs.learn_alone(key, alone);
+            until_tried += 1;
+        }
+        assert!(until_tried > 1000, "{until_tried}");
+        let ask = |costs: &LaneCosts| {
+            for size in 1..=LANES {
+                let first = costs.pays(key, size);
+                let all_say = (0..9).all(|_| costs.pays(key, size) == first);
+                assert!(all_say, "{size}");
+                let _ = (
+                    costs.are_faster(key, size),
+                    costs.full(key),
+                    costs.alone(key),
+                );
+            }
+        };
+        // A try is due until it is made, however often that is asked for.
+        ask(&costs);
+        assert!(costs.pays(key, LANES));
+        costs.begin_lanes(key, LANES);
+        assert!(!costs.pays(key, LANES));
+        // And it is not due sooner, but for what the median of one alone moves.
+        for _ in 0..until_tried - until_tried / 8 {
+            ask(&costs);
+            assert!(!costs.pays(key, LANES));
+            costs.learn_alone(key, alone);
+        }
+        for _ in 0..until_tried / 4 {
+            costs.learn_alone(key, alone);
+        }
+        assert!(costs.pays(key, LANES));
     }
 }

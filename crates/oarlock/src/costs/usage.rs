@@ -63,6 +63,8 @@ pub struct PrivateOperations {
     pub in_lanes: u64,
     /// By another machine.
     pub remotely: u64,
+    /// Whose connection was closed while their job was paused (ASYNC_start_job(3)): OpenSSL keeps the job's stack.
+    pub abandoned: u64,
 }
 
 /// What is counted of private operations.
@@ -74,6 +76,8 @@ pub enum Computed {
     InLanes,
     /// One was computed by another machine.
     Remotely,
+    /// The job that one was for never went on.
+    Abandoned,
 }
 
 /// Requests of one algorithm, direction and size class.
@@ -183,6 +187,7 @@ impl Usage {
             alone: count(Computed::Here).saturating_sub(in_lanes),
             in_lanes,
             remotely: count(Computed::Remotely),
+            abandoned: count(Computed::Abandoned),
         }
     }
 
@@ -218,7 +223,7 @@ const VERSION: u32 = 1;
 const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;
 const PROCESSES: usize = 2;
-/// The first of three.
+/// The first of four.
 const PRIVATE: usize = 3;
 /// In numbers, as are all that follow.
 const HEADER: usize = 8;
@@ -239,6 +244,7 @@ mod tests {
             (Computed::Here, 3),
             (Computed::InLanes, 2),
             (Computed::Remotely, 3),
+            (Computed::Abandoned, 4),
         ] {
             usage.record_private(computed, times);
         }
@@ -247,6 +253,7 @@ mod tests {
             alone: 1,
             in_lanes: 2,
             remotely: 3,
+            abandoned: 4,
         };
         assert_eq!(counted.private_operations, expected);
         assert!(counted.lines.is_empty());

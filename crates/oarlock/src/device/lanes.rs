@@ -115,8 +115,8 @@ impl Lanes {
         }
     }
 
-    /// Whether so many at once, which may be one, are better computed in lanes. What does not pay is tried now and then,
-    /// so the caller must do what this says: otherwise lanes are never measured.
+    /// Whether so many at once, which may be one, are better computed in lanes, or should be now and then so that they are
+    /// measured. Asking changes nothing.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         key.width().is_some() && self.backend.is_some() && self.costs.pays(key, size)
     }
@@ -155,7 +155,8 @@ impl Lanes {
 
     /// How many together are computed fastest, and what those take.
     pub(crate) fn best_batch(&self, key: BatchKey) -> (usize, Duration) {
-        if self.pays(key, LANES) {
+        let are_there = key.width().is_some() && self.backend.is_some();
+        if are_there && self.costs.are_faster(key, LANES) {
             (LANES, self.costs.full(key))
         } else {
             (1, self.costs.alone(key))
@@ -196,6 +197,7 @@ impl Lanes {
             })
             .collect();
         if in_lanes && let Some(backend) = self.backend {
+            self.costs.begin_lanes(key, size);
             self.compute(backend, key, &mut lanes);
             self.counts.groups.fetch_add(1, Ordering::Relaxed);
             let count = size as u64;

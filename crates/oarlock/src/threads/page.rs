@@ -62,10 +62,12 @@ pub(crate) enum Gauge {
     InFlight,
     /// Requests for which there was no place.
     Refused,
+    /// Jobs of OpenSSL's that were paused and never went on.
+    Abandoned,
 }
 
 impl Gauge {
-    pub(crate) const COUNT: usize = 7;
+    pub(crate) const COUNT: usize = 8;
 }
 
 /// A device.

@@ -1,5 +1,6 @@
 //! Jobs that are paused, or threads, and how many of them wait for each other.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Whether jobs that are paused meet others.
@@ -14,17 +15,16 @@ pub(crate) struct Company {
     lonely: AtomicU32,
     /// So many are computed at once before the next is paused.
     skipped: AtomicU32,
-    /// Jobs that were paused and never went on.
-    abandoned: AtomicU32,
     /// The process that all of this is of: a forked child has none of its parent's jobs.
     process: AtomicU32,
 }
 
-/// A job that is paused.
-pub(crate) struct Visit<'a> {
-    company: &'a Company,
+/// A job that is paused, or a thread that waits.
+pub(crate) struct Visit {
+    company: Arc<Company>,
     number: u64,
     found_others: bool,
+    process: u32,
 }
 
 /// As many private operations fill the lanes once, with two exponentiations each.
@@ -34,17 +34,11 @@ const QUIET_TURNS: u32 = 2;
 const TURNS_MAX: u32 = 8;
 /// Without other jobs, at most one in 64 is paused.
 const LONELY_MAX: u32 = 6;
-/// A connection that is closed while its job is paused leaves the job's stack behind, 32 KiB that OpenSSL never frees.
-/// Clients may do that on purpose. After so many, 8 MiB, no job is paused any more.
-const ABANDONED_MAX: u32 = 256;
 
 impl Company {
     /// `None` if this job had better be computed at once.
-    pub(crate) fn join(&self) -> Option<Visit<'_>> {
-        self.begin_in_this_process();
-        if self.abandoned.load(Ordering::Relaxed) >= ABANDONED_MAX {
-            return None;
-        }
+    pub(crate) fn join(self: &Arc<Self>) -> Option<Visit> {
+        let process = self.begin_in_this_process();
         let found_others = self.paused.load(Ordering::Relaxed) > 0;
         if !found_others {
             let skip = |left: u32| left.checked_sub(1);
@@ -55,33 +49,22 @@ impl Company {
         }
         self.paused.fetch_add(1, Ordering::Relaxed);
         Some(Visit {
-            company: self,
+            company: Arc::clone(self),
             number: self.joined.fetch_add(1, Ordering::Relaxed) + 1,
             found_others,
+            process,
         })
     }
 
-    /// A job is paused that never goes on.
-    pub(crate) fn abandon(&self) {
-        self.paused.fetch_sub(1, Ordering::Relaxed);
-        self.abandoned.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn begin_in_this_process(&self) {
+    fn begin_in_this_process(&self) -> u32 {
         let process = std::process::id();
         // The first ones of all may come at once, and have nothing to forget.
-        if [0, process].contains(&self.process.swap(process, Ordering::Relaxed)) {
-            return;
+        if ![0, process].contains(&self.process.swap(process, Ordering::Relaxed)) {
+            for count in [&self.paused, &self.gathered, &self.lonely, &self.skipped] {
+                count.store(0, Ordering::Relaxed);
+            }
         }
-        for count in [
-            &self.paused,
-            &self.gathered,
-            &self.lonely,
-            &self.skipped,
-            &self.abandoned,
-        ] {
-            count.store(0, Ordering::Relaxed);
-        }
+        process
     }
 
     /// Comes back when the caller should compute: its job makes a batch full, or no others join. Calls `turn` until
@@ -108,9 +91,19 @@ impl Company {
     }
 }
 
-impl Drop for Visit<'_> {
+impl Visit {
+    pub(crate) fn company(&self) -> &Arc<Company> {
+        &self.company
+    }
+}
+
+impl Drop for Visit {
     fn drop(&mut self) {
-        let company = self.company;
+        // A child has copies of its parent's visits, which its own count never had.
+        if self.process != std::process::id() {
+            return;
+        }
+        let company = &self.company;
         company.paused.fetch_sub(1, Ordering::Relaxed);
         let met_others = self.found_others || company.joined.load(Ordering::Relaxed) > self.number;
         if met_others {
@@ -129,29 +122,30 @@ mod tests {
 
     #[test]
     fn one_without_company_is_paused_ever_less_often() {
-        let company = Company::default();
+        let company = Arc::new(Company::default());
         // 1, 2, 4, ..., 64 apart, and 64 from then on.
         let paused = (0..1000).filter(|_| company.join().is_some()).count();
         assert!((10..30).contains(&paused), "{paused}");
     }
 
     #[test]
-    fn jobs_that_were_abandoned_are_no_company_and_not_without_end() {
-        let company = Company::default();
-        for _ in 0..ABANDONED_MAX {
-            while company.join().map(std::mem::forget).is_none() {}
-            company.abandon();
-        }
+    fn a_child_of_a_fork_has_no_visits_of_its_parent() {
+        let company = Arc::new(Company::default());
+        let mut visits: Vec<_> = (0..3).map_while(|_| company.join()).collect();
+        assert_eq!(company.paused.load(Ordering::Relaxed), 3);
+        company.process.store(1, Ordering::Relaxed);
+        visits.iter_mut().for_each(|visit| visit.process = 1);
+        let own = company.join();
+        assert_eq!(company.paused.load(Ordering::Relaxed), 1);
+        drop(visits);
+        assert_eq!(company.paused.load(Ordering::Relaxed), 1);
+        drop(own);
         assert_eq!(company.paused.load(Ordering::Relaxed), 0);
-        assert!((0..1000).all(|_| company.join().is_none()));
-        // As in a child of a fork.
-        company.process.fetch_add(1, Ordering::Relaxed);
-        assert!(company.join().is_some());
     }
 
     #[test]
     fn one_that_meets_another_brings_all_back() {
-        let company = Company::default();
+        let company = Arc::new(Company::default());
         while company.lonely.load(Ordering::Relaxed) < LONELY_MAX {
             drop(company.join());
         }
@@ -169,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_job_comes_back_when_the_batch_is_full_or_no_others_join() {
-        let company = Company::default();
+        let company = Arc::new(Company::default());
         let mut visits: Vec<_> = company.join().into_iter().collect();
         let mut turns = 0;
         company.gather(|| {

@@ -18,8 +18,10 @@
 mod alone;
 mod asked;
 mod company;
+mod fibers;
 mod patience;
 mod paused;
+mod stacks;
 mod threads;
 mod trial;
 
@@ -35,14 +37,17 @@ use zeroize::Zeroizing;
 
 use self::alone::{Alone, Who};
 use self::company::Company;
+use self::fibers::{Fiber, Fibers};
 use self::patience::Patience;
-use self::paused::Fibers;
+use self::stacks::{Place, Stacks, Tell};
 use self::threads::Threads;
 
 /// What the signatures of a provider share.
 #[derive(Default)]
 pub(crate) struct Signer {
     fibers: Option<Fibers>,
+    /// Of jobs, whatever they are paused for.
+    stacks: Arc<Stacks>,
     company: Arc<Company>,
     /// Of threads that are in no job.
     threads: Threads,
@@ -55,10 +60,17 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    /// `of_core` is a function of libcrypto's; `local` and `relay` are sockets of daemons.
-    pub(crate) fn of(of_core: *const c_void, local: Option<&str>, relay: Option<&str>) -> Self {
+    /// `of_core` is a function of libcrypto's; `local` and `relay` are sockets of daemons. `tell_lost` is called for each
+    /// job that never goes on.
+    pub(crate) fn of(
+        of_core: *const c_void,
+        local: Option<&str>,
+        relay: Option<&str>,
+        tell_lost: impl Tell + 'static,
+    ) -> Self {
         Self {
             fibers: Fibers::of(of_core),
+            stacks: Arc::new(Stacks::new(tell_lost)),
             local: local.map(Client::new),
             relay: relay.map(relay::Client::new),
             ..Self::default()
@@ -75,32 +87,32 @@ impl Signer {
         let Some(relay) = &self.relay else {
             return Err("the provider's section has no line `relay`".into());
         };
-        let fibers = self.fibers.as_ref();
-        let job = fibers.and_then(|fibers| Some((fibers, fibers.current()?)));
-        // Jobs are in nobody's way.
-        if job.is_none() && !self.patience.allows() {
+        let pausable = self.pausable();
+        let may_pause = pausable.is_some();
+        // A job that is paused is in nobody's way.
+        if !may_pause && !self.patience.allows() {
             return Err(
                 "the last question was not answered in time, so this one was not asked".into(),
             );
         }
         let began = Instant::now();
-        let ask = || {
+        let ask = |pausable: Option<(&Fibers, Fiber, Place)>| {
             let asked = relay.ask(question)?;
-            match job {
-                Some((fibers, fiber)) => fibers.until_answered(fiber, asked),
+            match pausable {
+                Some((fibers, fiber, place)) => fibers.until_answered(fiber, place, asked),
                 None => asked.wait(),
             }
         };
         // A relay that was started again takes up where the last one went. A question changes nothing, so it may be asked
         // twice.
-        let answer = match ask() {
-            Err(NoAnswer::Gone) => ask(),
+        let answer = match ask(pausable) {
+            Err(NoAnswer::Gone) => ask(self.pausable()),
             answer => answer,
         };
-        match (&answer, job) {
-            (Ok(_), _) => self.patience.succeeded(),
-            (Err(_), None) => self.patience.failed(began.elapsed()),
-            (Err(_), Some(_)) => {}
+        match &answer {
+            Ok(_) => self.patience.succeeded(),
+            Err(_) if may_pause => {}
+            Err(_) => self.patience.failed(began.elapsed()),
         }
         answer.map_err(|error| match error {
             NoAnswer::Refused(why) => why,
@@ -131,10 +143,11 @@ impl Signer {
             let visit = local.visit(key)?;
             visit.power(&number().ok()?)
         };
-        let fibers = self.fibers.as_ref();
-        if let Some((fibers, job)) = fibers.and_then(|fibers| Some((fibers, fibers.current()?))) {
-            let wait = |_visit| fibers.wait(job, &self.company, key, &number().ok()?);
-            let power = self.company.join().and_then(wait);
+        if self.job().is_some() {
+            let power = self.pausable().and_then(|(fibers, fiber, place)| {
+                let visit = self.company.join()?;
+                fibers.wait(fiber, place, visit, key, &number().ok()?)
+            });
             return power.map_or_else(alone, Power::InLanes);
         }
         // Before the library measures what a request takes alone.
@@ -155,5 +168,17 @@ impl Signer {
             // The lanes have failed, or the number was none.
             Err(_) => Power::Alone(by_default()),
         }
+    }
+
+    /// The job that the caller runs in.
+    fn job(&self) -> Option<(&Fibers, Fiber)> {
+        let fibers = self.fibers.as_ref()?;
+        Some((fibers, fibers.current()?))
+    }
+
+    /// The job that the caller runs in, if it may be paused.
+    fn pausable(&self) -> Option<(&Fibers, Fiber, Place)> {
+        let (fibers, fiber) = self.job()?;
+        Some((fibers, fiber, self.stacks.place()?))
     }
 }

@@ -2,14 +2,15 @@
 //! `oarlock serve` on the other.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock_testing::{is_root, lossy, until};
+use oarlock::costs::published;
+use oarlock_testing::{Attacked, is_root, lossy, until};
 use rustix::process::Signal;
 
 use super::{Home, Served, free};
@@ -198,17 +199,42 @@ impl Site {
     }
 
     fn haproxy(&self) -> (Program, u16) {
-        let port = free().port();
+        let (haproxy, port, _) = self.haproxy_with(500, 10);
+        (haproxy, port)
+    }
+
+    /// With so many connections at most, that a client may leave without a word for so many seconds. The second port is
+    /// without TLS.
+    fn haproxy_with(&self, connections: usize, patience: u32) -> (Program, u16, u16) {
+        let (port, plain) = (free().port(), free().port());
         let conf = format!(
-            "global\n    ssl-mode-async\n    nbthread 1\n    maxconn 500\n\
-             defaults\n    mode http\n    timeout client 10s\n    timeout connect 5s\n    timeout server 5s\n\
+            "global\n    ssl-mode-async\n    nbthread 1\n    maxconn {connections}\n\
+             defaults\n    mode http\n    timeout client {patience}s\n    timeout connect 5s\n    timeout server 5s\n\
              frontend site\n    bind 127.0.0.1:{port} ssl crt both.pem no-tls-tickets\n    \
+             bind 127.0.0.1:{plain}\n    \
              http-request return status 200 content-type text/plain string hello\n"
         );
         fs::write(self.path().join("haproxy.cfg"), conf).unwrap();
         let mut haproxy = self.program("haproxy");
         haproxy.args(["-db", "-f", "haproxy.cfg"]);
-        (Program::start(&mut haproxy, port), port)
+        (Program::start(&mut haproxy, port), port, plain)
+    }
+
+    /// Whether haproxy's one thread serves others while handshakes wait for the cryptoserver, which hangs.
+    fn serves_meanwhile(&self, port: u16, plain: u16) -> bool {
+        let server = self.server.as_ref().unwrap();
+        server.signal(Signal::STOP);
+        let mut clients = self.is_asked(port, 4, 4, "TLSv1_3");
+        let clients = clients.stdout(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(400));
+        let mut other = TcpStream::connect(("127.0.0.1", plain)).unwrap();
+        let patience = Some(Duration::from_millis(600));
+        other.set_read_timeout(patience).unwrap();
+        other.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        let is_served = other.read(&mut [0; 8]).is_ok_and(|bytes| bytes > 0);
+        server.signal(Signal::CONT);
+        let output = clients.wait_with_output().unwrap();
+        is_served && lossy(&output.stdout).trim() == "0"
     }
 }
 
@@ -501,10 +527,50 @@ fn nginx_and_haproxy_serve_with_a_key_that_is_elsewhere() {
 }
 
 fn descriptors_below(parent: &Child) -> usize {
+    let fds = fs::read_dir(format!("/proc/{}/fd", below(parent))).unwrap();
+    fds.count()
+}
+
+/// The program that `oarlock run` runs.
+fn below(parent: &Child) -> u32 {
     let children = format!("/proc/{0}/task/{0}/children", parent.id());
     let child = fs::read_to_string(children).unwrap();
-    let fds = fs::read_dir(format!("/proc/{}/fd", child.trim())).unwrap();
-    fds.count()
+    child.trim().parse().unwrap()
+}
+
+/// Handshakes that are cut while the relay is asked: by their clients, before, during and after the pause of their jobs, and
+/// by the server, which waits for a client no longer than a second while the cryptoserver hangs. The same attack on keys
+/// that are here is among the provider's tests.
+#[test]
+fn handshakes_that_are_cut_while_the_relay_is_asked_leave_nothing_behind() {
+    let site = Site::new();
+    let _relay = site.relay(&[]);
+    let (haproxy, port, plain) = site.haproxy_with(300, 1);
+    let process = below(&haproxy.0);
+    let attacked = Attacked {
+        port,
+        certificate: &site.path().join("cert.pem"),
+        process,
+        serves: &|| site.serves_clients(port, 40, 16),
+        pauses: &|| site.serves_meanwhile(port, plain),
+    };
+    assert!(site.serves_meanwhile(port, plain));
+    attacked.outlives_cut_handshakes();
+    assert_eq!(below(&haproxy.0), process, "it was not started anew");
+    let running = published::running().into_iter();
+    let mut figures = running.filter_map(|found| found.figures.ok());
+    let shown = figures.find(|figures| figures.process == process).unwrap();
+    assert!(shown.public_key.abandoned > 0, "they are shown");
+
+    let descriptors = || descriptors_below(&haproxy.0);
+    let before = descriptors();
+    let server = site.server.as_ref().unwrap();
+    server.signal(Signal::STOP);
+    assert_eq!(site.failures(port, 60, 60, "TLSv1_3"), 60);
+    server.signal(Signal::CONT);
+    until("descriptors are closed", || descriptors() <= before + 2);
+    until("it goes on", || site.failures(port, 4, 2, "TLSv1_3") == 0);
+    site.serves_clients(port, 40, 16);
 }
 
 /// A relay or a cryptoserver that goes costs the handshakes of that moment, and nothing after it.

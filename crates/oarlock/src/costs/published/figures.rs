@@ -52,6 +52,9 @@ pub struct PublicKeyFigures {
     pub groups: u64,
     /// Results that were wrong, and computed anew.
     pub faults: u64,
+    /// Jobs of OpenSSL's whose connection was closed while they were paused (ASYNC_start_job(3)). OpenSSL keeps the stack
+    /// of each, 32 KiB.
+    pub abandoned: u64,
 }
 
 /// A device of a framework.
@@ -166,6 +169,7 @@ impl Figures {
                 in_groups: gauge(Gauge::InGroups),
                 groups: gauge(Gauge::Groups),
                 faults: gauge(Gauge::Faults),
+                abandoned: gauge(Gauge::Abandoned),
             },
             waiting: level(Gauge::Waiting),
             in_flight: level(Gauge::InFlight),

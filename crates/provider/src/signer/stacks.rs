@@ -1,0 +1,324 @@
+//! The stacks of paused jobs, and how many of them may be lost.
+//!
+//! A connection that is closed while its job is paused leaves the job's stack behind, 32 KiB that OpenSSL never frees. A
+//! client may do that on purpose. So a loss is a debt that is paid off with time, one stack every two seconds at first,
+//! and jobs are paused only while the debt is below its limit: 256 stacks, 8 MiB. A process that has lost thousands of
+//! stacks pays more slowly, so that its losses grow with the square root of an attack's length.
+//!
+//! A paused job has a descriptor, or two, also when its client has gone: a server waits for the job to be answered then. It
+//! may have room for few more than it counts itself (haproxy ends when there are more), so jobs that may be paused at once
+//! are fewer than a quarter of the server's own descriptors.
+//!
+//! While most of the limit is used up, few jobs may be paused at once, for all of them may be lost. Each one that goes on
+//! admits more of them: the attack may be over.
+
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// Counts the jobs of a process that may be paused, and those that were lost.
+pub(crate) struct Stacks {
+    /// Jobs that may be paused now.
+    under_way: AtomicU32,
+    /// Descriptors of wait contexts.
+    opened: AtomicU32,
+    /// Jobs that were paused and went on since the last loss.
+    went_on: AtomicU32,
+    lost: AtomicU64,
+    /// When nothing is owed any more, in milliseconds after `began`; 0 before the first loss.
+    paid_at: AtomicU64,
+    /// The process that all of this is about: a forked child has none of its parent's jobs.
+    process: AtomicU32,
+    began: OnceLock<Instant>,
+    /// Is called for each loss.
+    tell: Box<dyn Tell>,
+}
+
+/// A descriptor of a wait context, which is closed when this is dropped.
+pub(crate) struct Opened {
+    descriptor: OwnedFd,
+    stacks: Arc<Stacks>,
+}
+
+/// What is called for each stack that is lost.
+pub(crate) trait Tell: Fn() + Send + Sync + UnwindSafe + RefUnwindSafe {}
+
+impl<F: Fn() + Send + Sync + UnwindSafe + RefUnwindSafe> Tell for F {}
+
+/// The place of a job that may be paused. It is given back when it is dropped.
+pub(crate) struct Place {
+    stacks: Arc<Stacks>,
+    process: u32,
+    was_paused: bool,
+}
+
+impl Stacks {
+    pub(crate) fn new(tell: impl Tell + 'static) -> Self {
+        Self {
+            under_way: AtomicU32::new(0),
+            opened: AtomicU32::new(0),
+            went_on: AtomicU32::new(0),
+            lost: AtomicU64::new(0),
+            paid_at: AtomicU64::new(0),
+            process: AtomicU32::new(0),
+            began: OnceLock::new(),
+            tell: Box::new(tell),
+        }
+    }
+
+    /// A place for a job that may be paused; `None` if it must not be.
+    pub(crate) fn place(self: &Arc<Self>) -> Option<Place> {
+        let process = self.begin_in_this_process();
+        // The clock is read only after a loss.
+        let limit = match self.paid_at.load(Ordering::Relaxed) {
+            0 => LOST_MAX,
+            _ => self.limit_at(self.now()),
+        };
+        if self.under_way.load(Ordering::Relaxed) >= limit {
+            return None;
+        }
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        Some(Place {
+            stacks: Arc::clone(self),
+            process,
+            was_paused: false,
+        })
+    }
+
+    /// How many jobs may be paused at once.
+    fn limit_at(&self, now: u64) -> u32 {
+        let owed = self.paid_at.load(Ordering::Relaxed).saturating_sub(now);
+        let left = (OWED_MAX_MS.saturating_sub(owed) / PAYMENT_MS) as u32;
+        if left == 0 {
+            return 0;
+        }
+        let went_on = self.went_on.load(Ordering::Relaxed);
+        left.max(went_on.saturating_mul(ADMITTED)).min(LOST_MAX)
+    }
+
+    /// How many jobs may be paused at once where a new descriptor has this number. The system gives the lowest number that
+    /// is free, so it says how many there are.
+    fn room_at(&self, number: u32) -> u32 {
+        let of_host = number.saturating_sub(self.opened.load(Ordering::Relaxed));
+        (of_host / 4).max(ROOM_MIN)
+    }
+
+    fn lose_at(&self, now: u64) {
+        let lost = self.lost.fetch_add(1, Ordering::Relaxed);
+        self.went_on.store(0, Ordering::Relaxed);
+        let payment = PAYMENT_MS * (1 + lost / SLOWER_AFTER);
+        let order = Ordering::Relaxed;
+        let pay = |paid_at: u64| Some(paid_at.max(now) + payment);
+        let _ = self.paid_at.fetch_update(order, order, pay);
+    }
+
+    fn begin_in_this_process(&self) -> u32 {
+        let process = std::process::id();
+        // The first jobs of all may come at the same time, and have nothing to forget.
+        if ![0, process].contains(&self.process.swap(process, Ordering::Relaxed)) {
+            self.under_way.store(0, Ordering::Relaxed);
+            self.went_on.store(0, Ordering::Relaxed);
+            self.paid_at.store(0, Ordering::Relaxed);
+        }
+        process
+    }
+
+    /// Jobs that may be paused now, and those that were lost.
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (u32, u64) {
+        let lost = self.lost.load(Ordering::Relaxed);
+        (self.under_way.load(Ordering::Relaxed), lost)
+    }
+
+    fn now(&self) -> u64 {
+        let began = self.began.get_or_init(Instant::now);
+        began.elapsed().as_millis() as u64
+    }
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        Self::new(|| {})
+    }
+}
+
+impl Place {
+    /// Takes a new descriptor for the job's wait context; `None` if there must not be one more.
+    pub(crate) fn keep(&self, descriptor: OwnedFd) -> Option<Opened> {
+        let stacks = &self.stacks;
+        let number = u32::try_from(descriptor.as_raw_fd()).ok()?;
+        if stacks.under_way.load(Ordering::Relaxed) > stacks.room_at(number) {
+            return None;
+        }
+        stacks.opened.fetch_add(1, Ordering::Relaxed);
+        Some(Opened {
+            descriptor,
+            stacks: Arc::clone(stacks),
+        })
+    }
+
+    /// Notes that the job is paused from now on.
+    pub(crate) fn pauses(&mut self) {
+        self.was_paused = true;
+    }
+
+    /// Counts the stack as lost: its job never goes on.
+    pub(crate) fn lose(mut self) {
+        self.was_paused = false;
+        if self.process == std::process::id() {
+            self.stacks.lose_at(self.stacks.now());
+            (self.stacks.tell)();
+        }
+    }
+}
+
+impl AsFd for Opened {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.stacks.opened.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // A child has copies of its parent's places, which its own count never had.
+        if self.process == std::process::id() {
+            self.stacks.under_way.fetch_sub(1, Ordering::Relaxed);
+            let went_on = u32::from(self.was_paused);
+            self.stacks.went_on.fetch_add(went_on, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Jobs that may be paused at once, however few descriptors there are.
+const ROOM_MIN: u32 = 32;
+/// Stacks that may be lost at once.
+const LOST_MAX: u32 = 256;
+/// After this time one of them may be lost again.
+const PAYMENT_MS: u64 = 2000;
+const OWED_MAX_MS: u64 = LOST_MAX as u64 * PAYMENT_MS;
+/// After each 2048 losses the payments for the next ones take longer by [`PAYMENT_MS`].
+const SLOWER_AFTER: u64 = 2048;
+/// For each job that went on since the last loss this many may be paused at once.
+const ADMITTED: u32 = 4;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn lose(stacks: &Stacks, count: u32, now: u64) {
+        for _ in 0..count {
+            stacks.lose_at(now);
+        }
+    }
+
+    #[test]
+    fn losses_are_bounded_and_paid_off_with_time() {
+        let stacks = Stacks::default();
+        assert_eq!(stacks.limit_at(0), LOST_MAX);
+        lose(&stacks, LOST_MAX - 1, 0);
+        assert_eq!(stacks.limit_at(0), 1);
+        lose(&stacks, 1, 0);
+        for (after, limit) in [
+            (0, 0),
+            (1999, 0),
+            (2000, 1),
+            (10_000, 5),
+            (OWED_MAX_MS, LOST_MAX),
+        ] {
+            assert_eq!(stacks.limit_at(after), limit, "{after}");
+        }
+        // One that goes on admits more.
+        stacks.went_on.store(1, Ordering::Relaxed);
+        assert_eq!((stacks.limit_at(1999), stacks.limit_at(2000)), (0, 4));
+        stacks.went_on.store(u32::MAX, Ordering::Relaxed);
+        assert_eq!(stacks.limit_at(2000), LOST_MAX);
+        // If these are lost, they are owed as well.
+        lose(&stacks, 10, 2000);
+        assert_eq!((stacks.limit_at(20_000), stacks.limit_at(22_000)), (0, 1));
+    }
+
+    /// An attacker lets jobs go on until as many as possible may be paused, and then cuts all of these.
+    #[test]
+    fn losses_grow_with_the_square_root_of_time() {
+        let stacks = Stacks::default();
+        let mut lost = Vec::new();
+        for second in 0..24 * 3600 {
+            stacks.went_on.store(LOST_MAX, Ordering::Relaxed);
+            lose(&stacks, stacks.limit_at(1000 * second), 1000 * second);
+            if [3599, 4 * 3600 - 1, 24 * 3600 - 1].contains(&second) {
+                lost.push(stacks.lost.load(Ordering::Relaxed));
+            }
+        }
+        let [hour, four, day] = lost[..] else {
+            panic!("{lost:?}");
+        };
+        assert!((1800..2400).contains(&hour), "{hour}");
+        assert!(four < 4900 && day < 12_700, "{four} {day}");
+    }
+
+    #[test]
+    fn fewer_jobs_are_paused_than_the_host_has_descriptors() {
+        let stacks = Stacks::default();
+        for (opened, number, room) in [(0, 3, 32), (0, 400, 100), (100, 400, 75), (500, 400, 32)] {
+            stacks.opened.store(opened, Ordering::Relaxed);
+            assert_eq!(stacks.room_at(number), room, "{opened} {number}");
+        }
+        let stacks = Arc::new(Stacks::default());
+        let null = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        let mut places: Vec<_> = (0..LOST_MAX).map_while(|_| stacks.place()).collect();
+        let is_kept = |place: &Place| place.keep(null()).is_some();
+        assert!(
+            !is_kept(&places[0]),
+            "unless tests have a thousand descriptors"
+        );
+        places.truncate(ROOM_MIN as usize);
+        let opened = places[0].keep(null());
+        assert_eq!(stacks.opened.load(Ordering::Relaxed), 1);
+        drop(opened);
+        assert_eq!(stacks.opened.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn places_are_given_back_and_losses_are_told() {
+        let told = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&told);
+        let stacks = Arc::new(Stacks::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        }));
+        let mut places: Vec<_> = (0..LOST_MAX).map_while(|_| stacks.place()).collect();
+        assert_eq!(places.len(), LOST_MAX as usize);
+        assert!(stacks.place().is_none(), "all of these may be lost");
+        drop(places.pop());
+        assert!(stacks.place().is_some());
+        drop(stacks.place());
+        assert_eq!(
+            stacks.went_on.load(Ordering::Relaxed),
+            0,
+            "it was not paused"
+        );
+        places.iter_mut().for_each(Place::pauses);
+        places.drain(LOST_MAX as usize - 2..).for_each(drop);
+        assert_eq!(stacks.went_on.load(Ordering::Relaxed), 1);
+        places.drain(1..).for_each(Place::lose);
+        assert_eq!(told.load(Ordering::Relaxed), LOST_MAX - 3);
+        assert_eq!(stacks.went_on.load(Ordering::Relaxed), 0);
+        assert_eq!(stacks.under_way.load(Ordering::Relaxed), 1);
+        // In a child of a fork nothing is owed, and its parent's places count for nothing.
+        stacks.process.store(1, Ordering::Relaxed);
+        places[0].process = 1;
+        let own = stacks.place();
+        assert!(own.is_some());
+        drop(places);
+        assert_eq!(stacks.under_way.load(Ordering::Relaxed), 1);
+        assert_eq!(stacks.paid_at.load(Ordering::Relaxed), 0);
+    }
+}
