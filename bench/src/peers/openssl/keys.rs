@@ -27,24 +27,6 @@ pub(crate) struct KeyReader {
     world: Rc<World>,
 }
 
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
-        #[allow(non_snake_case)]
-        struct Functions {
-            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
-        }
-
-        impl Functions {
-            fn of(world: &World) -> Result<Self, Error> {
-                Ok(Self {
-                    // SAFETY: the types are those of OpenSSL 3's headers; the reader keeps the library.
-                    $($name: unsafe { world.libcrypto().function(stringify!($name)) }?,)+
-                })
-            }
-        }
-    };
-}
-
 functions! {
     d2i_AutoPrivateKey_ex: fn(*mut *mut c_void, *mut *const c_uchar, c_long, *mut c_void, *const c_char) -> *mut c_void;
     d2i_PUBKEY_ex: fn(*mut *mut c_void, *mut *const c_uchar, c_long, *mut c_void, *const c_char) -> *mut c_void;

@@ -305,6 +305,11 @@ impl Fetched {
         })
     }
 
+    /// The EVP_CIPHER, which lives as long as this does.
+    pub(crate) fn cipher(&self) -> *const c_void {
+        self.cipher
+    }
+
     /// Makes a context, sets a key and an IV in it and frees it, so many times. `key` has as many
     /// bytes as the cipher takes.
     pub(crate) fn make_and_free(&self, key: &[u8], times: usize) -> Result<(), Error> {

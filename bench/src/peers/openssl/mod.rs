@@ -2,10 +2,30 @@
 //! harness builds without its headers.
 #![allow(unsafe_code)]
 
+/// A table `Functions` of those with these names and types, from the headers of OpenSSL 3.
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
+        #[allow(non_snake_case)]
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+        }
+
+        impl Functions {
+            fn of(world: &World) -> Result<Self, Error> {
+                Ok(Self {
+                    // SAFETY: the types are those of OpenSSL 3's headers; whoever has the table keeps the library.
+                    $($name: unsafe { world.libcrypto().function(stringify!($name)) }?,)+
+                })
+            }
+        }
+    };
+}
+
 mod ciphers;
 mod keys;
 mod library;
 mod public_key;
+mod uses;
 
 use std::sync::Arc;
 
@@ -19,6 +39,8 @@ pub(crate) use keys::KeyReader;
 pub use keys::Use;
 pub use library::{Context, Libcrypto};
 pub(crate) use library::{Fetched, World};
+pub use uses::Way;
+pub(crate) use uses::{Message, Uses};
 
 /// The peer `openssl`.
 pub const PEER: PeerFactory = PeerFactory {

@@ -55,7 +55,8 @@ pub(crate) struct Args {
 
 pub(crate) const EXAMPLES: &str = "\
 The exit status is 0 if the provider will be used and 1 if not; a line that begins with \"no\" says why. Without a \
-calibration for the program's libcrypto it measures one, in 2 seconds, and stores it for later runs.
+calibration for the program's libcrypto it measures for this answer, in some seconds, and stores nothing: `oarlock provider \
+calibrate` does.
 
 Examples:
   oarlock doctor
@@ -101,6 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         takes_it: findings.iter().all(|finding| finding.state != State::No),
         findings,
         offers: speed.offers,
+        measured: speed.measured,
         stats: report,
     };
     let text = if args.json {
@@ -119,6 +121,9 @@ struct Answer {
     findings: Vec<Finding>,
     /// What the provider has, and whether it is offered beside this libcrypto.
     offers: Vec<Offer>,
+    /// The same by figures that were measured for this answer, where no calibration fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<Vec<Offer>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Report>,
 }
