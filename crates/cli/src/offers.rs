@@ -62,6 +62,11 @@ impl Offer {
         text
     }
 
+    /// That of requests of so many bytes, if it is known.
+    pub(crate) fn ratio(&self, bytes: usize) -> Option<f64> {
+        self.ratios.as_ref()?.get(&bytes).copied()
+    }
+
     /// The size at which it is slowest, and how slow.
     pub(crate) fn slowest(&self) -> Option<(usize, f64)> {
         let ratios = self.ratios.iter().flatten();

@@ -9,7 +9,7 @@ use oarlock::Accelerator;
 use oarlock_testing::{is_root, lossy, skip};
 use serde_json::Value;
 
-use crate::common::{oarlock, provider, stderr, write_program};
+use crate::common::{assert_fails, oarlock, provider, stderr, write_program};
 
 #[test]
 fn a_machine_that_takes_it() {
@@ -32,13 +32,58 @@ fn a_machine_that_takes_it() {
     }
     let mut command = oarlock();
     command
-        .args(["doctor", "--no-calibrate", "--provider"])
+        .args(["doctor", "-v", "--no-calibrate", "--provider"])
         .arg(provider());
     let text = command.env("OPENSSL_CONF", "").output().unwrap();
     assert!(
         String::from_utf8_lossy(&text.stdout).contains("\nok   at work "),
         "{}",
         stderr(&text)
+    );
+}
+
+/// The verdict comes first, in words; how it was found out, for those who ask.
+#[test]
+fn the_answer_begins_with_a_verdict() {
+    let said = |arguments: &[&str]| {
+        let mut command = oarlock();
+        command.arg("doctor").args(arguments).arg("--no-calibrate");
+        command.arg("--provider").arg(provider());
+        let output = command.args(["--", "nginx"]).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        lossy(&output.stdout)
+    };
+    let short = said(&[]);
+    assert!(short.starts_with("nginx takes the provider.\n"), "{short}");
+    for part in [
+        "  gains ",
+        "aes-256-gcm",
+        "for this service alone",
+        "OPENSSL_CONF",
+    ] {
+        assert!(short.contains(part), "{part}: {short}");
+    }
+    assert!(short.lines().count() < 20, "{short}");
+    assert!(!short.contains("\nok "), "{short}");
+    let long = said(&["-v"]);
+    let before_details = short.split("  details").next().unwrap();
+    assert!(long.starts_with(before_details), "{long}");
+    assert!(long.contains("\nok   library "), "{long}");
+
+    let (_, whole) = answer(doctor().args(["--", "nginx"]));
+    let summary = whole["verdict"]["summary"].as_str().unwrap();
+    assert_eq!(summary, "nginx takes the provider");
+    let gains = whole["verdict"]["gains"].as_array().unwrap();
+    assert!(
+        gains
+            .iter()
+            .all(|gain| gain["ratio"].as_f64().unwrap() > 1.0)
+    );
+    let (_, none) = answer(doctor().args(["--", "ls"]));
+    let summary = none["verdict"]["summary"].as_str().unwrap();
+    assert!(
+        summary.starts_with("ls does not take the provider: no OpenSSL"),
+        "{summary}"
     );
 }
 
@@ -104,8 +149,17 @@ fn programs_are_told_apart() {
     }
     let (_, of_ssh) = answer(doctor().args(["--", "ssh"]));
     assert!(text(&of_ssh, "ssh").contains("umac"), "{of_ssh}");
-    let (code, missing) = answer(doctor().args(["--", "not-a-program-at-all"]));
-    assert_eq!((code, state(&missing, "program")), (1, "no"));
+    let missing = doctor().args(["--", "not-a-program-at-all"]).output();
+    let missing = missing.unwrap();
+    assert_fails(&missing, 127, &["not-a-program-at-all: no such program"]);
+    assert!(missing.stdout.is_empty());
+    // It loads its OpenSSL late, with a module.
+    if Path::new("/usr/lib/apache2/modules/mod_ssl.so").exists() {
+        let (code, apache) = answer(doctor().args(["--", "apache2"]));
+        assert_eq!((code, state(&apache, "library")), (0, "ok"), "{apache}");
+        let said = text(&apache, "library");
+        assert!(said.contains("its module mod_ssl.so loads later"), "{said}");
+    }
 }
 
 /// By the name that a program is linked with: the machine has one of them at most.
@@ -358,6 +412,7 @@ fn servers_that_could_sign_together_are_named() {
         return skip("lanes for RSA");
     }
     let (_, answer) = answer(doctor().env("OPENSSL_CONF", "").args(["--", "nginx"]));
+    // Without a certificate that could be looked at, it does not take an RSA key for granted.
     let findings = answer["findings"].as_array().unwrap();
     let of_keys: Vec<_> = findings
         .iter()

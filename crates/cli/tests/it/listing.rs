@@ -168,7 +168,7 @@ fn what_openssl_does_not_get_is_what_the_provider_withholds() {
         assert_eq!(of_us.len(), offered.len(), "{mask}: {listed}");
 
         let mut command = oarlock();
-        command.args(["doctor", "--no-calibrate", "--provider"]);
+        command.args(["doctor", "-v", "--no-calibrate", "--provider"]);
         let text = by_table(command.arg(provider()), mask);
         for name in &offered {
             assert!(
