@@ -95,6 +95,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     let search = Search { handle, core };
     let has_keys = host.has_symmetric_keys() && !ciphers.is_empty();
     ciphers.push(Algorithm::END);
+    let lanes = accelerator.options().lanes;
     Provider {
         accelerator,
         errors,
@@ -106,7 +107,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         rsa: OnceLock::new(),
         default_rsa: OnceLock::new(),
         signer: if offers_rsa {
-            Signer::of(of_core, local, relay)
+            Signer::of(of_core, local, relay, lanes)
         } else {
             Signer::default()
         },

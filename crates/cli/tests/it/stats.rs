@@ -3,7 +3,7 @@
 use std::process::{Command, Output, Stdio};
 
 use oarlock::Accelerator;
-use oarlock_testing::{noise, skip};
+use oarlock_testing::{lossy, noise, skip};
 use serde_json::Value;
 
 use crate::common::{IV, KEY, assert_fails, oarlock, openssl, provider, run, stderr};
@@ -75,6 +75,42 @@ fn signatures_with_rsa_keys_are_counted_by_how_they_were_made() {
         // What does not pay is tried now and then.
         assert!(counted("in_lanes") > 0 || jobs.is_empty(), "{report}");
     }
+}
+
+/// The switch of the tests: whatever a plan would choose, every operation is computed in lanes: in jobs, the first ones of
+/// a key, which otherwise stay with the default provider, and the only one of a process.
+#[test]
+fn every_rsa_operation_goes_to_the_lanes_where_the_options_say_so() {
+    let has_lanes = Accelerator::builder().build().unwrap().lanes().is_some();
+    if !has_lanes {
+        return skip("lanes for RSA");
+    }
+    for jobs in [&[][..], &["-async_jobs", "8"]] {
+        let mut command = with_provider(&["--stats", "--json", "--options", "lanes=always"]);
+        command.args(["openssl", "speed", "-seconds", "1"]);
+        let output = run(command.args(jobs).args(["rsa2048", "rsa4096"]), b"");
+        let report = report(&output);
+        let counted = |how: &str| report["rsa_private_operations"][how].as_u64().unwrap();
+        assert_eq!(counted("alone"), 0, "{report}");
+        assert!(counted("in_lanes") > 10, "{report}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = "openssl genrsa -out key 2048 2> /dev/null; openssl dgst -sha256 -sign key -out s /bin/ls; \
+                  openssl rsa -in key -pubout -out public 2> /dev/null; \
+                  openssl dgst -sha256 -verify public -signature s /bin/ls";
+    let mut command = with_provider(&["--stats", "--json", "--options", "lanes=always"]);
+    command
+        .args(["sh", "-c", script])
+        .current_dir(folder.path());
+    let output = run(&mut command, b"");
+    let said = lossy(&output.stdout);
+    assert!(said.contains("Verified OK"), "{said}{}", stderr(&output));
+    let operations = &report(&output)["rsa_private_operations"];
+    assert_eq!(
+        (&operations["alone"], &operations["in_lanes"]),
+        (&Value::from(0), &Value::from(1)),
+        "{operations}"
+    );
 }
 
 #[test]
