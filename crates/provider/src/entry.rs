@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Mutex, OnceLock};
 
 use oarlock::costs::openssl::Measured;
@@ -76,7 +76,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         )
     };
     let host = Host::of(openssl);
-    let usage = counted::usage(stats);
+    let usage = counted::usage(stats, of_core);
     let made = accelerator(options);
     let accelerator = made.clone().unwrap_or_else(inert);
     let (measured, calibration) = match path.map(|path| calibrated(&accelerator, path, of_core)) {
@@ -102,6 +102,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         host,
         usage,
         lanes_counted: AtomicU64::new(0),
+        saved_counted: AtomicI64::new(0),
         ciphers,
         keys: skey::algorithms(has_keys),
         rsa: OnceLock::new(),
