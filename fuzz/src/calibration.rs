@@ -64,7 +64,7 @@ fn example() -> Stored {
             ia32cap: String::new(),
         },
         made: "2026-11-23".into(),
-        ratios: Ratios::from_thousandths([970, 1000, 1403, 2170, 100_000])
+        ratios: Ratios::from_thousandths([970, 1000, 1403, 2170, 2000, 1000, 100_000])
             .map(|ratios| (Algorithm::ChaCha20, ratios))
             .into_iter()
             .collect(),

@@ -220,6 +220,7 @@ impl Samples {
                 continue;
             };
             let all = self.ratios.entry(offer.operation).or_default();
+            // The tables have the first sizes of a calibration.
             for (of_size, ratio) in all.iter_mut().zip(ratios.values()) {
                 of_size.push((ratio * 1000.0).round() as u32);
             }

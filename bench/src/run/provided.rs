@@ -69,6 +69,11 @@ impl Provided {
         })
     }
 
+    /// With the configuration, and as it comes.
+    pub(super) fn worlds(&self) -> (&Rc<World>, &Rc<World>) {
+        (&self.provided, &self.stock)
+    }
+
     /// A text parameter of the provider that the configuration calls `name`; `None` if there is no such provider.
     ///
     /// # Errors

@@ -108,6 +108,9 @@ fn exit_status(command: &str) -> String {
         let left_out = "All is done but what --recursive leaves out and names.";
         rows.insert(3, ("3", left_out));
     }
+    if command == "doctor" {
+        rows.insert(3, ("127", "There is no such program."));
+    }
     if command == "run" {
         rows = vec![
             ("2", "The arguments are wrong."),

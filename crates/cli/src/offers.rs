@@ -62,6 +62,11 @@ impl Offer {
         text
     }
 
+    /// That of requests of so many bytes, if it is known.
+    pub(crate) fn ratio(&self, bytes: usize) -> Option<f64> {
+        self.ratios.as_ref()?.get(&bytes).copied()
+    }
+
     /// The size at which it is slowest, and how slow.
     pub(crate) fn slowest(&self) -> Option<(usize, f64)> {
         let ratios = self.ratios.iter().flatten();
@@ -82,5 +87,4 @@ pub(crate) fn sources(offers: &[Offer]) -> String {
 }
 
 /// What the figures are, for people.
-pub(crate) const FIGURES: &str =
-    "rate over OpenSSL's own, with requests of 16, 64, 256, 1024 and 16384 bytes, one thread";
+pub(crate) const FIGURES: &str = "rate over OpenSSL's own, with requests of 16, 64, 256, 1024, 16384, 32768 and 131072 bytes, one thread";

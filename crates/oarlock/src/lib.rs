@@ -114,7 +114,7 @@ mod work;
 pub use accelerator::Accelerator;
 pub use builder::Builder;
 pub use error::{Error, OptionsError};
-pub use options::{Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};
+pub use options::{LaneUse, Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};
 pub use threads::heap;
 #[cfg(feature = "rsa")]
 pub use threads::job;

@@ -13,7 +13,7 @@ use crate::OptionsError;
 /// assert_eq!(options.cipher_threads, 4);
 /// assert_eq!(options.to_string(), "min_threads=0,max_threads=8,cipher_threads=4,\
 ///     cipher_blocks=4096,cipher_streams=8,reservation=shared,strategy=auto,spin=on,\
-///     prefetch_bytes=67108864,prefetch_worker=pool,offer=auto,publish=off");
+///     prefetch_bytes=67108864,prefetch_worker=pool,offer=auto,lanes=auto,publish=off");
 /// # Ok::<(), oarlock::OptionsError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Options {
     pub prefetch_worker: PrefetchWorker,
     /// What the OpenSSL provider offers. Nothing else goes by it.
     pub offer: Offer,
+    /// Which private operations with RSA keys the OpenSSL provider computes in lanes. Nothing else goes by it.
+    pub lanes: LaneUse,
     /// Whether the process shows live figures to `oarlock top` of the same user
     /// ([`costs::published`](crate::costs::published)). Not unless set, and only as an accelerator is
     /// built: a change of a running one changes nothing.
@@ -64,6 +66,7 @@ impl Default for Options {
             prefetch_bytes: 64 << 20,
             prefetch_worker: PrefetchWorker::Pool,
             offer: Offer::Auto,
+            lanes: LaneUse::Auto,
             publish: false,
         }
     }
@@ -111,6 +114,16 @@ pub enum Offer {
     Auto,
     /// All that it has, for tests and benchmarks.
     All,
+}
+
+/// Which private operations with RSA keys the OpenSSL provider computes in lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneUse {
+    /// Those that take less time there, as a rule several at once.
+    Auto,
+    /// All of keys that have lanes, one at a time too, whatever that takes: for tests, so that suites of other programs
+    /// reach the lanes with every operation.
+    Always,
 }
 
 /// Which way a request goes.
@@ -162,6 +175,7 @@ impl Options {
             "prefetch_bytes" => self.prefetch_bytes = number(name, value)?,
             "prefetch_worker" => self.prefetch_worker = choice(name, value, &WORKERS)?,
             "offer" => self.offer = choice(name, value, &OFFERS)?,
+            "lanes" => self.lanes = choice(name, value, &LANES)?,
             "publish" => self.publish = choice(name, value, &SWITCH)?,
             _ => {
                 return Err(OptionsError(format!(
@@ -274,11 +288,16 @@ impl fmt::Display for Options {
             Offer::Auto => "auto",
             Offer::All => "all",
         };
+        let lanes = match self.lanes {
+            LaneUse::Auto => "auto",
+            LaneUse::Always => "always",
+        };
         write!(
             f,
             "min_threads={},max_threads={max_threads},cipher_threads={},cipher_blocks={},\
              cipher_streams={},reservation={reservation},strategy={strategy},spin={},\
-             prefetch_bytes={},prefetch_worker={worker},offer={offer},publish={}",
+             prefetch_bytes={},prefetch_worker={worker},offer={offer},\
+             lanes={lanes},publish={}",
             self.min_threads,
             self.cipher_threads,
             self.cipher_blocks,
@@ -316,6 +335,8 @@ const WORKERS: [(&str, PrefetchWorker); 2] = [
 
 const OFFERS: [(&str, Offer); 2] = [("auto", Offer::Auto), ("all", Offer::All)];
 
+const LANES: [(&str, LaneUse); 2] = [("auto", LaneUse::Auto), ("always", LaneUse::Always)];
+
 const STRATEGIES: [(&str, Strategy); 4] = [
     ("auto", Strategy::Auto),
     ("inline", Strategy::Inline),
@@ -323,7 +344,7 @@ const STRATEGIES: [(&str, Strategy); 4] = [
     ("prefetch", Strategy::Prefetch),
 ];
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "min_threads",
     "max_threads",
     "cipher_threads",
@@ -335,6 +356,7 @@ const NAMES: [&str; 12] = [
     "prefetch_bytes",
     "prefetch_worker",
     "offer",
+    "lanes",
     "publish",
 ];
 

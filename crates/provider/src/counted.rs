@@ -1,24 +1,32 @@
 //! Ciphers that count their requests, for `oarlock run --stats`. They have tables of their own, so that
 //! uncounted ciphers pay nothing.
 
+use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
 use oarlock::Algorithm;
 use oarlock::Direction;
-use oarlock::costs::Usage;
+use oarlock::costs::{ContextEvent, Usage};
 
 use crate::abi::{Param, Params};
 use crate::dispatch::{Cipher, Data, Offered};
 use crate::error::Reason;
 use crate::host::Host;
+use crate::libcrypto::Libcrypto;
 use crate::provider::Provider;
 
 /// The counters that the configuration names. If they cannot be opened, nothing is counted: the process
 /// may have changed its user, or run in a sandbox.
-pub(crate) fn usage(stats: Option<&str>) -> Option<Arc<Usage>> {
-    Usage::open(Path::new(stats?)).ok().map(Arc::new)
+///
+/// `of_core` is a function of the libcrypto that loads the provider, whose file is noted there.
+pub(crate) fn usage(stats: Option<&str>, of_core: *const c_void) -> Option<Arc<Usage>> {
+    let usage = Usage::open(Path::new(stats?)).ok()?;
+    let libcrypto = Libcrypto::of(of_core);
+    let file = libcrypto.as_ref().and_then(Libcrypto::file);
+    usage.record_library(file.as_deref());
+    Some(Arc::new(usage))
 }
 
 /// An algorithm, counted.
@@ -38,6 +46,19 @@ pub(crate) struct Counted<C> {
     usage: Arc<Usage>,
     operation: Algorithm,
     direction: Direction,
+}
+
+/// A copy of a context.
+impl<C: Clone> Clone for Counted<C> {
+    fn clone(&self) -> Self {
+        self.count_event(ContextEvent::Copied);
+        Self {
+            cipher: self.cipher.clone(),
+            usage: Arc::clone(&self.usage),
+            operation: self.operation,
+            direction: self.direction,
+        }
+    }
 }
 
 impl<C: Cipher> Cipher for Counted<C> {
@@ -71,7 +92,13 @@ impl<C: Cipher> Cipher for Counted<C> {
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
         self.direction = direction;
-        self.cipher.init(provider, direction, key, iv)
+        self.cipher.init(provider, direction, key, iv)?;
+        match (key, iv) {
+            (Some(_), _) => self.count_event(ContextEvent::Keyed),
+            (None, Some(_)) => self.count_event(ContextEvent::Iv),
+            (None, None) => {}
+        }
+        Ok(())
     }
 
     fn update(&mut self, data: Data) -> Result<usize, Reason> {
@@ -100,6 +127,11 @@ impl<C: Cipher> Cipher for Counted<C> {
 }
 
 impl<C> Counted<C> {
+    fn count_event(&self, event: ContextEvent) {
+        self.usage
+            .record_context(self.operation, self.direction, event);
+    }
+
     /// Associated data and ends of messages do not count as requests.
     fn count(&self, data: Data) {
         if !data.output.is_null() && !data.input.is_null() && data.input_bytes > 0 {

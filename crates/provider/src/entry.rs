@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::sync::{Mutex, OnceLock};
 
 use oarlock::costs::Computed;
@@ -80,7 +80,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         )
     };
     let host = Host::of(openssl);
-    let usage = counted::usage(stats);
+    let usage = counted::usage(stats, of_core);
     // SAFETY: `core` is the core's table.
     let allocator = unsafe { allocator(core) };
     // Contexts and keys are of one process.
@@ -110,18 +110,20 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     };
     let has_keys = host.has_symmetric_keys() && !ciphers.is_empty();
     ciphers.push(Algorithm::END);
+    let lanes = accelerator.options().lanes;
     Provider {
         accelerator,
         errors,
         host,
         usage,
         lanes_counted: AtomicU64::new(0),
+        saved_counted: AtomicI64::new(0),
         ciphers,
         keys: skey::algorithms(has_keys),
         rsa: OnceLock::new(),
         default_rsa: OnceLock::new(),
         signer: if offers_rsa {
-            Signer::of(of_core, local, relay, tell_lost)
+            Signer::of(of_core, local, relay, lanes, tell_lost)
         } else {
             Signer::default()
         },

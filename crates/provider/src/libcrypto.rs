@@ -4,7 +4,9 @@
 //! 11 us each time in libcrypto.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_int, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 /// The very object that has loaded the provider: a process may have more than one libcrypto.
 pub(crate) struct Libcrypto {
@@ -31,6 +33,14 @@ impl Libcrypto {
         // SAFETY: `is_object_of` is called for each object while this call lasts, with that place.
         unsafe { libc::dl_iterate_phdr(Some(is_object_of), place) };
         search.found
+    }
+
+    /// Its file; `None` if it is inside the main program.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        let name = OsStr::from_bytes(self.name.to_bytes());
+        (!name.is_empty())
+            .then(|| std::path::absolute(name))
+            .and_then(Result::ok)
     }
 
     /// What it has under a name; `None` if it was linked into a program that shows no names.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock::Accelerator;
@@ -24,6 +24,8 @@ pub(crate) struct Provider {
     pub(crate) usage: Option<Arc<Usage>>,
     /// Of private operations in lanes, how many are among these counters.
     pub(crate) lanes_counted: AtomicU64,
+    /// Of the time that lanes have saved, how much is among these counters.
+    pub(crate) saved_counted: AtomicI64,
     /// What it offers. Ends with [`Algorithm::END`].
     pub(crate) ciphers: Vec<Algorithm>,
     /// The managements of keys for them; likewise.
@@ -132,7 +134,11 @@ impl Provider {
         };
         usage.record_private(computed, 1);
         // What lanes have computed since the last time, for whomever.
-        let in_lanes = self.accelerator.stats().public_key.in_groups;
+        let public_key = self.accelerator.stats().public_key;
+        let saved = public_key.saved_ns;
+        // Whatever order threads come in, the differences add up to the last.
+        usage.record_saved(saved - self.saved_counted.swap(saved, Ordering::Relaxed));
+        let in_lanes = public_key.in_groups;
         let before = self.lanes_counted.fetch_max(in_lanes, Ordering::Relaxed);
         if in_lanes > before {
             usage.record_private(Computed::InLanes, in_lanes - before);

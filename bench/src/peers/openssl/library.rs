@@ -313,8 +313,8 @@ impl Fetched {
         &self.world
     }
 
-    /// It lives as long as `self`.
-    pub(super) fn cipher(&self) -> *const c_void {
+    /// The EVP_CIPHER, which lives as long as this does.
+    pub(crate) fn cipher(&self) -> *const c_void {
         self.cipher
     }
 

@@ -2,7 +2,7 @@
 //! harness builds without its headers.
 #![allow(unsafe_code)]
 
-/// Functions of a library, by their names in its headers.
+/// A table `Functions` of those with these names and types, from the headers of OpenSSL 3.
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
         #[allow(non_snake_case)]
@@ -16,7 +16,7 @@ macro_rules! functions {
                     $crate::error::Error::Unavailable(format!("this OpenSSL has no {name}"))
                 };
                 Ok(Self {
-                    // SAFETY: the types are those of OpenSSL 3's headers; who calls them keeps the library.
+                    // SAFETY: the types are those of OpenSSL 3's headers; whoever has the table keeps the library.
                     $($name: *unsafe { library.get(stringify!($name)) }
                         .map_err(|_| missing(stringify!($name)))?,)+
                 })
@@ -31,6 +31,7 @@ mod keys;
 mod library;
 mod lives;
 mod public_key;
+mod uses;
 
 use std::sync::Arc;
 
@@ -48,6 +49,8 @@ pub use library::{Context, Libcrypto};
 pub(crate) use library::{Fetched, World};
 pub use lives::Life;
 pub(crate) use lives::Lives;
+pub use uses::Way;
+pub(crate) use uses::{Message, Uses};
 
 /// The peer `openssl`.
 pub const PEER: PeerFactory = PeerFactory {

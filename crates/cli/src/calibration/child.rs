@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
+use oarlock::Algorithm;
 use oarlock::costs::openssl::{MadeFor, Measured, Ratios, SIZES};
-use oarlock::{Accelerator, Algorithm, Direction, Kind};
-use oarlock_bench::run::provided::{Provided, Request};
+use oarlock_bench::run::provided::Provided;
 use serde::{Deserialize, Serialize};
 
+use super::library::Library;
+use super::measuring::{self, Found};
 use crate::failure::{Failure, reason};
 use crate::openssl_conf::{ProviderSection, UserConf};
-use crate::{cpu, options, stdout};
+use crate::{cpu, stdout};
 
 /// What `oarlock provider measure`, the child, is told.
 #[derive(clap::Args)]
@@ -45,6 +46,8 @@ pub(super) struct Look {
     pub(super) verdict: String,
     /// In thousandths, by operation.
     ratios: BTreeMap<String, [u32; SIZES.len()]>,
+    /// Operations that were measured, and whose ratios are not known all the same: the machine had other work.
+    pub(super) noisy: Vec<String>,
     /// The day of the measurement.
     made: String,
 }
@@ -93,13 +96,13 @@ impl Look {
 /// # Errors
 /// What it says of them.
 pub(super) fn look(
-    library: &Path,
+    library: &Library,
     module: &Path,
     file: Option<&Path>,
     measure: bool,
 ) -> Result<Look, Failure> {
     let failed = |why: &str| {
-        let name = library.display();
+        let name = library.path().display();
         Failure::new(format!(
             "{name}: Oarlock cannot be measured beside it: {why}"
         ))
@@ -108,7 +111,7 @@ pub(super) fn look(
     let mut child = Command::new(program);
     child
         .args(["provider", "measure", "--library"])
-        .arg(library);
+        .arg(library.path());
     child.arg("--module").arg(module);
     if let Some(file) = file {
         child.arg("--file").arg(file);
@@ -161,6 +164,10 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         return Err(Failure::new(format!("it does not load {name}")));
     };
     let (libcrypto, built) = both.version();
+    let found = match args.measure {
+        true => measuring::measure(&both)?,
+        false => Found::default(),
+    };
     let look = Look {
         made_for: MadeForText {
             provider,
@@ -170,70 +177,9 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
             ia32cap: std::env::var("OPENSSL_ia32cap").unwrap_or_default(),
         },
         verdict,
-        ratios: match args.measure {
-            true => ratios(&both)?,
-            false => BTreeMap::new(),
-        },
+        ratios: found.ratios,
+        noisy: found.noisy,
         made: oarlock_bench::output::today(),
     };
     stdout::write(stdout::json("measure", &look)?)
 }
-
-/// Of each operation that the library has too.
-fn ratios(both: &Provided) -> Result<BTreeMap<String, [u32; SIZES.len()]>, Failure> {
-    let accelerator = options::built(Accelerator::builder().max_threads(0))?;
-    let all = accelerator.provided("", None);
-    let began = Instant::now();
-    let mut ratios = BTreeMap::new();
-    'operations: for operation in all.iter().map(|one| one.operation) {
-        let mut of_one = [u32::MAX; SIZES.len()];
-        for (ratio, bytes) in of_one.iter_mut().zip(SIZES) {
-            for direction in directions(operation) {
-                let request = Request {
-                    operation,
-                    direction: *direction,
-                    bytes,
-                };
-                // The library lacks it: a build without Camellia, for one.
-                let Some(measured) = thousandths(both, &request, began) else {
-                    continue 'operations;
-                };
-                *ratio = measured.min(*ratio);
-            }
-        }
-        ratios.insert(operation.name().into(), of_one);
-    }
-    Ok(ratios)
-}
-
-/// Counter modes and ChaCha20 do the same both ways.
-fn directions(operation: Algorithm) -> &'static [Direction] {
-    match operation.kind() {
-        Kind::Stream { .. } => &[Direction::Encrypt],
-        _ => &[Direction::Encrypt, Direction::Decrypt],
-    }
-}
-
-/// What another program took of the CPU meanwhile may have hit one side alone, so what seems slower is measured again,
-/// and the best counts; what is slower by far once more.
-fn thousandths(both: &Provided, request: &Request, began: Instant) -> Option<u32> {
-    let mut best = 0;
-    for look in 0..LOOKS_MAX {
-        let is_clear = best >= CLEARLY_LEVEL || look >= 2 && best < CLEARLY_SLOWER;
-        if is_clear || look > 0 && began.elapsed() > LOOKS_TIME_MAX {
-            break;
-        }
-        let rates = both.rates_by(request, ROUNDS, SAMPLE).ok()?;
-        best = best.max((rates.provided / rates.stock * 1000.0).round() as u32);
-    }
-    Some(best)
-}
-
-/// About 9 ms a look, so that 105 first ones take 1 s.
-const ROUNDS: usize = 5;
-const SAMPLE: Duration = Duration::from_micros(600);
-const LOOKS_MAX: usize = 5;
-/// Nobody waits much longer than 2 s, however slow all of it is.
-const LOOKS_TIME_MAX: Duration = Duration::from_millis(1400);
-const CLEARLY_LEVEL: u32 = 985;
-const CLEARLY_SLOWER: u32 = 930;

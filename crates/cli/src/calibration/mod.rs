@@ -4,10 +4,14 @@
 //! ```text
 //! mod.rs       what is known of a libcrypto: by the stored file if it fits, or else measured now
 //! child.rs     a process that loads libcrypto and the provider: identifies, measures, asks what became of the file
+//! measuring.rs what the child measures: every way in which programs call
+//! library.rs   which libcrypto may be loaded
 //! place.rs     where the file is, and how it is written
 //! ```
 
 mod child;
+pub(crate) mod library;
+mod measuring;
 mod place;
 
 use std::path::{Path, PathBuf};
@@ -15,8 +19,8 @@ use std::path::{Path, PathBuf};
 use oarlock::costs::openssl::{MadeFor, Measured, Stored};
 
 pub(crate) use self::child::{MeasureArgs, measure};
+pub(crate) use self::library::Library;
 pub(crate) use self::place::{in_configuration, is_own, own};
-use crate::elf::Linked;
 use crate::failure::Failure;
 use crate::openssl;
 
@@ -30,6 +34,9 @@ pub(crate) struct Known {
     pub(crate) file: Option<PathBuf>,
     /// Why the file counts as none.
     pub(crate) ignored: Option<String>,
+    /// Operations that were measured just now, and whose ratios are not known all the same, for other work on this
+    /// machine: they go by the tables.
+    pub(crate) noisy: Vec<String>,
 }
 
 /// Whether to measure.
@@ -42,13 +49,13 @@ pub(crate) enum Measuring {
 }
 
 impl Known {
-    /// Of the file `library` and the provider in `module`, which go by the calibration `file`. What is measured is
-    /// stored there.
+    /// Of the `library` and the provider in `module`, which go by the calibration `file`. What is measured is stored
+    /// there; without a file it is known to this process alone.
     ///
     /// # Errors
     /// The two cannot be loaded, or the result cannot be stored.
     pub(crate) fn of(
-        library: &Path,
+        library: &Library,
         module: &Path,
         file: Option<&Path>,
         measuring: Measuring,
@@ -58,6 +65,7 @@ impl Known {
             look = child::look(library, module, file, true)?;
         }
         let new = look.measured();
+        let noisy = std::mem::take(&mut look.noisy);
         if let (Some(new), Some(file)) = (&new, file) {
             place::add(file, new.clone())?;
             // Now as programs see it.
@@ -74,6 +82,7 @@ impl Known {
                 .filter(|_| look.verdict != MISSING)
                 .map(Path::to_path_buf),
             made_for: look.made_for.into(),
+            noisy,
         })
     }
 
@@ -81,18 +90,6 @@ impl Known {
     pub(crate) fn version(&self) -> &str {
         openssl::number(&self.made_for.libcrypto)
     }
-}
-
-/// The libcrypto that programs of this machine take: that of the `openssl` command.
-pub(crate) fn library_of_machine() -> Option<PathBuf> {
-    let command = crate::elf::which("openssl".as_ref())?;
-    library_of(&command)
-}
-
-/// The libcrypto that the dynamic linker gives a program.
-pub(crate) fn library_of(program: &Path) -> Option<PathBuf> {
-    let linked = Linked::of(program).ok()?;
-    linked.file("libcrypto.so.").map(Path::to_path_buf)
 }
 
 /// What the provider takes from the file.

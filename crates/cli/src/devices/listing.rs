@@ -268,7 +268,7 @@ fn wrapped(line: &str, indent: usize) -> String {
 /// Beside the machine's OpenSSL, by the calibration that programs go by, if there is one.
 fn offered() -> Result<(String, Vec<Offer>), Failure> {
     let known = || {
-        let library = calibration::library_of_machine()?;
+        let library = calibration::library::of_machine().ok()??;
         let module = file::find(None).ok()?;
         let file = calibration::in_configuration()?;
         Known::of(&library, &module, Some(&file), Measuring::Never).ok()

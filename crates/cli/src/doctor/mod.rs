@@ -1,18 +1,21 @@
 //! `oarlock doctor`: says whether this machine and a program will take the provider, and if not, why.
 //!
 //! ```text
+//! verdict.rs   the answer in words
 //! machine.rs   CPU, OpenSSL, the provider's file, options, the user's configuration, and a trial
 //! speed.rs     what is offered beside the program's libcrypto, by which figures
 //! finding.rs   a line of the answer
 //! program.rs   what a file is: script, linked with which library, privileged
-//! servers.rs   servers whose RSA signatures can be made together
+//! servers.rs   servers: their keys, and whether RSA signatures are made together      certificates.rs   what keys those are
 //! ```
 
+mod certificates;
 mod finding;
 mod machine;
 mod program;
 mod servers;
 mod speed;
+mod verdict;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -22,6 +25,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use self::finding::{Finding, State};
+use self::verdict::{About, Verdict};
 use crate::failure::Failure;
 use crate::offers::Offer;
 use crate::openssl_conf::UserConf;
@@ -44,7 +48,11 @@ pub(crate) struct Args {
     #[arg(long)]
     no_calibrate: bool,
 
-    /// Print one JSON object
+    /// Say how the answer was found out, too
+    #[arg(long, short)]
+    verbose: bool,
+
+    /// Print one JSON object, with everything
     #[arg(long)]
     json: bool,
 
@@ -54,8 +62,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-The exit status is 0 if the provider will be used and 1 if not; a line that begins with \"no\" says why. Without a \
-calibration for the program's libcrypto it measures one, in 2 seconds, and stores it for later runs.
+The exit status is 0 if the provider will be used, 1 if not, and 127 if there is no such program. Without a \
+calibration for the program's libcrypto it measures for this answer, in some seconds, and stores nothing: `oarlock provider \
+calibrate` does.
 
 Examples:
   oarlock doctor
@@ -63,27 +72,29 @@ Examples:
   oarlock doctor -- curl -s https://example.org";
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let program = args.command.first().map(OsString::as_os_str);
+    let found = program.map(program::find).transpose()?;
     let provider = file::find(args.provider.as_deref()).and_then(|path| {
         let checked = module::check(&path).map_err(Failure::new);
         checked.map(|()| path)
     });
     let mut findings = machine::findings(&provider);
     let mut of_program = None;
-    if let Some(program) = args.command.first() {
-        let found = program::findings(program);
+    if let Some(path) = &found {
+        let found = program::findings(path);
         findings.extend(found.findings);
         of_program = Some(found.openssl);
     }
+    let user = UserConf::find();
     if provider.is_ok() {
-        let program = args.command.first().map(OsString::as_os_str);
-        findings.extend(servers::findings(program, &UserConf::find()));
+        findings.extend(servers::findings(program, &user));
     }
-    let speed = speed::of(
+    let mut speed = speed::of(
         of_program.as_ref(),
         provider.as_deref().ok(),
         args.no_calibrate,
     );
-    findings.extend(speed.findings);
+    findings.append(&mut speed.findings);
     let mut report = None;
     let is_tried = args.command.len() > 1 || args.try_out && !args.command.is_empty();
     if let (true, Ok(module)) = (is_tried, &provider) {
@@ -97,16 +108,24 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         findings.extend(trial);
         report = Some(counted);
     }
+    let verdict = Verdict::of(&About {
+        program,
+        findings: &findings,
+        speed: &speed,
+        is_installed: user.has_provider(),
+    });
     let answer = Answer {
+        verdict,
         takes_it: findings.iter().all(|finding| finding.state != State::No),
         findings,
         offers: speed.offers,
+        measured: speed.measured,
         stats: report,
     };
     let text = if args.json {
         stdout::json("doctor", &answer)?
     } else {
-        answer.to_text()
+        answer.to_text(args)
     };
     stdout::write(&text)?;
     Ok(ExitCode::from(u8::from(!answer.takes_it)))
@@ -115,18 +134,29 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// What `--json` has.
 #[derive(Serialize)]
 struct Answer {
+    verdict: Verdict,
     takes_it: bool,
     findings: Vec<Finding>,
     /// What the provider has, and whether it is offered beside this libcrypto.
     offers: Vec<Offer>,
+    /// The same by figures that were measured for this answer, where no calibration fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<Vec<Offer>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Report>,
 }
 
 impl Answer {
-    fn to_text(&self) -> String {
-        let mut text = String::new();
-        for finding in &self.findings {
+    fn to_text(&self, args: &Args) -> String {
+        let mut text = self.verdict.to_text();
+        // What is in the way is in the verdict; how all else was found out is for those who ask.
+        let findings = self.findings.iter().filter(|_| args.verbose);
+        if args.verbose {
+            text.push('\n');
+        } else {
+            text.push_str("  details   -v, or --json\n");
+        }
+        for finding in findings {
             let state = match finding.state {
                 State::Ok => "ok",
                 State::Note => "note",

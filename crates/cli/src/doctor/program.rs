@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
 use crate::elf::{Linked, which};
+use crate::failure::Failure;
 use crate::openssl;
 use crate::openssl_conf::excludes_oarlock;
 
@@ -29,7 +30,24 @@ pub(super) enum OpenSsl {
     Machines,
 }
 
-pub(super) fn findings(program: &OsStr) -> Program {
+/// The program's file, as a shell finds it; servers are where the PATH of a user may not lead.
+///
+/// # Errors
+/// There is none: the exit status that a shell gives.
+pub(super) fn find(program: &OsStr) -> Result<PathBuf, Failure> {
+    let in_sbin = || {
+        let folders = ["/usr/sbin", "/usr/local/sbin", "/sbin"].into_iter();
+        let is_name = !program.as_bytes().contains(&b'/');
+        let mut files = folders.map(|folder| Path::new(folder).join(program));
+        files.find(|file| is_name && file.is_file())
+    };
+    which(program).or_else(in_sbin).ok_or_else(|| {
+        let name = program.display();
+        Failure::new(format!("{name}: no such program")).with_status(NOT_FOUND)
+    })
+}
+
+pub(super) fn findings(program: &Path) -> Program {
     let mut openssl = OpenSsl::Machines;
     Program {
         findings: found(program, &mut openssl),
@@ -37,13 +55,8 @@ pub(super) fn findings(program: &OsStr) -> Program {
     }
 }
 
-fn found(program: &OsStr, openssl: &mut OpenSsl) -> Vec<Finding> {
-    let Some(mut path) = which(program) else {
-        return vec![Finding::no(
-            "program",
-            format!("{}: not found", program.display()),
-        )];
-    };
+fn found(program: &Path, openssl: &mut OpenSsl) -> Vec<Finding> {
+    let mut path = program.to_path_buf();
     let mut findings = vec![Finding::ok("program", path.display().to_string())];
     // An interpreter may be a script too, as those of pyenv are.
     for _ in 0..SCRIPTS_MAX {
@@ -63,6 +76,11 @@ fn found(program: &OsStr, openssl: &mut OpenSsl) -> Vec<Finding> {
     }
     findings.extend(privileges(&path));
     match Linked::of(&path) {
+        Ok(it) if has_no_openssl(&it) && module_of(&path).is_some() => {
+            // Its libcrypto is that of the module which brings it.
+            let (module, file) = module_of(&path).unwrap_or_default();
+            findings.push(of_module(module, &file, openssl));
+        }
         Ok(it) => {
             findings.push(linked(&path, &it));
             *openssl = match (it.file("libcrypto.so."), it.inside.clone()) {
@@ -168,6 +186,37 @@ fn known(path: &Path) -> Option<Finding> {
     }
 }
 
+fn has_no_openssl(linked: &Linked) -> bool {
+    linked.inside.is_none() && linked.file("libcrypto.so.").is_none()
+}
+
+/// The module by which a server loads OpenSSL late: its name, and its file.
+fn module_of(program: &Path) -> Option<(&'static str, PathBuf)> {
+    let name = program.file_name()?.to_str()?;
+    let of_it = MODULES.iter().find(|(server, _)| *server == name)?;
+    let name = of_it.1.first()?.rsplit('/').next()?;
+    let file = of_it.1.iter().map(PathBuf::from).find(|it| it.is_file());
+    Some((name, file.unwrap_or_default()))
+}
+
+fn of_module(name: &str, file: &Path, openssl: &mut OpenSsl) -> Finding {
+    if file.as_os_str().is_empty() {
+        let text = format!("its module {name}, which brings OpenSSL, is not installed");
+        return Finding::no("library", text);
+    }
+    match Linked::of(file) {
+        Ok(it) => {
+            if let Some(file) = it.file("libcrypto.so.") {
+                *openssl = OpenSsl::File(file.into());
+            }
+            let mut finding = linked(file, &it);
+            finding.text = format!("{}, which its module {name} loads later", finding.text);
+            finding
+        }
+        Err(what) => Finding::no("library", format!("{}: {what}", file.display())),
+    }
+}
+
 /// Interpreters whose modules bring libcrypto.
 fn is_known_to_load(path: &Path) -> bool {
     // Behind links: /usr/bin/python3 is python3.11.
@@ -200,6 +249,40 @@ fn interpreter(path: &Path) -> Option<OsString> {
     Some(OsStr::from_bytes(word).into())
 }
 
+/// Servers that are linked with no OpenSSL, and the module that brings it: where Debian and Red Hat have it.
+const MODULES: [(&str, &[&str]); 5] = [
+    ("apache2", &["/usr/lib/apache2/modules/mod_ssl.so"]),
+    (
+        "httpd",
+        &[
+            "/usr/lib64/httpd/modules/mod_ssl.so",
+            "/usr/lib/httpd/modules/mod_ssl.so",
+        ],
+    ),
+    (
+        "lighttpd",
+        &[
+            "/usr/lib/lighttpd/mod_openssl.so",
+            "/usr/lib64/lighttpd/mod_openssl.so",
+        ],
+    ),
+    (
+        "dovecot",
+        &[
+            "/usr/lib/dovecot/libssl_iostream_openssl.so",
+            "/usr/lib64/dovecot/libssl_iostream_openssl.so",
+        ],
+    ),
+    (
+        "charon",
+        &[
+            "/usr/lib/ipsec/plugins/libstrongswan-openssl.so",
+            "/usr/lib64/strongswan/plugins/libstrongswan-openssl.so",
+        ],
+    ),
+];
+/// As a shell and `oarlock run` have it.
+const NOT_FOUND: u8 = 127;
 /// By the beginnings of their names.
 const OTHERS: [(&str, &str); 6] = [
     ("libgnutls.so", "GnuTLS"),

@@ -1,5 +1,4 @@
-//! Servers of this machine that sign with RSA keys, or one of them: whether their signatures are made together, and what
-//! to set.
+//! Servers of this machine that sign, or one of them: what keys they have, and whether RSA signatures are made together.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,39 +7,81 @@ use std::path::Path;
 
 use oarlock::Accelerator;
 
+use super::certificates::{Certificate, Server};
 use super::finding::Finding;
 use crate::elf::which;
 use crate::openssl_conf::UserConf;
 
-/// Of all servers that are installed, or of `program` alone. Nothing on a CPU without lanes.
+/// Of all servers that are installed, or of `program` alone.
 pub(super) fn findings(program: Option<&OsStr>, user: &UserConf) -> Vec<Finding> {
     let has_lanes = Accelerator::builder().max_threads(0).build();
-    if !has_lanes.is_ok_and(|accelerator| accelerator.lanes().is_some()) {
-        return Vec::new();
-    }
+    let has_lanes = has_lanes.is_ok_and(|accelerator| accelerator.lanes().is_some());
     let asked = program.and_then(|program| Path::new(program).file_name());
-    let here = |name: &str| match asked {
-        Some(asked) => asked == name,
+    let names = ["haproxy", "nginx", "apache2", "httpd"];
+    let here = names.into_iter().filter(|name| match asked {
+        Some(asked) => asked == *name,
         None => is_installed(name),
-    };
+    });
     let mut findings = Vec::new();
-    if here("haproxy") {
-        findings.push(of_haproxy(Path::new("/etc/haproxy/haproxy.cfg")));
-    }
-    if here("nginx") {
-        findings.push(of_nginx(user.daemon()));
-    }
-    if here("apache2") || here("httpd") {
-        findings.push(Finding::ok(
-            ABOUT,
-            "Apache's threads sign together by themselves, where that gains; processes of its MPM prefork do through \
-             `oarlock local`, as nginx's workers",
-        ));
+    for name in here {
+        let Some(server) = Server::named(name) else {
+            continue;
+        };
+        let certificates = server.certificates();
+        findings.extend(of_keys(name, &certificates));
+        let may_be_rsa = certificates.is_empty() || certificates.iter().any(Certificate::is_rsa);
+        if has_lanes && may_be_rsa {
+            let advice = match server {
+                Server::Apache => of_apache(),
+                Server::Haproxy => of_haproxy(Path::new("/etc/haproxy/haproxy.cfg")),
+                Server::Nginx => of_nginx(user.daemon()),
+            };
+            findings.push(match certificates.is_empty() {
+                true => unknown(advice),
+                false => advice,
+            });
+        }
     }
     findings
 }
 
-const ABOUT: &str = "RSA keys";
+/// Where other findings about the same begin.
+pub(super) const ABOUT: &str = "RSA keys";
+
+/// Keys that gain nothing.
+fn of_keys(name: &str, certificates: &[Certificate]) -> Option<Finding> {
+    let mut others = certificates.iter().filter(|one| !one.is_rsa());
+    let first = others.next()?;
+    let more = match others.count() {
+        0 => String::new(),
+        count => format!(", and {count} more that are not RSA"),
+    };
+    let (key, path) = (&first.key, first.path.display());
+    let text = format!(
+        "{name} has the key {key} ({path}{more}): handshakes with it gain nothing, only RSA keys do; what is sent \
+         over the connection gains"
+    );
+    Some(Finding::note("keys", text))
+}
+
+/// No certificate could be looked at.
+fn unknown(advice: Finding) -> Finding {
+    Finding {
+        text: format!(
+            "if its key is RSA (no certificate was found that this user may read): {}",
+            advice.text
+        ),
+        ..advice
+    }
+}
+
+fn of_apache() -> Finding {
+    Finding::ok(
+        ABOUT,
+        "Apache's threads sign together by themselves, where that gains; processes of its MPM prefork do through \
+         `oarlock local`, as nginx's workers",
+    )
+}
 
 fn of_haproxy(configuration: &Path) -> Finding {
     let text = fs::read_to_string(configuration).unwrap_or_default();
@@ -125,6 +166,24 @@ mod tests {
         let shipped = include_str!("../../../../deploy/haproxy-rsa.cfg");
         fs::write(&conf, shipped).unwrap();
         assert_eq!(of_haproxy(&conf).state, State::Ok);
+    }
+
+    #[test]
+    fn keys_are_looked_at_before_anything_is_advised() {
+        let certificate = |key: &str| Certificate {
+            path: "/x.pem".into(),
+            key: key.into(),
+        };
+        assert!(of_keys("nginx", &[certificate("RSA-2048")]).is_none());
+        assert!(of_keys("nginx", &[]).is_none());
+        let of_p256 = of_keys("nginx", &[certificate("P-256"), certificate("RSA-2048")]).unwrap();
+        assert!(of_p256.text.contains("P-256 (/x.pem)"), "{}", of_p256.text);
+        let unknown = unknown(of_nginx(None));
+        assert!(
+            unknown.text.starts_with("if its key is RSA"),
+            "{}",
+            unknown.text
+        );
     }
 
     #[test]

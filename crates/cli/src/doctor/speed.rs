@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use oarlock::Accelerator;
+use oarlock::costs::openssl::Measured;
 
 use super::finding::Finding;
 use super::program::OpenSsl;
-use crate::calibration::{self, Known, Measuring};
+use crate::calibration::{self, Known, Library, Measuring, library};
 use crate::failure::Failure;
 use crate::offers::{self, FIGURES, Offer};
 use crate::openssl::{self, Installed};
@@ -16,69 +17,82 @@ use crate::options;
 #[derive(Default)]
 pub(super) struct Speed {
     pub(super) findings: Vec<Finding>,
+    /// What programs get, by the figures that they go by.
     pub(super) offers: Vec<Offer>,
+    /// By figures measured for this answer, where no calibration fits.
+    pub(super) measured: Option<Vec<Offer>>,
 }
 
-/// Beside the OpenSSL of the program, or else of the machine. Measures unless a calibration fits or it must not.
+/// Beside the OpenSSL of the program, or else of the machine. Where no calibration fits, and it may, it measures for
+/// this answer alone: a diagnosis stores nothing.
 pub(super) fn of(program: Option<&OpenSsl>, module: Option<&Path>, no_calibrate: bool) -> Speed {
     // Wrong options are a finding of their own.
     let Ok(accelerator) = options::built(Accelerator::builder().environment()) else {
         return Speed::default();
     };
-    let mut speed = Speed::default();
-    let (version, known) = match (program, module) {
-        (Some(OpenSsl::Inside(version)), _) => {
-            speed.findings.push(Finding::note(
+    let mut findings = Vec::new();
+    let mut fresh = None;
+    let known = match (program, module) {
+        (Some(OpenSsl::Inside(_)), _) => {
+            findings.push(Finding::note(
                 "calibration",
                 "OpenSSL is inside the program, which shows no version to compare with a calibration: \
                  it goes by the tables",
             ));
-            (openssl::number(version).to_owned(), None)
+            None
         }
-        (_, None) => (of_machine(), None),
+        (_, None) => None,
         (program, Some(module)) => {
             let library = match program {
-                Some(OpenSsl::File(file)) => Some(file.clone()),
-                _ => calibration::library_of_machine(),
+                Some(OpenSsl::File(file)) => Library::found(file).map(Some),
+                _ => library::of_machine(),
             };
-            let findings = &mut speed.findings;
-            match library.map(|library| known(&library, module, no_calibrate, findings)) {
-                Some(Ok(known)) => (known.version().to_owned(), Some(known)),
-                Some(Err(why)) => {
+            let known = library.and_then(|library| {
+                let of = |library: Library| known(&library, module, no_calibrate, &mut findings);
+                library.map(of).transpose()
+            });
+            match known {
+                Ok(known) => known.map(|(known, measured)| {
+                    fresh = measured;
+                    known
+                }),
+                Err(why) => {
                     let text = format!("{why}: it goes by the tables");
-                    speed.findings.push(Finding::note("calibration", text));
-                    (of_machine(), None)
+                    findings.push(Finding::note("calibration", text));
+                    None
                 }
-                None => (of_machine(), None),
             }
         }
     };
-    let measured = known.as_ref().and_then(|known| known.measured.as_ref());
-    speed.offers = offers::all(&accelerator, &version, measured);
-    let found = of_offers(&speed.offers);
-    speed.findings.extend(found);
-    speed
+    let version = match (&known, program) {
+        (Some(known), _) => known.version().to_owned(),
+        (None, Some(OpenSsl::Inside(version))) => openssl::number(version).to_owned(),
+        (None, _) => of_machine(),
+    };
+    let stored = known.as_ref().and_then(|known| known.measured.as_ref());
+    let offers = offers::all(&accelerator, &version, stored);
+    findings.extend(of_offers(&offers));
+    let measured = fresh.map(|fresh| offers::all(&accelerator, &version, Some(&fresh)));
+    if let Some(measured) = &measured {
+        findings.extend(of_measured(&offers, measured));
+    }
+    Speed {
+        findings,
+        offers,
+        measured,
+    }
 }
 
-/// Says on the way what it finds of the file.
+/// What programs go by beside `library`, and what was measured for this answer. Says on the way what it finds of the
+/// file.
 fn known(
-    library: &Path,
+    library: &Library,
     module: &Path,
     no_calibrate: bool,
     findings: &mut Vec<Finding>,
-) -> Result<Known, Failure> {
+) -> Result<(Known, Option<Measured>), Failure> {
     let file = calibration::in_configuration().or_else(calibration::own);
-    let mut known = Known::of(library, module, file.as_deref(), Measuring::Never)?;
-    if known.measured.is_none() && !no_calibrate {
-        if let Some(why) = &known.ignored {
-            findings.push(counts_as_none(&known, why));
-        }
-        let own = calibration::own();
-        match Known::of(library, module, own.as_deref(), Measuring::Always) {
-            Ok(measured) => known = measured,
-            Err(failure) => findings.push(Finding::note("calibration", failure.to_string())),
-        }
-    }
+    let known = Known::of(library, module, file.as_deref(), Measuring::Never)?;
     let of = &known.made_for.libcrypto;
     findings.push(match (&known.measured, &known.ignored) {
         (Some(measured), _) => {
@@ -93,7 +107,43 @@ fn known(
             ),
         ),
     });
-    Ok(known)
+    if known.measured.is_some() || no_calibrate {
+        return Ok((known, None));
+    }
+    // Without a file it is stored nowhere.
+    let measured = match Known::of(library, module, None, Measuring::Always) {
+        Ok(measured) => measured.measured,
+        Err(failure) => {
+            findings.push(Finding::note("calibration", failure.to_string()));
+            None
+        }
+    };
+    Ok((known, measured))
+}
+
+/// What a calibration would change for programs.
+fn of_measured(offers: &[Offer], measured: &[Offer]) -> Vec<Finding> {
+    let changed = |to: bool| {
+        let pairs = offers.iter().zip(measured);
+        let changed = pairs.filter(|(now, then)| now.is_offered != to && then.is_offered == to);
+        let names: Vec<_> = changed.map(|(now, _)| now.operation).collect();
+        names.join(", ")
+    };
+    let texts = [
+        (changed(true), "offer"),
+        (changed(false), "leave to OpenSSL"),
+    ];
+    let said: Vec<_> = texts
+        .iter()
+        .filter(|(names, _)| !names.is_empty())
+        .map(|(names, what)| format!("{what} {names}"))
+        .collect();
+    let what = match said.is_empty() {
+        true => "a calibration would change nothing".to_owned(),
+        false => format!("a calibration would {}", said.join(", and ")),
+    };
+    let text = format!("for this answer, and stored nowhere: {what}");
+    vec![Finding::note("measured", text)]
 }
 
 fn counts_as_none(known: &Known, why: &str) -> Finding {

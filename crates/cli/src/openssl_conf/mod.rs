@@ -103,6 +103,12 @@ impl UserConf {
         }
     }
 
+    /// Whether it names the provider already, as an installation does.
+    pub(crate) fn has_provider(&self) -> bool {
+        let conf = self.read.as_ref().ok();
+        conf.is_some_and(|conf| conf.value(additions::SECTION, b"module").is_some())
+    }
+
     /// The socket of `oarlock local`, if it names one for the provider.
     pub(crate) fn daemon(&self) -> Option<&Path> {
         let conf = self.read.as_ref().ok()?;

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::change::failed;
 use super::{file, module};
-use crate::calibration::{self, Known, Measuring};
+use crate::calibration::{self, Known, Library, Measuring, library};
 use crate::elf::which;
 use crate::failure::Failure;
 use crate::offers::{self, FIGURES, Offer};
@@ -38,7 +38,7 @@ pub(crate) struct CalibrateArgs {
 }
 
 pub(super) const EXAMPLES: &str = "\
-It takes 2 seconds, and stores the result for programs that start later: as root in /var/lib/oarlock for all users, \
+It takes up to 5 seconds, and stores the result for programs that start later: as root in /var/lib/oarlock for all users, \
 otherwise below $XDG_CACHE_HOME (~/.cache) for `oarlock run`. The processor, the mask in OARLOCK_CPU, libcrypto and the \
 provider must stay the same.
 
@@ -55,13 +55,15 @@ struct Calibrated {
     openssl: String,
     calibration: Option<PathBuf>,
     made: String,
+    /// Operations whose ratios other work on this machine hides: they go by the tables.
+    noisy: Vec<String>,
     offers: Vec<Offer>,
 }
 
 pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let provider = file::find(args.provider.as_deref())?;
     module::check(&provider).map_err(Failure::new)?;
-    let library = library(args)?;
+    let library = asked(args)?;
     let path = calibration::own().ok_or_else(|| {
         Failure::new("no place for the calibration: set XDG_CACHE_HOME or HOME to a folder")
     })?;
@@ -72,7 +74,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
             "{name}: stored, and programs do not go by it: {why}"
         )));
     }
-    let calibrated = Calibrated::of(library, &known)?;
+    let calibrated = Calibrated::of(&library, &known)?;
     if args.json {
         return stdout::write(stdout::json("calibrate", &calibrated)?);
     }
@@ -85,9 +87,16 @@ pub(super) fn where_missing(provider: &Path, no_calibrate: bool) -> Result<(), F
     if no_calibrate {
         return Ok(());
     }
-    let (Some(library), Some(path)) = (calibration::library_of_machine(), calibration::own())
-    else {
+    let Some(path) = calibration::own() else {
         return Ok(());
+    };
+    let library = match library::of_machine() {
+        Ok(Some(library)) => library,
+        Ok(None) => return Ok(()),
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "oarlock: note: not calibrated: {failure}");
+            return Ok(());
+        }
     };
     let known = match Known::of(&library, provider, Some(&path), Measuring::IfMissing) {
         Ok(known) => known,
@@ -104,13 +113,26 @@ pub(super) fn where_missing(provider: &Path, no_calibrate: bool) -> Result<(), F
         );
         return Ok(());
     }
-    let calibrated = Calibrated::of(library, &known)?;
+    if let Some(noisy) = too_noisy(&known.noisy) {
+        let _ = writeln!(io::stderr(), "oarlock: note: {noisy}");
+    }
+    let calibrated = Calibrated::of(&library, &known)?;
     let offered = calibrated.offers.iter().filter(|one| one.is_offered);
     let (offered, all) = (offered.count(), calibrated.offers.len());
     stdout::write(format!(
         "calibrated beside {}: {offered} of {all} operations are offered (oarlock doctor lists them)\n",
         calibrated.openssl
     ))
+}
+
+/// That a noisy machine hides the ratios of some operations.
+fn too_noisy(operations: &[String]) -> Option<String> {
+    (!operations.is_empty()).then(|| {
+        format!(
+            "too much other work on this machine to tell: {}: programs go by the tables; calibrate again when it is idle",
+            operations.join(", ")
+        )
+    })
 }
 
 /// For `uninstall`.
@@ -126,19 +148,18 @@ pub(super) fn remove(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn library(args: &CalibrateArgs) -> Result<PathBuf, Failure> {
+fn asked(args: &CalibrateArgs) -> Result<Library, Failure> {
     if let Some(library) = &args.library {
-        let library = std::path::absolute(library).unwrap_or_else(|_| library.clone());
-        return Ok(library);
+        return Ok(Library::named(library));
     }
     let Some(program) = &args.program else {
-        return calibration::library_of_machine().ok_or_else(|| {
+        return library::of_machine()?.ok_or_else(|| {
             Failure::new("the openssl command is missing or has no libcrypto: give --library FILE")
         });
     };
     let name = program.display();
     let path = which(program).ok_or_else(|| Failure::new(format!("{name}: no such program")))?;
-    calibration::library_of(&path).ok_or_else(|| {
+    library::of_program(&path)?.ok_or_else(|| {
         Failure::new(format!(
             "{name}: it is not linked with libcrypto: `oarlock doctor` says what it uses"
         ))
@@ -146,14 +167,15 @@ fn library(args: &CalibrateArgs) -> Result<PathBuf, Failure> {
 }
 
 impl Calibrated {
-    fn of(library: PathBuf, known: &Known) -> Result<Self, Failure> {
+    fn of(library: &Library, known: &Known) -> Result<Self, Failure> {
         let accelerator = options::built(Accelerator::builder().environment())?;
         let measured = known.measured.as_ref();
         Ok(Self {
-            library,
+            library: library.path().into(),
             openssl: known.made_for.libcrypto.clone(),
             calibration: known.file.clone(),
             made: measured.map(|it| it.made.clone()).unwrap_or_default(),
+            noisy: known.noisy.clone(),
             offers: offers::all(&accelerator, known.version(), measured),
         })
     }
@@ -165,6 +187,9 @@ impl Calibrated {
         for one in &self.offers {
             let state = if one.is_offered { "" } else { "  not offered" };
             let _ = writeln!(text, "{}{state}", one.to_text());
+        }
+        if let Some(noisy) = too_noisy(&self.noisy) {
+            let _ = writeln!(text, "\n{noisy}");
         }
         if let Some(path) = &self.calibration {
             let _ = writeln!(text, "\nstored in {}", path.display());

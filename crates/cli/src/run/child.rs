@@ -3,7 +3,10 @@
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command};
+use std::time::Duration;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
@@ -38,6 +41,18 @@ pub(super) fn run(command: &mut Command) -> Result<u8, Failure> {
             }
         }
     }
+}
+
+/// CPU time of all children that have ended so far, and of theirs.
+pub(super) fn cpu_time() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
+        return Duration::ZERO;
+    };
+    let time = |time: TimeVal| {
+        let microseconds = 1_000_000 * time.tv_sec() + time.tv_usec();
+        Duration::from_micros(microseconds.try_into().unwrap_or_default())
+    };
+    time(usage.user_time()) + time(usage.system_time())
 }
 
 /// It was not waited for yet, so the number is still its own.

@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use oarlock::costs::{Usage, published};
 
@@ -79,12 +80,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             "oarlock: note: nothing is accelerated: {untouched}"
         );
     }
+    let before = child::cpu_time();
     let code = prepared.run(&args.command)?;
     // What its processes have shown of themselves: they may have been confined, and so leave their files behind.
     published::clear();
     if args.stats {
         let report = prepared
-            .report()
+            .report(child::cpu_time().saturating_sub(before))
             .map_err(|failure| failure.with_status(OWN_FAILURE))?;
         report.show(args.json);
     }
@@ -94,8 +96,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// Runs `command` for `oarlock doctor` and reports what went through. Its standard output is not shown.
 pub(crate) fn try_out(command: &[OsString], module: &Path) -> Result<(u8, Report), Failure> {
     let prepared = Prepared::with(module, "", true, None)?;
+    let before = child::cpu_time();
     let status = child::run(prepared.command(command).stdout(Stdio::null()))?;
-    Ok((status, prepared.report()?))
+    let took = child::cpu_time().saturating_sub(before);
+    Ok((status, prepared.report(took)?))
 }
 
 /// What a command needs while it runs.
@@ -181,7 +185,7 @@ impl Prepared {
 
     /// The counts. Rates are measured in this process with the provider alone, without what the user's
     /// configuration loads beside it.
-    fn report(&self) -> Result<Report, Failure> {
+    fn report(&self, cpu_time: Duration) -> Result<Report, Failure> {
         let counted = self.counters.as_ref();
         let counted = counted.map(|counters| counters.usage.read());
         let counted = counted.unwrap_or_default();
@@ -201,7 +205,7 @@ impl Prepared {
             .additions(&offered)
             .map_err(|untouched| Failure::new(untouched.to_string()))?;
         let configuration = nobody.write_with(&additions, folder.path())?;
-        Ok(Report::of(&counted, &configuration))
+        Ok(Report::of(&counted, &configuration, cpu_time.as_secs_f64()))
     }
 }
 

@@ -2,23 +2,41 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use oarlock::Kind;
 use oarlock::costs::openssl::LEVEL_MIN;
-use oarlock::costs::{Counted, CountedLine};
+use oarlock::costs::{Counted, CountedContexts, CountedLine};
+use oarlock_bench::peers::openssl::Way;
+use oarlock_bench::run::compared::Compared;
 use oarlock_bench::run::provided::{Provided, Rates, Request};
 use serde::Serialize;
+
+use crate::calibration::Library;
 
 /// The whole report, in the form of `--json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// Processes that loaded the provider.
+    /// Processes that loaded the provider, and children forked from those that used it.
     pub(crate) processes: u64,
+    /// CPU time of the command and of all its processes that have ended.
+    cpu_seconds: f64,
+    /// What of that the ciphers of the provider took, if it can be known.
+    oarlock_seconds: Option<f64>,
+    /// The libcrypto of these processes, with which they are compared.
+    library: Option<PathBuf>,
+    /// Why nothing is compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown: Option<String>,
     /// By operation, direction and size class.
     pub(crate) lines: Vec<ReportLine>,
+    /// What was done with contexts, by operation and direction.
+    contexts: Vec<ReportContexts>,
     /// With private RSA keys.
     pub(crate) rsa_private_operations: RsaOperations,
-    /// The sum of the lines that were measured; negative where stock OpenSSL would have been faster.
+    /// Of the lines and contexts that were measured, and of RSA keys; negative where stock OpenSSL would have been
+    /// faster.
     pub(crate) saved_seconds: Option<f64>,
 }
 
@@ -32,6 +50,27 @@ pub(crate) struct RsaOperations {
     remotely: u64,
     /// Whose connection was closed while their job was paused.
     abandoned: u64,
+    /// By lanes, beside the same operations alone, as the processes measured them themselves.
+    saved_seconds: f64,
+}
+
+/// Contexts were given a key, an IV alone, or copied.
+#[derive(Clone, Debug, Serialize)]
+struct ReportContexts {
+    operation: &'static str,
+    direction: &'static str,
+    keyed: u64,
+    ivs: u64,
+    copies: u64,
+    #[serde(flatten)]
+    measured: Option<MeasuredContexts>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct MeasuredContexts {
+    stock_context_seconds: f64,
+    oarlock_context_seconds: f64,
+    saved_seconds: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -93,36 +132,73 @@ impl RsaOperations {
 const ALONE_MANY: u64 = 100;
 
 impl Report {
-    /// Measures the lines that made 99 % of the bytes: stock OpenSSL and OpenSSL with `configuration`, in
-    /// turn, with requests of the average length.
-    pub(crate) fn of(counted: &Counted, configuration: &Path) -> Self {
-        let mut lines: Vec<_> = counted.lines.iter().map(ReportLine::of).collect();
-        let mut by_bytes: Vec<usize> = (0..lines.len()).collect();
-        by_bytes.sort_by_key(|at| std::cmp::Reverse(lines[*at].bytes));
-        let all: u64 = lines.iter().map(|line| line.bytes).sum();
-        let mut left = all;
-        if let (Ok(provided), true) = (Provided::open(configuration), all > 0) {
-            for at in by_bytes.into_iter().take(MEASURED_MAX) {
-                if left <= all / 100 {
-                    break;
-                }
-                left -= lines[at].bytes;
-                lines[at].measured = measured(&provided, &counted.lines[at]);
+    /// Measures the lines that made 99 % of the bytes, with requests of the average length, and what was done with
+    /// contexts: the libcrypto that the processes have, and the same with `configuration`, in turn.
+    pub(crate) fn of(counted: &Counted, configuration: &Path, cpu_seconds: f64) -> Self {
+        let private = counted.private_operations;
+        let mut report = Self {
+            processes: counted.processes,
+            cpu_seconds,
+            oarlock_seconds: None,
+            library: counted.library.clone(),
+            unknown: None,
+            lines: counted.lines.iter().map(ReportLine::of).collect(),
+            contexts: counted.contexts.iter().map(ReportContexts::of).collect(),
+            rsa_private_operations: RsaOperations {
+                alone: private.alone,
+                in_lanes: private.in_lanes,
+                remotely: private.remotely,
+                abandoned: private.abandoned,
+                saved_seconds: private.saved_ns as f64 / 1e9,
+            },
+            saved_seconds: None,
+        };
+        if !report.lines.is_empty() {
+            match opened(counted.library.as_deref(), configuration) {
+                Ok(provided) => report.measure(counted, &provided),
+                Err(why) => report.unknown = Some(why),
             }
         }
-        let saved = lines.iter().filter_map(|line| line.measured);
-        let saved: Vec<_> = saved.map(|measured| measured.saved_seconds).collect();
-        Self {
-            processes: counted.processes,
-            saved_seconds: (!saved.is_empty()).then(|| saved.iter().sum()),
-            lines,
-            rsa_private_operations: RsaOperations {
-                alone: counted.private_operations.alone,
-                in_lanes: counted.private_operations.in_lanes,
-                remotely: counted.private_operations.remotely,
-                abandoned: counted.private_operations.abandoned,
-            },
+        report.add_up();
+        report
+    }
+
+    fn measure(&mut self, counted: &Counted, provided: &Provided) {
+        let mut by_bytes: Vec<usize> = (0..self.lines.len()).collect();
+        by_bytes.sort_by_key(|at| std::cmp::Reverse(self.lines[*at].bytes));
+        let all: u64 = self.lines.iter().map(|line| line.bytes).sum();
+        let mut left = all;
+        for at in by_bytes.into_iter().take(MEASURED_MAX) {
+            if left <= all / 100 {
+                break;
+            }
+            left -= self.lines[at].bytes;
+            self.lines[at].measured = measured(provided, &counted.lines[at]);
         }
+        for (of_report, counted) in self.contexts.iter_mut().zip(&counted.contexts) {
+            of_report.measured = measured_contexts(provided, counted);
+        }
+    }
+
+    fn add_up(&mut self) {
+        let lines = self.lines.iter().filter_map(|line| line.measured);
+        let contexts = self.contexts.iter().filter_map(|it| it.measured);
+        let of_lines: Vec<_> = lines
+            .clone()
+            .map(|measured| measured.saved_seconds)
+            .chain(contexts.clone().map(|measured| measured.saved_seconds))
+            .collect();
+        let rsa = self.rsa_private_operations;
+        // Half of an answer is none.
+        let is_known = self.unknown.is_none() && (self.lines.is_empty() || !of_lines.is_empty());
+        self.saved_seconds = (is_known && !self.is_empty())
+            .then(|| of_lines.iter().sum::<f64>() + rsa.saved_seconds);
+        let took = self.lines.iter().filter_map(|line| {
+            let rate = line.measured?.oarlock_bytes_per_second;
+            Some(line.bytes as f64 / rate)
+        });
+        let took = took.chain(contexts.map(|it| it.oarlock_context_seconds));
+        self.oarlock_seconds = (!of_lines.is_empty()).then(|| took.sum());
     }
 
     /// Whether nothing went through Oarlock.
@@ -174,6 +250,12 @@ impl Report {
             self.rsa_private_operations.to_text()
         );
         if self.lines.is_empty() {
+            let saved = self.rsa_private_operations.saved_seconds;
+            let _ = writeln!(
+                text,
+                "lanes saved {} beside the same operations alone",
+                seconds(saved)
+            );
             return text;
         }
         let _ = writeln!(
@@ -204,22 +286,112 @@ impl Report {
             }
             text.push('\n');
         }
-        let _ = match self.saved_seconds {
-            Some(saved) if saved < 0.0 => writeln!(
+        for it in self.contexts.iter().filter(|it| it.is_many()) {
+            let _ = writeln!(text, "{}", it.to_text());
+        }
+        if let Some(ours) = self.oarlock_seconds
+            && self.cpu_seconds > 0.0
+        {
+            let _ = writeln!(
                 text,
-                "stock OpenSSL would have taken {} less, at rates just measured here; \
+                "the command took {} of CPU time, its ciphers through Oarlock {} of that ({:.1} %)",
+                seconds(self.cpu_seconds),
+                seconds(ours),
+                (100.0 * ours / self.cpu_seconds).min(100.0)
+            );
+        }
+        let library = self.library.as_ref().map(|path| path.display().to_string());
+        let library = library.unwrap_or_default();
+        let _ = match (self.saved_seconds, &self.unknown) {
+            (Some(saved), _) if saved < 0.0 => writeln!(
+                text,
+                "{library} alone would have taken {} less, at rates just measured here; \
                  `oarlock provider calibrate` leaves to it what it is faster at",
                 seconds(-saved)
             ),
-            Some(saved) => writeln!(
+            (Some(saved), _) => writeln!(
                 text,
-                "saved {} of computing, at rates just measured here",
+                "saved {} beside {library} alone, at rates just measured here",
                 seconds(saved)
             ),
-            None => writeln!(text, "the time saved is unknown: no rate could be measured"),
+            (None, Some(why)) => writeln!(text, "the time saved cannot be known: {why}"),
+            (None, None) => writeln!(text, "the time saved is unknown: no rate could be measured"),
         };
         text
     }
+}
+
+impl ReportContexts {
+    fn of(counted: &CountedContexts) -> Self {
+        Self {
+            operation: counted.algorithm.name(),
+            direction: counted.direction.name(),
+            keyed: counted.keyed,
+            ivs: counted.ivs,
+            copies: counted.copies,
+            measured: None,
+        }
+    }
+
+    /// Whether there are enough of them to be worth a line.
+    fn is_many(&self) -> bool {
+        self.keyed + self.copies >= CONTEXTS_MANY
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = format!(
+            "{:<18} {:<8} {} keys set, {} IVs alone, {} contexts copied",
+            self.operation, self.direction, self.keyed, self.ivs, self.copies
+        );
+        if let Some(measured) = self.measured {
+            text.push_str(&format!(": saved {}", seconds(measured.saved_seconds)));
+        }
+        text
+    }
+}
+
+/// The libcrypto of the processes, and itself with the provider.
+fn opened(library: Option<&Path>, configuration: &Path) -> Result<Provided, String> {
+    let library = library.ok_or(
+        "its processes have several libcryptos, or one inside the program, which cannot be measured apart",
+    )?;
+    let library = Library::found(library).map_err(|why| why.to_string())?;
+    Provided::open_in(library.path(), configuration).map_err(|error| error.to_string())
+}
+
+/// What it takes to set a key in a new context, an IV, and to copy a context, beside an update in one that is kept.
+fn measured_contexts(provided: &Provided, counted: &CountedContexts) -> Option<MeasuredContexts> {
+    let ns = |way| {
+        let request = Request {
+            operation: counted.algorithm,
+            direction: counted.direction,
+            bytes: CONTEXT_BYTES,
+        };
+        let mut compared = Compared::new(provided, &request, way, CONTEXT_SAMPLE).ok()?;
+        compared.go_on(CONTEXT_PAIRS).ok()?;
+        Some(compared.medians_ns())
+    };
+    let update = ns(Way::Update)?;
+    let is_aead = counted.algorithm.kind() == Kind::Aead;
+    let events = [
+        (counted.keyed, Way::Whole),
+        // Each message of an AEAD has an IV, which its line has.
+        (if is_aead { 0 } else { counted.ivs }, Way::NewIv),
+        (counted.copies, Way::Copied),
+    ];
+    let mut all = [0.0; 2];
+    for (count, way) in events.into_iter().filter(|(count, _)| *count > 0) {
+        let of_way = ns(way)?;
+        for ((sum, of_way), update) in all.iter_mut().zip(of_way).zip(update) {
+            *sum += count as f64 * (of_way - update).max(0.0) / 1e9;
+        }
+    }
+    let [ours, stock] = all;
+    Some(MeasuredContexts {
+        stock_context_seconds: stock,
+        oarlock_context_seconds: ours,
+        saved_seconds: stock - ours,
+    })
 }
 
 impl ReportLine {
@@ -281,6 +453,10 @@ fn seconds(seconds: f64) -> String {
 
 /// Half a second of measuring at the most.
 const MEASURED_MAX: usize = 20;
+const CONTEXTS_MANY: u64 = 100;
+const CONTEXT_BYTES: usize = 16;
+const CONTEXT_SAMPLE: Duration = Duration::from_micros(100);
+const CONTEXT_PAIRS: usize = 15;
 
 #[cfg(test)]
 mod tests {
@@ -300,8 +476,13 @@ mod tests {
                 saved_seconds: 5000.0 / stock - 5000.0 / ours,
             }),
         };
-        let report = Report {
+        let mut report = Report {
             processes: 1,
+            cpu_seconds: 1.0,
+            oarlock_seconds: Some(0.25),
+            library: Some("/lib/libcrypto.so.3".into()),
+            unknown: None,
+            contexts: Vec::new(),
             lines: vec![
                 line("aes-128-ctr", Some((1e9, 2e9))),
                 line("aes-256-ctr", Some((1e9, 0.97e9))),
@@ -314,6 +495,35 @@ mod tests {
         assert_eq!(report.slower(), ["chacha20 encrypt of 4 KiB: 0.75"]);
         let text = report.to_text();
         assert!(text.contains("`oarlock provider calibrate`"), "{text}");
+        assert!(
+            text.contains(
+                "1.00 s of CPU time, its ciphers through Oarlock 250.0 ms of that (25.0 %)"
+            ),
+            "{text}"
+        );
+        // What cannot be compared is not claimed.
+        report.unknown = Some("several libcryptos".into());
+        report.add_up();
+        let text = report.to_text();
+        assert!(
+            text.contains("cannot be known: several libcryptos"),
+            "{text}"
+        );
+        assert_eq!(report.saved_seconds, None);
+    }
+
+    /// RSA counts for what is saved, whichever way that goes, with ciphers and without.
+    #[test]
+    fn what_lanes_saved_is_in_the_sum() {
+        for saved_ns in [2_000_000_000, -3_000_000_000] {
+            let mut counted = Counted::default();
+            counted.private_operations.in_lanes = 8;
+            counted.private_operations.saved_ns = saved_ns;
+            let report = Report::of(&counted, Path::new("/none"), 4.0);
+            assert_eq!(report.saved_seconds, Some(saved_ns as f64 / 1e9));
+            let text = report.to_text();
+            assert!(text.contains("lanes saved"), "{text}");
+        }
     }
     #[test]
     fn servers_that_sign_alone_are_told_what_they_need() {
@@ -322,6 +532,7 @@ mod tests {
             in_lanes,
             remotely,
             abandoned: 0,
+            saved_seconds: 0.0,
         };
         let text = |alone, in_lanes, remotely| counted(alone, in_lanes, remotely).to_text();
         let hint = ": `oarlock doctor -- COMMAND` says what a server needs to sign together\n";

@@ -1,14 +1,15 @@
 //! `oarlock doctor` about this machine and programs of every kind.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::path::Path;
 use std::process::Command;
 
 use oarlock::Accelerator;
-use oarlock_testing::{is_root, skip};
+use oarlock_testing::{is_root, lossy, skip};
 use serde_json::Value;
 
-use crate::common::{oarlock, provider, stderr, write_program};
+use crate::common::{assert_fails, oarlock, provider, stderr, write_program};
 
 #[test]
 fn a_machine_that_takes_it() {
@@ -31,13 +32,58 @@ fn a_machine_that_takes_it() {
     }
     let mut command = oarlock();
     command
-        .args(["doctor", "--no-calibrate", "--provider"])
+        .args(["doctor", "-v", "--no-calibrate", "--provider"])
         .arg(provider());
     let text = command.env("OPENSSL_CONF", "").output().unwrap();
     assert!(
         String::from_utf8_lossy(&text.stdout).contains("\nok   at work "),
         "{}",
         stderr(&text)
+    );
+}
+
+/// The verdict comes first, in words; how it was found out, for those who ask.
+#[test]
+fn the_answer_begins_with_a_verdict() {
+    let said = |arguments: &[&str]| {
+        let mut command = oarlock();
+        command.arg("doctor").args(arguments).arg("--no-calibrate");
+        command.arg("--provider").arg(provider());
+        let output = command.args(["--", "nginx"]).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        lossy(&output.stdout)
+    };
+    let short = said(&[]);
+    assert!(short.starts_with("nginx takes the provider.\n"), "{short}");
+    for part in [
+        "  gains ",
+        "aes-256-gcm",
+        "for this service alone",
+        "OPENSSL_CONF",
+    ] {
+        assert!(short.contains(part), "{part}: {short}");
+    }
+    assert!(short.lines().count() < 20, "{short}");
+    assert!(!short.contains("\nok "), "{short}");
+    let long = said(&["-v"]);
+    let before_details = short.split("  details").next().unwrap();
+    assert!(long.starts_with(before_details), "{long}");
+    assert!(long.contains("\nok   library "), "{long}");
+
+    let (_, whole) = answer(doctor().args(["--", "nginx"]));
+    let summary = whole["verdict"]["summary"].as_str().unwrap();
+    assert_eq!(summary, "nginx takes the provider");
+    let gains = whole["verdict"]["gains"].as_array().unwrap();
+    assert!(
+        gains
+            .iter()
+            .all(|gain| gain["ratio"].as_f64().unwrap() > 1.0)
+    );
+    let (_, none) = answer(doctor().args(["--", "ls"]));
+    let summary = none["verdict"]["summary"].as_str().unwrap();
+    assert!(
+        summary.starts_with("ls does not take the provider: no OpenSSL"),
+        "{summary}"
     );
 }
 
@@ -103,8 +149,17 @@ fn programs_are_told_apart() {
     }
     let (_, of_ssh) = answer(doctor().args(["--", "ssh"]));
     assert!(text(&of_ssh, "ssh").contains("umac"), "{of_ssh}");
-    let (code, missing) = answer(doctor().args(["--", "not-a-program-at-all"]));
-    assert_eq!((code, state(&missing, "program")), (1, "no"));
+    let missing = doctor().args(["--", "not-a-program-at-all"]).output();
+    let missing = missing.unwrap();
+    assert_fails(&missing, 127, &["not-a-program-at-all: no such program"]);
+    assert!(missing.stdout.is_empty());
+    // It loads its OpenSSL late, with a module.
+    if Path::new("/usr/lib/apache2/modules/mod_ssl.so").exists() {
+        let (code, apache) = answer(doctor().args(["--", "apache2"]));
+        assert_eq!((code, state(&apache, "library")), (0, "ok"), "{apache}");
+        let said = text(&apache, "library");
+        assert!(said.contains("its module mod_ssl.so loads later"), "{said}");
+    }
 }
 
 /// By the name that a program is linked with: the machine has one of them at most.
@@ -176,6 +231,107 @@ fn scripts_are_followed_and_privileges_seen() {
             "{privileged}"
         );
     }
+}
+
+/// Nothing of another user's runs with root's rights unless `--try` asks for it. The libcrypto that the RUNPATH of a
+/// program names is loaded by `doctor -- PROGRAM` and by `provider calibrate PROGRAM`; who else may have put it there
+/// is its owner, the owner of a folder above it, everyone who may write one of these, and the owner of what a link
+/// leads to.
+#[test]
+fn the_libcrypto_of_another_user_is_not_loaded() {
+    if !is_root("folders of other users") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (theirs, library, mark) = (path("theirs"), path("theirs/libcrypto.so.3"), path("ran"));
+    let (program, elsewhere) = (path("program"), path("elsewhere"));
+    fs::create_dir(&theirs).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    let source = path("library.c");
+    let text = format!(
+        "#include <stdio.h>\nint made(void) {{ return 0; }}\n\
+         __attribute__((constructor)) static void ran(void) {{ fclose(fopen({:?}, \"w\")); }}\n",
+        mark.display().to_string()
+    );
+    fs::write(&source, text).unwrap();
+    let compile = |source: &Path, arguments: &[&str]| {
+        let mut compiler = Command::new("cc");
+        compiler.arg(source).args(arguments);
+        assert!(compiler.status().unwrap().success(), "{arguments:?}");
+    };
+    let file = library.to_str().unwrap();
+    compile(
+        &source,
+        &["-shared", "-fPIC", "-Wl,-soname,libcrypto.so.3", "-o", file],
+    );
+    fs::write(
+        &source,
+        "int made(void); int main(void) { return made(); }\n",
+    )
+    .unwrap();
+    let runpath = format!("-Wl,-rpath,{}", theirs.display());
+    compile(&source, &[file, &runpath, "-o", program.to_str().unwrap()]);
+
+    let set = |path: &Path, owner: u32, mode: u32| {
+        chown(path, Some(owner), Some(0)).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    let commands: [&[&str]; 2] = [&["doctor", "--json"], &["provider", "calibrate"]];
+    let ran = |command: &[&str]| {
+        let _ = fs::remove_file(&mark);
+        let mut started = oarlock();
+        started.args(command).arg("--provider").arg(provider());
+        started.env("OARLOCK_CALIBRATION", path("calibration"));
+        let output = started.arg("--").arg(&program).output().unwrap();
+        (mark.exists(), lossy(&output.stdout) + &stderr(&output))
+    };
+    for command in commands {
+        let is_loaded = |said: &str, expected: Option<&str>| {
+            let (has_run, text) = ran(command);
+            assert_eq!(has_run, expected.is_none(), "{command:?}, {said}: {text}");
+            if let Some(expected) = expected {
+                assert!(text.contains(expected), "{command:?}, {said}: {text}");
+            }
+        };
+        set(&theirs, 0, 0o755);
+        set(&library, 0, 0o755);
+        is_loaded("all of it is root's", None);
+        set(&theirs, 65534, 0o755);
+        is_loaded("another's folder", Some("belongs to another user"));
+        set(&theirs, 0, 0o775);
+        is_loaded(
+            "a group may write the folder",
+            Some("others may write the folder"),
+        );
+        set(&theirs, 0, 0o777);
+        is_loaded(
+            "all may write the folder",
+            Some("others may write the folder"),
+        );
+        set(&theirs, 0, 0o755);
+        set(&library, 65534, 0o755);
+        is_loaded("another's library", Some("belongs to another user"));
+        set(&library, 0, 0o757);
+        is_loaded("all may write the library", Some("others may write it"));
+        set(&library, 0, 0o755);
+        // Behind a link.
+        set(&elsewhere, 65534, 0o755);
+        let real = elsewhere.join("real.so");
+        fs::rename(&library, &real).unwrap();
+        symlink(&real, &library).unwrap();
+        is_loaded(
+            "a link to another's folder",
+            Some("belongs to another user"),
+        );
+        set(&elsewhere, 0, 0o755);
+        is_loaded("a link to root's folder", None);
+        fs::remove_file(&library).unwrap();
+        fs::rename(&real, &library).unwrap();
+    }
+    // Who asks for a trial has it.
+    set(&theirs, 65534, 0o755);
+    assert!(ran(&["doctor", "--json", "--try"]).0);
 }
 
 #[test]
@@ -256,6 +412,7 @@ fn servers_that_could_sign_together_are_named() {
         return skip("lanes for RSA");
     }
     let (_, answer) = answer(doctor().env("OPENSSL_CONF", "").args(["--", "nginx"]));
+    // Without a certificate that could be looked at, it does not take an RSA key for granted.
     let findings = answer["findings"].as_array().unwrap();
     let of_keys: Vec<_> = findings
         .iter()

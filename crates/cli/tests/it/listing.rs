@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use oarlock::costs::openssl::SIZES;
 use serde_json::Value;
 
 use crate::common::{IV, assert_fails, assert_one_line, enc, oarlock, provider, run, stderr};
@@ -112,7 +113,11 @@ fn offered(listing: &Value) -> [Vec<&str>; 2] {
         let of_these = all.iter().filter(|one| one["is_offered"] == is_offered);
         let names = of_these.inspect(|one| {
             assert_eq!(one["why"].is_string(), !is_offered, "{one}");
-            assert_eq!(one["ratios"].as_object().unwrap().len(), 5, "{one}");
+            assert_eq!(
+                one["ratios"].as_object().unwrap().len(),
+                SIZES.len(),
+                "{one}"
+            );
             let source = one["source"].as_str().unwrap();
             assert!(source.starts_with("table of CPU class "), "{one}");
         });
@@ -168,7 +173,7 @@ fn what_openssl_does_not_get_is_what_the_provider_withholds() {
         assert_eq!(of_us.len(), offered.len(), "{mask}: {listed}");
 
         let mut command = oarlock();
-        command.args(["doctor", "--no-calibrate", "--provider"]);
+        command.args(["doctor", "-v", "--no-calibrate", "--provider"]);
         let text = by_table(command.arg(provider()), mask);
         for name in &offered {
             assert!(

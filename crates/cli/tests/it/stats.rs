@@ -3,7 +3,7 @@
 use std::process::{Command, Output, Stdio};
 
 use oarlock::Accelerator;
-use oarlock_testing::{noise, skip};
+use oarlock_testing::{is_root, lossy, noise, skip};
 use serde_json::Value;
 
 use crate::common::{IV, KEY, assert_fails, oarlock, openssl, provider, run, stderr};
@@ -77,6 +77,42 @@ fn signatures_with_rsa_keys_are_counted_by_how_they_were_made() {
     }
 }
 
+/// The switch of the tests: whatever a plan would choose, every operation is computed in lanes: in jobs, the first ones of
+/// a key, which otherwise stay with the default provider, and the only one of a process.
+#[test]
+fn every_rsa_operation_goes_to_the_lanes_where_the_options_say_so() {
+    let has_lanes = Accelerator::builder().build().unwrap().lanes().is_some();
+    if !has_lanes {
+        return skip("lanes for RSA");
+    }
+    for jobs in [&[][..], &["-async_jobs", "8"]] {
+        let mut command = with_provider(&["--stats", "--json", "--options", "lanes=always"]);
+        command.args(["openssl", "speed", "-seconds", "1"]);
+        let output = run(command.args(jobs).args(["rsa2048", "rsa4096"]), b"");
+        let report = report(&output);
+        let counted = |how: &str| report["rsa_private_operations"][how].as_u64().unwrap();
+        assert_eq!(counted("alone"), 0, "{report}");
+        assert!(counted("in_lanes") > 10, "{report}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = "openssl genrsa -out key 2048 2> /dev/null; openssl dgst -sha256 -sign key -out s /bin/ls; \
+                  openssl rsa -in key -pubout -out public 2> /dev/null; \
+                  openssl dgst -sha256 -verify public -signature s /bin/ls";
+    let mut command = with_provider(&["--stats", "--json", "--options", "lanes=always"]);
+    command
+        .args(["sh", "-c", script])
+        .current_dir(folder.path());
+    let output = run(&mut command, b"");
+    let said = lossy(&output.stdout);
+    assert!(said.contains("Verified OK"), "{said}{}", stderr(&output));
+    let operations = &report(&output)["rsa_private_operations"];
+    assert_eq!(
+        (&operations["alone"], &operations["in_lanes"]),
+        (&Value::from(0), &Value::from(1)),
+        "{operations}"
+    );
+}
+
 #[test]
 fn processes_of_a_command_are_counted_together_and_ways_apart() {
     let script = "for way in -e -d; do head -c 65536 /dev/zero | \
@@ -142,6 +178,103 @@ fn records_of_tls_are_counted_at_both_ends() {
             .map(|line| line["bytes"].as_u64().unwrap())
             .sum();
         assert!(bytes >= 200_000, "{direction}: {report}");
+    }
+}
+
+/// What a program did with its contexts is counted, and so is every process that did something: nginx loads the provider
+/// once, and its workers are forked from that.
+#[test]
+fn contexts_and_forked_processes_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    let source = "
+        #include <openssl/evp.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static unsigned char key[16], iv[16], data[64];
+        static void use(EVP_CIPHER_CTX *ctx) { int n; EVP_EncryptUpdate(ctx, data, &n, data, sizeof data); }
+        int main(void) {
+            EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, \"AES-128-CTR\", NULL);
+            for (int child = 0; child < 8; child++) if (fork() == 0) {
+                for (int i = 0; i < 10; i++) {
+                    EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new(), *copy = EVP_CIPHER_CTX_new();
+                    EVP_EncryptInit_ex2(ctx, cipher, key, iv, NULL);
+                    EVP_CIPHER_CTX_copy(copy, ctx);
+                    EVP_EncryptInit_ex2(copy, NULL, NULL, iv, NULL);
+                    EVP_EncryptInit_ex2(copy, NULL, NULL, iv, NULL);
+                    use(copy);
+                    EVP_CIPHER_CTX_free(copy); EVP_CIPHER_CTX_free(ctx);
+                }
+                _exit(0);
+            }
+            if (fork() == 0) _exit(0); /* one that does nothing */
+            while (wait(NULL) > 0);
+            return 0;
+        }";
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-x", "c", "-", "-lcrypto", "-o"]).arg(&program);
+    let built = run(&mut gcc, source.as_bytes());
+    assert!(built.status.success(), "{}", stderr(&built));
+    let mut command = with_provider(&["--stats", "--json"]);
+    let report = report(&run(command.arg(&program), b""));
+    assert_eq!(report["processes"], 9, "{report}");
+    let [contexts] = &report["contexts"].as_array().unwrap()[..] else {
+        panic!("{report}");
+    };
+    let count = |name: &str| contexts[name].as_u64().unwrap();
+    assert_eq!(
+        (count("keyed"), count("ivs"), count("copies")),
+        (80, 160, 80),
+        "{report}"
+    );
+    // What these cost is part of what is claimed.
+    let saved = |value: &Value| value["saved_seconds"].as_f64().unwrap();
+    let sum: f64 = lines(&report).map(saved).sum::<f64>() + saved(contexts);
+    assert!((saved(&report) - sum).abs() < 1e-9, "{report}");
+    assert!(report["cpu_seconds"].as_f64().unwrap() > 0.0, "{report}");
+}
+
+/// The comparison is with the libcrypto that the processes loaded, or with none.
+#[test]
+fn time_is_compared_with_the_library_of_the_processes() {
+    let linked = run(
+        Command::new("sh").args(["-c", "ldd $(command -v openssl)"]),
+        b"",
+    );
+    let linked = lossy(&linked.stdout);
+    let machines = linked.lines().find_map(|line| {
+        let (name, path) = line.trim().split_once(" => ")?;
+        (name == "libcrypto.so.3").then(|| path.split(' ').next().unwrap().to_owned())
+    });
+    let Some(machines) = machines else {
+        return skip("an openssl that is linked with libcrypto.so.3");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("libcrypto.so.3");
+    std::fs::copy(&machines, &other).unwrap();
+    let report_of = |script: &str| {
+        let mut command = with_provider(&["--stats", "--json"]);
+        command.args(["sh", "-c", script]).env("KEY", &KEY[..32]);
+        report(&run(command.env("OTHER", folder.path()), b""))
+    };
+    let enc = "openssl enc -aes-128-cbc -K $KEY -iv $KEY -in /bin/ls > /dev/null";
+    let own = report_of(enc);
+    assert!(own["saved_seconds"].is_number(), "{own}");
+    let other_alone = report_of(&format!("LD_LIBRARY_PATH=$OTHER {enc}"));
+    assert_eq!(other_alone["library"], other.to_str().unwrap());
+    assert!(other_alone["saved_seconds"].is_number(), "{other_alone}");
+    let unknown = |report: Value, why: &str| {
+        assert!(report["saved_seconds"].is_null(), "{report}");
+        let said = report["unknown"].as_str().unwrap();
+        assert!(said.contains(why), "{report}");
+    };
+    let both = format!("{enc}; LD_LIBRARY_PATH=$OTHER {enc}");
+    unknown(report_of(&both), "several libcryptos");
+    // A process that has changed its user may have written the name.
+    if is_root("files of other users") {
+        std::os::unix::fs::chown(&other, Some(65534), None).unwrap();
+        let theirs = report_of(&format!("LD_LIBRARY_PATH=$OTHER {enc}"));
+        unknown(theirs, "belongs to another user");
     }
 }
 

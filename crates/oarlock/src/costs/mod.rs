@@ -27,4 +27,6 @@ pub use calibration::{AlgorithmCost, Calibration, MachineCosts};
 pub use class::CpuClass;
 pub use lookup::CostSource;
 pub use stats::{AlgorithmStats, PublicKeyStats, Stats};
-pub use usage::{Computed, Counted, CountedLine, PrivateOperations, Usage};
+pub use usage::{
+    Computed, ContextEvent, Counted, CountedContexts, CountedLine, PrivateOperations, Usage,
+};

@@ -4,21 +4,27 @@
 //! 0   magic        8 bytes
 //! 8   version      4    changes with the list of algorithms
 //! 12  length       4    of the file
-//! 16  processes    8    that opened it
+//! 16  processes    8    that opened it, and children of them that counted something
 //! 24  RSA          24   private operations made here, those of them that lanes made, and by another machine
-//! 48  zero         16
-//! 64  counters     by algorithm, direction and size class: requests 8, bytes 8
+//! 48  RSA          8    nanoseconds that lanes have saved, signed
+//! 56  libraries    8    0: none yet, 1: several, or one that has no file; else a hash of the name of the only one
+//! 64  library      512  the file of libcrypto, ended by a zero
+//! 576 events       by algorithm and direction: contexts that were given a key, IVs without a key, copies: 8 each
+//!     counters     by algorithm, direction and size class: requests 8, bytes 8
 //! ```
 //!
 //! Numbers are in the machine's byte order, little-endian on all that Oarlock has kernels for; the file
 //! never leaves its machine, and one in another order has another magic. Counters are relaxed atomics:
 //! each is right by itself, and all are once the processes have ended.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::threads::mapped::Mapped;
+use crate::threads::process;
 use crate::work::algorithm::{Algorithm, Direction};
 
 /// Counters of requests that all processes of a command share, in a file.
@@ -41,17 +47,51 @@ use crate::work::algorithm::{Algorithm, Direction};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Usage(Mapped);
+pub struct Usage {
+    mapped: Mapped,
+    /// The generation of forks, plus one, in which this process was counted; 0 if it does not count itself.
+    counted: AtomicUsize,
+}
 
 /// What was counted so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Processes that opened the file; forked children that did not are none.
+    /// Processes that opened the file, and children forked from those that counted something.
     pub processes: u64,
     /// What is not zero, by algorithm, direction and size.
     pub lines: Vec<CountedLine>,
     /// Private operations with RSA keys: signatures and decryptions.
     pub private_operations: PrivateOperations,
+    /// What was done with contexts, by algorithm and direction; those without any are left out.
+    pub contexts: Vec<CountedContexts>,
+    /// The libcrypto that the processes have, if they have the same one and it is a file.
+    pub library: Option<PathBuf>,
+}
+
+/// What was done with contexts of one algorithm in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedContexts {
+    /// Of which algorithm.
+    pub algorithm: Algorithm,
+    /// Which way.
+    pub direction: Direction,
+    /// Contexts that were given a key, new ones as a rule.
+    pub keyed: u64,
+    /// IVs that were given without a key.
+    pub ivs: u64,
+    /// Copies of contexts.
+    pub copies: u64,
+}
+
+/// What is counted of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextEvent {
+    /// It was given a key.
+    Keyed,
+    /// It was given an IV, and no key.
+    Iv,
+    /// It was copied.
+    Copied,
 }
 
 /// Private operations with RSA keys, by how they were computed.
@@ -65,6 +105,8 @@ pub struct PrivateOperations {
     pub remotely: u64,
     /// Whose connection was closed while their job was paused (ASYNC_start_job(3)): OpenSSL keeps the job's stack.
     pub abandoned: u64,
+    /// Nanoseconds that lanes took less than the same operations alone, by what either took in the process itself.
+    pub saved_ns: i64,
 }
 
 /// What is counted of private operations.
@@ -112,7 +154,10 @@ impl Usage {
     /// # Errors
     /// There is one of that name, or no file can be made there.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let made = Self(Mapped::create(path, NUMBERS)?);
+        let made = Self {
+            mapped: Mapped::create(path, NUMBERS)?,
+            counted: AtomicUsize::new(0),
+        };
         made.header()[VERSION_AND_LENGTH].store(version_and_length(), Ordering::Relaxed);
         made.header()[MAGIC].store(MAGIC_NUMBER, Ordering::Release);
         Ok(made)
@@ -124,7 +169,11 @@ impl Usage {
     /// It cannot be opened for writing; or it is no such file, or one of another version:
     /// [`io::ErrorKind::InvalidData`].
     pub fn open(path: &Path) -> io::Result<Self> {
-        let opened = Self(Mapped::open(path, NUMBERS)?.ok_or_else(not_ours)?);
+        process::watch_forks();
+        let opened = Self {
+            mapped: Mapped::open(path, NUMBERS)?.ok_or_else(not_ours)?,
+            counted: AtomicUsize::new(process::fork_generation() + 1),
+        };
         let header = opened.header();
         if header[MAGIC].load(Ordering::Acquire) != MAGIC_NUMBER
             || header[VERSION_AND_LENGTH].load(Ordering::Relaxed) != version_and_length()
@@ -135,9 +184,62 @@ impl Usage {
         Ok(opened)
     }
 
+    /// Takes note of the libcrypto that this process has: its file, or none that can be named.
+    pub fn record_library(&self, file: Option<&Path>) {
+        let mut words = [0; LIBRARY];
+        let text = file.map_or(&[][..], |file| file.as_os_str().as_bytes());
+        let fits = !text.is_empty() && text.len() < 8 * LIBRARY;
+        for (word, bytes) in words.iter_mut().zip(text.chunks(8)) {
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(eight);
+        }
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let name = match fits {
+            true => hasher.finish() | NAMED,
+            false => MORE_LIBRARIES,
+        };
+        let (state, order) = (&self.header()[LIBRARIES], Ordering::Relaxed);
+        match state.compare_exchange(NO_LIBRARY, name, order, order) {
+            // Whoever has the same one writes the same.
+            Ok(_) => {}
+            Err(other) if other == name => {}
+            Err(_) => return state.store(MORE_LIBRARIES, order),
+        }
+        for (to, word) in self.header()[HEADER_START..].iter().zip(words) {
+            to.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts this process, if it is a child that was forked since the file was opened.
+    #[inline]
+    fn count_process(&self) {
+        let now = process::fork_generation() + 1;
+        let counted = self.counted.load(Ordering::Relaxed);
+        if counted != now && counted != 0 && self.counted.swap(now, Ordering::Relaxed) != now {
+            self.header()[PROCESSES].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts what was done with a context. One atomic addition.
+    #[inline]
+    pub fn record_context(&self, algorithm: Algorithm, direction: Direction, event: ContextEvent) {
+        self.count_process();
+        self.event(algorithm, direction, event)
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds to the time that lanes have saved.
+    pub fn record_saved(&self, ns: i64) {
+        // Signed, as two's complement has it.
+        self.header()[SAVED].fetch_add(ns as u64, Ordering::Relaxed);
+    }
+
     /// Counts a request of `bytes` bytes. Two atomic additions.
     #[inline]
     pub fn record(&self, algorithm: Algorithm, direction: Direction, bytes: usize) {
+        self.count_process();
         let class = (usize::BITS - bytes.leading_zeros()) as usize;
         let [requests, counted] = self.counter(algorithm, direction, class.min(CLASSES - 1));
         requests.fetch_add(1, Ordering::Relaxed);
@@ -147,6 +249,7 @@ impl Usage {
     /// Counts private operations with RSA keys.
     #[inline]
     pub fn record_private(&self, computed: Computed, count: u64) {
+        self.count_process();
         self.header()[PRIVATE + computed as usize].fetch_add(count, Ordering::Relaxed);
     }
 
@@ -156,9 +259,24 @@ impl Usage {
             processes: self.header()[PROCESSES].load(Ordering::Relaxed),
             lines: Vec::new(),
             private_operations: self.private_operations(),
+            contexts: Vec::new(),
+            library: self.library(),
         };
         for algorithm in Algorithm::ALL {
             for direction in [Direction::Encrypt, Direction::Decrypt] {
+                let events = [ContextEvent::Keyed, ContextEvent::Iv, ContextEvent::Copied];
+                let [keyed, ivs, copies] = events
+                    .map(|event| self.event(*algorithm, direction, event))
+                    .map(|count| count.load(Ordering::Relaxed));
+                if keyed + ivs + copies > 0 {
+                    counted.contexts.push(CountedContexts {
+                        algorithm: *algorithm,
+                        direction,
+                        keyed,
+                        ivs,
+                        copies,
+                    });
+                }
                 for class in 0..CLASSES {
                     let [requests, bytes] = self.counter(*algorithm, direction, class);
                     let line = CountedLine {
@@ -188,19 +306,39 @@ impl Usage {
             in_lanes,
             remotely: count(Computed::Remotely),
             abandoned: count(Computed::Abandoned),
+            saved_ns: self.header()[SAVED].load(Ordering::Relaxed) as i64,
         }
     }
 
+    fn library(&self) -> Option<PathBuf> {
+        let header = self.header();
+        if header[LIBRARIES].load(Ordering::Relaxed) & NAMED == 0 {
+            return None;
+        }
+        let words = header[HEADER_START..].iter();
+        let bytes: Vec<u8> = words
+            .flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes())
+            .take_while(|byte| *byte != 0)
+            .collect();
+        Some(PathBuf::from(std::ffi::OsStr::from_bytes(&bytes)))
+    }
+
     fn header(&self) -> &[AtomicU64] {
-        &self.0.numbers()[..HEADER]
+        &self.mapped.numbers()[..HEADER]
+    }
+
+    #[inline]
+    fn event(&self, algorithm: Algorithm, direction: Direction, event: ContextEvent) -> &AtomicU64 {
+        let row = 2 * algorithm as usize + direction as usize;
+        &self.mapped.numbers()[HEADER + EVENTS * row + event as usize]
     }
 
     /// Requests, and bytes of them.
     #[inline]
     fn counter(&self, algorithm: Algorithm, direction: Direction, class: usize) -> [&AtomicU64; 2] {
         let row = 2 * algorithm as usize + direction as usize;
-        let at = HEADER + 2 * (CLASSES * row + class);
-        let numbers = self.0.numbers();
+        let at = COUNTERS + 2 * (CLASSES * row + class);
+        let numbers = self.mapped.numbers();
         [&numbers[at], &numbers[at + 1]]
     }
 }
@@ -219,15 +357,26 @@ fn version_and_length() -> u64 {
 
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"oarlock\x01");
 /// To be raised when an algorithm takes another's place in the list.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;
 const PROCESSES: usize = 2;
 /// The first of four.
 const PRIVATE: usize = 3;
+const SAVED: usize = 7;
+const LIBRARIES: usize = 8;
+const NO_LIBRARY: u64 = 0;
+const MORE_LIBRARIES: u64 = 1;
+/// A bit of the hash of the one name.
+const NAMED: u64 = 2;
 /// In numbers, as are all that follow.
-const HEADER: usize = 8;
-const NUMBERS: usize = HEADER + Algorithm::ALL.len() * 2 * CLASSES * 2;
+const HEADER_START: usize = 9;
+const LIBRARY: usize = 64;
+const HEADER: usize = HEADER_START + LIBRARY;
+/// Of an algorithm and direction.
+const EVENTS: usize = 3;
+const COUNTERS: usize = HEADER + Algorithm::ALL.len() * 2 * EVENTS;
+const NUMBERS: usize = COUNTERS + Algorithm::ALL.len() * 2 * CLASSES * 2;
 /// None, 1, 2 to 3, 4 to 7 ... and from 2^30 on.
 const CLASSES: usize = 32;
 
@@ -248,15 +397,66 @@ mod tests {
         ] {
             usage.record_private(computed, times);
         }
+        // Lanes may also lose.
+        usage.record_saved(300);
+        usage.record_saved(-1000);
         let counted = usage.read();
         let expected = PrivateOperations {
             alone: 1,
             in_lanes: 2,
             remotely: 3,
             abandoned: 4,
+            saved_ns: -700,
         };
         assert_eq!(counted.private_operations, expected);
         assert!(counted.lines.is_empty());
+    }
+
+    #[test]
+    fn what_is_done_with_contexts_is_counted_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let usage = Usage::create(&folder.path().join("usage")).unwrap();
+        let (gcm, cbc) = (Algorithm::Aes128Gcm, Algorithm::Aes256Cbc);
+        let (encrypt, decrypt) = (Direction::Encrypt, Direction::Decrypt);
+        usage.record_context(gcm, encrypt, ContextEvent::Keyed);
+        usage.record_context(gcm, encrypt, ContextEvent::Iv);
+        usage.record_context(gcm, encrypt, ContextEvent::Iv);
+        usage.record_context(cbc, decrypt, ContextEvent::Copied);
+        let counted = usage.read();
+        assert!(counted.lines.is_empty());
+        let mut found: Vec<_> = counted
+            .contexts
+            .iter()
+            .map(|it| (it.algorithm, it.direction, it.keyed, it.ivs, it.copies))
+            .collect();
+        found.sort_by_key(|it| it.0 == cbc);
+        assert_eq!(found, [(gcm, encrypt, 1, 2, 0), (cbc, decrypt, 0, 0, 1)]);
+    }
+
+    #[test]
+    fn a_library_is_named_if_all_have_the_same_one_and_it_has_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (Path::new("/usr/lib/libcrypto.so.3"), Path::new("/opt/x"));
+        let long = PathBuf::from("/".repeat(600));
+        for (number, (files, expected)) in [
+            (vec![], None),
+            (vec![Some(one)], Some(one)),
+            (vec![Some(one), Some(one)], Some(one)),
+            (vec![Some(one), Some(other)], None),
+            (vec![Some(one), None], None),
+            (vec![None, Some(one)], None),
+            (vec![Some(&*long)], None),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let path = folder.path().join(number.to_string());
+            let usage = Usage::create(&path).unwrap();
+            for file in files {
+                usage.record_library(file);
+            }
+            assert_eq!(usage.read().library.as_deref(), expected, "{number}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! The kernels are constant-time, so nothing is blinded. A result that does not pass its check is
 //! not released: aws-lc computes it anew, with a check of its own.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,7 @@ struct LaneCounts {
     alone: AtomicU64,
     groups: AtomicU64,
     in_groups: AtomicU64,
+    saved_ns: AtomicI64,
     faults: AtomicU64,
 }
 
@@ -110,6 +111,7 @@ impl Lanes {
             alone: count(&self.counts.alone),
             groups: count(&self.counts.groups),
             in_groups: count(&self.counts.in_groups),
+            saved_ns: self.counts.saved_ns.load(Ordering::Relaxed),
             faults: count(&self.counts.faults),
             waiting: 0,
         }
@@ -214,7 +216,11 @@ impl Lanes {
             );
         }
         if in_lanes {
-            self.costs.learn_lanes(key, size, began.elapsed());
+            let took = began.elapsed();
+            let alone = self.costs.alone(key).as_nanos() as i64 * size as i64;
+            let saved = alone.saturating_sub(took.as_nanos() as i64);
+            self.counts.saved_ns.fetch_add(saved, Ordering::Relaxed);
+            self.costs.learn_lanes(key, size, took);
         } else {
             self.costs.learn_alone(key, began.elapsed());
         }

@@ -251,6 +251,14 @@ impl Jobs {
         lanes.run_where(true, key, &[&make()?], &mut |_, power| result = power);
         result
     }
+
+    /// Computes one request on this thread and in lanes, whatever that takes.
+    pub(crate) fn in_lanes(&self, key: BatchKey, request: &PublicKeyRequest) -> Outcome<Buffer> {
+        let mut result = Err(crate::Error::Cancelled);
+        let lanes = &self.0.batcher.0;
+        lanes.run_where(true, key, &[request], &mut |_, power| result = power);
+        result.and_then(|power| request.finish(power))
+    }
 }
 
 impl Drop for Jobs {

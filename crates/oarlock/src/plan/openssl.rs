@@ -136,11 +136,13 @@ fn is_forced(operation: Algorithm, options: &Options) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::costs::openssl::MadeFor;
+    use crate::costs::openssl::{MadeFor, SIZES};
     use crate::costs::processors::{self, masked_cpus};
 
-    fn calibration(of: &[(Algorithm, [u32; 5])]) -> Measured {
-        let ratio = |one: &(Algorithm, [u32; 5])| (one.0, Ratios::from_thousandths(one.1).unwrap());
+    fn calibration(of: &[(Algorithm, [u32; SIZES.len()])]) -> Measured {
+        let ratio = |one: &(Algorithm, [u32; SIZES.len()])| {
+            (one.0, Ratios::from_thousandths(one.1).unwrap())
+        };
         Measured {
             made_for: MadeFor::default(),
             made: "2026-11-23".into(),
@@ -158,8 +160,8 @@ mod tests {
         let cpu = Cpu::detect();
         let by_table = provided(cpu, &options, "3.0.19", None);
         assert_eq!(by_table.len(), PROVIDED.len());
-        let level = [1000; 5];
-        let slow = [2000, 2000, 2000, 2000, 740];
+        let level = [1000; SIZES.len()];
+        let slow = [2000, 2000, 2000, 2000, 740, 2000, 2000];
         for (ratios, withheld) in [
             (level, None),
             (
@@ -199,7 +201,9 @@ mod tests {
 
     #[test]
     fn options_offer_what_is_slower() {
-        let slow: Vec<_> = PROVIDED.map(|operation| (operation, [500; 5])).into();
+        let slow: Vec<_> = PROVIDED
+            .map(|operation| (operation, [500; SIZES.len()]))
+            .into();
         let calibration = calibration(&slow);
         let offered = |options: &str| -> Vec<Algorithm> {
             let options: Options = options.parse().unwrap();

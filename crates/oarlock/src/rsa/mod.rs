@@ -284,6 +284,30 @@ impl AcceleratedRsa {
         self.engine().jobs.together(target.batch_key(), requests)
     }
 
+    /// [`raw_private`](Self::raw_private) on this thread and in lanes, whatever that takes: for tests of the lanes.
+    /// `None` if there are none for this key.
+    ///
+    /// ```
+    /// # use oarlock::Accelerator;
+    /// # use oarlock::rsa::RsaPrivateKey;
+    /// # let accelerator = Accelerator::builder().build()?;
+    /// # let key = RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?;
+    /// let rsa = accelerator.rsa(&key);
+    /// if let Some(power) = rsa.raw_private_in_lanes(&[2]) {
+    ///     assert_eq!(power, rsa.raw_private(&[2]));
+    /// }
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    pub fn raw_private_in_lanes(&self, number: &[u8]) -> Option<Result<Zeroizing<Vec<u8>>, Error>> {
+        let target = TargetRef::Private(&self.key);
+        self.lanes()?;
+        let request = Purpose::Raw { number }.operand(target);
+        let request =
+            request.map(|operand| PublicKeyRequest::of_number(target.to_owned(), operand));
+        let jobs = &self.engine().jobs;
+        Some(request.and_then(|request| jobs.in_lanes(target.batch_key(), &request)))
+    }
+
     /// How many exponentiations at once take no longer than one, as [`Accelerator::lanes`](crate::Accelerator::lanes)
     /// says it; a private operation has two. `None` if there are no lanes for this key.
     pub fn lanes(&self) -> Option<usize> {

@@ -16,7 +16,7 @@ fn defaults_are_the_seeds() {
 fn text_and_options_agree() {
     let text = "min_threads=1,max_threads=6,cipher_threads=3,cipher_blocks=32,cipher_streams=9,\
                 reservation=exclusive,strategy=stripe,spin=off,prefetch_bytes=1000,prefetch_worker=idle,offer=all,\
-                publish=on";
+                lanes=always,publish=on";
     assert_eq!(text.parse::<Options>().unwrap().to_string(), text);
 }
 

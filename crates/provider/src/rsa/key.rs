@@ -88,7 +88,7 @@ pub(super) fn table<const KIND: usize>(inner: &KeyFunctions) -> Vec<Dispatch> {
 
 impl Key {
     /// # Safety
-    /// `inner` is null or a key of `functions`, which is nobody else's; these live as long as the provider.
+    /// `inner` is null or a key of `functions`, which is nobody else's; these live as long as `provider`, which the core has.
     unsafe fn around(
         provider: *const Provider,
         functions: *const KeyFunctions,
@@ -98,11 +98,16 @@ impl Key {
         if inner.is_null() {
             return null_mut();
         }
+        // SAFETY: the caller's provider, which the core has.
+        let first = match unsafe { (*provider).signer.always_lanes() } {
+            true => OPERATIONS_MIN,
+            false => 0,
+        };
         let key = Self {
             inner,
             functions,
             provider,
-            operations: AtomicU32::new(0),
+            operations: AtomicU32::new(first),
             accelerated: OnceLock::new(),
             reference,
         };

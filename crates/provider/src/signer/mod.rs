@@ -29,8 +29,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 
-use oarlock::Error;
 use oarlock::rsa::{AcceleratedRsa, Power};
+use oarlock::{Error, LaneUse};
 use oarlock_local::Client;
 use oarlock_local::relay::{self, NoAnswer, Question};
 use zeroize::Zeroizing;
@@ -57,6 +57,8 @@ pub(crate) struct Signer {
     /// The daemon that asks cryptoservers.
     relay: Option<relay::Client>,
     patience: Patience,
+    /// Every operation goes to the lanes, whatever it takes there: for tests.
+    always_lanes: bool,
 }
 
 impl Signer {
@@ -66,15 +68,22 @@ impl Signer {
         of_core: *const c_void,
         local: Option<&str>,
         relay: Option<&str>,
+        lanes: LaneUse,
         tell_lost: impl Tell + 'static,
     ) -> Self {
         Self {
+            always_lanes: lanes == LaneUse::Always,
             fibers: Fibers::of(of_core),
             stacks: Arc::new(Stacks::new(tell_lost)),
             local: local.map(Client::new),
             relay: relay.map(relay::Client::new),
             ..Self::default()
         }
+    }
+
+    /// Whether every operation goes to the lanes, the first ones of a key too.
+    pub(crate) fn always_lanes(&self) -> bool {
+        self.always_lanes
     }
 
     /// Whether there are keys of other machines.
@@ -130,6 +139,12 @@ impl Signer {
         number: impl Fn() -> Result<Vec<u8>, Error>,
         by_default: impl Fn() -> T,
     ) -> Power<T> {
+        if self.always_lanes
+            && let Ok(number) = number()
+            && let Some(Ok(power)) = key.raw_private_in_lanes(&number)
+        {
+            return Power::InLanes(power);
+        }
         let width = self.alone.of(key.key().public_key().bits());
         let alone = || match width.next() {
             Who::Default => Power::Alone(width.timed(Who::Default, &by_default)),

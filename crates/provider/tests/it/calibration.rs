@@ -5,7 +5,7 @@ use std::os::unix::fs::chown;
 use std::process::Command;
 
 use oarlock::Accelerator;
-use oarlock::costs::openssl::{MadeFor, Measured, Ratios, Stored};
+use oarlock::costs::openssl::{MadeFor, Measured, Ratios, SIZES, Stored};
 use oarlock::device::visible_cpu;
 use oarlock_testing::{is_root, lossy};
 
@@ -114,7 +114,12 @@ fn all_slow(accelerated: &Accelerated) -> String {
             .unwrap()
             .provided("", None)
             .iter()
-            .map(|one| (one.operation, Ratios::from_thousandths([500; 5]).unwrap()))
+            .map(|one| {
+                (
+                    one.operation,
+                    Ratios::from_thousandths([500; SIZES.len()]).unwrap(),
+                )
+            })
             .collect(),
     };
     let mut stored = Stored::default();

@@ -5,12 +5,14 @@
 //! ratios.rs   the ratios of one operation, by the size of requests
 //! tables.rs   by CPU class, OpenSSL version and family of processors, compiled in; `cargo xtask offers` writes them      table.rs   their form
 //! stored.rs   of one machine and one libcrypto: the file that `oarlock provider calibrate` writes
+//! trusted.rs  whose files a process goes by
 //! ```
 
 mod ratios;
 mod stored;
 mod table;
 mod tables;
+mod trusted;
 
 use oarlock_kernels::cpu::Family;
 
@@ -20,6 +22,7 @@ use crate::work::algorithm::Algorithm;
 
 pub use ratios::{LEVEL_MIN, RatioSource, Ratios, SIZES};
 pub use stored::{Damaged, FILE_BYTES_MAX, MadeFor, Measured, Stored};
+pub use trusted::Trusted;
 
 /// What the tables say: the rows of the version, or of the nearest lower one that was measured. Families of
 /// processors differ within a class. The rows of this one's count; where it was not measured, of each size the lowest
@@ -135,9 +138,9 @@ mod tests {
     #[test]
     fn the_lowest_ratio_of_all_families_counts_where_this_one_was_not_measured() {
         let known = |thousandths| Ratios::from_thousandths(thousandths).unwrap();
-        let one = known([1000, 2000, 900, 1100, 1500]);
-        let other = known([1200, 800, 1000, 1100, 1400]);
-        let lower = known([1000, 800, 900, 1100, 1400]);
+        let one = known([1000, 2000, 900, 1100, 1500, 1500, 900]);
+        let other = known([1200, 800, 1000, 1100, 1400, 1600, 800]);
+        let lower = known([1000, 800, 900, 1100, 1400, 1500, 800]);
         assert_eq!(one.or_lower(other), lower);
         assert_eq!(other.or_lower(one), lower);
     }

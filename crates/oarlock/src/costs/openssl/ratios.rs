@@ -5,8 +5,10 @@ use std::fmt;
 use crate::costs::class::CpuClass;
 
 /// Bytes of the requests that are measured, one ratio each: a record's header, what OpenSSL's own benchmark takes in
-/// between, and a record.
-pub const SIZES: [usize; 5] = [16, 64, 256, 1024, 16384];
+/// between, a record, and the pieces in which ssh and file tools call.
+pub const SIZES: [usize; 7] = [16, 64, 256, 1024, 16384, 32768, 131_072];
+/// The first so many of them are in the compiled tables.
+pub(super) const SIZES_OF_TABLES: usize = 5;
 
 /// Rates of the provider in thousandths of OpenSSL's own, by [`SIZES`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,9 +24,10 @@ impl Ratios {
             .then_some(Self(thousandths))
     }
 
-    /// Of a table.
-    pub(super) const fn known(thousandths: [u32; SIZES.len()]) -> Self {
-        Self(thousandths)
+    /// Of a table, whose last ratio stands for longer requests.
+    pub(super) const fn known(thousandths: [u32; SIZES_OF_TABLES]) -> Self {
+        let [a, b, c, d, e] = thousandths;
+        Self([a, b, c, d, e, e, e])
     }
 
     /// The lower one of each size.
@@ -94,12 +97,21 @@ mod tests {
     #[test]
     fn the_lowest_decides() {
         let ratios = |of| Ratios::from_thousandths(of);
-        let level = ratios([1000, 970, 5000, 1000, 1000]).unwrap();
+        let level = ratios([1000, 970, 5000, 1000, 1000, 1000, 1000]).unwrap();
         assert_eq!((level.lowest(), level.is_level()), ((970, 64), true));
-        let slow = ratios([1000, 1000, 5000, 1000, 969]).unwrap();
-        assert_eq!((slow.lowest(), slow.is_level()), ((969, 16384), false));
-        assert_eq!(slow.to_string(), "1.000 1.000 5.000 1.000 0.969");
-        assert_eq!(ratios([9, 1000, 1000, 1000, 1000]), None);
-        assert_eq!(ratios([1000, 1000, 1000, 1000, 100_001]), None);
+        // What loses in the pieces of ssh alone is not level either.
+        for (at, bytes) in SIZES.into_iter().enumerate() {
+            let mut slow = [1000; SIZES.len()];
+            slow[at] = 969;
+            let slow = ratios(slow).unwrap();
+            assert_eq!((slow.lowest(), slow.is_level()), ((969, bytes), false));
+        }
+        let shown = ratios([1000, 1000, 5000, 1000, 969, 1000, 1001]).unwrap();
+        assert_eq!(
+            shown.to_string(),
+            "1.000 1.000 5.000 1.000 0.969 1.000 1.001"
+        );
+        assert_eq!(ratios([9, 1000, 1000, 1000, 1000, 1000, 1000]), None);
+        assert_eq!(ratios([1000, 1000, 1000, 1000, 1000, 1000, 100_001]), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use oarlock_kernels::cpu::Family;
 
-use super::ratios::{Ratios, SIZES};
+use super::ratios::{Ratios, SIZES_OF_TABLES};
 use crate::costs::class::CpuClass;
 use crate::work::algorithm::Algorithm;
 
@@ -36,7 +36,7 @@ pub(super) struct Row {
 }
 
 /// As the generator writes it.
-pub(super) const fn row(algorithm: Algorithm, thousandths: [u32; SIZES.len()]) -> Row {
+pub(super) const fn row(algorithm: Algorithm, thousandths: [u32; SIZES_OF_TABLES]) -> Row {
     Row {
         algorithm,
         ratios: Ratios::known(thousandths),

@@ -9,8 +9,12 @@ use libloading::Library;
 
 use crate::host::{libcrypto_file, module};
 
+/// Options for every library context of these tests, which run once without and once with `lanes=always`.
+pub const TEST_OPTIONS: &str = "OARLOCK_TEST_OPTIONS";
+
 /// What makes a program take the provider.
 pub fn configuration(options: &str) -> String {
+    let more = std::env::var(TEST_OPTIONS).unwrap_or_default();
     format!(
         "openssl_conf = openssl_init\n\
          [openssl_init]\n\
@@ -23,7 +27,7 @@ pub fn configuration(options: &str) -> String {
          activate = 1\n\
          [oarlock_provider]\n\
          module = {}\n\
-         options = offer=all,{options}\n\
+         options = offer=all,{options},{more}\n\
          activate = 1\n\
          [algorithms]\n\
          default_properties = ?provider=oarlock\n",

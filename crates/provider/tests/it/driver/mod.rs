@@ -6,7 +6,7 @@ pub mod rsa;
 pub mod script;
 mod skey;
 
-pub use libcrypto::{Cipher, Context, Param, configuration, libcrypto};
+pub use libcrypto::{Cipher, Context, Param, TEST_OPTIONS, configuration, libcrypto};
 pub use skey::{SELECT_ALL, SELECT_PARAMETERS, SELECT_SECRET_KEY, SymmetricKeys};
 
 /// Of `EVP_CIPHER_CTX_ctrl` (evp.h).

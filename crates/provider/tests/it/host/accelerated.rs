@@ -39,7 +39,7 @@ struct Wanted {
     /// Whether programs of other users are to count, too.
     for_all: bool,
     /// Where the library lies that others may read.
-    copied: Option<TempDir>,
+    _copied: Option<TempDir>,
 }
 
 impl Accelerated {
@@ -189,7 +189,7 @@ impl Wanted {
             offers_all: true,
             local: None,
             for_all: false,
-            copied: None,
+            _copied: None,
         }
     }
 
@@ -198,7 +198,7 @@ impl Wanted {
         let copy = copied.path().join(LIBRARY);
         fs::copy(module(), &copy).unwrap();
         Self {
-            copied: Some(copied),
+            _copied: Some(copied),
             ..Self::of(copy, options)
         }
     }

@@ -14,13 +14,16 @@ use std::process::Command;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
+use oarlock::Accelerator;
+use oarlock::rsa::RsaPrivateKey;
+use oarlock_testing::lossy;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use self::calls::{Call, Contexts, SIDES, Side, program};
 use self::keys::{keys, on_every_side};
-use crate::driver::libcrypto;
 use crate::driver::rsa::{RsaFunctions, RsaKey, provider_name};
+use crate::driver::{TEST_OPTIONS, libcrypto};
 use crate::host::{Accelerated, has_lanes, run_with};
 
 fn functions() -> &'static RsaFunctions {
@@ -107,6 +110,44 @@ fn every_call_does_what_the_default_provider_does() {
         }
     }
     assert!(signed > rounds / 6, "{signed} signatures");
+}
+
+/// The tests of this module once more, in a process where every private operation goes to the lanes.
+#[test]
+fn all_of_it_with_every_operation_in_lanes() {
+    if !has_lanes() || std::env::var_os(TEST_OPTIONS).is_some() {
+        return;
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    // Commands have configurations of their own.
+    again.args(["rsa::", "--skip", "rsa::commands", "--skip", "rsa::reading"]);
+    again.env(TEST_OPTIONS, "lanes=always");
+    again.env("OARLOCK_DIFFERENTIAL_ROUNDS", rounds(400).to_string());
+    let output = again.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}{}",
+        lossy(&output.stdout),
+        lossy(&output.stderr)
+    );
+}
+
+/// The switch does what it says: one operation alone, which no plan would put there, is computed in lanes.
+#[test]
+fn lanes_always_means_every_operation() {
+    if !has_lanes() {
+        return;
+    }
+    let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+    let in_lanes = || accelerator.stats().public_key.in_groups;
+    for (name, pem) in &keys()[..4] {
+        let key = RsaPrivateKey::from_pem(pem).unwrap();
+        let rsa = accelerator.rsa(&key);
+        let before = in_lanes();
+        let power = rsa.raw_private_in_lanes(&[2]).unwrap();
+        assert_eq!(power, rsa.raw_private_alone(&[2]), "{name}");
+        assert_eq!(in_lanes(), before + 1, "{name}");
+    }
 }
 
 #[test]

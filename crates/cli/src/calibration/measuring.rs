@@ -1,0 +1,173 @@
+//! What the provider's operations come to beside OpenSSL's own, in every way in which programs call them.
+//!
+//! ```text
+//! operation × size × direction × way     a comparison each: pairs of short samples, and their median
+//! first passes                           some pairs of each, by turns, so that a burst of other work hits all alike
+//! refining                               more pairs where the true median may lie on either side of the limit
+//! ```
+//!
+//! The lowest median of a size counts: a program that copies a context for each message must not lose by what one gains
+//! that keeps it. What is still undecided when the time is up, and widely spread, is not known.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use oarlock::costs::openssl::{LEVEL_MIN, SIZES};
+use oarlock::{Accelerator, Algorithm, Direction, Kind};
+use oarlock_bench::Error;
+use oarlock_bench::peers::openssl::Way;
+use oarlock_bench::run::compared::{Compared, Spread};
+use oarlock_bench::run::provided::{Provided, Request};
+
+use crate::failure::Failure;
+use crate::options;
+
+/// What was measured.
+#[derive(Default)]
+pub(super) struct Found {
+    /// In thousandths, by operation and size.
+    pub(super) ratios: BTreeMap<String, [u32; SIZES.len()]>,
+    /// Operations whose ratios other programs' work hides.
+    pub(super) noisy: Vec<String>,
+}
+
+/// Of each operation that the library has too.
+pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
+    let began = Instant::now();
+    let accelerator = options::built(Accelerator::builder().max_threads(0))?;
+    let mut cases = Vec::new();
+    for one in accelerator.provided("", None) {
+        cases.extend(cases_of(both, one.operation)?);
+    }
+    for _ in 0..PASSES {
+        for case in &mut cases {
+            case.compared.go_on(PAIRS).map_err(failure)?;
+        }
+    }
+    while began.elapsed() < TIME_MAX {
+        let lost = lost(&cases);
+        let open = cases.iter_mut().filter(|case| {
+            case.is_open() && case.compared.pairs() < PAIRS_MAX && !lost.contains(&case.operation)
+        });
+        let mut is_done = true;
+        for case in open {
+            case.compared.go_on(PAIRS).map_err(failure)?;
+            is_done = false;
+            if began.elapsed() > TIME_MAX {
+                break;
+            }
+        }
+        if is_done {
+            break;
+        }
+    }
+    let mut found = Found::default();
+    for case in &cases {
+        let name = case.operation.name();
+        let ratios = found.ratios.entry(name.into());
+        let of_size = &mut ratios.or_insert([u32::MAX; SIZES.len()])[case.size];
+        *of_size = case.thousandths().min(*of_size);
+    }
+    // One that loses clearly somewhere is not offered, whatever is hidden elsewhere.
+    let lost = lost(&cases);
+    let hidden = cases.iter().filter(|case| case.is_hidden());
+    for case in hidden.filter(|case| !lost.contains(&case.operation)) {
+        let name = case.operation.name();
+        if found.ratios.remove(name).is_some() {
+            found.noisy.push(name.into());
+        }
+    }
+    Ok(found)
+}
+
+/// A comparison, and what it is of.
+struct Case {
+    operation: Algorithm,
+    /// Its place among the sizes.
+    size: usize,
+    compared: Compared,
+}
+
+impl Case {
+    fn thousandths(&self) -> u32 {
+        (self.compared.spread().median * 1000.0).round() as u32
+    }
+
+    /// Whether the true median may lie on either side.
+    fn is_open(&self) -> bool {
+        let Spread { low, high, .. } = self.compared.spread();
+        (low..high).contains(&LEVEL)
+    }
+
+    fn is_lost(&self) -> bool {
+        self.compared.spread().high < LEVEL
+    }
+
+    /// Whether what is open is so for want of a quiet machine, and not because it lies on the limit.
+    fn is_hidden(&self) -> bool {
+        let Spread { low, high, .. } = self.compared.spread();
+        self.is_open() && high - low > SPREAD_MAX
+    }
+}
+
+/// Operations that lose for certain, at some size and in some way.
+fn lost(cases: &[Case]) -> Vec<Algorithm> {
+    let lost = cases.iter().filter(|case| case.is_lost());
+    lost.map(|case| case.operation).collect()
+}
+
+/// None of what the library lacks: a build without Camellia, for one.
+fn cases_of(both: &Provided, operation: Algorithm) -> Result<Vec<Case>, Failure> {
+    let mut cases = Vec::new();
+    for (size, bytes) in SIZES.into_iter().enumerate() {
+        for direction in directions(operation) {
+            for way in Way::all(operation) {
+                // Behind more bytes than that, what differs between the ways is lost.
+                if *way != Way::Update && bytes > WAYS_BYTES_MAX {
+                    continue;
+                }
+                let request = Request {
+                    operation,
+                    direction: *direction,
+                    bytes,
+                };
+                match Compared::new(both, &request, *way, SAMPLE) {
+                    Ok(compared) => cases.push(Case {
+                        operation,
+                        size,
+                        compared,
+                    }),
+                    Err(Error::Unavailable(_)) if *way == Way::Update => return Ok(Vec::new()),
+                    Err(error) if *way == Way::Update => return Err(failure(error)),
+                    // Not every release has every way: 3.0 copies no context of ChaCha20-Poly1305.
+                    Err(_) => {}
+                }
+            }
+        }
+    }
+    Ok(cases)
+}
+
+/// Counter modes and ChaCha20 do the same both ways.
+fn directions(operation: Algorithm) -> &'static [Direction] {
+    match operation.kind() {
+        Kind::Stream { .. } => &[Direction::Encrypt],
+        _ => &[Direction::Encrypt, Direction::Decrypt],
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    Failure::new(error.to_string())
+}
+
+const LEVEL: f64 = LEVEL_MIN as f64 / 1000.0;
+/// Of either side: longer than the clock is coarse, and shorter than a slice of another program's time.
+const SAMPLE: Duration = Duration::from_micros(80);
+const PASSES: usize = 3;
+const PAIRS: usize = 3;
+const PAIRS_MAX: usize = 151;
+const WAYS_BYTES_MAX: usize = 1024;
+/// About a third of it goes to the first passes on an idle machine.
+const TIME_MAX: Duration = Duration::from_secs(4);
+/// On an idle machine 151 pairs are spread over 0.02 or less.
+const SPREAD_MAX: f64 = 0.05;

@@ -1,0 +1,290 @@
+//! The answer in words: whether a program takes the provider, what of its work gains, what does not, and what to set.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::certificates::Server;
+use super::finding::{Finding, State};
+use super::servers;
+use super::speed::Speed;
+use crate::offers::Offer;
+
+/// What comes first.
+#[derive(Serialize)]
+pub(super) struct Verdict {
+    /// Whom it is about, and whether the provider is taken.
+    summary: String,
+    /// Operations that are offered and faster, the most first, and what it makes of their bulk.
+    gains: Vec<Gain>,
+    /// Whose figures these are.
+    figures: String,
+    /// What gains nothing, and why.
+    gains_nothing: Vec<String>,
+    /// What to do, the least first.
+    to_set: Vec<Step>,
+}
+
+#[derive(Serialize)]
+struct Step {
+    what: String,
+    /// For a shell, as root.
+    commands: Vec<String>,
+}
+
+impl Step {
+    fn new(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            commands: Vec::new(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Gain {
+    operation: &'static str,
+    /// The size of requests, and the rate over OpenSSL's own there.
+    bytes: usize,
+    ratio: f64,
+}
+
+/// What it is told of.
+pub(super) struct About<'a> {
+    pub(super) program: Option<&'a OsStr>,
+    pub(super) findings: &'a [Finding],
+    pub(super) speed: &'a Speed,
+    /// Programs get the provider by the machine's configuration already.
+    pub(super) is_installed: bool,
+}
+
+impl Verdict {
+    pub(super) fn of(about: &About<'_>) -> Self {
+        let name = about
+            .program
+            .and_then(|program| Path::new(program).file_name());
+        let name = name.map(|name| name.display().to_string());
+        let obstacles: Vec<_> = about
+            .findings
+            .iter()
+            .filter(|finding| finding.state == State::No)
+            .map(|finding| finding.text.as_str())
+            .collect();
+        let subject = match &name {
+            Some(name) => name.clone(),
+            None => "this machine's OpenSSL".into(),
+        };
+        let takes_it = obstacles.is_empty();
+        let summary = match takes_it {
+            true => format!("{subject} takes the provider"),
+            false => format!(
+                "{subject} does not take the provider: {}",
+                obstacles.join("; ")
+            ),
+        };
+        let mut verdict = Self {
+            summary,
+            gains: Vec::new(),
+            figures: String::new(),
+            gains_nothing: Vec::new(),
+            to_set: Vec::new(),
+        };
+        if takes_it {
+            verdict.add_rates(name.as_deref(), about.speed);
+        }
+        let of_keys = about.findings.iter().filter(|it| it.about == "keys");
+        verdict
+            .gains_nothing
+            .extend(of_keys.map(|it| it.text.clone()));
+        if takes_it {
+            verdict.add_settings(name.as_deref(), about);
+        }
+        verdict
+    }
+
+    fn add_rates(&mut self, name: Option<&str>, speed: &Speed) {
+        // Measured for this answer, or else those that programs go by.
+        let figures = speed.measured.as_ref().unwrap_or(&speed.offers);
+        let mut left = Vec::new();
+        for (offered, figure) in speed.offers.iter().zip(figures) {
+            if !is_used_by(name, offered.operation) {
+                continue;
+            }
+            let Some(ratio) = figure.ratio(BULK_BYTES).filter(|_| offered.is_offered) else {
+                left.push(offered);
+                continue;
+            };
+            if ratio >= GAIN_MIN {
+                self.gains.push(Gain {
+                    operation: offered.operation,
+                    bytes: BULK_BYTES,
+                    ratio,
+                });
+                continue;
+            }
+            let how = match figure.is_offered {
+                true => "as good as level",
+                false => "slower here: a calibration leaves it to OpenSSL",
+            };
+            let text = format!("{}: {ratio:.2}x at 16 KiB, {how}", offered.operation);
+            self.gains_nothing.push(text);
+        }
+        self.gains
+            .sort_by(|one, other| other.ratio.total_cmp(&one.ratio));
+        self.figures = crate::offers::sources(figures);
+        let names = |left: &[&Offer]| {
+            let names: Vec<_> = left.iter().map(|one| one.operation).collect();
+            names.join(", ")
+        };
+        if !left.is_empty() {
+            let text = format!(
+                "{}: left to OpenSSL, which is faster at some size",
+                names(&left)
+            );
+            self.gains_nothing.push(text);
+        }
+    }
+
+    fn add_settings(&mut self, name: Option<&str>, about: &About<'_>) {
+        let advice = about
+            .findings
+            .iter()
+            .filter(|it| it.about == servers::ABOUT);
+        let advice = advice.filter(|it| it.state == State::Note);
+        if about.speed.measured.is_some() {
+            self.to_set.push(Step {
+                what: "programs go by the tables until this machine's figures are stored".into(),
+                commands: vec!["oarlock provider calibrate".into()],
+            });
+        }
+        if about.is_installed {
+            let text = "nothing more: it is installed for the whole machine";
+            self.to_set.push(Step::new(text));
+        } else {
+            self.to_set.push(match name {
+                Some(name) if Server::named(name).is_some() => of_service(name),
+                name => Step {
+                    what: "for one command".into(),
+                    commands: vec![format!("oarlock run -- {}", name.unwrap_or("COMMAND"))],
+                },
+            });
+            self.to_set.push(Step {
+                what: "or for the whole machine".into(),
+                commands: vec!["sudo oarlock provider install".into()],
+            });
+        }
+        self.to_set.extend(advice.map(|it| Step::new(&it.text)));
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        // Writing to a String does not fail.
+        let mut text = format!("{}.\n", self.summary);
+        if !self.gains.is_empty() {
+            let gains: Vec<_> = self
+                .gains
+                .iter()
+                .map(|gain| format!("{} {:.2}x", gain.operation, gain.ratio))
+                .collect();
+            let _ = writeln!(
+                text,
+                "  gains     bulk, at 16 KiB: {} (rate over OpenSSL's own, {})",
+                gains.join(", "),
+                self.figures
+            );
+            text.push_str(
+                "            of the program's whole time that is a part: `oarlock run --stats` says which\n",
+            );
+        }
+        for line in &self.gains_nothing {
+            let _ = writeln!(text, "  no gain   {line}");
+        }
+        for step in &self.to_set {
+            let colon = if step.commands.is_empty() { "" } else { ":" };
+            let _ = writeln!(text, "  to set    {}{colon}", step.what);
+            for command in &step.commands {
+                let _ = writeln!(text, "              {command}");
+            }
+        }
+        text
+    }
+}
+
+/// docs/provider.md, "One service".
+fn of_service(name: &str) -> Step {
+    Step {
+        what: "for this service alone, by a drop-in (docs/provider.md, \"One service\")".into(),
+        commands: vec![
+            format!("sudo install -Dm644 /etc/ssl/openssl.cnf /etc/oarlock/{name}.cnf"),
+            format!("sudo oarlock provider install --config /etc/oarlock/{name}.cnf"),
+            format!(
+                "sudo systemctl edit {name}   # [Service], Environment=OPENSSL_CONF=/etc/oarlock/{name}.cnf"
+            ),
+            format!("sudo systemctl restart {name}"),
+        ],
+    }
+}
+
+/// Web servers and clients use the AEADs of TLS, and OpenSSH has counter mode and GCM; of other programs nothing is known.
+fn is_used_by(name: Option<&str>, operation: &str) -> bool {
+    let speaks = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
+    if name.is_some_and(|name| Server::named(name).is_some())
+        || speaks(&["curl", "wget", "lighttpd"])
+    {
+        return ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"].contains(&operation);
+    }
+    if speaks(&["ssh", "sshd", "scp", "sftp"]) {
+        return operation.starts_with("aes-") || operation == "chacha20";
+    }
+    true
+}
+
+/// A record of TLS.
+const BULK_BYTES: usize = 16384;
+/// Less is within what measurements differ by.
+const GAIN_MIN: f64 = 1.05;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about<'a>(program: &'a str, findings: &'a [Finding], speed: &'a Speed) -> About<'a> {
+        About {
+            program: Some(OsStr::new(program)),
+            findings,
+            speed,
+            is_installed: false,
+        }
+    }
+
+    #[test]
+    fn it_begins_with_whether_the_provider_is_taken() {
+        let speed = Speed::default();
+        let findings = [Finding::ok("library", "libcrypto.so.3")];
+        let text = Verdict::of(&about("/usr/sbin/nginx", &findings, &speed)).to_text();
+        assert!(text.starts_with("nginx takes the provider.\n"), "{text}");
+        let service = text.find("for this service alone").unwrap();
+        assert!(
+            service < text.find("for the whole machine").unwrap(),
+            "{text}"
+        );
+        let findings = [Finding::no("library", "GnuTLS, not OpenSSL")];
+        let text = Verdict::of(&about("wget", &findings, &speed)).to_text();
+        assert_eq!(
+            text,
+            "wget does not take the provider: GnuTLS, not OpenSSL.\n"
+        );
+    }
+
+    #[test]
+    fn keys_that_gain_nothing_are_named() {
+        let findings = [Finding::note("keys", "nginx has the key P-256 (/x.pem)")];
+        let speed = Speed::default();
+        let text = Verdict::of(&about("nginx", &findings, &speed)).to_text();
+        assert!(
+            text.contains("  no gain   nginx has the key P-256"),
+            "{text}"
+        );
+    }
+}
