@@ -384,7 +384,7 @@ fn a_flood_of_strangers_delays_nobody() {
                             socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
                         let address = SocketAddrUnix::new(path).unwrap();
                         let denied = Err(rustix::io::Errno::ACCESS);
-                        refused += u32::from(connect(&made.unwrap(), &address) == denied);
+                        refused += u32::from(connect(made.unwrap(), &address) == denied);
                     }
                     refused
                 })
