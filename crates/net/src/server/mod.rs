@@ -318,6 +318,7 @@ pub fn serve(
         change(config).map_err(ServerError)
     });
     let config = read()?;
+    listener::take_all();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.io_threads)
         .thread_name("oarlock-io")

@@ -6,10 +6,12 @@
 //! frames.rs       HTTP/2 below gRPC: resets, headers, windows, floods of frames
 //! connections.rs  TCP and TLS: silence, churn, new keys, certificates
 //! pages.rs        the metrics port
+//! networks.rs     connections from many addresses
 //! ```
 
 mod connections;
 mod frames;
+mod networks;
 mod pages;
 mod replies;
 mod requests;
@@ -184,6 +186,8 @@ const KINDS: &[Kind] = table! {
     "churn": "a connection for each request", 60 actions, 2 connections, like Newcomers => connections::churn;
     "broken-handshakes": "handshakes that it breaks off", 300 actions, 4 connections, like Newcomers => connections::broken_handshakes;
     "silent": "TCP connections to the TLS port that say nothing", 600 actions, 4 connections, like Newcomers => connections::silent;
+    "silent-networks": "silent connections to the TLS port from 256 addresses, 3,400 a second", 10000 actions, 4 connections, like Newcomers => networks::silent;
+    "begun-networks": "the first byte of a handshake from 256 addresses, 3,400 times a second", 10000 actions, 4 connections, like Newcomers => networks::begun;
     "slow-writer": "a request, a byte now and then", 200 actions, 16 connections, like Quiet => connections::slow_writer;
     "half-open": "the beginning of a frame, and no more", 60 actions, 4 connections, like Newcomers => connections::half_open;
     "key-updates": "new TLS keys asked for, as often as it can", 3000 actions, 2 connections, like Calls => connections::key_updates;
@@ -191,6 +195,7 @@ const KINDS: &[Kind] = table! {
     "client-per-request": "a client of its own for each request, each with a certificate that a pattern matches", 60 actions, 2 connections, like Newcomers => connections::client_per_request;
     "expiring": "a stream that goes on when its certificate has expired", 400 actions, 2 connections, like Quiet => connections::expiring;
     "idle-pages": "connections to the metrics port that ask for nothing", 120 actions, 4 connections, like Quiet => pages::idle;
+    "idle-networks": "silent connections to the metrics port from 256 addresses, 3,400 a second", 10000 actions, 4 connections, like Newcomers => networks::idle;
     "slow-pages": "requests to the metrics port, a byte now and then", 400 actions, 64 connections, like Quiet => pages::slow;
     "flood-pages": "pages of metrics, as fast as they come", 200 actions, 4 connections, like Calls => pages::flood;
     "unread-pages": "pages of metrics asked for on one connection, and not read", 3000 actions, 64 connections, like Calls => pages::unread;
