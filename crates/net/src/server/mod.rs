@@ -7,12 +7,13 @@
 //!    ↓       replies
 //! dispatch   gives requests to the workers of devices
 //!
-//! observe    counts what happens (page serves the metrics) and writes the audit
+//! observe    counts what happens (page serves the metrics) and has the audit written
 //! ```
 
 pub mod access;
 mod accounts;
 mod allowance;
+mod audit;
 mod calls;
 pub mod config;
 mod devices;

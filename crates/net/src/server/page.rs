@@ -151,7 +151,10 @@ fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Res
     let mut response = Response::new(String::new());
     match (request.uri().path(), request.method()) {
         ("/metrics", &Method::GET) => {
-            *response.body_mut() = shared.observer.page(&shared.dispatcher, counts);
+            *response.body_mut() =
+                shared
+                    .observer
+                    .page(&shared.dispatcher, counts, &(shared.keys)());
             let form = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             let form = hyper::header::HeaderValue::from_static(form);
             response.headers_mut().insert(CONTENT_TYPE, form);

@@ -150,6 +150,7 @@ const KINDS: &[Kind] = table! {
     "long-exponents": "mod_exp with an exponent of 8,192 bytes and a short deadline", 64 actions, 2 connections, like Signatures => requests::long_exponents;
     "key-names": "a signature with another key's name each time", 4000 actions, 1 connections, like Calls => requests::key_names;
     "long-key-ids": "a signature with a key id of 900 KB", 48 actions, 1 connections, like Calls => requests::long_key_ids;
+    "escaped-key-ids": "key ids of 255 control characters", 4000 actions, 2 connections, like Calls => requests::escaped_key_ids;
     "odd-names": "key ids with control characters, quotes and invalid UTF-8", 500 actions, 1 connections, like Calls => requests::odd_names;
     "nothing": "empty messages, batches, requests, names and numbers", 500 actions, 1 connections, like Calls => requests::nothing;
     "odd-deadlines": "deadlines of zero, of years, and no deadlines at all, in both places for them", 500 actions, 1 connections, like SignatureCalls => requests::odd_deadlines;

@@ -29,6 +29,7 @@ const COUNTED: &[(&str, &str)] = &[
     ("long-exponents", "mod_exp"),
     ("key-names", "sign"),
     ("long-key-ids", "sign"),
+    ("escaped-key-ids", "sign"),
     ("odd-names", "sign"),
     ("nothing", "mod_exp"),
     ("odd-deadlines", "sign"),
@@ -80,6 +81,7 @@ tests! {
     long_exponents
     key_names
     long_key_ids
+    escaped_key_ids
     odd_names
     nothing
     odd_deadlines
