@@ -160,6 +160,7 @@ const KINDS: &[Kind] = table! {
     "flood-decrypt": "decryptions, as fast as the server takes requests", 1500 actions, 2 connections, like Signatures => requests::flood_decrypt;
     "flood-raw-private": "raw private operations, as fast as the server takes requests", 1500 actions, 2 connections, like Signatures => requests::flood_raw_private;
     "flood-mod-exp": "powers of 4096 bits, as fast as the server takes requests", 600 actions, 2 connections, like Powers => requests::flood_mod_exp;
+    "longest-powers": "powers with the longest numbers that the server takes", 64 actions, 2 connections, like Powers => requests::longest_powers;
     "flood-random": "64 KiB of random bytes, as fast as the server takes requests", 1500 actions, 2 connections, like Bytes => requests::flood_random;
     "flood-list": "lists of keys, a hundred under way", 1500 actions, 2 connections, like Lists => requests::flood_list;
     "flood-calls": "short calls, a hundred under way", 1500 actions, 2 connections, like Calls => requests::flood_calls;

@@ -198,6 +198,17 @@ pub(super) async fn flood_mod_exp(target: Arc<Target>, course: Arc<Course>) -> E
     exchange(&target, &course, BATCH, ask).await
 }
 
+pub(super) async fn longest_powers(target: Arc<Target>, course: Arc<Course>) -> Ended {
+    let power = grpc::mod_exp(&ModExp {
+        base: &[0xff; 8192],
+        exponent: &[0xff; 1024],
+        modulus: &[0xff; 512],
+        crt: None,
+    });
+    let ask = |id| grpc::request(id, 0, &power);
+    exchange(&target, &course, 8, ask).await
+}
+
 pub(super) async fn flood_random(target: Arc<Target>, course: Arc<Course>) -> Ended {
     let ask = |id| grpc::request(id, 0, &grpc::random(65_536));
     exchange(&target, &course, BATCH, ask).await

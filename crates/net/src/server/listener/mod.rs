@@ -24,5 +24,6 @@ pub use self::connection::{Backoff, Connection, ConnectionInfo, moderate};
 pub use self::counts::Counts;
 pub(super) use self::crowd::{Bounds, Crowd, Member, Stage};
 pub use self::debt::Debt;
+pub(super) use self::debt::spent;
 pub(super) use self::descriptors::{are_out, share_of, take_all};
 pub use self::standing::Standing;

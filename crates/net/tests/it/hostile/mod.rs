@@ -37,6 +37,7 @@ const COUNTED: &[(&str, &str)] = &[
     ("flood-decrypt", "decrypt"),
     ("flood-raw-private", "raw_private"),
     ("flood-mod-exp", "mod_exp"),
+    ("longest-powers", "mod_exp"),
     ("flood-random", "random"),
     ("flood-list", "list"),
     ("flood-calls", "random"),
@@ -91,6 +92,7 @@ tests! {
     flood_decrypt
     flood_raw_private
     flood_mod_exp
+    longest_powers
     flood_random
     flood_list
     flood_calls
