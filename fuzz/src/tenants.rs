@@ -125,6 +125,7 @@ static DISPATCHER: LazyLock<Dispatcher> = LazyLock::new(|| {
     let device = || DeviceWorkers {
         device: Arc::new(SoftwareDevice::new(Cpu::detect())),
         workers: 1,
+        is_host: true,
     };
     let bounds = Bounds {
         waiting_max: 1024,

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use nix::unistd::User;
+use rustix::fs::{Mode, OFlags, fchmod, fstat, open};
 use rustix::io::dup;
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
@@ -30,10 +31,21 @@ pub(crate) fn listener() -> Result<OwnedFd, Failure> {
         .map_err(|error| Failure::new(format!("standard input: {}", reason(&error.into()))))
 }
 
-/// Makes the folder of the usual sockets, as systemd does. Where that is refused, bind says why.
+/// Makes the folder of the usual sockets, as systemd does: anybody may enter it, whatever the umask is.
+/// Live figures once made a folder here that root alone may enter; it is opened.
+/// Where that is refused, bind says why.
 pub(crate) fn make_folder_of(socket: &Path) {
-    if socket.starts_with(RUN) {
-        let _ = std::fs::create_dir(RUN);
+    if socket.parent() != Some(Path::new(RUN)) {
+        return;
+    }
+    let _ = std::fs::create_dir(RUN);
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+    let Ok(folder) = open(RUN, flags, Mode::empty()) else {
+        return;
+    };
+    let is_closed = fstat(&folder).is_ok_and(|it| it.st_mode & 0o011 == 0);
+    if is_closed {
+        let _ = fchmod(&folder, Mode::from_raw_mode(0o755));
     }
 }
 

@@ -17,6 +17,16 @@ pub struct DeviceWorkers {
     pub device: Arc<dyn PublicKeyDevice>,
     /// Threads that give it work. A device with coprocessors needs at least one for each.
     pub workers: usize,
+    /// Whether it computes on the CPUs of this machine. Then long requests have as many threads of
+    /// their own, which the system runs by turns with the others.
+    pub is_host: bool,
+}
+
+impl DeviceWorkers {
+    /// All its threads: those for short requests, then those for long ones.
+    pub(super) fn threads(&self) -> usize {
+        self.workers * (1 + usize::from(self.is_host))
+    }
 }
 
 /// All devices of a server.
@@ -26,6 +36,7 @@ pub(super) struct Devices(Vec<Opened>);
 struct Opened {
     name: String,
     workers: usize,
+    is_host: bool,
     device: Arc<dyn PublicKeyDevice>,
     /// The device itself, if it is a token.
     token: Option<Arc<Pkcs11Device>>,
@@ -47,6 +58,7 @@ impl Devices {
         let drivers = self.0.iter().map(|opened| DeviceWorkers {
             device: Arc::clone(&opened.device),
             workers: opened.workers,
+            is_host: opened.is_host,
         });
         drivers.collect()
     }
@@ -115,6 +127,7 @@ impl Opened {
         Ok(Self {
             name: name.clone(),
             workers: *workers,
+            is_host: matches!(entry.device, DeviceConfig::Cpu | DeviceConfig::Software),
             device,
             token,
         })

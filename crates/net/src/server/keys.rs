@@ -2,8 +2,9 @@
 //!
 //! Readers take an immutable snapshot; a change makes a new one. A directory is read again whenever
 //! something happens in it, and every 30 seconds for changes that the system does not report
-//! (another machine's writes, a replaced directory). If a file is wrong then, the key read from it
-//! before stays, so a half-done or failed rotation removes nothing.
+//! (another machine's writes, a replaced directory). A wrong file in a directory is named in the log,
+//! skipped and counted, at the start as at any other time; the key read from it before stays, so a
+//! half-done or failed rotation removes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -28,17 +29,26 @@ use super::config::{self, KeyConfig, Secret};
 
 /// A snapshot of the keys.
 #[derive(Debug, Default)]
-pub struct Keys(BTreeMap<String, Entry>);
+pub struct Keys {
+    by_id: BTreeMap<String, Entry>,
+    skipped: usize,
+}
 
 impl Keys {
     /// The key with this id.
     pub fn get(&self, id: &str) -> Option<&RsaPrivateKey> {
-        self.0.get(id).map(|entry| &entry.key)
+        self.by_id.get(id).map(|entry| &entry.key)
     }
 
     /// All keys, ordered by id.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RsaPrivateKey)> {
-        self.0.iter().map(|(id, entry)| (&id[..], &entry.key))
+        self.by_id.iter().map(|(id, entry)| (&id[..], &entry.key))
+    }
+
+    /// How many files in directories are skipped, because no key can be read from them or their id is
+    /// taken. Those whose earlier key stays count, too.
+    pub fn skipped(&self) -> usize {
+        self.skipped
     }
 }
 
@@ -82,15 +92,18 @@ struct Seen {
     /// `None` if the file may change without a trace.
     stamp: Option<Stamp>,
     key: Option<RsaPrivateKey>,
+    /// Whether it should hold a key, and none can be read from it.
+    is_wrong: bool,
 }
 
 impl KeyStore {
-    /// Reads all keys. `tokens` returns the keys of devices.
+    /// Reads all keys. `tokens` returns the keys of devices. A wrong file in a directory is skipped.
     ///
     /// # Errors
-    /// The first key that cannot be read, or two keys with one id.
+    /// The first key that cannot be read of those that are listed one by one, two of them with one id,
+    /// or a directory that cannot be read.
     pub fn load(keys: &[KeyConfig], tokens: &Tokens<'_>) -> Result<Self, KeyError> {
-        let (state, keys) = State::read(keys, tokens, &HashMap::new())?;
+        let (state, keys) = State::read(keys, tokens, HashMap::new(), &Keys::default())?;
         Ok(Self {
             current: RwLock::new(Arc::new(keys)),
             state: Mutex::new(state),
@@ -121,7 +134,7 @@ impl KeyStore {
         tokens: &Tokens<'_>,
     ) -> Result<FreshKeys, KeyError> {
         let seen = self.state().seen.clone();
-        let (state, keys) = State::read(keys, tokens, &seen)?;
+        let (state, keys) = State::read(keys, tokens, seen, &self.current())?;
         Ok(FreshKeys { state, keys })
     }
 
@@ -143,7 +156,7 @@ impl KeyStore {
     /// Reads what has changed in the directories. Blocks while it reads files.
     pub fn refresh(&self) {
         let mut state = self.state();
-        let keys = state.refresh(&self.current());
+        let keys = state.refresh(&self.current(), false);
         self.replace(keys);
     }
 
@@ -201,8 +214,8 @@ impl KeyStore {
 
     fn replace(&self, keys: Keys) {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        for (id, entry) in &keys.0 {
-            match current.0.get(id) {
+        for (id, entry) in &keys.by_id {
+            match current.by_id.get(id) {
                 None => tracing::info!("key {id:?}: new, from {}", entry.origin),
                 Some(before) if before.key.public_key() != entry.key.public_key() => {
                     tracing::info!("key {id:?}: replaced, from {}", entry.origin);
@@ -210,7 +223,11 @@ impl KeyStore {
                 Some(_) => {}
             }
         }
-        for id in current.0.keys().filter(|id| !keys.0.contains_key(*id)) {
+        for id in current
+            .by_id
+            .keys()
+            .filter(|id| !keys.by_id.contains_key(*id))
+        {
             tracing::info!("key {id:?}: gone");
         }
         *current = Arc::new(keys);
@@ -244,13 +261,17 @@ impl fmt::Display for KeyError {
 impl std::error::Error for KeyError {}
 
 impl State {
-    /// Reads everything. A wrong file in a directory passes if `before` knew it.
+    /// Reads everything. `seen` are the files of the directories as they were read before.
     fn read(
         configs: &[KeyConfig],
         tokens: &Tokens<'_>,
-        before: &HashMap<PathBuf, Seen>,
+        seen: HashMap<PathBuf, Seen>,
+        current: &Keys,
     ) -> Result<(Self, Keys), KeyError> {
-        let mut state = Self::default();
+        let mut state = Self {
+            seen,
+            ..Self::default()
+        };
         for config in configs {
             match config {
                 KeyConfig::File {
@@ -277,52 +298,50 @@ impl State {
                 }
             }
         }
-        let mut keys = Keys(state.fixed.clone());
-        for (directory, passphrase) in &state.directories {
-            for path in files(directory).map_err(|what| of_file(directory, &what))? {
-                let old = before.get(&path);
-                let seen = match (look(&path, passphrase.as_ref()), old) {
-                    (Ok(seen), _) => seen,
-                    (Err((_, what)), None) => return Err(of_file(&path, &what)),
-                    (Err((stamp, what)), Some(old)) => kept(&path, stamp, &what, Some(old)),
-                };
-                if let Some((id, entry)) = named(&path, &seen) {
-                    add(&mut keys.0, &id, entry)?;
-                }
-                state.seen.insert(path, seen);
-            }
+        for (directory, _) in &state.directories {
+            fs::read_dir(directory)
+                .map_err(|error| of_file(directory, &format!("cannot be read: {error}")))?;
         }
+        let keys = state.refresh(current, true);
         Ok((state, keys))
     }
 
-    /// Reads what has changed in the directories. Wrong files keep their previous key.
-    fn refresh(&mut self, current: &Keys) -> Keys {
-        let mut keys = Keys(self.fixed.clone());
+    /// Reads what has changed in the directories, or all of it: a passphrase may be another one. Wrong
+    /// files keep their previous key.
+    fn refresh(&mut self, current: &Keys, is_all: bool) -> Keys {
+        let mut keys = Keys {
+            by_id: self.fixed.clone(),
+            skipped: 0,
+        };
         let mut all = HashMap::new();
         for (directory, passphrase) in &self.directories {
-            let mut paths = files(directory).unwrap_or_else(|what| {
+            let (mut paths, nameless) = files(directory).unwrap_or_else(|what| {
                 tracing::warn!("{}; keeping its keys", of_file(directory, &what));
                 let paths = self.seen.keys().filter(|path| path.starts_with(directory));
-                paths.cloned().collect()
+                (paths.cloned().collect(), 0)
             });
+            keys.skipped += nameless;
             // Of two files with one id, the one that was there first wins.
-            paths.sort_by_key(|path| {
+            paths.sort_by_cached_key(|path| {
                 let origin = path.display().to_string();
-                !current.0.values().any(|entry| entry.origin == origin)
+                let is_known = current.by_id.values().any(|entry| entry.origin == origin);
+                (!is_known, path.clone())
             });
             for path in paths {
                 let old = self.seen.get(&path);
                 let is_same =
                     |old: &&Seen| old.stamp.is_some() && old.stamp == Stamp::of_path(&path);
-                let seen = match old.filter(is_same) {
+                let seen = match old.filter(|_| !is_all).filter(is_same) {
                     Some(same) => same.clone(),
                     None => look(&path, passphrase.as_ref())
                         .unwrap_or_else(|(stamp, what)| kept(&path, stamp, &what, old)),
                 };
+                keys.skipped += usize::from(seen.is_wrong);
                 if let Some((id, entry)) = named(&path, &seen)
-                    && let Err(error) = add(&mut keys.0, &id, entry)
+                    && let Err(error) = add(&mut keys.by_id, &id, entry)
                 {
                     tracing::warn!("{error}; keeping the first one");
+                    keys.skipped += 1;
                 }
                 all.insert(path, seen);
             }
@@ -342,7 +361,11 @@ fn named(path: &Path, seen: &Seen) -> Option<(String, Entry)> {
 
 fn look(path: &Path, passphrase: Option<&Secret>) -> Result<Seen, (Option<Stamp>, String)> {
     match read_file(path, passphrase) {
-        Ok((stamp, key)) => Ok(Seen { stamp, key }),
+        Ok((stamp, key)) => Ok(Seen {
+            stamp,
+            key,
+            is_wrong: false,
+        }),
         Err(what) => Err((Stamp::of_path(path), what)),
     }
 }
@@ -355,7 +378,11 @@ fn kept(path: &Path, stamp: Option<Stamp>, what: &str, old: Option<&Seen>) -> Se
         None => "skipped",
     };
     tracing::warn!("{}; {end}", of_file(path, what));
-    Seen { stamp, key }
+    Seen {
+        stamp,
+        key,
+        is_wrong: true,
+    }
 }
 
 fn add(keys: &mut BTreeMap<String, Entry>, id: &str, entry: Entry) -> Result<(), KeyError> {
@@ -404,10 +431,11 @@ fn chosen(
     }
 }
 
-/// Every regular `*.pem` and `*.key` that is not hidden, ordered by name.
-fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
+/// Every regular `*.pem` and `*.key` that is not hidden, and how many more have names that cannot be
+/// ids.
+fn files(directory: &Path) -> Result<(Vec<PathBuf>, usize), String> {
     let cannot = |error| format!("cannot be read: {error}");
-    let mut paths = Vec::new();
+    let (mut paths, mut nameless) = (Vec::new(), 0);
     for entry in fs::read_dir(directory).map_err(cannot)? {
         let path = entry.map_err(cannot)?.path();
         let is_hidden = path
@@ -421,12 +449,12 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
         }
         if config::id_of_file(&path).is_none() {
             tracing::warn!("{}: skipped: its name cannot be an id", path.display());
+            nameless += 1;
             continue;
         }
         paths.push(path);
     }
-    paths.sort();
-    Ok(paths)
+    Ok((paths, nameless))
 }
 
 /// The private key in a file; `None` if the file holds only certificates and the like.

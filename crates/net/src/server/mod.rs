@@ -7,12 +7,13 @@
 //!    ↓       replies
 //! dispatch   gives requests to the workers of devices
 //!
-//! observe    counts what happens (page serves the metrics) and writes the audit
+//! observe    counts what happens (page serves the metrics) and has the audit written
 //! ```
 
 pub mod access;
 mod accounts;
 mod allowance;
+mod audit;
 mod calls;
 pub mod config;
 mod devices;
@@ -318,6 +319,7 @@ pub fn serve(
         change(config).map_err(ServerError)
     });
     let config = read()?;
+    listener::take_all();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.io_threads)
         .thread_name("oarlock-io")

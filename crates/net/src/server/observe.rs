@@ -1,13 +1,7 @@
-//! Metrics, and the audit: one line for each request.
+//! Metrics, and what the audit learns.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -15,12 +9,14 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
-use serde::Serialize;
 use tonic::Code;
+use zeroize::Zeroizing;
 
 use super::accounts::Account;
+use super::audit::{Audit, Figures, Record, name};
 use super::config::AuditConfig;
-use super::dispatch::{Answered, Dispatcher, Refusal};
+use super::dispatch::{Answered, Dispatcher, Outgoing, Refusal};
+use super::keys::Keys;
 use super::listener::Counts;
 use super::log_limit::LogLimit;
 use crate::tls::Identity;
@@ -34,7 +30,7 @@ pub(super) struct Note {
     pub(super) entry: Arc<str>,
     pub(super) peer: Arc<str>,
     pub(super) operation: &'static str,
-    /// The id of the key as asked for, if the client may use keys of that name.
+    /// The id of the key: of one that exists, or the beginning of what was asked for.
     pub(super) key: Arc<str>,
     /// Whether there is such a key: others are no label, of which there would be no end.
     pub(super) is_key_known: bool,
@@ -42,7 +38,7 @@ pub(super) struct Note {
 
 /// Counts requests and writes the audit.
 pub(super) struct Observer {
-    metrics: Metrics,
+    metrics: Arc<Metrics>,
     audit: Option<Audit>,
     log: LogLimit,
 }
@@ -81,6 +77,10 @@ struct Metrics {
     connections: Gauge,
     refused: Gauge,
     clients: Gauge,
+    keys: Gauge,
+    keys_skipped: Gauge,
+    /// 1 while lines of the audit are written.
+    audit: Option<(Arc<Figures>, Gauge)>,
 }
 
 impl Observer {
@@ -89,23 +89,51 @@ impl Observer {
     /// # Errors
     /// What is wrong with the audit file.
     pub(super) fn new(audit: Option<&AuditConfig>) -> Result<Self, String> {
+        let audit = audit.map(Audit::start).transpose()?;
+        let figures = audit.as_ref().map(|audit| audit.figures());
         Ok(Self {
-            metrics: Metrics::new(),
-            audit: audit.map(Audit::start).transpose()?,
+            metrics: Arc::new(Metrics::new(figures)),
+            audit,
             log: LogLimit::default(),
         })
     }
 
-    /// Records an answered request.
-    pub(super) fn note(&self, note: &Note, answered: &Answered) {
-        let code = match &answered.outcome {
-            Ok(_) => Code::Ok,
-            Err(refusal) => refusal.code,
+    /// Records an answered request, and has it answered: if an audit is required, once its line is
+    /// written. If that fails, a refusal takes the place of the answer.
+    pub(super) fn note(
+        &self,
+        note: Note,
+        answered: Answered,
+        outgoing: &mut Outgoing,
+        respond: impl FnOnce(Result<Zeroizing<Vec<u8>>, Refusal>, &mut Outgoing) + Send + 'static,
+    ) {
+        let record = |answered: &Answered| Record::of(&note, code_of(answered), answered);
+        let audit = match &self.audit {
+            Some(audit) if audit.is_required() => audit,
+            audit => {
+                if let Some(audit) = audit {
+                    audit.record(record(&answered), None);
+                }
+                self.metrics.count(&note, &answered);
+                return respond(answered.outcome, outgoing);
+            }
         };
-        self.metrics.count(note, code, answered);
-        if let Some(audit) = &self.audit {
-            audit.write(note, code, answered);
-        }
+        let (record, metrics) = (record(&answered), Arc::clone(&self.metrics));
+        let then = move |is_written: bool, outgoing: &mut Outgoing| {
+            let mut answered = answered;
+            if !is_written {
+                answered.outcome = Err(unaudited());
+            }
+            metrics.count(&note, &answered);
+            respond(answered.outcome, outgoing);
+        };
+        audit.record(record, Some(Box::new(then)));
+    }
+
+    /// Why every request is refused, if it is: the last lines of a required audit could not be written.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        let audit = self.audit.as_ref().filter(|audit| audit.is_required())?;
+        audit.figures().is_failing().then(unaudited)
     }
 
     /// Records a call of a client that no entry of the access list matches.
@@ -129,31 +157,28 @@ impl Observer {
                 key: "".into(),
                 is_key_known: false,
             };
-            let code = refusal.code;
-            audit.write(&note, code, &Answered::refused(refusal, Duration::ZERO));
+            let answered = Answered::refused(refusal, Duration::ZERO);
+            audit.record(Record::of(&note, code_of(&answered), &answered), None);
         }
     }
 
     /// Reopens the audit file: a new one of the same name if the old one was moved away.
     pub(super) fn reopen(&self) {
         if let Some(audit) = &self.audit {
-            audit.send(AuditMessage::Reopen);
+            audit.reopen();
         }
     }
 
     /// Waits until the audit is written, for some seconds at most.
     pub(super) fn flush(&self) {
         if let Some(audit) = &self.audit {
-            let (sender, written) = sync_channel(1);
-            audit.send(AuditMessage::Flush(sender));
-            // A disk that takes longer may never answer.
-            let _ = written.recv_timeout(FLUSH_MAX);
+            audit.flush();
         }
     }
 
     /// The page that Prometheus reads, in the OpenMetrics text format.
-    pub(super) fn page(&self, dispatcher: &Dispatcher, counts: &Counts) -> String {
-        self.metrics.look_at(dispatcher, counts);
+    pub(super) fn page(&self, dispatcher: &Dispatcher, counts: &Counts, keys: &Keys) -> String {
+        self.metrics.look_at(dispatcher, counts, keys);
         let mut page = String::new();
         // Writing to a String cannot fail.
         let _ = text::encode(&mut page, &self.metrics.registry);
@@ -162,7 +187,7 @@ impl Observer {
 }
 
 impl Metrics {
-    fn new() -> Self {
+    fn new(audit: Option<&Arc<Figures>>) -> Self {
         let mut registry = Registry::with_prefix("oarlock");
         let seconds = (|| Histogram::new(exponential_buckets(10e-6, 2.0, 21))) as fn() -> Histogram;
         let metrics = Self {
@@ -179,6 +204,9 @@ impl Metrics {
             connections: Gauge::default(),
             refused: Gauge::default(),
             clients: Gauge::default(),
+            keys: Gauge::default(),
+            keys_skipped: Gauge::default(),
+            audit: audit.map(|figures| (Arc::clone(figures), Gauge::default())),
             registry: Registry::default(),
         };
         registry.register(
@@ -248,13 +276,36 @@ impl Metrics {
             "Clients that have something here: a stream, a request, an unread reply",
             metrics.clients.clone(),
         );
+        registry.register("keys", "Keys that clients may use", metrics.keys.clone());
+        registry.register(
+            "keys_skipped",
+            "Files in directories of keys from which no key can be read, or whose id is taken",
+            metrics.keys_skipped.clone(),
+        );
+        if let Some((figures, up)) = &metrics.audit {
+            registry.register(
+                "audit_lines",
+                "Lines of the audit that are written",
+                figures.lines.clone(),
+            );
+            registry.register(
+                "audit_unwritten",
+                "Requests whose line of the audit could not be written",
+                figures.unwritten.clone(),
+            );
+            registry.register(
+                "audit_up",
+                "0 while lines of the audit cannot be written",
+                up.clone(),
+            );
+        }
         Self {
             registry,
             ..metrics
         }
     }
 
-    fn count(&self, note: &Note, code: Code, answered: &Answered) {
+    fn count(&self, note: &Note, answered: &Answered) {
         let labels = RequestLabels {
             client: Arc::clone(&note.entry),
             operation: note.operation,
@@ -263,7 +314,7 @@ impl Metrics {
             } else {
                 "".into()
             },
-            code: name(code),
+            code: name(code_of(answered)),
         };
         self.requests.get_or_create(&labels).inc();
         if let Some(device) = &answered.device {
@@ -280,11 +331,16 @@ impl Metrics {
         }
     }
 
-    fn look_at(&self, dispatcher: &Dispatcher, counts: &Counts) {
+    fn look_at(&self, dispatcher: &Dispatcher, counts: &Counts, keys: &Keys) {
         let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.connections.set(gauge(counts.open()));
         self.refused.set(gauge(counts.refused()));
         self.clients.set(gauge(dispatcher.clients() as u64));
+        if let Some((figures, up)) = &self.audit {
+            up.set(i64::from(!figures.is_failing()));
+        }
+        self.keys.set(gauge(keys.iter().count() as u64));
+        self.keys_skipped.set(gauge(keys.skipped() as u64));
         self.waiting.set(gauge(dispatcher.waiting() as u64));
         self.unanswered.set(gauge(dispatcher.unanswered() as u64));
         for status in dispatcher.devices() {
@@ -313,183 +369,15 @@ impl Metrics {
     }
 }
 
-/// Writes audit lines on a thread of its own. Senders wait while too many lines are queued, so none
-/// is lost.
-struct Audit {
-    sender: Option<SyncSender<AuditMessage>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-enum AuditMessage {
-    Text(String),
-    Reopen,
-    /// Says when everything before it is written.
-    Flush(SyncSender<()>),
-}
-
-/// One line of the audit.
-#[derive(Serialize)]
-struct Entry<'a> {
-    /// When it was answered, in milliseconds since 1970, UTC.
-    unix_ms: u128,
-    client: &'a str,
-    peer: &'a str,
-    operation: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    key: &'a str,
-    code: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    device: Option<&'a str>,
-    waited_us: u128,
-    served_us: u128,
-}
-
-impl Audit {
-    fn start(config: &AuditConfig) -> Result<Self, String> {
-        let mut output = Output::open(config)?;
-        let (sender, receiver) = sync_channel(LINES_MAX);
-        let thread = std::thread::Builder::new()
-            .name("audit".into())
-            .spawn(move || output.write_all(&receiver))
-            .map_err(|error| format!("no thread for the audit: {error}"))?;
-        Ok(Self {
-            sender: Some(sender),
-            thread: Some(thread),
-        })
-    }
-
-    fn write(&self, note: &Note, code: Code, answered: &Answered) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let entry = Entry {
-            unix_ms: now.unwrap_or_default().as_millis(),
-            client: note.identity.as_str(),
-            peer: &note.peer,
-            operation: note.operation,
-            key: &note.key,
-            code: name(code),
-            message: answered.outcome.as_ref().err().map(|refusal| {
-                &refusal.message[..refusal.message.floor_char_boundary(MESSAGE_BYTES_MAX)]
-            }),
-            device: answered.device.as_deref(),
-            waited_us: answered.waited.as_micros(),
-            served_us: answered.served.as_micros(),
-        };
-        if let Ok(mut line) = serde_json::to_string(&entry) {
-            line.push('\n');
-            self.send(AuditMessage::Text(line));
-        }
-    }
-
-    fn send(&self, line: AuditMessage) {
-        if let Some(sender) = &self.sender {
-            // Its thread ends last.
-            let _ = sender.send(line);
-        }
+fn code_of(answered: &Answered) -> Code {
+    match &answered.outcome {
+        Ok(_) => Code::Ok,
+        Err(refusal) => refusal.code,
     }
 }
 
-impl Drop for Audit {
-    fn drop(&mut self) {
-        self.sender = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+/// What clients are told while the lines of a required audit cannot be written.
+fn unaudited() -> Refusal {
+    let message = "this server cannot write its audit, so it answers nothing: try another server";
+    Refusal::new(Code::Unavailable, message)
 }
-
-struct Output {
-    path: Option<PathBuf>,
-    writer: Box<dyn Write + Send>,
-}
-
-impl Output {
-    fn open(config: &AuditConfig) -> Result<Self, String> {
-        Ok(match config {
-            AuditConfig::StandardError => Self {
-                path: None,
-                writer: Box::new(io::stderr()),
-            },
-            AuditConfig::File(path) => Self {
-                path: Some(path.clone()),
-                writer: Box::new(append(path)?),
-            },
-        })
-    }
-
-    fn write_all(&mut self, receiver: &Receiver<AuditMessage>) {
-        while let Ok(line) = receiver.recv() {
-            let mut text = String::new();
-            let mut line = Some(line);
-            // Lines that arrived in the meantime go along.
-            while let Some(next) = line.take() {
-                match next {
-                    AuditMessage::Text(next) => text.push_str(&next),
-                    AuditMessage::Reopen => self.reopen(),
-                    AuditMessage::Flush(written) => {
-                        self.write(&std::mem::take(&mut text));
-                        let _ = written.send(());
-                    }
-                }
-                if text.len() < WRITE_BYTES {
-                    line = receiver.try_recv().ok();
-                }
-            }
-            self.write(&text);
-        }
-    }
-
-    fn write(&mut self, text: &str) {
-        if let Err(error) = self.writer.write_all(text.as_bytes()) {
-            // The log is the last place left; the text must not be lost with the error.
-            tracing::error!(%error, lines = text, "the audit cannot be written");
-        }
-    }
-
-    fn reopen(&mut self) {
-        let Some(path) = &self.path else { return };
-        match append(path) {
-            Ok(file) => self.writer = Box::new(file),
-            Err(error) => tracing::error!(error, "the audit continues in the open file"),
-        }
-    }
-}
-
-fn append(path: &Path) -> Result<File, String> {
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| format!("{}: {error}: the audit cannot be written", path.display()))
-}
-
-/// The name that gRPC gives a code.
-fn name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
-    }
-}
-
-/// Lines that may be queued, each of a few KiB at most: what is in them is bounded.
-const LINES_MAX: usize = 2048;
-const MESSAGE_BYTES_MAX: usize = 1024;
-const FLUSH_MAX: Duration = Duration::from_secs(5);
-const WRITE_BYTES: usize = 64 << 10;

@@ -84,8 +84,11 @@ pub fn prepare(
         } else {
             name(operation).to_owned()
         };
-        let message = format!("the certificate of this client does not allow {what}");
-        return Err(Refusal::new(Code::PermissionDenied, message));
+        return Err(Refusal::repeating(
+            Code::PermissionDenied,
+            format!("the certificate of this client does not allow {what}"),
+            "not allowed",
+        ));
     }
     let key = if operation.needs_key() {
         keys.get(key_id)
@@ -94,7 +97,7 @@ pub fn prepare(
     };
     let missing = || {
         let message = format!("there is no key {key_id:?} here: list the keys to see which exist");
-        Refusal::new(Code::NotFound, message)
+        Refusal::repeating(Code::NotFound, message, "no such key")
     };
     let prepared = match (request.operation.as_ref(), key) {
         (Some(Asked::Sign(sign)), Some(key)) => {

@@ -16,11 +16,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::listener::{Counts, Crowd, Member};
+use super::listener::{Bounds, Counts, Crowd, Member, Stage, are_out, share_of};
 use super::service::Shared;
 
 /// The thread of the pages. Dropping it ends the thread and closes the address.
@@ -38,7 +38,7 @@ impl Pages {
         counts: Arc<Counts>,
     ) -> std::io::Result<Self> {
         // Bound before the thread starts, so that errors are the caller's.
-        let listener = TcpListener::bind(address).await?;
+        let listener = listen(address)?;
         let address = listener.local_addr()?;
         let listener = listener.into_std()?;
         let (stop, stopped) = oneshot::channel();
@@ -86,14 +86,31 @@ impl Drop for Pages {
     }
 }
 
+/// More of them wait than by default: a flood would have the system drop those of others.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 async fn accept(listener: TcpListener, shared: Arc<Shared>, counts: Arc<Counts>) {
-    let crowd = Crowd::new(CONNECTIONS_MAX);
+    let crowd = Crowd::new(CONNECTIONS.at_most(share_of(CONNECTIONS_PART)));
     loop {
         let (socket, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
-            Err(_) => {
-                // Most likely no descriptor is left; later there may be.
-                sleep(Duration::from_millis(100)).await;
+            Err(error) => {
+                // Most likely no descriptor is left; later there may be, and sooner where this one
+                // takes the place of a silent one.
+                let ms = if are_out(&error) && crowd.make_room() {
+                    1
+                } else {
+                    100
+                };
+                sleep(Duration::from_millis(ms)).await;
                 continue;
             }
         };
@@ -110,8 +127,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, counts: Arc<Counts>)
 
 /// Answers one request.
 async fn answer(socket: TcpStream, place: Member, shared: Arc<Shared>, counts: Arc<Counts>) {
+    let readable = timeout(HEADER_TIME_MAX, socket.readable()).await;
+    if !matches!(readable, Ok(Ok(()))) {
+        return;
+    }
+    place.reaches(Stage::Begun);
     let answer = service_fn(move |request: Request<Incoming>| {
-        place.heard();
+        place.reaches(Stage::Heard);
         let response = respond(&request, &shared, &counts);
         async move { Ok::<_, Infallible>(response) }
     });
@@ -129,7 +151,10 @@ fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Res
     let mut response = Response::new(String::new());
     match (request.uri().path(), request.method()) {
         ("/metrics", &Method::GET) => {
-            *response.body_mut() = shared.observer.page(&shared.dispatcher, counts);
+            *response.body_mut() =
+                shared
+                    .observer
+                    .page(&shared.dispatcher, counts, &(shared.keys)());
             let form = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             let form = hyper::header::HeaderValue::from_static(form);
             response.headers_mut().insert(CONTENT_TYPE, form);
@@ -153,8 +178,16 @@ fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Res
     response
 }
 
-/// Open connections; a further one displaces one of them.
-const CONNECTIONS_MAX: usize = 64;
+/// Open connections; a further one displaces one of them. One that has begun takes 8 KiB, one that
+/// was heard what it has not read of its page.
+const CONNECTIONS: Bounds = Bounds {
+    silent: 2048,
+    begun: 512,
+    heard: 64,
+};
+/// Each stage has at most one part in so many of the descriptors.
+const CONNECTIONS_PART: u64 = 16;
+const BACKLOG: u32 = 1024;
 const HEADER_TIME_MAX: Duration = Duration::from_secs(2);
 const HEADER_BYTES_MAX: usize = 8 << 10;
 /// For a whole connection.

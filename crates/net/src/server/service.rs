@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 
 use super::access::{Access, Operation, Rights};
 use super::accounts::{Account, Accounts};
+use super::audit::bounded;
 use super::calls::Kept;
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Answered, Dispatcher, Refusal, Submission};
@@ -142,18 +143,24 @@ impl Cryptoserver for Service {
         } else {
             Ok(Zeroizing::default())
         };
-        let refused = outcome.as_ref().err().cloned();
         let note = caller.note(operation::name(Operation::List), "", false);
-        self.0.observer.note(
-            &note,
-            &Answered {
-                outcome,
-                waited: Duration::ZERO,
-                served: Duration::ZERO,
-                device: None,
-            },
-        );
-        if let Some(refusal) = refused {
+        let answered = Answered {
+            outcome,
+            waited: Duration::ZERO,
+            served: Duration::ZERO,
+            device: None,
+        };
+        let (sender, receiver) = oneshot::channel();
+        let respond = move |outcome: Outcome, _: &mut Outgoing| {
+            // Nobody waits if the client has gone.
+            let _ = sender.send(outcome);
+        };
+        let observer = &self.0.observer;
+        observer.note(note, answered, &mut Outgoing::default(), respond);
+        let outcome = receiver
+            .await
+            .map_err(|_| Status::internal("the request was lost"))?;
+        if let Err(refusal) = outcome {
             return Err(refusal.status());
         }
         let allowed = keys.iter().filter(|(id, _)| caller.rights.allows_key(id));
@@ -226,6 +233,9 @@ impl Shared {
     pub(super) fn why_unwell(&self) -> Option<&'static str> {
         if *self.closing.borrow() {
             return Some("shutting down");
+        }
+        if self.observer.refusal().is_some() {
+            return Some("the audit cannot be written");
         }
         let all_down = self.dispatcher.devices().iter().all(|it| it.is_down);
         all_down.then_some("all devices are out of order")
@@ -412,12 +422,17 @@ impl Shared {
             (operation::name(operation), key)
         });
         let keys = (self.keys)();
-        // A key that is not allowed may be any text at all, and so may one that does not exist.
+        // A key that is not allowed may be any text at all, and so may one that does not exist: of such
+        // a text the audit has the beginning.
         let is_allowed = key.len() <= ID_BYTES_MAX && caller.rights.allows_key(key);
         let is_known = is_allowed && keys.get(key).is_some();
-        let note = caller.note(operation, if is_allowed { key } else { "" }, is_known);
-        let prepared = match no_room {
-            Some(refusal) => Err(refusal.clone()),
+        let noted = match is_known {
+            true => key.to_owned(),
+            false => bounded(key, NOTED_BYTES_MAX),
+        };
+        let note = caller.note(operation, &noted, is_known);
+        let prepared = match no_room.cloned().or_else(|| self.observer.refusal()) {
+            Some(refusal) => Err(refusal),
             None => operation::prepare(asked, &caller.rights, &keys),
         };
         let shared = Arc::clone(self);
@@ -427,8 +442,7 @@ impl Shared {
             {
                 result.reverse();
             }
-            shared.observer.note(&note, &answered);
-            respond(answered.outcome, outgoing);
+            shared.observer.note(note, answered, outgoing, respond);
         };
         let at_once = |outcome: Outcome| Answered {
             outcome,
@@ -503,7 +517,7 @@ fn stranger(identity: &Identity) -> Refusal {
         "no [[client]] of this server's configuration matches {:?}",
         identity.as_str()
     );
-    Refusal::new(Code::PermissionDenied, message)
+    Refusal::repeating(Code::PermissionDenied, message, "no [[client]] matches")
 }
 
 fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
@@ -560,6 +574,8 @@ impl Stream for Replies {
     }
 }
 
+/// Bytes of a key's id in the audit, if there is no such key.
+const NOTED_BYTES_MAX: usize = 64;
 /// A message of this size gets no more replies.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 /// Requests of one message that are looked at before other clients have their turn.

@@ -6,10 +6,12 @@
 //! frames.rs       HTTP/2 below gRPC: resets, headers, windows, floods of frames
 //! connections.rs  TCP and TLS: silence, churn, new keys, certificates
 //! pages.rs        the metrics port
+//! networks.rs     connections from many addresses
 //! ```
 
 mod connections;
 mod frames;
+mod networks;
 mod pages;
 mod replies;
 mod requests;
@@ -148,6 +150,7 @@ const KINDS: &[Kind] = table! {
     "long-exponents": "mod_exp with an exponent of 8,192 bytes and a short deadline", 64 actions, 2 connections, like Signatures => requests::long_exponents;
     "key-names": "a signature with another key's name each time", 4000 actions, 1 connections, like Calls => requests::key_names;
     "long-key-ids": "a signature with a key id of 900 KB", 48 actions, 1 connections, like Calls => requests::long_key_ids;
+    "escaped-key-ids": "key ids of 255 control characters", 4000 actions, 2 connections, like Calls => requests::escaped_key_ids;
     "odd-names": "key ids with control characters, quotes and invalid UTF-8", 500 actions, 1 connections, like Calls => requests::odd_names;
     "nothing": "empty messages, batches, requests, names and numbers", 500 actions, 1 connections, like Calls => requests::nothing;
     "odd-deadlines": "deadlines of zero, of years, and no deadlines at all, in both places for them", 500 actions, 1 connections, like SignatureCalls => requests::odd_deadlines;
@@ -157,6 +160,7 @@ const KINDS: &[Kind] = table! {
     "flood-decrypt": "decryptions, as fast as the server takes requests", 1500 actions, 2 connections, like Signatures => requests::flood_decrypt;
     "flood-raw-private": "raw private operations, as fast as the server takes requests", 1500 actions, 2 connections, like Signatures => requests::flood_raw_private;
     "flood-mod-exp": "powers of 4096 bits, as fast as the server takes requests", 600 actions, 2 connections, like Powers => requests::flood_mod_exp;
+    "longest-powers": "powers with the longest numbers that the server takes", 64 actions, 2 connections, like Powers => requests::longest_powers;
     "flood-random": "64 KiB of random bytes, as fast as the server takes requests", 1500 actions, 2 connections, like Bytes => requests::flood_random;
     "flood-list": "lists of keys, a hundred under way", 1500 actions, 2 connections, like Lists => requests::flood_list;
     "flood-calls": "short calls, a hundred under way", 1500 actions, 2 connections, like Calls => requests::flood_calls;
@@ -184,6 +188,8 @@ const KINDS: &[Kind] = table! {
     "churn": "a connection for each request", 60 actions, 2 connections, like Newcomers => connections::churn;
     "broken-handshakes": "handshakes that it breaks off", 300 actions, 4 connections, like Newcomers => connections::broken_handshakes;
     "silent": "TCP connections to the TLS port that say nothing", 600 actions, 4 connections, like Newcomers => connections::silent;
+    "silent-networks": "silent connections to the TLS port from 256 addresses, 3,400 a second", 10000 actions, 4 connections, like Newcomers => networks::silent;
+    "begun-networks": "the first byte of a handshake from 256 addresses, 3,400 times a second", 10000 actions, 4 connections, like Newcomers => networks::begun;
     "slow-writer": "a request, a byte now and then", 200 actions, 16 connections, like Quiet => connections::slow_writer;
     "half-open": "the beginning of a frame, and no more", 60 actions, 4 connections, like Newcomers => connections::half_open;
     "key-updates": "new TLS keys asked for, as often as it can", 3000 actions, 2 connections, like Calls => connections::key_updates;
@@ -191,6 +197,7 @@ const KINDS: &[Kind] = table! {
     "client-per-request": "a client of its own for each request, each with a certificate that a pattern matches", 60 actions, 2 connections, like Newcomers => connections::client_per_request;
     "expiring": "a stream that goes on when its certificate has expired", 400 actions, 2 connections, like Quiet => connections::expiring;
     "idle-pages": "connections to the metrics port that ask for nothing", 120 actions, 4 connections, like Quiet => pages::idle;
+    "idle-networks": "silent connections to the metrics port from 256 addresses, 3,400 a second", 10000 actions, 4 connections, like Newcomers => networks::idle;
     "slow-pages": "requests to the metrics port, a byte now and then", 400 actions, 64 connections, like Quiet => pages::slow;
     "flood-pages": "pages of metrics, as fast as they come", 200 actions, 4 connections, like Calls => pages::flood;
     "unread-pages": "pages of metrics asked for on one connection, and not read", 3000 actions, 64 connections, like Calls => pages::unread;

@@ -48,6 +48,12 @@ pub(super) async fn long_key_ids(target: Arc<Target>, course: Arc<Course>) -> En
     exchange(&target, &course, 1, ask).await
 }
 
+pub(super) async fn escaped_key_ids(target: Arc<Target>, course: Arc<Course>) -> Ended {
+    // As long as an id may be, each character of which takes six where it is escaped.
+    let sign = grpc::sign(&[1; 255], &[7; 32]);
+    exchange(&target, &course, BATCH, |id| grpc::request(id, 0, &sign)).await
+}
+
 pub(super) async fn odd_names(target: Arc<Target>, course: Arc<Course>) -> Ended {
     const NAMES: [&[u8]; 8] = [
         b"\0",
@@ -190,6 +196,17 @@ pub(super) async fn flood_mod_exp(target: Arc<Target>, course: Arc<Course>) -> E
     });
     let ask = |id| grpc::request(id, 0, &power);
     exchange(&target, &course, BATCH, ask).await
+}
+
+pub(super) async fn longest_powers(target: Arc<Target>, course: Arc<Course>) -> Ended {
+    let power = grpc::mod_exp(&ModExp {
+        base: &[0xff; 8192],
+        exponent: &[0xff; 1024],
+        modulus: &[0xff; 512],
+        crt: None,
+    });
+    let ask = |id| grpc::request(id, 0, &power);
+    exchange(&target, &course, 8, ask).await
 }
 
 pub(super) async fn flood_random(target: Arc<Target>, course: Arc<Course>) -> Ended {

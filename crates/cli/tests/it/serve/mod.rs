@@ -2,6 +2,7 @@
 
 mod authority;
 mod first_steps;
+mod folders;
 mod keys;
 mod many;
 mod relay;

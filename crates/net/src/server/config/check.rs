@@ -9,9 +9,9 @@ use std::time::Duration;
 use toml::Spanned;
 
 use super::model::{
-    AuditConfig, ClientConfig, Config, DEVICES_MAX, DeviceConfig, DeviceEntry, KeyConfig, Limits,
-    Operation, PRESETS, Pattern, Secret, Simulation, TlsConfig, TokenKey, WORKERS, id_of_file,
-    workers_default,
+    AuditConfig, AuditOutput, ClientConfig, Config, DEVICES_MAX, DeviceConfig, DeviceEntry,
+    KeyConfig, Limits, Operation, PRESETS, Pattern, Secret, Simulation, TlsConfig, TokenKey,
+    WORKERS, id_of_file, workers_default,
 };
 use super::read::{
     Checked, ConfigError, Names, RawClient, RawConfig, RawDevice, RawKey, RawLimits, Reader,
@@ -87,7 +87,10 @@ impl Reader<'_> {
             },
             audit: match &raw.audit {
                 None => None,
-                Some(audit) => Some(self.audit(&audit.file)?),
+                Some(audit) => Some(AuditConfig {
+                    output: self.audit(&audit.file)?,
+                    is_required: audit.required,
+                }),
             },
         })
     }
@@ -490,9 +493,9 @@ impl Reader<'_> {
         raw.iter().map(client).collect()
     }
 
-    fn audit(&self, file: &Spanned<String>) -> Checked<AuditConfig> {
+    fn audit(&self, file: &Spanned<String>) -> Checked<AuditOutput> {
         if file.get_ref() == "-" {
-            return Ok(AuditConfig::StandardError);
+            return Ok(AuditOutput::StandardError);
         }
         let path = self.folder.join(file.get_ref());
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -504,7 +507,7 @@ impl Reader<'_> {
             );
             return Err(self.error(file.span(), what));
         }
-        Ok(AuditConfig::File(path))
+        Ok(AuditOutput::File(path))
     }
 
     fn passphrase(&self, raw: &RawKey) -> Checked<Option<Secret>> {

@@ -10,8 +10,8 @@ mod read;
 mod words;
 
 pub use self::model::{
-    AuditConfig, ClientConfig, Config, DeviceConfig, DeviceEntry, KeyConfig, Limits, Operation,
-    Pattern, Secret, Simulation, TlsConfig, TokenKey,
+    AuditConfig, AuditOutput, ClientConfig, Config, DeviceConfig, DeviceEntry, KeyConfig, Limits,
+    Operation, Pattern, Secret, Simulation, TlsConfig, TokenKey,
 };
 pub(super) use self::model::{DEVICES_MAX, ID_BYTES_MAX, id_of_file, is_id};
 pub use self::read::ConfigError;

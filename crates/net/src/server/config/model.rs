@@ -196,10 +196,19 @@ pub struct ClientConfig {
     pub weight: u32,
 }
 
+/// The audit log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// Where it goes.
+    pub output: AuditOutput,
+    /// Whether a request is refused whose line cannot be written.
+    pub is_required: bool,
+}
+
 /// Where the audit log goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum AuditConfig {
+pub enum AuditOutput {
     /// Appended to a file.
     File(PathBuf),
     /// Standard error.

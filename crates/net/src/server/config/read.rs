@@ -300,6 +300,12 @@ pub(super) struct RawMetrics {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawAudit {
     pub(super) file: Spanned<String>,
+    #[serde(default = "is_on")]
+    pub(super) required: bool,
+}
+
+fn is_on() -> bool {
+    true
 }
 
 const SIMULATED_MS: RangeInclusive<f64> = 0.0..=60_000.0;

@@ -116,7 +116,7 @@ impl State {
         let task = Task::new(
             submission.work,
             (shape, client, self.arrived),
-            submission.is_urgent,
+            (submission.is_urgent, self.shapes[shape].is_long),
             (now, submission.deadline),
             submission.respond,
         );

@@ -16,12 +16,26 @@ pub struct Refusal {
     pub code: Code,
     /// What was wrong, and what to do.
     pub message: String,
+    /// What the audit says in its place, if the message repeats what the client sent.
+    pub in_short: Option<&'static str>,
 }
 
 impl Refusal {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self { code, message }
+        Self {
+            code,
+            message: message.into(),
+            in_short: None,
+        }
+    }
+
+    /// A refusal whose message repeats what the client sent.
+    pub(crate) fn repeating(code: Code, message: String, in_short: &'static str) -> Self {
+        Self {
+            code,
+            message,
+            in_short: Some(in_short),
+        }
     }
 
     pub(crate) fn status(&self) -> Status {

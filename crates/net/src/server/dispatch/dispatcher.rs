@@ -50,9 +50,7 @@ impl Dispatcher {
             let what = format!("{} devices: at most {DEVICES_MAX}", drivers.len());
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
         }
-        let devices = drivers
-            .iter()
-            .map(|driver| DeviceState::new(driver.workers));
+        let devices = drivers.iter().map(DeviceState::new);
         let state = State {
             bounds,
             queue: Queue::default(),
@@ -67,7 +65,7 @@ impl Dispatcher {
             is_over: false,
         };
         let inner = Arc::new(Inner {
-            wakeups: drivers.iter().map(|_| Condvar::new()).collect(),
+            wakeups: drivers.iter().map(|_| Default::default()).collect(),
             names: drivers
                 .iter()
                 .map(|driver| driver.device.name().into())
@@ -81,7 +79,7 @@ impl Dispatcher {
             threads: Mutex::default(),
         };
         for (device, driver) in inner.drivers.iter().enumerate() {
-            for worker in 0..driver.workers {
+            for worker in 0..driver.threads() {
                 let inner = Arc::clone(&inner);
                 let thread = std::thread::Builder::new()
                     .name(format!("{}-{worker}", driver.device.name()))
@@ -293,7 +291,8 @@ impl Dispatcher {
             left.extend(in_work.flatten().flat_map(|batch| batch.tasks.clone()));
             left
         };
-        self.inner.wakeups.iter().for_each(Condvar::notify_all);
+        let wakeups = self.inner.wakeups.iter().flatten();
+        wakeups.for_each(Condvar::notify_all);
         let mut outgoing = Outgoing::default();
         for task in left {
             let refusal = Refusal::new(Code::Unavailable, ENDS);

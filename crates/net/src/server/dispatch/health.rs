@@ -20,7 +20,7 @@ impl DeviceState {
 
     /// Whether all its workers hold batches that were given up.
     pub(super) fn is_stuck(&self) -> bool {
-        let mut batches = self.batches.iter();
+        let mut batches = self.main_batches().iter();
         batches.all(|batch| batch.as_ref().is_some_and(|batch| batch.is_given_up))
     }
 

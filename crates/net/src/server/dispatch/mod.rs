@@ -8,6 +8,11 @@
 //!           passes; or when the server ends
 //! ```
 //!
+//! A power of 4096 bits may take a CPU two hundred times as long as a signature. So long requests have
+//! threads of their own where the CPUs of this machine compute: the system runs them by turns with the
+//! others, and a short request never waits until a long one is done. They begin when it is their
+//! client's turn, as all others do. A client pays for the time that its requests took.
+//!
 //! A request whose device fails goes to another device that has not failed at it, if there is one.
 //! A device that fails often, or hangs, is left alone for a while and then tried with one request.
 //!

@@ -48,6 +48,8 @@ pub(super) struct Queue {
 }
 
 struct Client {
+    /// How many of its waiting requests are long.
+    long: usize,
     /// In nanoseconds.
     time: u64,
     weight: u32,
@@ -62,6 +64,7 @@ impl Queue {
     /// Adds a client with a share in proportion to `weight`.
     pub(super) fn add_client(&mut self, weight: u32) -> ClientId {
         let client = Client {
+            long: 0,
             time: 0,
             weight: weight.max(1),
             suspicion: 0,
@@ -118,7 +121,7 @@ impl Queue {
     /// Adds a task at the end of its client's queue, or at the front if a device that failed gave
     /// it back.
     pub(super) fn push(&mut self, task: Arc<Task>, is_back: bool) {
-        let (id, shape) = (task.client, task.shape);
+        let (id, shape, is_long) = (task.client, task.shape, task.is_long);
         if task.was_tried() {
             *self.tried_by_shape.entry(shape).or_default() += 1;
         }
@@ -134,6 +137,7 @@ impl Queue {
         } else {
             queues[place].1.push_back(task);
         }
+        client.long += usize::from(is_long);
         client.count += 1;
         if client.count == 1 {
             client.time = client.time.max(self.now);
@@ -145,16 +149,18 @@ impl Queue {
 
     /// Takes the next task that `may` accepts, leaving `skip` tasks of each shape to other devices,
     /// and up to `size` tasks of the same shape in all. Each costs its client `cost`. With shapes that are
-    /// `of_numbers`, clients under suspicion share no batch.
+    /// `of_numbers`, clients under suspicion share no batch. It takes nothing while a client that is
+    /// further behind waits with a task of those that are `before`: other workers of the device take these.
     pub(super) fn take(
         &mut self,
+        before: impl Fn(&Task) -> bool,
         may: impl Fn(&Task) -> bool,
         skip: impl Fn(ShapeId) -> usize,
         size: impl FnOnce(ShapeId, usize) -> usize,
         cost: impl Fn(ShapeId) -> Duration,
         of_numbers: impl Fn(ShapeId) -> bool,
     ) -> Vec<Arc<Task>> {
-        let Some((client, first)) = self.find(&may, &skip, None) else {
+        let Some((client, first)) = self.find(&before, &may, &skip, None) else {
             return Vec::new();
         };
         let shape = first.shape;
@@ -168,7 +174,8 @@ impl Queue {
         self.charge(client, cost);
         batch.push(first);
         while batch.len() < size
-            && let Some((client, next)) = self.find(&may, &skip, Some((shape, of_numbers)))
+            && let Some((client, next)) =
+                self.find(&|_: &Task| false, &may, &skip, Some((shape, of_numbers)))
         {
             self.charge(client, cost);
             batch.push(next);
@@ -211,6 +218,7 @@ impl Queue {
     /// Takes out the first task that may be taken and is not left to other devices.
     fn find(
         &mut self,
+        before: &impl Fn(&Task) -> bool,
         may: &impl Fn(&Task) -> bool,
         skip: &impl Fn(ShapeId) -> usize,
         only: Option<(ShapeId, bool)>,
@@ -248,6 +256,10 @@ impl Queue {
                     *left -= 1;
                 }
             }
+            let mut waiting = self.clients[*id].waiting.iter().flatten();
+            if waiting.any(|(_, queue)| queue.iter().any(|task| before(task))) {
+                break;
+            }
         }
         let (id, priority, at, head) = found?;
         let task = self.clients[id].waiting[priority][at].1.remove(head)?;
@@ -283,9 +295,33 @@ impl Queue {
         }
     }
 
+    /// Has a client pay for the time that a task took, in place of what it was expected to cost.
+    pub(super) fn settle(&mut self, id: ClientId, cost: Duration, took: Duration) {
+        if took >= cost {
+            return self.charge_more(id, took - cost);
+        }
+        let client = &mut self.clients[id];
+        let is_waiting = client.count > 0;
+        if is_waiting {
+            self.order.remove(&(client.time, id));
+        }
+        let back = u64::try_from((cost - took).as_nanos()).unwrap_or(u64::MAX);
+        client.time = client.time.saturating_sub(back / u64::from(client.weight));
+        if is_waiting {
+            self.order.insert((client.time, id));
+        }
+    }
+
+    /// Whether the client whose turn it is has a long task.
+    pub(super) fn is_long_due(&self) -> bool {
+        let first = self.order.first();
+        first.is_some_and(|(_, id)| self.clients[*id].long > 0)
+    }
+
     fn forget(&mut self, task: &Task) {
         let (id, shape) = (task.client, task.shape);
         let client = &mut self.clients[id];
+        client.long -= usize::from(task.is_long);
         client.count -= 1;
         if client.count == 0 {
             self.order.remove(&(client.time, id));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock::device::Shape;
+use oarlock::device::{PublicKeyOperation, Shape};
 
 use super::super::devices::DeviceWorkers;
 use super::queue::{Expected, Queue};
@@ -50,13 +50,17 @@ pub(super) struct State {
 pub(super) struct ShapeEntry {
     pub(super) shape: Shape,
     pub(super) origin: Origin,
+    /// Whether its requests take long.
+    pub(super) is_long: bool,
     /// By device; `None` for a device that cannot compute it.
     pub(super) expected: Vec<Option<Expected>>,
 }
 
 pub(super) struct DeviceState {
-    pub(super) idle: usize,
+    /// Workers that wait, by [`Lane`].
+    pub(super) idle: [usize; 2],
     pub(super) in_work: usize,
+    workers: usize,
     /// The batch of each worker.
     pub(super) batches: Vec<Option<InWork>>,
     /// How long batches took relative to the device's offer, by origin.
@@ -70,8 +74,37 @@ pub(super) struct DeviceState {
     pub(super) failures: u64,
 }
 
+/// Which requests a worker takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Short ones, and long ones where these have no workers of their own.
+    Main,
+    /// Long ones.
+    Aside,
+}
+
+impl Lane {
+    /// That of a worker.
+    pub(super) fn of_worker(driver: &DeviceWorkers, worker: usize) -> Self {
+        match worker < driver.workers {
+            true => Self::Main,
+            false => Self::Aside,
+        }
+    }
+
+    /// That of requests.
+    pub(super) fn of(driver: &DeviceWorkers, is_long: bool) -> Self {
+        match driver.is_host && is_long {
+            true => Self::Aside,
+            false => Self::Main,
+        }
+    }
+}
+
 pub(super) struct InWork {
     pub(super) tasks: Vec<Arc<Task>>,
+    /// What each has cost its client.
+    pub(super) cost: Duration,
     pub(super) began: Instant,
     /// Whether its tasks were given to other devices.
     pub(super) is_given_up: bool,
@@ -98,6 +131,7 @@ impl State {
         self.shapes.push(ShapeEntry {
             shape: shape.clone(),
             origin,
+            is_long: is_long(shape),
             expected,
         });
         self.shape_ids.insert(key, id);
@@ -116,11 +150,12 @@ impl State {
 }
 
 impl DeviceState {
-    pub(super) fn new(workers: usize) -> Self {
+    pub(super) fn new(driver: &DeviceWorkers) -> Self {
         Self {
-            idle: 0,
+            idle: [0; 2],
             in_work: 0,
-            batches: (0..workers).map(|_| None).collect(),
+            workers: driver.workers,
+            batches: (0..driver.threads()).map(|_| None).collect(),
             slowness: [1.0; 2],
             failed_since: 0,
             down_until: None,
@@ -129,6 +164,30 @@ impl DeviceState {
             failures: 0,
         }
     }
+
+    /// The batches of workers that take all requests, or all short ones.
+    pub(super) fn main_batches(&self) -> &[Option<InWork>] {
+        &self.batches[..self.workers]
+    }
+
+    /// Whether a further long request would have the last worker that short ones need.
+    pub(super) fn is_full_of_long(&self) -> bool {
+        let batches = self.main_batches().iter().flatten();
+        let long = batches.filter(|batch| batch.tasks.iter().any(|task| task.is_long));
+        long.count() >= (self.workers - 1).max(1)
+    }
+}
+
+/// Whether a CPU takes longer for a request than for anything that a key of 4096 bits and its primes
+/// are asked for. Multiplication takes the square of the length, and there is one for each bit of the
+/// exponent.
+fn is_long(shape: &Shape) -> bool {
+    let is_alone = matches!(
+        shape.operation,
+        PublicKeyOperation::Power | PublicKeyOperation::PrivateByExponent
+    );
+    let limbs = shape.modulus_bits.div_ceil(64);
+    is_alone && limbs * limbs * shape.exponent_bits > SHORT_WORK_MAX
 }
 
 pub(super) fn offered(driver: &DeviceWorkers, shape: &Shape) -> Option<Expected> {
@@ -144,6 +203,9 @@ pub(super) fn offered(driver: &DeviceWorkers, shape: &Shape) -> Option<Expected>
         per_second,
     })
 }
+
+/// Twice that of a prime of 2048 bits.
+const SHORT_WORK_MAX: usize = 2 * 32 * 32 * 2048;
 
 const LATENCY_MAX: Duration = Duration::from_secs(3600);
 

@@ -69,6 +69,8 @@ pub(super) struct Task {
     pub(super) shape: ShapeId,
     pub(super) client: ClientId,
     pub(super) is_urgent: bool,
+    /// Whether it is expected to take long.
+    pub(super) is_long: bool,
     /// In order of arrival.
     pub(super) number: u64,
     pub(super) arrived: Instant,
@@ -83,7 +85,7 @@ impl Task {
     pub(super) fn new(
         work: Work,
         (shape, client, number): (ShapeId, ClientId, u64),
-        is_urgent: bool,
+        (is_urgent, is_long): (bool, bool),
         (arrived, deadline): (Instant, Instant),
         responder: Responder,
     ) -> Self {
@@ -97,6 +99,7 @@ impl Task {
             shape,
             client,
             is_urgent,
+            is_long,
             number,
             arrived,
             deadline,

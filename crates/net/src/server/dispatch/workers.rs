@@ -9,22 +9,26 @@ use oarlock::device::complete;
 use tonic::Code;
 
 use super::super::devices::DeviceWorkers;
+use super::super::listener::spent;
 use super::super::outbox::Outgoing;
 use super::answer::{Answered, Refusal, refusal_of};
 use super::queue::left_to;
 use super::spin::Spin;
-use super::state::{DeviceState, InWork, Origin, ShapeEntry, State};
+use super::state::{DeviceState, InWork, Lane, Origin, ShapeEntry, State};
 use super::task::{DeviceId, ShapeId, Task};
 
 pub(super) struct Inner {
     pub(super) drivers: Vec<DeviceWorkers>,
     /// The name of each device.
     pub(super) names: Vec<Arc<str>>,
-    /// One for each device: its idle workers wait here.
-    pub(super) wakeups: Vec<Condvar>,
+    /// For each device and [`Lane`]: its idle workers wait here.
+    pub(super) wakeups: Vec<[Condvar; 2]>,
     pub(super) state: Mutex<State>,
     pub(super) spin: Spin,
 }
+
+/// Workers of a device that have something to do.
+pub(super) type ToWake = (DeviceId, Lane, usize);
 
 /// What a worker does next.
 enum Next {
@@ -42,10 +46,10 @@ impl Inner {
         lock(&self.state)
     }
 
-    pub(super) fn wake(&self, devices: Vec<(DeviceId, usize)>) {
-        for (device, workers) in devices {
+    pub(super) fn wake(&self, devices: Vec<ToWake>) {
+        for (device, lane, workers) in devices {
             for _ in 0..workers {
-                self.wakeups[device].notify_one();
+                self.wakeups[device][lane as usize].notify_one();
             }
         }
     }
@@ -82,23 +86,29 @@ impl Inner {
 
     /// The next batch for a worker of a device.
     fn next(&self, device: DeviceId, worker: usize, may_wait: bool) -> Next {
+        let lane = Lane::of_worker(&self.drivers[device], worker);
         let mut state = self.lock();
         loop {
             if state.is_over {
                 return Next::Over;
             }
-            let tasks = state.take(device, &self.drivers);
+            let (tasks, cost) = state.take(device, lane, &self.drivers);
             if !tasks.is_empty() {
                 let in_work = &mut state.devices[device];
                 in_work.in_work += tasks.len();
                 in_work.batches[worker] = Some(InWork {
                     tasks: tasks.clone(),
+                    cost,
                     began: Instant::now(),
                     is_given_up: false,
                 });
                 let size = tasks.len().min(in_work.by_size.len() - 1);
                 in_work.by_size[size] += 1;
                 let are_many_left = state.queue.len() >= 2 * tasks.len();
+                if state.devices[device].idle[Lane::Aside as usize] > 0 && state.queue.is_long_due()
+                {
+                    self.wakeups[device][Lane::Aside as usize].notify_one();
+                }
                 return Next::Batch {
                     tasks,
                     are_many_left,
@@ -111,11 +121,11 @@ impl Inner {
                 // All replies are handed over: the runtime's thread may spin.
                 self.spin.begin(Instant::now());
             }
-            state.devices[device].idle += 1;
-            state = self.wakeups[device]
+            state.devices[device].idle[lane as usize] += 1;
+            state = self.wakeups[device][lane as usize]
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
-            state.devices[device].idle -= 1;
+            state.devices[device].idle[lane as usize] -= 1;
         }
     }
 
@@ -164,7 +174,7 @@ impl Inner {
                 outgoing,
             );
         }
-        let given = Instant::now();
+        let (given, spent_before) = (Instant::now(), spent());
         let mut failed = Vec::new();
         let mut answer = |place: usize, result| {
             let task = tasks[place];
@@ -191,7 +201,14 @@ impl Inner {
         {
             let mut state = self.lock();
             let counts = (requests.len(), failed.len());
-            let more = state.more_than_usual(device, &tasks, given.elapsed());
+            let took = match self.drivers[device].is_host {
+                true => spent().saturating_sub(spent_before),
+                false => given.elapsed(),
+            };
+            let more = state.more_than_usual(device, &tasks, took);
+            if self.drivers[device].is_host && failed.is_empty() {
+                state.settle(device, worker, &tasks, took);
+            }
             state.leave(device, worker, counts, &self.drivers);
             // A batch has one shape.
             let first = tasks.first().map(|task| state.origin_of(task));
@@ -255,13 +272,20 @@ impl Inner {
 }
 
 impl State {
-    /// The next batch for a free worker of a device; empty if the work is best left to other
-    /// devices.
-    pub(super) fn take(&mut self, device: DeviceId, drivers: &[DeviceWorkers]) -> Vec<Arc<Task>> {
+    /// The next batch for a free worker of a device, and what each of it costs; empty if the work is
+    /// best left to other devices.
+    pub(super) fn take(
+        &mut self,
+        device: DeviceId,
+        lane: Lane,
+        drivers: &[DeviceWorkers],
+    ) -> (Vec<Arc<Task>>, Duration) {
         let is_down = self.devices[device].down_until.is_some();
         if is_down && !self.devices[device].begin_trial() {
-            return Vec::new();
+            return (Vec::new(), Duration::ZERO);
         }
+        let driver = &drivers[device];
+        let is_full = !driver.is_host && self.devices[device].is_full_of_long();
         let Self {
             queue,
             shapes,
@@ -269,8 +293,19 @@ impl State {
             ..
         } = self;
         let own = |shape: ShapeId| shapes[shape].expected[device];
+        let cost = |shape: ShapeId| {
+            own(shape).map_or(Duration::ZERO, |own| {
+                Duration::from_secs_f64(own.per_second.recip())
+            })
+        };
+        let may = |task: &Task| {
+            own(task.shape).is_some() && !task.has_tried(device) && !task.is_answered()
+        };
+        let is_of_lane = |task: &Task| Lane::of(driver, task.is_long) == lane;
         let batch = queue.take(
-            |task| own(task.shape).is_some() && !task.has_tried(device) && !task.is_answered(),
+            // Long requests wait for their client's turn.
+            |task| lane == Lane::Aside && !is_of_lane(task) && may(task),
+            |task| is_of_lane(task) && !(task.is_long && is_full) && may(task),
             |shape| left_to_others(&shapes[shape], device, devices),
             |shape, waiting| {
                 let size = drivers[device]
@@ -278,17 +313,27 @@ impl State {
                     .batch_size(&shapes[shape].shape, waiting);
                 if is_down { 1 } else { size }
             },
-            |shape| {
-                own(shape).map_or(Duration::ZERO, |own| {
-                    Duration::from_secs_f64(own.per_second.recip())
-                })
-            },
+            cost,
             |shape| shapes[shape].origin == Origin::Client,
         );
         if is_down && batch.is_empty() {
-            self.devices[device].is_on_trial = false;
+            devices[device].is_on_trial = false;
         }
-        batch
+        let cost = batch
+            .first()
+            .map_or(Duration::ZERO, |task| cost(task.shape));
+        (batch, cost)
+    }
+
+    /// Has clients pay for what a batch took, in place of what it was expected to cost.
+    fn settle(&mut self, device: DeviceId, worker: usize, tasks: &[&Arc<Task>], took: Duration) {
+        let Some(batch) = &self.devices[device].batches[worker] else {
+            return;
+        };
+        let (cost, size) = (batch.cost, u32::try_from(tasks.len()).unwrap_or(u32::MAX));
+        for task in tasks {
+            self.queue.settle(task.client, cost, took / size);
+        }
     }
 
     /// What a batch of one shape has taken beyond what is expected of the device.
@@ -306,11 +351,13 @@ impl State {
         &self,
         shape: ShapeId,
         drivers: &[DeviceWorkers],
-        to_wake: &mut Vec<(DeviceId, usize)>,
+        to_wake: &mut Vec<ToWake>,
     ) {
         let waiting = self.queue.len_of(shape);
         for (device, state) in self.devices.iter().enumerate() {
-            if state.idle == 0 || self.shapes[shape].expected[device].is_none() {
+            let lane = Lane::of(&drivers[device], self.shapes[shape].is_long);
+            let idle = state.idle[lane as usize];
+            if idle == 0 || self.shapes[shape].expected[device].is_none() {
                 continue;
             }
             let left = left_to_others(&self.shapes[shape], device, &self.devices);
@@ -319,7 +366,7 @@ impl State {
             if own > 0 {
                 let shape = &self.shapes[shape].shape;
                 let size = drivers[device].device.batch_size(shape, own).max(1);
-                to_wake.push((device, own.div_ceil(size).min(state.idle)));
+                to_wake.push((device, lane, own.div_ceil(size).min(idle)));
             }
         }
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use rustls::server::Acceptor as TlsAcceptor;
 use rustls_pki_types::CertificateDer;
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,7 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::{sleep, sleep_until, timeout};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::LazyConfigAcceptor;
 use tokio_stream::Stream;
 
 use super::super::allowance::STREAM_BYTES;
@@ -27,7 +28,8 @@ use super::super::log_limit::LogLimit;
 use super::activity::Activity;
 use super::connection::{Connection, Io};
 use super::counts::{Counts, Place};
-use super::crowd::{Crowd, Member};
+use super::crowd::{Bounds, Crowd, Member, Stage};
+use super::descriptors::{are_out, share_of};
 use super::refusal::Refusal;
 use super::standing::{Standing, Stay};
 use super::turns::Turns;
@@ -79,13 +81,13 @@ impl Listener {
         let threads = Handle::current().metrics().num_workers();
         let counts = Arc::new(Counts::new(allowed, 8 * allowed, threads));
         let standing = Arc::new(Standing::default());
-        let handshakes_max = HANDSHAKES_MAX.min(limits.connections_max);
+        let handshakes_max = limits.connections_max.min(share_of(HANDSHAKES_PART));
         let acceptor = Arc::new(Acceptor {
             tls,
             handshake_timeout: limits.handshake_timeout,
             idle_timeout: limits.idle_timeout,
             connection_age: limits.connection_age,
-            handshakes: Crowd::new(handshakes_max),
+            handshakes: Crowd::new(HANDSHAKES.at_most(handshakes_max)),
             turns: Turns::new(),
             places: Arc::new(Semaphore::new(limits.connections_max)),
             client_connections_max: limits.client_connections_max,
@@ -214,6 +216,14 @@ impl Acceptor {
                 }
                 // The connection ended while it was queued.
                 Err(error) if is_of_connection(error.kind()) => {}
+                // The connection that waits takes the place of a silent one.
+                Err(error) if are_out(&error) && self.handshakes.make_room() => {
+                    tokio::select! {
+                        biased;
+                        _ = stopped.wait_for(|is_stopped| *is_stopped) => return,
+                        () = sleep(CLOSE_PAUSE) => {}
+                    }
+                }
                 // The process or the machine lacks something, such as descriptors. The connection
                 // waits in the queue until others end.
                 Err(error) => {
@@ -241,9 +251,9 @@ impl Acceptor {
         let admitted = tokio::select! {
             biased;
             _ = stopped.wait_for(|is_stopped| *is_stopped) => return,
-            admitted = self.counts.newcomers.timed(self.greet(stream, peer)) => admitted,
+            admitted = self.counts.newcomers.timed(self.greet(stream, peer, &place)) => admitted,
             _ = displaced => Err(Refusal::new(
-                "a newer connection displaced its handshake, since too many are under way, most of them from its network",
+                "a newer connection displaced its handshake, since too many are under way",
             )),
         };
         drop(place);
@@ -270,7 +280,12 @@ impl Acceptor {
         }
     }
 
-    async fn greet(&self, stream: TcpStream, peer: SocketAddr) -> Result<Connection, Refusal> {
+    async fn greet(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: &Member,
+    ) -> Result<Connection, Refusal> {
         set_options(&stream).map_err(|error| Refusal::new(error.to_string()))?;
         let activity = Arc::new(Activity::new(self.connection_age));
         let (io, identity, stay) = match &self.tls {
@@ -280,7 +295,12 @@ impl Acceptor {
                 let accepting = async {
                     // A silent connection needs no turn.
                     stream.readable().await?;
-                    let accepting = TlsAcceptor::from(Arc::clone(&config)).accept(stream);
+                    place.reaches(Stage::Begun);
+                    let accepting = async {
+                        let hello = LazyConfigAcceptor::new(TlsAcceptor::default(), stream).await?;
+                        place.reaches(Stage::Heard);
+                        hello.into_stream(Arc::clone(&config)).await
+                    };
                     self.turns.run(accepting).await
                 };
                 let stream = timeout(self.handshake_timeout, accepting)
@@ -366,13 +386,23 @@ fn is_of_connection(kind: ErrorKind) -> bool {
     )
 }
 
-/// Handshakes under way at the same time. One takes less than a millisecond of a core.
-const HANDSHAKES_MAX: usize = 256;
+/// Handshakes under way at the same time. A silent one takes a few hundred bytes and a socket, one that
+/// has begun up to 64 KiB, the longest message of a handshake. Nobody fills the last two stages in less
+/// than 0.1 s without sending more than 5,000 and 10,000 connections a second.
+const HANDSHAKES: Bounds = Bounds {
+    silent: 4096,
+    begun: 512,
+    heard: 1024,
+};
+/// Each stage has at most one part in so many of the descriptors.
+const HANDSHAKES_PART: u64 = 8;
 
 /// Of a client that has all its connections open.
 const STREAMS_PER_CONNECTION: usize = 4;
 /// What a connection takes of a thread beside its handshake.
 const ACCEPT_COST: Duration = Duration::from_micros(40);
+/// A displaced connection is closed by then.
+const CLOSE_PAUSE: Duration = Duration::from_millis(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 1024;
 const KEEPALIVE_TIME: Duration = Duration::from_secs(60);

@@ -1,144 +1,261 @@
 //! Connections that have proved nothing yet: a bounded number, in which newcomers displace others.
 //!
 //! Waiting for a place would let silent connections keep everyone out. Instead a newcomer always
-//! gets one, and while there is none free, the oldest connection of the network with the most
-//! connections loses its own. So a flood displaces itself before it displaces anyone else.
+//! gets one, and while there is none free, another connection loses its own.
+//!
+//! ```text
+//! silent     nothing has arrived: thousands of places, since such a connection costs next to nothing
+//! begun      some bytes have arrived
+//! heard      what the connection is for has arrived: a ClientHello, a request for a page
+//! ```
+//!
+//! Each stage has places of its own, and a connection displaces only others of the stage that it
+//! enters. So a flood of silent connections ends no handshake that is under way, and an honest
+//! client has to hold out in a stage only for as long as it takes to fill that stage again.
+//!
+//! Within a stage, the network with the most connections loses its oldest one. An IPv4 address and
+//! an IPv6 /64 count as networks, and so do the wider ones that a single customer may have: a /24, a
+//! /56, a /48. A wider one may have several times as many, since it may as well hold many customers.
+//! So a flood displaces itself before it displaces anyone else.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv6Addr};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
 use super::counts::lock;
 
-/// The connections, at most `max`.
-pub(in crate::server) struct Crowd {
-    max: usize,
-    places: Mutex<Places>,
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::server) enum Stage {
+    Silent,
+    Begun,
+    Heard,
 }
 
-#[derive(Default)]
+/// The places of each stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) struct Bounds {
+    pub(in crate::server) silent: usize,
+    pub(in crate::server) begun: usize,
+    pub(in crate::server) heard: usize,
+}
+
+impl Bounds {
+    /// The same, but no more than `max` in any stage.
+    pub(in crate::server) fn at_most(self, max: usize) -> Self {
+        Self {
+            silent: self.silent.min(max),
+            begun: self.begun.min(max),
+            heard: self.heard.min(max),
+        }
+    }
+}
+
+/// The connections.
+pub(in crate::server) struct Crowd(Mutex<Places>);
+
 struct Places {
     next: u64,
-    silent: Group,
-    heard: Group,
+    /// In the order of [`Stage`].
+    stages: [Group; 3],
 }
 
 impl Crowd {
-    pub(in crate::server) fn new(max: usize) -> Arc<Self> {
-        Arc::new(Self {
-            max,
-            places: Mutex::default(),
-        })
+    pub(in crate::server) fn new(bounds: Bounds) -> Arc<Self> {
+        let stages = [bounds.silent, bounds.begun, bounds.heard].map(Group::new);
+        Arc::new(Self(Mutex::new(Places { next: 0, stages })))
     }
 
-    /// Gives a newcomer a place. The receiver is ready once another newcomer has displaced it.
+    /// Gives a newcomer a place. The receiver is ready once another one has displaced it.
     pub(in crate::server) fn join(
         self: &Arc<Self>,
         peer: IpAddr,
     ) -> (Member, oneshot::Receiver<()>) {
         let (end, ended) = oneshot::channel();
-        let network = network(peer);
-        let mut places = lock(&self.places);
-        if places.silent.len + places.heard.len >= self.max {
-            let displaced = places
-                .silent
-                .take_oldest()
-                .or_else(|| places.heard.take_oldest());
-            if let Some(displaced) = displaced {
-                // If this fails, it has ended already.
-                let _ = displaced.send(());
-            }
-        }
+        let mut places = lock(&self.0);
         let number = places.next;
         places.next += 1;
-        places.silent.insert(network, number, end);
+        let place = Place {
+            networks: networks(peer),
+            end,
+        };
+        places.enter(Stage::Silent, number, place);
         let member = Member {
             crowd: Arc::clone(self),
-            network,
             number,
         };
         (member, ended)
+    }
+
+    /// Displaces a connection, a silent one if there is any. Returns whether there was one.
+    pub(in crate::server) fn make_room(&self) -> bool {
+        let mut places = lock(&self.0);
+        let displaced = places.stages.iter_mut().find_map(Group::take_one);
+        displaced.is_some_and(|place| place.end.send(()).is_ok())
+    }
+}
+
+impl Places {
+    fn enter(&mut self, stage: Stage, number: u64, place: Place) {
+        let group = &mut self.stages[stage as usize];
+        if group.places.len() >= group.max
+            && let Some(displaced) = group.take_one()
+        {
+            // If this fails, it has ended already.
+            let _ = displaced.end.send(());
+        }
+        group.insert(number, place);
     }
 }
 
 /// A place, which dropping gives back.
 pub(in crate::server) struct Member {
     crowd: Arc<Crowd>,
-    network: IpAddr,
     number: u64,
 }
 
 impl Member {
-    /// What the connection is for has arrived: from now on silent ones are displaced before it.
-    pub(in crate::server) fn heard(&self) {
-        let mut places = lock(&self.crowd.places);
-        if let Some(end) = places.silent.remove(self.network, self.number) {
-            places.heard.insert(self.network, self.number, end);
+    /// The connection has come as far as `stage`.
+    pub(in crate::server) fn reaches(&self, stage: Stage) {
+        let mut places = lock(&self.crowd.0);
+        let earlier = &mut places.stages[..stage as usize];
+        if let Some(place) = earlier.iter_mut().find_map(|it| it.remove(self.number)) {
+            places.enter(stage, self.number, place);
         }
     }
 }
 
 impl Drop for Member {
     fn drop(&mut self) {
-        let mut places = lock(&self.crowd.places);
-        places.silent.remove(self.network, self.number);
-        places.heard.remove(self.network, self.number);
+        let mut places = lock(&self.crowd.0);
+        let _ = places
+            .stages
+            .iter_mut()
+            .find_map(|it| it.remove(self.number));
     }
 }
 
-/// Connections by network, and by age within one.
-#[derive(Default)]
-struct Group {
-    by_network: HashMap<IpAddr, BTreeMap<u64, oneshot::Sender<()>>>,
-    len: usize,
+/// The place of one connection.
+struct Place {
+    networks: [Network; WIDTHS],
+    end: oneshot::Sender<()>,
 }
+
+/// The connections of one stage.
+struct Group {
+    max: usize,
+    /// By number, which is by age.
+    places: BTreeMap<u64, Place>,
+    /// The numbers of each network's connections.
+    by_network: HashMap<Network, BTreeSet<u64>>,
+    /// The last one is to lose a place.
+    ranks: BTreeSet<Rank>,
+}
+
+/// How far a network is from its due: by its connections, then by the age of its oldest one.
+type Rank = (usize, Reverse<u64>, Network);
 
 impl Group {
-    fn insert(&mut self, network: IpAddr, number: u64, end: oneshot::Sender<()>) {
-        let of_network = self.by_network.entry(network).or_default();
-        of_network.insert(number, end);
-        self.len += 1;
+    fn new(max: usize) -> Self {
+        Self {
+            max: max.max(1),
+            places: BTreeMap::new(),
+            by_network: HashMap::new(),
+            ranks: BTreeSet::new(),
+        }
     }
 
-    fn remove(&mut self, network: IpAddr, number: u64) -> Option<oneshot::Sender<()>> {
-        let of_network = self.by_network.get_mut(&network)?;
-        let end = of_network.remove(&number)?;
-        self.len -= 1;
-        if of_network.is_empty() {
-            self.by_network.remove(&network);
+    fn insert(&mut self, number: u64, place: Place) {
+        for network in place.networks {
+            self.change(network, |numbers| numbers.insert(number));
         }
-        Some(end)
+        self.places.insert(number, place);
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Place> {
+        let place = self.places.remove(&number)?;
+        for network in place.networks {
+            self.change(network, |numbers| numbers.remove(&number));
+        }
+        Some(place)
     }
 
     /// Takes the oldest connection of the network with the most; of several such networks, of the
     /// one whose connection is the oldest.
-    fn take_oldest(&mut self) -> Option<oneshot::Sender<()>> {
-        let oldest_of = |of_network: &BTreeMap<u64, _>| of_network.keys().next().copied();
-        let largest = self.by_network.iter();
-        let (network, of_network) =
-            largest.max_by_key(|(_, it)| (it.len(), Reverse(oldest_of(it))))?;
-        let (network, number) = (*network, oldest_of(of_network)?);
-        self.remove(network, number)
+    fn take_one(&mut self) -> Option<Place> {
+        let (_, Reverse(oldest), _) = *self.ranks.last()?;
+        self.remove(oldest)
     }
-}
 
-/// An IPv4 address, or the first 64 bits of an IPv6 address: one machine may have all the others.
-fn network(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => {
-            let network = u128::from(address) >> 64 << 64;
-            Ipv6Addr::from(network).into()
+    fn change(&mut self, network: Network, change: impl FnOnce(&mut BTreeSet<u64>) -> bool) {
+        let numbers = self.by_network.entry(network).or_default();
+        if let Some(rank) = rank(network, numbers) {
+            self.ranks.remove(&rank);
+        }
+        change(numbers);
+        match rank(network, numbers) {
+            Some(rank) => {
+                self.ranks.insert(rank);
+            }
+            None => {
+                self.by_network.remove(&network);
+            }
         }
     }
 }
 
+fn rank(network: Network, numbers: &BTreeSet<u64>) -> Option<Rank> {
+    let oldest = numbers.first()?;
+    Some((numbers.len() * network.weight, Reverse(*oldest), network))
+}
+
+/// Addresses with a prefix in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Network {
+    prefix: u128,
+    /// What each connection counts: less in a wider network, which may have more of them.
+    weight: usize,
+}
+
+/// The networks that an address belongs to, the narrowest first.
+fn networks(peer: IpAddr) -> [Network; WIDTHS] {
+    let (address, host_bits) = match peer.to_canonical() {
+        IpAddr::V4(address) => (address.to_ipv6_mapped(), IPV4_HOST_BITS),
+        IpAddr::V6(address) => (address, IPV6_HOST_BITS),
+    };
+    let address = u128::from(address);
+    let mut weight = WIDER_MAY_HAVE.pow(WIDTHS as u32);
+    host_bits.map(|bits| {
+        weight /= WIDER_MAY_HAVE;
+        Network {
+            prefix: address >> bits << bits,
+            weight,
+        }
+    })
+}
+
+const WIDTHS: usize = 3;
+/// An address, a /24 (what is announced to others at least), a /20 (what a small provider has).
+const IPV4_HOST_BITS: [u32; WIDTHS] = [0, 8, 12];
+/// A /64, which one machine may have, a /56 (what a household gets), a /48 (what a site gets: RFC 6177).
+const IPV6_HOST_BITS: [u32; WIDTHS] = [64, 72, 80];
+/// How many times as many connections a wider network may have as the narrower before it.
+const WIDER_MAY_HAVE: usize = 8;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn crowd(silent: usize, begun: usize, heard: usize) -> Arc<Crowd> {
+        Crowd::new(Bounds {
+            silent,
+            begun,
+            heard,
+        })
+    }
 
     fn is_displaced(ended: &mut oneshot::Receiver<()>) -> bool {
         ended.try_recv().is_ok()
@@ -150,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_the_largest_network_goes_first() {
-        let crowd = Crowd::new(4);
+        let crowd = crowd(4, 4, 4);
         let (_lone, mut lone) = join(&crowd, "192.0.2.1");
         // One network of IPv6, whatever the last 64 bits are.
         let (_first, mut first) = join(&crowd, "2001:db8::1");
@@ -172,37 +289,112 @@ mod tests {
         }
     }
 
+    /// How many of a flood, each from another of `networks` networks, it takes to displace a lone
+    /// connection that came before them all.
+    fn withstood(lone: &str, flood: impl Fn(u128) -> IpAddr, networks: u128) -> usize {
+        const PLACES: usize = 128;
+        let crowd = crowd(PLACES, 1, 1);
+        let (_lone, mut lone) = join(&crowd, lone);
+        let mut members = Vec::new();
+        (0..10 * PLACES)
+            .take_while(|number| {
+                members.push(crowd.join(flood(*number as u128 % networks)));
+                !is_displaced(&mut lone)
+            })
+            .count()
+    }
+
     #[test]
-    fn silent_ones_go_before_those_that_were_heard() {
-        let crowd = Crowd::new(3);
+    fn a_flood_from_many_networks_of_one_customer_displaces_itself() {
+        let v6 = |number: u128, bits: u32| {
+            IpAddr::from(((0x2001_0db8_u128 << 96) | number << bits).to_be_bytes())
+        };
+        let v4 = |number: u128| IpAddr::from((0x0a00_0000 | number as u32).to_be_bytes());
+        let lone = ["2001:db9::1", "192.0.2.1"];
+        for lone in lone {
+            let (of_64, of_56) = (|number| v6(number, 64), |number| v6(number, 72));
+            for (what, withstood) in [
+                ("the /64 of a /56", withstood(lone, of_64, 256)),
+                ("the /56 of a /48", withstood(lone, of_56, 256)),
+                ("the /64 of a /48", withstood(lone, of_64, 65_536)),
+                ("the addresses of a /24", withstood(lone, v4, 256)),
+                ("the addresses of a /20", withstood(lone, v4, 4096)),
+            ] {
+                assert_eq!(withstood, 1280, "{what}, beside {lone}");
+            }
+            // Of as many sites as there are places, each has no more than the lone one.
+            let of_48 = |number| v6(number, 80);
+            assert_eq!(withstood(lone, of_48, 65_536), 127);
+        }
+    }
+
+    #[test]
+    fn a_wider_network_may_have_more_than_a_narrower_one() {
+        let crowd = crowd(8, 1, 1);
+        // Seven customers of one /24, and two connections of another address.
+        let mut customers: Vec<_> = (1..=6)
+            .map(|number| join(&crowd, &format!("192.0.2.{number}")))
+            .collect();
+        let (_first, mut first) = join(&crowd, "203.0.113.1");
+        let (_second, _) = join(&crowd, "203.0.113.1");
+        customers.push(join(&crowd, "192.0.2.7"));
+        assert!(is_displaced(&mut first));
+        assert!(customers.iter_mut().all(|(_, ended)| !is_displaced(ended)));
+    }
+
+    #[test]
+    fn newcomers_displace_only_within_their_stage() {
+        let crowd = crowd(2, 1, 1);
         let (heard, mut of_heard) = join(&crowd, "192.0.2.1");
-        let (also, mut of_also) = join(&crowd, "192.0.2.1");
-        let (_silent, mut of_silent) = join(&crowd, "192.0.2.2");
-        heard.heard();
-        also.heard();
-        let (next, mut of_next) = join(&crowd, "192.0.2.3");
-        assert!(is_displaced(&mut of_silent));
-        next.heard();
-        let (_last, _of_last) = join(&crowd, "192.0.2.3");
+        heard.reaches(Stage::Begun);
+        heard.reaches(Stage::Heard);
+        // It does not go back.
+        heard.reaches(Stage::Begun);
+        let (begun, mut of_begun) = join(&crowd, "192.0.2.1");
+        begun.reaches(Stage::Begun);
+        let mut silent: Vec<_> = (0..10).map(|_| join(&crowd, "192.0.2.1")).collect();
+        let left = |silent: &mut Vec<(Member, oneshot::Receiver<()>)>| {
+            silent.retain_mut(|(_, ended)| !is_displaced(ended));
+            silent.len()
+        };
+        assert_eq!(left(&mut silent), 2);
+        assert!(!is_displaced(&mut of_heard) && !is_displaced(&mut of_begun));
+        silent[0].0.reaches(Stage::Begun);
+        assert!(is_displaced(&mut of_begun) && !is_displaced(&mut of_heard));
+        silent[0].0.reaches(Stage::Heard);
         assert!(is_displaced(&mut of_heard));
-        assert!(!is_displaced(&mut of_also) && !is_displaced(&mut of_next));
+        assert_eq!(left(&mut silent), 2);
+    }
+
+    #[test]
+    fn silent_ones_make_room_before_others() {
+        let crowd = crowd(2, 2, 2);
+        assert!(!crowd.make_room());
+        let (heard, mut of_heard) = join(&crowd, "192.0.2.1");
+        heard.reaches(Stage::Heard);
+        let (_silent, mut of_silent) = join(&crowd, "192.0.2.2");
+        assert!(crowd.make_room() && is_displaced(&mut of_silent));
+        assert!(!is_displaced(&mut of_heard));
+        assert!(crowd.make_room() && is_displaced(&mut of_heard));
+        assert!(!crowd.make_room());
     }
 
     #[test]
     fn a_place_given_back_is_free() {
-        let crowd = Crowd::new(2);
+        let crowd = crowd(2, 2, 2);
         let (_stays, mut stays) = join(&crowd, "192.0.2.1");
-        for is_heard in [false, true] {
+        for stage in [Stage::Silent, Stage::Begun, Stage::Heard] {
             let (member, _) = join(&crowd, "192.0.2.1");
-            if is_heard {
-                member.heard();
-            }
+            member.reaches(stage);
             drop(member);
         }
         let (_last, _) = join(&crowd, "192.0.2.1");
         assert!(!is_displaced(&mut stays));
-        let places = lock(&crowd.places);
-        assert_eq!((places.silent.len, places.heard.len), (2, 0));
-        assert!(places.heard.by_network.is_empty());
+        let places = lock(&crowd.0);
+        let sizes = places.stages.each_ref().map(|it| it.places.len());
+        assert_eq!(sizes, [2, 0, 0]);
+        for group in &places.stages[1..] {
+            assert!(group.by_network.is_empty() && group.ranks.is_empty());
+        }
     }
 }

@@ -147,7 +147,7 @@ impl Moment {
 }
 
 /// The CPU time of this thread.
-fn spent() -> Duration {
+pub(in crate::server) fn spent() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }

@@ -106,6 +106,7 @@ weight = 7
 listen = "127.0.0.1:9464"
 [audit]
 file = "audit.jsonl"
+required = false
 "#;
     let at = |name: &str| folder.path().join(name);
     let config = Config::parse(text, folder.path()).unwrap();
@@ -212,7 +213,10 @@ file = "audit.jsonl"
             weight: 7,
         }],
         metrics: Some("127.0.0.1:9464".parse().unwrap()),
-        audit: Some(AuditConfig::File(at("audit.jsonl"))),
+        audit: Some(AuditConfig {
+            output: AuditOutput::File(at("audit.jsonl")),
+            is_required: false,
+        }),
     };
     assert_eq!(config, expected);
 }
@@ -230,7 +234,11 @@ fn what_is_left_out_has_its_default() {
     let text = format!("listen = ['[::1]:0']\nplaintext = true\n{CLIENT}[audit]\nfile = '-'");
     let config = Config::parse(&text, folder.path()).unwrap();
     assert_eq!(config.tls, None);
-    assert_eq!(config.audit, Some(AuditConfig::StandardError));
+    let audit = AuditConfig {
+        output: AuditOutput::StandardError,
+        is_required: true,
+    };
+    assert_eq!(config.audit, Some(audit));
 }
 
 #[test]

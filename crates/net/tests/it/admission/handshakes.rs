@@ -1,9 +1,17 @@
 //! Handshakes that are slow, or many.
 
-use std::io::ErrorKind;
-use std::time::Duration;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Write as _};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use oarlock_net::tls::TlsFiles;
 use oarlock_testing::LIMIT;
+use rustls::ClientConnection;
+use rustls_pki_types::ServerName;
+use socket2::{Domain, Socket, Type};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -82,6 +90,118 @@ async fn silent_connections_displace_each_other_and_delay_no_handshake() {
         assert_eq!(end.unwrap_err().kind(), ErrorKind::UnexpectedEof);
     }
     assert_eq!(counts.refused(), 185);
+}
+
+/// At 3,400 connections a second, this many arrive in the 0.1 s that a handshake takes. Here they
+/// arrive in each of its stages: after the connection, half of the ClientHello, and all of it.
+///
+/// The paths: what the connections of the flood send, from how many addresses they come, and the stage
+/// that the handshake is in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_from_many_networks_displaces_no_slow_handshake() {
+    let log = Log::default();
+    let _logged = tracing::subscriber::set_default(log.clone());
+    let folder = pki(&["web"]);
+    let files = tls_files(folder.path(), "web");
+    let hello = Handshake::new(&files).hello();
+    for (beginning, rounds) in [(&[][..], 5), (&hello[..1], 2), (&hello[..], 2)] {
+        for networks in [256, 100] {
+            let mut server = Server::start(Some(&tls_files(folder.path(), "server")), |limits| {
+                // Only displacement can make room.
+                limits.handshake_timeout = 10 * LIMIT;
+            });
+            let counts = server.incoming.counts();
+            let mut flood = Flood::new(server.address, networks, beginning);
+            while counts.refused() == 0 {
+                flood.connect();
+            }
+            for round in 0..rounds {
+                let what = format!("round {round} beside {networks}, {} bytes", beginning.len());
+                let arrive = || {
+                    let (before, began) = (counts.refused(), Instant::now());
+                    // A few more: when the handshake leaves a stage, nobody is displaced from its place.
+                    (0..350).for_each(|_| flood.connect());
+                    while counts.refused() < before + 340 {
+                        let refused = counts.refused() - before;
+                        assert!(began.elapsed() < LIMIT, "{what}: {refused} refused");
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                };
+                let done = Handshake::new(&files).slowly(server.address, arrive);
+                let _client = done.unwrap_or_else(|error| panic!("{what}: {error}"));
+                let connection = server.next().await;
+                assert_eq!(connection.connect_info().identity.as_str(), "web");
+            }
+        }
+    }
+}
+
+/// Connections from many addresses, of which as many are held as there may be places.
+struct Flood {
+    address: SocketAddr,
+    networks: usize,
+    beginning: Vec<u8>,
+    held: VecDeque<Socket>,
+    number: usize,
+}
+
+impl Flood {
+    fn new(address: SocketAddr, networks: usize, beginning: &[u8]) -> Self {
+        Self {
+            address,
+            networks,
+            beginning: beginning.to_owned(),
+            held: VecDeque::new(),
+            number: 0,
+        }
+    }
+
+    fn connect(&mut self) {
+        let network = (self.number % self.networks) as u8;
+        self.number += 1;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let from = SocketAddr::from(([127, network, 1, 1], 0));
+        socket.bind(&from.into()).unwrap();
+        socket.connect(&self.address.into()).unwrap();
+        // It may have been displaced already.
+        let _ = socket.send(&self.beginning);
+        self.held.push_back(socket);
+        if self.held.len() > 5000 {
+            self.held.pop_front();
+        }
+    }
+}
+
+/// The client's side of a handshake.
+struct Handshake(ClientConnection);
+
+impl Handshake {
+    fn new(files: &TlsFiles) -> Self {
+        let name = ServerName::try_from("localhost").unwrap();
+        let config = files.client().unwrap().config();
+        Self(ClientConnection::new(config, name).unwrap())
+    }
+
+    fn hello(&mut self) -> Vec<u8> {
+        let mut hello = Vec::new();
+        self.0.write_tls(&mut hello).unwrap();
+        hello
+    }
+
+    /// With `arrive` in each of its stages.
+    fn slowly(mut self, address: SocketAddr, mut arrive: impl FnMut()) -> io::Result<impl Drop> {
+        let mut socket = std::net::TcpStream::connect(address)?;
+        socket.set_read_timeout(Some(LIMIT))?;
+        arrive();
+        let hello = self.hello();
+        let (first, rest) = hello.split_at(hello.len() / 2);
+        socket.write_all(first)?;
+        arrive();
+        socket.write_all(rest)?;
+        arrive();
+        self.0.complete_io(&mut socket)?;
+        Ok(OwnedFd::from(socket))
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

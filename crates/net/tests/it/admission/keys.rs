@@ -55,6 +55,10 @@ fn ids(store: &KeyStore) -> Vec<String> {
     keys.iter().map(|(id, _)| id.to_owned()).collect()
 }
 
+fn skipped(store: &KeyStore) -> usize {
+    store.current().skipped()
+}
+
 fn bits(store: &KeyStore, id: &str) -> Option<usize> {
     let keys = store.current();
     keys.get(id).map(|key| key.public_key().bits())
@@ -161,27 +165,115 @@ fn what_is_no_key_is_named() {
 }
 
 #[test]
-fn two_keys_of_one_id_are_refused_with_both_names() {
+fn two_keys_of_one_id_are_named_and_the_first_one_stays() {
     let folder = TempDir::new().unwrap();
     let (one, other) = (folder.path().join("web.key"), folder.path().join("web.pem"));
     put("rsa2048.pem", &one);
     put("rsa3072.pem", &other);
-    let said = error(&[directory(folder.path())], &no_tokens);
+    let log = Log::default();
+    let _logged = tracing::subscriber::set_default(log.clone());
+    let store = load(&[directory(folder.path())]);
+    assert_eq!((bits(&store, "web"), skipped(&store)), (Some(2048), 1));
     let expected = format!(
-        "key \"web\" comes from {} and from {}: rename one of them",
+        "key \"web\" comes from {} and from {}: rename one of them; keeping the first one\n",
         one.display(),
         other.display()
     );
-    assert_eq!(said, expected);
+    assert_eq!(log.text(), expected);
     fs::remove_file(&other).unwrap();
-    let said = error(
-        &[
-            directory(folder.path()),
-            file("web", pem("rsa1024.pem"), None),
-        ],
-        &no_tokens,
+    // A key that is listed by itself comes before those of directories.
+    let listed = [
+        directory(folder.path()),
+        file("web", pem("rsa1024.pem"), None),
+    ];
+    let store = load(&listed);
+    assert_eq!((bits(&store, "web"), skipped(&store)), (Some(1024), 1));
+    let twice = [
+        file("web", one, None),
+        file("web", pem("rsa1024.pem"), None),
+    ];
+    let said = error(&twice, &no_tokens);
+    assert!(said.contains("rsa1024.pem: rename one of them"), "{said}");
+}
+
+/// The paths on which a wrong file is met: at the start, by the watch, by a reload, and at a start
+/// after that. It may be wrong in any way, and it may have been right before.
+#[test]
+fn a_wrong_file_in_a_directory_is_named_skipped_and_counted_at_any_time() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    put("rsa2048.pem", &at("good.pem"));
+    let log = Log::default();
+    let _logged = tracing::subscriber::set_default(log.clone());
+    let listed = [directory(folder.path())];
+    let running = load(&listed);
+    assert_eq!((skipped(&running), log.text()), (0, String::new()));
+
+    let path = at("ec.pem");
+    let made = [
+        "genpkey",
+        "-algorithm",
+        "EC",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-out",
+    ];
+    run("openssl", &[&made[..], &[path.to_str().unwrap()]].concat());
+    fs::copy(
+        pem("../../../net/tests/it/admission/composite.pem"),
+        at("composite.pem"),
+    )
+    .unwrap();
+    fs::write(at("half.key"), "-----BEGIN PRIVATE KEY-----\n").unwrap();
+    fs::write(at("no*id.pem"), "").unwrap();
+    let wrong = ["ec.pem", "composite.pem", "half.key", "no*id.pem"];
+    let named = |log: &Log| {
+        let text = log.text();
+        wrong.map(|name| {
+            let start = format!("{}: ", at(name).display());
+            text.lines()
+                .any(|line| line.starts_with(&start) && line.contains("skipped"))
+        })
+    };
+    // While it runs.
+    running.refresh();
+    assert_eq!(named(&log), [true; 4], "{}", log.text());
+    assert_eq!(
+        (ids(&running), skipped(&running)),
+        (vec!["good".to_owned()], 4)
     );
-    assert!(said.contains("rsa1024.pem and from"), "{said}");
+    // At a reload.
+    running.reload(&listed, &no_tokens).unwrap();
+    assert_eq!(
+        (ids(&running), skipped(&running)),
+        (vec!["good".to_owned()], 4)
+    );
+    // At a start.
+    let fresh = Log::default();
+    let started = tracing::subscriber::with_default(fresh.clone(), || load(&listed));
+    assert_eq!(named(&fresh), [true; 4], "{}", fresh.text());
+    assert_eq!(
+        (ids(&started), skipped(&started)),
+        (vec!["good".to_owned()], 4)
+    );
+    // Its earlier key stays where there was one, and it counts.
+    fs::write(at("good.pem"), "half").unwrap();
+    running.refresh();
+    assert_eq!(
+        (ids(&running), skipped(&running)),
+        (vec!["good".to_owned()], 5)
+    );
+    // Those that are mended or gone count no more.
+    put("rsa3072.pem", &at("ec.pem"));
+    put("rsa2048.pem", &at("good.pem"));
+    for name in &wrong[1..] {
+        fs::remove_file(at(name)).unwrap();
+    }
+    for store in [&running, &started] {
+        store.refresh();
+        let expected = vec!["ec".to_owned(), "good".to_owned()];
+        assert_eq!((ids(store), skipped(store)), (expected, 0));
+    }
 }
 
 #[test]
@@ -258,7 +350,7 @@ fn a_reload_swaps_all_or_nothing() {
     ];
     store.reload(&failing, &no_tokens).unwrap_err();
     assert!(Arc::ptr_eq(&before, &store.current()));
-    // A file that is wrong now leaves its key; at a start it would be an error.
+    // A file that is wrong now leaves its key; at a start there is none.
     fs::write(&path, "half").unwrap();
     let with_other = [
         directory(folder.path()),
@@ -266,7 +358,7 @@ fn a_reload_swaps_all_or_nothing() {
     ];
     store.reload(&with_other, &no_tokens).unwrap();
     assert_eq!(ids(&store), ["other", "web"]);
-    assert!(error(&listed, &no_tokens).contains("no private key in PEM"));
+    assert!(ids(&load(&listed)).is_empty());
     // Snapshots do not change.
     assert_eq!(before.iter().count(), 1);
 }

@@ -1,11 +1,15 @@
 //! A server in a process of its own: this program, run again.
 
 use std::fs;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::thread;
+use std::time::Duration;
 
 use oarlock_hostile::Target;
 use oarlock_hostile::watch::{self, Memory};
@@ -13,6 +17,11 @@ use oarlock_net::client::{Client, Settings};
 use oarlock_net::server;
 use oarlock_testing::process::as_child;
 use oarlock_testing::{LIMIT, until_some};
+use rustls_pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tokio_rustls::TlsConnector;
 
 use crate::server::host::{EVERYTHING, Home};
 
@@ -78,6 +87,38 @@ impl Host {
         client
     }
 
+    /// A handshake that takes this long, half of it before the first byte, up to the server's first frame.
+    pub async fn handshake(&self, takes: Duration) -> io::Result<()> {
+        let until = Instant::now() + takes;
+        let stream = TcpStream::connect(self.server).await?;
+        sleep(takes / 2).await;
+        let late = Late {
+            stream,
+            until: Box::pin(sleep_until(until)),
+        };
+        let connector = TlsConnector::from(self.home.tls(VICTIM).config());
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut stream = connector.connect(name, late).await?;
+        stream
+            .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            .await?;
+        stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await?;
+        stream.flush().await?;
+        stream.read_u8().await.map(drop)
+    }
+
+    /// `/healthz`, asked for this long after the connection.
+    pub async fn health(&self, after: Duration) -> io::Result<String> {
+        let mut stream = TcpStream::connect(self.metrics).await?;
+        sleep(after).await;
+        stream
+            .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            .await?;
+        let mut page = String::new();
+        stream.read_to_string(&mut page).await?;
+        Ok(page)
+    }
+
     /// The memory of the server's process from now on.
     pub fn forget_peak(&self) -> Memory {
         watch::forget_peak(self.child.id()).unwrap();
@@ -99,6 +140,41 @@ impl Drop for Host {
         // Both fail only if it has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A connection over which nothing arrives before some moment.
+struct Late {
+    stream: TcpStream,
+    until: Pin<Box<Sleep>>,
+}
+
+impl AsyncRead for Late {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.until.as_mut().poll(cx));
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Late {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 

@@ -29,6 +29,7 @@ const COUNTED: &[(&str, &str)] = &[
     ("long-exponents", "mod_exp"),
     ("key-names", "sign"),
     ("long-key-ids", "sign"),
+    ("escaped-key-ids", "sign"),
     ("odd-names", "sign"),
     ("nothing", "mod_exp"),
     ("odd-deadlines", "sign"),
@@ -36,6 +37,7 @@ const COUNTED: &[(&str, &str)] = &[
     ("flood-decrypt", "decrypt"),
     ("flood-raw-private", "raw_private"),
     ("flood-mod-exp", "mod_exp"),
+    ("longest-powers", "mod_exp"),
     ("flood-random", "random"),
     ("flood-list", "list"),
     ("flood-calls", "random"),
@@ -46,6 +48,18 @@ const COUNTED: &[(&str, &str)] = &[
     ("cancelled", "sign"),
     ("many-streams", "sign"),
     ("churn", "sign"),
+];
+
+/// Kinds that hold connections to a port, beside which newcomers who take 0.1 s have to be let in.
+const CROWDS: &[&str] = &[
+    "junk",
+    "broken-handshakes",
+    "silent",
+    "silent-networks",
+    "begun-networks",
+    "idle-pages",
+    "idle-networks",
+    "slow-pages",
 ];
 
 /// Kinds whose connections the server has to end.
@@ -68,6 +82,7 @@ tests! {
     long_exponents
     key_names
     long_key_ids
+    escaped_key_ids
     odd_names
     nothing
     odd_deadlines
@@ -77,6 +92,7 @@ tests! {
     flood_decrypt
     flood_raw_private
     flood_mod_exp
+    longest_powers
     flood_random
     flood_list
     flood_calls
@@ -104,6 +120,8 @@ tests! {
     churn
     broken_handshakes
     silent
+    silent_networks
+    begun_networks
     slow_writer
     half_open
     key_updates
@@ -111,6 +129,7 @@ tests! {
     client_per_request
     expiring
     idle_pages
+    idle_networks
     slow_pages
     flood_pages
     unread_pages
@@ -121,7 +140,12 @@ tests! {
 fn every_kind_has_a_test() {
     let tested = TESTED.iter().map(|name| name.replace('_', "-"));
     assert!(tested.eq(kinds().iter().map(|kind| kind.name.to_owned())));
-    for name in COUNTED.iter().map(|(name, _)| name).chain(ENDED) {
+    for name in COUNTED
+        .iter()
+        .map(|(name, _)| name)
+        .chain(CROWDS)
+        .chain(ENDED)
+    {
         assert!(kind(name).is_some(), "no kind {name}");
     }
 }
@@ -154,15 +178,19 @@ async fn beside_a_victim(host: &Host, kind: &'static Kind) {
         async move { kind.run(&target, &course).await }
     });
     let began = Instant::now();
-    let mut answers = 0;
-    // A client that the server slows down may never be done.
-    while answers < ANSWERS_MIN || !(course.is_spent() || began.elapsed() > TIME_MAX) {
-        let asked = Instant::now();
-        assert_signs(host, kind, &victim, answers).await;
-        answers += 1;
-        // A fifth of a worker, and no more than its share.
-        tokio::time::sleep(4 * asked.elapsed()).await;
-    }
+    let signed = async {
+        let mut answers = 0;
+        // A client that the server slows down may never be done.
+        while answers < ANSWERS_MIN || !(course.is_spent() || began.elapsed() > TIME_MAX) {
+            let asked = Instant::now();
+            assert_signs(host, kind, &victim, answers).await;
+            answers += 1;
+            // A fifth of a worker, and no more than its share.
+            tokio::time::sleep(4 * asked.elapsed()).await;
+        }
+        answers
+    };
+    let (answers, ()) = tokio::join!(signed, assert_lets_in(host, kind));
     if let Some((_, operation)) = COUNTED.iter().find(|(name, _)| *name == kind.name) {
         let sample =
             format!("oarlock_requests_total{{client=\"{OTHERS}\",operation=\"{operation}\"");
@@ -192,6 +220,20 @@ async fn beside_a_victim(host: &Host, kind: &'static Kind) {
         grown >> 10
     );
     assert!(more <= SERIES_MAX, "{more} series more:\n{text}");
+}
+
+/// Beside a crowd, newcomers complete their handshakes and get their pages, all of them.
+async fn assert_lets_in(host: &Host, kind: &Kind) {
+    if !CROWDS.contains(&kind.name) {
+        return;
+    }
+    for newcomer in 0..NEWCOMERS {
+        let (admitted, page) = tokio::join!(host.handshake(SLOW), host.health(SLOW));
+        let who = format!("newcomer {newcomer} beside {}", kind.name);
+        admitted.unwrap_or_else(|error| panic!("{who}: {error}\n{}", host.log()));
+        let page = page.unwrap_or_else(|error| panic!("{who}, /healthz: {error}\n{}", host.log()));
+        assert!(page.starts_with("HTTP/1.1 200"), "{who}: {page}");
+    }
 }
 
 /// The victim's request is answered, and rightly.
@@ -224,6 +266,10 @@ static PUBLIC: LazyLock<AcceleratedRsaPublic> = LazyLock::new(|| {
     accelerator.rsa_public(key(KEY).public_key())
 });
 
+/// Newcomers beside a crowd, one after the other.
+const NEWCOMERS: usize = 15;
+/// How long a newcomer takes for a handshake or a request, as over a long way.
+const SLOW: Duration = Duration::from_millis(100);
 /// How long a kind goes on at most.
 const TIME_MAX: Duration = Duration::from_secs(5);
 /// Answers that the victim gets before a kind counts as withstood.

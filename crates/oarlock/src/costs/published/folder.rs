@@ -260,7 +260,8 @@ fn own() -> Vec<PathBuf> {
         .map(PathBuf::from)
         .filter(is_own)
         .map(|folder| folder.join("oarlock"));
-    let of_root = (user == 0).then(|| PathBuf::from("/run/oarlock"));
+    // Not `/run/oarlock`, where the daemons have their sockets: anybody has to be able to enter that.
+    let of_root = (user == 0).then(|| PathBuf::from("/run/oarlock-live"));
     let temporary = PathBuf::from(format!("/tmp/oarlock-{user}"));
     runtime
         .into_iter()

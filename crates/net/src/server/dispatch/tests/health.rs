@@ -153,7 +153,15 @@ fn what_a_client_sent_shares_no_batch_with_the_servers_keys() {
         Arc::clone(&gate),
     );
     let device = Arc::new(device);
-    let dispatcher = Dispatcher::start(vec![DeviceWorkers { device, workers: 1 }], BOUNDS).unwrap();
+    let dispatcher = Dispatcher::start(
+        vec![DeviceWorkers {
+            device,
+            workers: 1,
+            is_host: false,
+        }],
+        BOUNDS,
+    )
+    .unwrap();
     let clients = [dispatcher.add_client(1), dispatcher.add_client(1)];
     let mut answers = Vec::new();
     for even in (0..40).step_by(2) {

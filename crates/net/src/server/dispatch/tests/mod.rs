@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod health;
+mod long;
 mod queue;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,6 +66,7 @@ fn driver(
             mishap,
         )),
         workers,
+        is_host: false,
     }
 }
 
@@ -345,6 +347,7 @@ fn what_no_device_can_do_is_refused() {
     let drivers = vec![DeviceWorkers {
         device: Arc::new(Nothing),
         workers: 1,
+        is_host: false,
     }];
     let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
@@ -377,6 +380,7 @@ fn a_driver_may_offer_anything() {
             let odd = DeviceWorkers {
                 device: Arc::new(odd),
                 workers: 1,
+                is_host: false,
             };
             let drivers = vec![odd, driver("good", 1, || None)];
             let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();

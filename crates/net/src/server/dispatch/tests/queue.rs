@@ -7,6 +7,14 @@ use super::super::task::{ShapeId, Task};
 use super::*;
 
 fn task(number: u64, client: ClientId, shape: ShapeId, is_urgent: bool) -> Arc<Task> {
+    made(number, client, shape, (is_urgent, false))
+}
+
+pub(super) fn task_of(number: u64, client: ClientId, shape: ShapeId, is_long: bool) -> Arc<Task> {
+    made(number, client, shape, (false, is_long))
+}
+
+fn made(number: u64, client: ClientId, shape: ShapeId, kind: (bool, bool)) -> Arc<Task> {
     let now = Instant::now();
     let deadline = now + Duration::from_secs(60);
     let place = (shape, client, number);
@@ -14,7 +22,7 @@ fn task(number: u64, client: ClientId, shape: ShapeId, is_urgent: bool) -> Arc<T
     Arc::new(Task::new(
         Work::Request(Box::new(request(1))),
         place,
-        is_urgent,
+        kind,
         (now, deadline),
         respond,
     ))
@@ -23,7 +31,16 @@ fn task(number: u64, client: ClientId, shape: ShapeId, is_urgent: bool) -> Arc<T
 /// Numbers of the tasks that a device takes one after the other.
 fn order(queue: &mut Queue, skip: usize) -> Vec<u64> {
     let millisecond = |_| Duration::from_millis(1);
-    let next = || queue.take(|_| true, |_| skip, |_, _| 1, millisecond, |_| false);
+    let next = || {
+        queue.take(
+            |_| false,
+            |_| true,
+            |_| skip,
+            |_, _| 1,
+            millisecond,
+            |_| false,
+        )
+    };
     std::iter::repeat_with(next)
         .take_while(|batch| !batch.is_empty())
         .map(|batch| batch[0].number)
@@ -41,7 +58,7 @@ fn clients_are_served_by_their_weights_and_nobody_saves_up() {
     let millisecond = |_| Duration::from_millis(1);
     let mut served = HashMap::new();
     for _ in 0..40 {
-        let batch = queue.take(|_| true, |_| 0, |_, _| 1, millisecond, |_| false);
+        let batch = queue.take(|_| false, |_| true, |_| 0, |_, _| 1, millisecond, |_| false);
         *served.entry(batch[0].client).or_insert(0) += 1;
     }
     assert_eq!((served[&light], served[&heavy]), (10, 30));
@@ -53,7 +70,7 @@ fn clients_are_served_by_their_weights_and_nobody_saves_up() {
     }
     served.clear();
     for _ in 0..20 {
-        let batch = queue.take(|_| true, |_| 0, |_, _| 1, millisecond, |_| false);
+        let batch = queue.take(|_| false, |_| true, |_| 0, |_, _| 1, millisecond, |_| false);
         *served.entry(batch[0].client).or_insert(0) += 1;
     }
     assert!((4..=6).contains(&served[&late]), "{served:?}");
@@ -90,6 +107,7 @@ fn a_batch_is_of_one_shape_and_of_all_clients() {
         );
     }
     let batch = queue.take(
+        |_| false,
         |_| true,
         |_| 0,
         |_, waiting| waiting.min(8),
@@ -112,7 +130,7 @@ fn a_client_whose_numbers_failed_has_no_part_in_batches() {
     queue.judge(bad, false);
     let batch = |queue: &mut Queue| -> Vec<u64> {
         let millisecond = |_| Duration::from_millis(1);
-        let batch = queue.take(|_| true, |_| 0, |_, _| 4, millisecond, |_| true);
+        let batch = queue.take(|_| false, |_| true, |_| 0, |_, _| 4, millisecond, |_| true);
         batch.iter().map(|task| task.number).collect()
     };
     assert_eq!(batch(&mut queue), [0, 1, 2, 3]);

@@ -75,7 +75,11 @@ async fn a_clients_own_numbers_shut_nobody_out() {
     };
     for device in devices() {
         let name = device.name().to_owned();
-        let drivers = vec![DeviceWorkers { device, workers: 2 }];
+        let drivers = vec![DeviceWorkers {
+            device,
+            workers: 2,
+            is_host: false,
+        }];
         let rest = format!("{EVERYTHING}[metrics]\nlisten = \"127.0.0.1:0\"\n");
         let server = Server::start_with(home.config(&rest), drivers)
             .await

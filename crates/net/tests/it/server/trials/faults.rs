@@ -30,7 +30,11 @@ fn board(fault: Fault, when: When) -> Arc<SimulatedDevice> {
 }
 
 fn driver(device: Arc<impl PublicKeyDevice + 'static>, workers: usize) -> DeviceWorkers {
-    DeviceWorkers { device, workers }
+    DeviceWorkers {
+        device,
+        workers,
+        is_host: false,
+    }
 }
 
 fn good() -> DeviceWorkers {

@@ -1,5 +1,6 @@
 //! Trials: servers that are to be broken, by their devices and by their clients.
 
+mod audit;
 mod evidence;
 mod faults;
 mod hostile;

@@ -1,11 +1,13 @@
 //! Clients of the pages that mean harm.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io::ErrorKind;
+use std::time::{Duration, Instant};
 
 use oarlock_net::server::Server;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::{page, plaintext, soon};
 
@@ -43,6 +45,54 @@ async fn idle_connections_to_the_pages_keep_nobody_out() {
     assert_eq!(server.stop().await, 0);
     let refused = TcpStream::connect(address).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+}
+
+/// As `a_flood_from_many_networks_displaces_no_slow_handshake`, for those who ask for a page after 0.1 s.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_from_many_networks_keeps_no_slow_client_from_its_page() {
+    let server = Server::start(plaintext("", "")).await.unwrap();
+    let address = server.metrics().unwrap();
+    for (beginning, networks) in [("", 256), ("", 100), ("G", 256), ("G", 100)] {
+        let mut held = VecDeque::new();
+        let mut number = 0;
+        let mut arrive = async |connections: usize| {
+            for _ in 0..connections {
+                let socket = TcpSocket::new_v4().unwrap();
+                let from = [127, (number % networks) as u8, 1, 1];
+                number += 1;
+                socket.bind((from, 0).into()).unwrap();
+                let mut socket = socket.connect(address).await.unwrap();
+                let _ = socket.write_all(beginning.as_bytes()).await;
+                held.push_back(socket);
+                if held.len() > 2500 {
+                    held.pop_front();
+                }
+            }
+            // Connections are accepted in their order: these were, too.
+            assert_eq!(page(address, "/healthz").await.0, 200);
+        };
+        arrive(2500).await;
+        let mut rounds = 0;
+        while rounds < 5 {
+            let mut socket = TcpStream::connect(address).await.unwrap();
+            let connected = Instant::now();
+            arrive(100).await;
+            if connected.elapsed() > Duration::from_secs(1) {
+                // On a busy machine it is too late for that connection, which has 2 s.
+                continue;
+            }
+            rounds += 1;
+            let ask = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
+            let _ = socket.write_all(ask).await;
+            let mut answer = String::new();
+            let read = soon("a page", socket.read_to_string(&mut answer)).await;
+            assert!(
+                answer.starts_with("HTTP/1.1 200 "),
+                "{networks}: {read:?} {answer}"
+            );
+        }
+    }
+    assert_eq!(server.stop().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

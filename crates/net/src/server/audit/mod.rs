@@ -1,0 +1,506 @@
+//! The audit: a line of JSON for each request.
+//!
+//! A thread of its own writes the lines. With `required`, which is the default, an answer waits until
+//! its line is written, and a request whose line cannot be written is refused: no signature leaves
+//! without a line. Lines that arrive in the meantime are written together, so the answers of many
+//! requests wait for one write.
+//!
+//! ```text
+//! record    a request's thread hands over a record, and what is to happen once it is written
+//! repeats   refusals of one client beyond the first few are counted, and told together
+//! file      writes whole lines or none
+//! ```
+//!
+//! While the file cannot be written, the thread tries again every [`RETRY_AFTER`], with a line that
+//! says how many are missing.
+
+mod file;
+mod repeats;
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use prometheus_client::metrics::counter::Counter;
+use serde::Serialize;
+use tonic::Code;
+
+use self::file::AuditFile;
+use self::repeats::{Repeated, Repeats};
+use super::config::AuditConfig;
+use super::dispatch::{Answered, Outgoing};
+use super::log_limit::LogLimit;
+use super::observe::Note;
+use crate::tls::Identity;
+
+/// What happens once a record is written, or cannot be: whether it is, and what goes out then.
+pub(super) type Then = Box<dyn FnOnce(bool, &mut Outgoing) + Send>;
+
+/// The audit. Senders wait while too many records are queued.
+pub(super) struct Audit {
+    sender: Option<SyncSender<Message>>,
+    thread: Option<JoinHandle<()>>,
+    figures: Arc<Figures>,
+    is_required: bool,
+}
+
+/// What is counted of it.
+#[derive(Default)]
+pub(super) struct Figures {
+    /// Lines that are written.
+    pub(super) lines: Counter,
+    /// Records that could not be written.
+    pub(super) unwritten: Counter,
+    is_failing: AtomicBool,
+}
+
+impl Figures {
+    /// Whether the last lines could not be written.
+    pub(super) fn is_failing(&self) -> bool {
+        self.is_failing.load(Ordering::Relaxed)
+    }
+}
+
+/// What a line says.
+pub(super) struct Record {
+    unix_ms: u128,
+    client: Identity,
+    peer: Arc<str>,
+    operation: &'static str,
+    key: Arc<str>,
+    code: Code,
+    message: Option<Cow<'static, str>>,
+    device: Option<Arc<str>>,
+    waited: Duration,
+    served: Duration,
+}
+
+impl Record {
+    /// The record of a request that is answered.
+    pub(super) fn of(note: &Note, code: Code, answered: &Answered) -> Self {
+        Self {
+            unix_ms: unix_ms(),
+            client: note.identity.clone(),
+            peer: Arc::clone(&note.peer),
+            operation: note.operation,
+            key: Arc::clone(&note.key),
+            code,
+            message: answered.outcome.as_ref().err().map(|refusal| {
+                refusal.in_short.map_or_else(
+                    || bounded(&refusal.message, MESSAGE_BYTES_MAX).into(),
+                    Cow::Borrowed,
+                )
+            }),
+            device: answered.device.clone(),
+            waited: answered.waited,
+            served: answered.served,
+        }
+    }
+}
+
+impl Audit {
+    /// Opens the file and starts the thread.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub(super) fn start(config: &AuditConfig) -> Result<Self, String> {
+        let file = AuditFile::open(&config.output)?;
+        let (sender, receiver) = sync_channel(RECORDS_MAX);
+        let figures = Arc::new(Figures::default());
+        let writer = Writer {
+            file,
+            figures: Arc::clone(&figures),
+            repeats: Repeats::default(),
+            text: Vec::new(),
+            queued: Vec::new(),
+            gap: None,
+            outgoing: Outgoing::default(),
+            log: LogLimit::default(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("audit".into())
+            .spawn(move || writer.run(&receiver))
+            .map_err(|error| format!("no thread for the audit: {error}"))?;
+        Ok(Self {
+            sender: Some(sender),
+            thread: Some(thread),
+            figures,
+            is_required: config.is_required,
+        })
+    }
+
+    /// Whether answers wait for their lines.
+    pub(super) fn is_required(&self) -> bool {
+        self.is_required
+    }
+
+    pub(super) fn figures(&self) -> &Arc<Figures> {
+        &self.figures
+    }
+
+    /// Has a record written, and does what is to follow.
+    pub(super) fn record(&self, record: Record, then: Option<Then>) {
+        self.send(Message::Record(Box::new(record), then));
+    }
+
+    /// Opens the file again: a new one of the same name if the old one was moved away.
+    pub(super) fn reopen(&self) {
+        self.send(Message::Reopen);
+    }
+
+    /// Waits until everything is written, for some seconds at most.
+    pub(super) fn flush(&self) {
+        let (sender, written) = sync_channel(1);
+        self.send(Message::Flush(sender));
+        // A disk that takes longer may never answer.
+        let _ = written.recv_timeout(FLUSH_MAX);
+    }
+
+    fn send(&self, message: Message) {
+        let Some(sender) = &self.sender else { return };
+        // Its thread ends last, unless it panicked: then nothing is written any more.
+        if let Err(unsent) = sender.send(message)
+            && let Message::Record(_, then) = unsent.0
+        {
+            self.figures.is_failing.store(true, Ordering::Relaxed);
+            self.figures.unwritten.inc();
+            if let Some(then) = then {
+                then(false, &mut Outgoing::default());
+            }
+        }
+    }
+}
+
+impl Drop for Audit {
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+enum Message {
+    Record(Box<Record>, Option<Then>),
+    Reopen,
+    /// Says when everything before it is written.
+    Flush(SyncSender<()>),
+}
+
+/// The thread that writes.
+struct Writer {
+    file: AuditFile,
+    figures: Arc<Figures>,
+    repeats: Repeats,
+    /// Lines to be written.
+    text: Vec<u8>,
+    /// What they stand for, in their order.
+    queued: Vec<Queued>,
+    gap: Option<Gap>,
+    outgoing: Outgoing,
+    log: LogLimit,
+}
+
+/// A line to be written.
+struct Queued {
+    /// Where it ends in the text.
+    end: usize,
+    line: Line,
+}
+
+enum Line {
+    Record(Option<Then>),
+    Repeated(Repeated),
+    Gap,
+}
+
+/// Records that are missing in the file.
+struct Gap {
+    since_unix_ms: u128,
+    count: u64,
+    retry_at: Instant,
+}
+
+impl Writer {
+    fn run(mut self, receiver: &Receiver<Message>) {
+        loop {
+            let wake_at = [
+                self.gap.as_ref().map(|it| it.retry_at),
+                self.repeats.due_at(),
+            ];
+            let message = match wake_at.into_iter().flatten().min() {
+                None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(at) => receiver.recv_timeout(at.saturating_duration_since(Instant::now())),
+            };
+            match message {
+                Ok(message) => {
+                    self.take(message);
+                    // Records that have arrived in the meantime go along.
+                    for message in receiver.try_iter().take(RECORDS_MAX) {
+                        self.take(message);
+                        if self.text.len() >= WRITE_BYTES {
+                            break;
+                        }
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.finish();
+                    return;
+                }
+            }
+            let due = self.repeats.take_due(Instant::now());
+            self.tell_repeated(due);
+            self.write(false);
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Record(record, then) => {
+                let is_told =
+                    record.code == Code::Ok || self.repeats.is_told(&record, Instant::now());
+                if is_told {
+                    self.put(&Entry::of(&record), Line::Record(then));
+                } else if let Some(then) = then {
+                    // It is counted, and gives nothing away.
+                    then(true, &mut self.outgoing);
+                }
+            }
+            Message::Reopen => {
+                self.write(false);
+                self.file.reopen();
+                self.write(true);
+            }
+            Message::Flush(written) => {
+                self.finish();
+                let _ = written.send(());
+            }
+        }
+    }
+
+    /// Writes everything there is.
+    fn finish(&mut self) {
+        let all = self.repeats.take_all();
+        self.tell_repeated(all);
+        self.write(true);
+    }
+
+    fn tell_repeated(&mut self, repeated: Vec<Repeated>) {
+        for one in repeated {
+            let entry = Entry {
+                unix_ms: unix_ms(),
+                client: one.client.as_str(),
+                operation: one.operation,
+                code: name(one.code),
+                count: Some(one.count),
+                since_unix_ms: Some(one.since_unix_ms),
+                ..Entry::default()
+            };
+            let line = line_of(&entry);
+            self.put_line(&line, Line::Repeated(one));
+        }
+    }
+
+    fn put(&mut self, entry: &Entry<'_>, line: Line) {
+        let text = line_of(entry);
+        self.put_line(&text, line);
+    }
+
+    fn put_line(&mut self, text: &[u8], line: Line) {
+        self.text.extend_from_slice(text);
+        let end = self.text.len();
+        self.queued.push(Queued { end, line });
+    }
+
+    /// Writes what is queued, and does what follows. While the file cannot be written, nothing is
+    /// tried before it is time for that, or `is_time`.
+    fn write(&mut self, is_time: bool) {
+        let (written, result) = match &self.gap {
+            Some(gap) if !is_time && Instant::now() < gap.retry_at => (0, None),
+            _ => {
+                self.tell_gap();
+                let (written, result) = self.file.write(&self.text);
+                (written, Some(result))
+            }
+        };
+        let mut missing = 0;
+        for queued in std::mem::take(&mut self.queued) {
+            let is_written = queued.end <= written;
+            match queued.line {
+                Line::Gap if is_written => self.gap = None,
+                Line::Gap => {}
+                Line::Repeated(repeated) if !is_written => {
+                    self.repeats.put_back(repeated, Instant::now());
+                }
+                Line::Repeated(_) => {}
+                Line::Record(then) => {
+                    if !is_written {
+                        missing += 1;
+                    }
+                    if let Some(then) = then {
+                        then(is_written, &mut self.outgoing);
+                    }
+                }
+            }
+            self.figures.lines.inc_by(u64::from(is_written));
+        }
+        self.text.clear();
+        self.figures.unwritten.inc_by(missing);
+        match result {
+            Some(Ok(())) => self.well(),
+            Some(Err(error)) => self.failed(missing, Some(&error)),
+            None => self.failed(missing, None),
+        }
+        self.outgoing.release();
+    }
+
+    /// Puts before the others a line that says how many are missing.
+    fn tell_gap(&mut self) {
+        let Some(gap) = &self.gap else { return };
+        let entry = Entry {
+            unix_ms: unix_ms(),
+            operation: "audit",
+            code: name(Code::DataLoss),
+            message: Some("requests without a line, since it could not be written"),
+            count: Some(gap.count),
+            since_unix_ms: Some(gap.since_unix_ms),
+            ..Entry::default()
+        };
+        let line = line_of(&entry);
+        for queued in &mut self.queued {
+            queued.end += line.len();
+        }
+        self.text.splice(0..0, line.iter().copied());
+        let end = line.len();
+        self.queued.insert(
+            0,
+            Queued {
+                end,
+                line: Line::Gap,
+            },
+        );
+    }
+
+    fn well(&mut self) {
+        if self.figures.is_failing.swap(false, Ordering::Relaxed) {
+            tracing::info!("the audit is written again");
+        }
+    }
+
+    fn failed(&mut self, missing: u64, error: Option<&io::Error>) {
+        let gap = self.gap.get_or_insert_with(|| Gap {
+            since_unix_ms: unix_ms(),
+            count: 0,
+            retry_at: Instant::now(),
+        });
+        gap.count += missing;
+        if let Some(error) = error {
+            gap.retry_at = Instant::now() + RETRY_AFTER;
+            self.figures.is_failing.store(true, Ordering::Relaxed);
+            let missing = gap.count;
+            self.log.tell(|untold| {
+                tracing::error!(%error, missing, "the audit cannot be written{untold}");
+            });
+        }
+    }
+}
+
+/// One line of the audit.
+#[derive(Default, Serialize)]
+struct Entry<'a> {
+    /// When it was answered, in milliseconds since 1970, UTC.
+    unix_ms: u128,
+    client: &'a str,
+    peer: &'a str,
+    operation: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    key: &'a str,
+    code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<&'a str>,
+    waited_us: u128,
+    served_us: u128,
+    /// How many requests a line stands for, if it is not one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    /// When the first of them was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since_unix_ms: Option<u128>,
+}
+
+impl<'a> Entry<'a> {
+    fn of(record: &'a Record) -> Self {
+        Self {
+            unix_ms: record.unix_ms,
+            client: record.client.as_str(),
+            peer: &record.peer,
+            operation: record.operation,
+            key: &record.key,
+            code: name(record.code),
+            message: record.message.as_deref(),
+            device: record.device.as_deref(),
+            waited_us: record.waited.as_micros(),
+            served_us: record.served.as_micros(),
+            ..Self::default()
+        }
+    }
+}
+
+fn line_of(entry: &Entry<'_>) -> Vec<u8> {
+    // Texts and numbers can always be written.
+    let mut line = serde_json::to_vec(entry).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// A text as a line may hold it: no more than its first bytes, with a sign that there were more.
+pub(super) fn bounded(text: &str, bytes_max: usize) -> String {
+    match text.get(..text.floor_char_boundary(bytes_max)) {
+        Some(first) if first.len() < text.len() => format!("{first}…"),
+        _ => text.to_owned(),
+    }
+}
+
+fn unix_ms() -> u128 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_millis()
+}
+
+/// The name that gRPC gives a code.
+pub(super) fn name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
+    }
+}
+
+/// Records that may be queued, each of about a KiB at most, and the client's name: what is in them is
+/// bounded.
+const RECORDS_MAX: usize = 2048;
+const MESSAGE_BYTES_MAX: usize = 256;
+const FLUSH_MAX: Duration = Duration::from_secs(5);
+const WRITE_BYTES: usize = 64 << 10;
+/// While the file cannot be written, it is tried this often.
+const RETRY_AFTER: Duration = Duration::from_millis(250);
