@@ -10,9 +10,7 @@
 //!   than 1024 bytes of white space behind the end: it accepts any number.
 //! - Text without armor: the crate treats it as a file that is not armored.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::fd::BorrowedFd;
 use std::sync::LazyLock;
 
 use age::armor::{ArmoredReader, ArmoredWriter, Format};
@@ -27,9 +25,10 @@ use chacha20poly1305::aead::{Aead, KeyInit as _};
 use hmac::{Hmac, Mac as _};
 use oarlock::Accelerator;
 use oarlock_file::age::{CHUNK_BYTES, Decryptor, Encryptor, Header, armored};
-use oarlock_file::{Cache, Ends, Error, Watch};
-use rustix::event::PollFlags;
+use oarlock_file::{Cache, Ends, Error};
 use sha2::Sha256;
+
+use crate::files::{Never, contents, memory};
 
 fuzz_target!(|input: Input| {
     match &input {
@@ -261,21 +260,6 @@ fn round_trip(bytes: usize, is_armored: bool) {
     assert!(header.is_none_or(|header| sealed.starts_with(&header.encoded)));
 }
 
-fn memory(bytes: &[u8]) -> File {
-    let flags = rustix::fs::MemfdFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::memfd_create("fuzz", flags).expect("memory"));
-    file.write_all(bytes).expect("memory");
-    file.rewind().expect("memory");
-    file
-}
-
-fn contents(file: &mut File) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    file.rewind().expect("memory");
-    file.read_to_end(&mut bytes).expect("memory");
-    bytes
-}
-
 /// Has the file key of every file with a stanza of its own.
 struct Key;
 
@@ -286,18 +270,6 @@ impl Identity for Key {
         let is_ours = stanza.tag == "fuzz" && stanza.args == ["key"] && stanza.body.is_empty();
         is_ours.then(|| Ok(FileKey::new(Box::new(FILE_KEY))))
     }
-}
-
-struct Never;
-
-impl Watch for Never {
-    fn is_stopped(&self) -> bool {
-        false
-    }
-    fn wait(&self, _: BorrowedFd<'_>, _: PollFlags) -> bool {
-        true
-    }
-    fn advanced(&self, _: u64) {}
 }
 
 static ACCELERATOR: LazyLock<Accelerator> = LazyLock::new(|| {

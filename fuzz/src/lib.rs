@@ -5,6 +5,8 @@
 //! look for new ones.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod failure;
+mod files;
 #[macro_use]
 mod target;
 
@@ -13,10 +15,16 @@ pub mod age;
 pub mod boards;
 pub mod calibration;
 pub mod capi;
+pub mod certificates;
 pub mod contexts;
 pub mod ctr;
+pub mod elf;
 pub mod esp;
+pub mod hybrid;
 pub mod live;
+pub mod openssl_conf;
+pub mod openssl_enc;
+pub mod plugin;
 pub mod prefetch;
 pub mod relay;
 pub mod requests;
@@ -35,10 +43,16 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("boards", boards::run),
     ("calibration", calibration::run),
     ("capi", capi::run),
+    ("certificates", certificates::run),
     ("contexts", contexts::run),
     ("ctr", ctr::run),
+    ("elf", elf::run),
     ("esp", esp::run),
+    ("hybrid", hybrid::run),
     ("live", live::run),
+    ("openssl_conf", openssl_conf::run),
+    ("openssl_enc", openssl_enc::run),
+    ("plugin", plugin::run),
     ("prefetch", prefetch::run),
     ("relay", relay::run),
     ("requests", requests::run),

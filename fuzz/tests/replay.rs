@@ -34,6 +34,11 @@ fn capi() {
 }
 
 #[test]
+fn certificates() {
+    replay("certificates");
+}
+
+#[test]
 fn contexts() {
     replay("contexts");
 }
@@ -44,8 +49,18 @@ fn ctr() {
 }
 
 #[test]
+fn elf() {
+    replay("elf");
+}
+
+#[test]
 fn esp() {
     replay("esp");
+}
+
+#[test]
+fn hybrid() {
+    replay("hybrid");
 }
 
 #[test]
@@ -54,18 +69,33 @@ fn live() {
 }
 
 #[test]
+fn openssl_conf() {
+    replay("openssl_conf");
+}
+
+#[test]
+fn openssl_enc() {
+    replay("openssl_enc");
+}
+
+#[test]
+fn plugin() {
+    replay("plugin");
+}
+
+#[test]
 fn prefetch() {
     replay("prefetch");
 }
 
 #[test]
-fn requests() {
-    replay("requests");
+fn relay() {
+    replay("relay");
 }
 
 #[test]
-fn relay() {
-    replay("relay");
+fn requests() {
+    replay("requests");
 }
 
 #[test]
@@ -90,7 +120,7 @@ fn tls() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 16, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 22, "add a test above for each target");
 }
 
 fn replay(name: &str) {

@@ -224,8 +224,9 @@ int oarlock_cipher_set_key(oarlock_cipher *cipher, const void *key, size_t key_b
 
 /*
  * oarlock_cipher_set_iv() begins a message at `iv`. It fails with OARLOCK_E_ARGUMENT for another length than the
- * algorithm's, with OARLOCK_E_STATE before there is a key, and as oarlock_accelerator_new() and the device do. Never
- * use an IV twice with a stream cipher and the same key: it would give both messages away.
+ * algorithm's, with OARLOCK_E_STATE before there is a key, and as oarlock_accelerator_new() and the device do; with
+ * OARLOCK_E_THREADS it can fail for the first IV of a key alone. Never use an IV twice with a stream cipher and the
+ * same key: it would give both messages away.
  */
 int oarlock_cipher_set_iv(oarlock_cipher *cipher, const void *iv, size_t iv_bytes);
 
@@ -263,8 +264,8 @@ typedef struct oarlock_aead oarlock_aead;
 
 /*
  * oarlock_aead_new() makes an authenticated cipher with a key. It fails with OARLOCK_E_ARGUMENT for an unknown name
- * and for one that does not authenticate, and with OARLOCK_E_KEY for a key of another length. The key is copied, and
- * the copy wiped. The caller frees it by oarlock_aead_free().
+ * and for one that does not authenticate, with OARLOCK_E_KEY for a key of another length, and with OARLOCK_E_THREADS.
+ * The key is copied, and the copy wiped. The caller frees it by oarlock_aead_free().
  */
 int oarlock_aead_new(
     oarlock_accelerator *accelerator, oarlock_aead **aead, const char *algorithm, const void *key, size_t key_bytes
@@ -882,7 +883,7 @@ int oarlock_srtp_free(oarlock_srtp *srtp);
 /*
  * oarlock_srtp_add_key() adds a master key to a context whose packets carry an MKI. It fails with OARLOCK_E_ARGUMENT
  * for an MKI of another length or one that is there, and for a 17th key, and with OARLOCK_E_KEY for a key of another
- * length. The key is copied.
+ * length. The key is copied. It needs no more threads than the context has.
  */
 int oarlock_srtp_add_key(
     oarlock_srtp *srtp, const void *mki, size_t mki_bytes, const void *key, size_t key_bytes
@@ -938,8 +939,8 @@ struct oarlock_tls_spec {
 
 /*
  * oarlock_tls_new() makes one direction of a connection. It fails with OARLOCK_E_ARGUMENT for an unknown suite and
- * unless there is a secret, or a key and an IV, and with OARLOCK_E_KEY for one of another length. Keys are copied,
- * and the copies wiped. The caller frees it by oarlock_tls_free().
+ * unless there is a secret, or a key and an IV, with OARLOCK_E_KEY for one of another length, and with
+ * OARLOCK_E_THREADS. Keys are copied, and the copies wiped. The caller frees it by oarlock_tls_free().
  */
 int oarlock_tls_new(oarlock_accelerator *accelerator, oarlock_tls **tls, const struct oarlock_tls_spec *spec);
 
@@ -948,7 +949,7 @@ int oarlock_tls_free(oarlock_tls *tls);
 
 /*
  * oarlock_tls_update() goes on to the keys of the next generation, behind a KeyUpdate that was sealed or opened. It
- * fails with OARLOCK_E_ARGUMENT without a secret to derive them from.
+ * fails with OARLOCK_E_ARGUMENT without a secret to derive them from. It needs no more threads than the direction has.
  */
 int oarlock_tls_update(oarlock_tls *tls);
 

@@ -109,8 +109,13 @@ pub mod batch {
         GCM_VAES512,
         /// Batches of Triple DES encryption, and runs of decryption, by look-ups in 512-bit registers.
         TDES_PERMUTE,
-        /// Runs of Triple DES in CBC mode on bits of 64 streams, and of decryption on bits of any width.
+        /// Runs of encryption with Triple DES in CBC mode on bits of 64 streams in words, and of decryption on bits of
+        /// any width.
         TDES_BITS,
+        /// Runs of that encryption in 128-bit registers.
+        TDES_BITS_SSE2,
+        /// Runs of that encryption in 256-bit registers.
+        TDES_BITS_AVX2,
         /// Runs of a hash function, a message at a time.
         HASH_PORTABLE,
         /// Runs of a hash function by SHA-NI.

@@ -403,6 +403,8 @@ fn contents(pem: &[u8]) -> String {
     let labels: Vec<_> = text
         .lines()
         .filter_map(|line| line.strip_prefix("-----BEGIN ")?.strip_suffix("-----"))
+        // What a terminal would act on is no label.
+        .filter(|label| label.len() <= LABEL_BYTES_MAX && !label.contains(char::is_control))
         .take(LABELS_MAX)
         .collect();
     match &labels[..] {
@@ -458,5 +460,6 @@ fn check_validity(certificate: &CertificateDer<'_>) -> Result<(), String> {
 
 const HTTP_2: &[u8] = b"h2";
 const LABELS_MAX: usize = 4;
+const LABEL_BYTES_MAX: usize = 64;
 /// As SPIFFE ids have (SPIFFE-ID, 2.3).
 const IDENTITY_BYTES_MAX: usize = 2048;

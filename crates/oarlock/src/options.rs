@@ -31,7 +31,9 @@ pub struct Options {
     pub cipher_blocks: usize,
     /// Prefetch streams of a cipher: 1 to 65536; 2 × `cipher_threads` unless set.
     pub cipher_streams: Option<usize>,
-    /// Whether a cipher keeps its threads for itself.
+    /// Whether a cipher keeps its threads for itself. One that does keeps them once, from its opening until it is
+    /// dropped, however many keys it has and however often they change; so does each direction of an association of
+    /// ESP, of a connection of TLS or DTLS, and of SRTP.
     pub reservation: Reservation,
     /// Which way requests go.
     pub strategy: Strategy,

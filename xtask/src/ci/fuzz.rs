@@ -7,7 +7,7 @@ use crate::tool::{self, Result, cargo};
 
 /// How long the fuzzer runs on each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 16] = [
+const TARGETS: [&str; 22] = [
     "ctr",
     "prefetch",
     "aead",
@@ -24,6 +24,12 @@ const TARGETS: [&str; 16] = [
     "live",
     "boards",
     "capi",
+    "certificates",
+    "elf",
+    "hybrid",
+    "openssl_conf",
+    "openssl_enc",
+    "plugin",
 ];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 

@@ -97,3 +97,9 @@ fn packets_are_those_of_the_rust_library() {
     let output = succeeds(&mut started(&program));
     assert_eq!(lossy(&output.stdout), expected.concat());
 }
+
+#[test]
+fn threads_are_kept_once_by_each_object_of_the_library() {
+    let program = compiled("gcc", &["-std=c99"], &here("tests/c/reservation.c"), &[]);
+    succeeds(&mut started(&program));
+}

@@ -14,6 +14,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use ::age::{Callbacks, DecryptError, EncryptError, Identity, Recipient};
 use age_core::format::{FileKey, Stanza, grease_the_joint, read, write};
@@ -35,6 +36,8 @@ pub struct Plugin<C, W> {
     identities: Vec<String>,
     callbacks: C,
     watch: W,
+    /// What is spoken to once in place of the program.
+    connected: Mutex<Option<(File, File)>>,
 }
 
 impl<C: Callbacks, W: Watch> Plugin<C, W> {
@@ -47,7 +50,16 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
             identities: Vec::new(),
             callbacks,
             watch,
+            connected: Mutex::new(None),
         }
+    }
+
+    /// Speaks once to what reads `to` and has written `from`, instead of starting a program: for the fuzzer.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn connected(mut self, to: File, from: File) -> Self {
+        self.connected = Mutex::new(Some((to, from)));
+        self
     }
 
     /// Adds a recipient of this plugin.
@@ -82,6 +94,13 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
     }
 
     fn start(&self, machine: &str) -> io::Result<Session<'_, C, W>> {
+        let mut connected = self
+            .connected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(ends) = connected.take() {
+            return Ok(self.session(None, Some(ends)));
+        }
         let program = self
             .program()
             .ok_or_else(|| self.failed("not found in the folders of PATH"))?;
@@ -102,14 +121,18 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
             (Some(to), Some(from)) => Some((OwnedFd::from(to).into(), OwnedFd::from(from).into())),
             _ => None,
         };
-        Ok(Session {
+        Ok(self.session(Some(child), ends))
+    }
+
+    fn session(&self, child: Option<Child>, ends: Option<(File, File)>) -> Session<'_, C, W> {
+        Session {
             plugin: self,
             child,
             ends,
             incoming: Incoming::default(),
             commands: 0,
             told: 0,
-        })
+        }
     }
 
     fn failed(&self, what: &str) -> io::Error {
@@ -218,7 +241,7 @@ impl<C: Callbacks, W: Watch> Identity for Plugin<C, W> {
 /// A plugin that runs. It has ended when this is dropped.
 struct Session<'a, C: Callbacks, W: Watch> {
     plugin: &'a Plugin<C, W>,
-    child: Child,
+    child: Option<Child>,
     /// Its standard input and output.
     ends: Option<(File, File)>,
     incoming: Incoming,
@@ -343,14 +366,17 @@ impl<C: Callbacks, W: Watch> Drop for Session<'_, C, W> {
     /// As age does: it sees its input end and is interrupted. One that stays is killed.
     fn drop(&mut self) {
         self.ends = None;
-        let pid = Pid::from_child(&self.child);
+        let Some(child) = &mut self.child else {
+            return;
+        };
+        let pid = Pid::from_child(child);
         let _ = kill_process(pid, Signal::INT);
         if let Ok(ended) = pidfd_open(pid, PidfdFlags::empty()) {
             let mut watched = [PollFd::new(&ended, PollFlags::IN)];
             let _ = poll(&mut watched, Some(&GRACE));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = child.kill();
+        let _ = child.wait();
     }
 }
 

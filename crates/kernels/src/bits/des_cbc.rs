@@ -1,8 +1,9 @@
 //! Triple DES in CBC mode (SP 800-38A, section 6.2) on bits.
 //!
-//! Encryption chains: each of 64 bits of a word belongs to a stream of its own, which has its own key too.
+//! Encryption chains: each of 64 bits of a register belongs to a stream of its own, which has its own key too.
 //! Decryption does not: the bits of a register are blocks of one stream.
 
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
 use super::des::{KeyMasks, PLACES_OUT, pass_blocks, transpose, triple};
@@ -10,73 +11,137 @@ use super::registers::Plane;
 use crate::requests::{Engine, Lanes, TdesChained};
 use crate::wipe::wipe;
 
-/// Encryption of 64 streams.
-pub(crate) struct Words {
-    /// The keys' bits, a bit of each word for each stream.
-    keys: KeyMasks,
+/// A register of whose first word each bit belongs to a stream that is encrypted: the other words are idle.
+///
+/// Words of 64 bits would do. But there are too few registers for them, and their instructions overwrite an operand: on
+/// a Zen 3 a block of each stream took 14 us so, and a pass in 256-bit registers takes 3. The other words are of use
+/// outside the rounds, where the next blocks of a stream lie: `LANES` of them are transposed at once.
+///
+/// # Safety
+/// `encrypt` is [`encrypt_lanes`] with the instructions of the register enabled.
+pub(crate) unsafe trait Chains: Plane<Mask = Self> {
+    /// Proof that there are instructions for it.
+    type Token: Copy;
+
+    /// # Safety
+    /// There was a token; the lanes that have blocks left have `blocks` of them, readable and writable.
+    unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize);
 }
 
-impl Words {
-    pub(crate) const fn new() -> Self {
-        Self { keys: [0; _] }
+/// Encryption of 64 streams.
+pub(crate) struct Words<P> {
+    keys: LaneKeys,
+    _registers: PhantomData<P>,
+}
+
+/// The keys' bits: of each a register, in whose first word is a bit of each stream.
+#[repr(align(32))]
+pub(crate) struct LaneKeys([u64; LANES_MAX * 3 * 64]);
+
+/// Of the registers that [`Chains`].
+const LANES_MAX: usize = 4;
+
+impl<P: Chains> Words<P> {
+    pub(crate) const fn new(_: P::Token) -> Self {
+        assert!(P::LANES <= LANES_MAX);
+        Self {
+            keys: LaneKeys([0; _]),
+            _registers: PhantomData,
+        }
     }
 }
 
-impl Engine<64> for Words {
+impl<P: Chains> Engine<64> for Words<P> {
     const REPEATS: bool = false;
 
     fn lay_out(&mut self, lane: usize, stream: &impl TdesChained) {
-        for (bits, mask) in self.keys.iter_mut().zip(stream.masks()) {
-            *bits = *bits & !(1 << lane) | (mask & 1) << lane;
+        let registers = self.keys.0.chunks_exact_mut(P::LANES);
+        for (bits, mask) in registers.zip(stream.masks()) {
+            bits[0] = bits[0] & !(1 << lane) | (mask & 1) << lane;
         }
     }
 
     unsafe fn run(&mut self, lanes: &mut Lanes<64>, blocks: usize) {
-        #[cfg(debug_assertions)]
-        crate::dispatch::batch::TDES_BITS.hit();
-        let mut planes = [0; 64];
-        let mut state = [[0; 32]; 2];
-        for (plane, chain) in planes.iter_mut().zip(&lanes.chain) {
-            *plane = u64::from_le_bytes(*chain);
-        }
-        // SAFETY: words need no special instructions; busy lanes are good for as many blocks.
-        unsafe {
-            enter(&mut planes, &mut state);
-            for block in 0..blocks {
-                for (lane, plane) in planes.iter_mut().enumerate() {
-                    *plane = 0;
-                    if lanes.left[lane] > 0 {
-                        *plane = u64::load(lanes.from[lane].add(8 * block));
-                    }
-                }
-                transpose(&mut planes);
-                for (i, bits) in state.as_flattened_mut().iter_mut().enumerate() {
-                    *bits ^= planes[PLACES_OUT[i]];
-                }
-                let [left, right] = triple::<u64, false>(&self.keys, &mut state);
-                state = [*left, *right];
-                leave(&state, &mut planes);
-                for (lane, plane) in planes.iter().enumerate() {
-                    if lanes.left[lane] > 0 {
-                        plane.store(lanes.to[lane].add(8 * block));
-                    }
-                }
-            }
-        }
-        if blocks > 0 {
-            for (plane, chain) in planes.iter().zip(&mut lanes.chain) {
-                *chain = plane.to_le_bytes();
-            }
-        }
-        wipe(&mut planes);
-        wipe(state.as_flattened_mut());
+        // SAFETY: a token was given; the lanes are as the caller vouches.
+        unsafe { P::encrypt(&self.keys, lanes, blocks) };
     }
 }
 
-impl Drop for Words {
+impl<P> Drop for Words<P> {
     fn drop(&mut self) {
-        wipe(&mut self.keys);
+        wipe(&mut self.keys.0);
         super::des::wipe_stack();
+    }
+}
+
+/// Encrypts the next `blocks` of the lanes that have some left.
+///
+/// # Safety
+/// The instructions of `P` are enabled in the caller; these lanes have as many blocks, readable and writable.
+#[inline(always)]
+pub(crate) unsafe fn encrypt_lanes<P: Plane<Mask = P>>(
+    keys: &LaneKeys,
+    lanes: &mut Lanes<64>,
+    blocks: usize,
+) {
+    // SAFETY: the instructions are the caller's promise, and that there are `blocks` where a lane has some left; the
+    // keys are as many registers of at most `LANES_MAX` words, and aligned as these. A register has `LANES` words,
+    // which have the alignment of one.
+    unsafe {
+        let masks = &*keys.0.as_ptr().cast::<[P; 3 * 64]>();
+        let mut planes = [P::broadcast(0); 64];
+        let mut state = [[P::broadcast(0); 32]; 2];
+        for (lane, (plane, chain)) in planes.iter_mut().zip(&lanes.chain).enumerate() {
+            if lanes.left[lane] > 0 {
+                *plane = P::broadcast(u64::from_le_bytes(*chain));
+            }
+        }
+        enter(&mut planes, &mut state);
+        let mut done = 0;
+        while done < blocks {
+            let at_once = P::LANES.min(blocks - done);
+            let bytes = 8 * at_once;
+            for (lane, plane) in planes.iter_mut().enumerate() {
+                *plane = P::broadcast(0);
+                if lanes.left[lane] > 0 {
+                    let from = lanes.from[lane].add(8 * done);
+                    let place: *mut P = plane;
+                    core::ptr::copy_nonoverlapping(from, place.cast::<u8>(), bytes);
+                }
+            }
+            transpose(&mut planes);
+            for block in 0..at_once {
+                let word = |i: usize, planes: *mut P| planes.add(i).cast::<u64>().add(block);
+                for (i, bits) in state.as_flattened_mut().iter_mut().enumerate() {
+                    let plane = *word(PLACES_OUT[i], planes.as_mut_ptr());
+                    *bits = bits.xor(P::broadcast(plane));
+                }
+                let [left, right] = triple::<P, false>(masks, &mut state);
+                state = [*left, *right];
+                for (i, bits) in state.as_flattened().iter().enumerate() {
+                    let first: *const P = bits;
+                    *word(PLACES_OUT[i], planes.as_mut_ptr()) = *first.cast::<u64>();
+                }
+            }
+            transpose(&mut planes);
+            for (lane, plane) in planes.iter().enumerate() {
+                if lanes.left[lane] > 0 {
+                    let to = lanes.to[lane].add(8 * done);
+                    let place: *const P = plane;
+                    core::ptr::copy_nonoverlapping(place.cast::<u8>(), to, bytes);
+                    let last = to.add(bytes - 8).cast::<[u8; 8]>();
+                    lanes.chain[lane] = last.read();
+                }
+            }
+            done += at_once;
+        }
+        for room in [planes.as_mut_slice(), state.as_flattened_mut()] {
+            let words = room.len() * P::LANES;
+            wipe(core::slice::from_raw_parts_mut(
+                room.as_mut_ptr().cast::<u64>(),
+                words,
+            ));
+        }
     }
 }
 
@@ -91,19 +156,6 @@ unsafe fn enter<P: Plane>(planes: &mut [P; 64], state: &mut [[P; 32]; 2]) {
     for (i, bits) in state.as_flattened_mut().iter_mut().enumerate() {
         *bits = planes[PLACES_OUT[i]];
     }
-}
-
-/// Undoes [`enter`].
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
-#[inline(always)]
-unsafe fn leave<P: Plane>(state: &[[P; 32]; 2], planes: &mut [P; 64]) {
-    for (i, bits) in state.as_flattened().iter().enumerate() {
-        planes[PLACES_OUT[i]] = *bits;
-    }
-    // SAFETY: as the caller vouches.
-    unsafe { transpose(planes) };
 }
 
 /// What decryption works on, all of it secret.

@@ -5,8 +5,10 @@ use core::mem::MaybeUninit;
 use inout::InOutBuf;
 
 use crate::bits::des::{self, KeyMasks};
+use crate::bits::des_cbc::{Chains, LaneKeys};
 use crate::bits::registers::{Plane, substitute};
 use crate::bits::{des_cbc, des_gates};
+use crate::requests::Lanes;
 
 /// XORs keystream onto `data`, from byte `skip` (less than 8) of the block at `counter` on.
 pub(crate) fn ctr(keys: &KeyMasks, counter: u64, skip: usize, data: InOutBuf<'_, '_, u8>) {
@@ -33,6 +35,18 @@ pub(crate) fn decrypt(keys: &KeyMasks, iv: &mut [u8; 8], data: InOutBuf<'_, '_, 
     unsafe { des_cbc::decrypt::<u64>(room.as_mut_ptr(), keys, iv, from, to, passes) };
     des_cbc::decrypt_rest(keys, iv, rest);
     des::wipe_stack();
+}
+
+// SAFETY: words need no special instruction.
+unsafe impl Chains for u64 {
+    type Token = ();
+
+    unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize) {
+        #[cfg(debug_assertions)]
+        crate::dispatch::batch::TDES_BITS.hit();
+        // SAFETY: as the caller vouches.
+        unsafe { des_cbc::encrypt_lanes::<Self>(keys, lanes, blocks) }
+    }
 }
 
 // SAFETY: no method needs a special instruction; pointers are as the caller vouches.

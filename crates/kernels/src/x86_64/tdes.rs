@@ -7,8 +7,10 @@ use inout::InOutBuf;
 
 use super::{Avx2, Avx512};
 use crate::bits::des::{self, KeyMasks, Room};
+use crate::bits::des_cbc::{Chains, LaneKeys};
 use crate::bits::registers::{Plane, Ternary, substitute};
 use crate::bits::{des_cbc, des_gates, des_ternary};
+use crate::requests::Lanes;
 
 macro_rules! entry_points {
     ($($name:ident $token:ty, $plane:ty, $features:literal, $counter:ident;)+) => {$(
@@ -88,6 +90,32 @@ decryption! {
     decrypt_sse2 (), __m128i, "sse2";
     decrypt_avx2 Avx2, __m256i, "avx2";
     decrypt_avx512 Avx512, __m512i, "avx512f";
+}
+
+macro_rules! chains {
+    ($($plane:ty, $token:ty, $features:literal, $counter:ident;)+) => {$(
+        // SAFETY: the features are enabled there.
+        unsafe impl Chains for $plane {
+            type Token = $token;
+
+            unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize) {
+                #[target_feature(enable = $features)]
+                unsafe fn with_features(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize) {
+                    // SAFETY: the features are enabled here; the rest is as the caller vouches.
+                    unsafe { des_cbc::encrypt_lanes::<$plane>(keys, lanes, blocks) }
+                }
+                #[cfg(debug_assertions)]
+                crate::dispatch::batch::$counter.hit();
+                // SAFETY: the token that the caller had proves the features; the lanes are as it vouches.
+                unsafe { with_features(keys, lanes, blocks) }
+            }
+        }
+    )+};
+}
+
+chains! {
+    __m128i, (), "sse2", TDES_BITS_SSE2;
+    __m256i, Avx2, "avx2", TDES_BITS_AVX2;
 }
 
 entry_points! {

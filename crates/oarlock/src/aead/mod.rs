@@ -34,7 +34,7 @@ use crate::device::SessionParams;
 use crate::device::keyed::aead::{AeadKey, Failure, KeyInParts};
 use crate::device::session::Session;
 use crate::options::Strategy;
-use crate::plan::engine::Engine;
+use crate::plan::engine::{Engine, Reserved};
 use crate::plan::long::{Look, look};
 use crate::plan::pace::Way;
 use crate::plan::shared_route::{SharedRoute, Undone};
@@ -98,6 +98,24 @@ impl AcceleratedAead<AnyAead> {
         algorithm: Algorithm,
         key: &[u8],
     ) -> Result<Self, Error> {
+        Self::open_with(engine, algorithm, key, engine.reserve()?)
+    }
+
+    /// One of the keys of something that has a reservation, such as a connection.
+    pub(crate) fn open_part(
+        engine: &Arc<Engine>,
+        algorithm: Algorithm,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        Self::open_with(engine, algorithm, key, None)
+    }
+
+    fn open_with(
+        engine: &Arc<Engine>,
+        algorithm: Algorithm,
+        key: &[u8],
+        reserved: Option<Reserved>,
+    ) -> Result<Self, Error> {
         if algorithm.kind() != Kind::Aead {
             return Err(Error::InvalidInput(format!("{algorithm} is no AEAD")));
         }
@@ -108,7 +126,7 @@ impl AcceleratedAead<AnyAead> {
                 key.len()
             )));
         }
-        let route = SharedRoute::open(engine, algorithm, key, STRIPE_BYTES_MIN)?;
+        let route = SharedRoute::open(engine, algorithm, key, STRIPE_BYTES_MIN, reserved)?;
         Ok(Self::of(route))
     }
 }

@@ -17,7 +17,6 @@ use oarlock_kernels::cpu::Cpu;
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 use subtle::ConstantTimeEq;
-use zeroize::Zeroizing;
 
 use super::interface::SessionParams;
 use super::keyed::aead::{AeadKey, Failure};
@@ -28,6 +27,7 @@ use super::registry::Registry;
 use crate::Error;
 use crate::costs::cost::Cost;
 use crate::costs::lookup::{Costs, kernel_cost};
+use crate::threads::wiped::Wiped;
 use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::operation::{ChainOrder, HashAlgorithm, Layout, Material, Service, Step};
 
@@ -180,7 +180,7 @@ impl LocalKeys {
                 // These ciphers XOR keystream, so to seal is to open, but for the tag.
                 self.run(&encrypt, data)?;
                 let range = step.layout.encrypted.clone();
-                let plain = Zeroizing::new(data[range.clone()].to_vec());
+                let plain = Wiped::from(data[range.clone()].to_vec());
                 self.run(&encrypt, data)?;
                 data[range].copy_from_slice(&plain);
                 Ok(())
@@ -282,7 +282,7 @@ impl LocalKeys {
             }
             (ChainOrder::MacThenEncrypt, Direction::Decrypt) => {
                 // Apart, so that nothing of a forgery shows.
-                let mut plain = Zeroizing::new(data[second.clone()].to_vec());
+                let mut plain = Wiped::from(data[second.clone()].to_vec());
                 self.crypt(step, Direction::Decrypt, &mut plain);
                 let text = self.authenticated_text(layout);
                 let mut tag = self.tag_of(&data[first], &plain[..text.len()]);
@@ -404,8 +404,8 @@ fn md5_tag(
     let message = match (first, second) {
         ([], message) | (message, []) => message,
         _ => {
-            joined = Zeroizing::new([first, second].concat());
-            &joined
+            joined = Wiped::from([first, second].concat());
+            &*joined
         }
     };
     let message = Mac {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use super::request::DeviceError;
+use crate::threads::wiped::Wiped;
 use crate::work::algorithm::Direction;
 use crate::work::operation::{Layout, Material, Service, Step};
 use crate::work::request::PublicKeyRequest;
@@ -168,8 +169,14 @@ impl Bounce {
     }
 
     /// The result of a public-key request.
-    pub(crate) fn into_result(self) -> Zeroizing<Vec<u8>> {
-        self.bytes
+    pub(crate) fn into_result(mut self) -> Zeroizing<Vec<u8>> {
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+impl Drop for Bounce {
+    fn drop(&mut self) {
+        drop(Wiped::from(std::mem::take(&mut *self.bytes)));
     }
 }
 

@@ -35,6 +35,7 @@ use crate::device::queued::{Bounce, QueuedDevice, Sink, Task, What};
 use crate::plan::engine::Engine;
 use crate::threads::page::{DeviceFigure, Gauge};
 use crate::threads::process;
+use crate::threads::wiped::Wiped;
 use crate::work::algorithm::Direction;
 use crate::work::buffers::Buffers;
 use crate::work::operation::Service;
@@ -517,21 +518,23 @@ impl Core {
         if session.material.service() == Service::Random {
             // Two sources, of which one may be bad.
             let range = step.layout.encrypted.clone();
-            let mut own = Zeroizing::new(vec![0; range.len()]);
+            let mut own = Wiped::zeros(range.len());
             crate::aws_lc::random(&mut own);
             let bytes = made[range].iter_mut().zip(own.iter());
             bytes.for_each(|(byte, own)| *byte ^= own);
             buffers.scatter(made);
             return Verdict::Done(Zeroizing::default());
         }
-        // What lies outside of the ranges is not the device's: it is the input's.
-        let mut input = Zeroizing::new(vec![0; buffers.len()]);
-        buffers.gather(&mut input);
         let tag = step.layout.tag..step.layout.tag + session.material.tag_bytes();
         // The device says what the tag should be, and was not told what it is.
-        let is_refused = step.direction == Direction::Decrypt
-            && !bool::from(input[tag.clone()].ct_eq(&made[tag.clone()]));
+        let is_refused = step.direction == Direction::Decrypt && {
+            let mut given = vec![0; tag.len()];
+            buffers.take(tag.start, &mut given);
+            !bool::from(given.ct_eq(&made[tag.clone()]))
+        };
         if is_refused || member.is_to_be_checked() {
+            let mut input = Wiped::zeros(buffers.len());
+            buffers.gather(&mut input);
             let right = session.keys.run(step, &mut input);
             return match right {
                 Err(error) if is_refused => Verdict::Refused(error),
@@ -542,14 +545,16 @@ impl Core {
                 _ => Verdict::Fault(Fault::Breach, "its result is wrong".into()),
             };
         }
-        let changed = match step.direction {
-            Direction::Encrypt => [step.layout.encrypted.clone(), tag],
-            Direction::Decrypt => [step.layout.encrypted.clone(), 0..0],
+        // What lies outside of the ranges is not the device's: it is the input's.
+        let text = step.layout.encrypted.clone();
+        let tag = match step.direction {
+            Direction::Encrypt => tag,
+            Direction::Decrypt => 0..0,
         };
-        for range in changed {
-            input[range.clone()].copy_from_slice(&made[range]);
+        buffers.copy_all_but(text.clone(), tag.clone());
+        for range in [text, tag] {
+            buffers.put(range.start, &made[range]);
         }
-        buffers.scatter(&input);
         Verdict::Done(Zeroizing::default())
     }
 }

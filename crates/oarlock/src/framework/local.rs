@@ -16,6 +16,7 @@ use crate::device::compute::{Item, run_group};
 use crate::device::{CpuDevice, complete};
 use crate::plan::engine::Engine;
 use crate::threads::pool::board::Background;
+use crate::threads::wiped::Wiped;
 use crate::work::algorithm::Direction;
 use crate::work::operation::Service;
 
@@ -169,7 +170,7 @@ impl Local {
             }
             return;
         }
-        let mut gathered: Vec<Option<Zeroizing<Vec<u8>>>> = Vec::with_capacity(parcels.len());
+        let mut gathered: Vec<Option<Wiped>> = Vec::with_capacity(parcels.len());
         let mut outcomes: Vec<Result<(), Error>> = parcels.iter().map(|_| Ok(())).collect();
         let mut items = Vec::with_capacity(parcels.len());
         for (_, parcel) in &mut parcels {
@@ -177,7 +178,7 @@ impl Local {
                 Content::Data { buffers, .. } => match buffers.only() {
                     Some(_) => None,
                     None => {
-                        let mut data = Zeroizing::new(vec![0; buffers.len()]);
+                        let mut data = Wiped::zeros(buffers.len());
                         buffers.gather(&mut data);
                         Some(data)
                     }
@@ -194,7 +195,7 @@ impl Local {
             } = &mut parcel.what
             {
                 let data = match gathered {
-                    Some(data) => data,
+                    Some(data) => &mut **data,
                     None => buffers.only().unwrap_or_default(),
                 };
                 items.push(Item {
@@ -240,7 +241,7 @@ impl Local {
             Some(data) => session.keys.run(step, data)?,
             None => {
                 if !session.keys.run_scattered(step, buffers)? {
-                    let mut data = Zeroizing::new(vec![0; buffers.len()]);
+                    let mut data = Wiped::zeros(buffers.len());
                     buffers.gather(&mut data);
                     session.keys.run(step, &mut data)?;
                     buffers.scatter(&data);

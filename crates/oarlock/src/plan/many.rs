@@ -75,8 +75,9 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Of messages that cost so much; `run_min` of them gain by being done together.
-    pub(crate) fn new(engine: &Arc<Engine>, cost: Cost, run_min: usize) -> Self {
+    /// Of messages that cost so much; `run_min` of them gain by being done together. Keeps threads where the options
+    /// ask for that: the sessions of its keys, whichever they are, keep none.
+    pub(crate) fn open(engine: &Arc<Engine>, cost: Cost, run_min: usize) -> Result<Self, Error> {
         let mut flow = Self {
             engine: Arc::clone(engine),
             strategy: FollowedStrategy::default(),
@@ -88,21 +89,15 @@ impl Flow {
             counts: AlgorithmStats::default(),
             algorithm: None,
             direction: Direction::Encrypt,
-            _reserved: None,
+            _reserved: engine.reserve()?,
         };
         flow.follow_options();
-        flow
+        Ok(flow)
     }
 
     /// Says what others see its messages as.
     pub(crate) fn show_as(&mut self, algorithm: Option<Algorithm>, direction: Direction) {
         (self.algorithm, self.direction) = (algorithm, direction);
-    }
-
-    /// Keeps threads for it where the options ask for that.
-    pub(crate) fn reserve(&mut self) -> Result<(), Error> {
-        self._reserved = self.engine.reserve()?;
-        Ok(())
     }
 
     pub(crate) fn workers(&self) -> &Workers {

@@ -45,14 +45,15 @@ pub(crate) enum Undone<E> {
 }
 
 impl<K: Keyed> SharedRoute<K> {
-    /// Opens a session where the plan expects it to be served soonest.
+    /// Opens a session where the plan expects it to be served soonest. It keeps what was reserved for it, which is
+    /// nothing where it is a part of something that has a reservation.
     pub(crate) fn open(
         engine: &Arc<Engine>,
         algorithm: Algorithm,
         key: &[u8],
         stripe_bytes_min: usize,
+        reserved: Option<Reserved>,
     ) -> Result<Self, Error> {
-        let reserved = engine.reserve()?;
         let session = super::route::open(engine, algorithm, key)?;
         let engine = Some(Arc::clone(engine));
         Ok(Self::new(session, engine, reserved, stripe_bytes_min))
@@ -298,7 +299,7 @@ mod tests {
             .register(Arc::new(CpuDevice::new(cpu)))
             .unwrap();
         let route: SharedRoute<AeadKey> =
-            SharedRoute::open(&engine, Algorithm::Aes128Gcm, &[7; 16], 64).unwrap();
+            SharedRoute::open(&engine, Algorithm::Aes128Gcm, &[7; 16], 64, None).unwrap();
         engine.set_options(Options {
             strategy: Strategy::Stripe,
             ..Options::default()

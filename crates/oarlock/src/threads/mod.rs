@@ -12,3 +12,5 @@ pub(crate) mod page;
 pub(crate) mod pool;
 pub(crate) mod prefetch;
 pub(crate) mod process;
+#[cfg(feature = "rsa")]
+pub(crate) mod wiped;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::Range;
 
 use inout::InOutBuf;
-use zeroize::Zeroize as _;
+
+use crate::threads::wiped::Wiped;
 
 /// Data in one piece or many, changed where they are or written elsewhere.
 ///
@@ -25,8 +26,8 @@ enum Segments {
 impl Drop for Segments {
     fn drop(&mut self) {
         match self {
-            Self::One(data) => data.zeroize(),
-            Self::Many(segments) => segments.zeroize(),
+            Self::One(data) => drop(Wiped::from(std::mem::take(data))),
+            Self::Many(segments) => segments.drain(..).map(Wiped::from).for_each(drop),
         }
     }
 }

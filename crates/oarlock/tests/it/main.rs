@@ -30,6 +30,7 @@ mod pool;
 mod prefetch;
 mod process;
 mod published;
+mod reservation;
 #[cfg(feature = "rsa")]
 mod rsa;
 mod sandbox;

@@ -34,13 +34,12 @@ impl Protection {
             (Suite::EncryptThenMac(cipher, integrity), ..) => {
                 let keyed = EncryptThenMac::new(engine.cpu, cipher, integrity, key)?;
                 let cost = keyed.cost(engine);
-                let mut flow = Flow::new(engine, cost, EncryptThenMac::RUN_MIN);
-                flow.reserve()?;
+                let flow = Flow::open(engine, cost, EncryptThenMac::RUN_MIN)?;
                 Ok((Self::EncryptThenMac(Box::new(keyed)), flow))
             }
             (_, Some(algorithm), Some((key, salt))) => {
-                let aead = AcceleratedAead::open_session(engine, algorithm, key)?;
-                let flow = Flow::new(engine, aead.cost(), 1);
+                let aead = AcceleratedAead::open_part(engine, algorithm, key)?;
+                let flow = Flow::open(engine, aead.cost(), 1)?;
                 let protection = Self::Aead {
                     algorithm,
                     salt: *salt,

@@ -11,7 +11,7 @@ use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State
 use crate::Error;
 use crate::costs::published::Other;
 use crate::packet::PacketError;
-use crate::plan::engine::Engine;
+use crate::plan::engine::{Engine, Reserved};
 use crate::work::algorithm::Direction;
 use oarlock_kernels::aead::{TAG_BYTES, tags_match};
 
@@ -22,11 +22,14 @@ pub struct Inbound {
     keys: Keys,
     streams: Streams,
     rtcp_encrypted: bool,
+    /// Of all its keys together.
+    _reserved: Option<Reserved>,
 }
 
 impl Inbound {
     pub(crate) fn open(engine: &Arc<Engine>, policy: &Policy<'_>) -> Result<Self, Error> {
         Ok(Self {
+            _reserved: engine.reserve()?,
             engine: engine.clone(),
             keys: Keys::derive(engine, policy)?,
             streams: Streams::new(policy.streams_max, policy.window, 0),

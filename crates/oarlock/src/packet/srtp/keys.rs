@@ -196,7 +196,7 @@ impl SessionKey {
         salt: &[u8],
     ) -> Result<Self, Error> {
         let cipher = if let Some(algorithm) = suite.aead() {
-            Cipher::Aead(Box::new(AcceleratedAead::open_session(
+            Cipher::Aead(Box::new(AcceleratedAead::open_part(
                 engine, algorithm, cipher_key,
             )?))
         } else if suite.encrypts() {

@@ -142,10 +142,9 @@ impl KeySet {
         })
     }
 
+    /// The way of a connection's records, which it keeps from one generation of keys to the next.
     pub(super) fn flow(&self, engine: &Arc<Engine>) -> Result<Flow, Error> {
-        let mut flow = Flow::new(engine, self.aead.cost(), 1);
-        flow.reserve()?;
-        Ok(flow)
+        Flow::open(engine, self.aead.cost(), 1)
     }
 
     pub(super) fn hand_in(&self, flow: &mut Flow) {
@@ -278,7 +277,7 @@ impl Drop for Side {
 }
 
 fn session(engine: &Arc<Engine>, suite: Suite, key: &[u8]) -> Result<Box<AcceleratedAead>, Error> {
-    let session = AcceleratedAead::open_session(engine, suite.algorithm(), key)?;
+    let session = AcceleratedAead::open_part(engine, suite.algorithm(), key)?;
     Ok(Box::new(session))
 }
 
