@@ -85,8 +85,8 @@ fn authority(folder: &Path) -> Result<(), String> {
         authority.renew(&[], 30).map(drop),
         authority.client("other", 30).map(drop),
     ];
-    let said = said.into_iter().filter_map(Result::err);
-    said.map(|it| Err(it.to_string())).collect()
+    let first = said.into_iter().find_map(Result::err);
+    first.map_or(Ok(()), |it| Err(it.to_string()))
 }
 
 fn files(folder: &Path) -> TlsFiles {

@@ -23,11 +23,14 @@ use oarlock::{Accelerator, Algorithm, Error, Kind, Reservation};
 /// What was opened: a call gives it another key. Dropped, it gives back what it keeps.
 type Open = Box<dyn FnMut(u64) -> Result<(), Error>>;
 
+/// Opens one.
+type Opener = Box<dyn Fn(&Accelerator) -> Result<Open, Error>>;
+
 struct Object {
     name: String,
-    open: Box<dyn Fn(&Accelerator) -> Result<Open, Error>>,
+    open: Opener,
     /// The same with a key that nothing takes, where there is one.
-    fail: Option<Box<dyn Fn(&Accelerator) -> Result<Open, Error>>>,
+    fail: Option<Opener>,
 }
 
 impl Object {
@@ -270,7 +273,7 @@ fn exclusive(max: usize, each: usize) -> Accelerator {
 /// Threads that nothing keeps, fewer than 4096.
 fn free(accelerator: &Accelerator) -> usize {
     let before = accelerator.options();
-    let mut options = before.clone();
+    let mut options = before;
     options.set("cipher_threads", "4096").unwrap();
     accelerator.set_options(options).unwrap();
     let refused = accelerator.ctr(&KEY[..16], &IV).err();
