@@ -15,7 +15,7 @@ use oarlock_testing::{is_root, lossy, noise, skip, until};
 use crate::driver::libcrypto;
 use crate::host::{
     Accelerated, Machine, NO_AES, Program, assert_same, has_loaded, module, open_folder, openssl,
-    run, run_with, succeeds, system_conf, threads, with_conf,
+    run, run_with, succeeds, threads, with_conf,
 };
 
 #[test]
@@ -61,7 +61,7 @@ fn loading_opens_no_file_but_those_of_the_configuration() {
     };
     let known = opened(&traced(None, "stock"));
     let of_loading = [
-        "openssl.cnf",
+        ".cnf",
         "openssl-calibration",
         "usage",
         "liboarlock_provider.so",
@@ -301,13 +301,8 @@ fn it_runs_in_a_chroot() {
     let program = program.unwrap_or_else(|| "/usr/bin/openssl".into());
     let mut needed = libraries_of(&program);
     needed.extend(libraries_of(&module()));
-    needed.extend([program.clone(), module(), accelerated.conf(), system_conf()]);
-    // By the name that the configuration includes it by.
-    let included = lossy(&fs::read(accelerated.conf()).unwrap());
-    let included = included
-        .lines()
-        .find_map(|line| line.strip_prefix(".include "));
-    needed.extend(included.map(|name| PathBuf::from(name.trim_matches('"'))));
+    needed.extend([program.clone(), module()]);
+    needed.extend(accelerated.files());
     // By another process, as the set-user-ID program above.
     let mut cp = Command::new("cp");
     succeeds(

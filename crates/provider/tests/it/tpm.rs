@@ -84,26 +84,27 @@ fn keys_of_a_tpm_stay_where_they_are() {
     let tpm = Tpm::start();
     let path = |name: &str| tpm.folder.path().join(name);
     fs::write(path("message"), "a message").unwrap();
-    let ours = Accelerated::new();
-    let mut both = fs::read_to_string(ours.conf()).unwrap();
-    for (before, and) in [
-        ("[oarlock_providers]\n", "tpm2 = oarlock_default\n"),
-        (
-            "default_properties = ",
-            "?provider=tpm2,tpm2.digest!=yes,tpm2.cipher!=yes,",
-        ),
-    ] {
-        assert!(both.contains(before));
-        both = both.replace(before, &[before, and].concat());
-    }
+    let user = path("user.cnf");
+    let properties = "default_properties = ";
+    assert!(STOCK.contains(properties));
+    let preferring = "default_properties = ?oarlock.accelerated=yes,?oarlock.keys=no,";
+    fs::write(&user, STOCK.replace(properties, preferring)).unwrap();
+    let ours = Accelerated::for_user(&user);
+    let here = |arguments: &str, is_ours: bool| {
+        let mut openssl = tpm.openssl(STOCK, arguments);
+        if is_ours {
+            ours.apply(&mut openssl);
+        }
+        openssl
+    };
     succeeds(&mut tpm.openssl(
         STOCK,
         "genpkey -algorithm RSA -pkeyopt bits:2048 -out key.pem",
     ));
     let key = fs::read_to_string(path("key.pem")).unwrap();
     assert!(key.contains("BEGIN TSS2 PRIVATE KEY"), "{key}");
-    for conf in [STOCK, &both] {
-        let there = |arguments: &str| succeeds(&mut tpm.openssl(conf, arguments));
+    for is_ours in [false, true] {
+        let there = |arguments: &str| succeeds(&mut here(arguments, is_ours));
         there("pkey -in key.pem -pubout -out public.pem");
         for padding in ["", "-sigopt rsa_padding_mode:pss"] {
             there(&format!(
@@ -126,6 +127,6 @@ fn keys_of_a_tpm_stay_where_they_are() {
     let counted = ours.counted().private_operations;
     assert_eq!(counted.alone + counted.in_lanes, 0);
     let cipher = "enc -aes-256-cbc -K 00 -iv 00 -in message -out sealed";
-    succeeds(&mut tpm.openssl(&both, cipher));
+    succeeds(&mut here(cipher, true));
     assert_eq!(ours.bytes(Algorithm::Aes256Cbc, Encrypt), 9);
 }

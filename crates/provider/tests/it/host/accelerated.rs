@@ -35,6 +35,8 @@ struct Wanted {
     module: PathBuf,
     options: String,
     offers_all: bool,
+    /// The user's own configuration, in place of the machine's.
+    user: Option<PathBuf>,
     local: Option<PathBuf>,
     /// Whether programs of other users are to count, too.
     for_all: bool,
@@ -80,15 +82,25 @@ impl Accelerated {
         made
     }
 
+    /// For a user with this configuration.
+    pub fn for_user(conf: &Path) -> Self {
+        let mut wanted = Wanted::of(module(), "");
+        wanted.user = Some(conf.into());
+        Self::started(wanted)
+    }
+
     /// With options that the command would refuse.
     pub fn with_wrong(options: &str) -> Self {
-        let made = Self::new();
+        let mut made = Self::new();
         let text = fs::read_to_string(made.conf()).unwrap();
-        let lines = text.lines().map(|line| match line.split_once(" = ") {
-            Some(("options", _)) => format!("options = \"{options}\"\n"),
-            _ => format!("{line}\n"),
-        });
-        fs::write(made.conf(), lines.collect::<String>()).unwrap();
+        fs::write(made.conf(), format!("{text}options = \"{options}\"\n")).unwrap();
+        let conf = made.conf().into();
+        for (name, value) in &mut made.environment {
+            if name == "OPENSSL_CONF" {
+                *value = Some(conf);
+                break;
+            }
+        }
         made
     }
 
@@ -124,7 +136,11 @@ impl Accelerated {
         let mut run = wanted.run();
         run.env("TMPDIR", place)
             .env("OARLOCK_CALIBRATION", place.join(CALIBRATION))
+            .env("OARLOCK_CONFIGURATIONS", place.join(CONFIGURATIONS))
             .env_remove("OPENSSL_CONF");
+        if let Some(conf) = &wanted.user {
+            run.env("OPENSSL_CONF", conf);
+        }
         run.args(["sh", "-c", "env -0 >$0.new; mv $0.new $0; exec sleep 1d"]);
         let run = Program::start(run.arg(&told));
         until("oarlock run has started its command", || {
@@ -132,13 +148,19 @@ impl Accelerated {
             told.exists()
         });
         let environment = changes(&fs::read(told).unwrap());
-        let conf = conf_of(&environment);
-        let usage = value(&fs::read_to_string(conf).unwrap(), "stats");
+        let [conf, usage] =
+            ["OPENSSL_CONF", "OARLOCK_STATS"].map(|name| told_of(&environment, name));
         if wanted.for_all {
             fs::set_permissions(&usage, Permissions::from_mode(0o666)).unwrap();
         }
+        let counting = format!(
+            ".include = {}\n[oarlock_sect]\nstats = {}\n",
+            conf.display(),
+            usage.display()
+        );
+        fs::write(place.join(COUNTING), counting).unwrap();
         Self {
-            usage: Usage::open(Path::new(&usage)).unwrap(),
+            usage: Usage::open(&usage).unwrap(),
             _run: run,
             wanted,
             environment,
@@ -146,9 +168,19 @@ impl Accelerated {
         }
     }
 
-    /// The configuration's file.
+    /// A file that includes the configuration, for programs that are told of a file alone: they count as others do, whom
+    /// the environment tells where.
     pub fn conf(&self) -> PathBuf {
-        conf_of(&self.environment)
+        self.folder.path().join(COUNTING)
+    }
+
+    /// All files of the configuration, with those of the machine's that it includes.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let folder = self.folder.path().join(CONFIGURATIONS);
+        let kept = fs::read_dir(folder).unwrap();
+        let kept = kept.map(|entry| entry.unwrap().path());
+        let own = [self.conf(), system_conf_name(), system_conf()];
+        own.into_iter().chain(kept).collect()
     }
 
     /// The file of the calibration that it names.
@@ -187,6 +219,7 @@ impl Wanted {
             module,
             options: options.into(),
             offers_all: true,
+            user: None,
             local: None,
             for_all: false,
             _copied: None,
@@ -247,7 +280,6 @@ impl Machine {
         let usage = Usage::create(&counters).unwrap();
         fs::set_permissions(&counters, Permissions::from_mode(0o666)).unwrap();
         let text = fs::read_to_string(&conf).unwrap();
-        assert!(text.contains("[oarlock_sect]"), "{text}");
         let counting = format!("{text}[oarlock_sect]\nstats = {}\n", counters.display());
         fs::write(&conf, counting).unwrap();
         fs::set_permissions(&conf, Permissions::from_mode(0o644)).unwrap();
@@ -290,11 +322,15 @@ pub fn with_conf<'a>(command: &'a mut Command, conf: Option<&Accelerated>) -> &'
 }
 
 /// Where programs look for their configuration, after links.
-pub fn system_conf() -> PathBuf {
+fn system_conf() -> PathBuf {
+    system_conf_name().canonicalize().unwrap()
+}
+
+/// The same as programs name it.
+fn system_conf_name() -> PathBuf {
     let said = lossy(&succeeds(Command::new("openssl").args(["version", "-d"])));
     let folder = said.trim().trim_start_matches("OPENSSLDIR: ");
-    let conf = Path::new(folder.trim_matches('"')).join("openssl.cnf");
-    conf.canonicalize().unwrap()
+    Path::new(folder.trim_matches('"')).join("openssl.cnf")
 }
 
 /// A calibration that knows of nothing, which programs of every user may read.
@@ -326,18 +362,12 @@ fn changes(told: &[u8]) -> Vec<(OsString, Option<OsString>)> {
         .collect()
 }
 
-fn conf_of(environment: &[(OsString, Option<OsString>)]) -> PathBuf {
-    let found = environment.iter().find(|(name, _)| name == "OPENSSL_CONF");
-    let conf = found.and_then(|(_, value)| value.clone());
-    conf.expect("oarlock run sets OPENSSL_CONF").into()
-}
-
-/// Of the line `NAME = VALUE`.
-fn value(text: &str, name: &str) -> String {
-    let mut values = text.lines().filter_map(|line| line.split_once(" = "));
-    let found = values.find(|(one, _)| *one == name);
-    let (_, value) = found.unwrap_or_else(|| panic!("no line {name}: {text}"));
-    value.trim_matches('"').to_owned()
+/// The path that a variable names.
+fn told_of(environment: &[(OsString, Option<OsString>)], name: &str) -> PathBuf {
+    let found = environment.iter().find(|(one, _)| one == name);
+    let value = found.and_then(|(_, value)| value.clone());
+    let value = value.unwrap_or_else(|| panic!("oarlock run sets no {name}"));
+    value.into()
 }
 
 /// This process has opened the counters as well, and counts as one.
@@ -348,9 +378,10 @@ fn counted(usage: &Usage) -> Counted {
 }
 
 /// Variables that a test sets for `oarlock run`, or a shell for itself.
-const OF_THE_TEST: [&str; 8] = [
+const OF_THE_TEST: [&str; 9] = [
     "LD_LIBRARY_PATH",
     "OARLOCK_CALIBRATION",
+    "OARLOCK_CONFIGURATIONS",
     "OLDPWD",
     "PATH",
     "PWD",
@@ -359,3 +390,5 @@ const OF_THE_TEST: [&str; 8] = [
     "_",
 ];
 const CALIBRATION: &str = "openssl-calibration";
+const CONFIGURATIONS: &str = "configurations";
+const COUNTING: &str = "openssl.cnf";

@@ -19,7 +19,7 @@ use oarlock::Accelerator;
 use oarlock_testing::{LIMIT, lossy, until};
 use tempfile::TempDir;
 
-pub use self::accelerated::{Accelerated, Machine, system_conf, with_conf};
+pub use self::accelerated::{Accelerated, Machine, with_conf};
 
 /// The library that cargo has built beside this test.
 pub fn module() -> PathBuf {
