@@ -93,7 +93,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["provider", "skey"],
             &["signer"],
             &["default_provider"],
-            &["error"],
+            &["allocator", "error"],
             &["abi", "caught", "host", "libcrypto", "reserve"],
         ],
     ),
