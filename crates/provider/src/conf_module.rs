@@ -15,14 +15,14 @@
 //! A program that has linked OpenSSL statically may hide its functions. There 2 is what loads the provider.
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
-use crate::OSSL_provider_init;
-use crate::abi::{Dispatch, functions};
+use crate::abi::functions;
 use crate::caught::catching;
+use crate::entry::OSSL_provider_init;
 use crate::libcrypto::Libcrypto;
+use crate::loading::{self, KEYS};
 
 /// Loads the provider as the section of the module's value says. It never fails: a program without it goes on.
 ///
@@ -35,25 +35,6 @@ pub unsafe extern "C" fn OPENSSL_init(module: *mut c_void, conf: *mut c_void) ->
         unsafe { load(module, conf) };
         1
     })
-}
-
-/// What the section of a provider that is being loaded here says of `key`.
-pub(crate) fn told(key: &CStr) -> Option<&'static CStr> {
-    let at = KEYS.iter().position(|it| *it == key)?;
-    let value = TOLD.get()[at];
-    // SAFETY: the values are texts of the configuration that end with a zero; they are there while `load` is at work,
-    // which takes them back, and the callers use them at once.
-    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
-}
-
-/// Whether a provider is being loaded here.
-pub(crate) fn is_at_work() -> bool {
-    IS_AT_WORK.get()
-}
-
-/// The core has loaded a provider of this library.
-pub(crate) fn is_loaded(handle: *const c_void, core: *const Dispatch) {
-    LOADED.set((handle, core));
 }
 
 /// # Safety
@@ -74,12 +55,14 @@ unsafe fn load(module: *mut c_void, conf: *mut c_void) {
         (of.set_mark)();
         let section = (of.section)(module);
         if !section.is_null() {
-            TOLD.set(KEYS.map(|key| (of.get_string)(conf, section, key.as_ptr())));
-            IS_AT_WORK.set(true);
-            LOADED.set((null(), null()));
-            load_into((of.context)(conf), conf, &of);
-            IS_AT_WORK.set(false);
-            TOLD.set([null(); KEYS.len()]);
+            let values = KEYS.map(|key| {
+                let value = (of.get_string)(conf, section, key.as_ptr());
+                // OpenSSL takes what a section lacks from the default one, whose values are the user's.
+                let is_users = value == (of.get_string)(conf, DEFAULT.as_ptr(), key.as_ptr());
+                if is_users { null() } else { value }
+            });
+            // The values are texts of the configuration, which is there until then.
+            loading::with(values, || load_into((of.context)(conf), conf, &of));
         }
         // What is missing is no error.
         (of.pop_to_mark)();
@@ -98,14 +81,14 @@ unsafe fn load_into(context: *mut c_void, conf: *mut c_void, of: &Functions) {
             return;
         }
         // What would activate them in its turn names an empty section from now on.
-        for name in [c"default", NAME] {
+        for name in [DEFAULT, NAME] {
             let section = (of.get_string)(conf, PROVIDERS.as_ptr(), name.as_ptr());
             if !section.is_null() && CStr::from_ptr(section).to_bytes().starts_with(EMPTY) {
                 *section.cast_mut().add(EMPTY.len()) = 0;
             }
         }
         // The reference that comes with it, so that it goes with its library context. It stays active.
-        let (handle, core) = LOADED.get();
+        let (handle, core) = loading::last();
         match (handle == provider.cast_const()).then(|| References::of(core).free) {
             Some(Some(free)) => free(handle, 0),
             Some(None) => {}
@@ -165,16 +148,8 @@ named! {
     }
 }
 
-thread_local! {
-    static TOLD: Cell<[*const c_char; KEYS.len()]> = const { Cell::new([null(); KEYS.len()]) };
-    static IS_AT_WORK: Cell<bool> = const { Cell::new(false) };
-    /// The last one.
-    static LOADED: Cell<(*const c_void, *const Dispatch)> = const { Cell::new((null(), null())) };
-}
-
 const NAME: &CStr = c"oarlock";
-/// What a section may have.
-const KEYS: [&CStr; 5] = [c"options", c"stats", c"calibration", c"local", c"relay"];
+const DEFAULT: &CStr = c"default";
 /// The section of those that are activated in another way.
 const PROVIDERS: &CStr = c"oarlock_providers";
 /// An empty section. The names of theirs begin with its name.

@@ -23,7 +23,7 @@ use crate::host::Host;
 use crate::provider::{BioGets, BioRead, Bios, Provider, Search};
 use crate::signer::Signer;
 use crate::surroundings::c_text;
-use crate::{allocator, calibration, cipher, conf_module, counted, rsa, skey, surroundings};
+use crate::{allocator, calibration, cipher, counted, loading, rsa, skey, surroundings};
 
 /// The entry point (provider-base(7)).
 ///
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         *functions = FUNCTIONS.0.as_ptr();
         *context = Box::into_raw(Box::new(provider)).cast();
     }
-    conf_module::is_loaded(handle, core);
+    loading::is_loaded(handle, core);
     1
 }
 
@@ -131,7 +131,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         offers_rsa,
         search: Mutex::new(search),
         // One that a program loads by itself is what that program wants.
-        has_default: AtomicBool::new(identity.is_none() && !conf_module::is_at_work()),
+        has_default: AtomicBool::new(identity.is_none() && !loading::is_at_work()),
         calibration: c_text(calibration),
         build: c_text(surroundings::provider()),
     }
@@ -198,7 +198,7 @@ unsafe fn told<'a>(
         let is_told = get_params(handle, params.as_mut_ptr()) == 1 && !text.is_null();
         is_told.then(|| CStr::from_ptr(text))
     };
-    let told = told.or_else(|| conf_module::told(key))?;
+    let told = told.or_else(|| loading::told(key))?;
     // Text that is not UTF-8 is not an option either.
     Some(told.to_str().unwrap_or("\u{fffd}"))
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! OSSL_provider_init   entry.rs      options, and the algorithms that gain on this CPU
 //! OPENSSL_init         conf_module.rs   loads it so that a program's own choice of providers stays
+//!                      loading.rs    what it tells the provider
 //! dispatch tables      dispatch.rs   one for each algorithm; panics end here (caught.rs)
 //! a context            cipher/       init, update, final and parameters as in the default
 //!                                    provider, around a context of the engine
@@ -37,6 +38,7 @@ mod entry;
 mod error;
 mod host;
 mod libcrypto;
+mod loading;
 mod provider;
 mod reserve;
 mod rsa;

@@ -85,6 +85,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock-provider",
         &[
+            &["conf_module"],
             &["entry"],
             &["calibration", "surroundings"],
             &["cipher", "rsa"],
@@ -94,6 +95,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["signer"],
             &["default_provider"],
             &["allocator", "error"],
+            &["loading"],
             &["abi", "caught", "host", "libcrypto", "reserve"],
         ],
     ),

@@ -22,6 +22,7 @@
 //! [R] properties                    gets provider!=oarlock, so that the random numbers' own cipher stays
 //! ```
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -392,6 +393,11 @@ impl Clause {
             demands: !is_removed && !is_optional,
         }
     }
+}
+
+/// Whether the command line and OpenSSL's configuration can hold it: no control characters.
+pub(crate) fn fits_a_line(text: &OsStr) -> bool {
+    !text.as_bytes().iter().any(u8::is_ascii_control)
 }
 
 /// As a configuration takes it back: in quotes where a character of it would mean something.

@@ -25,9 +25,22 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::additions::{Additions, quoted};
+use super::additions::{self, Additions, quoted};
 use super::reader::{Conf, DEFAULT, is_name, without_mark};
-use super::{UserConf, additions};
+
+/// A user's configuration, as files are made of it.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    /// `None` if there is no configuration.
+    pub(super) path: Option<&'a Path>,
+    pub(super) bytes: &'a [u8],
+    /// What older libraries are given other modules of; `None` if it is theirs as well.
+    pub(super) of_openssl_3: Option<&'a Conf>,
+    /// Whether it can be read only once, like a pipe.
+    pub(super) reads_but_once: bool,
+    /// Whether any user may read it.
+    pub(super) is_public: bool,
+}
 
 /// A configuration in files of one folder.
 pub(super) struct Files {
@@ -50,8 +63,8 @@ pub(super) struct Written {
 
 impl Files {
     /// Those of `user` with `additions`, for `folder`, with names that begin with `stem`.
-    pub(super) fn of(user: &UserConf, additions: &Additions, folder: &Path, stem: &str) -> Self {
-        let copied = without_mark(&user.bytes);
+    pub(super) fn of(user: Source<'_>, additions: &Additions, folder: &Path, stem: &str) -> Self {
+        let copied = without_mark(user.bytes);
         // One of ours stays as it is, and includes the user's.
         let is_ours = user.is_public && copied.starts_with(HEADER);
         let is_live = !user.reads_but_once && !is_ours && copied.len() == user.bytes.len();
@@ -60,12 +73,14 @@ impl Files {
             bytes: copied.to_vec(),
             mode: 0o600,
         });
-        let live = user.path.as_deref().filter(|_| is_live);
+        let live = user.path.filter(|_| is_live);
         let included = match &copy {
             Some(copy) => included(&folder.join(&copy.name)),
             None => live.map(included).unwrap_or_default(),
         };
-        let mut main = HEADER.to_vec();
+        // With the user's byte order mark, at which OpenSSL 1.0 fails.
+        let mark = &user.bytes[..user.bytes.len() - copied.len()];
+        let mut main = [mark, HEADER].concat();
         if user.is_public {
             // A backslash at its end joins an empty line.
             let whole = [copied, b"\n\n"].concat();
@@ -75,7 +90,7 @@ impl Files {
             }
         }
         main.extend(included);
-        if let (true, Ok(conf)) = (user.is_of_openssl_3, &user.read) {
+        if let Some(conf) = user.of_openssl_3 {
             main.extend(for_older(conf));
         }
         main.extend(newer_alone(&folder.join(stem), false));

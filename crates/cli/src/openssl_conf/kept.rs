@@ -26,8 +26,8 @@ use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::process::{getegid, geteuid};
 use sha2::{Digest as _, Sha256};
 
+use super::additions::fits_a_line;
 use super::files::{Files, Written};
-use super::fits_a_line;
 use crate::folder::{Folder, kind};
 
 /// Puts the files that `of` makes for a folder and the stem of their names where they stay. Returns the path of the one

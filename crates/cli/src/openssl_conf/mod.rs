@@ -25,9 +25,9 @@ use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Path, PathBuf};
 
 pub(crate) use self::additions::{
-    Additions, Daemons, ProviderSection, Untouched, excludes_oarlock, quoted,
+    Additions, Daemons, ProviderSection, Untouched, excludes_oarlock, fits_a_line, quoted,
 };
-use self::files::Files;
+use self::files::{Files, Source};
 pub(crate) use self::files::{OLDER_TEXT, newer_alone, newer_name, older_name};
 pub(crate) use self::reader::{Broken, Conf};
 use crate::failure::{Failure, reason};
@@ -131,7 +131,7 @@ impl UserConf {
         additions: &Additions,
         folder: &Path,
     ) -> Result<PathBuf, Failure> {
-        let files = Files::of(self, additions, folder, "openssl");
+        let files = Files::of(self.source(), additions, folder, "openssl");
         for file in files.all() {
             let path = folder.join(&file.name);
             write(&path, &file.bytes, file.mode)
@@ -142,7 +142,18 @@ impl UserConf {
 
     /// The same where it stays after this process; `None` where this user has no such place.
     pub(crate) fn keep_with(&self, additions: &Additions) -> Option<PathBuf> {
-        kept::keep(|folder, stem| Files::of(self, additions, folder, stem))
+        let source = self.source();
+        kept::keep(|folder, stem| Files::of(source, additions, folder, stem))
+    }
+
+    fn source(&self) -> Source<'_> {
+        Source {
+            path: self.path.as_deref(),
+            bytes: &self.bytes,
+            of_openssl_3: self.read.as_ref().ok().filter(|_| self.is_of_openssl_3),
+            reads_but_once: self.reads_but_once,
+            is_public: self.is_public,
+        }
     }
 }
 
@@ -216,9 +227,4 @@ impl DaemonArgs {
             Err(error) => Err(refuse(&crate::failure::reason(&error))),
         }
     }
-}
-
-/// Whether the command line and OpenSSL's configuration can hold it: no control characters.
-pub(crate) fn fits_a_line(text: &OsStr) -> bool {
-    !text.as_bytes().iter().any(u8::is_ascii_control)
 }

@@ -23,6 +23,7 @@ fn what_a_command_leaves_running_keeps_the_users_policy() {
     ] {
         for mode in [0o644, 0o600] {
             let folder = tempfile::tempdir().unwrap();
+            fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
             let path = |name: &str| folder.path().join(name);
             let conf = path("user.cnf");
             fs::write(&conf, [of_user, MODERN].concat()).unwrap();
