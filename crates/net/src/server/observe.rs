@@ -376,7 +376,7 @@ fn code_of(answered: &Answered) -> Code {
     }
 }
 
-/// What clients are told while the lines of a required audit cannot be written.
+/// The refusal of every request while the lines of a required audit cannot be written.
 fn unaudited() -> Refusal {
     let message = "this server cannot write its audit, so it answers nothing: try another server";
     Refusal::new(Code::Unavailable, message)

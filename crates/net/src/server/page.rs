@@ -185,7 +185,7 @@ const CONNECTIONS: Bounds = Bounds {
     begun: 512,
     heard: 64,
 };
-/// Each stage has at most one part in so many of the descriptors.
+/// Each stage has at most this part of the descriptors: a sixteenth.
 const CONNECTIONS_PART: u64 = 16;
 const BACKLOG: u32 = 1024;
 const HEADER_TIME_MAX: Duration = Duration::from_secs(2);

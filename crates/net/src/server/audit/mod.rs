@@ -37,7 +37,7 @@ use super::log_limit::LogLimit;
 use super::observe::Note;
 use crate::tls::Identity;
 
-/// What happens once a record is written, or cannot be: whether it is, and what goes out then.
+/// Is called once a record is written, or cannot be: with whether it is, and what goes out then.
 pub(super) type Then = Box<dyn FnOnce(bool, &mut Outgoing) + Send>;
 
 /// The audit. Senders wait while too many records are queued.
@@ -48,7 +48,7 @@ pub(super) struct Audit {
     is_required: bool,
 }
 
-/// What is counted of it.
+/// Counts of an audit.
 #[derive(Default)]
 pub(super) struct Figures {
     /// Lines that are written.
@@ -65,7 +65,7 @@ impl Figures {
     }
 }
 
-/// What a line says.
+/// The contents of a line.
 pub(super) struct Record {
     unix_ms: u128,
     client: Identity,
@@ -106,7 +106,7 @@ impl Audit {
     /// Opens the file and starts the thread.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// The path, and what is wrong with the file.
     pub(super) fn start(config: &AuditConfig) -> Result<Self, String> {
         let file = AuditFile::open(&config.output)?;
         let (sender, receiver) = sync_channel(RECORDS_MAX);
@@ -198,7 +198,7 @@ struct Writer {
     repeats: Repeats,
     /// Lines to be written.
     text: Vec<u8>,
-    /// What they stand for, in their order.
+    /// The origins of these lines, in their order.
     queued: Vec<Queued>,
     gap: Option<Gap>,
     outgoing: Outgoing,

@@ -394,7 +394,7 @@ const HANDSHAKES: Bounds = Bounds {
     begun: 512,
     heard: 1024,
 };
-/// Each stage has at most one part in so many of the descriptors.
+/// Each stage has at most this part of the descriptors: an eighth.
 const HANDSHAKES_PART: u64 = 8;
 
 /// Of a client that has all its connections open.
