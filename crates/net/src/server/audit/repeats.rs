@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tonic::Code;
 
-use super::Record;
+use super::record::Record;
 use crate::tls::Identity;
 
 #[derive(Default)]
