@@ -143,8 +143,8 @@ async fn answer(socket: TcpStream, place: Member, shared: Arc<Shared>, counts: A
         .max_buf_size(HEADER_BYTES_MAX)
         .keep_alive(false)
         .serve_connection(TokioIo::new(socket), answer);
-    // A client that leaves early misses the page.
-    let _ = timeout(TIME_MAX, connection).await;
+    // Boxed: a silent connection keeps no room for it. A client that leaves early misses the page.
+    let _ = timeout(TIME_MAX, Box::pin(connection)).await;
 }
 
 fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Response<String> {

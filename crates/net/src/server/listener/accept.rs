@@ -296,11 +296,12 @@ impl Acceptor {
                     // A silent connection needs no turn.
                     stream.readable().await?;
                     place.reaches(Stage::Begun);
-                    let accepting = async {
+                    // Boxed: a silent connection keeps no room for it.
+                    let accepting = Box::pin(async {
                         let hello = LazyConfigAcceptor::new(TlsAcceptor::default(), stream).await?;
                         place.reaches(Stage::Heard);
                         hello.into_stream(Arc::clone(&config)).await
-                    };
+                    });
                     self.turns.run(accepting).await
                 };
                 let stream = timeout(self.handshake_timeout, accepting)
