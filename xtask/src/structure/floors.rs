@@ -60,6 +60,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["server::page"],     // metrics and health over HTTP
             &["server::service"],  // messages to requests, and replies to messages
             &["server::observe", "server::operation"],
+            &["server::audit"],                     // a line for each request
             &["server::accounts", "server::calls"], // what is kept for each client
             &["server::dispatch"],                  // which device computes what, and when
             &["server::devices", "server::listener", "server::outbox"],

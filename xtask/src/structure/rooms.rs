@@ -72,8 +72,8 @@ const RULES: &[Rule] = &[
         allowed: &[
             "crates/oarlock/src/threads/pool/",
             "bench/src/measuring/load.rs", // threads that ask, and those of peers
+            "crates/net/src/server/audit/", // its writer, which waits for the disk
             "crates/net/src/server/dispatch/", // workers, which wait for devices
-            "crates/net/src/server/observe.rs", // the writer of the audit
             "crates/net/src/server/page.rs", // pages, apart from requests
             "xtask/src/ci/programs.rs",    // test programs beside each other
         ],

@@ -17,8 +17,8 @@ pub struct DeviceWorkers {
     pub device: Arc<dyn PublicKeyDevice>,
     /// Threads that give it work. A device with coprocessors needs at least one for each.
     pub workers: usize,
-    /// Whether it computes on the CPUs of this machine. Then long requests have as many threads of
-    /// their own, which the system runs by turns with the others.
+    /// Whether it computes on the CPUs of this machine. Then `workers` more threads take long
+    /// requests, and the system runs these by turns with the others.
     pub is_host: bool,
 }
 

@@ -12,29 +12,13 @@ use prometheus_client::registry::{Registry, Unit};
 use tonic::Code;
 use zeroize::Zeroizing;
 
-use super::accounts::Account;
-use super::audit::{Audit, Figures, Record, name};
+use super::audit::{Audit, Figures, Note, Record, name};
 use super::config::AuditConfig;
 use super::dispatch::{Answered, Dispatcher, Outgoing, Refusal};
 use super::keys::Keys;
 use super::listener::Counts;
 use super::log_limit::LogLimit;
 use crate::tls::Identity;
-
-/// What a request was about. Holds no secrets.
-pub(super) struct Note {
-    pub(super) identity: Identity,
-    /// Its account, which stays open until the note is written.
-    pub(super) _account: Option<Arc<Account>>,
-    /// The pattern of the entry of the access list that matches it.
-    pub(super) entry: Arc<str>,
-    pub(super) peer: Arc<str>,
-    pub(super) operation: &'static str,
-    /// The id of the key: of one that exists, or the beginning of what was asked for.
-    pub(super) key: Arc<str>,
-    /// Whether there is such a key: others are no label, of which there would be no end.
-    pub(super) is_key_known: bool,
-}
 
 /// Counts requests and writes the audit.
 pub(super) struct Observer {
@@ -376,7 +360,7 @@ fn code_of(answered: &Answered) -> Code {
     }
 }
 
-/// What clients are told while the lines of a required audit cannot be written.
+/// The refusal of every request while the lines of a required audit cannot be written.
 fn unaudited() -> Refusal {
     let message = "this server cannot write its audit, so it answers nothing: try another server";
     Refusal::new(Code::Unavailable, message)

@@ -143,8 +143,8 @@ async fn answer(socket: TcpStream, place: Member, shared: Arc<Shared>, counts: A
         .max_buf_size(HEADER_BYTES_MAX)
         .keep_alive(false)
         .serve_connection(TokioIo::new(socket), answer);
-    // A client that leaves early misses the page.
-    let _ = timeout(TIME_MAX, connection).await;
+    // Boxed: a silent connection keeps no room for it. A client that leaves early misses the page.
+    let _ = timeout(TIME_MAX, Box::pin(connection)).await;
 }
 
 fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Response<String> {
@@ -185,7 +185,7 @@ const CONNECTIONS: Bounds = Bounds {
     begun: 512,
     heard: 64,
 };
-/// Each stage has at most one part in so many of the descriptors.
+/// Each stage has at most this part of the descriptors: a sixteenth.
 const CONNECTIONS_PART: u64 = 16;
 const BACKLOG: u32 = 1024;
 const HEADER_TIME_MAX: Duration = Duration::from_secs(2);

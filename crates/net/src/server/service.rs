@@ -21,13 +21,13 @@ use zeroize::Zeroizing;
 
 use super::access::{Access, Operation, Rights};
 use super::accounts::{Account, Accounts};
-use super::audit::bounded;
+use super::audit::{Note, bounded};
 use super::calls::Kept;
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Answered, Dispatcher, Refusal, Submission};
 use super::keys::Keys;
 use super::listener::{Activity, Backoff, ConnectionInfo, Debt};
-use super::observe::{Note, Observer};
+use super::observe::Observer;
 use super::operation::{self, Prepared};
 use super::outbox::{Outbox, Outgoing, Queued, REPLY_BYTES, Reserved, Waiting, outbox};
 use crate::proto::cryptoserver_server::Cryptoserver;

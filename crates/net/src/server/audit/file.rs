@@ -77,7 +77,7 @@ impl AuditFile {
         (whole, result)
     }
 
-    /// As many bytes as can be written.
+    /// Writes what fits. Returns how many bytes that were, and why no more.
     fn write_some(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
         let mut written = 0;
         while written < bytes.len() {

@@ -6,7 +6,7 @@
 //! requests wait for one write.
 //!
 //! ```text
-//! record    a request's thread hands over a record, and what is to happen once it is written
+//! record    is what a request's thread hands over, with what is to happen once it is written
 //! repeats   refusals of one client beyond the first few are counted, and told together
 //! file      writes whole lines or none
 //! ```
@@ -15,29 +15,29 @@
 //! says how many are missing.
 
 mod file;
+mod record;
 mod repeats;
 
-use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::counter::Counter;
 use serde::Serialize;
 use tonic::Code;
 
 use self::file::AuditFile;
+use self::record::unix_ms;
+pub(super) use self::record::{Note, Record, bounded};
 use self::repeats::{Repeated, Repeats};
 use super::config::AuditConfig;
-use super::dispatch::{Answered, Outgoing};
+use super::dispatch::Outgoing;
 use super::log_limit::LogLimit;
-use super::observe::Note;
-use crate::tls::Identity;
 
-/// What happens once a record is written, or cannot be: whether it is, and what goes out then.
+/// Is called once a record is written, or cannot be: with whether it is, and what goes out then.
 pub(super) type Then = Box<dyn FnOnce(bool, &mut Outgoing) + Send>;
 
 /// The audit. Senders wait while too many records are queued.
@@ -48,7 +48,7 @@ pub(super) struct Audit {
     is_required: bool,
 }
 
-/// What is counted of it.
+/// Counts of an audit.
 #[derive(Default)]
 pub(super) struct Figures {
     /// Lines that are written.
@@ -65,48 +65,11 @@ impl Figures {
     }
 }
 
-/// What a line says.
-pub(super) struct Record {
-    unix_ms: u128,
-    client: Identity,
-    peer: Arc<str>,
-    operation: &'static str,
-    key: Arc<str>,
-    code: Code,
-    message: Option<Cow<'static, str>>,
-    device: Option<Arc<str>>,
-    waited: Duration,
-    served: Duration,
-}
-
-impl Record {
-    /// The record of a request that is answered.
-    pub(super) fn of(note: &Note, code: Code, answered: &Answered) -> Self {
-        Self {
-            unix_ms: unix_ms(),
-            client: note.identity.clone(),
-            peer: Arc::clone(&note.peer),
-            operation: note.operation,
-            key: Arc::clone(&note.key),
-            code,
-            message: answered.outcome.as_ref().err().map(|refusal| {
-                refusal.in_short.map_or_else(
-                    || bounded(&refusal.message, MESSAGE_BYTES_MAX).into(),
-                    Cow::Borrowed,
-                )
-            }),
-            device: answered.device.clone(),
-            waited: answered.waited,
-            served: answered.served,
-        }
-    }
-}
-
 impl Audit {
     /// Opens the file and starts the thread.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// The path, and what is wrong with the file.
     pub(super) fn start(config: &AuditConfig) -> Result<Self, String> {
         let file = AuditFile::open(&config.output)?;
         let (sender, receiver) = sync_channel(RECORDS_MAX);
@@ -198,7 +161,7 @@ struct Writer {
     repeats: Repeats,
     /// Lines to be written.
     text: Vec<u8>,
-    /// What they stand for, in their order.
+    /// The origins of these lines, in their order.
     queued: Vec<Queued>,
     gap: Option<Gap>,
     outgoing: Outgoing,
@@ -460,19 +423,6 @@ fn line_of(entry: &Entry<'_>) -> Vec<u8> {
     line
 }
 
-/// A text as a line may hold it: no more than its first bytes, with a sign that there were more.
-pub(super) fn bounded(text: &str, bytes_max: usize) -> String {
-    match text.get(..text.floor_char_boundary(bytes_max)) {
-        Some(first) if first.len() < text.len() => format!("{first}…"),
-        _ => text.to_owned(),
-    }
-}
-
-fn unix_ms() -> u128 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.unwrap_or_default().as_millis()
-}
-
 /// The name that gRPC gives a code.
 pub(super) fn name(code: Code) -> &'static str {
     match code {
@@ -499,7 +449,6 @@ pub(super) fn name(code: Code) -> &'static str {
 /// Records that may be queued, each of about a KiB at most, and the client's name: what is in them is
 /// bounded.
 const RECORDS_MAX: usize = 2048;
-const MESSAGE_BYTES_MAX: usize = 256;
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 const WRITE_BYTES: usize = 64 << 10;
 /// While the file cannot be written, it is tried this often.

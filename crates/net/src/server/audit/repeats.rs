@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tonic::Code;
 
-use super::Record;
+use super::record::Record;
 use crate::tls::Identity;
 
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl Repeats {
         self.due_at
     }
 
-    /// What is to be told now. It is forgotten here.
+    /// Takes out what is to be told now.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Repeated> {
         match self.due_at {
             Some(at) if at <= now => self.take_all(),

@@ -16,7 +16,7 @@ pub struct Refusal {
     pub code: Code,
     /// What was wrong, and what to do.
     pub message: String,
-    /// What the audit says in its place, if the message repeats what the client sent.
+    /// The text for the audit, if the message repeats what the client sent.
     pub in_short: Option<&'static str>,
 }
 

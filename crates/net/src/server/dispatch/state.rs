@@ -103,7 +103,7 @@ impl Lane {
 
 pub(super) struct InWork {
     pub(super) tasks: Vec<Arc<Task>>,
-    /// What each has cost its client.
+    /// The cost of each for its client.
     pub(super) cost: Duration,
     pub(super) began: Instant,
     /// Whether its tasks were given to other devices.

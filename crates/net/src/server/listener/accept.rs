@@ -296,11 +296,12 @@ impl Acceptor {
                     // A silent connection needs no turn.
                     stream.readable().await?;
                     place.reaches(Stage::Begun);
-                    let accepting = async {
+                    // Boxed: a silent connection keeps no room for it.
+                    let accepting = Box::pin(async {
                         let hello = LazyConfigAcceptor::new(TlsAcceptor::default(), stream).await?;
                         place.reaches(Stage::Heard);
                         hello.into_stream(Arc::clone(&config)).await
-                    };
+                    });
                     self.turns.run(accepting).await
                 };
                 let stream = timeout(self.handshake_timeout, accepting)
@@ -394,7 +395,7 @@ const HANDSHAKES: Bounds = Bounds {
     begun: 512,
     heard: 1024,
 };
-/// Each stage has at most one part in so many of the descriptors.
+/// Each stage has at most this part of the descriptors: an eighth.
 const HANDSHAKES_PART: u64 = 8;
 
 /// Of a client that has all its connections open.

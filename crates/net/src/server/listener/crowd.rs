@@ -15,7 +15,7 @@
 //!
 //! Within a stage, the network with the most connections loses its oldest one. An IPv4 address and
 //! an IPv6 /64 count as networks, and so do the wider ones that a single customer may have: a /24, a
-//! /56, a /48. A wider one may have several times as many, since it may as well hold many customers.
+//! /56, a /48. A wider one may have several times more, since it may hold many customers.
 //! So a flood displaces itself before it displaces anyone else.
 
 use std::cmp::Reverse;
@@ -216,7 +216,7 @@ fn rank(network: Network, numbers: &BTreeSet<u64>) -> Option<Rank> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Network {
     prefix: u128,
-    /// What each connection counts: less in a wider network, which may have more of them.
+    /// The weight of each connection: less in a wider network, which may have more of them.
     weight: usize,
 }
 
@@ -242,7 +242,7 @@ const WIDTHS: usize = 3;
 const IPV4_HOST_BITS: [u32; WIDTHS] = [0, 8, 12];
 /// A /64, which one machine may have, a /56 (what a household gets), a /48 (what a site gets: RFC 6177).
 const IPV6_HOST_BITS: [u32; WIDTHS] = [64, 72, 80];
-/// How many times as many connections a wider network may have as the narrower before it.
+/// A wider network may have this many times the connections of the narrower one before it.
 const WIDER_MAY_HAVE: usize = 8;
 
 #[cfg(test)]
@@ -320,9 +320,9 @@ mod tests {
                 ("the addresses of a /24", withstood(lone, v4, 256)),
                 ("the addresses of a /20", withstood(lone, v4, 4096)),
             ] {
-                assert_eq!(withstood, 1280, "{what}, beside {lone}");
+                assert_eq!(withstood, 1280, "{what}, next to {lone}");
             }
-            // Of as many sites as there are places, each has no more than the lone one.
+            // Where each place belongs to another site, none has more than the lone one.
             let of_48 = |number| v6(number, 80);
             assert_eq!(withstood(lone, of_48, 65_536), 127);
         }

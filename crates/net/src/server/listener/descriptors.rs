@@ -16,7 +16,7 @@ pub(in crate::server) fn take_all() {
     let _ = setrlimit(Resource::Nofile, raised);
 }
 
-/// One part in so many of those that this process may have.
+/// The descriptors that this process may have, divided by `parts`.
 pub(in crate::server) fn share_of(parts: u64) -> usize {
     let current = getrlimit(Resource::Nofile).current;
     current.map_or(usize::MAX, |current| {

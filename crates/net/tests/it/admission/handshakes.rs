@@ -116,7 +116,7 @@ async fn a_flood_from_many_networks_displaces_no_slow_handshake() {
                 flood.connect();
             }
             for round in 0..rounds {
-                let what = format!("round {round} beside {networks}, {} bytes", beginning.len());
+                let what = format!("round {round}, {networks} networks, {} bytes", beginning.len());
                 let arrive = || {
                     let (before, began) = (counts.refused(), Instant::now());
                     // A few more: when the handshake leaves a stage, nobody is displaced from its place.
@@ -136,7 +136,7 @@ async fn a_flood_from_many_networks_displaces_no_slow_handshake() {
     }
 }
 
-/// Connections from many addresses, of which as many are held as there may be places.
+/// Connections from many addresses. More are held than there are places.
 struct Flood {
     address: SocketAddr,
     networks: usize,

@@ -50,7 +50,7 @@ const COUNTED: &[(&str, &str)] = &[
     ("churn", "sign"),
 ];
 
-/// Kinds that hold connections to a port, beside which newcomers who take 0.1 s have to be let in.
+/// Kinds that hold connections to a port. Newcomers that take 0.1 s have to be let in all the same.
 const CROWDS: &[&str] = &[
     "junk",
     "broken-handshakes",
@@ -222,14 +222,14 @@ async fn beside_a_victim(host: &Host, kind: &'static Kind) {
     assert!(more <= SERIES_MAX, "{more} series more:\n{text}");
 }
 
-/// Beside a crowd, newcomers complete their handshakes and get their pages, all of them.
+/// All newcomers complete their handshakes and get their pages while a crowd holds a port.
 async fn assert_lets_in(host: &Host, kind: &Kind) {
     if !CROWDS.contains(&kind.name) {
         return;
     }
     for newcomer in 0..NEWCOMERS {
         let (admitted, page) = tokio::join!(host.handshake(SLOW), host.health(SLOW));
-        let who = format!("newcomer {newcomer} beside {}", kind.name);
+        let who = format!("newcomer {newcomer} next to {}", kind.name);
         admitted.unwrap_or_else(|error| panic!("{who}: {error}\n{}", host.log()));
         let page = page.unwrap_or_else(|error| panic!("{who}, /healthz: {error}\n{}", host.log()));
         assert!(page.starts_with("HTTP/1.1 200"), "{who}: {page}");
@@ -266,7 +266,7 @@ static PUBLIC: LazyLock<AcceleratedRsaPublic> = LazyLock::new(|| {
     accelerator.rsa_public(key(KEY).public_key())
 });
 
-/// Newcomers beside a crowd, one after the other.
+/// Newcomers next to a crowd, one after the other.
 const NEWCOMERS: usize = 15;
 /// How long a newcomer takes for a handshake or a request, as over a long way.
 const SLOW: Duration = Duration::from_millis(100);

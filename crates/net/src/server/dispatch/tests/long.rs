@@ -1,4 +1,4 @@
-//! Requests that take long beside others that do not.
+//! Long requests next to short ones.
 
 use super::super::queue::Queue;
 use super::super::state::Lane;
@@ -32,7 +32,7 @@ impl PublicKeyDevice for Gated {
     }
 }
 
-/// As many powers of 4096 bits, with an exponent of as many bytes.
+/// Powers of 4096 bits, with an exponent of `bytes`.
 fn long(requests: usize, bytes: usize) -> (Vec<Submission>, mpsc::Receiver<Answered>) {
     let (sender, receiver) = mpsc::channel();
     let submission = |_| {

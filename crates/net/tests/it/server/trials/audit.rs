@@ -251,7 +251,7 @@ async fn a_server_that_never_writes_a_line_never_answers() {
     assert_eq!(server.stop().await, 0);
 }
 
-/// What a client can make the server write, for each byte that it sends: the paths are names that are
+/// A client makes the server write less than it sends. The paths are names that are
 /// escaped, names that are long, and many different ones; of keys that it may use and of others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refusals_take_less_of_the_disk_than_they_took_to_send() {
