@@ -5,7 +5,6 @@
 //! look for new ones.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod failure;
 mod files;
 #[macro_use]
 mod target;
@@ -18,11 +17,9 @@ pub mod capi;
 pub mod certificates;
 pub mod contexts;
 pub mod ctr;
-pub mod elf;
 pub mod esp;
 pub mod hybrid;
 pub mod live;
-pub mod openssl_conf;
 pub mod openssl_enc;
 pub mod plugin;
 pub mod prefetch;
@@ -46,11 +43,9 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("certificates", certificates::run),
     ("contexts", contexts::run),
     ("ctr", ctr::run),
-    ("elf", elf::run),
     ("esp", esp::run),
     ("hybrid", hybrid::run),
     ("live", live::run),
-    ("openssl_conf", openssl_conf::run),
     ("openssl_enc", openssl_enc::run),
     ("plugin", plugin::run),
     ("prefetch", prefetch::run),

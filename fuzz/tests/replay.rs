@@ -49,11 +49,6 @@ fn ctr() {
 }
 
 #[test]
-fn elf() {
-    replay("elf");
-}
-
-#[test]
 fn esp() {
     replay("esp");
 }
@@ -66,11 +61,6 @@ fn hybrid() {
 #[test]
 fn live() {
     replay("live");
-}
-
-#[test]
-fn openssl_conf() {
-    replay("openssl_conf");
 }
 
 #[test]
@@ -120,7 +110,7 @@ fn tls() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 22, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 20, "add a test above for each target");
 }
 
 fn replay(name: &str) {

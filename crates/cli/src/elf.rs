@@ -7,7 +7,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
 
 use object::elf;
 use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _};
@@ -41,7 +40,7 @@ impl Linked {
             is_go: first.is_go,
             ..Self::default()
         };
-        let cache = &*LINKER_CACHE;
+        let cache = linker_cache();
         let mut waiting: Vec<(PathBuf, String, Needed)> = vec![(path.into(), String::new(), first)];
         while let Some((file, by, needed)) = waiting.pop() {
             for name in &needed.names {
@@ -49,7 +48,7 @@ impl Linked {
                     continue;
                 }
                 linked.libraries.insert(name.clone(), by.clone());
-                let Some(found) = search(name, &file, &needed.folders, cache) else {
+                let Some(found) = search(name, &file, &needed.folders, &cache) else {
                     continue;
                 };
                 linked.files.insert(name.clone(), found.clone());
@@ -157,9 +156,6 @@ fn search(
         .find(|path| path.is_file())
         .or_else(|| cache.get(name).cloned())
 }
-
-/// Asked for once: it does not change while the command runs.
-static LINKER_CACHE: LazyLock<HashMap<String, PathBuf>> = LazyLock::new(linker_cache);
 
 /// Where the dynamic linker finds libraries, by name; the first of a name is this machine's own.
 fn linker_cache() -> HashMap<String, PathBuf> {

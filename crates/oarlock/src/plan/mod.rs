@@ -26,6 +26,8 @@ pub(crate) mod many;
 pub(crate) mod openssl;
 pub(crate) mod pace;
 pub(crate) mod prefetch;
+#[cfg(test)]
+mod processors;
 pub(crate) mod report;
 pub(crate) mod route;
 pub(crate) mod shared_route;
