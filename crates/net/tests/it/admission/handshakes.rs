@@ -116,7 +116,10 @@ async fn a_flood_from_many_networks_displaces_no_slow_handshake() {
                 flood.connect();
             }
             for round in 0..rounds {
-                let what = format!("round {round}, {networks} networks, {} bytes", beginning.len());
+                let what = format!(
+                    "round {round}, {networks} networks, {} bytes",
+                    beginning.len()
+                );
                 let arrive = || {
                     let (before, began) = (counts.refused(), Instant::now());
                     // A few more: when the handshake leaves a stage, nobody is displaced from its place.
