@@ -31,7 +31,7 @@ def status(thread):
     """Of a thread; none if it has ended."""
     try:
         with open(f"/proc/self/task/{thread}/status") as lines:
-            return dict(line.rstrip().split(":\t", 1) for line in lines if ":\t" in line)
+            return dict(line.rstrip("\n").split(":\t", 1) for line in lines if ":\t" in line)
     except (FileNotFoundError, ProcessLookupError):
         return None
 
