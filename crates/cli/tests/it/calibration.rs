@@ -479,7 +479,7 @@ impl Place {
         );
         let mut gcc = Command::new("gcc");
         gcc.args(["-x", "c", "-", "-o"]).arg(bin.join("openssl"));
-        // Beside whose libcrypto the provider is measured.
+        // The provider is measured with its libcrypto.
         gcc.args(["-Wl,--no-as-needed", "-l:libcrypto.so.3"]);
         let made = run(&mut gcc, source.as_bytes());
         assert!(made.status.success(), "{}", stderr(&made));

@@ -86,7 +86,7 @@ const PROGRAMS: [(&str, bool); 18] = [
     ("+default fetch", true),
     ("+legacy +default fetch list", true),
     ("+default +base ?default fetch", true),
-    // As many programs do.
+    // A common way to make sure of it.
     ("+legacy |default fetch list", true),
     ("+base fetch +default fetch", true),
     ("+base list -base fetch", false),
@@ -100,7 +100,7 @@ fn programs_that_choose_get_what_they_get_without() {
         "",
         "openssl_conf = i\n[i]\nproviders = p\n[p]\ndefault = d\n[d]\n# activate = 1\n",
         "openssl_conf = i\n[i]\nssl_conf = s\n[s]\nsystem_default = d\n[d]\nMinProtocol = TLSv1.2\n",
-        // The user has chosen: whoever loads nothing has no cipher.
+        // The user has chosen: a program that loads nothing has no cipher.
         "openssl_conf = i\n[i]\nproviders = p\n[p]\nbase = b\n[b]\nactivate = 1\n",
     ]
     .into_iter()
