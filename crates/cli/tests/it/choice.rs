@@ -9,78 +9,88 @@ use oarlock_testing::lossy;
 
 use crate::common::{oarlock, provider, stderr};
 
-/// Steps, in turn: `+NAME` loads a provider, `?NAME` says whether it is there, `-NAME` unloads what was loaded, `fetch` says
-/// what there is, `list` says which providers there are, `|NAME` loads it unless it is there.
+/// Programs, each in a process of its own. Their steps, in turn: `+NAME` loads a provider, `?NAME` says whether it is
+/// there, `-NAME` unloads what was loaded, `|NAME` loads it unless it is there, `fetch` says what there is, `list` says which
+/// providers there are.
 const PROGRAM: &str = "\
 import ctypes, os, sys
-c = ctypes.CDLL('libcrypto.so.3')
-P, S = ctypes.c_void_p, ctypes.c_char_p
-for name, result, arguments in (
-        ('OSSL_PROVIDER_load', P, [P, S]), ('OSSL_PROVIDER_unload', ctypes.c_int, [P]),
-        ('OSSL_PROVIDER_available', ctypes.c_int, [P, S]), ('OSSL_PROVIDER_get0_name', S, [P]),
-        ('EVP_CIPHER_fetch', P, [P, S, S]), ('EVP_CIPHER_get0_provider', P, [P]), ('EVP_CIPHER_free', None, [P]),
-        ('EVP_MD_fetch', P, [P, S, S]), ('EVP_MD_get0_provider', P, [P]), ('EVP_MD_free', None, [P]),
-        ('EVP_SIGNATURE_fetch', P, [P, S, S]), ('EVP_SIGNATURE_get0_provider', P, [P]), ('EVP_SIGNATURE_free', None, [P]),
-        ('OSSL_LIB_CTX_new', P, []), ('OSSL_LIB_CTX_load_config', ctypes.c_int, [P, S]), ('OSSL_LIB_CTX_free', None, [P]),
-        ('ERR_peek_error', ctypes.c_ulong, []), ('ERR_clear_error', None, [])):
-    getattr(c, name).restype, getattr(c, name).argtypes = result, arguments
-context = None
-if sys.argv[1] == 'own':
-    context = c.OSSL_LIB_CTX_new()
-    conf = os.environ['OPENSSL_CONF'].encode()
-    print('configured', c.OSSL_LIB_CTX_load_config(context, conf), c.ERR_peek_error())
-loaded = {}
-def load(name):
-    loaded[name] = c.OSSL_PROVIDER_load(context, name)
-    print('loaded', name, bool(loaded[name]))
-def fetch():
-    for kind, names in (('CIPHER', b'AES-256-GCM AES-128-CBC CHACHA20-POLY1305 DES-CBC NULL'),
-            ('MD', b'SHA2-256 MD5 MD4'), ('SIGNATURE', b'RSA')):
-        for name in names.split():
-            made = getattr(c, 'EVP_%s_fetch' % kind)(context, name, None)
-            of = c.OSSL_PROVIDER_get0_name(getattr(c, 'EVP_%s_get0_provider' % kind)(made)) if made else None
-            if made: getattr(c, 'EVP_%s_free' % kind)(made)
-            print(name, of)
-    c.ERR_clear_error()
-for step in sys.argv[2:]:
-    name = step[1:].encode()
-    if step[0] == '+': load(name)
-    elif step[0] == '-': print('unloaded', c.OSSL_PROVIDER_unload(loaded[name]))
-    elif step[0] == '?': print('there', name, c.OSSL_PROVIDER_available(context, name))
-    elif step[0] == '|':
-        if not c.OSSL_PROVIDER_available(context, name): load(name)
-    elif step == 'fetch': fetch()
-    elif step == 'list':
-        told = ctypes.CFUNCTYPE(ctypes.c_int, P, P)
-        names = []
-        c.OSSL_PROVIDER_do_all.argtypes = [P, told, P]
-        c.OSSL_PROVIDER_do_all(context, told(lambda p, _: names.append(c.OSSL_PROVIDER_get0_name(p)) or 1), None)
-        print(sorted(name for name in names if name != b'oarlock'))
-if context: c.OSSL_LIB_CTX_free(context)
+def program(steps):
+    c = ctypes.CDLL('libcrypto.so.3')
+    P, S = ctypes.c_void_p, ctypes.c_char_p
+    for name, result, arguments in (
+            ('OSSL_PROVIDER_load', P, [P, S]), ('OSSL_PROVIDER_unload', ctypes.c_int, [P]),
+            ('OSSL_PROVIDER_available', ctypes.c_int, [P, S]), ('OSSL_PROVIDER_get0_name', S, [P]),
+            ('EVP_CIPHER_fetch', P, [P, S, S]), ('EVP_CIPHER_get0_provider', P, [P]), ('EVP_CIPHER_free', None, [P]),
+            ('EVP_MD_fetch', P, [P, S, S]), ('EVP_MD_get0_provider', P, [P]), ('EVP_MD_free', None, [P]),
+            ('EVP_SIGNATURE_fetch', P, [P, S, S]), ('EVP_SIGNATURE_get0_provider', P, [P]),
+            ('EVP_SIGNATURE_free', None, [P]), ('OSSL_LIB_CTX_new', P, []), ('OSSL_LIB_CTX_free', None, [P]),
+            ('OSSL_LIB_CTX_load_config', ctypes.c_int, [P, S]),
+            ('ERR_peek_error', ctypes.c_ulong, []), ('ERR_clear_error', None, [])):
+        getattr(c, name).restype, getattr(c, name).argtypes = result, arguments
+    context = None
+    if sys.argv[1] == 'own':
+        context = c.OSSL_LIB_CTX_new()
+        conf = os.environ['OPENSSL_CONF'].encode()
+        print('configured', c.OSSL_LIB_CTX_load_config(context, conf), c.ERR_peek_error())
+    loaded = {}
+    def load(name):
+        loaded[name] = c.OSSL_PROVIDER_load(context, name)
+        print('loaded', name, bool(loaded[name]))
+    def fetch():
+        for kind, names in (('CIPHER', b'AES-256-GCM AES-128-CBC CHACHA20-POLY1305 DES-CBC NULL'),
+                ('MD', b'SHA2-256 MD5 MD4'), ('SIGNATURE', b'RSA')):
+            for name in names.split():
+                made = getattr(c, 'EVP_%s_fetch' % kind)(context, name, None)
+                of = c.OSSL_PROVIDER_get0_name(getattr(c, 'EVP_%s_get0_provider' % kind)(made)) if made else None
+                if made: getattr(c, 'EVP_%s_free' % kind)(made)
+                print(name, of)
+        c.ERR_clear_error()
+    for step in steps.split():
+        name = step[1:].encode()
+        if step[0] == '+': load(name)
+        elif step[0] == '-': print('unloaded', c.OSSL_PROVIDER_unload(loaded[name]))
+        elif step[0] == '?': print('there', name, c.OSSL_PROVIDER_available(context, name))
+        elif step[0] == '|':
+            if not c.OSSL_PROVIDER_available(context, name): load(name)
+        elif step == 'fetch': fetch()
+        elif step == 'list':
+            told = ctypes.CFUNCTYPE(ctypes.c_int, P, P)
+            names = []
+            c.OSSL_PROVIDER_do_all.argtypes = [P, told, P]
+            c.OSSL_PROVIDER_do_all(context, told(lambda p, _: names.append(c.OSSL_PROVIDER_get0_name(p)) or 1), None)
+            print(sorted(name for name in names if name != b'oarlock'))
+    if context: c.OSSL_LIB_CTX_free(context)
+for steps in sys.argv[2:]:
+    print('#', steps, flush=True)
+    child = os.fork()
+    if child == 0:
+        program(steps)
+        sys.exit()
+    assert os.waitpid(child, 0)[1] == 0
 ";
 
 /// What programs do, and whether they have the default provider at the end, so that Oarlock takes part.
-const PROGRAMS: [(&[&str], bool); 18] = [
-    (&["fetch"], true),
-    (&["?default", "fetch"], true),
-    (&["list", "fetch"], true),
-    (&["+base", "fetch", "list", "?default"], false),
-    (&["+null", "fetch", "?default"], false),
-    (&["+legacy", "fetch", "list"], false),
-    (&["+legacy", "+base", "?default", "fetch"], false),
-    (&["+no-such-provider", "fetch"], false),
+const PROGRAMS: [(&str, bool); 18] = [
+    ("fetch", true),
+    ("?default fetch", true),
+    ("list fetch", true),
+    ("+base fetch list ?default", false),
+    ("+null fetch ?default", false),
+    ("+legacy fetch list", false),
+    ("+legacy +base ?default fetch", false),
+    ("+no-such-provider fetch", false),
     // At the first fetch, the choice is made.
-    (&["fetch", "+base", "fetch", "list"], true),
-    (&["list", "+base", "fetch"], true),
-    (&["?base", "+base", "fetch"], true),
-    (&["+default", "fetch"], true),
-    (&["+legacy", "+default", "fetch", "list"], true),
-    (&["+default", "+base", "?default", "fetch"], true),
-    // As many programs do.
-    (&["+legacy", "|default", "fetch", "list"], true),
-    (&["+base", "fetch", "+default", "fetch"], true),
-    (&["+base", "list", "-base", "fetch"], false),
-    (&["+base", "-base", "?default", "fetch"], false),
+    ("fetch +base fetch list", true),
+    ("list +base fetch", true),
+    ("?base +base fetch", true),
+    ("+default fetch", true),
+    ("+legacy +default fetch list", true),
+    ("+default +base ?default fetch", true),
+    // A common way to make sure of it.
+    ("+legacy |default fetch list", true),
+    ("+base fetch +default fetch", true),
+    ("+base list -base fetch", false),
+    ("+base -base ?default fetch", false),
 ];
 
 #[test]
@@ -90,7 +100,7 @@ fn programs_that_choose_get_what_they_get_without() {
         "",
         "openssl_conf = i\n[i]\nproviders = p\n[p]\ndefault = d\n[d]\n# activate = 1\n",
         "openssl_conf = i\n[i]\nssl_conf = s\n[s]\nsystem_default = d\n[d]\nMinProtocol = TLSv1.2\n",
-        // The user has chosen: whoever loads nothing has no cipher.
+        // The user has chosen: a program that loads nothing has no cipher.
         "openssl_conf = i\n[i]\nproviders = p\n[p]\nbase = b\n[b]\nactivate = 1\n",
     ]
     .into_iter()
@@ -109,37 +119,42 @@ fn programs_that_choose_get_what_they_get_without() {
         let output = install.arg("--module-dir").arg(&modules).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         for context in ["default", "own"] {
-            for (steps, has_default) in PROGRAMS {
-                let program = || {
-                    let mut python = Command::new("/usr/bin/python3");
-                    python.args(["-c", PROGRAM, context]).args(steps);
-                    python.env("OPENSSL_CONF", &user);
-                    python
-                };
-                let stock = said(program().output().unwrap());
-                let under = |mut command: Command| {
-                    command.args(["run", "--provider"]).arg(provider()).arg("--");
-                    let python = program();
-                    command.arg(python.get_program()).args(python.get_args());
-                    command.env("OPENSSL_CONF", &user);
-                    said(command.output().unwrap())
-                };
-                let mut outer = oarlock();
-                outer.args(["run", "--provider"]).arg(provider()).arg("--");
-                outer.arg(env!("CARGO_BIN_EXE_oarlock"));
-                let mut python = program();
-                python.env("OPENSSL_CONF", &installed).env("OARLOCK_OPTIONS", "offer=all");
-                for (way, ours) in [
-                    ("run", under(oarlock())),
-                    ("run in a run", under(outer)),
-                    ("install", said(python.output().unwrap())),
-                ] {
-                    let about = format!("{way}, {context} context, {steps:?}, {text:?}");
-                    assert_eq!(ours.replace("b'oarlock'", "b'default'"), stock, "{about}");
+            let program = || {
+                let mut python = Command::new("/usr/bin/python3");
+                python.args(["-c", PROGRAM, context]);
+                python.args(PROGRAMS.map(|(steps, _)| steps));
+                python.env("OPENSSL_CONF", &user);
+                python
+            };
+            let stock = said(program().output().unwrap());
+            let under = |mut command: Command| {
+                command.args(["run", "--provider"]).arg(provider()).arg("--");
+                let python = program();
+                command.arg(python.get_program()).args(python.get_args());
+                command.env("OPENSSL_CONF", &user);
+                said(command.output().unwrap())
+            };
+            let mut outer = oarlock();
+            outer.args(["run", "--provider"]).arg(provider()).arg("--");
+            outer.arg(env!("CARGO_BIN_EXE_oarlock"));
+            let mut python = program();
+            python
+                .env("OPENSSL_CONF", &installed)
+                .env("OARLOCK_OPTIONS", "offer=all");
+            for (way, ours) in [
+                ("run", under(oarlock())),
+                ("run in a run", under(outer)),
+                ("install", said(python.output().unwrap())),
+            ] {
+                let about = format!("{way}, {context} context, {text:?}");
+                assert_eq!(ours.replace("b'oarlock'", "b'default'"), stock, "{about}");
+                let each = ours.split("# ").skip(1).zip(stock.split("# ").skip(1));
+                assert_eq!(each.clone().count(), PROGRAMS.len());
+                for ((ours, stock), (steps, has_default)) in each.zip(PROGRAMS) {
                     let takes_part = stock.contains("AES-256-GCM' b'default'");
-                    assert_eq!(ours.contains("AES-256-GCM' b'oarlock'"), takes_part, "{about}");
+                    assert_eq!(ours.contains("AES-256-GCM' b'oarlock'"), takes_part, "{about}: {ours}");
                     let expected = match has_chosen {
-                        true => steps.iter().any(|step| ["+default", "|default"].contains(step)),
+                        true => steps.contains("+default") || steps.contains("|default"),
                         false => has_default,
                     };
                     assert_eq!(takes_part, expected, "{about}: {ours}");

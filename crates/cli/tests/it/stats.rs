@@ -326,7 +326,7 @@ fn options_reach_the_provider() {
         "{text}"
     );
     let dump = with_provider(&["--options", "max_threads=2,strategy=inline"])
-        .args(["sh", "-c", "cat $OPENSSL_CONF"])
+        .args(["sh", "-c", "cat \"${OPENSSL_CONF%.cnf}\"\\$openssl3.cnf"])
         .stdin(Stdio::null())
         .output()
         .unwrap();
