@@ -13,7 +13,7 @@ macro_rules! functions {
         impl Functions {
             fn of(world: &World) -> Result<Self, Error> {
                 Ok(Self {
-                    // SAFETY: the types are those of OpenSSL 3's headers; whoever has the table keeps the library.
+                    // SAFETY: the types are those of OpenSSL 3's headers; the owner of the table keeps the library.
                     $($name: unsafe { world.libcrypto().function(stringify!($name)) }?,)+
                 })
             }
