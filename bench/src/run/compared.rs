@@ -1,4 +1,4 @@
-//! One message of one cipher in one way of calling: OpenSSL with a provider beside OpenSSL as it comes, in pairs of short
+//! One message of one cipher in one way of calling: OpenSSL with a provider compared with OpenSSL as it comes, in pairs of short
 //! samples, until the ratio is known well enough.
 
 use std::time::Duration;
@@ -106,7 +106,7 @@ impl Compared {
         }
     }
 
-    /// Takes so many pairs of samples more, each with contexts of its own at other places of the heap.
+    /// Takes `pairs` more pairs of samples, each with contexts of its own at other places of the heap.
     ///
     /// # Errors
     /// Those of OpenSSL.

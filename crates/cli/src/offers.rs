@@ -62,7 +62,7 @@ impl Offer {
         text
     }
 
-    /// That of requests of so many bytes, if it is known.
+    /// The ratio of requests of `bytes` bytes, if it is known.
     pub(crate) fn ratio(&self, bytes: usize) -> Option<f64> {
         self.ratios.as_ref()?.get(&bytes).copied()
     }

@@ -16,7 +16,7 @@ macro_rules! functions {
                     $crate::error::Error::Unavailable(format!("this OpenSSL has no {name}"))
                 };
                 Ok(Self {
-                    // SAFETY: the types are those of OpenSSL 3's headers; whoever has the table keeps the library.
+                    // SAFETY: the types are those of OpenSSL 3's headers; the owner of the table keeps the library.
                     $($name: *unsafe { library.get(stringify!($name)) }
                         .map_err(|_| missing(stringify!($name)))?,)+
                 })

@@ -159,7 +159,7 @@ pub(crate) struct Keyed<'a> {
 }
 
 impl Keyed<'_> {
-    /// The time that so many messages take.
+    /// The time that `calls` messages take.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where OpenSSL refuses a call: not every release copies every context.
@@ -282,7 +282,7 @@ impl Keyed<'_> {
 
     fn tag(&self, made: &Made<'_>, what: c_int, message: &mut Message) -> bool {
         let (bytes, place) = (TAG_BYTES as c_int, message.tag.as_mut_ptr().cast());
-        // SAFETY: the context is live, and the place has as many bytes as are said.
+        // SAFETY: the context is live, and the place has the length that is passed.
         unsafe { (made.1.EVP_CIPHER_CTX_ctrl)(made.0, what, bytes, place) == 1 }
     }
 }

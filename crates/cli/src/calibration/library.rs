@@ -18,7 +18,7 @@ impl Library {
         Self(std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()))
     }
 
-    /// A file that a program leads to: by its RUNPATH, which whoever made the program has chosen.
+    /// A file that a program leads to: by its RUNPATH, which the program's maker has chosen.
     ///
     /// # Errors
     /// Another user than root and this one owns it, a folder above it, or what a link on the way to it leads to, or may

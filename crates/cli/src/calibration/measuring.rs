@@ -1,4 +1,4 @@
-//! What the provider's operations come to beside OpenSSL's own, in every way in which programs call them.
+//! The rates of the provider's operations compared with OpenSSL's own, in every way in which programs call them.
 //!
 //! ```text
 //! operation × size × direction × way     a comparison each: pairs of short samples, and their median

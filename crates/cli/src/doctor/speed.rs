@@ -23,7 +23,7 @@ pub(super) struct Speed {
     pub(super) measured: Option<Vec<Offer>>,
 }
 
-/// Beside the OpenSSL of the program, or else of the machine. Where no calibration fits, and it may, it measures for
+/// Compares with the OpenSSL of the program, or else of the machine. Where no calibration fits, and it may, it measures for
 /// this answer alone: a diagnosis stores nothing.
 pub(super) fn of(program: Option<&OpenSsl>, module: Option<&Path>, no_calibrate: bool) -> Speed {
     // Wrong options are a finding of their own.
@@ -83,7 +83,7 @@ pub(super) fn of(program: Option<&OpenSsl>, module: Option<&Path>, no_calibrate:
     }
 }
 
-/// What programs go by beside `library`, and what was measured for this answer. Says on the way what it finds of the
+/// Returns what programs that have `library` go by, and what was measured for this answer. Says on the way what it finds of the
 /// file.
 fn known(
     library: &Library,

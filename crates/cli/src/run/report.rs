@@ -50,7 +50,7 @@ pub(crate) struct RsaOperations {
     remotely: u64,
     /// Whose connection was closed while their job was paused.
     abandoned: u64,
-    /// By lanes, beside the same operations alone, as the processes measured them themselves.
+    /// By lanes, compared with the same operations alone, as the processes measured them themselves.
     saved_seconds: f64,
 }
 
@@ -250,12 +250,18 @@ impl Report {
             self.rsa_private_operations.to_text()
         );
         if self.lines.is_empty() {
-            let saved = self.rsa_private_operations.saved_seconds;
-            let _ = writeln!(
-                text,
-                "lanes saved {} beside the same operations alone",
-                seconds(saved)
-            );
+            let RsaOperations {
+                in_lanes,
+                saved_seconds,
+                ..
+            } = self.rsa_private_operations;
+            if in_lanes > 0 {
+                let _ = writeln!(
+                    text,
+                    "lanes saved {} compared with the same operations alone",
+                    seconds(saved_seconds)
+                );
+            }
             return text;
         }
         let _ = writeln!(
@@ -311,7 +317,7 @@ impl Report {
             ),
             (Some(saved), _) => writeln!(
                 text,
-                "saved {} beside {library} alone, at rates just measured here",
+                "saved {} compared with {library} alone, at rates just measured here",
                 seconds(saved)
             ),
             (None, Some(why)) => writeln!(text, "the time saved cannot be known: {why}"),
@@ -359,7 +365,7 @@ fn opened(library: Option<&Path>, configuration: &Path) -> Result<Provided, Stri
     Provided::open_in(library.path(), configuration).map_err(|error| error.to_string())
 }
 
-/// What it takes to set a key in a new context, an IV, and to copy a context, beside an update in one that is kept.
+/// What it takes to set a key in a new context, an IV, and to copy a context, on top of an update in one that is kept.
 fn measured_contexts(provided: &Provided, counted: &CountedContexts) -> Option<MeasuredContexts> {
     let ns = |way| {
         let request = Request {

@@ -202,7 +202,7 @@ impl Usage {
         };
         let (state, order) = (&self.header()[LIBRARIES], Ordering::Relaxed);
         match state.compare_exchange(NO_LIBRARY, name, order, order) {
-            // Whoever has the same one writes the same.
+            // Processes that have the same one write the same.
             Ok(_) => {}
             Err(other) if other == name => {}
             Err(_) => return state.store(MORE_LIBRARIES, order),

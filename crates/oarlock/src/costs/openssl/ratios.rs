@@ -7,7 +7,7 @@ use crate::costs::class::CpuClass;
 /// Bytes of the requests that are measured, one ratio each: a record's header, what OpenSSL's own benchmark takes in
 /// between, a record, and the pieces in which ssh and file tools call.
 pub const SIZES: [usize; 7] = [16, 64, 256, 1024, 16384, 32768, 131_072];
-/// The first so many of them are in the compiled tables.
+/// How many of them, from the first on, the compiled tables have.
 pub(super) const SIZES_OF_TABLES: usize = 5;
 
 /// Rates of the provider in thousandths of OpenSSL's own, by [`SIZES`].
