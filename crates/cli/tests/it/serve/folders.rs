@@ -44,7 +44,7 @@ until_is() { # a condition, for 20 s
     echo "never: $1"; exit 1
 }
 connects() {
-    setpriv --reuid=65534 --clear-groups python3 -c \
+    setpriv --reuid=65534 --clear-groups /usr/bin/python3 -c \
         'import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])' "$1"
 }
 for mask in 022 077; do
