@@ -168,7 +168,7 @@ impl<'a> Called<'a> {
         }
     }
 
-    /// What an option of age's is called here.
+    /// Returns what an option of age's is called here.
     fn meant_in_age(&self, option: &str) -> Option<String> {
         let command = self.name.rsplit(' ').next().unwrap_or_default();
         let meant = match (command, option) {

@@ -592,7 +592,7 @@ fn shortened(text: &str) -> String {
 /// scrypt's log2 N. The maximum of age, too: 4 GiB and half a minute.
 pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const HYBRID_RECIPIENT: &str = "age1pq1";
-/// What the names of SSH public keys begin with.
+/// The beginnings of the names of SSH public keys.
 const SSH_KINDS: [&str; 3] = ["ssh-", "ecdsa-", "sk-"];
 const HYBRID_IDENTITY: &str = "AGE-SECRET-KEY-PQ-1";
 const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";

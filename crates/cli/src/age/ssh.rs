@@ -31,7 +31,7 @@ pub(super) fn identity(text: &[u8], name: Option<&str>) -> Result<Identity, Stri
     }
 }
 
-/// What stands in the first line: `-----BEGIN LABEL-----`.
+/// Returns the label in the first line, `-----BEGIN LABEL-----`.
 fn label(text: &[u8]) -> Option<&str> {
     let line = text.split(|byte| *byte == b'\n').next()?;
     let line = std::str::from_utf8(line).ok()?.trim_end();

@@ -341,7 +341,7 @@ fn unit(device: Arc<dyn Device>, operation: Algorithm) -> (String, String, Unit)
 }
 
 impl Rate {
-    /// Of at least one sample, in bytes a second.
+    /// Returns the quartiles of at least one sample, in bytes a second.
     fn of(mut samples: Vec<f64>) -> Self {
         samples.sort_by(f64::total_cmp);
         let at = |quarters: usize| samples[(samples.len() - 1) * quarters / 4] as u64;

@@ -58,7 +58,7 @@ impl Unit {
         }))
     }
 
-    /// Whatever `new_key` sets up.
+    /// A unit that does what `new_key` sets up.
     #[cfg(test)]
     pub(super) fn of(new_key: impl Fn(&[u8]) -> Result<Box<dyn Keyed>, String> + 'static) -> Self {
         Self(Box::new(new_key))

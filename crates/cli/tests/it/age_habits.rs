@@ -1,4 +1,4 @@
-//! What users of age type out of habit, and the keys that they have: where the output of one file goes, options
+//! Habits of age's users, and the keys that they have: where the output of one file goes, options
 //! without a subcommand, keys from GitHub, private keys in PKCS#8.
 
 use std::fs;
@@ -190,7 +190,7 @@ fn a_directory_is_not_named_as_an_age_file_by_mistake() {
     assert!(home.path("d.age/b.age").exists());
 }
 
-/// What users of age type out of habit.
+/// Options that age's users type out of habit.
 #[test]
 fn options_of_age_are_answered_with_the_subcommand() {
     for (args, part) in [

@@ -168,7 +168,7 @@ impl Folder {
         Figures::parse(&bytes).map_err(str::to_owned)
     }
 
-    /// What a file says of processes that run; `None` if there is nothing left to say, and then the file is removed.
+    /// Returns what a file says of processes that run. `None` if there is nothing left to say; the file is removed.
     fn live(&self, name: &OsStr) -> Option<Result<Figures, String>> {
         let figures = match self.figures(name) {
             Ok(figures) => figures,
@@ -299,7 +299,7 @@ pub(super) fn sweep(folder: &Path) {
     }
 }
 
-/// What a file of `owner` may say: without the processes that have ended, and without those of other users. `None`
+/// Returns what a file of `owner` may say: without the processes that have ended, and without those of other users. `None`
 /// if all have ended. Of another namespace nothing is known.
 fn alive(mut figures: Figures, owner: u32) -> Option<Result<Figures, String>> {
     if figures.namespace != namespace() {
@@ -433,7 +433,7 @@ mod tests {
         Folder::open(path, process::user()).unwrap()
     }
 
-    /// The file of a process that has ended, which whoever looks removes.
+    /// Writes the file of a process that has ended, which the next reader removes.
     fn ended(path: &Path) {
         let mut bytes = vec![0; LENGTH];
         bytes[..16].copy_from_slice(&Figures::file_begin());
