@@ -24,7 +24,7 @@ use chacha20poly1305::ChaCha20Poly1305;
 use chacha20poly1305::aead::{Aead, KeyInit as _};
 use hmac::{Hmac, Mac as _};
 use oarlock::Accelerator;
-use oarlock_file::age::{CHUNK_BYTES, Decryptor, Encryptor, Header, armored};
+use oarlock_file::age::{CHUNK_BYTES, Decryptor, Encryptor, Header, armored, plain_bytes};
 use oarlock_file::{Cache, Ends, Error};
 use sha2::Sha256;
 
@@ -219,7 +219,16 @@ fn opened(file: &[u8]) -> (Vec<u8>, Option<Error>) {
         cache: Cache::Keep,
     };
     let error = oarlock_file::run(&ACCELERATOR, 0, &ends, &decryptor.payload, &Never).err();
-    (contents(&mut output), error)
+    let released = contents(&mut output);
+    // Readers of parts go by this length.
+    let sealed = file.len() as u64 - decryptor.prologue_bytes;
+    match (decryptor.payload.check_length(&input, 0, sealed), &error) {
+        (Ok(length), None) => assert_eq!(length, released.len() as u64),
+        (Ok(length), Some(_)) => assert_eq!(plain_bytes(sealed), Some(length)),
+        (Err(error), None) => panic!("{error}: {file:?}"),
+        (Err(_), Some(_)) => {}
+    }
+    (released, error)
 }
 
 fn opened_by_age(file: impl Read) -> (Vec<u8>, bool) {
