@@ -51,7 +51,7 @@ def helpers():
 def until_alone():
     began = time.monotonic()
     while len(threads()) > 1:
-        assert time.monotonic() - began < 10, "a helper stays"
+        assert time.monotonic() - began < 5, "a helper stays"
         time.sleep(0.001)
     return time.monotonic() - began
 
