@@ -545,7 +545,7 @@ fn below(parent: &Child) -> u32 {
 fn handshakes_that_are_cut_while_the_relay_is_asked_leave_nothing_behind() {
     let site = Site::new();
     let _relay = site.relay(&[]);
-    let (haproxy, port, plain) = site.haproxy_with(300, 1);
+    let (haproxy, port, plain) = site.haproxy_with(300, 10);
     let process = below(&haproxy.0);
     let attacked = Attacked {
         port,
@@ -562,6 +562,9 @@ fn handshakes_that_are_cut_while_the_relay_is_asked_leave_nothing_behind() {
     let shown = figures.find(|figures| figures.process == process).unwrap();
     assert!(shown.public_key.abandoned > 0, "they are shown");
 
+    drop(haproxy);
+    let (haproxy, port, _) = site.haproxy_with(300, 1);
+    site.serves_clients(port, 4, 1);
     let descriptors = || descriptors_below(&haproxy.0);
     let before = descriptors();
     let server = site.server.as_ref().unwrap();
@@ -570,7 +573,7 @@ fn handshakes_that_are_cut_while_the_relay_is_asked_leave_nothing_behind() {
     server.signal(Signal::CONT);
     until("descriptors are closed", || descriptors() <= before + 2);
     until("it goes on", || site.failures(port, 4, 2, "TLSv1_3") == 0);
-    site.serves_clients(port, 40, 16);
+    site.serves_clients(port, 20, 4);
 }
 
 /// A relay or a cryptoserver that goes costs the handshakes of that moment, and nothing after it.
