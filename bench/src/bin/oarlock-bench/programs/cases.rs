@@ -432,7 +432,7 @@ const fn nginx(workers: usize, has_daemon: bool) -> Server {
 pub(crate) fn are_named_by(pattern: &str) -> bool {
     [
         "ssh", "https", "tls-", "openssl-", "file", "pipe", "server", "hostile", "packet",
-        "device", "c-",
+        "device", "c-", "evp-",
     ]
     .iter()
     .any(|prefix| pattern.starts_with(prefix))
