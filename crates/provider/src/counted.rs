@@ -48,19 +48,6 @@ pub(crate) struct Counted<C> {
     direction: Direction,
 }
 
-/// A copy of a context.
-impl<C: Clone> Clone for Counted<C> {
-    fn clone(&self) -> Self {
-        self.count_event(ContextEvent::Copied);
-        Self {
-            cipher: self.cipher.clone(),
-            usage: Arc::clone(&self.usage),
-            operation: self.operation,
-            direction: self.direction,
-        }
-    }
-}
-
 impl<C: Cipher> Cipher for Counted<C> {
     fn gettable(operation: Algorithm, host: Host) -> &'static [Param] {
         C::gettable(operation, host)
@@ -80,6 +67,7 @@ impl<C: Cipher> Cipher for Counted<C> {
     }
 
     fn copy_to(&self, copy: &mut Self) {
+        self.count_event(ContextEvent::Copied);
         self.cipher.copy_to(&mut copy.cipher);
         copy.direction = self.direction;
     }
