@@ -84,8 +84,10 @@ impl Server {
             port,
             child,
         };
-        until("it listens", || {
+        // Its processes come one after another.
+        until("it answers", || {
             TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+                && server.ask(true).contains("200 OK")
         });
         server
     }
