@@ -85,7 +85,7 @@ fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
     let calibration = calibration::in_configuration();
     let provider = ProviderSection {
         module: module.as_os_str().as_bytes(),
-        leaves_choice: crate::provider::module::leaves_choice(module),
+        leaves_choice: false,
         options: "",
         stats: None,
         calibration: calibration.as_deref().map(|it| it.as_os_str().as_bytes()),

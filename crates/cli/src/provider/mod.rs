@@ -76,6 +76,11 @@ pub(crate) struct InstallArgs {
     #[command(flatten)]
     daemons: DaemonArgs,
 
+    /// Let programs load the providers that they choose, and no others, as they do without Oarlock. Then a
+    /// program does not start if its configuration has config_diagnostics = 1 and the provider's file cannot be loaded
+    #[arg(long)]
+    keep_choice: bool,
+
     /// Measure nothing: go by the tables
     #[arg(long)]
     no_calibrate: bool,
@@ -147,7 +152,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         .map_err(|broken| refuse(&openssl_conf::Untouched::Broken(broken.to_string())))?;
     let provider = ProviderSection {
         module: target.as_os_str().as_bytes(),
-        leaves_choice: module::leaves_choice(&found),
+        leaves_choice: args.keep_choice && module::leaves_choice(&found),
         options: &args.options,
         stats: None,
         calibration: calibration

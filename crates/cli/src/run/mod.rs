@@ -49,6 +49,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     provider: Option<PathBuf>,
 
+    /// Let programs load the providers that they choose, and no others, as they do without Oarlock. Then a
+    /// program does not start if its configuration has config_diagnostics = 1 and the provider's file cannot be loaded
+    #[arg(long)]
+    keep_choice: bool,
+
     #[command(flatten)]
     daemons: DaemonArgs,
 
@@ -95,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Runs `command` for `oarlock doctor` and reports what went through. Its standard output is not shown.
 pub(crate) fn try_out(command: &[OsString], module: &Path) -> Result<(u8, Report), Failure> {
-    let prepared = Prepared::with(module, "", true, None)?;
+    let prepared = Prepared::with(module, "", true, false, None)?;
     let before = child::cpu_time();
     let status = child::run(prepared.command(command).stdout(Stdio::null()))?;
     let took = child::cpu_time().saturating_sub(before);
@@ -126,20 +131,21 @@ impl Prepared {
         provider::module::check(&module).map_err(Failure::new)?;
         // For `oarlock top`, unless the user says otherwise.
         let options = format!("publish=on,{}", args.options);
-        Self::with(&module, &options, args.stats, daemons)
+        Self::with(&module, &options, args.stats, args.keep_choice, daemons)
     }
 
     fn with(
         module: &Path,
         options: &str,
         stats: bool,
+        keeps_choice: bool,
         daemons: Option<&Daemons>,
     ) -> Result<Self, Failure> {
         let counters = stats.then(Counters::new).transpose()?;
         let calibration = calibration::in_configuration();
         let offered = ProviderSection {
             module: module.as_os_str().as_bytes(),
-            leaves_choice: provider::module::leaves_choice(module),
+            leaves_choice: keeps_choice && provider::module::leaves_choice(module),
             options,
             // By the environment: the configuration is the same for all runs, and stays.
             stats: stats.then_some(STATS),

@@ -1,4 +1,4 @@
-//! Programs that choose their own providers get what they get without Oarlock, in every way to come to its configuration.
+//! With `--keep-choice`, programs that choose their own providers get what they get without Oarlock, in every way to come to its configuration.
 //! OpenSSL loads its default provider at the first fetch unless one was loaded before; a configuration that activated it
 //! would give `AES-256-GCM` and `SHA2-256` to a program that has loaded `base` to be without.
 
@@ -114,7 +114,8 @@ fn programs_that_choose_get_what_they_get_without() {
         let modules = folder.path().join(format!("modules-{number}"));
         fs::create_dir(&modules).unwrap();
         let mut install = oarlock();
-        install.args(["provider", "install", "--yes", "--no-calibrate", "--provider"]);
+        install.args(["provider", "install", "--yes", "--no-calibrate", "--keep-choice"]);
+        install.arg("--provider");
         install.arg(provider()).arg("--config").arg(&installed);
         let output = install.arg("--module-dir").arg(&modules).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
@@ -128,14 +129,16 @@ fn programs_that_choose_get_what_they_get_without() {
             };
             let stock = said(program().output().unwrap());
             let under = |mut command: Command| {
-                command.args(["run", "--provider"]).arg(provider()).arg("--");
+                command.args(["run", "--keep-choice", "--provider"]);
+                command.arg(provider()).arg("--");
                 let python = program();
                 command.arg(python.get_program()).args(python.get_args());
                 command.env("OPENSSL_CONF", &user);
                 said(command.output().unwrap())
             };
             let mut outer = oarlock();
-            outer.args(["run", "--provider"]).arg(provider()).arg("--");
+            outer.args(["run", "--keep-choice", "--provider"]);
+            outer.arg(provider()).arg("--");
             outer.arg(env!("CARGO_BIN_EXE_oarlock"));
             let mut python = program();
             python
@@ -196,7 +199,8 @@ print((size() - before) // 400)
         said(output).trim().parse().unwrap()
     };
     let mut ours = oarlock();
-    ours.args(["run", "--provider"]).arg(provider()).arg("--");
+    ours.args(["run", "--keep-choice", "--provider"]);
+    ours.arg(provider()).arg("--");
     // OpenSSL itself keeps some.
     let (stock, ours) = (
         left(Command::new("env"), ""),

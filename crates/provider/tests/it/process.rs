@@ -70,6 +70,7 @@ fn loading_opens_no_file_but_those_of_the_configuration() {
     let of_figures = [
         "/proc/self/status",
         "/oarlock",
+        "/oarlock-live",
         ".live",
         ".new",
         // Whose files are of processes that have ended.

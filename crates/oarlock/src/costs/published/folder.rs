@@ -161,7 +161,11 @@ impl Folder {
             return Err("it belongs to another user than its folder".into());
         }
         // As much as there may be, and a byte that shows that there is more.
-        let mut bytes = Vec::with_capacity(LENGTH + 1);
+        let mut bytes = Vec::new();
+        // A host near its limit of memory is not to end for it.
+        if bytes.try_reserve_exact(LENGTH + 1).is_err() {
+            return Err("no memory to read it".into());
+        }
         file.take(LENGTH as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|error: io::Error| error.to_string())?;
