@@ -81,16 +81,7 @@ impl Secret {
             Suite::Aes256GcmSha384 => mac::<Sha384>(cpu, &self.bytes, &info[..end], to),
             _ => mac::<Sha256>(cpu, &self.bytes, &info[..end], to),
         }
-        clear_stack();
     }
-}
-
-/// Overwrites what the calls before have left on the stack. What is made there next would take it along, in the bytes between
-/// its fields.
-#[inline(never)]
-fn clear_stack() {
-    // The zeros are never read: the compiler must not know.
-    std::hint::black_box(&mut [0_u8; STACK_BYTES]);
 }
 
 fn mac<H: Hash>(cpu: Cpu, key: &[u8], message: &[u8], tag: &mut [u8]) {
@@ -99,7 +90,5 @@ fn mac<H: Hash>(cpu: Cpu, key: &[u8], message: &[u8], tag: &mut [u8]) {
     hmac(backend, &mut [Mac { key, message, tag }]);
 }
 
-/// More than the kernels of the hash functions use.
-const STACK_BYTES: usize = 8 << 10;
 /// Of the longest label, `traffic upd`.
 const INFO_BYTES_MAX: usize = 2 + 1 + 6 + 11 + 2;
