@@ -12,5 +12,6 @@ pub(crate) mod page;
 pub(crate) mod pool;
 pub(crate) mod prefetch;
 pub(crate) mod process;
-#[cfg(feature = "rsa")]
+// The data of requests to devices come with keys.
+#[cfg_attr(not(feature = "rsa"), allow(dead_code))]
 pub(crate) mod wiped;

@@ -44,3 +44,40 @@ impl Drop for Wiped {
         compiler_fence(Ordering::SeqCst);
     }
 }
+
+/// A value in memory of its own, all of which is wiped once the value was dropped: what was moved there may have brought parts
+/// of a key along from the stack, in the bytes that none of its fields uses.
+pub(crate) struct WipedBox<T>(Vec<T>);
+
+impl<T> WipedBox<T> {
+    pub(crate) fn new(value: T) -> Self {
+        let mut one = Vec::with_capacity(1);
+        one.push(value);
+        Self(one)
+    }
+}
+
+// One is there until the end.
+impl<T> Deref for WipedBox<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0[0]
+    }
+}
+
+impl<T> DerefMut for WipedBox<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0[0]
+    }
+}
+
+impl<T> Drop for WipedBox<T> {
+    fn drop(&mut self) {
+        self.0.clear();
+        self.0.spare_capacity_mut().fill_with(MaybeUninit::zeroed);
+        // As above.
+        std::hint::black_box(self.0.as_mut_ptr());
+        compiler_fence(Ordering::SeqCst);
+    }
+}

@@ -12,6 +12,7 @@ use crate::aead::AcceleratedAead;
 use crate::packet::PacketError;
 use crate::plan::engine::Engine;
 use crate::plan::many::Flow;
+use crate::threads::wiped::WipedBox;
 
 /// The keys of one direction of a connection, as a handshake hands them over.
 #[derive(Clone, Copy)]
@@ -70,7 +71,7 @@ impl fmt::Debug for Keys<'_> {
 /// What protects the records of one generation of keys. Wiped on drop.
 pub(super) struct KeySet {
     suite: Suite,
-    aead: Box<AcceleratedAead>,
+    aead: WipedBox<AcceleratedAead>,
     iv: Zeroizing<[u8; NONCE_BYTES]>,
     secret: Option<Secret>,
     /// The number of the next record.
@@ -276,9 +277,13 @@ impl Drop for Side {
     }
 }
 
-fn session(engine: &Arc<Engine>, suite: Suite, key: &[u8]) -> Result<Box<AcceleratedAead>, Error> {
+fn session(
+    engine: &Arc<Engine>,
+    suite: Suite,
+    key: &[u8],
+) -> Result<WipedBox<AcceleratedAead>, Error> {
     let session = AcceleratedAead::open_part(engine, suite.algorithm(), key)?;
-    Ok(Box::new(session))
+    Ok(WipedBox::new(session))
 }
 
 pub(super) const TAG_BYTES: usize = crate::aead::TAG_BYTES;
