@@ -20,7 +20,7 @@
 
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -293,7 +293,8 @@ impl Page {
             .mode(0o600)
             .open(path)?;
         // Written, not left as a hole: a full disk is told here, and not by a signal later.
-        file.write_all(&vec![0; LENGTH])?;
+        // In pieces from the stack: a host near its limit of memory is not to end for it.
+        io::copy(&mut io::repeat(0).take(LENGTH as u64), &mut file)?;
         let page = Self::map(&file)?;
         page.process.store(process::id().into(), Ordering::Relaxed);
         page.began_ns

@@ -51,9 +51,7 @@ pub(crate) struct WipedBox<T>(Vec<T>);
 
 impl<T> WipedBox<T> {
     pub(crate) fn new(value: T) -> Self {
-        let mut one = Vec::with_capacity(1);
-        one.push(value);
-        Self(one)
+        Self(vec![value])
     }
 }
 
