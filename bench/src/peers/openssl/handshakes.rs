@@ -11,12 +11,12 @@ use libloading::Library;
 use super::library::World;
 use crate::error::Error;
 
-/// What a handshake is of.
+/// Which handshake is measured.
 #[derive(Clone, Debug)]
 pub struct Handshake {
-    /// Of the server, in PEM.
+    /// The certificate of the server, in PEM.
     pub certificate: PathBuf,
-    /// Of the certificate, in PEM.
+    /// The private key of the certificate, in PEM.
     pub key: PathBuf,
     /// As on the wire: 0x0303 is TLS 1.2.
     pub version: u16,
@@ -191,7 +191,7 @@ fn failed(what: &str) -> Error {
 
 /// The newest first.
 const FILES: &[&str] = &["libssl.so.4", "libssl.so.3"];
-/// Of either direction: more than a handshake has.
+/// The bytes of either direction: more than a handshake has.
 const BIO_BYTES: usize = 64 << 10;
 const STEPS_MAX: usize = 10;
 /// SSL_FILETYPE_PEM, SSL_CTRL_SET_MIN_PROTO_VERSION, SSL_CTRL_SET_MAX_PROTO_VERSION.

@@ -7,7 +7,7 @@ use super::library::Fetched;
 use crate::cases::Direction;
 use crate::error::Error;
 
-/// What a message begins with.
+/// The step that a message begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Life {
     /// A copy of a context that has a key, which gets an IV and is freed: the Python package `cryptography` makes one for
@@ -42,7 +42,7 @@ functions! {
 }
 
 impl Lives {
-    /// Of messages of `bytes`, whole blocks where the cipher works on blocks.
+    /// Prepares messages of `bytes`, whole blocks where the cipher works on blocks.
     pub(crate) fn new(
         cipher: Fetched,
         key: &[u8],

@@ -56,7 +56,7 @@ impl Way {
     }
 }
 
-/// What both sides work on, in the same memory.
+/// The memory that both sides work on.
 pub(crate) struct Message {
     input: Vec<u8>,
     output: Vec<u8>,
