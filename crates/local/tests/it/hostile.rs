@@ -43,7 +43,11 @@ impl Raw {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(4))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [std::io::IoSliceMut::new(&mut frame)];
-        let message = match recvmsg(&self.0, &mut parts, &mut control, RecvFlags::empty()) {
+        // SO_RCVTIMEO makes recvmsg return EINTR whatever SA_RESTART says: signal(7).
+        let heard = rustix::io::retry_on_intr(|| {
+            recvmsg(&self.0, &mut parts, &mut control, RecvFlags::empty())
+        });
+        let message = match heard {
             Ok(message) => message,
             Err(rustix::io::Errno::CONNRESET) => return (Vec::new(), None),
             Err(error) => panic!("the server says nothing: {error}"),

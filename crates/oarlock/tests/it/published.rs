@@ -558,8 +558,7 @@ fn what_a_process_leaves_goes_with_the_next_look() {
 
     let mut killed = publisher(base.path());
     until("the other has cleared up", || {
-        let files = files_in(&folder);
-        files.len() == 1 && files[0].starts_with(&format!("{}-", killed.id()))
+        has_one(&folder) && files_in(&folder)[0].starts_with(&format!("{}-", killed.id()))
     });
     killed.kill().unwrap();
     killed.wait().unwrap();
