@@ -73,6 +73,9 @@ pub(super) struct HashKey<T: Room> {
     /// What is there: one of the constants below.
     #[cfg(target_arch = "x86_64")]
     made: AtomicU8,
+    /// Messages so far, up to [`EARLY_MESSAGES`].
+    #[cfg(target_arch = "x86_64")]
+    messages: AtomicU8,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -120,6 +123,8 @@ impl<T: Room> HashKey<T> {
             tables,
             #[cfg(target_arch = "x86_64")]
             made: AtomicU8::new(FEW),
+            #[cfg(target_arch = "x86_64")]
+            messages: AtomicU8::new(0),
         }
     }
 
@@ -148,6 +153,10 @@ impl<T: Room> HashKey<T> {
             FEW_USED => *self.made.get_mut() = FEW,
             _ => self.wipe_tables(),
         }
+        #[cfg(target_arch = "x86_64")]
+        {
+            *self.messages.get_mut() = 0;
+        }
         by_backend!(backend, kernels(token) => {
             self.h = kernels::make_few(token, &mut self.few, h);
         }, else {
@@ -163,6 +172,7 @@ impl<T: Room> HashKey<T> {
         #[cfg(target_arch = "x86_64")]
         {
             self.wipe_tables();
+            *self.messages.get_mut() = 0;
             self.few.clone_from(&other.few);
             self.make_rows(backend);
         }
@@ -176,6 +186,20 @@ impl<T: Room> HashKey<T> {
             shuffles.make(tables.powers.get_mut(), self.h);
             *self.made.get_mut() = ROWS;
         }
+    }
+
+    /// Whether this message of so many bytes is one of the key's first, and short: a key of TLS has four before the data,
+    /// and tables that are made for it earn nothing. Counts it.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn is_early(&self, bytes: usize) -> bool {
+        // Threads that share a key may count one message for two.
+        let messages = self.messages.load(Ordering::Relaxed);
+        if messages >= EARLY_MESSAGES {
+            return false;
+        }
+        self.messages.store(messages + 1, Ordering::Relaxed);
+        bytes <= EARLY_BYTES_MAX
     }
 
     /// The powers that are there from the start.
@@ -466,6 +490,12 @@ pub(super) fn times(backend: Backend, a: u128, b: u128) -> u128 {
     )
 }
 
+/// Messages of a key that count as its first.
+#[cfg(target_arch = "x86_64")]
+const EARLY_MESSAGES: u8 = 6;
+/// The longest of them that goes by few powers and little code.
+#[cfg(target_arch = "x86_64")]
+const EARLY_BYTES_MAX: usize = 1 << 10;
 /// Looks at a table that another thread makes, a few microseconds together.
 #[cfg(target_arch = "x86_64")]
 const SPINS: usize = 100;

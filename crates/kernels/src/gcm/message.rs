@@ -316,7 +316,10 @@ impl<T: Room> Gcm<T> {
                 let backend = self.ctr.backend();
                 // Beside the data, a block begun of the associated data.
                 let blocks = bytes.div_ceil(BLOCK_BYTES) + 1;
-                let view = if bytes <= kernels::SHORT_BYTES_MAX {
+                let is_early = self.hash.is_early(bytes);
+                let view = if is_early {
+                    self.hash.few_view()
+                } else if bytes <= kernels::SHORT_BYTES_MAX {
                     let view = self.hash.short_view(backend, blocks);
                     view.unwrap_or_else(|| self.hash.few_view())
                 } else if bytes < CACHED_BYTES_MIN {
@@ -328,7 +331,7 @@ impl<T: Room> Gcm<T> {
                 let Message { j0, y, begun, aad_bytes, end, .. } = message;
                 let begun = message.aad_begun.then_some(&*begun);
                 kernels::first::<OPEN>(
-                    token, schedule, view, *j0, begun, y, data, *aad_bytes, end,
+                    token, is_early, schedule, view, *j0, begun, y, data, *aad_bytes, end,
                 );
                 message.aad_begun = false;
                 message.bytes = bytes as u64;

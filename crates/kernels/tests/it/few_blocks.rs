@@ -52,9 +52,23 @@ fn any_first_piece(way: Way) {
         let key = random_bytes(&mut rng, key_bytes);
         let oracle = way.gcm(&key).unwrap();
         let first_long = [511, 512, 600, 1024, 1400, 4099, 12_287, 12_288];
-        for first in (0..=130).chain([255, 256, 257]).chain(first_long) {
+        let firsts = (0..=130)
+            .chain((131..1024).step_by(41))
+            .chain([255, 256, 257]);
+        for (first, is_early) in firsts
+            .chain(first_long)
+            .flat_map(|first| [(first, true), (first, false)])
+        {
             // Without a table yet.
             let gcm = way.gcm(&key).unwrap();
+            if !is_early {
+                for _ in 0..EARLY_MESSAGES {
+                    gcm.seal(&[0; 12], &[], [0].as_mut_slice().into()).unwrap();
+                    let mut message = gcm.begin(&[0; 12], &[]).unwrap();
+                    gcm.seal_next(&mut message, [0].as_mut_slice().into())
+                        .unwrap();
+                }
+            }
             let (aad_bytes, nonce_bytes) =
                 [(0, 12), (5, 12), (13, 12), (16, 12), (20, 12), (13, 8)][first % 6];
             let nonce = random_bytes(&mut rng, nonce_bytes);
@@ -130,6 +144,29 @@ fn first_pieces_have_a_kernel() {
         }
     }
 }
+
+#[test]
+fn a_keys_first_messages_have_a_kernel_of_little_code() {
+    let _guard = alone();
+    for way in [Way::AesNi, Way::Vaes256, Way::Vaes512] {
+        if way.cpu().is_none() {
+            continue;
+        }
+        let gcm = way.gcm(&[1; 16]).unwrap();
+        let mut runs = |bytes: usize| {
+            let before = dispatch::GCM_COMPACT.get();
+            let mut message = gcm.begin(&[0; 12], &[]).unwrap();
+            gcm.seal_next(&mut message, vec![0; bytes].as_mut_slice().into())
+                .unwrap();
+            dispatch::GCM_COMPACT.get() - before
+        };
+        let runs: Vec<_> = [1, 64, 1024, 1025, 100, 16, 16].map(&mut runs).into();
+        assert_eq!(runs, [1, 1, 1, 0, 1, 1, 0], "{way:?}");
+    }
+}
+
+/// As in `gcm/hash.rs`.
+const EARLY_MESSAGES: usize = 6;
 
 #[test]
 fn few_blocks_have_a_kernel() {

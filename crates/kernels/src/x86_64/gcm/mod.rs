@@ -18,7 +18,8 @@ use inout::InOutBuf;
 pub(crate) use cache::CACHED_ALIGN;
 use cache::{Cached, Table};
 use pass::{
-    SHORT_REGISTERS_MAX, block, end, few, first, first_long, hash, message, number, short, update,
+    SHORT_REGISTERS_MAX, block, end, few, first, first_compact, first_long, hash, message, number,
+    short, update,
 };
 use source::Counters;
 
@@ -330,10 +331,12 @@ macro_rules! backend {
 
             /// The first data of a message whose J0 ends with 1, at least a byte, and the tag that it has if no more
             /// follow. Up to [`SHORT_BYTES_MAX`] bytes take the shortest way if `view` holds their blocks and one more.
+            /// Those of a key's first messages, if `is_early`, take the way of the least code.
             #[inline(always)]
             #[expect(clippy::too_many_arguments, reason = "as the kernel takes them")]
             pub(crate) fn first<const OPEN: bool>(
                 _: $token,
+                is_early: bool,
                 schedule: &Schedule,
                 view: View,
                 j0: u128,
@@ -386,6 +389,28 @@ macro_rules! backend {
                     ],
                     [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
                 ];
+                #[target_feature(enable = $features)]
+                #[expect(clippy::too_many_arguments, reason = "few go through memory")]
+                unsafe fn compact<const OPEN: bool>(
+                    schedule: &Schedule,
+                    view: View,
+                    j0: u128,
+                    begun: Option<&[u8; BLOCK_BYTES]>,
+                    y: &mut u128,
+                    from: *const u8,
+                    to: *mut u8,
+                    bytes: usize,
+                    aad_bytes: u64,
+                    tag: &mut [u8; BLOCK_BYTES],
+                ) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches; every view holds 8 blocks.
+                    unsafe {
+                        super::first_compact::<$lanes, OPEN>(
+                            schedule, view, j0, begun, y, from, to, bytes, aad_bytes, tag,
+                        )
+                    }
+                }
+                static COMPACT: [FirstRounds; 2] = [compact::<false>, compact::<true>];
                 debug_assert!(!data.is_empty() && j0 as u32 == 1);
                 #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
@@ -393,7 +418,13 @@ macro_rules! backend {
                 crate::dispatch::aes::GCM_FIRST.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
-                let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
+                let f = if is_early {
+                    #[cfg(debug_assertions)]
+                    crate::dispatch::aes::GCM_COMPACT.hit();
+                    COMPACT[usize::from(OPEN)]
+                } else {
+                    ROUNDS[usize::from(OPEN)][schedule.size as usize]
+                };
                 // SAFETY: as in `update`; if they are few, the view holds them.
                 unsafe {
                     f(
