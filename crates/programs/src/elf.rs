@@ -89,7 +89,33 @@ pub fn version_inside(bytes: &[u8]) -> Option<String> {
         let parts: Vec<_> = number.split('.').collect();
         let is_number = parts.len() == 3
             && parts[..2].iter().all(|part| part.parse::<u16>().is_ok())
-            && parts[2].starts_with(|first: char| first.is_ascii_digit());
+            && parts[2].starts_with(|first: char| first.is_ascii_digit())
+            // It is shown.
+            && parts[2].bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-".contains(&byte));
         is_number.then(|| format!("OpenSSL {number}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_told_from_what_only_begins_so() {
+        for (text, version) in [
+            (
+                &b"\0OpenSSL 3.0.17 1 Jul 2025\0"[..],
+                Some("OpenSSL 3.0.17"),
+            ),
+            (b"OpenSSL 1.1.1w  11 Sep 2023", Some("OpenSSL 1.1.1w")),
+            (b"OpenSSL 3.6.0-dev ", Some("OpenSSL 3.6.0-dev")),
+            (b"OpenSSL %s OpenSSL 3.5.1 x", Some("OpenSSL 3.5.1")),
+            (b"OpenSSL 1.1.1\x1b[2J ", None),
+            (b"OpenSSL 1.1.1\0\0w ", None),
+            (b"OpenSSL 3.0 ", None),
+            (b"OpenSSL 3.0.17", None),
+        ] {
+            assert_eq!(version_inside(text).as_deref(), version, "{text:?}");
+        }
+    }
 }
