@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod files;
+mod panics;
 #[macro_use]
 mod target;
 
@@ -17,10 +18,15 @@ pub mod capi;
 pub mod certificates;
 pub mod contexts;
 pub mod ctr;
+pub mod elf;
 pub mod esp;
 pub mod hybrid;
 pub mod live;
+pub mod local;
+pub mod openssl_conf;
 pub mod openssl_enc;
+pub mod params;
+pub mod pkcs11;
 pub mod plugin;
 pub mod prefetch;
 pub mod relay;
@@ -43,10 +49,15 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("certificates", certificates::run),
     ("contexts", contexts::run),
     ("ctr", ctr::run),
+    ("elf", elf::run),
     ("esp", esp::run),
     ("hybrid", hybrid::run),
     ("live", live::run),
+    ("local", local::run),
+    ("openssl_conf", openssl_conf::run),
     ("openssl_enc", openssl_enc::run),
+    ("params", params::run),
+    ("pkcs11", pkcs11::run),
     ("plugin", plugin::run),
     ("prefetch", prefetch::run),
     ("relay", relay::run),

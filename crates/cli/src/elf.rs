@@ -8,9 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use object::elf;
-use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _};
-use object::{Endianness, Object as _};
+use oarlock_programs::elf::{Needed, queries_inside, version_inside};
 
 /// A program and the libraries that the dynamic linker loads with it.
 #[derive(Debug, Default)]
@@ -89,49 +87,6 @@ pub(crate) fn which(program: &OsStr) -> Option<PathBuf> {
         .find(is_program)
 }
 
-/// What one file asks the dynamic linker for.
-#[derive(Debug)]
-struct Needed {
-    names: Vec<String>,
-    /// DT_RPATH and DT_RUNPATH.
-    folders: Vec<String>,
-    is_go: bool,
-}
-
-impl Needed {
-    fn of(bytes: &[u8]) -> Result<Self, String> {
-        let broken = |_: object::Error| "not a 64-bit program (ELF), or a damaged one".to_owned();
-        let file = ElfFile64::<Endianness>::parse(bytes).map_err(broken)?;
-        let endian = file.endian();
-        let mut needed = Self {
-            names: Vec::new(),
-            folders: Vec::new(),
-            is_go: file.section_by_name(".go.buildinfo").is_some(),
-        };
-        let sections = file.elf_header().sections(endian, bytes).map_err(broken)?;
-        let Some((entries, strings)) = sections.dynamic(endian, bytes).map_err(broken)? else {
-            return Ok(needed);
-        };
-        let strings = sections.strings(endian, bytes, strings).map_err(broken)?;
-        for entry in entries {
-            let tag = entry.d_tag(endian) as u32;
-            let list = match tag {
-                elf::DT_NEEDED => &mut needed.names,
-                elf::DT_RPATH | elf::DT_RUNPATH => &mut needed.folders,
-                _ => continue,
-            };
-            let text = entry.string(endian, strings).map_err(broken)?;
-            let text = String::from_utf8_lossy(text).into_owned();
-            if tag == elf::DT_NEEDED {
-                list.push(text);
-            } else {
-                list.extend(text.split(':').map(Into::into));
-            }
-        }
-        Ok(needed)
-    }
-}
-
 /// As ld.so(8) looks for it: the file's own folders, LD_LIBRARY_PATH, the cache.
 fn search(
     name: &str,
@@ -174,43 +129,4 @@ fn linker_cache() -> HashMap<String, PathBuf> {
         }
     }
     cache
-}
-
-/// Texts of a program that end with a zero.
-fn queries_inside(bytes: &[u8]) -> Vec<String> {
-    let is_of_query = |byte: &u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"=!?,.-_ ".contains(byte)
-    };
-    let texts = bytes.split(|byte| *byte == 0);
-    let texts = texts.filter(|text| (5..=QUERY_BYTES_MAX).contains(&text.len()));
-    let mut queries: Vec<String> = texts
-        .filter(|text| text.iter().all(is_of_query))
-        .filter_map(|text| std::str::from_utf8(text).ok())
-        .filter(|text| text.contains("provider=") || text.contains("fips=yes"))
-        .map(Into::into)
-        .collect();
-    queries.sort_unstable();
-    queries.dedup();
-    queries
-}
-
-const QUERY_BYTES_MAX: usize = 100;
-
-/// OpenSSL tells its version in a string: "OpenSSL 3.0.17 1 Jul 2025".
-fn version_inside(bytes: &[u8]) -> Option<String> {
-    let mark = b"OpenSSL ";
-    let mut starts = bytes
-        .windows(mark.len())
-        .enumerate()
-        .filter(|(_, window)| window == mark)
-        .map(|(at, _)| at + mark.len());
-    starts.find_map(|at| {
-        let end = bytes[at..].iter().position(|byte| *byte == b' ')?;
-        let number = std::str::from_utf8(bytes.get(at..at + end.min(12))?).ok()?;
-        let parts: Vec<_> = number.split('.').collect();
-        let is_number = parts.len() == 3
-            && parts[..2].iter().all(|part| part.parse::<u16>().is_ok())
-            && parts[2].starts_with(|first: char| first.is_ascii_digit());
-        is_number.then(|| format!("OpenSSL {number}"))
-    })
 }

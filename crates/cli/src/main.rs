@@ -19,7 +19,7 @@
 //! local.rs      a daemon where processes sign together       daemon.rs  what it shares with `oarlock relay`
 //! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
 //! remote/       its keys, and signatures beside them
-//! openssl_conf/ reads and extends the user's configuration   openssl.rs  the machine's openssl
+//! openssl_conf/ the user's configuration, and where its additions stay   openssl.rs  the machine's openssl
 //! calibration/  how fast the provider is beside a libcrypto    offers.rs   what it offers by that
 //! elf.rs        what a program is linked with
 //! ```

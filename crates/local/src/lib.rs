@@ -41,6 +41,8 @@ mod server;
 mod socket;
 mod visits;
 
+#[doc(hidden)]
+pub use self::board::{BareBoard, BareRequest, Place};
 pub use self::client::{Client, Visit};
 pub use self::error::Error;
 pub use self::server::{Limits, Server};

@@ -7,7 +7,7 @@ use crate::tool::{self, Result, cargo};
 
 /// How long the fuzzer runs on each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 20] = [
+const TARGETS: [&str; 25] = [
     "ctr",
     "prefetch",
     "aead",
@@ -28,6 +28,11 @@ const TARGETS: [&str; 20] = [
     "hybrid",
     "openssl_enc",
     "plugin",
+    "elf",
+    "openssl_conf",
+    "params",
+    "pkcs11",
+    "local",
 ];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 

@@ -13,6 +13,8 @@ const HOUSE: &[(&str, Place)] = &[
     ("oarlock-file", Place::Floor(3)),
     ("oarlock-net", Place::Floor(3)),
     ("oarlock-local", Place::Floor(3)),
+    // What other programs bring along: the command reads it, and the fuzzer.
+    ("oarlock-programs", Place::Floor(3)),
     // The library stands here; its binary stands on floor 4, which cargo cannot tell apart.
     ("oarlock-bench", Place::Floor(3)),
     // It asks the servers that oarlock-bench starts, as a process of its own, and so needs oarlock-net.

@@ -42,7 +42,9 @@ const RULES: &[Rule] = &[
             "crates/local/src/board/memory.rs",   // memory that processes share
             "crates/provider/",                   // foreign function interfaces
             "crates/capi/",
-            "fuzz/src/capi/", // calls of the C library
+            "fuzz/src/capi/",   // calls of the C library
+            "fuzz/src/pkcs11/", // functions of a PKCS#11 module
+            "fuzz/src/params/", // calls of the provider, as OpenSSL's core makes them
             "python/",
         ],
         within: "",

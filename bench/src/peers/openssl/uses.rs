@@ -1,6 +1,7 @@
 //! A cipher as programs use it: message by message, in each of the ways in which they call.
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::fmt;
 use std::ptr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -53,6 +54,19 @@ impl Way {
                 Self::Whole,
             ],
         }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Update => "an update",
+            Self::Cipher => "a call of EVP_Cipher",
+            Self::NewIv => "a new IV in a context that is kept",
+            Self::NewKey => "a new key in a context that is kept",
+            Self::Copied => "a copy of a context",
+            Self::Whole => "a new context",
+        })
     }
 }
 
@@ -172,7 +186,7 @@ impl Keyed<'_> {
         let began = Instant::now();
         for _ in 0..calls {
             if !self.one(way, message) {
-                return Err(Error::Unavailable(format!("openssl refuses {way:?}")));
+                return Err(Error::Unavailable(format!("openssl refuses {way}")));
             }
         }
         Ok(began.elapsed())

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::failure::printable;
+
 /// One line of the answer.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
@@ -38,7 +40,8 @@ impl Finding {
         Self {
             state,
             about,
-            text: text.into(),
+            // A program's names are its author's.
+            text: printable(&text.into()),
         }
     }
 }

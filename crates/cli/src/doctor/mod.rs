@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use self::finding::{Finding, State};
 use self::verdict::{About, Verdict};
-use crate::failure::Failure;
+use crate::failure::{Failure, printable};
 use crate::offers::Offer;
 use crate::openssl_conf::UserConf;
 use crate::provider::{file, module};
@@ -170,7 +170,7 @@ impl Answer {
         {
             text.push_str(&stats.to_text());
         }
-        text
+        text.lines().map(|line| printable(line) + "\n").collect()
     }
 }
 

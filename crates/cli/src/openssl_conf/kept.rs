@@ -22,12 +22,11 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use oarlock_programs::openssl_conf::{Files, Written, fits_a_line};
 use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::process::{getegid, geteuid};
 use sha2::{Digest as _, Sha256};
 
-use super::additions::fits_a_line;
-use super::files::{Files, Written};
 use crate::folder::{Folder, kind};
 
 /// Puts the files that `of` makes for a folder and the stem of their names where they stay. Returns the path of the one

@@ -1,21 +1,7 @@
-//! OpenSSL's configuration: the user's own, and what is added to it so that programs take the
-//! provider.
-//!
-//! ```text
-//! reader.rs     what the user's configuration says, as OpenSSL reads it
-//! additions.rs  what to add, and whether that is allowed
-//! files.rs      the files of such a configuration, and what keeps older libraries from the additions
-//! kept.rs       where they stay for as long as a program may read them
-//! ```
-//!
-//! The idea: include the user's file and open its sections again. OpenSSL merges sections of one name, and
-//! the later of two values of one name counts. So everything of the user's stays, and the additions stand
-//! next to it.
+//! OpenSSL's configuration: where the user's own is, and where those stay that add to it (`kept.rs`). What it says and what
+//! is added is known by `oarlock_programs::openssl_conf`.
 
-mod additions;
-mod files;
 mod kept;
-mod reader;
 
 use std::ffi::OsStr;
 use std::fs::{Metadata, OpenOptions, Permissions};
@@ -24,12 +10,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::additions::{
-    Additions, Daemons, ProviderSection, Untouched, excludes_oarlock, fits_a_line, quoted,
+pub(crate) use oarlock_programs::openssl_conf::{
+    Additions, Broken, Conf, Daemons, OLDER_TEXT, ProviderSection, Untouched, excludes_oarlock,
+    fits_a_line, newer_alone, newer_name, older_name, quoted,
 };
-use self::files::{Files, Source};
-pub(crate) use self::files::{OLDER_TEXT, newer_alone, newer_name, older_name};
-pub(crate) use self::reader::{Broken, Conf};
+use oarlock_programs::openssl_conf::{Files, SECTION, Source, contents};
+
 use crate::failure::{Failure, reason};
 use crate::openssl::{self, Installed};
 
@@ -75,11 +61,11 @@ impl UserConf {
         let reads_but_once = reads_but_once(&metadata);
         let contents = match reads_but_once {
             true => std::fs::read(&path),
-            false => reader::contents(&path),
+            false => contents(&path),
         };
         let (read, bytes) = match contents {
             Ok(bytes) => (Conf::parse(&path, &bytes), bytes),
-            Err(error) => (Err(Broken::unread(&path, &error)), Vec::new()),
+            Err(error) => (Err(Broken::unread(&path, reason(&error))), Vec::new()),
         };
         Self {
             is_public: kept::is_public(&path),
@@ -106,13 +92,13 @@ impl UserConf {
     /// Whether it names the provider already, as an installation does.
     pub(crate) fn has_provider(&self) -> bool {
         let conf = self.read.as_ref().ok();
-        conf.is_some_and(|conf| conf.value(additions::SECTION, b"module").is_some())
+        conf.is_some_and(|conf| conf.value(SECTION, b"module").is_some())
     }
 
     /// The socket of `oarlock local`, if it names one for the provider.
     pub(crate) fn daemon(&self) -> Option<&Path> {
         let conf = self.read.as_ref().ok()?;
-        let path = conf.value(additions::SECTION, b"local")?;
+        let path = conf.value(SECTION, b"local")?;
         Some(Path::new(OsStr::from_bytes(path)))
     }
 

@@ -3,7 +3,7 @@
 //! installation made it.
 //!
 //! What OpenSSL is to read of an installation lies in a file next to the module, which only OpenSSL 3 includes
-//! (`openssl_conf/files.rs`): where the module cannot be seen, as in a container with this machine's /etc/ssl, the
+//! (`crates/programs/src/openssl_conf/files.rs`): where the module cannot be seen, as in a container with this machine's /etc/ssl, the
 //! file cannot either, and nothing is added. It begins with a section that OpenSSL passes over:
 //!
 //! ```text

@@ -8,6 +8,7 @@ use std::time::Duration;
 use oarlock::Kind;
 use oarlock::costs::openssl::LEVEL_MIN;
 use oarlock::costs::{Counted, CountedContexts, CountedLine};
+use oarlock_bench::Error;
 use oarlock_bench::peers::openssl::Way;
 use oarlock_bench::run::compared::Compared;
 use oarlock_bench::run::provided::{Provided, Rates, Request};
@@ -33,6 +34,9 @@ pub(crate) struct Report {
     pub(crate) lines: Vec<ReportLine>,
     /// What was done with contexts, by operation and direction.
     contexts: Vec<ReportContexts>,
+    /// What the process that measures could not do, and so is in no sum.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unmeasured: Vec<Unmeasured>,
     /// With private RSA keys.
     pub(crate) rsa_private_operations: RsaOperations,
     /// Of the lines and contexts that were measured, and of RSA keys; negative where stock OpenSSL would have been
@@ -85,6 +89,16 @@ pub(crate) struct ReportLine {
     measured: Option<Measured>,
 }
 
+#[derive(Debug, Serialize)]
+struct Unmeasured {
+    operation: &'static str,
+    direction: &'static str,
+    count: u64,
+    /// As in "contexts copied".
+    what: String,
+    why: String,
+}
+
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Measured {
     stock_bytes_per_second: f64,
@@ -124,6 +138,13 @@ impl RsaOperations {
             ));
         }
         text.push('\n');
+        if self.in_lanes > 0 {
+            let saved = seconds(self.saved_seconds);
+            let _ = writeln!(
+                text,
+                "lanes saved {saved} compared with the same operations alone"
+            );
+        }
         text
     }
 }
@@ -144,6 +165,7 @@ impl Report {
             unknown: None,
             lines: counted.lines.iter().map(ReportLine::of).collect(),
             contexts: counted.contexts.iter().map(ReportContexts::of).collect(),
+            unmeasured: Vec::new(),
             rsa_private_operations: RsaOperations {
                 alone: private.alone,
                 in_lanes: private.in_lanes,
@@ -173,10 +195,13 @@ impl Report {
                 break;
             }
             left -= self.lines[at].bytes;
-            self.lines[at].measured = measured(provided, &counted.lines[at]);
+            match measured(provided, &counted.lines[at]) {
+                Ok(measured) => self.lines[at].measured = Some(measured),
+                Err(error) => self.unmeasured.push(self.lines[at].unmeasured(&error)),
+            }
         }
         for (of_report, counted) in self.contexts.iter_mut().zip(&counted.contexts) {
-            of_report.measured = measured_contexts(provided, counted);
+            of_report.measured = measured_contexts(provided, counted, &mut self.unmeasured);
         }
     }
 
@@ -250,18 +275,6 @@ impl Report {
             self.rsa_private_operations.to_text()
         );
         if self.lines.is_empty() {
-            let RsaOperations {
-                in_lanes,
-                saved_seconds,
-                ..
-            } = self.rsa_private_operations;
-            if in_lanes > 0 {
-                let _ = writeln!(
-                    text,
-                    "lanes saved {} compared with the same operations alone",
-                    seconds(saved_seconds)
-                );
-            }
             return text;
         }
         let _ = writeln!(
@@ -293,6 +306,9 @@ impl Report {
             text.push('\n');
         }
         for it in self.contexts.iter().filter(|it| it.is_many()) {
+            let _ = writeln!(text, "{}", it.to_text());
+        }
+        for it in &self.unmeasured {
             let _ = writeln!(text, "{}", it.to_text());
         }
         if let Some(ours) = self.oarlock_seconds
@@ -365,39 +381,68 @@ fn opened(library: Option<&Path>, configuration: &Path) -> Result<Provided, Stri
     Provided::open_in(library.path(), configuration).map_err(|error| error.to_string())
 }
 
-/// What it takes to set a key in a new context, an IV, and to copy a context, on top of an update in one that is kept.
-fn measured_contexts(provided: &Provided, counted: &CountedContexts) -> Option<MeasuredContexts> {
-    let ns = |way| {
+/// What it takes to set a key in a new context, an IV, and to copy a context, on top of an update in one that is kept. What
+/// cannot be measured is left out and noted in `unmeasured`.
+fn measured_contexts(
+    provided: &Provided,
+    counted: &CountedContexts,
+    unmeasured: &mut Vec<Unmeasured>,
+) -> Option<MeasuredContexts> {
+    let ns = |way| -> Result<[f64; 2], Error> {
         let request = Request {
             operation: counted.algorithm,
             direction: counted.direction,
             bytes: CONTEXT_BYTES,
         };
-        let mut compared = Compared::new(provided, &request, way, CONTEXT_SAMPLE).ok()?;
-        compared.go_on(CONTEXT_PAIRS).ok()?;
-        Some(compared.medians_ns())
+        let mut compared = Compared::new(provided, &request, way, CONTEXT_SAMPLE)?;
+        compared.go_on(CONTEXT_PAIRS)?;
+        Ok(compared.medians_ns())
     };
-    let update = ns(Way::Update)?;
+    let update = ns(Way::Update);
     let is_aead = counted.algorithm.kind() == Kind::Aead;
     let events = [
-        (counted.keyed, Way::Whole),
+        (counted.keyed, Way::Whole, "keys set"),
         // Each message of an AEAD has an IV, which its line has.
-        (if is_aead { 0 } else { counted.ivs }, Way::NewIv),
-        (counted.copies, Way::Copied),
+        (
+            if is_aead { 0 } else { counted.ivs },
+            Way::NewIv,
+            "IVs alone",
+        ),
+        (counted.copies, Way::Copied, "contexts copied"),
     ];
-    let mut all = [0.0; 2];
-    for (count, way) in events.into_iter().filter(|(count, _)| *count > 0) {
-        let of_way = ns(way)?;
-        for ((sum, of_way), update) in all.iter_mut().zip(of_way).zip(update) {
-            *sum += count as f64 * (of_way - update).max(0.0) / 1e9;
+    let mut all = None;
+    for (count, way, what) in events.into_iter().filter(|(count, ..)| *count > 0) {
+        match (&update, &ns(way)) {
+            (Ok(update), Ok(of_way)) => {
+                let all = all.get_or_insert([0.0; 2]);
+                for ((sum, of_way), update) in all.iter_mut().zip(of_way).zip(update) {
+                    *sum += count as f64 * (of_way - update).max(0.0) / 1e9;
+                }
+            }
+            (Err(error), _) | (_, Err(error)) => unmeasured.push(Unmeasured {
+                operation: counted.algorithm.name(),
+                direction: counted.direction.name(),
+                count,
+                what: what.into(),
+                why: error.to_string(),
+            }),
         }
     }
-    let [ours, stock] = all;
+    let [ours, stock] = all?;
     Some(MeasuredContexts {
         stock_context_seconds: stock,
         oarlock_context_seconds: ours,
         saved_seconds: stock - ours,
     })
+}
+
+impl Unmeasured {
+    fn to_text(&self) -> String {
+        format!(
+            "{:<18} {:<8} {} {} count for nothing in the time saved: {}",
+            self.operation, self.direction, self.count, self.what, self.why
+        )
+    }
 }
 
 impl ReportLine {
@@ -411,9 +456,19 @@ impl ReportLine {
             measured: None,
         }
     }
+
+    fn unmeasured(&self, error: &Error) -> Unmeasured {
+        Unmeasured {
+            operation: self.operation,
+            direction: self.direction,
+            count: self.requests,
+            what: format!("requests of {}", binary(self.size_class_bytes)),
+            why: error.to_string(),
+        }
+    }
 }
 
-fn measured(provided: &Provided, line: &CountedLine) -> Option<Measured> {
+fn measured(provided: &Provided, line: &CountedLine) -> Result<Measured, Error> {
     let request = Request {
         operation: line.algorithm,
         direction: line.direction,
@@ -422,9 +477,9 @@ fn measured(provided: &Provided, line: &CountedLine) -> Option<Measured> {
     let Rates {
         stock,
         provided: ours,
-    } = provided.rates(&request).ok()?;
+    } = provided.rates(&request)?;
     let bytes = line.bytes as f64;
-    Some(Measured {
+    Ok(Measured {
         stock_bytes_per_second: stock,
         oarlock_bytes_per_second: ours,
         saved_seconds: bytes / stock - bytes / ours,
@@ -489,6 +544,13 @@ mod tests {
             library: Some("/lib/libcrypto.so.3".into()),
             unknown: None,
             contexts: Vec::new(),
+            unmeasured: vec![Unmeasured {
+                operation: "chacha20-poly1305",
+                direction: "encrypt",
+                count: 80,
+                what: "contexts copied".into(),
+                why: "openssl refuses a copy of a context".into(),
+            }],
             lines: vec![
                 line("aes-128-ctr", Some((1e9, 2e9))),
                 line("aes-256-ctr", Some((1e9, 0.97e9))),
@@ -504,6 +566,13 @@ mod tests {
         assert!(
             text.contains(
                 "1.00 s of CPU time, its ciphers through Oarlock 250.0 ms of that (25.0 %)"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains(
+                "\nchacha20-poly1305  encrypt  80 contexts copied count for nothing in the time saved: openssl refuses a copy \
+                 of a context\n"
             ),
             "{text}"
         );
@@ -542,6 +611,7 @@ mod tests {
         };
         let text = |alone, in_lanes, remotely| counted(alone, in_lanes, remotely).to_text();
         let hint = ": `oarlock doctor -- COMMAND` says what a server needs to sign together\n";
+        let saved = "lanes saved 0.0 us compared with the same operations alone\n";
         assert_eq!(text(0, 0, 0), "");
         assert_eq!(
             text(99, 0, 0),
@@ -553,11 +623,15 @@ mod tests {
         );
         assert_eq!(
             text(150, 50, 0),
-            format!("200 signatures and decryptions with RSA keys, 50 (25 %) in lanes{hint}")
+            format!(
+                "200 signatures and decryptions with RSA keys, 50 (25 %) in lanes{hint}{saved}"
+            )
         );
         assert_eq!(
             text(50, 25, 125),
-            "200 signatures and decryptions with RSA keys, 25 (12 %) in lanes, 125 (62 %) by a cryptoserver\n"
+            format!(
+                "200 signatures and decryptions with RSA keys, 25 (12 %) in lanes, 125 (62 %) by a cryptoserver\n{saved}"
+            )
         );
         let cut = RsaOperations {
             abandoned: 3,
@@ -565,8 +639,10 @@ mod tests {
         };
         assert_eq!(
             cut.to_text(),
-            "8 signatures and decryptions with RSA keys, 8 (100 %) in lanes; 3 connections were closed while their job \
-            was paused, and OpenSSL kept a stack of 32 KiB for each\n"
+            format!(
+                "8 signatures and decryptions with RSA keys, 8 (100 %) in lanes; 3 connections were closed while their \
+                 job was paused, and OpenSSL kept a stack of 32 KiB for each\n{saved}"
+            )
         );
     }
 }

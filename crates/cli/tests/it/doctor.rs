@@ -9,7 +9,7 @@ use oarlock::Accelerator;
 use oarlock_testing::{is_root, lossy, skip};
 use serde_json::Value;
 
-use crate::common::{assert_fails, oarlock, provider, stderr, write_program};
+use crate::common::{assert_fails, oarlock, provider, run, stderr, write_program};
 
 #[test]
 fn a_machine_that_takes_it() {
@@ -85,6 +85,40 @@ fn the_answer_begins_with_a_verdict() {
         summary.starts_with("ls does not take the provider: no OpenSSL"),
         "{summary}"
     );
+}
+
+/// A program's author chooses its names, and who looks at it has a terminal.
+#[test]
+fn names_of_a_program_reach_no_terminal_as_sequences() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = "libcrypto.so.1.0\u{1b}[2J\u{7}\n";
+    let mut gcc = Command::new("gcc");
+    gcc.current_dir(folder.path());
+    gcc.args(["-shared", "-x", "c", "/dev/null", "-o", "library.so"]);
+    gcc.arg(format!("-Wl,-soname,{library}"));
+    let made = run(&mut gcc, b"");
+    assert!(made.status.success(), "{}", stderr(&made));
+    let mut gcc = Command::new("gcc");
+    gcc.current_dir(folder.path());
+    gcc.args([
+        "-x",
+        "c",
+        "-",
+        "-x",
+        "none",
+        "-Wl,--no-as-needed",
+        "library.so",
+    ]);
+    gcc.args(["-o", "program"]);
+    let made = run(&mut gcc, b"int main(void) { return 0; }");
+    assert!(made.status.success(), "{}", stderr(&made));
+    let mut command = oarlock();
+    command.args(["doctor", "-v", "--no-calibrate", "--provider"]);
+    command.arg(provider()).arg("--");
+    command.arg(folder.path().join("program"));
+    let said = lossy(&command.output().unwrap().stdout);
+    assert!(said.contains("libcrypto.so.1.0?[2J??"), "{said}");
+    assert!(!said.contains(['\u{1b}', '\u{7}']), "{said:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! | closed outputs, terminals | `outputs` |
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor`, `module`, `queries` |
+//! | a program whose processes share memory | `kamailio` |
 //! | the same with TLS libraries of every kind; programs that choose their providers; what a command leaves running | `libraries`, `choice`, `kept` |
 //! | what the provider offers, and the file that it goes by | `calibration` |
 //! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
@@ -38,6 +39,7 @@ mod failures;
 mod files;
 mod hostile;
 mod install;
+mod kamailio;
 mod kept;
 mod libraries;
 mod listing;

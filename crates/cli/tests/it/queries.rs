@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Command, Stdio};
 
 use oarlock_testing::{noise, until};
@@ -10,7 +10,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::common::age::succeeded;
-use crate::common::{IV, KEY, ends_soon, oarlock, provider, read_soon, run, signal, stderr};
+use crate::common::{
+    IV, KEY, ends_soon, free_port, oarlock, provider, read_soon, run, signal, stderr,
+};
 
 /// stunnel asks for `provider!=fips`.
 #[test]
@@ -163,9 +165,4 @@ fn trial_of(arguments: &[&str]) -> String {
     let of_trial = findings.iter().filter(|it| it["about"] == "trial");
     let said = of_trial.filter(|it| it["state"] == "no");
     said.map(|it| it["text"].as_str().unwrap()).collect()
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.local_addr().unwrap().port()
 }

@@ -1,12 +1,18 @@
 //! `oarlock run --stats` with the real provider and real programs.
 
+use std::fs::{self, Permissions};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 
 use oarlock::Accelerator;
-use oarlock_testing::{is_root, lossy, noise, skip};
+use oarlock_testing::{is_root, lossy, noise, skip, until, until_some};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{IV, KEY, assert_fails, oarlock, openssl, provider, run, stderr};
+use crate::common::{
+    IV, KEY, assert_fails, ends_soon, free_port, oarlock, openssl, provider, run, stderr,
+};
 
 #[test]
 fn a_programs_output_is_that_of_stock_and_all_of_it_is_counted() {
@@ -181,8 +187,7 @@ fn records_of_tls_are_counted_at_both_ends() {
     }
 }
 
-/// What a program did with its contexts is counted, and so is every process that did something: nginx loads the provider
-/// once, and its workers are forked from that.
+/// What a program did with its contexts is counted, and so is every process that did something.
 #[test]
 fn contexts_and_forked_processes_are_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -232,6 +237,103 @@ fn contexts_and_forked_processes_are_counted() {
     let sum: f64 = lines(&report).map(saved).sum::<f64>() + saved(contexts);
     assert!((saved(&report) - sum).abs() < 1e-9, "{report}");
     assert!(report["cpu_seconds"].as_f64().unwrap() > 0.0, "{report}");
+}
+
+/// OpenSSL 3.0 to 3.2 copy no context of ChaCha20-Poly1305, so there is nothing to compare with.
+#[test]
+fn what_cannot_be_measured_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    let source = "
+        #include <openssl/evp.h>
+        static unsigned char key[32], iv[12], data[64];
+        int main(void) {
+            EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, \"ChaCha20-Poly1305\", NULL);
+            for (int i = 0; i < 10; i++) {
+                int n, copied;
+                EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new(), *copy = EVP_CIPHER_CTX_new();
+                EVP_EncryptInit_ex2(ctx, cipher, key, iv, NULL);
+                copied = EVP_CIPHER_CTX_copy(copy, ctx);
+                EVP_EncryptUpdate(copied == 1 ? copy : ctx, data, &n, data, sizeof data);
+                EVP_CIPHER_CTX_free(copy); EVP_CIPHER_CTX_free(ctx);
+                if (copied != 1) return 1;
+            }
+            return 0;
+        }";
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-x", "c", "-", "-lcrypto", "-o"]).arg(&program);
+    let built = run(&mut gcc, source.as_bytes());
+    assert!(built.status.success(), "{}", stderr(&built));
+    let stock = run(Command::new(&program).env_remove("OPENSSL_CONF"), b"");
+    let mut command = with_provider(&["--stats", "--json"]);
+    let output = run(command.arg(&program), b"");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = report(&output);
+    assert_eq!(report["contexts"][0]["copies"], 10, "{report}");
+    assert!(
+        report["contexts"][0]["saved_seconds"].is_number(),
+        "{report}"
+    );
+    if stock.status.success() {
+        assert!(report.get("unmeasured").is_none(), "{report}");
+        return;
+    }
+    let [copies] = &report["unmeasured"].as_array().unwrap()[..] else {
+        panic!("{report}");
+    };
+    assert_eq!(copies["operation"], "chacha20-poly1305");
+    assert_eq!(
+        (&copies["count"], &copies["what"]),
+        (&10.into(), &"contexts copied".into())
+    );
+    let mut command = with_provider(&["--stats"]);
+    let said = stderr(&run(command.arg(&program), b""));
+    assert!(
+        said.contains(
+            " 10 contexts copied count for nothing in the time saved: openssl refuses a copy of a context\n"
+        ),
+        "{said}"
+    );
+}
+
+/// nginx loads the provider once, and its workers are forked from that. All of them are counted, and what lanes saved with
+/// the key of the site is part of the whole.
+#[test]
+fn workers_of_nginx_are_counted_with_their_signatures() {
+    if Accelerator::builder().build().unwrap().lanes().is_none() {
+        return skip("lanes for RSA");
+    }
+    let site = Site::new();
+    let report = report(&site.is_served(&["--json"]));
+    assert_eq!(report["processes"], 1 + WORKERS, "{report}");
+    let made = &report["rsa_private_operations"];
+    assert_eq!(made["in_lanes"], CLIENTS_SERVED, "{report}");
+    let sent = lines(&report).filter(|line| line["direction"] == "encrypt");
+    let sent: u64 = sent.map(|line| line["bytes"].as_u64().unwrap()).sum();
+    assert!(sent >= CLIENTS_SERVED * SITE_BYTES as u64, "{report}");
+    // Each of the parts, whichever way it goes.
+    let saved = |value: &Value| value["saved_seconds"].as_f64().unwrap_or(0.0);
+    let contexts = report["contexts"].as_array().unwrap().iter();
+    let sum: f64 = lines(&report).chain(contexts).map(saved).sum();
+    assert_ne!(saved(made), 0.0, "{report}");
+    assert!(
+        (saved(&report) - sum - saved(made)).abs() < 1e-9,
+        "{report}"
+    );
+    let (all, ours) = (&report["cpu_seconds"], &report["oarlock_seconds"]);
+    assert!(all.as_f64().unwrap() > 0.0, "{report}");
+    assert!(ours.as_f64().unwrap() > 0.0, "{report}");
+
+    let said = stderr(&site.is_served(&[]));
+    for part in [
+        "oarlock: 9 processes loaded the provider\n",
+        "160 signatures and decryptions with RSA keys, 160 (100 %) in lanes",
+        "\nlanes saved ",
+        " of CPU time, its ciphers through Oarlock ",
+        ", at rates just measured here",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 /// The comparison is with the libcrypto that the processes loaded, or with none.
@@ -336,6 +438,92 @@ fn options_reach_the_provider() {
         "{dump}"
     );
 }
+
+/// A site with an RSA key, and one file.
+struct Site(tempfile::TempDir);
+
+impl Site {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // Workers are of another user.
+        let mode = Permissions::from_mode(0o755);
+        fs::set_permissions(folder.path(), mode).unwrap();
+        let mut request = Command::new("openssl");
+        request.current_dir(folder.path());
+        request.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes"]);
+        request.args(["-keyout", "key.pem", "-out", "cert.pem"]);
+        request.args(["-days", "2", "-subj", "/CN=localhost"]);
+        request.args(["-addext", "subjectAltName=DNS:localhost"]);
+        let made = run(&mut request, b"");
+        assert!(made.status.success(), "{}", stderr(&made));
+        fs::write(folder.path().join("file"), noise(SITE_BYTES)).unwrap();
+        Self(folder)
+    }
+
+    /// nginx of eight workers with the provider, whose RSA operations are in lanes, from its start to its end.
+    fn is_served(&self, options: &[&str]) -> Output {
+        let (place, folder) = (self.0.path().display(), self.0.path());
+        let port = free_port();
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|what| format!("{what}_temp_path {place}/{what};"))
+            .concat();
+        // Each worker has a socket of its own, so that all of them have clients.
+        let conf = format!(
+            "user nobody nogroup; daemon off; worker_processes {WORKERS}; pid {place}/pid; error_log {place}/log;
+             events {{}}
+             http {{
+                 access_log off; ssl_session_tickets off; ssl_session_cache off; {temporary}
+                 ssl_certificate cert.pem; ssl_certificate_key key.pem; ssl_protocols TLSv1.3;
+                 server {{ listen 127.0.0.1:{port} ssl reuseport; location / {{ root {place}; }} }}
+             }}"
+        );
+        fs::write(folder.join("nginx.conf"), conf).unwrap();
+        let mut command =
+            with_provider(&[&["--stats", "--options", "lanes=always"], options].concat());
+        command.args(["nginx", "-e"]).arg(folder.join("log"));
+        command.arg("-p").arg(folder).args(["-c", "nginx.conf"]);
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
+        until("nginx listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        let mut clients = Command::new("python3");
+        clients.env_remove("OPENSSL_CONF").args(["-c", CLIENTS]);
+        clients.arg(folder.join("cert.pem")).arg(port.to_string());
+        let served = run(clients.arg(CLIENTS_SERVED.to_string()), b"");
+        let master = until_some("nginx has written its number", || {
+            let number = fs::read_to_string(folder.join("pid")).ok()?;
+            Pid::from_raw(number.trim().parse().ok()?)
+        });
+        kill_process(master, Signal::QUIT).unwrap();
+        let output = ends_soon(child);
+        let bytes = CLIENTS_SERVED as usize * SITE_BYTES;
+        let said = format!("{}{}", stderr(&served), log());
+        assert_eq!(lossy(&served.stdout), format!("{bytes}\n"), "{said}");
+        output
+    }
+}
+
+const WORKERS: u64 = 8;
+const CLIENTS_SERVED: u64 = 160;
+const SITE_BYTES: usize = 100_000;
+
+/// Certificate, port, how many clients after each other. Prints how many bytes of the file they were sent.
+const CLIENTS: &str = r#"
+import signal, socket, ssl, sys
+signal.alarm(60)
+context = ssl.create_default_context(cafile=sys.argv[1])
+received = 0
+for _ in range(int(sys.argv[3])):
+    client = socket.create_connection(("127.0.0.1", int(sys.argv[2])), timeout=10)
+    client = context.wrap_socket(client, server_hostname="localhost")
+    client.sendall(b"GET /file HTTP/1.0\r\n\r\n")
+    answer = b""
+    while got := client.recv(65536): answer += got
+    client.close()
+    received += len(answer.split(b"\r\n\r\n", 1)[1])
+print(received)
+"#;
 
 /// `oarlock run` with the provider and options of its own.
 fn with_provider(options: &[&str]) -> Command {

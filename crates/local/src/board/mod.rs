@@ -18,6 +18,7 @@
 //! and this use of the slot, with a secret derived from the private key. A process ignores a number or a power whose MAC
 //! is wrong.
 
+mod bare;
 mod memory;
 mod pace;
 mod seal;
@@ -33,6 +34,7 @@ use rustix::thread::futex;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use zeroize::Zeroizing;
 
+pub use self::bare::{BareBoard, BareRequest, Place};
 pub(crate) use self::memory::Owner;
 use self::memory::{Memory, SLOTS, Shared, Slot, WORDS};
 use self::pace::Pace;
@@ -67,6 +69,15 @@ struct Request<'a> {
     own: Held<'a>,
     number: &'a [u8],
     seal: Seal,
+}
+
+/// A request that waits on the board.
+struct Asked<'a> {
+    shared: &'a Shared,
+    pace: Pace<'a>,
+    request: Request<'a>,
+    /// No other waited.
+    is_first: bool,
 }
 
 /// A slot that this process has, with its state as this process set it.
@@ -120,28 +131,45 @@ impl Board {
 
     /// `number` ^ d mod n, together with the requests of others; all of them have the key `rsa`.
     pub(crate) fn power(&self, rsa: &AcceleratedRsa, number: &[u8]) -> Outcome {
-        let Some(shared) = self.memory.shared() else {
-            return Outcome::Failed;
-        };
-        if number.len() > BYTES_MAX || rsa.key().public_key().bytes() > BYTES_MAX {
-            return Outcome::Alone;
+        match self.asked(rsa, number) {
+            Ok(asked) => self.answered(rsa, asked),
+            Err(outcome) => outcome,
         }
-        let Some(own) = self.claimed(shared) else {
-            return Outcome::Full;
-        };
+    }
+
+    /// Has a request wait on the board.
+    fn asked<'a>(&'a self, rsa: &AcceleratedRsa, number: &'a [u8]) -> Result<Asked<'a>, Outcome> {
+        let shared = self.memory.shared().ok_or(Outcome::Failed)?;
+        if number.len() > BYTES_MAX || rsa.key().public_key().bytes() > BYTES_MAX {
+            return Err(Outcome::Alone);
+        }
+        let own = self.claimed(shared).ok_or(Outcome::Full)?;
         own.write(number);
         let seal = own.number_seal(&self.sealer, number);
         own.put(seal);
         let bits = rsa.key().public_key().bits();
         let pace = Pace::new(&shared.pace, self.full, bits);
-        let Some(own) = own.to(WAITING) else {
-            return Outcome::Failed;
-        };
+        let own = own.to(WAITING).ok_or(Outcome::Failed)?;
         let is_first = shared.waiting.fetch_or(own.bit(), AcqRel) == 0;
         pace.came(now());
-        let request = Request { own, number, seal };
+        Ok(Asked {
+            shared,
+            pace,
+            request: Request { own, number, seal },
+            is_first,
+        })
+    }
+
+    /// What came of it.
+    fn answered(&self, rsa: &AcceleratedRsa, asked: Asked<'_>) -> Outcome {
+        let Asked {
+            shared,
+            pace,
+            request,
+            is_first,
+        } = asked;
         let outcome = self.meet(shared, &pace, rsa, request, is_first);
-        own.free();
+        request.own.free();
         outcome
     }
 

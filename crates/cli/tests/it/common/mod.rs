@@ -5,6 +5,7 @@ pub mod terminal;
 
 use std::fs;
 use std::io::{Read, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -56,6 +57,12 @@ pub fn openssl(bits: usize, iv: &str, data: &[u8]) -> Vec<u8> {
     let output = run(&mut command, data);
     assert!(output.status.success(), "openssl: {}", stderr(&output));
     output.stdout
+}
+
+/// A port of this machine that nobody has, at the moment.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
 }
 
 /// The provider, which has to be built beside the command, as `cargo build` and `make test` do.

@@ -31,33 +31,33 @@ use super::reader::{Conf, DEFAULT, is_name};
 
 /// The provider as the configuration names it.
 #[derive(Clone, Debug)]
-pub(crate) struct ProviderSection<'a> {
+pub struct ProviderSection<'a> {
     /// The absolute path of its file.
-    pub(crate) module: &'a [u8],
+    pub module: &'a [u8],
     /// Whether the file is a module of configurations as well, which leaves the choice of other providers to programs.
-    pub(crate) leaves_choice: bool,
+    pub leaves_choice: bool,
     /// In the engine's grammar; may be empty.
-    pub(crate) options: &'a str,
+    pub options: &'a str,
     /// The variable of the environment that names the file in which it counts requests.
-    pub(crate) stats: Option<&'static str>,
+    pub stats: Option<&'static str>,
     /// The file of measured ratios.
-    pub(crate) calibration: Option<&'a [u8]>,
+    pub calibration: Option<&'a [u8]>,
     /// Daemons of this machine that it may ask.
-    pub(crate) daemons: Option<&'a Daemons>,
+    pub daemons: Option<&'a Daemons>,
 }
 
 /// Sockets of daemons, absolute: programs are started in other folders, too.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Daemons {
+pub struct Daemons {
     /// Brings processes together.
-    pub(crate) local: Option<PathBuf>,
+    pub local: Option<PathBuf>,
     /// Asks a cryptoserver.
-    pub(crate) relay: Option<PathBuf>,
+    pub relay: Option<PathBuf>,
 }
 
 /// Sections to open, and values to set in them, in this order.
 #[derive(Debug, Default)]
-pub(crate) struct Additions(Vec<Opened>);
+pub struct Additions(Vec<Opened>);
 
 #[derive(Debug)]
 struct Opened {
@@ -68,7 +68,7 @@ struct Opened {
 
 /// Why nothing is added.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Untouched {
+pub enum Untouched {
     /// OpenSSL cannot read it.
     Broken(String),
     /// It asks for FIPS 140 alone, which Oarlock is not.
@@ -102,7 +102,7 @@ impl fmt::Display for Untouched {
 
 impl Additions {
     /// What `conf` lacks.
-    pub(crate) fn to(conf: &Conf, provider: &ProviderSection<'_>) -> Result<Self, Untouched> {
+    pub fn to(conf: &Conf, provider: &ProviderSection<'_>) -> Result<Self, Untouched> {
         let mut additions = Self::default();
         for entry in &ENTRIES {
             additions.add_entry(conf, entry, provider.leaves_choice)?;
@@ -141,7 +141,7 @@ impl Additions {
     }
 
     /// The lines of a configuration.
-    pub(crate) fn to_text(&self) -> Vec<u8> {
+    pub fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for opened in &self.0 {
             text.push(b'[');
@@ -275,7 +275,7 @@ const PROVIDERS_OF_MODULE: &[u8] = b"providers.oarlock";
 /// It cuts the names of their sections down to this one.
 const EMPTY: &[u8] = b"oarlock_";
 /// The provider's own section.
-pub(super) const SECTION: &[u8] = b"oarlock_sect";
+pub const SECTION: &[u8] = b"oarlock_sect";
 
 /// Which providers a configuration activates, other than Oarlock.
 #[derive(Default)]
@@ -343,7 +343,7 @@ fn preferring(properties: &[u8]) -> Result<Option<Vec<u8>>, Untouched> {
 }
 
 /// Whether a program with this query of its own never gets Oarlock, whatever the default query prefers.
-pub(crate) fn excludes_oarlock(query: &str) -> bool {
+pub fn excludes_oarlock(query: &str) -> bool {
     let excludes = |clause: &Clause| match (&*clause.name, &*clause.value) {
         ("provider", value) => clause.asks != (value == "oarlock"),
         ("fips", value) => clause.asks && value == "yes",
@@ -396,12 +396,12 @@ impl Clause {
 }
 
 /// Whether the command line and OpenSSL's configuration can hold it: no control characters.
-pub(crate) fn fits_a_line(text: &OsStr) -> bool {
+pub fn fits_a_line(text: &OsStr) -> bool {
     !text.as_bytes().iter().any(u8::is_ascii_control)
 }
 
 /// As a configuration takes it back: in quotes where a character of it would mean something.
-pub(crate) fn quoted(value: &[u8]) -> Vec<u8> {
+pub fn quoted(value: &[u8]) -> Vec<u8> {
     let is_plain = |byte: &u8| is_name(*byte) || b"=:".contains(byte) || *byte >= 0x80;
     if value.iter().all(is_plain) {
         return value.to_vec();

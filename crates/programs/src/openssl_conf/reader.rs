@@ -9,23 +9,22 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::failure::reason;
-
 /// Values by section and name.
 #[derive(Default, Debug)]
-pub(crate) struct Conf {
+pub struct Conf {
     sections: HashMap<Vec<u8>, Section>,
     /// Whether its last line leaves `.pragma dollarid:on` in force.
-    pub(crate) is_dollar_in_names: bool,
+    pub is_dollar_in_names: bool,
 }
 
 /// Names and values in the order in which OpenSSL goes through them: a value that replaces an
 /// earlier one of that name stands where it was given last.
 type Section = Vec<(Vec<u8>, Vec<u8>)>;
+type Values = [(Vec<u8>, Vec<u8>)];
 
 /// Why a configuration cannot be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub struct Broken {
     file: PathBuf,
     /// From 1 on; 0 where the file itself cannot be read.
     line: usize,
@@ -44,18 +43,18 @@ impl fmt::Display for Broken {
 
 impl Broken {
     /// The file itself cannot be read.
-    pub(super) fn unread(file: &Path, error: &io::Error) -> Self {
+    pub fn unread(file: &Path, why: String) -> Self {
         Self {
             file: file.into(),
             line: 0,
-            what: reason(error),
+            what: why,
         }
     }
 }
 
 impl Conf {
     /// Reads `bytes`, which `path` holds, and what they include.
-    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Broken> {
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Broken> {
         let mut reader = Reader {
             conf: Self::default(),
             section: DEFAULT.to_vec(),
@@ -74,13 +73,19 @@ impl Conf {
         self.sections == other.sections && self.is_dollar_in_names == other.is_dollar_in_names
     }
 
+    /// All sections, with their names, in no order.
+    pub fn sections(&self) -> impl Iterator<Item = (&[u8], &Values)> {
+        let sections = self.sections.iter();
+        sections.map(|(name, values)| (&name[..], &values[..]))
+    }
+
     /// The section of that name.
-    pub(crate) fn section(&self, name: &[u8]) -> Option<&[(Vec<u8>, Vec<u8>)]> {
+    pub fn section(&self, name: &[u8]) -> Option<&[(Vec<u8>, Vec<u8>)]> {
         self.sections.get(name).map(Vec::as_slice)
     }
 
     /// A value of that section alone.
-    pub(crate) fn value(&self, section: &[u8], name: &[u8]) -> Option<&[u8]> {
+    pub fn value(&self, section: &[u8], name: &[u8]) -> Option<&[u8]> {
         let (_, value) = self.section(section)?.iter().find(|(it, _)| it == name)?;
         Some(value)
     }
@@ -113,7 +118,7 @@ impl Conf {
 }
 
 /// The section of what stands above every other.
-pub(crate) const DEFAULT: &[u8] = b"default";
+pub(super) const DEFAULT: &[u8] = b"default";
 
 /// What OpenSSL keeps from line to line, and from file to file.
 struct Reader {
@@ -387,7 +392,7 @@ pub(super) fn without_mark(bytes: &[u8]) -> &[u8] {
 }
 
 /// What the file at `path` holds.
-pub(super) fn contents(path: &Path) -> io::Result<Vec<u8>> {
+pub fn contents(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?
         .take(FILE_BYTES_MAX + 1)
@@ -432,7 +437,7 @@ fn name(text: &[u8]) -> usize {
 }
 
 /// Whether names may contain it without an escape.
-pub(crate) fn is_name(byte: u8) -> bool {
+pub(super) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_!.%&*+,/;?@^~|-".contains(&byte)
 }
 
@@ -506,7 +511,7 @@ mod tests {
             ("b=x\na=$b/${b}y$(b)", "x/xyx"),
             ("[s]\nb=x\n[default]\na=${s::b}$s::b", "xx"),
             ("b=x\n[s]\ndefault::a=$b", "x"),
-            ("a=$ENV::CARGO_PKG_NAME", "oarlock-cli"),
+            ("a=$ENV::CARGO_PKG_NAME", "oarlock-programs"),
             (".pragma dollarid:on\nb=x\na=$b${b}", "$bx"),
             (".pragma = unknown:thing\na=1", "1"),
             (".include = /nonexistent\na=1", "1"),

@@ -30,22 +30,23 @@ use super::reader::{Conf, DEFAULT, is_name, without_mark};
 
 /// A user's configuration, as files are made of it.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub struct Source<'a> {
     /// `None` if there is no configuration.
-    pub(super) path: Option<&'a Path>,
-    pub(super) bytes: &'a [u8],
+    pub path: Option<&'a Path>,
+    /// What it holds; empty if there is none.
+    pub bytes: &'a [u8],
     /// What older libraries are given other modules of; `None` if it is theirs as well.
-    pub(super) of_openssl_3: Option<&'a Conf>,
+    pub of_openssl_3: Option<&'a Conf>,
     /// Whether it can be read only once, like a pipe.
-    pub(super) reads_but_once: bool,
+    pub reads_but_once: bool,
     /// Whether any user may read it.
-    pub(super) is_public: bool,
+    pub is_public: bool,
 }
 
 /// A configuration in files of one folder.
-pub(super) struct Files {
+pub struct Files {
     /// What programs are told of.
-    pub(super) main: Written,
+    pub main: Written,
     /// What OpenSSL 3 reads as well.
     newer: Written,
     /// And OpenSSL 1.1.1 in its place.
@@ -55,15 +56,18 @@ pub(super) struct Files {
 }
 
 /// A file and who may read it.
-pub(super) struct Written {
-    pub(super) name: String,
-    pub(super) bytes: Vec<u8>,
-    pub(super) mode: u32,
+pub struct Written {
+    /// In its folder.
+    pub name: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+    /// As chmod(2) takes it.
+    pub mode: u32,
 }
 
 impl Files {
     /// Those of `user` with `additions`, for `folder`, with names that begin with `stem`.
-    pub(super) fn of(user: Source<'_>, additions: &Additions, folder: &Path, stem: &str) -> Self {
+    pub fn of(user: Source<'_>, additions: &Additions, folder: &Path, stem: &str) -> Self {
         let copied = without_mark(user.bytes);
         // One of ours stays as it is, and includes the user's.
         let is_ours = user.is_public && copied.starts_with(HEADER);
@@ -115,7 +119,7 @@ impl Files {
     }
 
     /// In the order in which they must come to be.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Written> {
+    pub fn all(&self) -> impl Iterator<Item = &Written> {
         self.copy
             .iter()
             .chain([&self.older, &self.newer, &self.main])
@@ -124,7 +128,7 @@ impl Files {
 
 /// Lines with which OpenSSL 3 reads the file [`newer_name`] of `stem`, and OpenSSL 1.1.1 [`older_name`]. From then on a
 /// dollar sign is part of names if `is_dollar_in_names`.
-pub(crate) fn newer_alone(stem: &Path, is_dollar_in_names: bool) -> Vec<u8> {
+pub fn newer_alone(stem: &Path, is_dollar_in_names: bool) -> Vec<u8> {
     let stem = quoted(stem.as_os_str().as_bytes());
     let after = if is_dollar_in_names { "on" } else { "off" };
     [
@@ -142,12 +146,12 @@ pub(crate) fn newer_alone(stem: &Path, is_dollar_in_names: bool) -> Vec<u8> {
 }
 
 /// The name of the file that [`newer_alone`] has OpenSSL 3 include.
-pub(crate) fn newer_name(stem: &str) -> String {
+pub fn newer_name(stem: &str) -> String {
     format!("{stem}{VARIABLE}{END}")
 }
 
 /// The same for OpenSSL 1.1.1.
-pub(crate) fn older_name(stem: &str) -> String {
+pub fn older_name(stem: &str) -> String {
     format!("{stem}{OLDER}{END}")
 }
 
@@ -199,8 +203,7 @@ fn for_older(conf: &Conf) -> Vec<u8> {
 const HEADER: &[u8] =
     b"# Made by oarlock run. Programs that it started read this; it may go when all of them have ended.\n";
 /// What [`older_name`] holds.
-pub(crate) const OLDER_TEXT: &[u8] =
-    b"# Libraries before OpenSSL 3 read this, and are given nothing.\n";
+pub const OLDER_TEXT: &[u8] = b"# Libraries before OpenSSL 3 read this, and are given nothing.\n";
 /// What OpenSSL 3 does not expand, and its value for others.
 const VARIABLE: &str = "$openssl3";
 const OLDER: &str = "-older";

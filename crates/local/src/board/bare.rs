@@ -1,0 +1,99 @@
+//! A board whose memory is changed between the steps of a request, as by any process that maps it: for the fuzzer.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering::Relaxed;
+
+use oarlock::rsa::AcceleratedRsa;
+use zeroize::Zeroizing;
+
+use super::memory::{SLOTS, WORDS};
+use super::{Asked, Board, Outcome};
+
+/// No part of the interface.
+#[doc(hidden)]
+pub struct BareBoard(Board);
+
+/// A request that waits on one.
+#[doc(hidden)]
+pub struct BareRequest<'a> {
+    board: &'a Board,
+    asked: Asked<'a>,
+}
+
+/// One of the numbers in a board's memory. Those that count slots and words go round.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    Waiting,
+    Last,
+    Busy,
+    Gap,
+    Missed,
+    State(usize),
+    Bytes(usize),
+    Since(usize),
+    Seal(usize, usize),
+    Word(usize, usize),
+}
+
+impl BareBoard {
+    /// The memory of a new one.
+    pub fn create() -> io::Result<OwnedFd> {
+        Board::create()
+    }
+
+    /// A mapping of it, of a process that knows `secret` and whose lanes are full with so many requests.
+    pub fn map(file: &OwnedFd, full: usize, secret: &[u8; 32]) -> io::Result<Self> {
+        Board::map(file, full, secret).map(Self)
+    }
+
+    /// Has a request wait, of the key `rsa`; `None` if the caller is to compute it.
+    pub fn ask<'a>(&'a self, rsa: &AcceleratedRsa, number: &'a [u8]) -> Option<BareRequest<'a>> {
+        let asked = self.0.asked(rsa, number).ok()?;
+        let board = &self.0;
+        Some(BareRequest { board, asked })
+    }
+
+    /// Puts what `change` makes of the number in a place there.
+    pub fn change(&self, place: Place, change: impl FnOnce(u64) -> u64) {
+        let Some(shared) = self.0.memory.shared() else {
+            return;
+        };
+        let slot = |at: usize| &shared.slots[at % SLOTS];
+        let short = match place {
+            Place::Missed => Some(&shared.pace.missed),
+            Place::State(at) => Some(&slot(at).state),
+            Place::Bytes(at) => Some(&slot(at).bytes),
+            _ => None,
+        };
+        if let Some(number) = short {
+            return number.store(change(number.load(Relaxed).into()) as u32, Relaxed);
+        }
+        let number = match place {
+            Place::Last => &shared.pace.last,
+            Place::Busy => &shared.pace.busy,
+            Place::Gap => &shared.pace.gap,
+            Place::Since(at) => &slot(at).since,
+            Place::Seal(at, half) => &slot(at).seal[half % 2],
+            Place::Word(at, word) => &slot(at).words[word % WORDS],
+            _ => &shared.waiting,
+        };
+        number.store(change(number.load(Relaxed)), Relaxed);
+    }
+}
+
+impl BareRequest<'_> {
+    /// In which slot it is.
+    pub fn place(&self) -> usize {
+        self.asked.request.own.place
+    }
+
+    /// The power; `None` if the caller is to compute it.
+    pub fn answer(self, rsa: &AcceleratedRsa) -> Option<Zeroizing<Vec<u8>>> {
+        match self.board.answered(rsa, self.asked) {
+            Outcome::Power(power) => Some(power),
+            Outcome::Alone | Outcome::Full | Outcome::Failed => None,
+        }
+    }
+}

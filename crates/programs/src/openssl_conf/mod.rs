@@ -1,0 +1,21 @@
+//! OpenSSL's configuration: the user's own, and what is added to it so that programs take the provider.
+//!
+//! ```text
+//! reader.rs     what the user's configuration says, as OpenSSL reads it
+//! additions.rs  what to add, and whether that is allowed
+//! files.rs      the files of such a configuration, and what keeps older libraries from the additions
+//! ```
+//!
+//! The idea: include the user's file and open its sections again. OpenSSL merges sections of one name, and
+//! the later of two values of one name counts. So everything of the user's stays, and the additions stand
+//! next to it.
+
+mod additions;
+mod files;
+mod reader;
+
+pub use self::additions::{
+    Additions, Daemons, ProviderSection, SECTION, Untouched, excludes_oarlock, fits_a_line, quoted,
+};
+pub use self::files::{Files, OLDER_TEXT, Source, Written, newer_alone, newer_name, older_name};
+pub use self::reader::{Broken, Conf, contents};

@@ -1,0 +1,42 @@
+//! Panics that are caught where they are: to find them, or to keep them quiet.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+/// How many panics there were in this thread since the first call.
+pub(crate) fn count() -> usize {
+    watch();
+    COUNT.get()
+}
+
+/// Runs `work`, whose panics are its own business; libFuzzer would end at the first.
+pub(crate) fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    watch();
+    QUIET.set(true);
+    let made = panic::catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(false);
+    // One that nobody has caught is a fault.
+    made.unwrap_or_else(|what| match what.downcast::<String>() {
+        Ok(said) => panic!("{said}"),
+        Err(what) => panic!("{:?}", what.downcast::<&str>()),
+    })
+}
+
+fn watch() {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |what| {
+            COUNT.set(COUNT.get() + 1);
+            if !QUIET.get() {
+                before(what);
+            }
+        }));
+    });
+}
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
