@@ -20,7 +20,7 @@ impl Place {
 /// Each entry is merged into what is there, in the lanes that want it, and whole lines are stored. A
 /// merge takes a port that `vpmadd52` needs. A store under a mask takes none, but **how long it takes
 /// depends on the mask**, which is secret: with such stores, exponents of zeros took 1 to 3 % longer
-/// than others (docs/constant-time.md).
+/// than others (docs/internals/constant-time.md).
 #[derive(Clone, Copy)]
 pub struct Selection<'a> {
     pub numbers: &'static str,
