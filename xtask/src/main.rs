@@ -41,7 +41,8 @@ usage: cargo xtask COMMAND
   offers         measure the OpenSSL provider beside OpenSSL's own ciphers, under the mask of each
                  CPU class, and write the tables by which it offers them; `offers AC FILE` does it
                  for these classes and this libcrypto alone
-  performance    write docs/performance.md from the records of the benchmark
+  performance    write docs/performance.md, a summary of the records of the benchmark; with --all
+                 print every record
   proto          write the code of the cryptoserver's protocol from its .proto file
   vectors        fetch published test vectors into the target folder
   peers          fetch and build the benchmark's optional peers into the target folder;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         ["plan"] => plan::run(),
         ["offers", ref arguments @ ..] => offers::run(arguments),
         ["performance"] => performance::run(),
+        ["performance", "--all"] => performance::print_all(),
         ["kernels"] => kernels::run(),
         ["kernels", "--check"] => kernels::check_all(),
         ["circuits"] => circuits::run(),

@@ -102,6 +102,30 @@ fn what_was_measured_beside_another_openssl_stands_apart() {
 }
 
 #[test]
+fn the_summary_has_the_newest_record_of_each_class_and_marks_losses() {
+    let lines = |date: &str, features: &str, ratios: [f64; 3]| {
+        let machine = MACHINE.replace("2026-11-22", date);
+        let machine = machine.replace("aes avx2 vaes", features);
+        let names = ["aes-128-ctr 16", "aes-192-ctr 1k", "aes-256-ctr 1m"];
+        let outcomes = names.iter().zip(ratios).map(|(name, ratio)| {
+            let target = format!("class-B {name}: over openssl");
+            outcome(&target, ratio)
+        });
+        let rest = outcomes.collect::<Vec<_>>().join("\n");
+        Record::parse("a.jsonl", &format!("{machine}\n{rest}")).unwrap()
+    };
+    let text = summary(&[
+        lines("2026-11-24", "aes avx2 vaes", [3.0, 0.9, 2.0]),
+        lines("2026-11-23", "aes avx2", [4.0, 5.0, 6.0]),
+        lines("2026-11-22", "aes avx2 vaes", [7.0, 8.0, 9.0]),
+    ]);
+    let section = "## Fast CPU, 2026-11-23 to 2026-11-24\n\nCompared with OpenSSL 3.0.19.\n\n\
+                   | operation | compared with | B | C |\n|---|---|--:|--:|\n\
+                   | AES-CTR | OpenSSL | 2.00 (**0.90**) | 5.00 (4.00) |\n\n";
+    assert!(text.ends_with(section), "{text}");
+}
+
+#[test]
 fn a_broken_record_is_named() {
     let error = Record::parse("a.jsonl", &format!("{MACHINE}\n{{}}")).err();
     assert_eq!(error.unwrap(), "a.jsonl:2: not a line of a record");
@@ -118,20 +142,27 @@ fn an_edit_above_the_mark_is_found_and_one_below_is_kept() {
     let folder = root.join(RECORDS).join("fast");
     fs::create_dir_all(&folder).unwrap();
     fs::create_dir_all(root.join("docs")).unwrap();
-    let record = format!("{MACHINE}\n{}\n", ours(19.0, 1));
+    let record = format!(
+        "{MACHINE}\n{}\n",
+        outcome("class-B aes-128-ctr 16: over openssl", 1.9)
+    );
     fs::write(folder.join("2026-11-22.jsonl"), record).unwrap();
     let path = root.join(PAGE);
     let text = page(&root).unwrap() + "By hand.\n";
     fs::write(&path, &text).unwrap();
     let whole = check(&root);
-    fs::write(&path, text.replace("19.0", "91.0")).unwrap();
+    fs::write(&path, text.replace("1.90", "9.10")).unwrap();
     let edited = check(&root);
+    fs::write(&path, text.clone() + &"Long.\n".repeat(LINES_MAX)).unwrap();
+    let long = check(&root);
+    fs::write(&path, &text).unwrap();
     let again = page(&root).unwrap();
     fs::write(&path, text.replace(MARK, "")).unwrap();
     let unmarked = check(&root);
     fs::remove_dir_all(&root).unwrap();
     whole.unwrap();
     assert!(edited.unwrap_err().contains("cargo xtask performance"));
+    assert!(long.unwrap_err().contains("at most 150 are allowed"));
     assert_eq!(again, text);
     assert!(unmarked.unwrap_err().contains("has lost its mark"));
 }
@@ -152,6 +183,12 @@ fn written(lines: &[&str]) -> String {
 fn ours(median: f64, threads: usize) -> String {
     format!(
         r#"{{"case":"aes-128-ctr","impl":"oarlock","threads":{threads},"bytes":16384,"unit":"GB/s","median":{median},"min":1.0,"max":2.0,"runs":3,"verified":true}}"#
+    )
+}
+
+fn outcome(target: &str, measured: f64) -> String {
+    format!(
+        r#"{{"target":"{target}","required":0.97,"measured":{measured},"min":1.0,"max":2.0,"met":true,"note":""}}"#
     )
 }
 
