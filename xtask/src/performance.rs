@@ -143,7 +143,7 @@ fn generated(records: &[Record]) -> String {
 
 const PAGE: &str = "docs/performance.md";
 const RECORDS: &str = "bench/records";
-/// Of the page.
+/// The most lines of the page.
 const LINES_MAX: usize = 150;
 const MARK: &str = "<!-- Below this line the page is written by hand. -->";
 const OPENING: &str = "\

@@ -13,7 +13,7 @@ impl Place {
     }
 }
 
-/// Registers of a selection beside a square: those that name the numbers of entries, the first of these
+/// Registers of a selection during a square: those that name the numbers of entries, the first of these
 /// entries, and where what is selected goes; the bytes from an entry to the next, a number or in a
 /// register; one register for the lanes' indices, two for what is on the way.
 ///

@@ -18,7 +18,7 @@ pub struct Record {
     cores: usize,
     kernel: String,
     pub date: String,
-    /// Of all runs, each once.
+    /// Versions in all runs, each once.
     versions: Vec<String>,
     tables: Vec<Table>,
     targets: Vec<Targets>,
@@ -67,8 +67,8 @@ impl Record {
     }
 
     /// Arranges `lines`, of which those of a machine begin a run. `features` are those that the CPU
-    /// has when none is hidden. What was measured beside one OpenSSL stands apart from what was
-    /// measured beside another, if there are `several`.
+    /// has when none is hidden. If there are `several` releases of OpenSSL, what was
+    /// measured with one stands apart from what was measured with another.
     fn add(&mut self, lines: &[Line], features: &str, several: bool) {
         let mut hidden = String::new();
         let mut beside = String::new();
@@ -182,7 +182,7 @@ impl Record {
     }
 }
 
-/// All that were measured beside one OpenSSL.
+/// All targets that were measured with one OpenSSL.
 struct Targets {
     /// As the titles of tables end.
     beside: String,
@@ -228,7 +228,7 @@ struct Target {
     name: String,
     required: f64,
     measured: Vec<String>,
-    /// Of the last run.
+    /// The ratio of the last run.
     last: Option<f64>,
     /// In the last run.
     met: bool,
@@ -246,7 +246,7 @@ impl Target {
 
 const OARLOCK: &str = "oarlock";
 /// What follows the rest of a title.
-const BESIDE: &str = ", beside OpenSSL ";
+const BESIDE: &str = ", with OpenSSL ";
 const TARGETS: &str = "\
 What the project requires of itself, and the ratio that each run of the targets reached.
 

@@ -22,7 +22,7 @@ fn a_row_holds_all_implementations_of_a_point_and_the_later_run_counts() {
 }
 
 #[test]
-fn peers_stand_beside_oarlock_with_more_threads_than_theirs() {
+fn peers_stand_next_to_oarlock_with_more_threads_than_theirs() {
     let (two, ratio) = (ours(38.0, 2), over(2));
     let text = written(&[MACHINE, &two, THEIRS, &ratio]);
     let row = "#### GB/s, 2 threads of Oarlock, 1 of the others\n\n\
@@ -66,19 +66,19 @@ fn targets_tell_every_run() {
 }
 
 #[test]
-fn what_was_measured_beside_another_openssl_stands_apart() {
+fn what_was_measured_with_another_openssl_stands_apart() {
     let newest = MACHINE.replace("3.0.19", "4.0.3 29 Sep 2026");
     let met =
         r#"{"target":"t","required":1.3,"measured":2.5,"min":1.0,"max":3.0,"met":true,"note":""}"#;
     let (first, two, ratio) = (ours(19.0, 1), ours(38.0, 2), over(1));
     let theirs = THEIRS.replace("9.5", "14.5");
     let closer = ratio.replace("2.0,", "1.4,");
-    let beside_30 = [MACHINE, &first, THEIRS, &ratio, &two, met];
-    let beside_40 = [&newest, &first, &theirs, &closer, met];
-    let text = written(&[&beside_30[..], &beside_40].concat());
+    let with_30 = [MACHINE, &first, THEIRS, &ratio, &two, met];
+    let with_40 = [&newest, &first, &theirs, &closer, met];
+    let text = written(&[&with_30[..], &with_40].concat());
     let table = |series: &str, theirs: &str| {
         format!(
-            "#### GB/s, 1 thread, beside OpenSSL {series}\n\n\
+            "#### GB/s, 1 thread, with OpenSSL {series}\n\n\
              | case | bytes | oarlock | openssl |\n|---|--:|--:|--:|\n\
              | aes-128-ctr | 16 KiB | 19.0 | {theirs} |\n\n"
         )
@@ -88,7 +88,7 @@ fn what_was_measured_beside_another_openssl_stands_apart() {
     assert!(text.contains(&tables), "{text}");
     let last = "| t | 1.30 | 2.50 | yes |\n";
     for series in ["3.0", "4.0"] {
-        let title = format!("#### Targets, beside OpenSSL {series}\n");
+        let title = format!("#### Targets, with OpenSSL {series}\n");
         let (_, targets) = text.split_once(&title).unwrap();
         assert!(
             targets.split("####").next().unwrap().contains(last),
@@ -96,7 +96,7 @@ fn what_was_measured_beside_another_openssl_stands_apart() {
         );
     }
     // Which of them it was, where there was one.
-    let text = written(&beside_40);
+    let text = written(&with_40);
     assert!(text.contains("; OpenSSL 4.0.3 29 Sep 2026."), "{text}");
     assert!(text.contains("#### Targets\n"), "{text}");
 }
