@@ -1,4 +1,4 @@
-# make run    builds a release, then the main job: encrypts a real file, beside openssl
+# make run    builds a release, then the main job: encrypts a real file, compared with openssl
 # make test   everything CI runs; make test-long adds what is run before a release
 # make build, make install, make uninstall, make package: for this machine, or for others
 

@@ -1,7 +1,7 @@
 //! `cargo xtask ci` and `cargo xtask ci --long`: the one list of what `make test` and
 //! `make test-long` run.
 //!
-//! The workspace is compiled once, with all its tests. Then the test programs run beside each other,
+//! The workspace is compiled once, with all its tests. Then the test programs run concurrently,
 //! as many as the machine has CPUs. A step that fails ends the run.
 
 mod fuzz;
@@ -16,7 +16,7 @@ use std::time::Instant;
 use self::programs::{Programs, Variable};
 use self::report::Report;
 use crate::tool::{self, Metadata, Result, cargo};
-use crate::{constant_time, openssl_peers, peers, proto, structure, vectors};
+use crate::{constant_time, openssl_peers, peers, proto, structure, vectors, words};
 
 /// What the CPU may hide from the tests, so that they also see the classes of CPUs below this one.
 const MASKS: [&str; 3] = ["-avx512", "-avx512,-vaes", "-avx512,-vaes,-aes"];
@@ -168,6 +168,7 @@ impl Run {
             tool::status(cargo().args(["fmt", "--all", "--check"]))
         })?;
         self.step("structure", |_| structure::run())?;
+        self.step("words", |_| words::run())?;
         let programs = self.step("build", |_| Programs::build())?;
         let unoptimized = self.step("build of kernels without optimization", |_| {
             Programs::build_unoptimized()
@@ -207,7 +208,7 @@ impl Run {
     }
 }
 
-/// Of the libraries. What lints have checked before need not be checked again.
+/// The documentation of the libraries; lints have checked the rest.
 fn documentation() -> Command {
     let mut command = cargo();
     command.args(["doc", "--workspace", "--lib", "--no-deps", "--locked"]);

@@ -1,6 +1,6 @@
 //! What hides features of the CPU from OpenSSL and aws-lc as `OARLOCK_CPU` hides them from Oarlock.
 
-/// For `OPENSSL_ia32cap` (OPENSSL_ia32cap(3)), which aws-lc reads too, beside the mask `oarlock`, such as
+/// For `OPENSSL_ia32cap` (OPENSSL_ia32cap(3)), which aws-lc reads too, in addition to the mask `oarlock`, such as
 /// `-avx512,-vaes`: the bits of CPUID leaf 1 (EDX, ECX) and leaf 7 (EBX, ECX) that are not to be seen.
 /// SSSE3 itself is left to them: what builds on it is hidden with it.
 pub fn for_openssl(oarlock: &str) -> String {

@@ -21,6 +21,7 @@ mod structure;
 mod tokens;
 mod tool;
 mod vectors;
+mod words;
 
 use std::process::ExitCode;
 
@@ -38,10 +39,13 @@ usage: cargo xtask COMMAND
   circuits       write the S-boxes of Triple DES and Serpent as code; with `--search SECONDS` look
                  for smaller ones first, so long for each
   plan           measure this machine and write its entry of the plan's tables
-  offers         measure the OpenSSL provider beside OpenSSL's own ciphers, under the mask of each
+  offers         measure the OpenSSL provider against OpenSSL's ciphers, under the mask of each
                  CPU class, and write the tables by which it offers them; `offers AC FILE` does it
                  for these classes and this libcrypto alone
-  performance    write docs/performance.md from the records of the benchmark
+  words          check the prose of documents, comments and messages; with --record lower the
+                 counts of xtask/words.txt, with `--list PACKAGE` print the places of one package
+  performance    write docs/performance.md, a summary of the records of the benchmark; with --all
+                 print every record
   proto          write the code of the cryptoserver's protocol from its .proto file
   vectors        fetch published test vectors into the target folder
   peers          fetch and build the benchmark's optional peers into the target folder;
@@ -66,7 +70,11 @@ fn main() -> ExitCode {
         ["vectors"] => vectors::run(),
         ["plan"] => plan::run(),
         ["offers", ref arguments @ ..] => offers::run(arguments),
+        ["words"] => words::run(),
+        ["words", "--record"] => words::record(),
+        ["words", "--list", package] => words::list(package),
         ["performance"] => performance::run(),
+        ["performance", "--all"] => performance::print_all(),
         ["kernels"] => kernels::run(),
         ["kernels", "--check"] => kernels::check_all(),
         ["circuits"] => circuits::run(),

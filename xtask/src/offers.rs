@@ -1,6 +1,6 @@
 //! `cargo xtask offers`: the ratios that the OpenSSL provider starts from, measured on this machine.
 //!
-//! The command calibrates beside each libcrypto, under the mask of each CPU class on both sides. The medians replace the
+//! The command calibrates with each libcrypto, under the mask of each CPU class on both sides. The medians replace the
 //! tables of these classes and versions on this family of processors in `tables.rs`; a machine that cannot show a class, or has no libcrypto of a
 //! version, leaves its tables as they are. The file is read as it was written, so what does not come out the same was
 //! edited by hand: [`check`].
@@ -20,9 +20,9 @@ use crate::tool::{self, Metadata, Result, cargo};
 const TABLES: &str = "crates/oarlock/src/costs/openssl/tables.rs";
 /// The operations' names and variants.
 const ALGORITHMS: &str = "crates/oarlock/src/work/algorithm.rs";
-/// Of each class and library: one may fall into a moment when the machine is busy.
+/// Calibrations of each class and library: one may fall into a moment when the machine is busy.
 const RUNS: usize = 3;
-/// The first of each line of versions. What is measured beside any library of a line holds for all of it. OpenSSL has
+/// The first of each line of versions. What is measured with any library of a line holds for all of it. OpenSSL has
 /// had AES-GCM for AVX-512 since 3.1.
 const LINES: [(u32, u32); 3] = [(3, 0), (3, 1), (4, 0)];
 
@@ -252,7 +252,7 @@ impl Samples {
     }
 }
 
-/// Of "OpenSSL 3.0.19 27 Jan 2026" the line (3, 0).
+/// Returns the line, as (3, 0), of "OpenSSL 3.0.19 27 Jan 2026".
 fn line(version: &str) -> Result<(u32, u32)> {
     let wrong = || format!("{version:?} is no version of OpenSSL 3 or newer");
     let number = version.split(' ').nth(1).ok_or_else(wrong)?;

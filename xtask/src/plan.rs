@@ -23,7 +23,7 @@ const ALGORITHMS: &str = "crates/oarlock/src/work/algorithm.rs";
 const NO_CIPHER: [&str; 3] = ["ifma", "fma", "apart"];
 /// The feature that all others build on.
 const BASE: &str = "ssse3";
-/// Of every mask: one may fall into a moment when the machine is busy.
+/// Runs of every mask: one may fall into a moment when the machine is busy.
 const RUNS: usize = 7;
 
 pub fn run() -> Result<()> {

@@ -15,7 +15,7 @@ const SOURCE: &str = "crates/net/proto/oarlock/v1/cryptoserver.proto";
 const CODE: &str = "crates/net/src/proto/generated.rs";
 const DESCRIPTORS: &str = "crates/net/src/proto/cryptoserver.binpb";
 
-/// Writes the files anew.
+/// Writes the files.
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
     let root = metadata.workspace_root.as_path();

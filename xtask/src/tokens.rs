@@ -1,4 +1,4 @@
-//! A second token that tests of PKCS#11 are run with: kryoptic, beside Debian's SoftHSM.
+//! A second token that tests of PKCS#11 are run with: kryoptic, in addition to Debian's SoftHSM.
 
 use std::path::Path;
 

@@ -131,8 +131,11 @@ fn see_also(file: &str) -> String {
     let command = file.trim_end_matches(".1").trim_start_matches("oarlock-");
     let documents = match command.split('-').next().unwrap_or_default() {
         "encrypt" | "decrypt" | "keygen" | "inspect" | "enc" | "dec" => "command.md, files.md",
-        "run" | "provider" | "doctor" => "provider.md, calibration.md",
-        "serve" | "pki" | "sign" | "verify" | "keys" | "pubkey" => "cryptoserver.md",
+        "run" | "provider" | "doctor" => "provider.md, limits.md",
+        "local" | "relay" => "tls-servers.md",
+        "serve" | "pki" | "sign" | "verify" | "keys" | "pubkey" => {
+            "cryptoserver.md, cryptoserver-operation.md"
+        }
         "bench" | "devices" => "performance.md",
         _ => "command.md, files.md, provider.md, cryptoserver.md",
     };

@@ -1,5 +1,5 @@
 //! The file of a calibration that the configuration names: read once, when the provider is loaded, and trusted if nobody
-//! but root and the process's own user can have written it. docs/calibration.md has the rules and their reasons.
+//! but root and the process's own user can have written it. docs/internals/calibration.md has the rules and their reasons.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::tool::{self, Result, cargo};
 
-/// Beside the command.
+/// What is built in addition to the command.
 const PACKAGES: [&str; 4] = ["--package", "oarlock-provider", "--package", "oarlock-capi"];
 
 /// Fails unless what dpkg installs works, and nothing is left when dpkg has removed it.

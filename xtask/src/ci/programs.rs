@@ -1,4 +1,4 @@
-//! The test programs of the workspace: built once, run beside each other.
+//! The test programs of the workspace: built once, run concurrently.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -32,7 +32,7 @@ struct Program {
 /// A name and a value.
 pub type Variable<'a> = (&'static str, &'a str);
 
-/// Of these the programs start first: they wait for real programs, and so take longest.
+/// Packages whose programs start first: they wait for real programs, and so take longest.
 const FIRST: [&str; 4] = ["oarlock-provider", "oarlock-cli", "oarlock-net", "oarlock"];
 /// The target that checks how much of a thread's stack kernels take.
 const STACK: &str = "stack";

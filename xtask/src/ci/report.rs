@@ -19,7 +19,7 @@ const MAY_BE_SKIPPED: &[(&str, &str)] = &[
         RAGE,
     ),
     ("age_peers::passphrases_are_those_of_rage", RAGE),
-    ("the_first_steps_of_the_readme_work_as_printed", NETWORKS),
+    ("the_first_steps_of_the_page_work_as_printed", NETWORKS),
     // oarlock-kernels: one body of tests for every way to the same bytes; the portable one is never
     // skipped.
     ("aes_ni::", INSTRUCTIONS),

@@ -114,7 +114,7 @@ impl Target {
 #[derive(Clone)]
 struct Pool {
     values: Vec<u64>,
-    /// Of the values beyond the inputs.
+    /// The gates of the values beyond the inputs.
     gates: Vec<Gate>,
 }
 
@@ -426,7 +426,7 @@ fn two_pairs(
     None
 }
 
-/// Of which all pairs are tried.
+/// The most values of which all pairs are tried.
 const PAIRS_MAX: usize = 1500;
 
 fn gates_of(a: usize, b: usize) -> [Gate; 5] {

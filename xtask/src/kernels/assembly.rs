@@ -13,14 +13,14 @@ impl Place {
     }
 }
 
-/// Registers of a selection beside a square: those that name the numbers of entries, the first of these
+/// Registers of a selection during a square: those that name the numbers of entries, the first of these
 /// entries, and where what is selected goes; the bytes from an entry to the next, a number or in a
 /// register; one register for the lanes' indices, two for what is on the way.
 ///
 /// Each entry is merged into what is there, in the lanes that want it, and whole lines are stored. A
 /// merge takes a port that `vpmadd52` needs. A store under a mask takes none, but **how long it takes
 /// depends on the mask**, which is secret: with such stores, exponents of zeros took 1 to 3 % longer
-/// than others (docs/constant-time.md).
+/// than others (docs/internals/constant-time.md).
 #[derive(Clone, Copy)]
 pub struct Selection<'a> {
     pub numbers: &'static str,

@@ -24,7 +24,7 @@ pub fn square() -> Assembly {
     whole(|text| text.square_looped(None))
 }
 
-/// As `square`, with a selection going on beside.
+/// As `square`, with a selection going on at the same time.
 pub fn square_and_select() -> Assembly {
     let selection = Selection {
         numbers: "rbp",
@@ -83,7 +83,7 @@ impl Assembly {
         self.store_carried(Place("r15", 0));
     }
 
-    /// T = A A, likewise.
+    /// T = A A, in the same way.
     fn square_looped(&mut self, selection: Option<Selection<'_>>) {
         self.clear_carried();
         self.line(format_args!("mov r10, rsi")); // A[first i]
@@ -133,7 +133,7 @@ impl Assembly {
         self.store_carried(Place("r15", 0));
     }
 
-    /// OUT = T / 2^260b mod N, likewise.
+    /// OUT = T / 2^260b mod N, in the same way.
     fn reduce_looped(&mut self) {
         self.begin_reduction();
         self.line(format_args!("lea r11, [rcx + 64]")); // N[k - first i]
@@ -214,7 +214,7 @@ impl Assembly {
     }
 
     /// The sums of columns, and the products of different digits of a block, are doubled; then the
-    /// squares of its digits are added. A block of a table may be selected from meanwhile.
+    /// squares of its digits are added. A block of a table may be selected from at the same time.
     fn block_square(&mut self, a: Place, selection: Option<Selection<'_>>) {
         if let Some(Selection { table, .. }) = selection {
             self.line(format_args!("mov rbx, {table}"));

@@ -1,4 +1,4 @@
-//! ChaCha20 on AVX2, eight blocks at once, alone or with Poly1305 beside it.
+//! ChaCha20 on AVX2, eight blocks at once, alone or interleaved with Poly1305.
 //!
 //! A register holds one of the sixteen words of eight blocks. Sixteen words and two registers for what
 //! is on the way are two more than there are: of words 8 to 11 two lie in memory, and come back as the
@@ -33,7 +33,7 @@ fn crypt() -> String {
     assembly.end()
 }
 
-/// As [`crypt`], and beside the rounds Poly1305 of as many bytes as `STEPS` says, elsewhere.
+/// As [`crypt`], and during the rounds Poly1305 of as many bytes as `STEPS` says, elsewhere.
 fn crypt_and_mac() -> String {
     let mut assembly = Assembly::default();
     save(&mut assembly);
@@ -92,7 +92,7 @@ fn crypt_and_mac() -> String {
     assembly.end()
 }
 
-/// As [`crypt`], and beside the rounds the keystream of one more block, which lies elsewhere. The chunks
+/// As [`crypt`], and during the rounds the keystream of one more block, which lies elsewhere. The chunks
 /// are nine blocks apart.
 fn crypt_and_block() -> String {
     let mut assembly = Assembly::default();
@@ -579,12 +579,12 @@ pub fn c_place(i: usize) -> i32 {
     32 * i as i32 - 128
 }
 
-/// The same of the block beside.
+/// The same for the additional block.
 fn block_c_place(i: usize) -> i32 {
     BLOCK_C + 4 * i as i32
 }
 
-/// Where the first word `i` of the block beside is.
+/// Where the first word `i` of the additional block is.
 fn block_initial(i: usize) -> i32 {
     match i {
         12 => BLOCK_COUNTER,

@@ -1,4 +1,4 @@
-//! ChaCha20 on SSSE3, four blocks at once, alone or with Poly1305 beside it.
+//! ChaCha20 on SSSE3, four blocks at once, alone or interleaved with Poly1305.
 //!
 //! As on AVX2 ([`chacha20`](super::chacha20)): a register holds one of the sixteen words of four blocks,
 //! and of words 8 to 11 two lie in memory. An instruction has no third operand here, so each of the two
@@ -13,7 +13,7 @@
 //! What a chunk begins with and ends with lies in memory, each word in all lanes: a shuffle for each would be
 //! 32 more instructions, for one port or two of Intel's CPUs.
 //!
-//! Poly1305 beside it is `mul`, since CPUs without AVX2 have no `mulx`: its factor and its product are in
+//! Interleaved Poly1305 uses `mul`, since CPUs without AVX2 have no `mulx`: its factor and its product are in
 //! rax and rdx.
 
 use super::assembly::Assembly;
@@ -48,7 +48,7 @@ fn crypt() -> String {
     end(assembly)
 }
 
-/// As [`crypt`], and beside the rounds Poly1305 of as many bytes elsewhere: in each of the first
+/// As [`crypt`], and during the rounds Poly1305 of as many bytes elsewhere: in each of the first
 /// [`STEPS`] double rounds a block of either half.
 fn crypt_and_mac() -> String {
     let mut assembly = Assembly::default();
@@ -94,7 +94,7 @@ fn crypt_and_mac() -> String {
     end(assembly)
 }
 
-/// As [`crypt`], and beside the rounds one more block, which lies elsewhere. The chunks are five blocks
+/// As [`crypt`], and during the rounds one more block, which lies elsewhere. The chunks are five blocks
 /// apart.
 fn crypt_and_block() -> String {
     let mut assembly = Assembly::default();
@@ -460,7 +460,7 @@ const D: [Xmm; 4] = [Xmm(8), Xmm(9), Xmm(10), Xmm(11)];
 const C: [Xmm; 2] = [Xmm(12), Xmm(13)];
 const T14: [Xmm; 2] = [Xmm(14), Xmm(15)];
 
-/// The chains of Poly1305, and what their products need beside rax and rdx.
+/// The chains of Poly1305, and what their products need in addition to rax and rdx.
 pub const ONE: [&str; 3] = ["r8", "r9", "r10"];
 pub const OTHER: [&str; 3] = ["r11", "rbx", "rbp"];
 const T: [&str; 4] = ["r12", "r13", "r14", "r15"];

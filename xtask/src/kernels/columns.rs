@@ -83,7 +83,7 @@ pub fn square(digits: usize) -> Assembly {
     kernel.end()
 }
 
-/// As `square`, with a selection of what is multiplied by next going on beside.
+/// As `square`, with a selection of what is multiplied by next going on at the same time.
 pub fn square_and_select(digits: usize, entry_lines: usize) -> Assembly {
     let selection = Selection {
         numbers: "rax",
@@ -158,7 +158,7 @@ impl Columns {
         }
     }
 
-    /// What the first half of the reduction does not need yet is done beside it, for its quotients
+    /// What the first half of the reduction does not need yet is done during it, for its quotients
     /// follow each other in time.
     fn square_in_registers(&mut self) {
         let digits = self.digits;
@@ -290,5 +290,5 @@ const NEGATIVE_INVERSE: Zmm = Zmm(23);
 const FACTOR: Zmm = Zmm(24);
 /// Digits that are multiplied.
 const OTHER: [Zmm; 2] = [Zmm(25), Zmm(26)];
-/// Such of the squares that are computed beside a reduction.
+/// Such of the squares that are computed during a reduction.
 const BESIDE: [Zmm; 2] = [Zmm(27), Zmm(28)];

@@ -19,7 +19,7 @@
 //! for k in 0..b:     column k = sum of A[i] B[k-i], i <= k  + sum of M[i] N[k-i], i < k
 //!                    M[k] = column (-1 / N) mod 2^260
 //!                    column += M[k] N[0], of which the low five digits are zero, and only their carry counts
-//! for k in b..2b:    column k likewise, carried into 52-bit digits: the result
+//! for k in b..2b:    column k in the same way, carried into 52-bit digits: the result
 //! ```
 //!
 //! `Tables` is the struct of crates/kernels/src/x86_64/doubles/tables.rs.

@@ -1,4 +1,4 @@
-//! Poly1305 of two halves, in a chain each, with nothing beside.
+//! Poly1305 of two halves, in a chain each, and nothing else.
 
 use super::assembly::Assembly;
 use super::chacha20::{self, FIRST, LEFT, MAC, MAC_FROM, SECOND, STEPS, line, quad, restore, save};

@@ -98,7 +98,7 @@ impl At {
         }
     }
 
-    /// Of the table. Ends alike for all units.
+    /// The title of a table. It ends in the same way for all units.
     pub fn title(&self, unit: &str, threads: usize, hidden: &str) -> String {
         let mut title = format!("{unit}, {threads} thread");
         if threads > 1 {

@@ -14,11 +14,11 @@ pub struct Record {
     /// From the root of the repository.
     pub path: String,
     pub class: &'static str,
-    cpu: String,
+    pub cpu: String,
     cores: usize,
     kernel: String,
     pub date: String,
-    /// Of all runs, each once.
+    /// Versions in all runs, each once.
     versions: Vec<String>,
     tables: Vec<Table>,
     targets: Vec<Targets>,
@@ -67,8 +67,8 @@ impl Record {
     }
 
     /// Arranges `lines`, of which those of a machine begin a run. `features` are those that the CPU
-    /// has when none is hidden. What was measured beside one OpenSSL stands apart from what was
-    /// measured beside another, if there are `several`.
+    /// has when none is hidden. If there are `several` releases of OpenSSL, what was
+    /// measured with one stands apart from what was measured with another.
     fn add(&mut self, lines: &[Line], features: &str, several: bool) {
         let mut hidden = String::new();
         let mut beside = String::new();
@@ -144,6 +144,20 @@ impl Record {
         &mut self.targets[at]
     }
 
+    /// The last ratio of each target that was measured with the first OpenSSL of the record.
+    pub fn ratios(&self) -> impl Iterator<Item = (&str, f64)> {
+        let targets = self.targets.first().into_iter();
+        let targets = targets.flat_map(|one| &one.targets);
+        targets.filter_map(|target| Some((target.name.as_str(), target.last?)))
+    }
+
+    /// Names and versions of the peers that the page compares with.
+    pub fn peers(&self) -> Vec<&str> {
+        let peers = self.versions.iter().map(String::as_str);
+        let peers = peers.filter(|peer| peer.starts_with("OpenSSL ") || peer.starts_with("AWS-LC"));
+        peers.collect()
+    }
+
     pub fn write(&self, out: &mut String) {
         let Self {
             path,
@@ -157,7 +171,7 @@ impl Record {
         let _ = writeln!(out, "### {cpu}, {cores} cores, {date}\n");
         let _ = writeln!(
             out,
-            "[Record](../{path}). Linux {kernel}. Measured: {versions}.\n"
+            "Record: {path}. Linux {kernel}. Measured: {versions}.\n"
         );
         for table in &self.tables {
             table.write(out);
@@ -168,7 +182,7 @@ impl Record {
     }
 }
 
-/// All that were measured beside one OpenSSL.
+/// All targets that were measured with one OpenSSL.
 struct Targets {
     /// As the titles of tables end.
     beside: String,
@@ -186,12 +200,14 @@ impl Targets {
             Some(target) => {
                 target.required = outcome.required;
                 target.measured.push(verdict);
+                target.last = outcome.measured;
                 target.met = outcome.met;
             }
             None => targets.push(Target {
                 name: outcome.target.clone(),
                 required: outcome.required,
                 measured: vec![verdict],
+                last: outcome.measured,
                 met: outcome.met,
             }),
         }
@@ -212,6 +228,8 @@ struct Target {
     name: String,
     required: f64,
     measured: Vec<String>,
+    /// The ratio of the last run.
+    last: Option<f64>,
     /// In the last run.
     met: bool,
 }
@@ -228,7 +246,7 @@ impl Target {
 
 const OARLOCK: &str = "oarlock";
 /// What follows the rest of a title.
-const BESIDE: &str = ", beside OpenSSL ";
+const BESIDE: &str = ", with OpenSSL ";
 const TARGETS: &str = "\
 What the project requires of itself, and the ratio that each run of the targets reached.
 

@@ -22,7 +22,7 @@ fn a_row_holds_all_implementations_of_a_point_and_the_later_run_counts() {
 }
 
 #[test]
-fn peers_stand_beside_oarlock_with_more_threads_than_theirs() {
+fn peers_stand_next_to_oarlock_with_more_threads_than_theirs() {
     let (two, ratio) = (ours(38.0, 2), over(2));
     let text = written(&[MACHINE, &two, THEIRS, &ratio]);
     let row = "#### GB/s, 2 threads of Oarlock, 1 of the others\n\n\
@@ -66,19 +66,19 @@ fn targets_tell_every_run() {
 }
 
 #[test]
-fn what_was_measured_beside_another_openssl_stands_apart() {
+fn what_was_measured_with_another_openssl_stands_apart() {
     let newest = MACHINE.replace("3.0.19", "4.0.3 29 Sep 2026");
     let met =
         r#"{"target":"t","required":1.3,"measured":2.5,"min":1.0,"max":3.0,"met":true,"note":""}"#;
     let (first, two, ratio) = (ours(19.0, 1), ours(38.0, 2), over(1));
     let theirs = THEIRS.replace("9.5", "14.5");
     let closer = ratio.replace("2.0,", "1.4,");
-    let beside_30 = [MACHINE, &first, THEIRS, &ratio, &two, met];
-    let beside_40 = [&newest, &first, &theirs, &closer, met];
-    let text = written(&[&beside_30[..], &beside_40].concat());
+    let with_30 = [MACHINE, &first, THEIRS, &ratio, &two, met];
+    let with_40 = [&newest, &first, &theirs, &closer, met];
+    let text = written(&[&with_30[..], &with_40].concat());
     let table = |series: &str, theirs: &str| {
         format!(
-            "#### GB/s, 1 thread, beside OpenSSL {series}\n\n\
+            "#### GB/s, 1 thread, with OpenSSL {series}\n\n\
              | case | bytes | oarlock | openssl |\n|---|--:|--:|--:|\n\
              | aes-128-ctr | 16 KiB | 19.0 | {theirs} |\n\n"
         )
@@ -88,7 +88,7 @@ fn what_was_measured_beside_another_openssl_stands_apart() {
     assert!(text.contains(&tables), "{text}");
     let last = "| t | 1.30 | 2.50 | yes |\n";
     for series in ["3.0", "4.0"] {
-        let title = format!("#### Targets, beside OpenSSL {series}\n");
+        let title = format!("#### Targets, with OpenSSL {series}\n");
         let (_, targets) = text.split_once(&title).unwrap();
         assert!(
             targets.split("####").next().unwrap().contains(last),
@@ -96,9 +96,33 @@ fn what_was_measured_beside_another_openssl_stands_apart() {
         );
     }
     // Which of them it was, where there was one.
-    let text = written(&beside_40);
+    let text = written(&with_40);
     assert!(text.contains("; OpenSSL 4.0.3 29 Sep 2026."), "{text}");
     assert!(text.contains("#### Targets\n"), "{text}");
+}
+
+#[test]
+fn the_summary_has_the_newest_record_of_each_class_and_marks_losses() {
+    let lines = |date: &str, features: &str, ratios: [f64; 3]| {
+        let machine = MACHINE.replace("2026-11-22", date);
+        let machine = machine.replace("aes avx2 vaes", features);
+        let names = ["aes-128-ctr 16", "aes-192-ctr 1k", "aes-256-ctr 1m"];
+        let outcomes = names.iter().zip(ratios).map(|(name, ratio)| {
+            let target = format!("class-B {name}: over openssl");
+            outcome(&target, ratio)
+        });
+        let rest = outcomes.collect::<Vec<_>>().join("\n");
+        Record::parse("a.jsonl", &format!("{machine}\n{rest}")).unwrap()
+    };
+    let text = summary(&[
+        lines("2026-11-24", "aes avx2 vaes", [3.0, 0.9, 2.0]),
+        lines("2026-11-23", "aes avx2", [4.0, 5.0, 6.0]),
+        lines("2026-11-22", "aes avx2 vaes", [7.0, 8.0, 9.0]),
+    ]);
+    let section = "## Fast CPU, 2026-11-23 to 2026-11-24\n\nCompared with OpenSSL 3.0.19.\n\n\
+                   | operation | compared with | B | C |\n|---|---|--:|--:|\n\
+                   | AES-CTR | OpenSSL | 2.00 (**0.90**) | 5.00 (4.00) |\n\n";
+    assert!(text.ends_with(section), "{text}");
 }
 
 #[test]
@@ -118,20 +142,27 @@ fn an_edit_above_the_mark_is_found_and_one_below_is_kept() {
     let folder = root.join(RECORDS).join("fast");
     fs::create_dir_all(&folder).unwrap();
     fs::create_dir_all(root.join("docs")).unwrap();
-    let record = format!("{MACHINE}\n{}\n", ours(19.0, 1));
+    let record = format!(
+        "{MACHINE}\n{}\n",
+        outcome("class-B aes-128-ctr 16: over openssl", 1.9)
+    );
     fs::write(folder.join("2026-11-22.jsonl"), record).unwrap();
     let path = root.join(PAGE);
     let text = page(&root).unwrap() + "By hand.\n";
     fs::write(&path, &text).unwrap();
     let whole = check(&root);
-    fs::write(&path, text.replace("19.0", "91.0")).unwrap();
+    fs::write(&path, text.replace("1.90", "9.10")).unwrap();
     let edited = check(&root);
+    fs::write(&path, text.clone() + &"Long.\n".repeat(LINES_MAX)).unwrap();
+    let long = check(&root);
+    fs::write(&path, &text).unwrap();
     let again = page(&root).unwrap();
     fs::write(&path, text.replace(MARK, "")).unwrap();
     let unmarked = check(&root);
     fs::remove_dir_all(&root).unwrap();
     whole.unwrap();
     assert!(edited.unwrap_err().contains("cargo xtask performance"));
+    assert!(long.unwrap_err().contains("at most 150 are allowed"));
     assert_eq!(again, text);
     assert!(unmarked.unwrap_err().contains("has lost its mark"));
 }
@@ -152,6 +183,12 @@ fn written(lines: &[&str]) -> String {
 fn ours(median: f64, threads: usize) -> String {
     format!(
         r#"{{"case":"aes-128-ctr","impl":"oarlock","threads":{threads},"bytes":16384,"unit":"GB/s","median":{median},"min":1.0,"max":2.0,"runs":3,"verified":true}}"#
+    )
+}
+
+fn outcome(target: &str, measured: f64) -> String {
+    format!(
+        r#"{{"target":"{target}","required":0.97,"measured":{measured},"min":1.0,"max":2.0,"met":true,"note":""}}"#
     )
 }
 

@@ -1,7 +1,7 @@
 //! The rooms of each crate, floor by floor.
 
 /// The rooms of a target, from the top floor to the bottom. A room is a module and all below it;
-/// `device::software` is a room of its own beside `device` where both have a line. A room uses
+/// `device::software` is a room of its own next to `device` where both have a line. A room uses
 /// rooms of lower floors alone: none of its own floor, and none above. The root of the target
 /// (`lib.rs`, `main.rs`) stands above all, unless a line says where `crate` stands.
 ///
@@ -193,6 +193,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
                 "plan",
                 "proto",
                 "tokens",
+                "words",
             ],
             &["cpu_mask", "go", "openssl_peers", "processor", "shim"],
             &["fetch"],

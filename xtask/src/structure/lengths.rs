@@ -5,7 +5,7 @@ use std::path::Path;
 use super::files;
 use crate::tool::Result;
 
-/// Of a file that is written by hand.
+/// The most lines of a file that is written by hand.
 const LINES_MAX: usize = 700;
 
 /// Files that may be longer, and why.

@@ -77,7 +77,7 @@ const RULES: &[Rule] = &[
             "crates/net/src/server/audit/", // its writer, which waits for the disk
             "crates/net/src/server/dispatch/", // workers, which wait for devices
             "crates/net/src/server/page.rs", // pages, apart from requests
-            "xtask/src/ci/programs.rs",    // test programs beside each other
+            "xtask/src/ci/programs.rs",    // test programs, several at a time
         ],
         within: "",
         binds_tests: false,

@@ -9,7 +9,7 @@
 //! paths ─ prepare, run ─▶ measure ─ times by class ─▶ statistics ─▶ greatest |t|
 //! ```
 //!
-//! docs/constant-time.md says what the figures mean and holds those of whole runs.
+//! docs/internals/constant-time.md says what the figures mean and holds those of whole runs.
 
 mod clock;
 mod measure;

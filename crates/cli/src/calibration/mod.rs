@@ -1,4 +1,4 @@
-//! How fast the provider is beside one libcrypto, on this machine: measured, stored, and looked up. docs/calibration.md
+//! How fast the provider is beside one libcrypto, on this machine: measured, stored, and looked up. docs/internals/calibration.md
 //! has the idea and the file's rules.
 //!
 //! ```text

@@ -116,7 +116,7 @@ fn of_nginx(daemon: Option<&Path>) -> Finding {
         return Finding::note(
             ABOUT,
             "nginx's workers sign alone: `oarlock local` and `oarlock provider install --local` have them sign together \
-             (docs/local.md)",
+             (docs/tls-servers.md)",
         );
     };
     let is_socket = fs::metadata(socket).is_ok_and(|file| file.file_type().is_socket());

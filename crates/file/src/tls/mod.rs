@@ -7,7 +7,7 @@
 //!
 //! The application does the handshake with a library of its choice, and hands the keys over. Bytes are
 //! read to where the records' contents lie, sealed there, and sent, so they are copied by the kernel alone:
-//! into the buffer and out of it. docs/tls.md has the other ways that were measured.
+//! into the buffer and out of it. docs/internals/packets.md has the other ways that were measured.
 
 mod sender;
 

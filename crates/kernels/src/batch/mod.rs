@@ -4,7 +4,7 @@
 //! lane of the registers has a message of its own. A lane whose message ends takes the next one, so
 //! requests may have any lengths; time depends on lengths, never on contents.
 //!
-//! docs/packets.md has the counts that the kernels were designed by.
+//! docs/internals/packets.md has the counts that the kernels were designed by.
 
 #[cfg(target_arch = "x86_64")]
 mod beside;

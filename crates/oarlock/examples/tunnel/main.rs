@@ -1,5 +1,5 @@
 //! A tunnel between two hosts: packets of a TUN device, sealed as ESP (RFC 4303) and carried in UDP
-//! (RFC 3948). docs/tunnel.md says how to use it.
+//! (RFC 3948). crates/oarlock/examples/tunnel/README.md says how to use it.
 //!
 //! ```text
 //! TUN device -> all packets that wait there -> one call of `seal` -> UDP

@@ -5,7 +5,7 @@
 //! and a position; a request without one has keys of its own ([`Framework::submit`]). Requests own their
 //! data, and go to the device whose queue, rate and latency promise the first answer, or stay on the CPU. A
 //! device that fails, stalls, lies or leaves loses no request, and what it made of one does not show.
-//! docs/framework.md has the design.
+//! docs/internals/framework.md has the design.
 //!
 //! ```
 //! use oarlock::framework::{Framework, HashAlgorithm, Layout, Request, SessionSpec};

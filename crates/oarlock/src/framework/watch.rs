@@ -232,7 +232,7 @@ fn this_thread() -> u64 {
 }
 
 /// How late a thread may be with what it has promised. It is back sooner where it submits more and waits again; less
-/// than a slice of the scheduler's, and the thread of the watch is woken beside it time and again (docs/framework.md).
+/// than a slice of the scheduler's, and the thread of the watch is woken beside it time and again (docs/internals/framework.md).
 const GRACE: Duration = Duration::from_millis(2);
 const THREAD_BITS: u32 = 20;
 const THREAD: u64 = (1 << THREAD_BITS) - 1;

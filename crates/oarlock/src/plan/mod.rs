@@ -4,7 +4,7 @@
 //! inline                      setup + bytes / rate
 //! stripe, helpers awake       hand-offs + inline / (helpers + 1)
 //! stripe, helpers asleep      calls + wake-up + (inline - wake-up) / (helpers + 1)
-//! keystream made ahead        see docs/prefetch.md
+//! keystream made ahead        see docs/internals/prefetch.md
 //! ```
 //!
 //! What these cost is told by [`costs`](crate::costs); from there it follows the session's own figures, the

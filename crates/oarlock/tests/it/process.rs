@@ -1,4 +1,4 @@
-//! The process model (docs/process-model.md), each case in a process of its own.
+//! The process model (docs/internals/process-model.md), each case in a process of its own.
 #![allow(unsafe_code)]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What the software accelerator of 2008 got wrong, one test each (see docs/process-model.md and
+//! What the software accelerator of 2008 got wrong, one test each (see docs/internals/process-model.md and
 //! the project's design: "Do better than the seed where it is weak").
 
 use std::sync::Barrier;

@@ -1,5 +1,5 @@
 //! Where the provider is meant to do other than the default provider of OpenSSL 3.0 does
-//! (docs/provider.md, "Differences"): the other tests pass these over, so they are held here.
+//! (docs/openssl-differences.md): the other tests pass these over, so they are held here.
 
 use std::ptr::{null, null_mut};
 

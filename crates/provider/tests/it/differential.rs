@@ -23,7 +23,7 @@ fn descriptions_are_the_default_providers() {
         assert_eq!(ours.names(), default.names(), "{name}");
         let mut listed = ours.listed();
         if name == "ChaCha20" && libcrypto().release() < (3, 6) {
-            // 3.6 gives it; docs/provider.md, "Differences".
+            // 3.6 gives it; docs/openssl-differences.md.
             listed[1].retain(|(key, _)| key != "updated-iv");
         }
         let mut expected = default.listed();

@@ -1,5 +1,5 @@
 //! Programs with one thread, and the helpers that the provider makes in them: what helpers may, how soon they end, and
-//! what such a program can still do. Rows of docs/process-model.md.
+//! what such a program can still do. Rows of docs/internals/process-model.md.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The rows of docs/process-model.md, with real programs: what the provider does at each moment of the life
+//! The rows of docs/internals/process-model.md, with real programs: what the provider does at each moment of the life
 //! of a process that is not its own, and where that process is confined.
 
 use std::fs::{self, Permissions};

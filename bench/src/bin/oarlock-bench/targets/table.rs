@@ -91,7 +91,7 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["aes-128-cbc-decrypt"], Cipher(&OPENSSL, at("16k")), "over openssl", 1.8, WIDE),
     target(&["aes-128-cbc"], Cipher(&OPENSSL, at("16k")), "over openssl", 1.0, ANY),
     // Keystream made ahead: by helpers in idle time and beside a busy consumer, and by the caller.
-    // docs/prefetch.md has the bounds, and the inline rates of the classes, that these come from.
+    // docs/internals/prefetch.md has the bounds, and the inline rates of the classes, that these come from.
     target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class A", BURST_GB_PER_S / 4.8, "A"),
     target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, classes B, C and E", BURST_GB_PER_S / 1.6, "BCE"),
     target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, classes D and F", BURST_GB_PER_S / 0.5, "DF"),

@@ -1,4 +1,4 @@
-//! The first steps of the README, exactly as it prints them.
+//! The first steps of docs/cryptoserver.md, exactly as it prints them.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use oarlock_testing::skip;
 use crate::common::{run, stderr};
 
 #[test]
-fn the_first_steps_of_the_readme_work_as_printed() {
+fn the_first_steps_of_the_page_work_as_printed() {
     // The ports of the steps are free in a network of their own.
     let mut probe = Command::new("unshare");
     let probe = probe.args(["--net", "--map-root-user", "true"]).output();
@@ -17,14 +17,14 @@ fn the_first_steps_of_the_readme_work_as_printed() {
         return skip("this user may make no network of its own");
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    let (_, fleets) = readme.split_once("\n## Fleets\n").unwrap();
-    let (_, steps) = fleets.split_once("```text\n").unwrap();
+    let page = fs::read_to_string(root.join("docs/cryptoserver.md")).unwrap();
+    let (_, steps) = page.split_once("\n## First steps\n").unwrap();
+    let (_, steps) = steps.split_once("```text\n").unwrap();
     let (steps, _) = steps.split_once("```\n").unwrap();
     assert!(steps.contains("oarlock serve") && steps.contains("openssl dgst"));
 
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("README.md"), &readme).unwrap();
+    fs::write(folder.path().join("README.md"), &page).unwrap();
     let script = format!(
         "set -e\nip link set lo up\ntrap 'kill %1' EXIT\n{steps}\n\
          ! oarlock sign --remote localhost:7443 --pki demo --key web -o README.md README.md\n\

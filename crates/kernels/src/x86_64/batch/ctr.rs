@@ -1,5 +1,5 @@
 //! AES-CTR of independent packets, one after the other: a core has several short ones in flight by itself, as long as
-//! nothing but rounds lies between them (docs/packets.md). Round keys come out of the packets' schedules, a load that
+//! nothing but rounds lies between them (docs/internals/packets.md). Round keys come out of the packets' schedules, a load that
 //! fills the register with one block.
 
 use core::arch::x86_64::*;

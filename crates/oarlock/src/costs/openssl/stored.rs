@@ -1,4 +1,4 @@
-//! The file of a calibration: a text of lines, whole or worth nothing. docs/calibration.md describes it.
+//! The file of a calibration: a text of lines, whole or worth nothing. docs/internals/calibration.md describes it.
 //!
 //! ```text
 //! oarlock-openssl-calibration 2            the version of this format

@@ -107,7 +107,7 @@ pub enum When {
 
 impl SimulatedBoard {
     /// An Atalla AXL200 of 2000: 26 coprocessors, which ignore the primes. One thread gets 10.85
-    /// operations a second out of it, 25 get 266 (docs/simulated-boards.md).
+    /// operations a second out of it, 25 get 266 (docs/internals/simulated-boards.md).
     pub fn axl200() -> Self {
         Self {
             coprocessors: 26,
@@ -121,7 +121,7 @@ impl SimulatedBoard {
     }
 
     /// An nCipher nFast 300 of 2000: 8 coprocessors. One thread gets 37 operations a second out of
-    /// it by the primes, 10 get 289 and 32 get 300; 11.7 and 93 without (docs/simulated-boards.md).
+    /// it by the primes, 10 get 289 and 32 get 300; 11.7 and 93 without (docs/internals/simulated-boards.md).
     pub fn nfast300() -> Self {
         Self {
             coprocessors: 8,

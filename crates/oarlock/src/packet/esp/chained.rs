@@ -148,7 +148,7 @@ impl EncryptThenMac {
             "avx2" => 0.35,
             _ => 0.1,
         };
-        // By 16 lanes of 512 bits (docs/packets.md).
+        // By 16 lanes of 512 bits (docs/internals/packets.md).
         let mac_bytes_per_ns = lanes
             * match self.integrity {
                 Integrity::HmacMd5_96 => 6.0,

@@ -124,7 +124,7 @@ impl Outbound {
             && (protocol == Protocol::Rtp || self.rtcp_encrypted)
         {
             // One after the other: under one key, packets overlap by themselves as well as in the kernel that
-            // takes many (docs/packets.md).
+            // takes many (docs/internals/packets.md).
             for packet in &mut *packets {
                 if packet.result.is_ok() {
                     let Plan {

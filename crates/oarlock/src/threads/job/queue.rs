@@ -1,4 +1,4 @@
-//! Where jobs wait, and which thread does them: the protocol. docs/jobs.md argues that no job is left behind;
+//! Where jobs wait, and which thread does them: the protocol. docs/internals/jobs.md argues that no job is left behind;
 //! model/tests/model.rs checks it with loom.
 //!
 //! Jobs of one class can be computed together, as a group: a free thread takes as many as wait and

@@ -1,4 +1,4 @@
-//! Where work is put up and taken from: the pool's protocol. docs/wakeup.md argues why no wake-up
+//! Where work is put up and taken from: the pool's protocol. docs/internals/wakeup.md argues why no wake-up
 //! is lost; model/tests/model.rs checks it with loom.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! How many helpers there are, and which of them may end. docs/wakeup.md argues why none ends that is the last to
+//! How many helpers there are, and which of them may end. docs/internals/wakeup.md argues why none ends that is the last to
 //! come for what was posted; model/tests/model.rs checks it with loom.
 
 use super::board::Board;

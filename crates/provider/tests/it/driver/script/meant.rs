@@ -1,4 +1,4 @@
-//! Differences that are meant (docs/provider.md, "Differences"), and calls that are not made.
+//! Differences that are meant (docs/openssl-differences.md), and calls that are not made.
 
 use super::call::{Call, Family};
 use super::seen::Seen;
@@ -112,7 +112,7 @@ fn sets_iv_bytes(call: Call) -> bool {
     }
 }
 
-/// The reason why a difference is meant (docs/provider.md, "Differences").
+/// The reason why a difference is meant (docs/openssl-differences.md).
 pub fn excuse(
     family: Family,
     call: Call,
