@@ -116,8 +116,10 @@ pub mod batch {
         TDES_BITS,
         /// Runs of that encryption in 128-bit registers.
         TDES_BITS_SSE2,
-        /// Runs of that encryption in 256-bit registers.
-        TDES_BITS_AVX2,
+        /// Runs of either by look-ups in 128-bit registers.
+        TDES_NIBBLES_SSSE3,
+        /// Runs of either by look-ups in 256-bit registers.
+        TDES_NIBBLES_AVX2,
         /// Runs of a hash function, a message at a time.
         HASH_PORTABLE,
         /// Runs of a hash function by SHA-NI.

@@ -20,7 +20,9 @@ use crate::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64;
 #[cfg(target_arch = "x86_64")]
-pub use crate::x86_64::{Avx2, Avx512, Permute512};
+use crate::x86_64::batch::tdes_nibbles as nibbles;
+#[cfg(target_arch = "x86_64")]
+pub use crate::x86_64::{Avx2, Avx512, Permute512, Ssse3};
 
 /// Bytes of a block.
 pub const BLOCK_BYTES: usize = 8;
@@ -63,15 +65,6 @@ impl Backend {
             []
         };
         special.into_iter().flatten().chain([Self::Portable])
-    }
-
-    /// Those that compute on bits alone, likewise.
-    fn all_bits(cpu: Cpu) -> impl Iterator<Item = Self> {
-        #[cfg(target_arch = "x86_64")]
-        let is_bits = |backend: &Self| !matches!(backend, Self::Permute(_));
-        #[cfg(not(target_arch = "x86_64"))]
-        let is_bits = |_: &Self| true;
-        Self::all(cpu).filter(is_bits)
     }
 
     /// The backend that `cpu` runs fastest.
@@ -226,12 +219,21 @@ impl fmt::Debug for Ctr {
     }
 }
 
-/// The code that computes Triple DES in CBC mode.
+/// The code that computes Triple DES in CBC mode. Decryption of long messages is on bits, as counter mode is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CbcBackend {
-    /// On bits, as counter mode. Encryption takes as long for one stream as for 64.
-    Bits(Backend),
-    /// By look-ups of bytes in 512-bit registers.
+    /// On bits in words. Encryption takes as long for one stream as for 64.
+    Portable,
+    /// The same in 128-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Sse2,
+    /// 16 blocks at once, by look-ups of four bits in 128-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    NibblesSsse3(Ssse3),
+    /// The same in 256-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    NibblesAvx2(Avx2),
+    /// 8 to 32 blocks at once, by look-ups of bytes in 512-bit registers.
     #[cfg(target_arch = "x86_64")]
     Permute(Permute512),
 }
@@ -239,25 +241,35 @@ pub enum CbcBackend {
 impl CbcBackend {
     fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
-        let special = Permute512::new(cpu).map(Self::Permute);
+        let special = [
+            Permute512::new(cpu).map(Self::Permute),
+            Avx2::new(cpu).map(Self::NibblesAvx2),
+            Ssse3::new(cpu).map(Self::NibblesSsse3),
+            Some(Self::Sse2),
+        ];
         #[cfg(not(target_arch = "x86_64"))]
-        let special: Option<Self> = None;
-        special
-            .into_iter()
-            .chain(Backend::all_bits(cpu).map(Self::Bits))
+        let special: [Option<Self>; 0] = {
+            let _ = cpu;
+            []
+        };
+        special.into_iter().flatten().chain([Self::Portable])
     }
 
     /// The backend that `cpu` runs fastest.
     pub fn preferred(cpu: Cpu) -> Self {
-        Self::all(cpu)
-            .next()
-            .unwrap_or(Self::Bits(Backend::Portable))
+        Self::all(cpu).next().unwrap_or(Self::Portable)
     }
 
     /// Its name in listings and statistics.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Bits(backend) => backend.name(),
+            Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Sse2 => "sse2",
+            #[cfg(target_arch = "x86_64")]
+            Self::NibblesSsse3(_) => "nibbles-ssse3",
+            #[cfg(target_arch = "x86_64")]
+            Self::NibblesAvx2(_) => "nibbles-avx2",
             #[cfg(target_arch = "x86_64")]
             Self::Permute(_) => "permute-avx512",
         }
@@ -319,34 +331,37 @@ impl Cbc {
     ) {
         assert_whole_blocks(data.len());
         let masks = &self.masks;
-        let rest = match backend {
-            CbcBackend::Bits(Backend::Portable) => data,
+        // What is less than a pass is looked up, where that can be done.
+        match backend {
+            CbcBackend::Portable => portable::tdes::decrypt(masks, iv, data),
             #[cfg(target_arch = "x86_64")]
-            CbcBackend::Bits(Backend::Sse2) => x86_64::tdes::decrypt_sse2((), masks, iv, data),
-            #[cfg(target_arch = "x86_64")]
-            CbcBackend::Bits(Backend::Avx2(token)) => {
-                x86_64::tdes::decrypt_avx2(token, masks, iv, data)
+            CbcBackend::Sse2 => {
+                let rest = x86_64::tdes::decrypt_sse2((), masks, iv, data);
+                if !rest.is_empty() {
+                    portable::tdes::decrypt(masks, iv, rest);
+                }
             }
             #[cfg(target_arch = "x86_64")]
-            CbcBackend::Bits(Backend::Avx512(token)) => {
-                x86_64::tdes::decrypt_avx512(token, masks, iv, data)
+            CbcBackend::NibblesSsse3(token) => {
+                let rest = x86_64::tdes::decrypt_sse2((), masks, iv, data);
+                if !rest.is_empty() {
+                    nibbles::ssse3::decrypt(token, &self.rounds, iv, rest);
+                }
             }
             #[cfg(target_arch = "x86_64")]
-            CbcBackend::Bits(Backend::Permute(token)) => {
-                x86_64::tdes::decrypt_avx512(token.avx512(), masks, iv, data)
+            CbcBackend::NibblesAvx2(token) => {
+                let rest = x86_64::tdes::decrypt_avx2(token, masks, iv, data);
+                if !rest.is_empty() {
+                    nibbles::avx2::decrypt(token, &self.rounds, iv, rest);
+                }
             }
             #[cfg(target_arch = "x86_64")]
             CbcBackend::Permute(token) => {
-                // Bits are faster, in passes of 512 blocks.
                 let rest = x86_64::tdes::decrypt_avx512(token.avx512(), masks, iv, data);
                 if !rest.is_empty() {
                     x86_64::batch::tdes::decrypt(token, &self.rounds, iv, rest);
                 }
-                return;
             }
-        };
-        if !rest.is_empty() {
-            portable::tdes::decrypt(masks, iv, rest);
         }
     }
 }

@@ -113,7 +113,7 @@ impl HashBackend {
     }
 
     /// How many messages it works on at once.
-    const fn lanes<H: Hash>(self) -> usize {
+    pub(super) const fn lanes<H: Hash>(self) -> usize {
         let bytes = match self {
             Self::Portable => return 1,
             #[cfg(target_arch = "x86_64")]

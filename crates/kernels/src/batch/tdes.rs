@@ -1,15 +1,15 @@
 //! Triple DES in CBC mode (SP 800-67; SP 800-38A, section 6.2) of independent streams.
 
 #[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::{__m128i, __m256i};
+use core::arch::x86_64::__m128i;
 
 use inout::InOutBuf;
 
 use crate::bits::des_cbc::Words;
 use crate::requests::{self, TdesChained};
-use crate::tdes::{BLOCK_BYTES, Backend, Cbc, CbcBackend, assert_whole_blocks};
+use crate::tdes::{BLOCK_BYTES, Cbc, CbcBackend, assert_whole_blocks};
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::batch::tdes as kernels;
+use crate::x86_64::batch::{tdes as kernels, tdes_nibbles as nibbles};
 
 /// A stream of Triple DES in CBC mode: whole blocks under a key and an IV of its own.
 pub struct TdesCbcStream<'a> {
@@ -62,28 +62,15 @@ pub fn encrypt_tdes_cbc(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) 
         assert_whole_blocks(stream.data.len());
     }
     match backend {
+        CbcBackend::Portable => requests::encrypt(&mut Words::<u64>::new(), streams),
+        #[cfg(target_arch = "x86_64")]
+        CbcBackend::Sse2 => requests::encrypt(&mut Words::<__m128i>::new(), streams),
+        #[cfg(target_arch = "x86_64")]
+        CbcBackend::NibblesSsse3(token) => nibbles::ssse3::encrypt(token, streams),
+        #[cfg(target_arch = "x86_64")]
+        CbcBackend::NibblesAvx2(token) => nibbles::avx2::encrypt(token, streams),
         #[cfg(target_arch = "x86_64")]
         CbcBackend::Permute(token) => kernels::encrypt(token, streams),
-        CbcBackend::Bits(Backend::Portable) => {
-            requests::encrypt(&mut Words::<u64>::new(()), streams);
-        }
-        #[cfg(target_arch = "x86_64")]
-        CbcBackend::Bits(Backend::Sse2) => {
-            requests::encrypt(&mut Words::<__m128i>::new(()), streams);
-        }
-        // No CPU gets to have more than 64 streams often enough for wider registers.
-        #[cfg(target_arch = "x86_64")]
-        CbcBackend::Bits(Backend::Avx2(token)) => {
-            requests::encrypt(&mut Words::<__m256i>::new(token), streams);
-        }
-        #[cfg(target_arch = "x86_64")]
-        CbcBackend::Bits(Backend::Avx512(token)) => {
-            requests::encrypt(&mut Words::<__m256i>::new(token.avx2()), streams);
-        }
-        #[cfg(target_arch = "x86_64")]
-        CbcBackend::Bits(Backend::Permute(token)) => {
-            requests::encrypt(&mut Words::<__m256i>::new(token.avx512().avx2()), streams);
-        }
     }
 }
 

@@ -9,7 +9,7 @@
 use super::des::{P, ROUND_KEYS};
 
 /// S-boxes 1 to 8, a row of 16 entries in each word.
-const S_BOXES: [[u64; 4]; 8] = [
+pub(super) const S_BOXES: [[u64; 4]; 8] = [
     [
         0xe4d1_2fb8_3a6c_5907,
         0x0f74_e2d1_a6cb_9538,
@@ -61,7 +61,7 @@ const S_BOXES: [[u64; 4]; 8] = [
 ];
 
 /// The bits that E gives an S-box, the first of them lowest, are bits of a half from `4 * number - 1` on.
-const fn bit_of_half(number: usize, i: usize) -> usize {
+pub(super) const fn bit_of_half(number: usize, i: usize) -> usize {
     (4 * number + i + 31) % 32
 }
 
@@ -117,7 +117,7 @@ pub(crate) const FACTORS: [u8; 8] = {
 };
 
 /// Six bits, the first of E lowest, as the state has them.
-const fn placed(number: usize, bits: usize) -> u8 {
+pub(super) const fn placed(number: usize, bits: usize) -> u8 {
     times(FACTORS[number], spread(number, bits))
 }
 

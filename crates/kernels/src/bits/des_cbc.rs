@@ -13,18 +13,15 @@ use crate::wipe::wipe;
 
 /// A register of whose first word each bit belongs to a stream that is encrypted: the other words are idle.
 ///
-/// Words of 64 bits would do. But there are too few registers for them, and their instructions overwrite an operand: on
-/// a Zen 3 a block of each stream took 7 us so, and a pass of counter mode in 256-bit registers takes 3. The other words
-/// are of use outside the rounds, where the next blocks of a stream lie: `LANES` of them are transposed at once.
+/// Words of 64 bits would do. But there are too few registers for them, and their instructions overwrite an operand.
+/// The other words are of use outside the rounds, where the next blocks of a stream lie: `LANES` of them are transposed
+/// at once.
 ///
 /// # Safety
-/// `encrypt` is [`encrypt_lanes`] with the instructions of the register enabled.
+/// `encrypt` is [`encrypt_lanes`], and every CPU has the instructions of the register.
 pub(crate) unsafe trait Chains: Plane<Mask = Self> {
-    /// Proof that there are instructions for it.
-    type Token: Copy;
-
     /// # Safety
-    /// There was a token; the lanes that have blocks left have `blocks` of them, readable and writable.
+    /// The lanes that have blocks left have `blocks` of them, readable and writable.
     unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize);
 }
 
@@ -35,15 +32,15 @@ pub(crate) struct Words<P> {
 }
 
 /// The keys' bits: of each a register, in whose first word is a bit of each stream.
-#[repr(align(32))]
+#[repr(align(16))]
 pub(crate) struct LaneKeys([u64; LANES_MAX * 3 * 64]);
 
 /// Of the registers that [`Chains`].
-const LANES_MAX: usize = 4;
+const LANES_MAX: usize = 2;
 
 impl<P: Chains> Words<P> {
-    pub(crate) const fn new(_: P::Token) -> Self {
-        assert!(P::LANES <= LANES_MAX);
+    pub(crate) const fn new() -> Self {
+        const { assert!(P::LANES <= LANES_MAX) };
         Self {
             keys: LaneKeys([0; _]),
             _registers: PhantomData,
@@ -62,7 +59,7 @@ impl<P: Chains> Engine<64> for Words<P> {
     }
 
     unsafe fn run(&mut self, lanes: &mut Lanes<64>, blocks: usize) {
-        // SAFETY: a token was given; the lanes are as the caller vouches.
+        // SAFETY: the lanes are as the caller vouches.
         unsafe { P::encrypt(&self.keys, lanes, blocks) };
     }
 }

@@ -39,8 +39,6 @@ pub(crate) fn decrypt(keys: &KeyMasks, iv: &mut [u8; 8], data: InOutBuf<'_, '_, 
 
 // SAFETY: words need no special instruction.
 unsafe impl Chains for u64 {
-    type Token = ();
-
     unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize) {
         #[cfg(debug_assertions)]
         crate::dispatch::batch::TDES_BITS.hit();

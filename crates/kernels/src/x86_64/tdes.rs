@@ -92,30 +92,14 @@ decryption! {
     decrypt_avx512 Avx512, __m512i, "avx512f";
 }
 
-macro_rules! chains {
-    ($($plane:ty, $token:ty, $features:literal, $counter:ident;)+) => {$(
-        // SAFETY: the features are enabled there.
-        unsafe impl Chains for $plane {
-            type Token = $token;
-
-            unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize) {
-                #[target_feature(enable = $features)]
-                unsafe fn with_features(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize) {
-                    // SAFETY: the features are enabled here; the rest is as the caller vouches.
-                    unsafe { des_cbc::encrypt_lanes::<$plane>(keys, lanes, blocks) }
-                }
-                #[cfg(debug_assertions)]
-                crate::dispatch::batch::$counter.hit();
-                // SAFETY: the token that the caller had proves the features; the lanes are as it vouches.
-                unsafe { with_features(keys, lanes, blocks) }
-            }
-        }
-    )+};
-}
-
-chains! {
-    __m128i, (), "sse2", TDES_BITS_SSE2;
-    __m256i, Avx2, "avx2", TDES_BITS_AVX2;
+// SAFETY: SSE2 is part of x86-64.
+unsafe impl Chains for __m128i {
+    unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize) {
+        #[cfg(debug_assertions)]
+        crate::dispatch::batch::TDES_BITS_SSE2.hit();
+        // SAFETY: the lanes are as the caller vouches.
+        unsafe { des_cbc::encrypt_lanes::<Self>(keys, lanes, blocks) }
+    }
 }
 
 entry_points! {

@@ -9,4 +9,5 @@ pub(crate) mod gcm;
 pub(crate) mod sha;
 pub(crate) mod stitched;
 pub(crate) mod tdes;
+pub(crate) mod tdes_nibbles;
 pub(crate) mod words;

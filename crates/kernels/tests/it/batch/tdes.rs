@@ -212,7 +212,8 @@ fn the_kernel_that_was_asked_for_ran() {
             &dispatch::TDES_PERMUTE,
             &dispatch::TDES_BITS,
             &dispatch::TDES_BITS_SSE2,
-            &dispatch::TDES_BITS_AVX2,
+            &dispatch::TDES_NIBBLES_SSSE3,
+            &dispatch::TDES_NIBBLES_AVX2,
         ];
         for (is_decryption, batch) in [
             (false, encrypt_tdes_cbc as Batch),
@@ -228,14 +229,14 @@ fn the_kernel_that_was_asked_for_ran() {
                     data: InOutBuf::from(&mut data[..]),
                 }],
             );
-            let ran = [0, 1, 2, 3].map(|i| counters[i].get() - before[i]);
-            // The rest of a pass is decrypted in words.
+            let ran = [0, 1, 2, 3, 4].map(|i| counters[i].get() - before[i]);
             let expected = match backend.name() {
-                "permute-avx512" => [1, 0, 0, 0],
-                _ if is_decryption => [0, 1, 0, 0],
-                "portable" => [0, 1, 0, 0],
-                "sse2" => [0, 0, 1, 0],
-                _ => [0, 0, 0, 1],
+                "permute-avx512" => [1, 0, 0, 0, 0],
+                "nibbles-avx2" => [0, 0, 0, 0, 1],
+                "nibbles-ssse3" => [0, 0, 0, 1, 0],
+                // The rest of a pass is decrypted in words.
+                "sse2" if !is_decryption => [0, 0, 1, 0, 0],
+                _ => [0, 1, 0, 0, 0],
             };
             assert_eq!(ran, expected, "{}, {is_decryption}", backend.name());
         }
@@ -245,6 +246,14 @@ fn the_kernel_that_was_asked_for_ran() {
         assert_eq!(preferred(cpu), "permute-avx512");
     }
     for feature in [Feature::Vbmi, Feature::Gfni, Feature::Avx512] {
-        assert_ne!(preferred(cpu.without(feature)), "permute-avx512");
+        let expected = if cpu.has(Feature::Avx2) {
+            "nibbles-avx2"
+        } else if cpu.has(Feature::Ssse3) {
+            "nibbles-ssse3"
+        } else {
+            "sse2"
+        };
+        assert_eq!(preferred(cpu.without(feature)), expected);
     }
+    assert_eq!(preferred(cpu.without(Feature::Ssse3)), "sse2");
 }
