@@ -16,10 +16,10 @@ pub(crate) struct LaneCosts {
 }
 
 struct LaneCost {
-    /// One alone, by aws-lc.
+    /// One request alone, by aws-lc.
     alone: AtomicU32,
-    /// By how often so many as go at once are computed: once, twice and four times. Both primes of a
-    /// private operation lie beside each other in the lanes, if there is room for those of all.
+    /// Requests in lanes, by how many passes of the kernel they take: one, two or four. Both primes of a private
+    /// operation lie next to each other in the lanes, if there is room for those of all requests.
     lanes: [InLanes; 3],
 }
 
@@ -61,7 +61,7 @@ impl LaneCosts {
         Self { costs, at_once }
     }
 
-    /// Of one alone.
+    /// Returns the cost of one request alone.
     pub(crate) fn alone(&self, key: BatchKey) -> Duration {
         let ns = self.costs[key.number()].alone.load(Ordering::Relaxed);
         Duration::from_nanos(ns.into())
@@ -127,13 +127,13 @@ impl LaneCosts {
         }
     }
 
-    /// Of as many as there are lanes.
+    /// Returns the cost of a full batch, of [`LANES`] requests.
     pub(crate) fn full(&self, key: BatchKey) -> Duration {
         let ns = self.in_lanes(key, LANES).ns.load(Ordering::Relaxed);
         Duration::from_nanos(ns.into())
     }
 
-    /// Of so many in lanes.
+    /// Returns the costs of a batch of `size` requests in lanes.
     fn in_lanes(&self, key: BatchKey, size: usize) -> &InLanes {
         let exponentiations = match key.kind() {
             // One after the other, each in all lanes.
@@ -198,7 +198,8 @@ mod tests {
         assert!(in_lanes > 10_000, "{in_lanes}");
     }
 
-    /// Whoever asks, and for whatever size, a try comes when requests were computed alone, and only then.
+    /// Questions change nothing, whatever batch size they ask about: a batch is tried after requests were computed
+    /// alone, and only then.
     #[test]
     fn a_question_changes_nothing() {
         let key = BatchKey::of(BatchKind::Private, Width::Bits1024);

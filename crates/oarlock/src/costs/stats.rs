@@ -33,9 +33,8 @@ pub struct PublicKeyStats {
     /// Nanoseconds that groups took less than the same requests alone, by what either took here; negative where lanes
     /// were slower.
     pub saved_ns: i64,
-    /// Results of private operations that did not pass their check, and were computed anew
-    /// elsewhere. More than none means that the machine computes wrongly, or that a prime of a key is
-    /// none.
+    /// Results of private operations that failed their check, and were computed again elsewhere. If there are any, the
+    /// machine computes wrongly, or a prime of a key is not one.
     pub faults: u64,
     /// Jobs that wait just now.
     pub waiting: usize,

@@ -71,9 +71,9 @@ pub struct Counted {
 /// What was done with contexts of one algorithm in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedContexts {
-    /// Of which algorithm.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Contexts that were given a key, new ones as a rule.
     pub keyed: u64,
@@ -112,11 +112,11 @@ pub struct PrivateOperations {
 /// What is counted of private operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Computed {
-    /// One was computed on this machine.
+    /// One operation was computed on this machine.
     Here,
-    /// One of those was computed in lanes: counted by the process that computes, beside [`Here`](Self::Here).
+    /// One of those was computed in lanes: counted by the process that computes, in addition to [`Here`](Self::Here).
     InLanes,
-    /// One was computed by another machine.
+    /// One operation was computed by another machine.
     Remotely,
     /// The job that one was for never went on.
     Abandoned,
@@ -125,9 +125,9 @@ pub enum Computed {
 /// Requests of one algorithm, direction and size class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedLine {
-    /// Of which algorithm.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Requests.
     pub requests: u64,
@@ -373,7 +373,7 @@ const NAMED: u64 = 2;
 const HEADER_START: usize = 9;
 const LIBRARY: usize = 64;
 const HEADER: usize = HEADER_START + LIBRARY;
-/// Of an algorithm and direction.
+/// Counts for each algorithm and direction.
 const EVENTS: usize = 3;
 const COUNTERS: usize = HEADER + Algorithm::ALL.len() * 2 * EVENTS;
 const NUMBERS: usize = COUNTERS + Algorithm::ALL.len() * 2 * CLASSES * 2;

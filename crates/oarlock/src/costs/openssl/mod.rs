@@ -1,5 +1,5 @@
-//! What the provider's operations cost beside OpenSSL's own: their rate as a ratio to that of the same libcrypto without
-//! the provider, through the same calls, on one thread.
+//! The speed of the provider's operations relative to OpenSSL's own: a ratio of rates, with the same libcrypto with and
+//! without the provider, through the same calls, on one thread.
 //!
 //! ```text
 //! ratios.rs   the ratios of one operation, by the size of requests
