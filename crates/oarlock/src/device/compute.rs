@@ -302,7 +302,7 @@ impl LocalKeys {
         }
     }
 
-    /// Of what is encrypted, the part that the tag is of, under [`ChainOrder::MacThenEncrypt`].
+    /// Returns the part of the encrypted bytes that the tag authenticates under [`ChainOrder::MacThenEncrypt`].
     fn authenticated_text(&self, layout: &Layout) -> Range<usize> {
         let end = if layout.tag_is_inside(self.tag_bytes) {
             layout.tag
@@ -322,7 +322,7 @@ impl LocalKeys {
         put_or_check(step.direction, &mut data[place], tag)
     }
 
-    /// Of `first` and then `second`.
+    /// Returns the tag of `first` followed by `second`.
     fn tag_of(&self, first: &[u8], second: &[u8]) -> [u8; DIGEST_BYTES_MAX] {
         let mut tag = [0; DIGEST_BYTES_MAX];
         match &self.mac {

@@ -150,7 +150,7 @@ pub(crate) enum What {
     PublicKey(Arc<PublicKeyRequest>),
 }
 
-/// Who gets the answer.
+/// The receiver of a task's answer.
 pub(crate) trait Sink: Send + Sync {
     fn answer(&self, bounce: Bounce, result: Result<(), DeviceError>);
 }
@@ -221,7 +221,8 @@ impl Task {
         self.data_step().1.direction
     }
 
-    /// Of stream ciphers the counter block of the first byte, of CBC the block before, of AEADs the nonce.
+    /// Returns the IV: for stream ciphers the counter block of the first byte, for CBC the block before, for AEADs the
+    /// nonce.
     ///
     /// # Panics
     /// For a public-key request.
@@ -229,7 +230,7 @@ impl Task {
         self.data_step().1.iv.as_slice()
     }
 
-    /// Of stream ciphers, bytes of the first block that are used up.
+    /// Returns how many bytes of the first block are used up, for stream ciphers.
     ///
     /// # Panics
     /// For a public-key request.

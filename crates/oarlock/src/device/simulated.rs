@@ -189,7 +189,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Of the board's time; returns early when it dies.
+    /// Waits until `done_at`, in the board's time; returns early when the board dies.
     fn wait_until(&self, done_at: Duration) -> Result<(), DeviceError> {
         let mut state = self.locked();
         state.waiting += 1;

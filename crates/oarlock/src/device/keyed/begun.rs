@@ -30,16 +30,16 @@ use crate::work::counter::{Geometry, distance};
 /// How much keystream is made at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Ahead {
-    /// For a request that follows no other, where so much is enough: whole blocks.
+    /// Bytes of keystream for a request that does not follow another, where so much is enough: whole blocks.
     first_bytes: usize,
-    /// As many requests that follow each other get no more.
+    /// The number of requests in a row that get no more than that.
     firsts: usize,
-    /// For the next; from one to another twice as much.
+    /// Bytes for the next request in a row; each further one gets twice as much.
     next_bytes: usize,
-    /// At most.
+    /// The most bytes.
     bytes_max: usize,
-    /// Where the most is a pass, which takes as long whatever is asked for: as many bytes are made in less. 0 where
-    /// none are.
+    /// Where the most is one pass of the cipher, which takes the same time for any length: the number of bytes that can
+    /// be made faster without a pass. 0 if none can.
     pass: Option<usize>,
 }
 
@@ -72,7 +72,7 @@ impl Ahead {
         }
     }
 
-    /// Of ChaCha20 that makes four blocks at once.
+    /// ChaCha20 with a kernel that makes four blocks at once.
     #[cfg_attr(not(feature = "aws-lc"), allow(dead_code))]
     pub(crate) const CHACHA20_BY_FOUR: Self = Self {
         first_bytes: 64,
@@ -298,7 +298,8 @@ impl Begun {
         }
     }
 
-    /// Whole blocks of so many bytes gain less by more beside them than it costs to keep these.
+    /// Returns how many bytes of whole blocks to compute directly. For so many, making more keystream with them gains
+    /// less than it costs to keep it.
     fn whole_bytes_min(&self, made: usize) -> usize {
         if self.ahead.pass.is_some() {
             made
