@@ -95,7 +95,7 @@ impl QueuedDevice for Blocking {
 
 impl Drop for Blocking {
     fn drop(&mut self) {
-        // What a child has inherited is its parent's, and its lock may be held for ever.
+        // A child has inherited this from its parent, and the lock may never be released.
         if self.generation != process::fork_generation() {
             return;
         }

@@ -1,5 +1,5 @@
-//! The queue of what the CPU computes. Pool threads empty it, and whoever waits for a request: each takes
-//! the oldest, and of those behind it the ones that can be computed together with it in lanes.
+//! The queue of what the CPU computes. Pool threads empty it, and so do threads that wait for a request: each takes the
+//! oldest request, and of those behind it the ones that can be computed together with it in lanes.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

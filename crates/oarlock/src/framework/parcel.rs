@@ -61,7 +61,7 @@ impl Parcel {
         }
     }
 
-    /// Of what the CPU computes with others of its kind: the kind.
+    /// Returns the kind of requests that the CPU can compute together with this one, if there is one.
     pub(super) fn class(&self) -> Option<(Service, Direction)> {
         match &self.what {
             Content::Data { session, step, .. } => session.keys.class(step.direction),
@@ -385,7 +385,7 @@ impl Parcel {
         }
     }
 
-    /// Of a decryption, its last block of ciphertext.
+    /// Returns the last block of ciphertext of a decryption.
     pub(super) fn decrypted_end(&self) -> Option<IvBytes> {
         match &self.what {
             Content::Data { step, buffers, .. } if step.direction == Direction::Decrypt => {
@@ -477,7 +477,7 @@ fn first_block(iv: u128, iv_bytes: usize) -> IvBytes {
     IvBytes::block(counter.to_be_bytes())
 }
 
-/// Of what is encrypted, which there is.
+/// Returns the last block of what is encrypted, which is not empty.
 fn last_block(layout: &Layout, buffers: &Buffers) -> IvBytes {
     let mut end = [0; 16];
     let range = layout.encrypted.end - 16..layout.encrypted.end;

@@ -252,7 +252,7 @@ pub struct Answer {
     /// Whether it was done. [`Error::AuthenticationFailed`] for a tag that is wrong;
     /// [`Error::Cancelled`] for a framework that was dropped.
     pub outcome: Result<(), Error>,
-    /// Who computed it; empty where nobody did.
+    /// The device that computed it; empty if none did.
     pub device: Arc<str>,
 }
 
@@ -274,9 +274,10 @@ pub struct OperationStats {
     pub requests: u64,
     /// Bytes of them that were encrypted or authenticated.
     pub bytes: u64,
-    /// Of the requests, those that had something wrong with them, such as their tag.
+    /// Requests that were refused because something was wrong with them, such as their tag.
     pub refused: u64,
-    /// From submission to answer, of all of them; without those of [`FrameworkSession::run`](super::FrameworkSession::run).
+    /// The time from submission to answer, of all of them; without those of
+    /// [`FrameworkSession::run`](super::FrameworkSession::run).
     pub time: Duration,
 }
 

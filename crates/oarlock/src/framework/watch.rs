@@ -164,7 +164,7 @@ impl Watch {
         state.is_running
     }
 
-    /// Ends the watch, unless something came meanwhile.
+    /// Ends the watch, unless something came in the meantime.
     fn leave(&self) -> bool {
         let mut state = self.locked();
         state.is_running = state.is_news && !state.is_closed;
@@ -231,8 +231,9 @@ fn this_thread() -> u64 {
     NUMBER.with(|number| *number)
 }
 
-/// How late a thread may be with what it has promised. It is back sooner where it submits more and waits again; less
-/// than a slice of the scheduler's, and the thread of the watch is woken beside it time and again (docs/internals/framework.md).
+/// How late a thread may be with what it has promised. It is back sooner if it submits more and waits again. This is
+/// less than a slice of the scheduler's, so the watch's thread is woken time and again as well
+/// (docs/internals/framework.md).
 const GRACE: Duration = Duration::from_millis(2);
 const THREAD_BITS: u32 = 20;
 const THREAD: u64 = (1 << THREAD_BITS) - 1;
