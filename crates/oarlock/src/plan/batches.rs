@@ -172,7 +172,7 @@ impl Jobs {
             .collect()
     }
 
-    /// Of requests so far.
+    /// Returns the counts of requests so far.
     pub(crate) fn stats(&self) -> PublicKeyStats {
         PublicKeyStats {
             waiting: self.0.len(),

@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Of the measured machine: where 1, 4 and 8 helpers were the best of 1, 2, 4, 8 and 15.
+    /// The choices agree with a measured machine, where 1, 4 and 8 helpers were the best of 1, 2, 4, 8 and 15.
     #[test]
     fn as_many_as_were_measured_to_be_best() {
         for (inline_us, handoff_us, expected) in

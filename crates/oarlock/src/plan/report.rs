@@ -27,15 +27,15 @@ use crate::work::algorithm::{Algorithm, Kind};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PlanReport {
-    /// Of this.
+    /// The algorithm.
     pub algorithm: Algorithm,
     /// Where it opens.
     pub device: String,
     /// Which of the device's ways serves it.
     pub backend: String,
-    /// Nanoseconds that a request takes beside its bytes' time.
+    /// The fixed cost of a request in nanoseconds, on top of that of its bytes.
     pub setup_ns: u64,
-    /// Of one thread.
+    /// The rate of one thread.
     pub bytes_per_second: u64,
     /// Where these two come from.
     pub source: CostSource,

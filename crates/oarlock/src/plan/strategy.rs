@@ -16,7 +16,7 @@ impl FollowedStrategy {
         STRATEGIES[self.0.load(Ordering::Relaxed) as usize % STRATEGIES.len()]
     }
 
-    /// Of the options that were followed last.
+    /// Returns the version of the options that were followed last.
     #[inline]
     pub(crate) fn version(&self) -> usize {
         (self.0.load(Ordering::Relaxed) >> VERSION_SHIFT) as usize
