@@ -1,8 +1,7 @@
 //! Memory that processes share: a file of 64-bit numbers that each of them maps.
 //!
-//! Numbers are in the machine's byte order; such a file never leaves its machine. They are atomics, since
-//! whoever maps the file may change any of them at any time: nothing read from here is to be believed more than
-//! input is.
+//! Numbers are in the machine's byte order; such a file never leaves its machine. They are atomics, since any process
+//! that maps the file may change any of them at any time: what is read from here must be treated like any other input.
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
@@ -117,7 +116,7 @@ pub(crate) struct Claims(File);
 
 #[cfg(feature = "simulated")]
 impl Claims {
-    /// Of one more owner, also within a process.
+    /// Opens the file for one more owner, also within a process.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         OpenOptions::new()
             .read(true)
@@ -127,8 +126,8 @@ impl Claims {
             .map(Self)
     }
 
-    /// The numbers of the same file, which another of its name may have replaced meanwhile. `None` where they are
-    /// not so many.
+    /// Maps the numbers of the same file, even if another file has taken its name in the meantime. `None` if the count
+    /// of numbers is not in `counts`.
     pub(crate) fn map(&self, counts: RangeInclusive<usize>) -> io::Result<Option<Mapped>> {
         Mapped::of(&self.0, counts)
     }

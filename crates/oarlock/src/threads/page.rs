@@ -13,9 +13,9 @@
 //! with locked additions. A seat keeps its counts when its thread ends, for the next thread of its
 //! process. One of a process that has ended goes to another process, empty.
 //!
-//! The process leaves its file behind: a process may have confined itself by the time it ends, and a filter of
-//! system calls may kill one that removes a file, or asks whether others that count in it still run. OpenSSH's kills
-//! for both. Whoever looks at the folder next removes the file (`costs::published`).
+//! The process leaves its file behind: a process may have confined itself by the time it ends, and a filter of system
+//! calls may kill one that removes a file, or asks whether others that count in it still run. OpenSSH's kills for both.
+//! The next process that looks at the folder removes the file (`costs::published`).
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -273,8 +273,8 @@ impl Page {
         Some(device)
     }
 
-    /// Under a name of its own until it says whose it is: of one that is killed meanwhile, nothing is left that
-    /// nobody could tell.
+    /// Creates the file under a temporary name until it says which process it belongs to: if the process is killed
+    /// before that, no file is left that cannot be attributed.
     fn create(path: &Path, namespace: u64) -> io::Result<&'static Self> {
         let unfinished = path.with_extension(UNFINISHED);
         let made = Self::create_unfinished(&unfinished, namespace)

@@ -139,7 +139,7 @@ pub(crate) fn watch_forks() {
         SECTIONS.fetch_sub(FORK, Ordering::Release);
     }
     extern "C" fn in_the_child() {
-        // Whoever else was forking is not here.
+        // The other threads that were forking are not in the child.
         SECTIONS.store(0, Ordering::Release);
         FORKS.fetch_add(1, Ordering::Relaxed);
         PROCESS.store(std::process::id(), Ordering::Relaxed);
@@ -148,8 +148,8 @@ pub(crate) fn watch_forks() {
             youngest.note();
         }
     }
-    // Not a `Once`, which a child could inherit half done and wait for ever. Registered twice the
-    // handlers do the same.
+    // Not a `Once`: a child could inherit it half done and wait for it without end. Registered twice, the handlers do
+    // the same.
     static IS_WATCHING: AtomicBool = AtomicBool::new(false);
     if !IS_WATCHING.load(Ordering::Acquire) {
         // SAFETY: the handlers touch atomics alone and, before the fork, yield, which is allowed
@@ -255,7 +255,7 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
     }
     impl Drop for Inside {
         fn drop(&mut self) {
-            // A child that was forked in the middle of it began to count anew.
+            // A child that was forked in the middle of it has started to count from zero.
             if self.fork_generation == fork_generation() {
                 SECTIONS.fetch_sub(self.kind, Ordering::Release);
             }
@@ -287,8 +287,8 @@ fn give_way() {
     }
 }
 
-/// That the calling thread is in a section: one within another would wait for a fork that waits for
-/// the outer one. A child that was forked in the middle of one begins anew.
+/// Records that the calling thread is in a section: one within another would wait for a fork that waits for the outer
+/// one. A child that was forked in the middle of one starts over.
 #[cfg(debug_assertions)]
 struct Nesting(usize);
 
@@ -486,5 +486,5 @@ static SECTIONS: AtomicU64 = AtomicU64::new(0);
 const SHORT: u64 = 1;
 const LONG: u64 = 1 << 24;
 const FORK: u64 = 1 << 48;
-/// Several times what an operation takes that waits for a CPU meanwhile.
+/// Several times what an operation takes that has to wait for a CPU.
 const FORK_WAIT_MAX: Duration = Duration::from_millis(50);

@@ -42,7 +42,7 @@ enum Stage<B: Batcher> {
 }
 
 impl<B: Batcher> Entry<B> {
-    /// Of `work` that nobody has begun. The queue numbers it.
+    /// Makes an entry for `work` that has not begun. The queue numbers it.
     pub(super) fn new(
         work: B::Work,
         class: usize,

@@ -47,7 +47,7 @@ pub(crate) struct Queue<B: Batcher> {
 struct Backlog<B: Batcher> {
     /// By priority, then by class.
     waiting: [Vec<VecDeque<Arc<Entry<B>>>>; 2],
-    /// Of all of them.
+    /// The number of all waiting jobs.
     count: usize,
     load: Duration,
     with_deadline: usize,
@@ -57,15 +57,15 @@ struct Backlog<B: Batcher> {
     reserved: usize,
     /// Pool threads that are here or asked to come. While there is one, every job is seen.
     servers: usize,
-    /// Of those, pool threads that compute a group.
+    /// The servers that compute a group.
     busy: usize,
     /// Callers with a permit.
     active: usize,
     /// Calls in the last group with any.
     crowd: usize,
-    /// Jobs whose callers sleep without one, the first to sleep first.
+    /// Jobs whose callers sleep without a permit, the first to sleep first.
     sleepers: Vec<Arc<Entry<B>>>,
-    /// Of the process that all of the above is of.
+    /// The fork generation of the process that this backlog belongs to.
     fork_generation: usize,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Permit<'a, B: Batcher>(&'a Queue<B>);
 
 impl<B: Batcher> Drop for Permit<'_, B> {
     fn drop(&mut self) {
-        // A child that was forked meanwhile begins with none.
+        // A child that was forked in the meantime begins with none.
         self.0
             .rouse_after(|backlog| backlog.active = backlog.active.saturating_sub(1));
     }
@@ -85,7 +85,7 @@ struct Computes<'a, B: Batcher>(&'a Queue<B>);
 
 impl<B: Batcher> Drop for Computes<'_, B> {
     fn drop(&mut self) {
-        // A child that was forked meanwhile begins with none.
+        // A child that was forked in the meantime begins with none.
         self.0
             .locked(|backlog| backlog.busy = backlog.busy.saturating_sub(1));
     }
@@ -112,7 +112,7 @@ impl<B: Batcher> Queue<B> {
 
     /// Gives a place back.
     pub(crate) fn unreserve(&self) {
-        // A child that was forked meanwhile begins with none.
+        // A child that was forked in the meantime begins with none.
         self.locked(|backlog| backlog.reserved = backlog.reserved.saturating_sub(1));
     }
 
@@ -133,13 +133,12 @@ impl<B: Batcher> Queue<B> {
         })
     }
 
-    /// Whether one more pool thread, beside those that come already, should and may come, of
-    /// `servers_max`: one for each group that waits, if they have enough to do. What is less than a full group waits for
-    /// more as long as a pool thread computes that will look again. It then counts as one that comes.
+    /// Whether one more pool thread, of `servers_max` and in addition to those that come already, should and may come:
+    /// one for each group that waits, if they have enough to do. A partial group waits for more jobs as long as a pool
+    /// thread computes that will look again. The new thread then counts as one that comes.
     ///
-    /// For calls, which callers compute themselves, they come where a full group waits that nobody
-    /// has begun: others must not wait for a caller that computes one group after another until it
-    /// runs again.
+    /// Calls are computed by their callers, so for them a thread comes only where a full group waits that nobody has
+    /// begun: others must not wait for a caller that computes one group after another until it runs again.
     pub(crate) fn enlist(&self, servers_max: usize, for_call: bool) -> bool {
         self.locked(|backlog| {
             let servers = backlog.servers;
@@ -197,8 +196,8 @@ impl<B: Batcher> Queue<B> {
         }
     }
 
-    /// Tells a caller that sleeps, if a permit is left after `change`. One that was told and has no
-    /// use for it, its job being done by others meanwhile, has to tell another.
+    /// Wakes a caller that sleeps, if a permit is left after `change`. One that was woken and has no use for it, since
+    /// others did its job in the meantime, has to wake another.
     fn rouse_after(&self, change: impl FnOnce(&mut Backlog<B>)) {
         let nobody_sleeps = self.locked(|backlog| {
             change(backlog);
@@ -283,7 +282,7 @@ impl<B: Batcher> Queue<B> {
         group
     }
 
-    /// Computes jobs of one class, but those that were resolved meanwhile.
+    /// Computes jobs of one class, except those that were resolved in the meantime.
     fn run(&self, mut jobs: Vec<Arc<Entry<B>>>) {
         let mut works = Vec::with_capacity(jobs.len());
         jobs.retain(|job| match job.begin() {
@@ -382,7 +381,7 @@ impl<B: Batcher> Backlog<B> {
         all
     }
 
-    /// As many of the class of the job that is next as are best computed at once.
+    /// Takes the next job, with as many others of its class as are best computed together.
     fn take_group(&mut self, batcher: &B) -> Option<Vec<Arc<Entry<B>>>> {
         let oldest = |classes: &Vec<VecDeque<Arc<Entry<B>>>>| {
             let fronts = classes.iter().filter_map(|class| class.front());
@@ -471,7 +470,7 @@ impl<B: Batcher> Backlog<B> {
         }
     }
 
-    /// Of a job that waits no more.
+    /// Updates the totals for a job that waits no more.
     fn forget(&mut self, job: &Arc<Entry<B>>) {
         if job.set_sleeping(false) {
             self.sleepers.retain(|other| !Arc::ptr_eq(other, job));
