@@ -150,7 +150,7 @@ impl Suite {
     }
 }
 
-/// Of the two that share a context.
+/// The two protocols that share a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     Rtp,
@@ -163,7 +163,7 @@ pub struct MasterKey<'a> {
     /// The master key identifier (RFC 3711, 3.1), which every packet carries; of 1 to
     /// [`MKI_BYTES_MAX`](Self::MKI_BYTES_MAX) bytes, as many for each key of a policy.
     pub mki: &'a [u8],
-    /// Of [`Suite::key_bytes`]: the master key, and the master salt behind it.
+    /// The master key, and the master salt behind it: [`Suite::key_bytes`] bytes.
     pub key: &'a [u8],
 }
 
@@ -264,7 +264,7 @@ impl fmt::Debug for Policy<'_> {
     }
 }
 
-/// Of a master key and of the session key made of it, but for AES-GCM.
+/// The length of a salt, of a master key or of the session key made of it, except for AES-GCM.
 const SALT_BYTES: usize = 14;
 /// RFC 7714, section 8.1.
 const AEAD_SALT_BYTES: usize = 12;

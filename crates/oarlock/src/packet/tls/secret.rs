@@ -90,5 +90,5 @@ fn mac<H: Hash>(cpu: Cpu, key: &[u8], message: &[u8], tag: &mut [u8]) {
     hmac(backend, &mut [Mac { key, message, tag }]);
 }
 
-/// Of the longest label, `traffic upd`.
+/// The length of the HKDF info with the longest label, `traffic upd`.
 const INFO_BYTES_MAX: usize = 2 + 1 + 6 + 11 + 2;
