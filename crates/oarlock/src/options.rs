@@ -24,8 +24,7 @@ pub struct Options {
     /// The most threads that the pool may have, 0 to 4096. `Auto`, the default: the number of CPUs. 0:
     /// no thread is ever made.
     pub max_threads: Threads,
-    /// Pool threads that one cipher may use at once, beside the calling thread: 0 to 4096; 2 unless
-    /// set.
+    /// Pool threads that one cipher may use at once, in addition to the calling thread: 0 to 4096; 2 unless set.
     pub cipher_threads: usize,
     /// Blocks that a prefetch stream holds: a multiple of 16, at most 2^28; 4096 unless set.
     pub cipher_blocks: usize,
@@ -77,7 +76,7 @@ impl Default for Options {
 /// A number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// As many as CPUs that this process may use (affinity and cgroup quota).
+    /// One for each CPU that this process may use (affinity and cgroup quota).
     Auto,
     /// This many.
     Exactly(usize),
@@ -99,7 +98,7 @@ pub enum Reservation {
     Exclusive,
 }
 
-/// Which threads fill prefetch streams, beside [`prefill`](crate::cipher::AcceleratedCtr::prefill).
+/// Which threads fill prefetch streams, apart from [`prefill`](crate::cipher::AcceleratedCtr::prefill).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchWorker {
     /// Pool threads, on other cores.
