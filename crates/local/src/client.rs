@@ -51,7 +51,7 @@ const PLACES_MAX: usize = 256;
 const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Client {
-    /// Of a server that listens at `path`. Connects when that is first needed.
+    /// Makes a client of a server that listens at `path`. Connects when that is first needed.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -71,7 +71,7 @@ impl Client {
         })
     }
 
-    /// Asks for the board anew next time: a server that was started again gives out others.
+    /// Asks for the board again next time: a server that was restarted gives out others.
     fn leave(&self, place: &Arc<Place>) {
         if let Ok(mut places) = self.places.try_lock()
             && let Some(kept) = places.iter_mut().find(|kept| Arc::ptr_eq(kept, place))
@@ -166,7 +166,7 @@ fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
     let (name, secret) = (name(join::PURPOSE)?, name(join::SEALS)?);
     let lanes = rsa.lanes().ok_or(io::ErrorKind::Unsupported)?;
     let frame = join::asked(&name);
-    // A child that another thread forks meanwhile would have socket and board.
+    // A child that another thread forks during this would inherit socket and board.
     oarlock::process::forks_wait_for(|| {
         let socket = connected(path, PATIENCE)?;
         let mut control = SendAncillaryBuffer::default();

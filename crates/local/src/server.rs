@@ -25,7 +25,7 @@ pub struct Server {
     listener: Listener,
 }
 
-/// Who may ask, and for how much.
+/// The users that may ask, and how many boards each may have.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Numbers of users.
@@ -47,9 +47,8 @@ struct Kept {
 }
 
 impl Server {
-    /// Listens at `path`. A socket that nobody listens at any more is replaced. Who may connect to it,
-    /// [`serve`](Self::serve) is told. Changes the process's umask(2) meanwhile, so call it before other threads
-    /// make files.
+    /// Listens at `path`. A socket that nobody listens at any more is replaced. [`serve`](Self::serve) is told who may
+    /// connect. Changes the process's umask(2) while it runs, so call it before other threads make files.
     ///
     /// # Errors
     /// [`Error::InUse`] if somebody listens there, [`Error::System`] for what the system refuses.

@@ -44,7 +44,7 @@ use self::seal::{Seal, Sealer};
 pub(crate) struct Board {
     memory: Memory,
     sealer: Sealer,
-    /// As many requests fill the lanes.
+    /// The number of requests that fills the lanes.
     full: u32,
     /// Where the search for a free slot begins.
     next: AtomicUsize,

@@ -133,7 +133,7 @@ pub fn read_answer(frame: &[u8]) -> Option<Answer> {
 }
 
 const VERSION: u8 = 1;
-/// Of a number: 16384 bits.
+/// The longest number: 16384 bits.
 const CONTENT_BYTES_MAX: usize = 2048;
 const TEXT_BYTES_MAX: usize = 500;
 /// No question and no answer has more.

@@ -19,7 +19,7 @@ pub struct Relay {
     listeners: Vec<Listener>,
 }
 
-/// Who may ask, and for what.
+/// A user that may ask, and the keys that it may ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allowed {
     /// The user's number.
@@ -61,9 +61,8 @@ impl Account<'_> {
 }
 
 impl Relay {
-    /// Listens at each of `paths`. A socket that nobody listens at any more is replaced. Who may connect to it,
-    /// [`serve`](Self::serve) is told. Changes the process's umask(2) meanwhile, so call it before other threads
-    /// make files.
+    /// Listens at each of `paths`. A socket that nobody listens at any more is replaced. [`serve`](Self::serve) is told
+    /// who may connect. Changes the process's umask(2) while it runs, so call it before other threads make files.
     ///
     /// # Errors
     /// [`Error::InUse`] if somebody listens there, [`Error::System`] for what the system refuses.
