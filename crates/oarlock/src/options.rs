@@ -34,7 +34,7 @@ pub struct Options {
     /// dropped, however many keys it has and however often they change; so does each direction of an association of
     /// ESP, of a connection of TLS or DTLS, and of SRTP.
     pub reservation: Reservation,
-    /// Which way requests go.
+    /// The way that requests take.
     pub strategy: Strategy,
     /// Whether an idle pool thread may spin for up to 50 µs before it sleeps.
     pub spin: bool,
@@ -43,9 +43,9 @@ pub struct Options {
     pub prefetch_bytes: usize,
     /// Which threads fill prefetch streams.
     pub prefetch_worker: PrefetchWorker,
-    /// What the OpenSSL provider offers. Nothing else goes by it.
+    /// What the OpenSSL provider offers. It has no effect elsewhere.
     pub offer: Offer,
-    /// Which private operations with RSA keys the OpenSSL provider computes in lanes. Nothing else goes by it.
+    /// The private operations with RSA keys that the OpenSSL provider computes in lanes. It has no effect elsewhere.
     pub lanes: LaneUse,
     /// Whether the process shows live figures to `oarlock top` of the same user
     /// ([`costs::published`](crate::costs::published)). Not unless set, and only as an accelerator is
@@ -120,7 +120,7 @@ pub enum Offer {
 /// Which private operations with RSA keys the OpenSSL provider computes in lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneUse {
-    /// Those that take less time there, as a rule several at once.
+    /// Those that take less time in lanes, as a rule several at once.
     Auto,
     /// All of keys that have lanes, one at a time too, whatever that takes: for tests, so that suites of other programs
     /// reach the lanes with every operation.

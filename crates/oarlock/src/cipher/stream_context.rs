@@ -293,7 +293,7 @@ impl StreamContext {
         }
     }
 
-    /// Where none can be had, as under `reservation=exclusive`, the kernel goes on.
+    /// Opens the session. Where none can be had, as under `reservation=exclusive`, the kernel goes on.
     fn open_session(&mut self) {
         let Kind::Stream { iv_bytes, .. } = self.algorithm.kind() else {
             return;

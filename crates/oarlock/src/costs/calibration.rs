@@ -33,7 +33,7 @@ pub struct AlgorithmCost {
     pub algorithm: Algorithm,
     /// The device's name.
     pub device: String,
-    /// Which of the device's ways it was.
+    /// The backend of the device that was measured.
     pub backend: String,
     /// The fixed cost of a request in nanoseconds, on top of that of its bytes.
     pub setup_ns: u64,

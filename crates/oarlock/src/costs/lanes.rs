@@ -81,7 +81,7 @@ impl LaneCosts {
         self.in_lanes(key, size).skipped.store(0, Ordering::Relaxed);
     }
 
-    /// Takes note of what so many took in lanes.
+    /// Records the time of a batch of `size` requests in lanes.
     pub(crate) fn learn_lanes(&self, key: BatchKey, size: usize, took: Duration) {
         let lanes = self.in_lanes(key, size);
         median::learn(&lanes.ns, took);
@@ -95,13 +95,13 @@ impl LaneCosts {
         lanes.patience.store(next, Ordering::Relaxed);
     }
 
-    /// Whether so many at once, which may be one, are better computed in lanes: because lanes are faster, or because it is
-    /// time to try them again. Asking changes nothing.
+    /// Whether a batch of `size` requests, which may be 1, is better computed in lanes: because lanes are faster, or
+    /// because it is time to try them again. Asking changes nothing.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         self.are_faster(key, size) || self.is_due(key, size)
     }
 
-    /// Whether lanes should be tried again for so many.
+    /// Whether lanes should be tried again for a batch of `size`.
     fn is_due(&self, key: BatchKey, size: usize) -> bool {
         let lanes = self.in_lanes(key, size);
         let cost = u64::from(lanes.ns.load(Ordering::Relaxed));
@@ -111,13 +111,13 @@ impl LaneCosts {
         skipped >= patience * cost / self.limit(key, size).max(1)
     }
 
-    /// Whether lanes take less for so many, as far as is known.
+    /// Whether lanes are faster for a batch of `size`, as far as is known.
     pub(crate) fn are_faster(&self, key: BatchKey, size: usize) -> bool {
         let lanes = self.in_lanes(key, size);
         u64::from(lanes.ns.load(Ordering::Relaxed)) < self.limit(key, size)
     }
 
-    /// What so many may take in lanes, in ns, or they are computed alone.
+    /// Returns the most that a batch of `size` may take in lanes, in ns; if it takes more, requests are computed alone.
     fn limit(&self, key: BatchKey, size: usize) -> u64 {
         let alone = u64::from(self.costs[key.number()].alone.load(Ordering::Relaxed));
         // One alone changes sides for a clear gain only.
@@ -145,7 +145,7 @@ impl LaneCosts {
         &self.costs[key.number()].lanes[times.ilog2().min(2) as usize]
     }
 
-    /// As if so many in lanes were the slowest there is.
+    /// Sets the cost of `size` requests in lanes to the greatest value.
     #[cfg(test)]
     pub(crate) fn spoil(&self, key: BatchKey, size: usize) {
         self.in_lanes(key, size)

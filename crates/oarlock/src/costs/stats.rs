@@ -36,7 +36,7 @@ pub struct PublicKeyStats {
     /// Results of private operations that failed their check, and were computed again elsewhere. If there are any, the
     /// machine computes wrongly, or a prime of a key is not one.
     pub faults: u64,
-    /// Jobs that wait just now.
+    /// Jobs that are waiting.
     pub waiting: usize,
 }
 

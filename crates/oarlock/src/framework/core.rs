@@ -1,10 +1,10 @@
-//! Requests on their way: who gets one, what is made of its answer, and who is next if it fails.
+//! Requests under way: which device gets one, what is made of its answer, and which is next if it fails.
 //!
 //! ```text
 //! submit ── cheap enough ──────────────► here, now
 //!    │
-//!    └─ choose: who is expected to be done first
-//!         ├─ the CPU: its queue, which pool threads and those who wait empty in groups
+//!    └─ choose: the device that is expected to be done first
+//!         ├─ the CPU: its queue, which pool threads and waiting callers empty in groups
 //!         └─ a device: a copy of the data goes there
 //!              answer ─► is it this request's?  was nothing written past the end?  is the tag right?
 //!                          ├─ yes: the result is copied into the request's buffers, which go back
@@ -665,8 +665,8 @@ impl Sink for Attempt {
     }
 }
 
-/// What takes less is computed by who asks for it: to queue it and to come back for it takes about as
-/// long, and to wake a thread for it ten times.
+/// What takes less is computed by the thread that asks for it: to queue it and to come back for it takes about as long,
+/// and to wake a thread for it ten times as long.
 const HERE_MAX: Duration = Duration::from_nanos(2000);
 /// Requests of a batch that take no longer are computed at once, unless they gain in a group: the queue takes 1 us and
 /// more.

@@ -131,7 +131,7 @@ impl Member {
         *offers.entry(service).or_insert(offer)
     }
 
-    /// When a request would be answered. None where there is no room.
+    /// Estimates when a request would be answered. `None` if there is no room.
     pub(super) fn estimate(
         &self,
         now: Duration,

@@ -30,7 +30,7 @@ pub(super) struct Flight {
 /// What is asked, with its data.
 pub(super) struct Parcel {
     pub(super) what: Content,
-    /// Devices that have failed it, or had no room just now.
+    /// Devices that have failed it, or had no room when asked.
     pub(super) passed: Vec<u64>,
     /// The next of its session waits for its last block.
     pub(super) is_link: bool,
@@ -98,7 +98,7 @@ impl Parcel {
 }
 
 impl Parcel {
-    /// Whose code computes it on the CPU.
+    /// Returns the name of the device whose code computes it on the CPU.
     pub(super) fn local_device(&self) -> Arc<str> {
         match &self.what {
             Content::Data { session, .. } => Arc::clone(&session.local_name),
@@ -444,7 +444,7 @@ impl Inner {
     }
 }
 
-/// What is wrong with an IV of so many bytes.
+/// Returns the error for an IV of this length, if it is wrong.
 fn check_iv(service: Service, bytes: usize) -> Result<(), Error> {
     let expected = match service.cipher().map(|cipher| cipher.kind()) {
         None => 0,

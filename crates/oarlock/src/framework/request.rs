@@ -45,7 +45,7 @@ impl<'a> SessionSpec<'a> {
         }
     }
 
-    /// HMAC with tags of so many bytes.
+    /// HMAC with tags of `tag_bytes` bytes.
     pub fn hmac(hash: HashAlgorithm, key: &'a [u8], tag_bytes: usize) -> Self {
         Self {
             service: Service::Mac(hash),
@@ -186,14 +186,14 @@ impl Request {
         self
     }
 
-    /// Which bytes are what.
+    /// Says which bytes of the data are what.
     #[must_use]
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);
         self
     }
 
-    /// With an IV or nonce of its own.
+    /// Gives the request an IV or nonce of its own.
     #[must_use]
     pub fn with_iv(mut self, iv: IvBytes) -> Self {
         self.iv = Iv::Explicit(iv);

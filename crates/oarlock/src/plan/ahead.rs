@@ -32,7 +32,7 @@ pub(super) struct Ahead {
     pub(super) looks: u32,
     /// Looks that are needed before keystream is made ahead; more after it was of no use.
     pub(super) looks_needed: u32,
-    /// The last look found that it should be, by so many.
+    /// Whether the last look found that keystream should be made ahead, by `helpers` helpers.
     pub(super) is_wanted: bool,
     pub(super) helpers: usize,
     /// Streams gain, but stripes promise more.
@@ -193,15 +193,16 @@ pub(super) const RING_SHARE: f64 = 0.25;
 /// The most that was seen. What a session finds out decides.
 const RING_SHARE_HOPED: f64 = 0.6;
 const UNSETTLED: u32 = 2;
-/// As far as one request counts.
+/// The most that one request counts.
 const OVER_EXPECTED_MAX: f64 = 2.0;
 /// A request of two rings is done in half its time, as by two threads, and needs nobody awake.
 pub(crate) const RINGS_PER_REQUEST_MAX: usize = 2;
-/// To find keystream that was made ahead.
+/// The time to find keystream that was made ahead.
 const TAKING_NS: f64 = 40.0;
 /// A session of a few requests is not worth the memory.
 pub(super) const LOOKS_TO_PREFETCH: u32 = 3;
-/// Until helpers have come from sleep, and what stripes cost is known of three times as many looks as count.
+/// The looks until helpers have come from sleep, and until the cost of stripes is known from three times as many looks
+/// as count.
 pub(super) const LOOKS_FOR_STRIPES: u32 = 48;
 /// A longer row of looks is no burst.
 const BURST_LOOKS_MAX: u32 = 64;

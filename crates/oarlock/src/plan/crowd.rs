@@ -97,7 +97,7 @@ const DEBT_NS: i64 = 200_000;
 /// The multiple of the last loss that stripes must gain to start over. A helper next to a busy thread mostly has one
 /// slice before it loses the CPU: gains of several slices show that the machine has changed since the loss.
 const EARNED_PER_DEBT: i64 = 8;
-/// Where none is due any more.
+/// The balance above which no debt is due any more.
 const EARNED_NS_MAX: i64 = 1 << 50;
 /// The bar's length relative to the time that was lost, at first and at most.
 const FACTOR_MIN: i64 = 16;

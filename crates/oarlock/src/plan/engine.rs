@@ -62,7 +62,7 @@ pub(crate) struct Engine {
 pub(crate) struct Live {
     /// Counts changes; sessions take theirs over when it moves.
     version: AtomicUsize,
-    /// [`AUTO`] for as many as CPUs.
+    /// The most threads, or [`AUTO`] for one for each CPU.
     max_threads: AtomicUsize,
     cipher_threads: AtomicUsize,
 }

@@ -42,7 +42,7 @@ pub struct Provided {
 /// Why an operation is left to OpenSSL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Withheld {
-    /// OpenSSL is faster with requests of so many bytes.
+    /// OpenSSL is faster with requests of this length.
     Slower {
         /// Our rate in thousandths of OpenSSL's.
         thousandths: u32,

@@ -1,4 +1,4 @@
-//! What a session knows of its own speed and rhythm, and which way its next request goes by that.
+//! What a session knows of its own speed and rhythm, and the way that it chooses for the next request.
 
 use std::time::{Duration, Instant};
 
@@ -344,8 +344,8 @@ impl Pace {
         let helpers = wanted.helpers;
         if self.waking.since.is_some() {
             if !self.waking.is_overdue(now) {
-                // On its way: who comes between two requests watches for less than a long one
-                // takes, and is to find something.
+                // A helper is waking; between two requests it spins for less than a long request takes, so keep
+                // striping to give it work.
                 return if inline_ns > WATCH.as_nanos() as f64 / 4.0 {
                     Way::Stripe { helpers }
                 } else {

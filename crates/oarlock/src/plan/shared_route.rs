@@ -23,7 +23,7 @@ pub(crate) struct SharedRoute<K> {
     has_moved: AtomicBool,
     /// Requests below this are inline without a look at clock or pool.
     long_bytes: AtomicUsize,
-    /// Stripes have at least as many bytes.
+    /// The least length of a stripe.
     stripe_bytes_min: usize,
     counts: SharedCounts,
     /// What others see of it.
@@ -138,7 +138,7 @@ impl<K: Keyed> SharedRoute<K> {
         }
     }
 
-    /// The pace, unless another request has it just now.
+    /// Returns the pace, unless another request is using it.
     pub(crate) fn pace(&self) -> Option<MutexGuard<'_, Pace>> {
         self.pace.try_lock().ok()
     }

@@ -22,7 +22,7 @@ impl FollowedStrategy {
         (self.0.load(Ordering::Relaxed) >> VERSION_SHIFT) as usize
     }
 
-    /// Whether it was set, and follows no more.
+    /// Whether it was set, and no longer follows the options.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed) & IS_SET != 0
     }

@@ -5,7 +5,7 @@ use super::fan_out::{FanOut, LEVELS, handoffs, level, share_ns};
 /// What stripes turned out to gain with helpers awake.
 #[derive(Debug, Default)]
 pub(super) struct StripeGain {
-    /// By the last look.
+    /// Whether the last look used stripes.
     pub(super) are_in_use: bool,
     handoffs: [Handoff; LEVELS],
     /// What this look has sent for, if only helpers that were awake.
@@ -149,9 +149,9 @@ const SEEN_MIN: u32 = 4;
 const SEEN_MAX: u32 = 32;
 /// A level that was passed over at so many looks is tried again if the levels next to it promise enough.
 const PASSED_MAX: u32 = 1024;
-/// Each request with streams takes one part in so many off what is above the hope.
+/// Each request with streams removes one part in this many of what is above [`HANDOFF_NS_HOPED`].
 const FORGOTTEN: f64 = 4096.0;
-/// A look counts as so many times the average at most.
+/// A sample counts as at most this many times the average.
 const INTERRUPTED: f64 = 4.0;
 /// Looks at which stripes must gain before a loss counts as the first.
 const REWARDED_MIN: u32 = 64;

@@ -56,7 +56,7 @@ impl Waking {
 
 /// How long helpers watch.
 pub(super) const WATCH: Duration = Duration::from_micros(50);
-/// A helper that does not come within this time after it was woken comes no more.
+/// If a helper has not come within this time after it was woken, it is not coming.
 const WAKING: Duration = Duration::from_micros(400);
 /// At this distance, calls that wake helpers without success cost next to nothing compared with the requests.
 const MORE_APART_MAX: Duration = Duration::from_millis(100);

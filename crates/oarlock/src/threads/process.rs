@@ -278,7 +278,7 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
     keeping_errno(section)
 }
 
-/// Lets other threads have the CPU, unless the process is confined by now: a filter may kill who yields.
+/// Lets other threads have the CPU, unless the process is confined by now: a filter may kill a process that yields.
 fn give_way() {
     if is_sandboxed_by_now() {
         std::hint::spin_loop();
@@ -378,7 +378,7 @@ pub(crate) fn fill_random(bytes: &mut [u8]) {
     }
 }
 
-/// The CPU that the calling thread runs on just now.
+/// Returns the CPU that the calling thread is running on.
 pub(crate) fn cpu() -> usize {
     // SAFETY: sched_getcpu has no precondition; it fails only on kernels without getcpu, and then
     // gives a number that no CPU has.

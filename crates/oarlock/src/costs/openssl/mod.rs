@@ -3,9 +3,10 @@
 //!
 //! ```text
 //! ratios.rs   the ratios of one operation, by the size of requests
-//! tables.rs   by CPU class, OpenSSL version and family of processors, compiled in; `cargo xtask offers` writes them      table.rs   their form
+//! tables.rs   by CPU class, OpenSSL version and family of processors, compiled in; `cargo xtask offers` writes them
+//! table.rs    the form of these tables
 //! stored.rs   of one machine and one libcrypto: the file that `oarlock provider calibrate` writes
-//! trusted.rs  whose files a process goes by
+//! trusted.rs  whose files a process trusts
 //! ```
 
 mod ratios;

@@ -1,4 +1,4 @@
-//! Whose files a process goes by: a calibration, and a library that the command loads to measure with.
+//! Whose files a process trusts: a calibration, and a library that the command loads to measure with.
 
 use std::fs::Metadata;
 use std::io;

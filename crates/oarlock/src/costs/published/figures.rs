@@ -44,9 +44,9 @@ pub struct Figures {
 /// Public-key requests of jobs and callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublicKeyFigures {
-    /// That were computed alone.
+    /// Requests that were computed alone.
     pub alone: u64,
-    /// That were computed in lanes, with others or without.
+    /// Requests that were computed in lanes, with others or without.
     pub in_groups: u64,
     /// How often lanes computed: `in_groups / groups` is their mean fill, of eight at most.
     pub groups: u64,
@@ -117,7 +117,7 @@ pub struct ProcessFigures {
 pub struct OperationFigures {
     /// The name of the algorithm, or `hmac`, `hash`, `cipher+hmac`, `random`, `public-key`.
     pub name: &'static str,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Requests.
     pub requests: u64,

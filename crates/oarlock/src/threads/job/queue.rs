@@ -340,7 +340,7 @@ impl<B: Batcher> Background for Queue<B> {
             backlog.servers = backlog.servers.saturating_sub(1);
             backlog.all().cloned().collect::<Vec<_>>()
         });
-        // Who waits for them does them, if nobody else comes.
+        // The callers that wait for them compute them, if no other thread comes.
         for job in left {
             job.wake();
         }

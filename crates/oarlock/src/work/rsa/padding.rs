@@ -256,7 +256,7 @@ pub(crate) fn pkcs1_message(message: &[u8], bytes: usize) -> Result<Zeroizing<Ve
 /// them decrypt, and learns nothing (draft-irtf-cfrg-rsa-guidance, 7; OpenSSL since 3.2 has the
 /// same one).
 ///
-/// `encoded` and `ciphertext` have as many bytes as the modulus.
+/// `encoded` and `ciphertext` are as long as the modulus.
 pub(crate) fn pkcs1_message_or_other(
     encoded: &[u8],
     ciphertext: &[u8],
