@@ -1,6 +1,6 @@
 //! The daemon: gives processes of one user that have the same key the same board.
 //!
-//! It computes nothing and holds no key. What it knows of a key is a name, and it knows it from who has the key.
+//! It computes nothing and holds no key. It knows keys only by a name, and has that from processes that have the key.
 
 use std::collections::HashMap;
 use std::io::IoSlice;
@@ -56,7 +56,7 @@ impl Server {
         Listener::bind(path.as_ref()).map(|listener| Self { listener })
     }
 
-    /// With a socket that listens already (SOCK_SEQPACKET), as a service manager hands it over.
+    /// Makes a server of a socket that already listens (SOCK_SEQPACKET), as a service manager hands it over.
     ///
     /// # Errors
     /// [`Error::NoListener`] if that is something else, [`Error::System`] for what the system refuses.

@@ -1,10 +1,10 @@
-//! When a client meets others, and when it computes alone.
+//! Decides when a client meets others, and when it computes alone.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the last visits came to.
+/// The results of the last visits.
 #[derive(Default)]
 pub(crate) struct Visits {
     /// How many visits in a row ended with the request computed alone.
@@ -15,7 +15,7 @@ pub(crate) struct Visits {
     in_vain: AtomicU32,
     /// How often in a row something failed.
     failed: AtomicU32,
-    /// Until then there is no visit, in ns since `began`; 0 after one that did not fail.
+    /// The time before which there is no visit, in ns since `began`; 0 after one that did not fail.
     not_before: AtomicU64,
     began: OnceLock<Instant>,
 }

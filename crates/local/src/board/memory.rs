@@ -67,7 +67,7 @@ unsafe impl Send for Memory {}
 // SAFETY: through a shared reference, too, there is nothing but the mapping's atomics to be touched.
 unsafe impl Sync for Memory {}
 
-/// Which process something is of.
+/// The process that something belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// A child in a new namespace may have its parent's.

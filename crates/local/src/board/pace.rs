@@ -1,7 +1,8 @@
 //! How long requests that do not fill the lanes wait for others: as long as the next ones are due soon, by the pace of
 //! the last ones.
 //!
-//! What it goes by is shared, and anybody may change it: it says how long to wait, within bounds, and nothing else.
+//! The figures that it uses are shared, and any process may change them: they decide how long to wait, within bounds,
+//! and nothing else.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! Seals: MACs over what is on a board, by those who have the key.
+//! Seals: MACs over what is on a board, by processes that have the key.
 //!
 //! ```text
 //! number    HMAC(use of the slot | place | length | number)
 //! power     HMAC(use of the slot | no place | seal of the number | power)
 //! ```
 //!
-//! That of a power so holds for one number, and neither party reads the number again for it.
+//! So the seal of a power holds for one number only, and neither party reads the number again to compute it.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;

@@ -34,8 +34,8 @@ pub enum Operation {
         /// As long as that of its hash function.
         digest: Vec<u8>,
     },
-    /// A number, big-endian and as long as the modulus, to the power of the private exponent. Who may have that may have
-    /// everything of the key.
+    /// A number, big-endian and as long as the modulus, to the power of the private exponent. A user that may have this
+    /// can do anything with the key.
     RawPrivate(Vec<u8>),
 }
 

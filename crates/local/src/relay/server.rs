@@ -37,8 +37,8 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// What was made, or why it was not: up to 500 bytes of text, which the client puts into its log. It does not wait: a
-    /// client that has gone is not missed.
+    /// Gives the client the result, or the reason why there is none: up to 500 bytes of text, which the client puts
+    /// into its log. Does not wait: a client that has gone is not missed.
     pub fn give(self, result: Result<&[u8], &str>) {
         let _ = send(
             &self.connection,
@@ -48,7 +48,7 @@ impl Reply {
     }
 }
 
-/// What the relay knows of a user.
+/// The user's account with the relay.
 struct Account<'a> {
     keys: Option<&'a [String]>,
     token: Arc<()>,
@@ -73,7 +73,7 @@ impl Relay {
         })
     }
 
-    /// With a socket that listens already (SOCK_SEQPACKET), as a service manager hands it over.
+    /// Makes a relay of a socket that already listens (SOCK_SEQPACKET), as a service manager hands it over.
     ///
     /// # Errors
     /// [`Error::NoListener`] if that is something else, [`Error::System`] for what the system refuses.
