@@ -38,7 +38,7 @@ pub(crate) struct LocalKeys {
     mac: MacKey,
     service: Service,
     tag_bytes: usize,
-    /// Whose code it is.
+    /// The device whose code computes it.
     pub(crate) device: &'static str,
     pub(crate) cost: Cost,
 }
@@ -393,7 +393,7 @@ fn put_or_check(
     }
 }
 
-/// By the kernel for many, which takes messages in one piece.
+/// Computes the tag with the multi-buffer kernel, which takes messages in one piece.
 fn md5_tag(
     cpu: Cpu,
     key: &HmacKey<batch::Md5>,

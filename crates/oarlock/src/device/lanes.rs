@@ -117,13 +117,13 @@ impl Lanes {
         }
     }
 
-    /// Whether so many at once, which may be one, are better computed in lanes, or should be now and then so that they are
-    /// measured. Asking changes nothing.
+    /// Whether a batch of `size` requests, which may be 1, is better computed in lanes, or should be now and then so
+    /// that it is measured. Asking changes nothing.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         key.width().is_some() && self.backend.is_some() && self.costs.pays(key, size)
     }
 
-    /// How many of so many that wait are best computed at once; at least 1.
+    /// Returns the batch size for `waiting` queued requests; at least 1.
     pub(crate) fn batch_size(&self, key: BatchKey, waiting: usize) -> usize {
         // Fewer are done sooner, and leave some for another thread; more are checked at once.
         let few = key.kind() == BatchKind::Private && waiting < 2 * LANES;

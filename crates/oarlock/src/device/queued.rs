@@ -118,9 +118,9 @@ pub trait BlockingDevice: Send + Sync + 'static {
 /// What a device offers for requests of a service, before they are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueOffer {
-    /// From submission to answer, in addition to all the times below.
+    /// The time from submission to answer, in addition to all the times below.
     pub latency: Duration,
-    /// For which each request keeps the device from others.
+    /// The time for which each request keeps the device from others.
     pub per_request: Duration,
     /// In addition, where it does not have the session's key yet.
     pub key_setup: Duration,

@@ -136,7 +136,7 @@ impl SimulatedDevice {
         self.changed.notify_all();
     }
 
-    /// From now on every request fails, and so do those under way.
+    /// Makes every request fail from now on, and also those under way.
     pub fn kill(&self) {
         self.locked().is_dead = true;
         self.changed.notify_all();

@@ -31,8 +31,8 @@ unsafe impl Send for Mapped {}
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// Makes a file of so many zeros, for this user alone: a process that may write to it could truncate
-    /// it, which kills the processes that map it.
+    /// Makes a file of `count` zeros, for this user alone: another process that may write to it could truncate it,
+    /// which kills the processes that map it.
     ///
     /// # Errors
     /// There is one of that name, or no file can be made there.
@@ -48,7 +48,7 @@ impl Mapped {
         Self::map(&file, count)
     }
 
-    /// Maps one that [`create`](Self::create) made. `None` where there is no file of so many numbers.
+    /// Maps a file that [`create`](Self::create) made. `None` if there is no file of `count` numbers.
     ///
     /// # Errors
     /// It cannot be opened for writing.
@@ -61,7 +61,7 @@ impl Mapped {
         Self::of(&file, count..=count)
     }
 
-    /// Maps a file that is open, if it is one of so many numbers.
+    /// Maps an open file, if the count of its numbers is in `counts`.
     fn of(file: &File, counts: RangeInclusive<usize>) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
         let bytes = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
@@ -132,7 +132,7 @@ impl Claims {
         Mapped::of(&self.0, counts)
     }
 
-    /// Whether `user` made it and nobody else may write to it: who may could truncate it.
+    /// Whether `user` made it and nobody else may write to it: a process that may write could truncate it.
     pub(crate) fn is_private(&self, user: u32) -> io::Result<bool> {
         let metadata = self.0.metadata()?;
         Ok(metadata.uid() == user && metadata.mode() & 0o022 == 0)

@@ -152,7 +152,7 @@ impl Page {
         Ok(page)
     }
 
-    /// That of this process, or of the one that forked it.
+    /// Returns the page of this process, or of the one that forked it.
     pub(crate) fn current() -> Option<&'static Self> {
         // SAFETY: null, or a mapping of the page's length that is never unmapped.
         unsafe { PAGE.load(Ordering::Acquire).as_ref() }
@@ -385,7 +385,7 @@ impl Drop for Leave {
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"oarlive\x01");
-/// To be raised when anything takes another's place.
+/// The version of the layout: raise it when anything takes another's place.
 const VERSION: u64 = 1;
 pub(crate) const LENGTH: usize = size_of::<Page>();
 pub(crate) const VERSION_AND_LENGTH: u64 = VERSION | (LENGTH as u64) << 32;
@@ -400,7 +400,7 @@ pub(crate) const ADDRESS_BYTES: usize = 64;
 pub(crate) const TAKEN: u64 = 1 << 32;
 pub(crate) const CLEARED: u64 = 1 << 33;
 
-/// Where things are, for those who read the file.
+/// Where things are, for programs that read the file.
 pub(crate) mod place {
     use std::mem::offset_of;
 

@@ -72,7 +72,7 @@ fn known_sandbox() -> Option<bool> {
 #[cold]
 fn look_for_sandbox() -> bool {
     let is_sandboxed = keeping_errno(|| {
-        // SAFETY: the path ends with a null byte, and the descriptor is closed by whom it was opened.
+        // SAFETY: the path ends with a null byte, and the descriptor is closed by the code that opened it.
         // Calls by their numbers, since the C library's are points where a host may have the
         // thread cancelled, and no frame of Rust's can be unwound for that.
         unsafe {
@@ -97,7 +97,7 @@ fn look_for_sandbox() -> bool {
         return false;
     };
     let found = (fork_generation() + 1) << 1 | usize::from(is_sandboxed);
-    // Of two that look at once, who finds a sandbox is believed.
+    // If two threads look at once, the one that finds a sandbox is believed.
     SANDBOX.fetch_max(found, Ordering::Relaxed);
     is_sandboxed
 }

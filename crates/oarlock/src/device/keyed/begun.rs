@@ -44,7 +44,7 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// By the kernel that `cpu` prefers for `algorithm`, a stream cipher.
+    /// Returns the lengths for the kernel that `cpu` prefers for `algorithm`, a stream cipher.
     pub(crate) fn of(cpu: Cpu, algorithm: Algorithm) -> Self {
         let block_bytes = 1 << geometry(algorithm).block_shift;
         let (firsts, next, most) = match algorithm {
@@ -101,7 +101,7 @@ impl Ahead {
         }
     }
 
-    /// For a short request after so many that followed each other.
+    /// Returns the bytes to make for a short request, after `requests` that followed each other.
     fn bytes(self, requests: usize) -> usize {
         match requests.checked_sub(self.firsts) {
             None => self.first_bytes,
@@ -160,7 +160,7 @@ impl Begun {
         }
     }
 
-    /// With room from the start, so that no request allocates it.
+    /// Allocates the room at once, so that no request allocates it.
     pub(crate) fn with_room(mut self) -> Self {
         self.room = Some(vec![0; self.ahead.bytes_max].into());
         self
@@ -188,7 +188,7 @@ impl Begun {
         }
     }
 
-    /// Whether so many bytes are whole blocks, for which no more would be made.
+    /// Whether `bytes` bytes are whole blocks, for which no more would be made.
     #[inline(always)]
     fn needs_nothing_kept(&self, bytes: usize) -> bool {
         let in_block = (1 << self.geometry.block_shift) - 1;

@@ -71,7 +71,7 @@ pub struct Pkcs11Options {
     /// The shared library of the module; one without a slash is looked for where the loader looks.
     /// It becomes a part of this process: it can do whatever the process can.
     pub module: PathBuf,
-    /// Which of its tokens.
+    /// The token of the module.
     pub token: TokenName,
     /// The user's PIN. Without one, the token asks for it itself (its protected authentication path), or nobody logs
     /// in.

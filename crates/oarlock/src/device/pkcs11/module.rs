@@ -21,7 +21,7 @@ use super::failure::{Failure, said};
 use crate::device::request::DeviceError;
 use crate::threads::process;
 
-/// Which token of a module is meant.
+/// The name of a token of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenName {
     /// The label that it was given when it was initialised.
@@ -173,7 +173,7 @@ impl Module {
                 Err(error) => return Err(error.into()),
             }
         }
-        // Who is logged in has not been asked for a PIN.
+        // If the token was logged in already, it has not checked this PIN.
         let known = accepted.get(token.serial_number()).and_then(Weak::upgrade);
         if let (Some(known), Some(pin)) = (known, pin)
             && !bool::from(known.as_bytes().ct_eq(pin.as_bytes()))

@@ -58,7 +58,7 @@ pub(super) struct CachedKey {
     pub(super) other: Option<KeyOperation>,
 }
 
-/// Which function of a token raises a number to a private exponent.
+/// The function of a token that raises a number to a private exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyOperation {
     Decrypt,
@@ -351,7 +351,7 @@ impl Drop for Room<'_> {
     }
 }
 
-/// With the last session to a token, its login ends.
+/// Closes the sessions. With the last session to a token, its login ends.
 impl Drop for Sessions {
     fn drop(&mut self) {
         if self.module.check_process().is_ok() {

@@ -57,9 +57,9 @@ pub struct Pauses {
 /// Something that goes wrong in some requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Injection {
-    /// What.
+    /// The fault.
     pub fault: Fault,
-    /// In which.
+    /// The requests that it happens in.
     pub when: When,
 }
 
@@ -93,13 +93,13 @@ pub enum Fault {
     Half,
 }
 
-/// Which requests of a device, counted from 1 in the order of their arrival.
+/// The requests of a device that have a fault, counted from 1 in the order of their arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum When {
     /// The one with this number alone.
     Once(u64),
-    /// Those whose number is a multiple; of 0 none.
+    /// Requests whose number is a multiple of this; none if 0.
     Every(u64),
     /// Each with this probability, 0 to 1.
     Rate(f64),

@@ -123,10 +123,10 @@ struct State {
     queue: Option<Queue>,
     /// What waits in it.
     waiting: VecDeque<Admitted>,
-    /// Those that a unit has done or is at, by end and number.
+    /// Tasks that a unit has computed or is computing, by end and number.
     tasks: BTreeMap<(Duration, u64), (Task, Option<Fault>)>,
     hanging: Vec<Task>,
-    /// Those on the board, the last used at the end.
+    /// The keys on the board, the last used at the end.
     keys: VecDeque<u64>,
     /// As set up for the CPU, which computes the results.
     set_up: BTreeMap<u64, Arc<LocalKeys>>,
@@ -256,7 +256,7 @@ impl SimulatedEngine {
         }
     }
 
-    /// From now on every request fails, and so do those under way.
+    /// Makes every request fail from now on, and also those under way.
     pub fn kill(&self) {
         let tasks = {
             let mut state = self.locked();

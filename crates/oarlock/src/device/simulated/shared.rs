@@ -70,7 +70,7 @@ impl Figures {
     }
 }
 
-/// Makes the file of a board that so many processes can have a queue of.
+/// Makes the file of a board on which `queues` processes can have a queue.
 pub(super) fn create(path: &Path, board: &Figures, queues: usize) -> Result<(), Error> {
     board.check(path, queues)?;
     let file =
@@ -296,7 +296,7 @@ impl Queue {
         let turns = (0..self.queues).map(|at| (turn + at) % self.queues);
         for queue in turns.filter(|queue| left[*queue] > 0) {
             let numbers = self.queue(queue);
-            // A few have been started by somebody who has not moved the head on.
+            // A few may have been started by a process that has not moved the head on.
             for _ in 0..HELP_MAX {
                 let head = numbers[HEAD].load(Acquire);
                 let (place, arrival) = slot_of(numbers, head);

@@ -105,7 +105,7 @@ impl<B: Batcher> Entry<B> {
             let stage = std::mem::replace(&mut state.stage, Stage::Done(Err(error)));
             Some((stage, state.waker.take()))
         });
-        // What was asked is dropped, and who waits is woken, without the lock.
+        // Drop what was asked, and wake the waiting thread, without the lock.
         let Some((_work, waker)) = resolved else {
             return false;
         };

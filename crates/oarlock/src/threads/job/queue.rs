@@ -1,8 +1,8 @@
-//! Where jobs wait, and which thread does them: the protocol. docs/internals/jobs.md argues that no job is left behind;
-//! model/tests/model.rs checks it with loom.
+//! Where jobs wait, and which thread computes them: the protocol. docs/internals/jobs.md argues that no job is left
+//! behind; model/tests/model.rs checks it with loom.
 //!
-//! Jobs of one class can be computed together, as a group: a free thread takes as many as wait and
-//! pay, and that is all the batching there is. There are two kinds of free thread:
+//! Jobs of one class can be computed together, as a batch: a free thread takes as many waiting jobs as pay, and that is
+//! all the batching there is. There are two kinds of free thread:
 //!
 //! ```text
 //! server   a pool thread that was asked to come. Takes group after group until none waits
@@ -10,11 +10,10 @@
 //!          Takes one group, with its own job in it, and lets another waiter lead after it
 //! ```
 //!
-//! As many callers compute at once as there are CPUs, each with a permit; the others sleep until
-//! their job is done by somebody else, or they are told that a permit is free. It is not kept for
-//! them: a caller that is awake, and comes first, takes it, or the CPU would idle until the sleeper
-//! runs. A caller that finds a permit at once, with its request not in the queue, computes it alone,
-//! without delay.
+//! At most one caller for each CPU computes at a time, each with a permit; the others sleep until another thread has
+//! computed their job, or until they are told that a permit is free. It is not kept for them: a caller that is awake,
+//! and comes first, takes it, or the CPU would idle until the sleeper runs. A caller that finds a permit at once, with
+//! its request not in the queue, computes it alone, without delay.
 //!
 //! Every job is in one stage at a time, changed under its lock: queued, running, done, taken. The
 //! thread that moves it out of `queued` answers for it, so each is resolved once. Locks are taken in one order:
@@ -265,7 +264,7 @@ impl<B: Batcher> Queue<B> {
         self.locked(|backlog| backlog.servers > 0)
     }
 
-    /// The next group; where nothing waits, the calling server counts no more.
+    /// Returns the next group. If nothing waits, the calling server is no longer counted.
     fn next_or_leave(&self) -> Option<Vec<Arc<Entry<B>>>> {
         let (group, late) = self.locked(|backlog| {
             let late = backlog.take_late();
@@ -490,7 +489,7 @@ impl<B: Batcher> Backlog<B> {
     }
 }
 
-/// Answers that are still due, and whom to wake for those that were given.
+/// Answers that are still due, and the wakers of the threads whose answers were given.
 struct Answers<'a, B: Batcher> {
     due: Vec<Option<&'a Arc<Entry<B>>>>,
     wakers: Vec<Waker>,

@@ -55,7 +55,7 @@ pub(crate) struct Limits {
 pub(crate) enum Scheduling {
     /// As any thread, on other CPUs than the caller's.
     Normal,
-    /// When nobody else wants the CPU, on the caller's.
+    /// On the caller's CPU, when no other thread wants it.
     Idle,
 }
 
@@ -104,7 +104,7 @@ struct Crew {
     /// Making a thread failed, or the process is in a sandbox: not tried again.
     cannot_start: AtomicBool,
     threads: Mutex<Vec<Handle>>,
-    /// Those of `threads` that have not ended: each enters and leaves by itself.
+    /// The threads of `threads` that have not ended: each enters and leaves by itself.
     helpers: Mutex<Vec<Arc<Helper>>>,
 }
 
@@ -231,7 +231,7 @@ impl Pool {
         }
         process::keeping_errno(|| {
             let lacking = crew.board.post_job(work);
-            // Who submits a job need not be busy with it: any CPU will do.
+            // A thread that submits a job need not be busy with it: any CPU will do.
             crew.callers_cpu.store(NOWHERE, Ordering::Relaxed);
             crew.board.wake(lacking.asleep);
             if lacking.missing > 0 {
@@ -489,7 +489,7 @@ impl Crew {
         }
     }
 
-    /// By the helper's own thread.
+    /// Called on the helper's own thread.
     fn keep_myself_off(&self, helper: &Helper, cpu: usize) {
         if helper.kept_off.load(Ordering::Relaxed) != cpu {
             // Callers do the same under the lock: what is noted is what was done.

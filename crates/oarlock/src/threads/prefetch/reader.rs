@@ -27,7 +27,7 @@ impl Reader {
         Some(Self { ring, released })
     }
 
-    /// For those who fill it.
+    /// Returns the ring, for the threads that fill it.
     pub(crate) fn ring(&self) -> &Arc<Ring> {
         &self.ring
     }

@@ -41,7 +41,7 @@ pub(crate) struct Slots {
 /// A slot that a helper holds.
 pub(crate) struct Claim {
     number: u64,
-    /// Which slot.
+    /// The slot's number.
     pub(crate) slot: usize,
     /// The position that the epoch began at.
     pub(crate) base: u128,
