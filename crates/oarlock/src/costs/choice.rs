@@ -1,4 +1,4 @@
-//! Which of several implementations is expected to be done first.
+//! Chooses among several implementations: the one that is expected to be done first.
 
 use super::cost::Cost;
 

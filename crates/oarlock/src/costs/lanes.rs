@@ -27,17 +27,17 @@ struct InLanes {
     ns: AtomicU32,
     /// Requests that were computed alone since they were last tried in lanes.
     skipped: AtomicU32,
-    /// About as many are, before the next is tried.
+    /// About how many requests are computed alone before the next is tried in lanes.
     patience: AtomicU32,
 }
 
 /// What is not done is not measured, so that it is tried now and then: soon at first, for the table may be wrong.
 const PATIENCE_MIN: u32 = 8;
-/// Later that may cost no more than a thousandth.
+/// The most patience: later tries may cost no more than a thousandth.
 const PATIENCE_MAX: u32 = 1024;
 
 impl LaneCosts {
-    /// For kernels that compute so many lanes at once, 8 or 4.
+    /// Makes costs for kernels that compute `at_once` lanes at once, 8 or 4.
     pub(crate) fn new(at_once: usize) -> Self {
         let costs = std::array::from_fn(|number| {
             let key = BatchKey::numbered(number);
@@ -76,7 +76,7 @@ impl LaneCosts {
         }
     }
 
-    /// Takes note that so many are computed in lanes now, whether or not these are faster.
+    /// Records that a batch of `size` is computed in lanes now, whether or not lanes are faster.
     pub(crate) fn begin_lanes(&self, key: BatchKey, size: usize) {
         self.in_lanes(key, size).skipped.store(0, Ordering::Relaxed);
     }

@@ -53,7 +53,7 @@ pub struct AlgorithmStats {
     pub helper_stripes: u64,
     /// Striped requests that a helper joined.
     pub joined_requests: u64,
-    /// From the beginning of the request to the first stripe of a helper, over all joined requests.
+    /// The time from the beginning of the request to the first stripe of a helper, over all joined requests.
     pub queue_wait: Duration,
     /// Bytes whose keystream was there when it was asked for.
     pub prefetched_bytes: u64,

@@ -97,13 +97,15 @@ pub enum ContextEvent {
 /// Private operations with RSA keys, by how they were computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrivateOperations {
-    /// One by itself.
+    /// Operations that were computed alone.
     pub alone: u64,
-    /// In lanes: with others of this process or of other ones, and now and then one, to know what that takes.
+    /// Operations in lanes: with others of this process or of other ones, and now and then one, to measure what that
+    /// takes.
     pub in_lanes: u64,
-    /// By another machine.
+    /// Operations that were computed by another machine.
     pub remotely: u64,
-    /// Whose connection was closed while their job was paused (ASYNC_start_job(3)): OpenSSL keeps the job's stack.
+    /// Operations whose connection was closed while their job was paused (ASYNC_start_job(3)): OpenSSL keeps the job's
+    /// stack.
     pub abandoned: u64,
     /// Nanoseconds that lanes took less than the same operations alone, by what either took in the process itself.
     pub saved_ns: i64,
@@ -356,7 +358,7 @@ fn version_and_length() -> u64 {
 }
 
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"oarlock\x01");
-/// To be raised when an algorithm takes another's place in the list.
+/// The version of the format: raise it when an algorithm takes another's place in the list.
 const VERSION: u32 = 2;
 const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;

@@ -12,7 +12,7 @@ use crate::threads::process;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
 
-/// A queue in front of a [`BlockingDevice`], with as many threads as it takes calls.
+/// A queue in front of a [`BlockingDevice`], with one thread for each call that the device takes at once.
 pub struct Blocking {
     shared: Arc<Shared>,
     /// Always there.

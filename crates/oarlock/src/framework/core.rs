@@ -409,7 +409,7 @@ impl Core {
                 buffers,
             } => {
                 if is_link {
-                    // Before the answer: who has it finds the session ready for the next.
+                    // Before the answer is given: its receiver finds the session ready for the next request.
                     for (flight, parcel) in session.link_done(&step, &buffers, outcome.is_ok()) {
                         self.dispatch(&flight, parcel);
                     }

@@ -331,7 +331,7 @@ impl Background for Server {
                 .filter_map(|entry| entry.flight.slot.rouse())
                 .collect()
         };
-        // Who waits for them does them, if nobody else comes.
+        // The threads that wait for them compute them, if no other thread comes.
         wakers.into_iter().for_each(wake);
     }
 }

@@ -219,7 +219,7 @@ pub enum Iv {
     /// Where the one before of its session ends, or with the next nonce.
     #[default]
     Next,
-    /// With this IV or nonce, which the caller must not use twice where the cipher forbids it.
+    /// This IV or nonce, which the caller must not use twice where the cipher forbids it.
     Explicit(IvBytes),
 }
 

@@ -180,7 +180,7 @@ impl Background for Watcher {
     fn work(&self, _: &mut dyn FnMut() -> bool) -> bool {
         let mut is_idle = false;
         loop {
-            // Not kept while it sleeps for long: who drops the last handle is to close it.
+            // Not kept while it sleeps for long: the thread that drops the last handle is to close it.
             let Some(watched) = self.0.upgrade() else {
                 return false;
             };
@@ -237,5 +237,5 @@ fn this_thread() -> u64 {
 const GRACE: Duration = Duration::from_millis(2);
 const THREAD_BITS: u32 = 20;
 const THREAD: u64 = (1 << THREAD_BITS) - 1;
-/// Without anything to do.
+/// How long the watch's thread stays without anything to do.
 const LINGER: Duration = Duration::from_millis(100);

@@ -27,7 +27,7 @@ pub enum Service {
         cipher: Algorithm,
         /// The hash function of HMAC.
         mac: HashAlgorithm,
-        /// Which of them comes first when a message is made.
+        /// The step that comes first when a message is made.
         order: ChainOrder,
     },
     /// Random bytes.

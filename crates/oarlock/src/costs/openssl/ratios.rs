@@ -15,7 +15,7 @@ pub(super) const SIZES_OF_TABLES: usize = 5;
 pub struct Ratios([u32; SIZES.len()]);
 
 impl Ratios {
-    /// From thousandths; `None` for what no measurement gives.
+    /// Makes ratios from thousandths; `None` for what no measurement gives.
     pub fn from_thousandths(thousandths: [u32; SIZES.len()]) -> Option<Self> {
         let is_possible = |ratio: &u32| (POSSIBLE_MIN..=POSSIBLE_MAX).contains(ratio);
         thousandths

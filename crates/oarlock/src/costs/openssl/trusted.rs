@@ -25,7 +25,7 @@ pub struct Trusted {
 }
 
 impl Trusted {
-    /// Those of this process.
+    /// Returns the users that this process trusts.
     pub fn here() -> Self {
         Self {
             user: match process::is_privileged() {

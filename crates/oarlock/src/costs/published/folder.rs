@@ -25,7 +25,7 @@ use crate::threads::process;
 pub struct Found {
     /// Where it is.
     pub path: PathBuf,
-    /// The number of the user to whom it belongs.
+    /// The number of the user that it belongs to.
     pub user: u32,
     /// What it says, of the processes that still run; or what is wrong with it.
     pub figures: Result<Figures, String>,
@@ -67,7 +67,7 @@ pub fn read(path: &Path) -> Result<Figures, String> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // As any path is followed: it is the caller who names it.
+    // As any path is followed: the caller names it.
     let folder = Folder::of(parent, FOLDER).map_err(|error| reason(&error))?;
     folder.figures(name)
 }

@@ -109,7 +109,7 @@ impl<'a> OutboundPacket<'a> {
         Ok(())
     }
 
-    /// From its SPI to the end of its ICV, if it has a number.
+    /// Returns the packet from its SPI to the end of its ICV, if it has a number.
     #[inline]
     pub(super) fn numbered(&mut self) -> Option<&mut [u8]> {
         let place = self.state.is_ok().then(|| self.place())?;

@@ -15,7 +15,7 @@ pub(super) struct Secret {
     bytes: Zeroizing<Vec<u8>>,
 }
 
-/// Which of the two protocols a label is for.
+/// The protocol that a label is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Tls,

@@ -1,7 +1,7 @@
 //! Where jobs wait, and which thread computes them: the protocol. docs/internals/jobs.md argues that no job is left
 //! behind; model/tests/model.rs checks it with loom.
 //!
-//! Jobs of one class can be computed together, as a batch: a free thread takes as many waiting jobs as pay, and that is
+//! Jobs of one class can be computed together, as a group: a free thread takes as many waiting jobs as pay, and that is
 //! all the batching there is. There are two kinds of free thread:
 //!
 //! ```text

@@ -188,7 +188,7 @@ pub fn tls_premaster_secret(power: &[u8], versions: &[u16]) -> Result<Zeroizing<
     Ok(padding::tls_premaster_secret(power, versions, other))
 }
 
-/// That it is as long as a modulus can be: what is done with it counts on that.
+/// Checks that it is at least as long as the shortest modulus: its uses rely on that.
 fn check_power(power: &[u8]) -> Result<(), Error> {
     if power.len() >= MODULUS_BYTES_MIN {
         return Ok(());
