@@ -20,7 +20,7 @@ use crate::join::{self, GIVEN};
 use crate::socket::connected;
 use crate::visits::Visits;
 
-/// What meets other processes. Threads may share it.
+/// A client that computes together with other processes. Threads may share it.
 ///
 /// A forked child may go on with its parent's client: it asks for boards of its own.
 pub struct Client {
@@ -28,30 +28,30 @@ pub struct Client {
     places: Mutex<Vec<Arc<Place>>>,
 }
 
-/// That others are to be met now, from [`Client::visit`].
+/// A request that is to be computed together with others now, from [`Client::visit`].
 pub struct Visit<'a> {
     client: &'a Client,
     rsa: &'a AcceleratedRsa,
     place: Arc<Place>,
 }
 
-/// Where those with one key meet.
+/// The place where processes with one key compute together.
 struct Place {
     key: RsaPublicKey,
     /// A child of a fork makes its own.
     owner: Owner,
     visits: Visits,
-    /// Once it was asked for.
+    /// The board, once it was asked for.
     board: OnceLock<Board>,
 }
 
-/// Keys with a place; others are computed with alone.
+/// The number of keys that get a place; requests of further keys are computed alone.
 const PLACES_MAX: usize = 256;
-/// No answer of a server takes longer.
+/// The longest time that an answer of a server takes.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Client {
-    /// Of a server that listens at `path`. Connects when that is first needed.
+    /// Makes a client of a server that listens at `path`. Connects when that is first needed.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -71,7 +71,7 @@ impl Client {
         })
     }
 
-    /// Asks for the board anew next time: a server that was started again gives out others.
+    /// Asks for the board again next time: a server that was restarted gives out others.
     fn leave(&self, place: &Arc<Place>) {
         if let Ok(mut places) = self.places.try_lock()
             && let Some(kept) = places.iter_mut().find(|kept| Arc::ptr_eq(kept, place))
@@ -155,7 +155,7 @@ impl Visit<'_> {
 
 /// Asks the server at `path` for the board of a key.
 fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
-    // A filter of system calls may kill who asks.
+    // A filter of system calls may kill a process that asks.
     if oarlock::process::is_sandboxed() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
@@ -166,7 +166,7 @@ fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
     let (name, secret) = (name(join::PURPOSE)?, name(join::SEALS)?);
     let lanes = rsa.lanes().ok_or(io::ErrorKind::Unsupported)?;
     let frame = join::asked(&name);
-    // A child that another thread forks meanwhile would have socket and board.
+    // A child that another thread forks during this would inherit socket and board.
     oarlock::process::forks_wait_for(|| {
         let socket = connected(path, PATIENCE)?;
         let mut control = SendAncillaryBuffer::default();

@@ -6,17 +6,17 @@
 //! from the server   1, with the descriptor of the key's board
 //! ```
 //!
-//! A server that does not give one closes the connection.
+//! A server that does not give a board closes the connection.
 
 use zeroize::Zeroizing;
 
 /// The name of a key.
 pub(crate) type Name = [u8; 32];
 
-/// By which names are made ([`secret_name`](oarlock::rsa::RsaPrivateKey::secret_name)).
+/// The purpose for which names are made ([`secret_name`](oarlock::rsa::RsaPrivateKey::secret_name)).
 pub(crate) const PURPOSE: &str = "oarlock board 2";
 
-/// By which the secret is made that members of a board seal with.
+/// The purpose for which the secret is made that members of a board seal with.
 pub(crate) const SEALS: &str = "oarlock board 2: seals";
 
 pub(crate) const GIVEN: [u8; 1] = [VERSION];

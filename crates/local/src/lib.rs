@@ -1,16 +1,17 @@
-//! Private operations of several processes of one machine, computed together.
+//! Computes private operations of several processes of one machine together.
 //!
 //! The workers of a server such as nginx are processes. Each has one signature to make at a time, which leaves lanes
 //! empty. Processes that have the same private key meet on a board, which is memory that they share: each writes its
 //! number there and sleeps, and the one that fills the lanes computes for all. Nobody else has to wake up, and no key
 //! leaves a process.
 //!
-//! A [`Server`] brings them together. Who can name the secret half of a key, and is of the same user, is given the board of
-//! that key. The server itself computes nothing, holds no key and can stop at any time: those that have met go on.
+//! A [`Server`] brings them together. A client that proves possession of the private key, running as the same user,
+//! gets that key's board. The server itself computes nothing, holds no key and can stop at any time: processes that
+//! have their board go on.
 //!
 //! [`relay`] is for keys that are on another machine.
 //!
-//! A [`Client`] never waits long for anybody: it computes alone then, and tries again later. It has no thread and no
+//! A [`Client`] never waits long for others: it computes alone then, and tries again later. It has no thread and no
 //! runtime, and keeps no descriptor. It is fit for a library in a foreign process.
 //!
 //! ```

@@ -16,7 +16,7 @@ pub(crate) struct Guest {
     since: Instant,
 }
 
-/// Who answers clients.
+/// A desk that answers clients.
 pub(crate) trait Desk {
     fn serves(&self, user: u32) -> bool;
     /// Answers a client, or gives it back if it has not asked yet.

@@ -1,6 +1,6 @@
 //! The daemon: gives processes of one user that have the same key the same board.
 //!
-//! It computes nothing and holds no key. What it knows of a key is a name, and it knows it from who has the key.
+//! It computes nothing and holds no key. It knows keys only by a name, and has that from processes that have the key.
 
 use std::collections::HashMap;
 use std::io::IoSlice;
@@ -25,7 +25,7 @@ pub struct Server {
     listener: Listener,
 }
 
-/// Who may ask, and for how much.
+/// The users that may ask, and how many boards each may have.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Numbers of users.
@@ -47,9 +47,8 @@ struct Kept {
 }
 
 impl Server {
-    /// Listens at `path`. A socket that nobody listens at any more is replaced. Who may connect to it,
-    /// [`serve`](Self::serve) is told. Changes the process's umask(2) meanwhile, so call it before other threads
-    /// make files.
+    /// Listens at `path`. A socket that nobody listens at any more is replaced. [`serve`](Self::serve) is told who may
+    /// connect. Changes the process's umask(2) while it runs, so call it before other threads make files.
     ///
     /// # Errors
     /// [`Error::InUse`] if somebody listens there, [`Error::System`] for what the system refuses.
@@ -57,7 +56,7 @@ impl Server {
         Listener::bind(path.as_ref()).map(|listener| Self { listener })
     }
 
-    /// With a socket that listens already (SOCK_SEQPACKET), as a service manager hands it over.
+    /// Makes a server of a socket that already listens (SOCK_SEQPACKET), as a service manager hands it over.
     ///
     /// # Errors
     /// [`Error::NoListener`] if that is something else, [`Error::System`] for what the system refuses.

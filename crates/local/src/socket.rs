@@ -38,7 +38,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Listens at `path`, where any user may connect. A socket that nobody listens at any more is replaced. Changes the
-    /// process's umask(2) meanwhile.
+    /// process's umask(2) while it runs.
     pub(crate) fn bind(path: &Path) -> Result<Self, Error> {
         let what = path.display().to_string();
         let address = SocketAddrUnix::new(path).map_err(Error::system(&what))?;
@@ -195,7 +195,7 @@ pub(crate) fn connected(path: &Path, patience: Duration) -> io::Result<OwnedFd> 
         set_socket_timeout(&socket, timeout, Some(patience))?;
     }
     connect(&socket, &SocketAddrUnix::new(path)?)?;
-    // The server is root's, or this user's, or that of whoever may put a socket at this path.
+    // The server must be run by root, by this user, or by a user who may put a socket at this path.
     let server = getsockopt(&socket, PeerCredentials)?.uid();
     if [0, geteuid().as_raw()].contains(&server) || is_place_of(path, server)? {
         Ok(socket)

@@ -1,32 +1,32 @@
-//! When a client meets others, and when it computes alone.
+//! Decides when a client meets others, and when it computes alone.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the last visits came to.
+/// The results of the last visits.
 #[derive(Default)]
 pub(crate) struct Visits {
-    /// How often in a row it was computed alone in the end.
+    /// How many visits in a row ended with the request computed alone.
     lonely: AtomicU32,
-    /// So many requests are computed alone before the next one is a visit.
+    /// The number of requests to compute alone before the next visit.
     skipped: AtomicU32,
-    /// Visits in vain, of one that makes one for 64 requests.
+    /// Visits without success, while the client makes one for 64 requests.
     in_vain: AtomicU32,
     /// How often in a row something failed.
     failed: AtomicU32,
-    /// Until then there is no visit, in ns since `began`; 0 after one that did not fail.
+    /// The time before which there is no visit, in ns since `began`; 0 after one that did not fail.
     not_before: AtomicU64,
     began: OnceLock<Instant>,
 }
 
-/// As often in a row is no sign yet that there are no others.
+/// After no more lonely visits in a row than this, others may still be there.
 const LONELY_FROM: u32 = 3;
-/// A client without others makes one visit for 64 requests: it takes some 300 us in vain.
+/// A client without others makes one visit for 64 requests, since each costs some 300 us without success.
 const LONELY_MAX: u32 = 6;
-/// After so many of those, some 1000 requests, it may look elsewhere.
+/// After this many of those, some 1000 requests, it may look elsewhere.
 const IN_VAIN: u32 = 16;
-/// After one that failed there is none for so long at first, and twice as long each time.
+/// After a failed visit there is none for this long, and twice as long after each further one.
 const PAUSE: Duration = Duration::from_millis(200);
 /// 51 s.
 const FAILED_MAX: u32 = 8;

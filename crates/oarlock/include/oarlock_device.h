@@ -148,7 +148,7 @@ typedef struct oarlock_device_service_v2 {
 
 // oarlock_device_offer_v2 is what a device takes. Estimates will do.
 typedef struct oarlock_device_offer_v2 {
-  // latency_ns is from the call to its return, beside what follows.
+  // latency_ns is from the call to its return, without the times below.
   uint64_t latency_ns;
 
   // per_request_ns is for how long a request keeps the device from others.

@@ -56,7 +56,7 @@ pub struct Accelerator(pub(crate) Arc<Engine>);
 
 impl Accelerator {
     /// AES-CTR (SP 800-38A, 6.5) with a 128-bit big-endian counter that starts at `iv`: the stream of
-    /// `ctr::Ctr128BE<Aes128>` and of `openssl enc -aes-128-ctr`, and likewise for 192 and 256 bits.
+    /// `ctr::Ctr128BE<Aes128>` and of `openssl enc -aes-128-ctr`, and the same for 192 and 256 bits.
     /// No two messages under one key may use the same counter block.
     ///
     /// ```
@@ -172,7 +172,7 @@ impl Accelerator {
     }
 
     /// AES-CBC (SP 800-38A, 6.2) that begins at `iv`: the blocks of `cbc::Encryptor<Aes128>` and of
-    /// `openssl enc -aes-128-cbc`, and likewise for 192 and 256 bits.
+    /// `openssl enc -aes-128-cbc`, and the same for 192 and 256 bits.
     ///
     /// ```
     /// let accelerator = oarlock::Accelerator::builder().build()?;
@@ -519,9 +519,9 @@ impl Accelerator {
         self.0.shown.add(Gauge::Abandoned, 1);
     }
 
-    /// What the OpenSSL provider has, and what of it is offered beside an OpenSSL of the version `openssl`, as in
-    /// "3.0.19": what is at least level with it by `calibration`, and where that says nothing, by the tables of this
-    /// CPU's class. Options may offer more ([`Offer`](crate::Offer)).
+    /// Lists the operations that the OpenSSL provider has, and which of them it offers with an OpenSSL of the version
+    /// `openssl`, as in "3.0.19": those that measured at least as fast as OpenSSL's own by `calibration`, and where
+    /// that has no ratio, by the tables of this CPU's class. Options may offer more ([`Offer`](crate::Offer)).
     pub fn provided(&self, openssl: &str, calibration: Option<&Measured>) -> Vec<Provided> {
         openssl::provided(self.cpu(), &self.options(), openssl, calibration)
     }

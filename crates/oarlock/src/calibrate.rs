@@ -1,4 +1,4 @@
-//! Measuring what the plan goes by.
+//! Measures what the plan is based on.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::Arc;

@@ -22,9 +22,9 @@ pub enum Error {
     /// The ciphertext was not made for this key and scheme, or was altered. The error does not say what
     /// is wrong with it, which would be an oracle (RFC 8017, 7.1.2).
     DecryptionFailed,
-    /// As many jobs are waiting as [`Builder::jobs_max`](crate::Builder::jobs_max) allows, 1024
-    /// unless set. The methods that submit a job return [`QueueFull`](crate::job::QueueFull)
-    /// instead, which gives the buffers back; `?` makes this of it.
+    /// The number of waiting jobs has reached [`Builder::jobs_max`](crate::Builder::jobs_max), 1024 unless set. The
+    /// methods that submit a job return [`QueueFull`](crate::job::QueueFull) instead, which gives the buffers back; `?`
+    /// turns that into this error.
     #[cfg(feature = "rsa")]
     QueueFull,
     /// The job was cancelled, its accelerator was dropped, or it was submitted before a fork and this

@@ -51,9 +51,9 @@
 //! | `legacy` (default) | Camellia, Twofish, Serpent, ARIA, SM4, CAST-128, Blowfish and Triple DES in counter mode | 7 more crates |
 //! | `rsa` (default) | the modules [`rsa`], [`job`] and [`framework`]: RSA keys, signatures, encryption, modular exponentiation, jobs. Includes `aws-lc` | 45 more crates, a C compiler, most of the build time |
 //! | `aws-lc` | the device `software`: AES and ChaCha20-Poly1305 by aws-lc, for CPUs that lack the instructions of our kernels, and when a device fails | 7 more crates, a C compiler |
-//! | `pkcs11` | `device::Pkcs11Device`: keys on PKCS#11 tokens. Includes `rsa` | 4 crates beside those of `rsa` |
-//! | `library` | `device::LibraryDevice`: devices in shared libraries, behind a C interface. Includes `rsa` | 1 crate beside those of `rsa` |
-//! | `simulated` | `device::SimulatedDevice`: accelerator boards with the latency and throughput of those of 2000, to try schedules with. Includes `rsa` | nothing beside `rsa` |
+//! | `pkcs11` | `device::Pkcs11Device`: keys on PKCS#11 tokens. Includes `rsa` | 4 crates in addition to those of `rsa` |
+//! | `library` | `device::LibraryDevice`: devices in shared libraries, behind a C interface. Includes `rsa` | 1 crate in addition to those of `rsa` |
+//! | `simulated` | `device::SimulatedDevice`: accelerator boards with the latency and throughput of those of 2000, to try schedules with. Includes `rsa` | nothing in addition to `rsa` |
 //!
 //! Without any feature there are AES in CTR, CBC and GCM, ChaCha20, ChaCha20-Poly1305 and
 //! [`Accelerator::block_ctr`], in 16 crates and without a C compiler:

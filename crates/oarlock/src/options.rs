@@ -24,8 +24,7 @@ pub struct Options {
     /// The most threads that the pool may have, 0 to 4096. `Auto`, the default: the number of CPUs. 0:
     /// no thread is ever made.
     pub max_threads: Threads,
-    /// Pool threads that one cipher may use at once, beside the calling thread: 0 to 4096; 2 unless
-    /// set.
+    /// Pool threads that one cipher may use at once, in addition to the calling thread: 0 to 4096; 2 unless set.
     pub cipher_threads: usize,
     /// Blocks that a prefetch stream holds: a multiple of 16, at most 2^28; 4096 unless set.
     pub cipher_blocks: usize,
@@ -35,7 +34,7 @@ pub struct Options {
     /// dropped, however many keys it has and however often they change; so does each direction of an association of
     /// ESP, of a connection of TLS or DTLS, and of SRTP.
     pub reservation: Reservation,
-    /// Which way requests go.
+    /// The way that requests take.
     pub strategy: Strategy,
     /// Whether an idle pool thread may spin for up to 50 µs before it sleeps.
     pub spin: bool,
@@ -44,9 +43,9 @@ pub struct Options {
     pub prefetch_bytes: usize,
     /// Which threads fill prefetch streams.
     pub prefetch_worker: PrefetchWorker,
-    /// What the OpenSSL provider offers. Nothing else goes by it.
+    /// What the OpenSSL provider offers. It has no effect elsewhere.
     pub offer: Offer,
-    /// Which private operations with RSA keys the OpenSSL provider computes in lanes. Nothing else goes by it.
+    /// The private operations with RSA keys that the OpenSSL provider computes in lanes. It has no effect elsewhere.
     pub lanes: LaneUse,
     /// Whether the process shows live figures to `oarlock top` of the same user
     /// ([`costs::published`](crate::costs::published)). Not unless set, and only as an accelerator is
@@ -77,7 +76,7 @@ impl Default for Options {
 /// A number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// As many as CPUs that this process may use (affinity and cgroup quota).
+    /// One for each CPU that this process may use (affinity and cgroup quota).
     Auto,
     /// This many.
     Exactly(usize),
@@ -99,7 +98,7 @@ pub enum Reservation {
     Exclusive,
 }
 
-/// Which threads fill prefetch streams, beside [`prefill`](crate::cipher::AcceleratedCtr::prefill).
+/// Which threads fill prefetch streams, apart from [`prefill`](crate::cipher::AcceleratedCtr::prefill).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchWorker {
     /// Pool threads, on other cores.
@@ -121,7 +120,7 @@ pub enum Offer {
 /// Which private operations with RSA keys the OpenSSL provider computes in lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneUse {
-    /// Those that take less time there, as a rule several at once.
+    /// Those that take less time in lanes, as a rule several at once.
     Auto,
     /// All of keys that have lanes, one at a time too, whatever that takes: for tests, so that suites of other programs
     /// reach the lanes with every operation.

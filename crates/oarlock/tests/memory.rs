@@ -219,7 +219,7 @@ fn no_key_of_cbc_and_no_plaintext_that_was_padded_is_left_in_freed_memory() {
     }
 }
 
-/// Of none that stays in its place and has opened no session; a copy is moved.
+/// No key is left of a context that stays in its place and has opened no session; a copy is moved.
 #[test]
 fn no_key_of_a_context_is_left_in_freed_memory() {
     let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);

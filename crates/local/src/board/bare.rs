@@ -38,12 +38,12 @@ pub enum Place {
 }
 
 impl BareBoard {
-    /// The memory of a new one.
+    /// Creates the memory of a new board.
     pub fn create() -> io::Result<OwnedFd> {
         Board::create()
     }
 
-    /// A mapping of it, of a process that knows `secret` and whose lanes are full with so many requests.
+    /// Maps a board for a process that knows `secret`; `full` requests fill its lanes.
     pub fn map(file: &OwnedFd, full: usize, secret: &[u8; 32]) -> io::Result<Self> {
         Board::map(file, full, secret).map(Self)
     }
@@ -84,7 +84,7 @@ impl BareBoard {
 }
 
 impl BareRequest<'_> {
-    /// In which slot it is.
+    /// Returns the number of its slot.
     pub fn place(&self) -> usize {
         self.asked.request.own.place
     }

@@ -20,7 +20,7 @@ use rustix::process::{Pid, getpid};
 
 /// Requests that may be on a board at once.
 pub(super) const SLOTS: usize = 64;
-/// Of a number and its power: 4096 bits.
+/// The room for a number, or for its power: 4096 bits.
 pub(super) const WORDS: usize = 64;
 
 /// What is shared. Zero at first.
@@ -47,7 +47,7 @@ pub(super) struct SharedPace {
 pub(super) struct Slot {
     /// Its stage and which use of the slot this is: a futex(2).
     pub(super) state: AtomicU32,
-    /// Of the number and of the power.
+    /// The length of the number and of the power.
     pub(super) bytes: AtomicU32,
     /// When it was taken, in ns of CLOCK_MONOTONIC.
     pub(super) since: AtomicU64,
@@ -67,7 +67,7 @@ unsafe impl Send for Memory {}
 // SAFETY: through a shared reference, too, there is nothing but the mapping's atomics to be touched.
 unsafe impl Sync for Memory {}
 
-/// Which process something is of.
+/// The process that something belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// A child in a new namespace may have its parent's.

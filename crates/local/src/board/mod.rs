@@ -1,4 +1,4 @@
-//! Where processes with the same key meet.
+//! The board: memory on which processes with the same key compute together.
 //!
 //! A request is in a slot. Its stage and the count of the slot's uses are one number, a futex(2):
 //!
@@ -8,9 +8,10 @@
 //!                                 `-> abandoned -> free
 //! ```
 //!
-//! Its owner claims it, writes the number and has it wait. Who fills the lanes, or is the first to wait long enough, takes
-//! the requests that wait: its own and others'. It computes them, writes the powers and wakes the owners. Each change of
-//! a stage is a compare-and-swap on the number as it was, so that of two who want a request one has it.
+//! Its owner claims the slot, writes the number and has it wait. The owner that fills the lanes, or is the first to
+//! have waited long enough, takes the waiting requests: its own and others'. It computes them, writes the powers and
+//! wakes the owners. Each change of a stage is a compare-and-swap on the number as it was, so of two processes that
+//! want a request only one gets it.
 //!
 //! A process may end at any point and leave a slot as it is. When no slot is free, one that has been in use for longer than
 //! any request takes is used again. Its former process may only have been stopped, and may still write there. Other
@@ -44,7 +45,7 @@ use self::seal::{Seal, Sealer};
 pub(crate) struct Board {
     memory: Memory,
     sealer: Sealer,
-    /// As many requests fill the lanes.
+    /// The number of requests that fills the lanes.
     full: u32,
     /// Where the search for a free slot begins.
     next: AtomicUsize,
@@ -59,7 +60,7 @@ pub(crate) enum Outcome {
     Alone,
     /// The caller is to compute it: there are as many requests as a board has room for.
     Full,
-    /// The caller is to compute it: who had it did not end in time, or failed.
+    /// The caller is to compute it: the process that took it did not end in time, or failed.
     Failed,
 }
 
@@ -102,18 +103,18 @@ const STAGE: u32 = 7;
 
 /// Longer than that nobody waits for a request that another has taken, in ns: that one may have to wait for a CPU.
 const PATIENCE: u64 = 250_000_000;
-/// A slot that has been used for longer is nobody's, in ns.
+/// A slot that has been in use for longer than this belongs to nobody any more, in ns.
 const LOST: u64 = 10_000_000_000;
 
 const BYTES_MAX: usize = 8 * WORDS;
 
 impl Board {
-    /// The file of a new one.
+    /// Creates the file of a new board.
     pub(crate) fn create() -> io::Result<OwnedFd> {
         Memory::create()
     }
 
-    /// One where as many requests as `full` fill the lanes, for those who know `secret`.
+    /// Maps a board for processes that know `secret`; `full` requests fill the lanes.
     pub(crate) fn map(file: impl AsFd, full: usize, secret: &[u8; 32]) -> io::Result<Self> {
         Ok(Self {
             memory: Memory::map(file)?,
@@ -344,7 +345,7 @@ impl<'a> Held<'a> {
         1 << self.place
     }
 
-    /// With its next stage; `None` if it is not in the one before any more.
+    /// Moves to the stage `stage`; `None` if another process has changed the stage since.
     fn to(self, stage: u32) -> Option<Self> {
         let state = self.state & !STAGE | stage;
         let changed = self
@@ -354,18 +355,18 @@ impl<'a> Held<'a> {
         changed.ok().map(|_| Self { state, ..self })
     }
 
-    /// Out of those that wait, to be computed by this process.
+    /// Takes a waiting request, to be computed by this process.
     fn taken(self, shared: &Shared) -> Option<Self> {
         let taken = match self.state & STAGE {
             WAITING => self.to(RUNNING),
             _ => None,
         };
-        // Also of one that does not wait any more: its process has ended, or another was faster.
+        // Also clear the bit of a request that no longer waits: its process has ended, or another was faster.
         shared.waiting.fetch_and(!self.bit(), AcqRel);
         taken
     }
 
-    /// Tells the owner, or frees the slot if there is none any more.
+    /// Tells the owner that the request has ended, or frees the slot if there is no owner any more.
     fn end(self, stage: u32) {
         if self.to(stage).is_some() {
             let _ = futex::wake(&self.slot.state, futex::Flags::empty(), 1);
@@ -375,7 +376,8 @@ impl<'a> Held<'a> {
         Held { state, ..self }.clear();
     }
 
-    /// By its owner. One that another process has is left to that: it may yet write to it.
+    /// Frees the slot, by its owner. If another process is computing the request, that process frees it: it may yet
+    /// write to it.
     fn free(self) {
         let state = self.slot.state.load(Acquire);
         if (state ^ self.state) & !STAGE != 0 {
@@ -385,7 +387,7 @@ impl<'a> Held<'a> {
         if state & STAGE == RUNNING && now.to(ABANDONED).is_some() {
             return;
         }
-        // It may have ended just now.
+        // The request may have ended since the first look.
         let state = self.slot.state.load(Acquire);
         if (state ^ self.state) & !STAGE == 0 {
             Held { state, ..self }.clear();

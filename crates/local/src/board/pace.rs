@@ -1,7 +1,8 @@
 //! How long requests that do not fill the lanes wait for others: as long as the next ones are due soon, by the pace of
 //! the last ones.
 //!
-//! What it goes by is shared, and anybody may change it: it says how long to wait, within bounds, and nothing else.
+//! The figures that it uses are shared, and any process may change them: they decide how long to wait, within bounds,
+//! and nothing else.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -11,17 +12,17 @@ use super::memory::SharedPace;
 /// When requests came, and how many were taken together.
 pub(super) struct Pace<'a> {
     shared: &'a SharedPace,
-    /// As many fill the lanes.
+    /// The number of requests that fills the lanes.
     full: u32,
-    /// No request waits longer, in ns.
+    /// The longest time that a request waits, in ns.
     wait_max: u64,
 }
 
-/// That, of keys of up to 2048 bits. Others' requests take longer, by the square of the width and more.
+/// `wait_max` for keys of up to 2048 bits, in ns. Others' requests take longer, by the square of the width and more.
 const WAIT_MAX: u64 = 4_000_000;
-/// So many times that time may pass between two of a batch.
+/// How many mean gaps between requests a batch waits for the next one.
 const GAPS: u64 = 4;
-/// Such a part of that a request waits which came when none were due: 300 us of 4 ms.
+/// If no requests were due, one waits for this fraction of `wait_max`: 300 us of 4 ms.
 const CHANCE: u64 = 13;
 /// After this many batches in a row that were not full, requests no longer wait for more.
 const MISSED_MAX: u32 = 4;
@@ -29,7 +30,7 @@ const MISSED_MAX: u32 = 4;
 const AGAIN: u32 = 16;
 
 impl<'a> Pace<'a> {
-    /// Of requests of keys with so many bits.
+    /// Makes the pace for requests of keys with `bits` bits.
     pub(super) fn new(shared: &'a SharedPace, full: u32, bits: usize) -> Self {
         let times = bits.div_ceil(2048).clamp(1, 4) as u64;
         Self {
@@ -65,7 +66,7 @@ impl<'a> Pace<'a> {
         self.shared.busy.store(now, Relaxed);
     }
 
-    /// So many were taken at once.
+    /// Records that `count` requests were taken at once.
     pub(super) fn taken(&self, count: u32) {
         let missed = match count >= self.full {
             true => 0,
@@ -74,7 +75,7 @@ impl<'a> Pace<'a> {
         self.shared.missed.store(missed, Relaxed);
     }
 
-    /// How much longer one that came at `began`, of so many, waits for others.
+    /// Returns how much longer a request that came at `began` waits for others, if `waiting` requests wait.
     pub(super) fn left(&self, began: u64, now: u64, waiting: u32) -> Duration {
         let missing = self.full.saturating_sub(waiting);
         let shared = self.shared;
@@ -157,7 +158,7 @@ mod tests {
         pace.ends(now + 3000 * US);
         let left = pace.left(now, now + 3000 * US, 1);
         assert!((us(390)..us(440)).contains(&left), "{left:?}");
-        // One that is killed meanwhile holds nobody up.
+        // One that is killed while it computes holds nobody up.
         pace.begins(now);
         assert_eq!(pace.left(now, now + 4000 * US, 1), Duration::ZERO);
     }

@@ -1,11 +1,11 @@
-//! Seals: MACs over what is on a board, by those who have the key.
+//! Seals: MACs over what is on a board, by processes that have the key.
 //!
 //! ```text
 //! number    HMAC(use of the slot | place | length | number)
 //! power     HMAC(use of the slot | no place | seal of the number | power)
 //! ```
 //!
-//! That of a power so holds for one number, and neither party reads the number again for it.
+//! So the seal of a power holds for one number only, and neither party reads the number again to compute it.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -28,13 +28,13 @@ impl Sealer {
         Self(Hmac::new((&*block).into()))
     }
 
-    /// Of `number`, in use `count` of the slot at `place`.
+    /// Returns the seal of `number`, in use `count` of the slot at `place`.
     pub(super) fn number(&self, count: u32, place: usize, number: &[u8]) -> Seal {
         let length = (number.len() as u32).to_le_bytes();
         self.seal(count, place as u32, &length, number)
     }
 
-    /// Of what a number with the seal `number` has become, in the same use.
+    /// Returns the seal of the power of the number with the seal `number`, in the same use.
     pub(super) fn power(&self, count: u32, number: Seal, power: &[u8]) -> Seal {
         let number = number.map(u64::to_le_bytes);
         self.seal(count, NO_PLACE, number.as_flattened(), power)

@@ -26,8 +26,8 @@ fn secret() -> Zeroizing<[u8; 32]> {
     Zeroizing::new([7; 32])
 }
 
-/// What so many owners of a board get, each with a mapping of its own, for so many numbers each; `beside` goes on
-/// meanwhile. No power is wrong.
+/// Has `owners` owners of a board, each with a mapping of its own, compute `numbers` numbers each, while `beside` runs.
+/// Returns the counts of outcomes. No power is wrong.
 fn meet(
     rsa: &AcceleratedRsa,
     owners: usize,

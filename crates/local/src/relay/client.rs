@@ -48,7 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const TAKES_WITHIN: Duration = Duration::from_millis(250);
 
 impl Client {
-    /// Of a relay that listens at `path`. It is first asked when that is needed.
+    /// Makes a client of a relay that listens at `path`. It is first asked when that is needed.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }

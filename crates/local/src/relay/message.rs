@@ -34,8 +34,8 @@ pub enum Operation {
         /// As long as that of its hash function.
         digest: Vec<u8>,
     },
-    /// A number, big-endian and as long as the modulus, to the power of the private exponent. Who may have that may have
-    /// everything of the key.
+    /// A number, big-endian and as long as the modulus, to the power of the private exponent. A user that may have this
+    /// can do anything with the key.
     RawPrivate(Vec<u8>),
 }
 
@@ -133,7 +133,7 @@ pub fn read_answer(frame: &[u8]) -> Option<Answer> {
 }
 
 const VERSION: u8 = 1;
-/// Of a number: 16384 bits.
+/// The longest number: 16384 bits.
 const CONTENT_BYTES_MAX: usize = 2048;
 const TEXT_BYTES_MAX: usize = 500;
 /// No question and no answer has more.

@@ -19,7 +19,7 @@ pub struct Relay {
     listeners: Vec<Listener>,
 }
 
-/// Who may ask, and for what.
+/// A user that may ask, and the keys that it may ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allowed {
     /// The user's number.
@@ -37,8 +37,8 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// What was made, or why it was not: up to 500 bytes of text, which the client puts into its log. It does not wait: a
-    /// client that has gone is not missed.
+    /// Gives the client the result, or the reason why there is none: up to 500 bytes of text, which the client puts
+    /// into its log. Does not wait: a client that has gone is not missed.
     pub fn give(self, result: Result<&[u8], &str>) {
         let _ = send(
             &self.connection,
@@ -48,7 +48,7 @@ impl Reply {
     }
 }
 
-/// What the relay knows of a user.
+/// The user's account with the relay.
 struct Account<'a> {
     keys: Option<&'a [String]>,
     token: Arc<()>,
@@ -61,9 +61,8 @@ impl Account<'_> {
 }
 
 impl Relay {
-    /// Listens at each of `paths`. A socket that nobody listens at any more is replaced. Who may connect to it,
-    /// [`serve`](Self::serve) is told. Changes the process's umask(2) meanwhile, so call it before other threads
-    /// make files.
+    /// Listens at each of `paths`. A socket that nobody listens at any more is replaced. [`serve`](Self::serve) is told
+    /// who may connect. Changes the process's umask(2) while it runs, so call it before other threads make files.
     ///
     /// # Errors
     /// [`Error::InUse`] if somebody listens there, [`Error::System`] for what the system refuses.
@@ -74,7 +73,7 @@ impl Relay {
         })
     }
 
-    /// With a socket that listens already (SOCK_SEQPACKET), as a service manager hands it over.
+    /// Makes a relay of a socket that already listens (SOCK_SEQPACKET), as a service manager hands it over.
     ///
     /// # Errors
     /// [`Error::NoListener`] if that is something else, [`Error::System`] for what the system refuses.

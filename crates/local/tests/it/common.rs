@@ -66,9 +66,9 @@ pub(crate) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// As many requests as are surely computed together of those that would have been with lanes for all CPUs: without
-/// AVX-512 aws-lc alone, which a mask of ours does not reach, may be as fast, and then computing together is rightly
-/// declined.
+/// Returns how many of the `count` requests that fast lanes would compute together are surely computed together.
+/// Without AVX-512, aws-lc alone, which a mask of ours does not reach, may be as fast, and then computing together is
+/// rightly declined.
 pub(crate) fn surely(rsa: &AcceleratedRsa, count: usize) -> usize {
     match rsa.lanes() {
         Some(8) => count,

@@ -21,9 +21,9 @@ pub enum Count {
     Replayed,
     /// Not authentic.
     Forged,
-    /// Of another association, or of another protocol.
+    /// A packet of another association, or of another protocol.
     Foreign,
-    /// Of a length that no packet has, or authentic with a content that is none.
+    /// A packet of a length that no packet has, or an authentic one whose content is not a packet.
     Invalid,
     /// Packets that neither the network nor the device took.
     Lost,

@@ -6,8 +6,8 @@
 //! in 0x7d10be44 aes256gcm 8899aabb... esn window=1024
 //! ```
 //!
-//! AES-GCM must not be used with keys that outlive a run (RFC 4106, 2): numbers, and so nonces, begin
-//! anew with each. A file therefore serves once.
+//! AES-GCM must not be used with keys that outlive a run (RFC 4106, 2): sequence numbers, and so nonces, start over
+//! with each run. A file therefore serves only once.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};

@@ -127,7 +127,7 @@ fn forward_until_told(run: &Run) -> Result<(), Fault> {
     let signals = Signals::new([SIGINT, SIGTERM]);
     let mut signals = signals.map_err(|error| Fault::of("cannot wait for signals", error))?;
     let stop = Stop::new().map_err(|error| Fault::of("cannot make an event", error))?;
-    // Numbers begin anew with each run: under the same keys, nonces would repeat.
+    // Sequence numbers start over with each run: under the same keys, nonces would repeat.
     keys.remove(&run.keys)?;
 
     let (sender, events) = channel();
@@ -186,7 +186,7 @@ fn watch(
                 next += SECOND;
                 let now = Moment::of(counters);
                 let workers = workers.iter().find_map(Workers::get).unwrap_or_default();
-                // Whoever read them may have gone, and the tunnel stays.
+                // The reader of the output may have gone; the tunnel goes on.
                 let _ = writeln!(io::stdout(), "{} | {workers} workers", now.since(&last));
                 idle_seconds = if now.sent() == last.sent() {
                     idle_seconds + 1

@@ -427,8 +427,8 @@ impl Background for Endless {
     }
 }
 
-/// A helper in the background sees every post, whenever it falls: one that is missed leaves the
-/// helper where it is for ever, which loom reports.
+/// A helper in the background sees every post, whenever it happens: a missed one would leave the helper where it is
+/// without end, which loom reports.
 #[test]
 fn a_task_is_not_kept_waiting_by_work_in_the_background() {
     let mut builder = loom::model::Builder::new();
@@ -573,7 +573,7 @@ mod once {
 
     use super::threads::once::Slot;
 
-    /// A request, and the number of whoever answered it.
+    /// A request, and the number of the party that answered it.
     type One = Slot<&'static str, u32>;
 
     struct Count(AtomicUsize);

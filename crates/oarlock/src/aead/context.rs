@@ -623,7 +623,8 @@ fn data_have_begun() -> Error {
     Error::InvalidInput("associated data come before the data of a message".into())
 }
 
-/// Of 700 bytes, and with tables of five KiB. With counter-mode caching where `cpu` allows it.
+/// Returns an AES-GCM without a key: 700 bytes, with tables of five KiB in the [`Room`], and with counter-mode caching
+/// where `cpu` allows it.
 #[inline(always)]
 fn unkeyed_gcm(cpu: Cpu) -> Gcm<Room> {
     #[cfg(target_arch = "x86_64")]

@@ -30,7 +30,7 @@ impl<A: Sync> AcceleratedAead<A> {
     ) {
         let route = &self.route;
         route.count_many(direction, messages.len(), bytes);
-        // What a message costs beside its bytes, in bytes.
+        // The fixed cost of a message, on top of that of its bytes, expressed in bytes.
         let cost = route.session().cost;
         let setup_bytes = (cost.setup_ns * cost.bytes_per_ns) as usize;
         let bytes = bytes.saturating_add(messages.len().saturating_mul(setup_bytes));

@@ -60,7 +60,7 @@ use crate::work::algorithm::{Algorithm, Direction, Kind};
 /// let aead = Accelerator::builder().build()?.aead(Algorithm::Aes256Gcm, &[7; 32])?;
 /// let nonce = [1; 12];
 ///
-/// // In place, with the tag beside; long messages over all cores.
+/// // In place, with a detached tag; long messages use all cores.
 /// let mut message = b"attack at dawn".to_vec();
 /// let tag = aead.seal(&nonce, b"header", message.as_mut_slice().into())?;
 ///
@@ -466,5 +466,5 @@ fn undone(failure: Failure) -> Undone<Error> {
     }
 }
 
-/// Of [`Strategy::Stripe`].
+/// The shortest stripe under [`Strategy::Stripe`].
 const STRIPE_BYTES_MIN: usize = 64;

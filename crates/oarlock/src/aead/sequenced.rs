@@ -94,7 +94,7 @@ pub struct SequencedAead {
     /// The number of the next message.
     next: u64,
     record_bytes_max: usize,
-    /// Of its own: the session's may go away while a worker uses it.
+    /// The kernel for records: a copy of its own, since the session's may be replaced while a worker uses it.
     key: Arc<Kernel>,
     worker: Option<PrefetchWorker>,
     records: Option<Records>,

@@ -7,14 +7,13 @@ pub(crate) mod rsa;
 use crate::Error;
 use crate::threads::process;
 
-/// Gives back what aws-lc keeps for the calling thread, before its end does so: that takes locks of
-/// aws-lc's, which a child that is forked meanwhile would have taken for ever.
-/// Source: aws-lc, crypto/fipsmodule/rand/rand.c, `thread_local_states_list_lock`, and
-/// crypto/thread_pthread.c, `g_destructors_lock`.
+/// Frees what aws-lc keeps for the calling thread, before the thread's end does so. That takes locks of aws-lc, and a
+/// child that is forked at that moment would inherit them locked and never see them released. Source: aws-lc,
+/// crypto/fipsmodule/rand/rand.c, `thread_local_states_list_lock`, and crypto/thread_pthread.c, `g_destructors_lock`.
 pub(crate) fn leave_thread() {
     // Elsewhere aws-lc-sys 0.47 has no binding for it.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    // SAFETY: no preconditions; who asks aws-lc for something here later has it made anew.
+    // SAFETY: no preconditions; aws-lc makes the thread's state again when the thread next needs it.
     process::forks_wait_for(|| unsafe { aws_lc_sys::AWSLC_thread_local_clear() });
 }
 

@@ -15,7 +15,7 @@ use crate::Error;
 pub(crate) struct SoftwareModulus {
     n: Number,
     constants: NonNull<BN_MONT_CTX>,
-    /// Of the modulus.
+    /// The length of the modulus in bytes.
     bytes: usize,
 }
 

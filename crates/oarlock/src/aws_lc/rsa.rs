@@ -1,11 +1,10 @@
 //! RSA without padding, and what aws-lc knows of keys.
 //!
-//! aws-lc keeps a lock and a list of blindings in each key, and locks of the whole process around
-//! its generator and its count of forks. A child that is forked while another thread is in an
-//! operation has them as they were: locked for ever, or in use by nobody, which ends the process
-//! (rsa_blinding_get). So forks wait for operations. Where one cannot wait for so long, operations
-//! are counted per key, and a child that finds some under way, whose threads it does not have, goes
-//! on with a copy of the key.
+//! aws-lc keeps a lock and a list of blindings in each key, and locks of the whole process around its generator and its
+//! count of forks. A child that is forked while another thread is in an operation inherits them as they were: locked by
+//! a thread that it does not have, or in an inconsistent state, which ends the process (rsa_blinding_get). So forks
+//! wait for operations. Where a fork cannot wait for so long, operations are counted per key, and a child that finds
+//! some under way, whose threads it does not have, goes on with a copy of the key.
 
 use std::fmt;
 use std::os::raw::c_int;
@@ -30,7 +29,7 @@ use crate::threads::process;
 pub(crate) struct SoftwareRsa {
     /// Made by Box; changed at most once in each process, by the first operation in a forked child.
     handle: AtomicPtr<Handle>,
-    /// Of the modulus.
+    /// The length of the modulus in bytes.
     bytes: usize,
 }
 
@@ -76,7 +75,7 @@ impl fmt::Debug for PrivateNumbers<'_> {
 pub struct RsaSecretNumbers {
     /// The private exponent, with leading zeros as long as the modulus.
     pub d: Zeroizing<Vec<u8>>,
-    /// Of a key that has them.
+    /// The primes, if the key has them.
     pub primes: Option<RsaSecretPrimes>,
 }
 
@@ -314,8 +313,8 @@ impl SoftwareRsa {
             self.handle
                 .compare_exchange(found, fresh, Ordering::AcqRel, Ordering::Acquire);
         let current = match swapped {
-            // The one before is left as it lies: a lock in it may be taken for ever, and a thread
-            // that the child does not have may have been in the middle of a change.
+            // The previous handle is left as it is: a lock in it may never be released, and a thread that the child
+            // does not have may have been in the middle of a change.
             Ok(_) => fresh,
             Err(current) => {
                 // SAFETY: made here, and seen by nobody else.
@@ -330,7 +329,7 @@ impl SoftwareRsa {
 
 impl Drop for SoftwareRsa {
     fn drop(&mut self) {
-        // SAFETY: made by Box; whoever drops this has it alone.
+        // SAFETY: made by Box; `&mut self` shows that nothing else uses it.
         let handle = unsafe { Box::from_raw(*self.handle.get_mut()) };
         if handle.is_inherited() && handle.under_way.load(Ordering::SeqCst) != 0 {
             // As in `handle`.
@@ -412,7 +411,8 @@ type Transform =
 pub(super) struct Number(*mut BIGNUM);
 
 impl Number {
-    /// Of big-endian bytes, whose count shows in the time of what is done with it, and not its value.
+    /// Makes a number from big-endian bytes. The time of operations on it depends on the count of bytes, and not on
+    /// their value.
     pub(super) fn new(bytes: &[u8]) -> Self {
         // SAFETY: as many bytes as are said; null asks for a new number.
         Self(unsafe { BN_bin2bn(bytes.as_ptr(), bytes.len(), std::ptr::null_mut()) })
@@ -435,7 +435,7 @@ impl Drop for Number {
     }
 }
 
-/// Of what failed last on this thread; forgotten with that.
+/// Returns the reason of this thread's last failure, and clears it.
 fn last_reason() -> i32 {
     // SAFETY: no preconditions. The low 12 bits are the reason (include/openssl/err.h).
     unsafe {

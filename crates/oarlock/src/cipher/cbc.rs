@@ -381,7 +381,7 @@ impl Chain {
         }
     }
 
-    /// Finds anew from which length on decryption gets a look at clock and pool.
+    /// Determines again from which length on decryption reads the clock and asks the pool.
     fn look_again(&mut self) {
         self.long_bytes = self.route.long_bytes(BLOCK_BYTES);
     }

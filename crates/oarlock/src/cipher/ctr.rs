@@ -67,7 +67,7 @@ impl AcceleratedCtr<AnyAes> {
         Ok(Self::of(route, AnyAes(()), iv, Some(Arc::clone(engine))))
     }
 
-    /// Starts anew with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is wiped.
+    /// Starts over with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is wiped.
     ///
     /// # Errors
     /// Those of [`Accelerator::ctr`](crate::Accelerator::ctr); nothing has changed then.
@@ -186,8 +186,8 @@ impl<A: StreamKind> AcceleratedCtr<A> {
         self.stream.prefetch_bytes()
     }
 
-    /// Starts anew with the same key at `iv`: 16 bytes for AES, otherwise what
-    /// [`Kind::Stream`](crate::Kind::Stream) says. Never waits.
+    /// Starts over with the same key at `iv`: 16 bytes for AES, otherwise what [`Kind::Stream`](crate::Kind::Stream)
+    /// says. Never waits.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for another length; nothing has changed then.
@@ -229,7 +229,7 @@ impl<A: StreamKind> AcceleratedCtr<A> {
         (self.stream.counter, self.stream.skip)
     }
 
-    /// Starts anew with the same key at byte `skip` of the block at `counter`.
+    /// Starts over with the same key at byte `skip` of the block at `counter`.
     pub(crate) fn begin_at(&mut self, counter: u128, skip: usize) {
         self.stream.iv = counter;
         self.stream.place(&self.engine, counter, skip);

@@ -34,7 +34,7 @@ pub(super) struct Stream<A: StreamKind> {
     pub(super) skip: usize,
     /// Bytes that may go inline before the next look at clock and pool.
     unseen_bytes_left: usize,
-    /// Of these, as many there were after the last look.
+    /// The value that `unseen_bytes_left` was set to by the last look.
     pub(super) unseen_bytes_max: usize,
     counted_to: (u128, usize),
     pub(super) prefetch: Option<Box<Prefetched>>,
@@ -61,7 +61,7 @@ impl<A: StreamKind> Stream<A> {
         }
     }
 
-    /// Starts anew with another key.
+    /// Starts over with another key.
     pub(super) fn replace(&mut self, home: &Home, session: Session<StreamKey>, iv: u128) {
         self.count_bytes();
         self.route.replace(home.as_deref(), session);

@@ -48,11 +48,11 @@ pub struct StreamContext {
     /// Counter block of the next byte, and bytes of it that are used up.
     counter: u128,
     skip: usize,
-    /// Of ciphers that take long to make a block.
+    /// Keystream that was made ahead, for ciphers that are slow at single blocks.
     begun: Begun,
-    /// A request of fewer bytes is the kernel's, even where there is a session.
+    /// A request of fewer bytes is computed by the kernel, even if there is a session.
     short_bytes: usize,
-    /// One of fewer bytes is done on the calling thread, even where it is the session's.
+    /// A request of fewer bytes is computed on the calling thread, even if the session computes it.
     helped_bytes: usize,
     /// Bytes that the kernel may still serve before a session is opened.
     kernel_bytes_left: usize,
@@ -138,7 +138,7 @@ impl StreamContext {
         place.get_or_insert_with(|| self.unkeyed()).set_as(self);
     }
 
-    /// Of the same algorithm, without a key but for a kernel that is made with it.
+    /// Makes a context of the same algorithm without a key, except in a kernel that can only be made with one.
     #[inline(always)]
     fn unkeyed(&self) -> Self {
         let kernel = match &self.kernel {
@@ -293,7 +293,7 @@ impl StreamContext {
         }
     }
 
-    /// Where none can be had, as under `reservation=exclusive`, the kernel goes on.
+    /// Opens the session. Where none can be had, as under `reservation=exclusive`, the kernel goes on.
     fn open_session(&mut self) {
         let Kind::Stream { iv_bytes, .. } = self.algorithm.kind() else {
             return;

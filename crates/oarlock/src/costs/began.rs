@@ -11,8 +11,9 @@ pub(crate) enum Began {
 }
 
 impl Began {
-    /// Of so many requests. Several take milliseconds, in which other processes may have the CPU: what those take is not
-    /// theirs, or alone would look faster than together where everybody waits for CPUs.
+    /// Starts to time a computation of `requests` requests. Several take milliseconds, during which other processes may
+    /// have the CPU. Time without the CPU is not counted for them, or requests one by one would look faster than a
+    /// batch where all threads wait for CPUs.
     pub(crate) fn now(requests: usize) -> Self {
         if requests > 1 && !process::is_sandboxed() {
             Self::OnThread(process::thread_time())

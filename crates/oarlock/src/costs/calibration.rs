@@ -29,13 +29,13 @@ pub struct MachineCosts {
 /// What an algorithm costs by one backend of a device, on one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlgorithmCost {
-    /// Of this.
+    /// The algorithm that was measured.
     pub algorithm: Algorithm,
     /// The device's name.
     pub device: String,
-    /// Which of the device's ways it was.
+    /// The backend of the device that was measured.
     pub backend: String,
-    /// Nanoseconds a request beside those for its bytes.
+    /// The fixed cost of a request in nanoseconds, on top of that of its bytes.
     pub setup_ns: u64,
     /// Bytes a second.
     pub bytes_per_second: u64,

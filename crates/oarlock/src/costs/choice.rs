@@ -1,4 +1,4 @@
-//! Which of several implementations is expected to be done first.
+//! Chooses among several implementations: the one that is expected to be done first.
 
 use super::cost::Cost;
 
@@ -13,7 +13,7 @@ pub(crate) fn order<T>(offers: &mut [T], of: impl Fn(&T) -> (Cost, u32)) {
     offers[..near].sort_by_key(|offer| std::cmp::Reverse(of(offer).1));
 }
 
-/// Of a message, when devices are compared.
+/// The length of message by which devices are compared.
 const TYPICAL_BYTES: usize = 4096;
 /// Times that may be a little longer and still count as equal.
 const NEAR: f64 = 1.05;

@@ -16,10 +16,10 @@ pub(crate) struct LaneCosts {
 }
 
 struct LaneCost {
-    /// One alone, by aws-lc.
+    /// One request alone, by aws-lc.
     alone: AtomicU32,
-    /// By how often so many as go at once are computed: once, twice and four times. Both primes of a
-    /// private operation lie beside each other in the lanes, if there is room for those of all.
+    /// Requests in lanes, by how many passes of the kernel they take: one, two or four. Both primes of a private
+    /// operation lie next to each other in the lanes, if there is room for those of all requests.
     lanes: [InLanes; 3],
 }
 
@@ -27,17 +27,17 @@ struct InLanes {
     ns: AtomicU32,
     /// Requests that were computed alone since they were last tried in lanes.
     skipped: AtomicU32,
-    /// About as many are, before the next is tried.
+    /// About how many requests are computed alone before the next is tried in lanes.
     patience: AtomicU32,
 }
 
 /// What is not done is not measured, so that it is tried now and then: soon at first, for the table may be wrong.
 const PATIENCE_MIN: u32 = 8;
-/// Later that may cost no more than a thousandth.
+/// The most patience: later tries may cost no more than a thousandth.
 const PATIENCE_MAX: u32 = 1024;
 
 impl LaneCosts {
-    /// For kernels that compute so many lanes at once, 8 or 4.
+    /// Makes costs for kernels that compute `at_once` lanes at once, 8 or 4.
     pub(crate) fn new(at_once: usize) -> Self {
         let costs = std::array::from_fn(|number| {
             let key = BatchKey::numbered(number);
@@ -61,7 +61,7 @@ impl LaneCosts {
         Self { costs, at_once }
     }
 
-    /// Of one alone.
+    /// Returns the cost of one request alone.
     pub(crate) fn alone(&self, key: BatchKey) -> Duration {
         let ns = self.costs[key.number()].alone.load(Ordering::Relaxed);
         Duration::from_nanos(ns.into())
@@ -76,12 +76,12 @@ impl LaneCosts {
         }
     }
 
-    /// Takes note that so many are computed in lanes now, whether or not these are faster.
+    /// Records that a batch of `size` is computed in lanes now, whether or not lanes are faster.
     pub(crate) fn begin_lanes(&self, key: BatchKey, size: usize) {
         self.in_lanes(key, size).skipped.store(0, Ordering::Relaxed);
     }
 
-    /// Takes note of what so many took in lanes.
+    /// Records the time of a batch of `size` requests in lanes.
     pub(crate) fn learn_lanes(&self, key: BatchKey, size: usize, took: Duration) {
         let lanes = self.in_lanes(key, size);
         median::learn(&lanes.ns, took);
@@ -95,13 +95,13 @@ impl LaneCosts {
         lanes.patience.store(next, Ordering::Relaxed);
     }
 
-    /// Whether so many at once, which may be one, are better computed in lanes: because lanes are faster, or because it is
-    /// time to try them again. Asking changes nothing.
+    /// Whether a batch of `size` requests, which may be 1, is better computed in lanes: because lanes are faster, or
+    /// because it is time to try them again. Asking changes nothing.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         self.are_faster(key, size) || self.is_due(key, size)
     }
 
-    /// Whether lanes should be tried again for so many.
+    /// Whether lanes should be tried again for a batch of `size`.
     fn is_due(&self, key: BatchKey, size: usize) -> bool {
         let lanes = self.in_lanes(key, size);
         let cost = u64::from(lanes.ns.load(Ordering::Relaxed));
@@ -111,13 +111,13 @@ impl LaneCosts {
         skipped >= patience * cost / self.limit(key, size).max(1)
     }
 
-    /// Whether lanes take less for so many, as far as is known.
+    /// Whether lanes are faster for a batch of `size`, as far as is known.
     pub(crate) fn are_faster(&self, key: BatchKey, size: usize) -> bool {
         let lanes = self.in_lanes(key, size);
         u64::from(lanes.ns.load(Ordering::Relaxed)) < self.limit(key, size)
     }
 
-    /// What so many may take in lanes, in ns, or they are computed alone.
+    /// Returns the most that a batch of `size` may take in lanes, in ns; if it takes more, requests are computed alone.
     fn limit(&self, key: BatchKey, size: usize) -> u64 {
         let alone = u64::from(self.costs[key.number()].alone.load(Ordering::Relaxed));
         // One alone changes sides for a clear gain only.
@@ -127,13 +127,13 @@ impl LaneCosts {
         }
     }
 
-    /// Of as many as there are lanes.
+    /// Returns the cost of a full batch, of [`LANES`] requests.
     pub(crate) fn full(&self, key: BatchKey) -> Duration {
         let ns = self.in_lanes(key, LANES).ns.load(Ordering::Relaxed);
         Duration::from_nanos(ns.into())
     }
 
-    /// Of so many in lanes.
+    /// Returns the costs of a batch of `size` requests in lanes.
     fn in_lanes(&self, key: BatchKey, size: usize) -> &InLanes {
         let exponentiations = match key.kind() {
             // One after the other, each in all lanes.
@@ -145,7 +145,7 @@ impl LaneCosts {
         &self.costs[key.number()].lanes[times.ilog2().min(2) as usize]
     }
 
-    /// As if so many in lanes were the slowest there is.
+    /// Sets the cost of `size` requests in lanes to the greatest value.
     #[cfg(test)]
     pub(crate) fn spoil(&self, key: BatchKey, size: usize) {
         self.in_lanes(key, size)
@@ -198,7 +198,8 @@ mod tests {
         assert!(in_lanes > 10_000, "{in_lanes}");
     }
 
-    /// Whoever asks, and for whatever size, a try comes when requests were computed alone, and only then.
+    /// Questions change nothing, whatever batch size they ask about: a batch is tried after requests were computed
+    /// alone, and only then.
     #[test]
     fn a_question_changes_nothing() {
         let key = BatchKey::of(BatchKind::Private, Width::Bits1024);

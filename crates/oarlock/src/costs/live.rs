@@ -64,7 +64,8 @@ impl LiveMachine {
 
 /// What a hand-off costs the caller in all, over what it takes the helper to begin.
 const HANDOFF_PER_WAIT: f64 = 2.0;
-/// A busy machine shall not teach for ever what it is like when it is not.
+/// The factor by which averages may differ from the base costs, so that what was learned on a busy machine is soon
+/// unlearned on an idle one.
 const DRIFT_MAX: f64 = 4.0;
 const AVERAGED_OVER: f64 = 32.0;
 

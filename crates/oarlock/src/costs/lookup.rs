@@ -82,7 +82,8 @@ impl Costs {
         }
     }
 
-    /// Of `algorithm` by this backend of a device of this library; `None` where it has none.
+    /// Returns the cost of `algorithm` with a backend of one of this library's devices; `None` if the backend does not
+    /// have it.
     pub(crate) fn of(
         &self,
         algorithm: Algorithm,

@@ -1,6 +1,5 @@
-//! What work costs: tables for families of processors, what a machine was measured to cost, what
-//! requests turn out to take; what OpenSSL's own cost beside them; what was counted meanwhile, and what of
-//! that other processes see.
+//! Costs: tables by processor family, calibrations of one machine, what requests turn out to take, and ratios to
+//! OpenSSL's own implementations; also the counts of finished work, and the part of them that other processes see.
 
 #[cfg(feature = "rsa")]
 pub(crate) mod began;

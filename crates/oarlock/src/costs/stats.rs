@@ -33,11 +33,10 @@ pub struct PublicKeyStats {
     /// Nanoseconds that groups took less than the same requests alone, by what either took here; negative where lanes
     /// were slower.
     pub saved_ns: i64,
-    /// Results of private operations that did not pass their check, and were computed anew
-    /// elsewhere. More than none means that the machine computes wrongly, or that a prime of a key is
-    /// none.
+    /// Results of private operations that failed their check, and were computed again elsewhere. If there are any, the
+    /// machine computes wrongly, or a prime of a key is not one.
     pub faults: u64,
-    /// Jobs that wait just now.
+    /// Jobs that are waiting.
     pub waiting: usize,
 }
 
@@ -54,7 +53,7 @@ pub struct AlgorithmStats {
     pub helper_stripes: u64,
     /// Striped requests that a helper joined.
     pub joined_requests: u64,
-    /// From the beginning of the request to the first stripe of a helper, over all joined requests.
+    /// The time from the beginning of the request to the first stripe of a helper, over all joined requests.
     pub queue_wait: Duration,
     /// Bytes whose keystream was there when it was asked for.
     pub prefetched_bytes: u64,

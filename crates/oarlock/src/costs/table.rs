@@ -19,7 +19,7 @@ pub(super) struct Table {
     pub(super) rows: &'static [Row],
 }
 
-/// Of a table.
+/// A row of a table.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) algorithm: Algorithm,

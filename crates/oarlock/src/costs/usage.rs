@@ -71,9 +71,9 @@ pub struct Counted {
 /// What was done with contexts of one algorithm in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedContexts {
-    /// Of which algorithm.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Contexts that were given a key, new ones as a rule.
     pub keyed: u64,
@@ -97,13 +97,15 @@ pub enum ContextEvent {
 /// Private operations with RSA keys, by how they were computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrivateOperations {
-    /// One by itself.
+    /// Operations that were computed alone.
     pub alone: u64,
-    /// In lanes: with others of this process or of other ones, and now and then one, to know what that takes.
+    /// Operations in lanes: with others of this process or of other ones, and now and then one, to measure what that
+    /// takes.
     pub in_lanes: u64,
-    /// By another machine.
+    /// Operations that were computed by another machine.
     pub remotely: u64,
-    /// Whose connection was closed while their job was paused (ASYNC_start_job(3)): OpenSSL keeps the job's stack.
+    /// Operations whose connection was closed while their job was paused (ASYNC_start_job(3)): OpenSSL keeps the job's
+    /// stack.
     pub abandoned: u64,
     /// Nanoseconds that lanes took less than the same operations alone, by what either took in the process itself.
     pub saved_ns: i64,
@@ -112,11 +114,11 @@ pub struct PrivateOperations {
 /// What is counted of private operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Computed {
-    /// One was computed on this machine.
+    /// One operation was computed on this machine.
     Here,
-    /// One of those was computed in lanes: counted by the process that computes, beside [`Here`](Self::Here).
+    /// One of those was computed in lanes: counted by the process that computes, in addition to [`Here`](Self::Here).
     InLanes,
-    /// One was computed by another machine.
+    /// One operation was computed by another machine.
     Remotely,
     /// The job that one was for never went on.
     Abandoned,
@@ -125,9 +127,9 @@ pub enum Computed {
 /// Requests of one algorithm, direction and size class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedLine {
-    /// Of which algorithm.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Requests.
     pub requests: u64,
@@ -356,7 +358,7 @@ fn version_and_length() -> u64 {
 }
 
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"oarlock\x01");
-/// To be raised when an algorithm takes another's place in the list.
+/// The version of the format: raise it when an algorithm takes another's place in the list.
 const VERSION: u32 = 2;
 const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;
@@ -373,7 +375,7 @@ const NAMED: u64 = 2;
 const HEADER_START: usize = 9;
 const LIBRARY: usize = 64;
 const HEADER: usize = HEADER_START + LIBRARY;
-/// Of an algorithm and direction.
+/// Counts for each algorithm and direction.
 const EVENTS: usize = 3;
 const COUNTERS: usize = HEADER + Algorithm::ALL.len() * 2 * EVENTS;
 const NUMBERS: usize = COUNTERS + Algorithm::ALL.len() * 2 * CLASSES * 2;

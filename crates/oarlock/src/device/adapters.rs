@@ -44,7 +44,7 @@ pub struct PublicKeys {
 }
 
 impl PublicKeys {
-    /// `threads` should be as many as the device takes calls at once.
+    /// `threads` should be the number of calls that the device takes at once.
     pub fn new(device: Arc<dyn PublicKeyDevice>, threads: usize) -> Self {
         Self { device, threads }
     }
@@ -96,7 +96,7 @@ pub struct Ciphers {
 }
 
 impl Ciphers {
-    /// It is called by as many threads as its capacity says.
+    /// Makes the adapter. It calls the device from as many threads as the device's capacity.
     pub fn new(device: Arc<dyn Device>) -> Self {
         Self {
             device,
@@ -206,5 +206,5 @@ fn params(service: Service) -> Option<SessionParams> {
     }
 }
 
-/// That are kept open.
+/// The number of sessions that are kept open.
 const SESSIONS_MAX: usize = 1024;

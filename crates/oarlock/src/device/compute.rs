@@ -38,7 +38,7 @@ pub(crate) struct LocalKeys {
     mac: MacKey,
     service: Service,
     tag_bytes: usize,
-    /// Whose code it is.
+    /// The device whose code computes it.
     pub(crate) device: &'static str,
     pub(crate) cost: Cost,
 }
@@ -302,7 +302,7 @@ impl LocalKeys {
         }
     }
 
-    /// Of what is encrypted, the part that the tag is of, under [`ChainOrder::MacThenEncrypt`].
+    /// Returns the part of the encrypted bytes that the tag authenticates under [`ChainOrder::MacThenEncrypt`].
     fn authenticated_text(&self, layout: &Layout) -> Range<usize> {
         let end = if layout.tag_is_inside(self.tag_bytes) {
             layout.tag
@@ -322,7 +322,7 @@ impl LocalKeys {
         put_or_check(step.direction, &mut data[place], tag)
     }
 
-    /// Of `first` and then `second`.
+    /// Returns the tag of `first` followed by `second`.
     fn tag_of(&self, first: &[u8], second: &[u8]) -> [u8; DIGEST_BYTES_MAX] {
         let mut tag = [0; DIGEST_BYTES_MAX];
         match &self.mac {
@@ -393,7 +393,7 @@ fn put_or_check(
     }
 }
 
-/// By the kernel for many, which takes messages in one piece.
+/// Computes the tag with the multi-buffer kernel, which takes messages in one piece.
 fn md5_tag(
     cpu: Cpu,
     key: &HmacKey<batch::Md5>,

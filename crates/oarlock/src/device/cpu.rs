@@ -36,7 +36,7 @@ pub struct CpuDevice {
 }
 
 impl CpuDevice {
-    /// With the features of `cpu`.
+    /// Makes a device with the features of `cpu`.
     pub fn new(cpu: Cpu) -> Self {
         Self::with_costs(cpu, Costs::default())
     }

@@ -6,8 +6,8 @@
 //! public    c = m ^ e mod n
 //! ```
 //!
-//! The kernels are constant-time, so nothing is blinded. A result that does not pass its check is
-//! not released: aws-lc computes it anew, with a check of its own.
+//! The kernels are constant-time, so nothing is blinded. A result that does not pass its check is not released: aws-lc
+//! computes it again, with a check of its own.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -104,7 +104,7 @@ impl Lanes {
         }
     }
 
-    /// Of requests so far.
+    /// Returns the counts of requests so far.
     pub(crate) fn stats(&self) -> PublicKeyStats {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         PublicKeyStats {
@@ -117,13 +117,13 @@ impl Lanes {
         }
     }
 
-    /// Whether so many at once, which may be one, are better computed in lanes, or should be now and then so that they are
-    /// measured. Asking changes nothing.
+    /// Whether a batch of `size` requests, which may be 1, is better computed in lanes, or should be now and then so
+    /// that it is measured. Asking changes nothing.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         key.width().is_some() && self.backend.is_some() && self.costs.pays(key, size)
     }
 
-    /// How many of so many that wait are best computed at once; at least 1.
+    /// Returns the batch size for `waiting` queued requests; at least 1.
     pub(crate) fn batch_size(&self, key: BatchKey, waiting: usize) -> usize {
         // Fewer are done sooner, and leave some for another thread; more are checked at once.
         let few = key.kind() == BatchKind::Private && waiting < 2 * LANES;
@@ -136,7 +136,7 @@ impl Lanes {
         }
     }
 
-    /// So many take hardly longer than one, if lanes pay; else 1.
+    /// Returns the size of a full batch, which takes hardly longer than one request; 1 if lanes do not pay.
     pub(crate) fn full_batch(&self, key: BatchKey) -> usize {
         let size = match key.kind() {
             BatchKind::Private => LANES / 2,
@@ -336,12 +336,12 @@ impl Lanes {
 /// One of a batch.
 struct InLane<'a> {
     request: &'a PublicKeyRequest,
-    /// None: to be computed, or to be computed anew.
+    /// The result; `None` if it is yet to be computed, or to be computed again.
     power: Option<Buffer>,
 }
 
 impl<'a> InLane<'a> {
-    /// Of a request whose result has to be checked, the key's public half.
+    /// Returns the public key that checks the result, if the request's result has to be checked.
     fn checked_by(&self) -> Option<&'a RsaPublicKey> {
         self.request.private_key().map(RsaPrivateKey::public_key)
     }
@@ -448,7 +448,7 @@ fn are_equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && std::hint::black_box(differing) == 0
 }
 
-/// As many as are used at once on two dozen CPUs.
+/// The number of workspaces that are in use at once on two dozen CPUs.
 const WORKSPACES_MAX: usize = 24;
 
 #[cfg(test)]

@@ -30,10 +30,9 @@ use crate::work::shape::{PublicKeyOperation, Shape};
 /// A device that a shared library is, loaded by its path. It takes requests with the numbers of
 /// their keys, and none of keys that a device holds.
 ///
-/// The library becomes a part of this process, and stays loaded: it can do whatever the process can,
-/// and what it does wrong, the process has done. Load those alone that you trust as your own code. A
-/// library that writes beside the buffers for its result or its error ends the process (`abort`). A
-/// forked child has to open devices of its own.
+/// The library becomes a part of this process, and stays loaded: it can do whatever the process can, and what it does
+/// wrong, the process has done. Load only libraries that you trust as your own code. A library that writes outside the
+/// buffers for its result or its error ends the process (`abort`). A forked child has to open devices of its own.
 ///
 /// ```no_run
 /// use oarlock::device::{LibraryDevice, complete};
@@ -55,7 +54,7 @@ pub struct LibraryDevice {
     /// What the library's `open` has made.
     device: NonNull<c_void>,
     capacity: usize,
-    /// Calls that the library may be given beside those it has.
+    /// The number of further calls that the library may be given at once.
     free: Mutex<usize>,
     freed: Condvar,
     rates: Rates<3>,
@@ -400,8 +399,8 @@ type PowerCrt = unsafe extern "C" fn(
 /// The library at `path`, which stays loaded: threads of its own may be in it for as long as the process
 /// lasts.
 fn library(path: &Path) -> Result<ManuallyDrop<Library>, String> {
-    // SAFETY: loading runs code of the library. Whoever names it vouches for that, as the
-    // documentation of `LibraryDevice` demands: of code there is no other proof.
+    // SAFETY: loading runs code of the library. The caller vouches for that code, as the documentation of
+    // `LibraryDevice` demands: there is no other proof of it.
     let library = unsafe { Library::new(path) }.map_err(|error| {
         // The loader's own words are the cause of libloading's.
         let cause = error

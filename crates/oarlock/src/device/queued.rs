@@ -118,9 +118,9 @@ pub trait BlockingDevice: Send + Sync + 'static {
 /// What a device offers for requests of a service, before they are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueOffer {
-    /// From submission to answer, in addition to all the times below.
+    /// The time from submission to answer, in addition to all the times below.
     pub latency: Duration,
-    /// For which each request keeps the device from others.
+    /// The time for which each request keeps the device from others.
     pub per_request: Duration,
     /// In addition, where it does not have the session's key yet.
     pub key_setup: Duration,
@@ -150,7 +150,7 @@ pub(crate) enum What {
     PublicKey(Arc<PublicKeyRequest>),
 }
 
-/// Who gets the answer.
+/// The receiver of a task's answer.
 pub(crate) trait Sink: Send + Sync {
     fn answer(&self, bounce: Bounce, result: Result<(), DeviceError>);
 }
@@ -221,7 +221,8 @@ impl Task {
         self.data_step().1.direction
     }
 
-    /// Of stream ciphers the counter block of the first byte, of CBC the block before, of AEADs the nonce.
+    /// Returns the IV: for stream ciphers the counter block of the first byte, for CBC the block before, for AEADs the
+    /// nonce.
     ///
     /// # Panics
     /// For a public-key request.
@@ -229,7 +230,7 @@ impl Task {
         self.data_step().1.iv.as_slice()
     }
 
-    /// Of stream ciphers, bytes of the first block that are used up.
+    /// Returns how many bytes of the first block are used up, for stream ciphers.
     ///
     /// # Panics
     /// For a public-key request.

@@ -15,9 +15,9 @@ pub(crate) struct Rates<const KINDS: usize> {
 /// In ns; 0 until there has been a request.
 #[derive(Default)]
 struct Medians {
-    /// Of a request that was alone.
+    /// The time of a request that was alone.
     alone: AtomicU32,
-    /// Of others, divided by how many were under way.
+    /// The time of other requests, divided by how many were under way.
     share: AtomicU32,
     /// How often the time is doubled for requests that have failed: each adds one, and each that
     /// succeeds takes one back.
@@ -34,8 +34,8 @@ impl<const KINDS: usize> Rates<KINDS> {
         }
     }
 
-    /// `first` is a request's latency and `parallel` how many run beside each other, until that is
-    /// known better.
+    /// Returns the measured rate. Until there is one, `first` is a request's latency, and `parallel` the number of
+    /// requests that run at once.
     pub(crate) fn offer(
         &self,
         kind: usize,
@@ -87,7 +87,7 @@ impl<const KINDS: usize> Rates<KINDS> {
         let medians = &self.medians[kind][length(bits)];
         medians.count(result.is_ok(), took);
         let result = result?;
-        // Whoever came later has been beside it, too.
+        // Requests that came later also ran at the same time.
         let beside = before.max(self.under_way.load(Ordering::Relaxed) - 1);
         match u32::try_from(beside) {
             Ok(0) => learn(&medians.alone, took),

@@ -1,4 +1,4 @@
-//! Which devices an accelerator has, in order of registration.
+//! The devices of an accelerator, in order of registration.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

@@ -17,16 +17,16 @@ pub trait DeviceSession: Send + Sync {
 /// What a session asks of its device; which of them depends on the kind of its algorithm.
 #[non_exhaustive]
 pub enum Request<'a> {
-    /// Of a [`Kind::Stream`](crate::Kind::Stream).
+    /// Apply the keystream of a [`Kind::Stream`](crate::Kind::Stream).
     Keystream(CtrRequest<'a>),
-    /// Of a [`Kind::Aead`](crate::Kind::Aead): encrypt, and write the tag.
+    /// Encrypt with a [`Kind::Aead`](crate::Kind::Aead), and write the tag.
     Seal(AeadRequest<'a>),
-    /// Of a [`Kind::Aead`](crate::Kind::Aead): decrypt, and write the tag that the ciphertext should have. The session
+    /// Decrypt with a [`Kind::Aead`](crate::Kind::Aead), and write the tag that the ciphertext should have. The session
     /// compares it, and takes the plaintext back if it differs.
     Open(AeadRequest<'a>),
-    /// Of a [`Kind::Cbc`](crate::Kind::Cbc): encrypt.
+    /// Encrypt with a [`Kind::Cbc`](crate::Kind::Cbc).
     CbcEncrypt(CbcRequest<'a>),
-    /// Of a [`Kind::Cbc`](crate::Kind::Cbc): decrypt.
+    /// Decrypt with a [`Kind::Cbc`](crate::Kind::Cbc).
     CbcDecrypt(CbcRequest<'a>),
 }
 

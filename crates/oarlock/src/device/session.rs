@@ -18,7 +18,7 @@ pub(crate) struct Session<K> {
     params: SessionParams,
     key: Zeroizing<[u8; 32]>,
     home: Home,
-    /// Of one thread, as the device offered it.
+    /// The cost of one thread, as the device offered it.
     pub(crate) cost: Cost,
 }
 

@@ -136,7 +136,7 @@ impl SimulatedDevice {
         self.changed.notify_all();
     }
 
-    /// From now on every request fails, and so do those under way.
+    /// Makes every request fail from now on, and also those under way.
     pub fn kill(&self) {
         self.locked().is_dead = true;
         self.changed.notify_all();
@@ -189,7 +189,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Of the board's time; returns early when it dies.
+    /// Waits until `done_at`, in the board's time; returns early when the board dies.
     fn wait_until(&self, done_at: Duration) -> Result<(), DeviceError> {
         let mut state = self.locked();
         state.waiting += 1;

@@ -12,7 +12,7 @@ use crate::threads::process;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
 
-/// A queue in front of a [`BlockingDevice`], with as many threads as it takes calls.
+/// A queue in front of a [`BlockingDevice`], with one thread for each call that the device takes at once.
 pub struct Blocking {
     shared: Arc<Shared>,
     /// Always there.
@@ -95,7 +95,7 @@ impl QueuedDevice for Blocking {
 
 impl Drop for Blocking {
     fn drop(&mut self) {
-        // What a child has inherited is its parent's, and its lock may be held for ever.
+        // A child has inherited this from its parent, and the lock may never be released.
         if self.generation != process::fork_generation() {
             return;
         }

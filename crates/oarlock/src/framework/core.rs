@@ -1,14 +1,14 @@
-//! Requests on their way: who gets one, what is made of its answer, and who is next if it fails.
+//! Requests under way: which device gets one, what is made of its answer, and which is next if it fails.
 //!
 //! ```text
 //! submit ── cheap enough ──────────────► here, now
 //!    │
-//!    └─ choose: who is expected to be done first
-//!         ├─ the CPU: its queue, which pool threads and those who wait empty in groups
+//!    └─ choose: the device that is expected to be done first
+//!         ├─ the CPU: its queue, which pool threads and waiting callers empty in groups
 //!         └─ a device: a copy of the data goes there
 //!              answer ─► is it this request's?  was nothing written past the end?  is the tag right?
 //!                          ├─ yes: the result is copied into the request's buffers, which go back
-//!                          └─ no:  the request goes to whoever is next; nothing of it was changed
+//!                          └─ no:  the request goes to the next device; nothing of it was changed
 //! ```
 //!
 //! Each request lies in a [`Slot`], which one of those who want to end it gets. On a device there is a copy
@@ -47,7 +47,7 @@ pub(super) struct Core {
     /// The number of members, for a look without the lock.
     members_count: AtomicUsize,
     next_member: AtomicU64,
-    /// Of all devices that there have been, by name.
+    /// The health of all devices that there have been, by name.
     health: Mutex<BTreeMap<String, Arc<Mutex<Health>>>>,
     in_flight: AtomicUsize,
     in_flight_max: usize,
@@ -170,7 +170,7 @@ impl Core {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Not in a child of the process that made it: locks may be held there for ever.
+    /// Refuses a child of the process that made it: locks may never be released there.
     pub(super) fn check_process(&self) -> Result<(), Error> {
         if self.generation == process::fork_generation() {
             return Ok(());
@@ -180,7 +180,7 @@ impl Core {
         ))
     }
 
-    /// Gives a request, which the caller holds, to whoever is expected to be done first.
+    /// Gives a request, which the caller holds, to the device that is expected to be done first.
     pub(super) fn dispatch(&self, flight: &Arc<Flight>, mut parcel: Parcel) {
         loop {
             if self.is_closed.load(Ordering::Relaxed) {
@@ -220,7 +220,7 @@ impl Core {
         }
     }
 
-    /// Who is expected to be done first, the queue of each and what a wake-up takes counted in.
+    /// Chooses the device that is expected to be done first, counting in the queue of each and what a wake-up takes.
     fn choose(&self, parcel: &Parcel) -> Choice {
         let (service, bytes) = (parcel.service(), parcel.bytes());
         let compute = self.local.cost(parcel);
@@ -264,7 +264,7 @@ impl Core {
                 let Some(estimate) = member.estimate(now, (service, bytes), &offer, has_key) else {
                     continue;
                 };
-                // Whoever is half open is tried, fast or not.
+                // A half-open device is tried, fast or not.
                 if admission == Admission::Trial {
                     best = Some((Arc::clone(member), estimate));
                     break;
@@ -349,7 +349,7 @@ impl Core {
         task.recall();
         member.settle(number, self.now(), false);
         member.with_health(Health::refused);
-        // Unless the caller has cancelled it meanwhile.
+        // Unless the caller has cancelled it in the meantime.
         match flight.slot.claim(attempt) {
             Some(parcel) => Err(parcel),
             None => Ok(()),
@@ -409,7 +409,7 @@ impl Core {
                 buffers,
             } => {
                 if is_link {
-                    // Before the answer: who has it finds the session ready for the next.
+                    // Before the answer is given: its receiver finds the session ready for the next request.
                     for (flight, parcel) in session.link_done(&step, &buffers, outcome.is_ok()) {
                         self.dispatch(&flight, parcel);
                     }
@@ -665,10 +665,11 @@ impl Sink for Attempt {
     }
 }
 
-/// What takes less is computed by who asks for it: to queue it and to come back for it takes about as
-/// long, and to wake a thread for it ten times.
+/// What takes less is computed by the thread that asks for it: to queue it and to come back for it takes about as long,
+/// and to wake a thread for it ten times as long.
 const HERE_MAX: Duration = Duration::from_nanos(2000);
-/// Of a batch, what takes no longer is computed at once, unless it gains in a group: the queue takes 1 us and more.
+/// Requests of a batch that take no longer are computed at once, unless they gain in a group: the queue takes 1 us and
+/// more.
 const APART_MAX: Duration = Duration::from_nanos(1000);
 
 /// Cancels what is in flight when the last handle goes.
@@ -677,7 +678,7 @@ pub(super) struct Closer(pub(super) Arc<Core>);
 impl Drop for Closer {
     fn drop(&mut self) {
         let core = &self.0;
-        // What a child has inherited is its parent's, and its locks may be held for ever.
+        // A child has inherited this from its parent, and its locks may never be released.
         if core.check_process().is_err() {
             return;
         }

@@ -19,12 +19,12 @@ use std::time::Duration;
 use crate::costs::published::{DeviceState, ShownDevice};
 use crate::threads::page::DeviceFigure;
 
-/// Of one device, under its lock.
+/// The health of one device, under its lock.
 #[derive(Debug)]
 pub(super) struct Health {
     breaker: Breaker,
     in_a_row: u32,
-    /// Of what requests took, in parts of what was expected. None before the first.
+    /// What requests took, relative to what was expected. `None` before the first.
     history: Option<History>,
     /// How often time-outs are doubled.
     doublings: u32,
@@ -51,11 +51,11 @@ enum Breaker {
 pub struct Counts {
     /// Requests that were given to it.
     pub given: u64,
-    /// Of these, those that it did.
+    /// Requests that it completed.
     pub done: u64,
-    /// Those that it failed, or did wrong.
+    /// Requests that it failed, or did wrong.
     pub failed: u64,
-    /// Those that were taken away because it had stalled.
+    /// Requests that were taken away because it had stalled.
     pub stalled: u64,
     /// Answers to requests that had been taken away, and second answers.
     pub late: u64,

@@ -1,5 +1,5 @@
-//! The queue of what the CPU computes. Pool threads empty it, and whoever waits for a request: each takes
-//! the oldest, and of those behind it the ones that can be computed together with it in lanes.
+//! The queue of what the CPU computes. Pool threads empty it, and so do threads that wait for a request: each takes the
+//! oldest request, and of those behind it the ones that can be computed together with it in lanes.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -331,7 +331,7 @@ impl Background for Server {
                 .filter_map(|entry| entry.flight.slot.rouse())
                 .collect()
         };
-        // Who waits for them does them, if nobody else comes.
+        // The threads that wait for them compute them, if no other thread comes.
         wakers.into_iter().for_each(wake);
     }
 }

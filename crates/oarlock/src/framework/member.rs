@@ -16,8 +16,8 @@ use crate::work::operation::Service;
 /// How far a device's results are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// Of one request in so many, a result is computed again on the CPU and compared; of 0 none. Tags
-    /// that a device finds wrong are always looked at, and results of private keys always checked.
+    /// One result in this many is computed again on the CPU and compared; 0 means none. Tags that a device finds wrong
+    /// are always looked at, and results of private keys always checked.
     Sample(u32),
     /// Every result is computed again: for tests, and for devices under suspicion.
     All,
@@ -38,7 +38,7 @@ pub(super) struct Member {
     /// What others see of it.
     pub(super) shown: ShownDevice,
     under_way: Mutex<UnderWay>,
-    /// Of those under way, their shares in ns.
+    /// The expected time of the requests under way, in ns.
     pending_ns: AtomicU64,
     /// The number of tasks that it has.
     tasks: AtomicUsize,
@@ -131,7 +131,7 @@ impl Member {
         *offers.entry(service).or_insert(offer)
     }
 
-    /// When a request would be answered. None where there is no room.
+    /// Estimates when a request would be answered. `None` if there is no room.
     pub(super) fn estimate(
         &self,
         now: Duration,

@@ -64,8 +64,8 @@ pub use crate::work::buffers::Buffers;
 pub use crate::work::operation::{ChainOrder, HashAlgorithm, IvBytes, Layout, Material, Service};
 use crate::work::request::PublicKeyRequest;
 
-/// Devices with queues, beside the CPU. It is a handle: clones and sessions share everything. When the
-/// last of them is dropped, what is in flight is answered with [`Error::Cancelled`].
+/// The CPU and devices with queues. It is a handle: clones and sessions share everything. When the last of them is
+/// dropped, what is in flight is answered with [`Error::Cancelled`].
 ///
 /// It belongs to the process that made it: a forked child makes its own.
 #[derive(Clone)]

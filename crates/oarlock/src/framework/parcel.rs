@@ -30,7 +30,7 @@ pub(super) struct Flight {
 /// What is asked, with its data.
 pub(super) struct Parcel {
     pub(super) what: Content,
-    /// Devices that have failed it, or had no room just now.
+    /// Devices that have failed it, or had no room when asked.
     pub(super) passed: Vec<u64>,
     /// The next of its session waits for its last block.
     pub(super) is_link: bool,
@@ -61,7 +61,7 @@ impl Parcel {
         }
     }
 
-    /// Of what the CPU computes with others of its kind: the kind.
+    /// Returns the kind of requests that the CPU can compute together with this one, if there is one.
     pub(super) fn class(&self) -> Option<(Service, Direction)> {
         match &self.what {
             Content::Data { session, step, .. } => session.keys.class(step.direction),
@@ -98,7 +98,7 @@ impl Parcel {
 }
 
 impl Parcel {
-    /// Whose code computes it on the CPU.
+    /// Returns the name of the device whose code computes it on the CPU.
     pub(super) fn local_device(&self) -> Arc<str> {
         match &self.what {
             Content::Data { session, .. } => Arc::clone(&session.local_name),
@@ -385,7 +385,7 @@ impl Parcel {
         }
     }
 
-    /// Of a decryption, its last block of ciphertext.
+    /// Returns the last block of ciphertext of a decryption.
     pub(super) fn decrypted_end(&self) -> Option<IvBytes> {
         match &self.what {
             Content::Data { step, buffers, .. } if step.direction == Direction::Decrypt => {
@@ -444,7 +444,7 @@ impl Inner {
     }
 }
 
-/// What is wrong with an IV of so many bytes.
+/// Returns the error for an IV of this length, if it is wrong.
 fn check_iv(service: Service, bytes: usize) -> Result<(), Error> {
     let expected = match service.cipher().map(|cipher| cipher.kind()) {
         None => 0,
@@ -477,7 +477,7 @@ fn first_block(iv: u128, iv_bytes: usize) -> IvBytes {
     IvBytes::block(counter.to_be_bytes())
 }
 
-/// Of what is encrypted, which there is.
+/// Returns the last block of what is encrypted, which is not empty.
 fn last_block(layout: &Layout, buffers: &Buffers) -> IvBytes {
     let mut end = [0; 16];
     let range = layout.encrypted.end - 16..layout.encrypted.end;

@@ -178,7 +178,8 @@ const CORRECTION_MAX: f64 = 1e9;
 const WINDOW: usize = 32;
 /// Longer than what keeps the thread that asks from a device, so that bunches do not count.
 const WINDOW_MIN: Duration = Duration::from_millis(2);
-/// Neighbours come and go in seconds; a request that is tried in vain is slow once in so many.
+/// How long a measured figure stands. Other load comes and goes in seconds; to try a device again without success makes
+/// one request slow in each such period.
 const MEMORY_MS: u32 = 1000;
 /// Below 64 bytes.
 const SMALLEST: usize = 5;

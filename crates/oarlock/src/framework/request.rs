@@ -45,7 +45,7 @@ impl<'a> SessionSpec<'a> {
         }
     }
 
-    /// HMAC with tags of so many bytes.
+    /// HMAC with tags of `tag_bytes` bytes.
     pub fn hmac(hash: HashAlgorithm, key: &'a [u8], tag_bytes: usize) -> Self {
         Self {
             service: Service::Mac(hash),
@@ -186,14 +186,14 @@ impl Request {
         self
     }
 
-    /// Which bytes are what.
+    /// Says which bytes of the data are what.
     #[must_use]
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);
         self
     }
 
-    /// With an IV or nonce of its own.
+    /// Gives the request an IV or nonce of its own.
     #[must_use]
     pub fn with_iv(mut self, iv: IvBytes) -> Self {
         self.iv = Iv::Explicit(iv);
@@ -219,7 +219,7 @@ pub enum Iv {
     /// Where the one before of its session ends, or with the next nonce.
     #[default]
     Next,
-    /// With this IV or nonce, which the caller must not use twice where the cipher forbids it.
+    /// This IV or nonce, which the caller must not use twice where the cipher forbids it.
     Explicit(IvBytes),
 }
 
@@ -252,7 +252,7 @@ pub struct Answer {
     /// Whether it was done. [`Error::AuthenticationFailed`] for a tag that is wrong;
     /// [`Error::Cancelled`] for a framework that was dropped.
     pub outcome: Result<(), Error>,
-    /// Who computed it; empty where nobody did.
+    /// The device that computed it; empty if none did.
     pub device: Arc<str>,
 }
 
@@ -274,9 +274,10 @@ pub struct OperationStats {
     pub requests: u64,
     /// Bytes of them that were encrypted or authenticated.
     pub bytes: u64,
-    /// Of the requests, those that had something wrong with them, such as their tag.
+    /// Requests that were refused because something was wrong with them, such as their tag.
     pub refused: u64,
-    /// From submission to answer, of all of them; without those of [`FrameworkSession::run`](super::FrameworkSession::run).
+    /// The time from submission to answer, of all of them; without those of
+    /// [`FrameworkSession::run`](super::FrameworkSession::run).
     pub time: Duration,
 }
 

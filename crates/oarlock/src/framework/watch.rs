@@ -1,13 +1,13 @@
 //! One thread that looks after devices while they have something to do: it has them answer, and takes
 //! requests away from those that have stalled. It sleeps until the next of them is due.
 //!
-//! A thread that waits for an answer looks itself, since it would only be woken by the one that does, on whatever CPU
-//! the kernel finds: that takes CPU time of all who want it, and twice as many threads contend for
-//! the CPUs. It says until when it will have looked again, and while it keeps its word nobody else looks. Who
-//! is late by more than [`GRACE`] has left.
+//! A thread that waits for an answer polls devices itself, since the watch's thread would only wake it, on any CPU that
+//! the kernel finds: that takes CPU time of all threads that want it, and twice as many threads contend for the CPUs.
+//! The waiting thread says until when it will have polled again, and while it keeps its word no other thread polls. A
+//! thread that is late by more than [`GRACE`] is taken to have left.
 //!
-//! It is a thread of a pool of its own, which is made with the first request that a device is given
-//! and ends after a while without any. In a sandbox there is none; then those who wait do its work.
+//! The watch's thread belongs to a pool of its own, which is made with the first request that a device is given and
+//! ends after a while without any. In a sandbox there is none; then the waiting threads do its work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -89,7 +89,7 @@ impl Watch {
             return false;
         }
         if promise & THREAD == this_thread() {
-            // It does not wait just now; it is likely to go on with that.
+            // It does not wait at this moment; it is likely to go on with that.
             until = now;
         } else if until + GRACE <= now || until > now + expected + GRACE {
             return false;
@@ -140,7 +140,7 @@ impl Watch {
         pool.in_jobs(Arc::clone(&self.watcher) as Arc<dyn Background>);
     }
 
-    /// Whether nobody but those who wait looks after devices.
+    /// Whether only waiting threads look after devices.
     pub(super) fn is_absent(&self) -> bool {
         !self.locked().is_running
     }
@@ -164,7 +164,7 @@ impl Watch {
         state.is_running
     }
 
-    /// Ends the watch, unless something came meanwhile.
+    /// Ends the watch, unless something came in the meantime.
     fn leave(&self) -> bool {
         let mut state = self.locked();
         state.is_running = state.is_news && !state.is_closed;
@@ -180,7 +180,7 @@ impl Background for Watcher {
     fn work(&self, _: &mut dyn FnMut() -> bool) -> bool {
         let mut is_idle = false;
         loop {
-            // Not kept while it sleeps for long: who drops the last handle is to close it.
+            // Not kept while it sleeps for long: the thread that drops the last handle is to close it.
             let Some(watched) = self.0.upgrade() else {
                 return false;
             };
@@ -231,10 +231,11 @@ fn this_thread() -> u64 {
     NUMBER.with(|number| *number)
 }
 
-/// How late a thread may be with what it has promised. It is back sooner where it submits more and waits again; less
-/// than a slice of the scheduler's, and the thread of the watch is woken beside it time and again (docs/internals/framework.md).
+/// How late a thread may be with what it has promised. It is back sooner if it submits more and waits again. This is
+/// less than a slice of the scheduler's, so the watch's thread is woken time and again as well
+/// (docs/internals/framework.md).
 const GRACE: Duration = Duration::from_millis(2);
 const THREAD_BITS: u32 = 20;
 const THREAD: u64 = (1 << THREAD_BITS) - 1;
-/// Without anything to do.
+/// How long the watch's thread stays without anything to do.
 const LINGER: Duration = Duration::from_millis(100);

@@ -66,7 +66,7 @@ pub enum PacketError {
         /// The type.
         content_type: u8,
     },
-    /// The key has protected as many records as it may: it needs an update.
+    /// The key has protected the most records that it may: it needs an update.
     KeyExhausted {
         /// How many it may protect.
         records_max: u64,

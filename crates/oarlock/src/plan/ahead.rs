@@ -11,15 +11,15 @@ use crate::work::algorithm::Algorithm;
 /// What is known about making keystream ahead.
 #[derive(Debug)]
 pub(super) struct Ahead {
-    /// Of the streams; 0 where there is no keystream to be made ahead.
+    /// Bytes of all streams together; 0 if no keystream can be made ahead.
     pub(super) ring_bytes: usize,
     /// What keystream of other cores is used at, from requests of this session; `None` before the
     /// first that all of it was there for.
     pub(super) bytes_per_ns: Option<f64>,
     /// What requests took over what was expected, on average: what no model of it knows.
     pub(super) over_expected: f64,
-    /// Requests that are timed before one tells what streams gain: they begin empty, and whoever fills
-    /// them comes from sleep.
+    /// Requests that are timed before one tells what streams gain: the streams begin empty, and the threads that fill
+    /// them have to wake up first.
     pub(super) unsettled: u32,
     /// When the last request that was timed ended.
     pub(super) timed: Option<Instant>,
@@ -30,9 +30,9 @@ pub(super) struct Ahead {
     since_pause: u32,
     /// Requests that were looked at under this key.
     pub(super) looks: u32,
-    /// As many there must be before keystream is made ahead; more where that was of no use.
+    /// Looks that are needed before keystream is made ahead; more after it was of no use.
     pub(super) looks_needed: u32,
-    /// The last look found that it should be, by so many.
+    /// Whether the last look found that keystream should be made ahead, by `helpers` helpers.
     pub(super) is_wanted: bool,
     pub(super) helpers: usize,
     /// Streams gain, but stripes promise more.
@@ -104,8 +104,8 @@ impl Ahead {
         self.ring_bytes.saturating_mul(RINGS_PER_REQUEST_MAX)
     }
 
-    /// The time of a request of `bytes`, which takes `inline_ns` inline, with keystream that `helpers`
-    /// make meanwhile.
+    /// Returns the expected time of a request of `bytes`, which takes `inline_ns` inline, while `helpers` make
+    /// keystream ahead.
     ///
     /// In a period of one request and one gap g, k helpers make k P / T of a request's keystream.
     /// Where that is less than all, the rest f is computed inline: P = g + (1 - f) T + f x with
@@ -193,20 +193,22 @@ pub(super) const RING_SHARE: f64 = 0.25;
 /// The most that was seen. What a session finds out decides.
 const RING_SHARE_HOPED: f64 = 0.6;
 const UNSETTLED: u32 = 2;
-/// As far as one request counts.
+/// The most that one request counts.
 const OVER_EXPECTED_MAX: f64 = 2.0;
 /// A request of two rings is done in half its time, as by two threads, and needs nobody awake.
 pub(crate) const RINGS_PER_REQUEST_MAX: usize = 2;
-/// To find keystream that was made ahead.
+/// The time to find keystream that was made ahead.
 const TAKING_NS: f64 = 40.0;
 /// A session of a few requests is not worth the memory.
 pub(super) const LOOKS_TO_PREFETCH: u32 = 3;
-/// Until helpers have come from sleep, and what stripes cost is known of three times as many looks as count.
+/// The looks until helpers have come from sleep, and until the cost of stripes is known from three times as many looks
+/// as count.
 pub(super) const LOOKS_FOR_STRIPES: u32 = 48;
-/// More looks in a row are no burst.
+/// A longer row of looks is no burst.
 const BURST_LOOKS_MAX: u32 = 64;
-/// Longer gaps say no more.
+/// Longer gaps tell nothing more.
 const GAP_NS_MAX: f64 = 1e9;
-/// Of short requests for which keystream is taken; of long ones each is timed. Streams are a power of two long, and so are most
-/// requests: of every eighth, each would find them at the same place, and none would be like the others.
+/// How many short requests that take keystream share one measurement; long ones are timed each. An odd number: streams
+/// are a power of two long, and so are most requests, so every eighth request would find the streams at the same place
+/// and would not stand for the others.
 pub(crate) const REQUESTS_PER_TIMED: u32 = 7;

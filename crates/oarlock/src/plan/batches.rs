@@ -88,7 +88,7 @@ impl Batcher for Batches {
     }
 }
 
-/// Gives requests of keys that devices hold to those, as many at once as each has.
+/// Gives requests to the devices that hold their keys, to each as many at once as there are.
 fn by_holders(
     mut requests: Vec<(usize, PublicKeyRequest)>,
     answer: &mut dyn FnMut(usize, Outcome<Buffer>),
@@ -111,7 +111,7 @@ fn by_holders(
 pub(crate) struct Jobs(Arc<Queue<Batches>>);
 
 impl Jobs {
-    /// For a queue of `jobs_max`, and callers who wait on as many CPUs as `cpus` says.
+    /// Makes a queue of at most `jobs_max` jobs, for callers that compute on as many CPUs as `cpus` says.
     pub(crate) fn new(cpu: Cpu, jobs_max: usize, cpus: fn() -> usize) -> Self {
         let batches = Batches(Lanes::new(cpu));
         Self(Arc::new(Queue::new(batches, jobs_max, cpus)))
@@ -129,7 +129,7 @@ impl Jobs {
         self.0.batcher.0.names()
     }
 
-    /// How many of so many that wait are computed at once, at least 1.
+    /// Returns the batch size for `waiting` queued requests, at least 1.
     pub(crate) fn best_batch(&self, key: BatchKey, waiting: usize) -> usize {
         match waiting {
             0 | 1 => 1,
@@ -172,7 +172,7 @@ impl Jobs {
             .collect()
     }
 
-    /// Of requests so far.
+    /// Returns the counts of requests so far.
     pub(crate) fn stats(&self) -> PublicKeyStats {
         PublicKeyStats {
             waiting: self.0.len(),
@@ -227,7 +227,7 @@ impl Jobs {
         serve();
         if !self.0.is_served() {
             // Threads that were woken with this one's last result enter too, before one of all leads.
-            // A sandbox may kill who yields.
+            // A sandbox may kill a process that yields.
             if !process::is_sandboxed_by_now() {
                 std::thread::yield_now();
             }

@@ -34,8 +34,8 @@ pub(super) fn callers_max() -> usize {
     }
 }
 
-/// Callers with a long request under way; each has a core. High half: the fork generation that the
-/// count, in the low half, is of. A child's callers begin anew: those of its parent never end there.
+/// Callers with a long request under way; each has a core. The low half is the count, the high half the fork generation
+/// that it belongs to. A child counts from zero: the callers of its parent never end there.
 #[derive(Default)]
 pub(super) struct Callers(AtomicU64);
 
@@ -64,7 +64,7 @@ impl Callers {
     }
 }
 
-/// Of this process, as far as [`Callers`] keeps it.
+/// Returns the fork generation of this process, as far as [`Callers`] keeps it.
 fn generation() -> u64 {
     (process::fork_generation() as u32).into()
 }

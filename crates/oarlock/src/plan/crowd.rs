@@ -1,9 +1,8 @@
-//! Whether others want the CPUs that helpers run on.
+//! Detects contention: whether others want the CPUs that helpers run on.
 //!
-//! A helper that loses its CPU in the middle of a stripe keeps its caller waiting for a slice of the
-//! scheduler's, 3 ms and more, which undoes what a hundred requests gained. No look at the pool tells
-//! that beforehand: the helper is awake, or comes at once. So what stripes gain and lose is put down
-//! in time, as each request tells it by itself:
+//! A helper that loses its CPU in the middle of a stripe keeps its caller waiting for a slice of the scheduler's, 3 ms
+//! and more, which undoes what a hundred requests gained. The pool's state does not show that beforehand: the helper is
+//! awake, or comes at once. So what stripes gain and lose is recorded in time, as each request shows it:
 //!
 //! ```text
 //! gain    stripes of helpers * what one of the caller's took
@@ -13,9 +12,9 @@
 //! Stripes that a helper did on the caller's own CPU are a loss: a program may have been bound to one CPU
 //! since it began.
 //!
-//! When losses exceed gains nobody is asked for help for a multiple of what was lost. It doubles
-//! each time, so the share of time that is lost to trials falls to 1 / [`FACTOR_MAX`]; it begins anew once stripes
-//! have gained several times the last loss. This is of the machine, not of a session: what one has
+//! When losses exceed gains, no helpers are asked for a multiple of the time that was lost. The multiple doubles each
+//! time, so the share of time that is lost to trials falls to 1 / [`FACTOR_MAX`]; it starts over once stripes have
+//! gained several times the last loss. The account belongs to the machine, not to a session: what one session has
 //! learned serves the next.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -30,7 +29,7 @@ pub(crate) struct Crowd {
     earned_ns: AtomicI64,
     /// What led to it.
     last_debt_ns: AtomicI64,
-    /// Of the next bar.
+    /// The factor of the next bar.
     factor: AtomicI64,
     /// After `began`.
     barred_until_ns: AtomicU64,
@@ -95,12 +94,12 @@ fn signed_ns(time: Duration) -> i64 {
 const CREDIT_NS: i64 = 1_000_000;
 /// Less than a slice of the scheduler's, more than a wait for a stripe.
 const DEBT_NS: i64 = 200_000;
-/// A helper beside a busy thread mostly has a slice before it loses the CPU: gains of several are
-/// another machine than that which the loss was of.
+/// The multiple of the last loss that stripes must gain to start over. A helper next to a busy thread mostly has one
+/// slice before it loses the CPU: gains of several slices show that the machine has changed since the loss.
 const EARNED_PER_DEBT: i64 = 8;
-/// Where none is due any more.
+/// The balance above which no debt is due any more.
 const EARNED_NS_MAX: i64 = 1 << 50;
-/// Of the time that was lost.
+/// The bar's length relative to the time that was lost, at first and at most.
 const FACTOR_MIN: i64 = 16;
 const FACTOR_MAX: i64 = 512;
 /// A machine may be another one after that.

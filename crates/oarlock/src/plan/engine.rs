@@ -46,7 +46,7 @@ pub(crate) struct Engine {
     pub(crate) jobs: Jobs,
     /// Made when first needed: making it reads how many CPUs there are.
     pool: OnceLock<Arc<Pool>>,
-    /// One thread, for prefetch beside the consumer.
+    /// One thread, for prefetch next to the consumer.
     idle_pool: OnceLock<Arc<Pool>>,
     /// Whether the program is not ours: then all guests in it share one pool of each kind.
     is_guest: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Engine {
 pub(crate) struct Live {
     /// Counts changes; sessions take theirs over when it moves.
     version: AtomicUsize,
-    /// [`AUTO`] for as many as CPUs.
+    /// The most threads, or [`AUTO`] for one for each CPU.
     max_threads: AtomicUsize,
     cipher_threads: AtomicUsize,
 }
@@ -96,7 +96,7 @@ impl Live {
 }
 
 impl Engine {
-    /// Of options that fit.
+    /// Makes an engine with options that were checked.
     pub(crate) fn new(
         options: Options,
         cpu: Cpu,
@@ -171,7 +171,7 @@ impl Engine {
         }
         cpus();
         process::undivided(|| {
-            // Held until the pool is there: options that change meanwhile would find none to change.
+            // Held until the pool is there: options that changed before that would find no pool to change.
             let options = self.options.read().unwrap_or_else(PoisonError::into_inner);
             let join = || self.join(&SHARED, self.limits(&options));
             self.pool.get_or_init(join).as_ref()
@@ -182,7 +182,7 @@ impl Engine {
     fn limits(&self, options: &Options) -> Limits {
         Limits {
             min_threads: options.min_threads,
-            // Whoever posts a task takes part in it, so one CPU is taken already; not so with jobs.
+            // The thread that posts a task takes part in it, so one CPU is taken already; not so with jobs.
             max_threads: self.threads_busy_max().max(options.min_threads),
             spin: options.spin && cpus() > 1,
             scheduling: Scheduling::Normal,

@@ -72,18 +72,18 @@ impl FanOut {
 /// 1 helper, 2, 3 to 4, 5 to 8, and so on; the last is without end.
 pub(super) const LEVELS: usize = 8;
 
-/// That of so many helpers, at least one.
+/// Returns the level of `helpers` helpers, at least one.
 pub(super) fn level(helpers: usize) -> usize {
     let level = usize::BITS - (helpers.max(1) - 1).leading_zeros();
     (level as usize).min(LEVELS - 1)
 }
 
-/// What a request takes with so many helpers that are awake.
+/// Returns the time of a request with `helpers` helpers that are awake.
 pub(super) fn awake_ns(inline_ns: f64, handoff_ns: f64, helpers: usize) -> f64 {
     handoff_ns * handoffs(helpers) + share_ns(inline_ns, helpers)
 }
 
-/// Hand-offs to one helper that so many cost.
+/// Returns the cost of `helpers` helpers in hand-offs to one helper.
 pub(super) fn handoffs(helpers: usize) -> f64 {
     (helpers + 1) as f64 / 2.0
 }
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Of the measured machine: where 1, 4 and 8 helpers were the best of 1, 2, 4, 8 and 15.
+    /// The choices agree with a measured machine, where 1, 4 and 8 helpers were the best of 1, 2, 4, 8 and 15.
     #[test]
     fn as_many_as_were_measured_to_be_best() {
         for (inline_us, handoff_us, expected) in

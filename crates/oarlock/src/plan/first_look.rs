@@ -10,18 +10,18 @@ use oarlock_kernels::aes::Backend;
 /// What a context does by itself.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FirstLook {
-    /// A request of fewer bytes is the kernel's, even where there is a session.
+    /// What a context computes by itself.
     pub(crate) short_bytes: usize,
-    /// One of fewer bytes is done on the calling thread, even where it is the session's.
+    /// A request of fewer bytes is computed by the kernel, even if there is a session.
     pub(crate) helped_bytes: usize,
-    /// Bytes that the kernel serves before a session is opened.
+    /// A request of fewer bytes is computed on the calling thread, even if the session computes it.
     pub(crate) kernel_bytes: usize,
 }
 
 impl FirstLook {
-    /// As many bytes as [`short_bytes`](Self::short_bytes) gain nothing by a session: up to two
-    /// microseconds of work, or a block. What the kernel serves is some 20 µs of work, of which a
-    /// session costs two.
+    /// Returns the limits for AES-CTR. Requests below [`short_bytes`](Self::short_bytes) are no faster with a session:
+    /// up to two microseconds of work, or a block. The kernel serves some 20 µs of work before there is a session, of
+    /// which opening it costs two.
     pub(crate) fn aes_ctr(backend: Backend) -> Self {
         let (short_bytes, kernel_bytes) = match backend {
             // A session may know better.
@@ -39,28 +39,28 @@ impl FirstLook {
         }
     }
 
-    /// Likewise.
+    /// The limits for ChaCha20, chosen as for [`aes_ctr`](Self::aes_ctr).
     pub(crate) const CHACHA20: Self = Self {
         short_bytes: 8 << 10,
         helped_bytes: HELPED_BYTES,
         kernel_bytes: 64 << 10,
     };
 
-    /// Of other stream ciphers.
+    /// The limits for other stream ciphers.
     pub(crate) const OTHER_STREAM: Self = Self {
         short_bytes: 16,
         helped_bytes: 0,
         kernel_bytes: 4 << 10,
     };
 
-    /// Of those that this library has kernels for: 0.3 to 4 GB a second.
+    /// The limits for older ciphers that this library has kernels for: 0.3 to 4 GB a second.
     pub(crate) const LEGACY: Self = Self {
         short_bytes: 1 << 10,
         helped_bytes: 0,
         kernel_bytes: 16 << 10,
     };
 
-    /// Of decryption; some 20 µs of it, of which a session costs two.
+    /// Returns the limits for decryption with CBC: some 20 µs of work, of which opening a session costs two.
     pub(crate) fn cbc(backend: Backend) -> Self {
         match backend {
             // A session may know better.

@@ -41,7 +41,7 @@ pub(crate) fn look<'a>(
     })
 }
 
-/// The same with as many helpers as `helpers_max` says, if it is asked.
+/// Like `look`, with at most the helpers that `helpers_max` returns, if it is called.
 pub(crate) fn look_within<'a>(
     engine: &'a Engine,
     strategy: Strategy,
@@ -72,7 +72,7 @@ pub(crate) struct LongRequest<'a> {
     bytes: usize,
     helpers_max: usize,
     began: Instant,
-    /// From there to a helper's first piece; the most there is while none has begun.
+    /// From `began` to a helper's first piece; the greatest number while none has begun.
     first_help_ns: AtomicU64,
     shared: Cell<Option<Shared>>,
     _busy: Busy<'a>,
@@ -81,11 +81,11 @@ pub(crate) struct LongRequest<'a> {
 /// What came of a request's stripes.
 #[derive(Clone, Copy)]
 struct Shared {
-    /// What one of the caller's took, times those of helpers.
+    /// The time of one of the caller's stripes, times the number of the helpers'.
     theirs: Duration,
-    /// Whether they did them on the caller's CPU, in time that the caller lacked.
+    /// Whether helpers ran on the caller's CPU, in time that the caller lacked.
     was_on_callers_cpu: bool,
-    /// When the caller had none left to do.
+    /// When the caller had no stripes left to compute.
     caller_done: Instant,
 }
 

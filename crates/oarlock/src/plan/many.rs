@@ -61,9 +61,9 @@ pub(crate) struct Flow {
     strategy: FollowedStrategy,
     pace: Pace,
     workers: Workers,
-    /// What a message takes beside its bytes, in bytes.
+    /// The fixed cost of a message, on top of that of its bytes, expressed in bytes.
     setup_bytes: usize,
-    /// Calls with less are inline without a look at clock or pool.
+    /// Calls with less are inline without reading the clock or asking the pool.
     long_bytes: usize,
     /// Messages that one thread should have at once.
     run_min: usize,
@@ -75,8 +75,8 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Of messages that cost so much; `run_min` of them gain by being done together. Keeps threads where the options
-    /// ask for that: the sessions of its keys, whichever they are, keep none.
+    /// Opens a flow of messages with the cost `cost`; `run_min` of them gain by being computed together. Keeps threads
+    /// where the options ask for that: the sessions of its keys, whichever they are, keep none.
     pub(crate) fn open(engine: &Arc<Engine>, cost: Cost, run_min: usize) -> Result<Self, Error> {
         let mut flow = Self {
             engine: Arc::clone(engine),

@@ -1,4 +1,4 @@
-//! Which way a request goes: by expected time, not by bytes.
+//! Chooses the way of a request: by expected time, not by bytes.
 //!
 //! ```text
 //! inline                      setup + bytes / rate

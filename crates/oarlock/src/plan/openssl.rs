@@ -33,7 +33,7 @@ const PROVIDED: [Algorithm; 14] = [
 pub struct Provided {
     /// The operation.
     pub operation: Algorithm,
-    /// Its rate beside OpenSSL's own, and where that comes from; `None` for an OpenSSL without providers.
+    /// The ratio of its rate to OpenSSL's own, and where that comes from; `None` for an OpenSSL without providers.
     pub ratios: Option<(Ratios, RatioSource)>,
     /// Why it is left to OpenSSL; `None` if it is offered.
     pub withheld: Option<Withheld>,
@@ -42,7 +42,7 @@ pub struct Provided {
 /// Why an operation is left to OpenSSL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Withheld {
-    /// OpenSSL is faster with requests of so many bytes.
+    /// OpenSSL is faster with requests of this length.
     Slower {
         /// Our rate in thousandths of OpenSSL's.
         thousandths: u32,
@@ -74,7 +74,7 @@ impl fmt::Display for Withheld {
     }
 }
 
-/// Each of [`PROVIDED`], beside an OpenSSL of the version `openssl`.
+/// Rates each of [`PROVIDED`] against an OpenSSL of the version `openssl`.
 pub(crate) fn provided(
     cpu: Cpu,
     options: &Options,

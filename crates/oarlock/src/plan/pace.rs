@@ -1,4 +1,4 @@
-//! What a session knows of its own speed and rhythm, and which way its next request goes by that.
+//! What a session knows of its own speed and rhythm, and the way that it chooses for the next request.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Of a session without keystream to be made ahead.
+    /// Makes the pace of a session whose keystream is not made ahead.
     pub(crate) fn new(cost: Cost) -> Self {
         Self {
             cost,
@@ -56,7 +56,7 @@ impl Pace {
         }
     }
 
-    /// Of another key, or on another device.
+    /// Starts over with another key, or on another device.
     pub(crate) fn begin_anew(&mut self, cost: Cost) {
         let ring_bytes = self.ahead.ring_bytes;
         *self = Self::new(cost);
@@ -82,8 +82,8 @@ impl Pace {
         })
     }
 
-    /// Bytes of which streams may have had none without being of no use: whoever fills them is woken,
-    /// or made, first.
+    /// Returns how many bytes streams may fail to serve before they count as of no use: the threads that fill them have
+    /// to be woken, or made, first.
     pub(crate) fn bytes_before_streams_tell(&self) -> usize {
         self.bytes_in(FILLED_NS)
     }
@@ -100,7 +100,7 @@ impl Pace {
 
     /// Takes note of a request that was not looked at.
     pub(crate) fn pass_over(&mut self) {
-        // None are left to pass over if the session has moved meanwhile and begun anew.
+        // None are left to pass over if the session has moved and started over in the meantime.
         self.passed_over = self.passed_over.saturating_sub(1);
         if self.passed_over == 0 {
             // So that the next one, which is looked at, can tell whether it follows.
@@ -176,7 +176,7 @@ impl Pace {
         pause_ns.is_some() && !follows
     }
 
-    /// Whether requests like this one are done sooner if helpers make keystream meanwhile.
+    /// Whether requests like this one are done sooner if helpers make keystream ahead.
     fn is_better_made_ahead(
         &self,
         bytes: usize,
@@ -236,7 +236,7 @@ impl Pace {
         if self.ahead.gap_ns() >= WATCH.as_nanos() as f64 {
             self.streak = 0;
         }
-        // These are looks, too: what stripes cost once is not for ever.
+        // These count as looks, too: what stripes cost once does not hold forever.
         self.stripes.barred = self.stripes.barred.saturating_sub(requests);
         self.stripes.forget_a_little();
         if self.ahead.unsettled > 0 {
@@ -268,14 +268,14 @@ impl Pace {
         (fixed_ns / (WORTHWHILE - 0.5)).max(ASLEEP_NS_MIN)
     }
 
-    /// Of `available` helpers, which sleep, those that a request is worth the waking of, if any.
+    /// Returns how many of `available` helpers, all asleep, are worth waking for a request, if any.
     fn asleep(&self, inline_ns: f64, available: usize) -> Option<FanOut> {
         let best = FanOut::asleep(inline_ns, &self.machine, available);
         let is_worth_it = inline_ns > ASLEEP_NS_MIN && best.ns < WORTHWHILE * inline_ns;
         is_worth_it.then_some(best)
     }
 
-    /// Of `available` helpers, which are awake, those that a request is done soonest with.
+    /// Returns how many of `available` helpers, all awake, finish a request soonest.
     fn awake(&self, inline_ns: f64, available: usize) -> FanOut {
         // Until it is known, it may well be half of what it is at most: to find out costs less
         // than not to.
@@ -344,8 +344,8 @@ impl Pace {
         let helpers = wanted.helpers;
         if self.waking.since.is_some() {
             if !self.waking.is_overdue(now) {
-                // On its way: who comes between two requests watches for less than a long one
-                // takes, and is to find something.
+                // A helper is waking; between two requests it spins for less than a long request takes, so keep
+                // striping to give it work.
                 return if inline_ns > WATCH.as_nanos() as f64 / 4.0 {
                     Way::Stripe { helpers }
                 } else {
@@ -365,8 +365,8 @@ impl Pace {
         Way::Inline
     }
 
-    /// Of so many helpers as are `there`, awake: those, or more where it pays to wake the rest, for this request or for
-    /// those that follow.
+    /// Chooses between the awake helpers, `there`, and more of them where it pays to wake the rest, for this request or
+    /// for those that follow.
     fn or_more(
         &mut self,
         there: FanOut,

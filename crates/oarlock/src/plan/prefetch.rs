@@ -210,7 +210,7 @@ impl Records {
 /// Streams of keystream that a session keeps.
 pub(crate) struct Prefetched {
     pub(crate) consumer: Consumer,
-    /// What fills them, beside the session's owner.
+    /// The threads that fill them, apart from the session's owner.
     pub(crate) worker: Option<PrefetchWorker>,
     /// Requests are to look whether keystream is there.
     pub(crate) is_active: bool,

@@ -27,26 +27,26 @@ use crate::work::algorithm::{Algorithm, Kind};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PlanReport {
-    /// Of this.
+    /// The algorithm.
     pub algorithm: Algorithm,
     /// Where it opens.
     pub device: String,
-    /// Which of the device's ways serves it.
+    /// The backend of the device that serves it.
     pub backend: String,
-    /// Nanoseconds that a request takes beside its bytes' time.
+    /// The fixed cost of a request in nanoseconds, on top of that of its bytes.
     pub setup_ns: u64,
-    /// Of one thread.
+    /// The rate of one thread.
     pub bytes_per_second: u64,
     /// Where these two come from.
     pub source: CostSource,
     /// Pool threads that may help with one request.
     pub helpers: usize,
-    /// Requests of so many bytes and more may get a look at clock and pool by themselves; those of a
-    /// stream cipher that are shorter get one together now and then. `None`: none does.
+    /// Requests of this many bytes and more may read the clock and ask the pool by themselves; shorter ones of a stream
+    /// cipher do so together now and then. `None`: no request does.
     pub looked_at_from: Option<usize>,
-    /// Requests of so many bytes and more are cut into stripes where helpers are awake.
+    /// Requests of this many bytes and more are cut into stripes if helpers are awake.
     pub striped_from_if_awake: Option<usize>,
-    /// The same where they sleep and nothing says that more requests follow soon.
+    /// The same if helpers sleep and nothing says that more requests follow soon.
     pub striped_from_if_asleep: Option<usize>,
     /// Whether keystream is made ahead.
     pub made_ahead: MadeAhead,
@@ -56,7 +56,7 @@ pub struct PlanReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MadeAhead {
-    /// For requests of so many bytes and more; `None`: for none.
+    /// For requests of this many bytes and more; `None`: for none.
     pub from: Option<usize>,
     /// In words, such as "no: aes-128-ctr at 27 GB/s gains too little: keystream comes from another core at
     /// 36 GB/s, of which making more of it leaves 9.0 GB/s".

@@ -71,7 +71,7 @@ impl<K: Keyed> Route<K> {
         }
     }
 
-    /// After how many bytes a stream gets one, likewise.
+    /// After how many bytes a stream reads the clock and asks the pool. Stripes have at least `stripe_bytes_min`.
     pub(crate) fn unseen_bytes_max(&self, stripe_bytes_min: usize) -> usize {
         match self.strategy.get() {
             Strategy::Stripe => 2 * stripe_bytes_min,
@@ -111,7 +111,7 @@ impl<K: Keyed> Route<K> {
         mut data: InOutBuf<'a, 'a, u8>,
         mut run: impl FnMut(&mut K, InOutBuf<'a, 'a, u8>) -> Result<(), InOutBuf<'a, 'a, u8>>,
     ) {
-        // None is asked twice, or two that fail would send the request to and fro for ever.
+        // No device is asked twice, or two that fail would send the request to and fro without end.
         let mut failed = Vec::new();
         loop {
             self.hand_in(engine);

@@ -23,14 +23,14 @@ pub(crate) struct SharedRoute<K> {
     has_moved: AtomicBool,
     /// Requests below this are inline without a look at clock or pool.
     long_bytes: AtomicUsize,
-    /// Stripes have at least as many bytes.
+    /// The least length of a stripe.
     stripe_bytes_min: usize,
     counts: SharedCounts,
     /// What others see of it.
     shown: Shown,
     strategy: FollowedStrategy,
-    /// Locked for moments, and tried alone: a request that finds it locked goes inline, and so does
-    /// one of a child that was forked meanwhile.
+    /// Locked only briefly, and only with `try_lock`: a request that finds it locked goes inline, and so does one of a
+    /// child that was forked while it was locked.
     pace: Mutex<Pace>,
     engine: Option<Arc<Engine>>,
     _reserved: Option<Reserved>,
@@ -138,12 +138,12 @@ impl<K: Keyed> SharedRoute<K> {
         }
     }
 
-    /// The pace, unless another request has it just now.
+    /// Returns the pace, unless another request is using it.
     pub(crate) fn pace(&self) -> Option<MutexGuard<'_, Pace>> {
         self.pace.try_lock().ok()
     }
 
-    /// Finds anew from which length on a request gets a look at clock and pool.
+    /// Determines again from which length on a request reads the clock and asks the pool.
     pub(crate) fn look_again(&self) {
         let long_bytes = match self.strategy.get() {
             _ if self.engine.is_none() => usize::MAX,
@@ -192,7 +192,7 @@ impl<K: Keyed> SharedRoute<K> {
         &self,
         mut request: impl FnMut(&K) -> Result<T, Undone<E>>,
     ) -> Result<T, E> {
-        // None is asked twice, or two that fail would send the request to and fro for ever.
+        // No device is asked twice, or two that fail would send the request to and fro without end.
         let mut failed = Vec::new();
         let mut moved = self.moved();
         loop {
@@ -241,7 +241,7 @@ impl<K: Keyed> SharedRoute<K> {
 pub(crate) struct SharedCounts {
     requests: AtomicU64,
     bytes: AtomicU64,
-    /// Of long messages, which are few.
+    /// The counts of long messages, which are few.
     long: Mutex<AlgorithmStats>,
 }
 

@@ -16,13 +16,13 @@ impl FollowedStrategy {
         STRATEGIES[self.0.load(Ordering::Relaxed) as usize % STRATEGIES.len()]
     }
 
-    /// Of the options that were followed last.
+    /// Returns the version of the options that were followed last.
     #[inline]
     pub(crate) fn version(&self) -> usize {
         (self.0.load(Ordering::Relaxed) >> VERSION_SHIFT) as usize
     }
 
-    /// Whether it was set, and follows no more.
+    /// Whether it was set, and no longer follows the options.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed) & IS_SET != 0
     }

@@ -5,18 +5,18 @@ use super::fan_out::{FanOut, LEVELS, handoffs, level, share_ns};
 /// What stripes turned out to gain with helpers awake.
 #[derive(Debug, Default)]
 pub(super) struct StripeGain {
-    /// By the last look.
+    /// Whether the last look used stripes.
     pub(super) are_in_use: bool,
     handoffs: [Handoff; LEVELS],
     /// What this look has sent for, if only helpers that were awake.
     pub(super) sent_for: Option<SentFor>,
     /// Whether the helpers of this look, if any, were awake.
     pub(super) sent_for_awake: Option<bool>,
-    /// Looks until they are tried again, after they were found to gain nothing.
+    /// Looks until stripes are tried again, after they were found to gain nothing.
     pub(super) barred: u32,
-    /// So many the last time.
+    /// The value of `barred` when it was last set.
     pub(super) bar: u32,
-    /// Looks since then at which they gained.
+    /// Looks since then at which stripes gained.
     pub(super) rewarded: u32,
 }
 
@@ -58,8 +58,8 @@ impl StripeGain {
         self.handoffs.iter().any(Handoff::is_known)
     }
 
-    /// What stripes cost once is not for ever: while streams are in use nobody looks, and in the few looks before that
-    /// helpers came from sleep.
+    /// Decays old samples, since what stripes cost once does not hold forever: while streams are in use no stripes are
+    /// measured, and in the few looks before that helpers came from sleep.
     pub(super) fn forget_a_little(&mut self) {
         for handoff in &mut self.handoffs {
             handoff.ns -= (handoff.ns - HANDOFF_NS_HOPED).max(0.0) / FORGOTTEN;
@@ -94,7 +94,7 @@ impl StripeGain {
         let seen_ns = beyond_ns / handoffs(helpers);
         for other in &mut self.handoffs {
             other.passed += 1;
-            // What it was then is not for ever.
+            // What it cost then does not hold forever.
             if other.passed > PASSED_MAX {
                 *other = Handoff::default();
             }
@@ -136,22 +136,22 @@ impl StripeGain {
 
 /// Another way must promise this share of the inline time.
 pub(super) const WORTHWHILE: f64 = 0.94;
-/// Of a way that is in use, so that it is not left and taken up again all the time.
+/// The share for a way that is in use, so that it is not left and taken up again all the time.
 pub(super) const STILL_WORTHWHILE: f64 = 0.98;
 /// What posting work costs a caller at least, with the helper on a core that shares its cache.
 pub(super) const HANDOFF_NS_HOPED: f64 = 500.0;
 /// Stripes that gained nothing are tried again after so many looks, the first time and at most.
 const BAR_MIN: u32 = 64;
 const BAR_MAX: u32 = 4096;
-/// So many looks tell whether they gain.
+/// The number of looks that tell whether stripes gain.
 const SEEN_MIN: u32 = 4;
-/// Each counts as one of half as many at least.
+/// Each new look has at least the weight of one in half as many.
 const SEEN_MAX: u32 = 32;
-/// A level that was passed over for so many looks is tried again where those beside it promise enough.
+/// A level that was passed over at so many looks is tried again if the levels next to it promise enough.
 const PASSED_MAX: u32 = 1024;
-/// Each request with streams takes one part in so many off what is above the hope.
+/// Each request with streams removes one part in this many of what is above [`HANDOFF_NS_HOPED`].
 const FORGOTTEN: f64 = 4096.0;
-/// A look counts as so many times the average at most.
+/// A sample counts as at most this many times the average.
 const INTERRUPTED: f64 = 4.0;
 /// Looks at which stripes must gain before a loss counts as the first.
 const REWARDED_MIN: u32 = 64;

@@ -32,8 +32,8 @@ impl Waking {
             .is_some_and(|since| now.duration_since(since) >= WAKING)
     }
 
-    /// Whether a streak of so many may wake more than are awake, which are too few. Each time in vain, it waits
-    /// twice as long with the next.
+    /// Whether a streak of `streak` requests may wake more helpers when too few are awake. After each time without
+    /// success, it waits twice as long before the next.
     pub(super) fn may_wake_more(&mut self, streak: u32, now: Instant) -> bool {
         let is_too_soon = self
             .more_since
@@ -56,11 +56,11 @@ impl Waking {
 
 /// How long helpers watch.
 pub(super) const WATCH: Duration = Duration::from_micros(50);
-/// A helper that does not come within this time after it was woken comes no more.
+/// If a helper has not come within this time after it was woken, it is not coming.
 const WAKING: Duration = Duration::from_micros(400);
-/// The calls that wake helpers in vain are then nothing beside the requests.
+/// At this distance, calls that wake helpers without success cost next to nothing compared with the requests.
 const MORE_APART_MAX: Duration = Duration::from_millis(100);
-/// So many requests in a row are a stream.
+/// The number of requests in a row that count as a stream.
 pub(super) const STREAK_TO_WAKE: u32 = 4;
 
 #[cfg(test)]

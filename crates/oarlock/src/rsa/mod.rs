@@ -578,7 +578,7 @@ fn call<B: AsRef<[u8]>>(
 ) -> Result<Buffer, Error> {
     let operand = purpose.operand(target)?;
     let power = match target {
-        // The calling thread waits for a device, and no CPU is taken meanwhile.
+        // The calling thread waits for a device, and takes no CPU while it does.
         TargetRef::Private(key) if key.holder().is_some() => target.power(&operand)?,
         _ => engine.jobs.call(
             target.batch_key(),
@@ -612,10 +612,10 @@ impl fmt::Debug for AcceleratedRsaPublic {
     }
 }
 
-/// Of a result that is no secret.
+/// Returns a result that is no secret.
 fn public_bytes(mut bytes: Zeroizing<Vec<u8>>) -> Vec<u8> {
     std::mem::take(&mut *bytes)
 }
 
-/// Of a request that only succeeds or fails.
+/// Drops the result of a request that only succeeds or fails.
 fn nothing(_: Zeroizing<Vec<u8>>) {}

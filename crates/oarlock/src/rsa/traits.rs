@@ -65,7 +65,7 @@ pub struct RsaVerifier {
     scheme: SignatureScheme,
 }
 
-/// A signature by RSA: as many bytes as the modulus of its key has.
+/// A signature by RSA, as long as the modulus of its key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RsaSignature(Box<[u8]>);
 

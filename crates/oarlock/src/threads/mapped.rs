@@ -1,8 +1,7 @@
 //! Memory that processes share: a file of 64-bit numbers that each of them maps.
 //!
-//! Numbers are in the machine's byte order; such a file never leaves its machine. They are atomics, since
-//! whoever maps the file may change any of them at any time: nothing read from here is to be believed more than
-//! input is.
+//! Numbers are in the machine's byte order; such a file never leaves its machine. They are atomics, since any process
+//! that maps the file may change any of them at any time: what is read from here must be treated like any other input.
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
@@ -32,8 +31,8 @@ unsafe impl Send for Mapped {}
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// Makes a file of so many zeros, for this user alone: a process that may write to it could truncate
-    /// it, which kills the processes that map it.
+    /// Makes a file of `count` zeros, for this user alone: another process that may write to it could truncate it,
+    /// which kills the processes that map it.
     ///
     /// # Errors
     /// There is one of that name, or no file can be made there.
@@ -49,7 +48,7 @@ impl Mapped {
         Self::map(&file, count)
     }
 
-    /// Maps one that [`create`](Self::create) made. `None` where there is no file of so many numbers.
+    /// Maps a file that [`create`](Self::create) made. `None` if there is no file of `count` numbers.
     ///
     /// # Errors
     /// It cannot be opened for writing.
@@ -62,7 +61,7 @@ impl Mapped {
         Self::of(&file, count..=count)
     }
 
-    /// Maps a file that is open, if it is one of so many numbers.
+    /// Maps an open file, if the count of its numbers is in `counts`.
     fn of(file: &File, counts: RangeInclusive<usize>) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
         let bytes = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
@@ -117,7 +116,7 @@ pub(crate) struct Claims(File);
 
 #[cfg(feature = "simulated")]
 impl Claims {
-    /// Of one more owner, also within a process.
+    /// Opens the file for one more owner, also within a process.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         OpenOptions::new()
             .read(true)
@@ -127,13 +126,13 @@ impl Claims {
             .map(Self)
     }
 
-    /// The numbers of the same file, which another of its name may have replaced meanwhile. `None` where they are
-    /// not so many.
+    /// Maps the numbers of the same file, even if another file has taken its name in the meantime. `None` if the count
+    /// of numbers is not in `counts`.
     pub(crate) fn map(&self, counts: RangeInclusive<usize>) -> io::Result<Option<Mapped>> {
         Mapped::of(&self.0, counts)
     }
 
-    /// Whether `user` made it and nobody else may write to it: who may could truncate it.
+    /// Whether `user` made it and nobody else may write to it: a process that may write could truncate it.
     pub(crate) fn is_private(&self, user: u32) -> io::Result<bool> {
         let metadata = self.0.metadata()?;
         Ok(metadata.uid() == user && metadata.mode() & 0o022 == 0)

@@ -1,16 +1,16 @@
 //! The one answer of a request that several may try to give.
 //!
 //! ```text
-//! held      somebody has the request: who submits it, who moves it, or who answers it
+//! held      one thread has the request: it submits it, moves it, or answers it
 //! running   attempt n is under way on a device; the request waits here for its end
 //! done      the answer lies here
 //! ```
 //!
-//! An attempt that ends must [`claim`](Slot::claim) the request by its number. Who takes the request
-//! away from an attempt (it stalled, its device has left, the caller cancelled) claims it too, so of
-//! two one gets it, and the other learns that it is late. What was claimed is either finished or
-//! [put back](Slot::put) under the next number; so an answer that comes twice, or after its request
-//! was given to another, finds nothing to claim. `model/tests/model.rs` checks this with loom.
+//! An attempt that ends must [`claim`](Slot::claim) the request by its number. A thread that takes the request away
+//! from an attempt (it stalled, its device has left, the caller cancelled) claims it too, so only one of two threads
+//! gets it, and the other learns that it is late. What was claimed is either finished or [put back](Slot::put) under
+//! the next number; so an answer that comes twice, or after its request was given to another, finds nothing to claim.
+//! `model/tests/model.rs` checks this with loom.
 
 use std::task::{Poll, Waker};
 
@@ -43,7 +43,7 @@ impl<R, A> Slot<R, A> {
         }))
     }
 
-    /// By who holds the request: an attempt begins, of the number that is returned.
+    /// Begins an attempt, and returns its number. The caller holds the request.
     pub(crate) fn put(&self, request: R) -> u32 {
         self.locked(|state| {
             state.stage = Stage::Running(request);
@@ -52,12 +52,12 @@ impl<R, A> Slot<R, A> {
         })
     }
 
-    /// The request, for the attempt of this number alone. None for one that is late.
+    /// Takes the request for the attempt of this number. `None` for one that is late.
     pub(crate) fn claim(&self, attempt: u32) -> Option<R> {
         self.claim_if(|current| current == attempt)
     }
 
-    /// The request, whichever attempt is under way.
+    /// Takes the request, whichever attempt is under way.
     pub(crate) fn claim_any(&self) -> Option<R> {
         self.claim_if(|_| true)
     }
@@ -80,7 +80,7 @@ impl<R, A> Slot<R, A> {
         self.locked(|state| matches!(state.stage, Stage::Running(_)) && state.attempt == attempt)
     }
 
-    /// By who holds the request: its answer. Returns what wakes a thread that waits for it.
+    /// Answers the request, which the caller holds. Returns the waker of a thread that waits for it.
     #[must_use]
     pub(crate) fn finish(&self, answer: A) -> Option<Waker> {
         self.locked(|state| {

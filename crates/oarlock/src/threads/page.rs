@@ -13,9 +13,9 @@
 //! with locked additions. A seat keeps its counts when its thread ends, for the next thread of its
 //! process. One of a process that has ended goes to another process, empty.
 //!
-//! The process leaves its file behind: a process may have confined itself by the time it ends, and a filter of
-//! system calls may kill one that removes a file, or asks whether others that count in it still run. OpenSSH's kills
-//! for both. Whoever looks at the folder next removes the file (`costs::published`).
+//! The process leaves its file behind: a process may have confined itself by the time it ends, and a filter of system
+//! calls may kill one that removes a file, or asks whether others that count in it still run. OpenSSH's kills for both.
+//! The next process that looks at the folder removes the file (`costs::published`).
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -152,7 +152,7 @@ impl Page {
         Ok(page)
     }
 
-    /// That of this process, or of the one that forked it.
+    /// Returns the page of this process, or of the one that forked it.
     pub(crate) fn current() -> Option<&'static Self> {
         // SAFETY: null, or a mapping of the page's length that is never unmapped.
         unsafe { PAGE.load(Ordering::Acquire).as_ref() }
@@ -273,8 +273,8 @@ impl Page {
         Some(device)
     }
 
-    /// Under a name of its own until it says whose it is: of one that is killed meanwhile, nothing is left that
-    /// nobody could tell.
+    /// Creates the file under a temporary name until it says which process it belongs to: if the process is killed
+    /// before that, no file is left that cannot be attributed.
     fn create(path: &Path, namespace: u64) -> io::Result<&'static Self> {
         let unfinished = path.with_extension(UNFINISHED);
         let made = Self::create_unfinished(&unfinished, namespace)
@@ -385,7 +385,7 @@ impl Drop for Leave {
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"oarlive\x01");
-/// To be raised when anything takes another's place.
+/// The version of the layout: raise it when anything takes another's place.
 const VERSION: u64 = 1;
 pub(crate) const LENGTH: usize = size_of::<Page>();
 pub(crate) const VERSION_AND_LENGTH: u64 = VERSION | (LENGTH as u64) << 32;
@@ -400,7 +400,7 @@ pub(crate) const ADDRESS_BYTES: usize = 64;
 pub(crate) const TAKEN: u64 = 1 << 32;
 pub(crate) const CLEARED: u64 = 1 << 33;
 
-/// Where things are, for those who read the file.
+/// Where things are, for programs that read the file.
 pub(crate) mod place {
     use std::mem::offset_of;
 

@@ -72,7 +72,7 @@ fn known_sandbox() -> Option<bool> {
 #[cold]
 fn look_for_sandbox() -> bool {
     let is_sandboxed = keeping_errno(|| {
-        // SAFETY: the path ends with a null byte, and the descriptor is closed by whom it was opened.
+        // SAFETY: the path ends with a null byte, and the descriptor is closed by the code that opened it.
         // Calls by their numbers, since the C library's are points where a host may have the
         // thread cancelled, and no frame of Rust's can be unwound for that.
         unsafe {
@@ -97,7 +97,7 @@ fn look_for_sandbox() -> bool {
         return false;
     };
     let found = (fork_generation() + 1) << 1 | usize::from(is_sandboxed);
-    // Of two that look at once, who finds a sandbox is believed.
+    // If two threads look at once, the one that finds a sandbox is believed.
     SANDBOX.fetch_max(found, Ordering::Relaxed);
     is_sandboxed
 }
@@ -139,7 +139,7 @@ pub(crate) fn watch_forks() {
         SECTIONS.fetch_sub(FORK, Ordering::Release);
     }
     extern "C" fn in_the_child() {
-        // Whoever else was forking is not here.
+        // The other threads that were forking are not in the child.
         SECTIONS.store(0, Ordering::Release);
         FORKS.fetch_add(1, Ordering::Relaxed);
         PROCESS.store(std::process::id(), Ordering::Relaxed);
@@ -148,8 +148,8 @@ pub(crate) fn watch_forks() {
             youngest.note();
         }
     }
-    // Not a `Once`, which a child could inherit half done and wait for ever. Registered twice the
-    // handlers do the same.
+    // Not a `Once`: a child could inherit it half done and wait for it without end. Registered twice, the handlers do
+    // the same.
     static IS_WATCHING: AtomicBool = AtomicBool::new(false);
     if !IS_WATCHING.load(Ordering::Acquire) {
         // SAFETY: the handlers touch atomics alone and, before the fork, yield, which is allowed
@@ -255,7 +255,7 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
     }
     impl Drop for Inside {
         fn drop(&mut self) {
-            // A child that was forked in the middle of it began to count anew.
+            // A child that was forked in the middle of it has started to count from zero.
             if self.fork_generation == fork_generation() {
                 SECTIONS.fetch_sub(self.kind, Ordering::Release);
             }
@@ -278,7 +278,7 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
     keeping_errno(section)
 }
 
-/// Lets other threads have the CPU, unless the process is confined by now: a filter may kill who yields.
+/// Lets other threads have the CPU, unless the process is confined by now: a filter may kill a process that yields.
 fn give_way() {
     if is_sandboxed_by_now() {
         std::hint::spin_loop();
@@ -287,8 +287,8 @@ fn give_way() {
     }
 }
 
-/// That the calling thread is in a section: one within another would wait for a fork that waits for
-/// the outer one. A child that was forked in the middle of one begins anew.
+/// Records that the calling thread is in a section: one within another would wait for a fork that waits for the outer
+/// one. A child that was forked in the middle of one starts over.
 #[cfg(debug_assertions)]
 struct Nesting(usize);
 
@@ -378,7 +378,7 @@ pub(crate) fn fill_random(bytes: &mut [u8]) {
     }
 }
 
-/// The CPU that the calling thread runs on just now.
+/// Returns the CPU that the calling thread is running on.
 pub(crate) fn cpu() -> usize {
     // SAFETY: sched_getcpu has no precondition; it fails only on kernels without getcpu, and then
     // gives a number that no CPU has.
@@ -486,5 +486,5 @@ static SECTIONS: AtomicU64 = AtomicU64::new(0);
 const SHORT: u64 = 1;
 const LONG: u64 = 1 << 24;
 const FORK: u64 = 1 << 48;
-/// Several times what an operation takes that waits for a CPU meanwhile.
+/// Several times what an operation takes that has to wait for a CPU.
 const FORK_WAIT_MAX: Duration = Duration::from_millis(50);

@@ -38,7 +38,7 @@ const CHACHA: Kind = Kind::Stream {
     iv_bytes: 12,
 };
 
-/// Which way a request of a cipher goes.
+/// The direction of a cipher's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// Encryption; sealing, of AEADs.

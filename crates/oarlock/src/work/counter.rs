@@ -31,7 +31,7 @@ impl Geometry {
     }
 }
 
-/// `counter` and so many blocks on, with `bits` that count.
+/// Returns `counter` advanced by `blocks`, where only its low `bits` bits count.
 #[inline(always)]
 pub(crate) fn advanced(counter: u128, blocks: u128, bits: u32) -> u128 {
     advanced_within(counter, blocks, counting(bits))

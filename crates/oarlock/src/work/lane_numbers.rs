@@ -27,7 +27,7 @@ pub(crate) struct CrtNumbers {
 
 /// Wiped on drop.
 pub(crate) struct PlainNumbers {
-    /// Of the modulus.
+    /// The width of the modulus.
     pub(crate) width: Width,
     pub(crate) d: [u8; Width::Bits4096.bytes()],
 }

@@ -10,12 +10,12 @@ use super::lane_numbers::LaneModulus;
 use crate::Error;
 use crate::aws_lc::modexp::SoftwareModulus;
 
-/// Which byte of a number comes first.
+/// The order of a number's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// That of the highest value, as in RFC 8017.
+    /// The byte of the highest value comes first, as in RFC 8017.
     BigEndian,
-    /// That of the lowest value.
+    /// The byte of the lowest value comes first.
     LittleEndian,
 }
 

@@ -25,9 +25,9 @@ pub enum Service {
     Chained {
         /// A stream cipher or AES-CBC.
         cipher: Algorithm,
-        /// Of HMAC.
+        /// The hash function of HMAC.
         mac: HashAlgorithm,
-        /// Which of them comes first when a message is made.
+        /// The step that comes first when a message is made.
         order: ChainOrder,
     },
     /// Random bytes.
@@ -359,12 +359,12 @@ impl Material {
         self.is_of_one
     }
 
-    /// Of the cipher; empty where there is none.
+    /// Returns the cipher's key; empty where there is no cipher.
     pub fn cipher_key(&self) -> &[u8] {
         &self.cipher_key
     }
 
-    /// Of HMAC; empty where there is none.
+    /// Returns HMAC's key; empty where there is no HMAC.
     pub fn mac_key(&self) -> &[u8] {
         &self.mac_key
     }
@@ -388,16 +388,15 @@ impl fmt::Debug for Material {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) direction: Direction,
-    /// Of stream ciphers the counter block of the first byte, of CBC the block before, of AEADs the
-    /// nonce.
+    /// The IV: for stream ciphers the counter block of the first byte, for CBC the block before, for AEADs the nonce.
     pub(crate) iv: IvBytes,
-    /// Bytes of the first block that are used up, of stream ciphers.
+    /// Bytes of the first block that are used up, for stream ciphers.
     pub(crate) skip: usize,
     pub(crate) layout: Layout,
 }
 
 impl Step {
-    /// Of stream ciphers.
+    /// Returns the counter of a stream cipher.
     pub(crate) fn counter(&self) -> u128 {
         let bytes = self.iv.as_slice();
         let mut counter = [0; IV_BYTES_MAX];

@@ -158,7 +158,7 @@ impl<B: AsRef<[u8]>> Purpose<B> {
         };
         let key = target.public_key()?;
         let is_right = match scheme.padding() {
-            // Made anew and compared, which leaves no room for what a parser might let pass.
+            // Computed again and compared, which leaves no room for what a parser might let pass.
             SignaturePadding::Pkcs1(hash) => {
                 *power == padding::pkcs1_signature(hash, &digest, key.bytes())
             }
@@ -220,7 +220,7 @@ impl<'a> TargetRef<'a> {
         }
     }
 
-    /// Of the modulus.
+    /// Returns the length of the modulus in bits.
     fn bits(self) -> usize {
         match self {
             Self::Private(key) => key.public_key().bits(),
@@ -565,7 +565,7 @@ fn mismatched() -> Error {
     Error::InvalidInput("the request does not fit its key".into())
 }
 
-/// Of what a public exponent has in most keys: 65537.
+/// Bits of the usual public exponent, 65537.
 const PUBLIC_EXPONENT_BITS: usize = 17;
 /// Below this aws-lc is faster alone than the narrowest width.
 const POWER_BITS_MIN: usize = 448;

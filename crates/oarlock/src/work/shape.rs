@@ -11,10 +11,10 @@ use oarlock_kernels::modexp::Width;
 pub struct Shape {
     /// What is asked for.
     pub operation: PublicKeyOperation,
-    /// Of the modulus, rounded up to a width of the lanes if there is one, else to a multiple of 64.
+    /// Bits of the modulus, rounded up to a width of the lanes if there is one, else to a multiple of 64.
     pub modulus_bits: usize,
-    /// Of the exponent, rounded up to the bits of the modulus if it has more than half of them, else
-    /// to a power of two.
+    /// Bits of the exponent, rounded up to the bits of the modulus if it has more than half of them, else to a power of
+    /// two.
     pub exponent_bits: usize,
 }
 
@@ -92,7 +92,7 @@ pub(crate) enum BatchKind {
 
 struct Row {
     kind: BatchKind,
-    /// Of the lanes.
+    /// The width of the lanes.
     width: Option<Width>,
     /// Microseconds that one alone takes, until it has been measured: on a Xeon of 2023, as on
     /// others within a factor of two.
@@ -181,7 +181,7 @@ impl BatchKey {
         TABLE[self.number()].kind
     }
 
-    /// Of the lanes; `None` where there are none.
+    /// Returns the width of the lanes; `None` if there are none.
     pub(crate) const fn width(self) -> Option<Width> {
         TABLE[self.number()].width
     }
@@ -191,7 +191,7 @@ impl BatchKey {
         TABLE[self.number()].alone_us
     }
 
-    /// Of the moduli of its requests.
+    /// Returns the bits of the moduli of its requests.
     pub(crate) fn modulus_bits(self) -> Option<usize> {
         let bits = self.width()?.bits();
         Some(match self.kind() {

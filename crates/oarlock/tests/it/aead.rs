@@ -1,5 +1,4 @@
-//! Authenticated ciphers: the same bytes and tags whoever computes them, and nothing released that
-//! is not authentic.
+//! Authenticated ciphers: every device computes the same bytes and tags, and releases nothing that is not authentic.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -419,7 +419,7 @@ fn nothing_secret_is_shown() {
     );
 }
 
-/// Works `works` times, then fails for ever, having spoilt what it may.
+/// A device that works `works` times, then always fails, having spoilt what it may.
 struct Flaky {
     name: &'static str,
     works: usize,

@@ -3,8 +3,7 @@
 
 use oarlock_testing::LIMIT;
 
-/// Forks; returns 0 in the child, and its number in the parent. An alarm ends a child that would wait
-/// for ever.
+/// Forks; returns 0 in the child, and its number in the parent. An alarm ends a child that would never end by itself.
 ///
 /// # Safety
 /// The child does what a forked child of a threaded program may do, and ends by [`leave`].

@@ -16,7 +16,7 @@ use crate::common::{accelerator, reference_from};
 const KEY: [u8; 32] = [3; 32];
 const IV: [u8; 16] = [0xff; 16];
 
-/// Works `works` times, then fails for ever.
+/// A device that works `works` times, then always fails.
 struct Flaky {
     name: &'static str,
     works: usize,

@@ -403,7 +403,7 @@ impl Built {
     }
 }
 
-/// Of 1024 to 4096 bits, and one whose modulus is not twice as long as its primes.
+/// Returns keys of 1024 to 4096 bits, and one whose modulus is not twice as long as its primes.
 fn keys() -> Vec<RsaPrivateKey> {
     let output = Command::new("openssl")
         .args(["genrsa", "1030"])

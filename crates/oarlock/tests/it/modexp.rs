@@ -1,4 +1,4 @@
-//! Modular exponentiation beside that of num-bigint.
+//! Modular exponentiation, compared with num-bigint.
 
 use num_bigint::{BigInt, BigUint, Sign};
 use oarlock::job::JobOptions;

@@ -205,7 +205,7 @@ fn workers_fill_the_streams_while_nobody_asks() {
             continue;
         }
         let mut cipher = open(&accelerator, Algorithm::ChaCha20, &[0; 12]);
-        // All of it at some time, whoever was disturbed by what.
+        // All of it is made ahead at some time, whatever else disturbs the threads.
         until("a whole piece is made ahead", || {
             std::thread::sleep(Duration::from_millis(5));
             let mut data = [0; 4096];
@@ -251,7 +251,7 @@ fn two_thousand_ciphers_stay_under_the_memory_cap() {
         assert!(data[..] == oracle(Algorithm::Camellia128Ctr, iv, 100));
     }
     drop(ciphers);
-    // Whoever fills them lets go soon after.
+    // The threads that fill them let go soon after.
     until("all are let go", || accelerator.prefetch_bytes() == 0);
 }
 

@@ -563,7 +563,7 @@ fn what_a_process_leaves_goes_with_the_next_look() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert!(has_one(&folder));
-    // Whoever was killed while it made one, and whoever makes one at this moment.
+    // Files of a process that was killed while it made one, and of one that makes one at this moment.
     let unfinished = |name: &str, age: u64| {
         let file = fs::File::create(folder.join(name)).unwrap();
         let then = SystemTime::now() - Duration::from_secs(age);

@@ -508,7 +508,7 @@ pub mod filter {
     #[cfg(target_arch = "aarch64")]
     const AUDIT_ARCH: u32 = 0xc000_00b7;
 
-    /// Whoever makes another call is killed from now on.
+    /// Enters a sandbox that kills the process if it makes any other call.
     pub fn enter() -> Result<(), String> {
         let mut filter = vec![
             load(std::mem::offset_of!(libc::seccomp_data, arch)),

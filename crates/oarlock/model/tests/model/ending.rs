@@ -60,8 +60,8 @@ impl Crew {
     }
 }
 
-/// Helpers that end as soon as they have nothing to do leave nothing behind that was posted in that moment: with nobody
-/// to come for it, whoever waits for it waits for ever, which loom reports.
+/// Helpers that end as soon as they have nothing to do leave nothing behind that was posted at that moment: if no
+/// helper came for it, its caller would wait without end, which loom reports.
 #[test]
 fn a_helper_that_ends_leaves_nothing_behind() {
     struct Once(AtomicUsize);

@@ -1,11 +1,12 @@
-//! What the provider's operations cost beside OpenSSL's own: their rate as a ratio to that of the same libcrypto without
-//! the provider, through the same calls, on one thread.
+//! The speed of the provider's operations relative to OpenSSL's own: a ratio of rates, with the same libcrypto with and
+//! without the provider, through the same calls, on one thread.
 //!
 //! ```text
 //! ratios.rs   the ratios of one operation, by the size of requests
-//! tables.rs   by CPU class, OpenSSL version and family of processors, compiled in; `cargo xtask offers` writes them      table.rs   their form
+//! tables.rs   by CPU class, OpenSSL version and family of processors, compiled in; `cargo xtask offers` writes them
+//! table.rs    the form of these tables
 //! stored.rs   of one machine and one libcrypto: the file that `oarlock provider calibrate` writes
-//! trusted.rs  whose files a process goes by
+//! trusted.rs  whose files a process trusts
 //! ```
 
 mod ratios;

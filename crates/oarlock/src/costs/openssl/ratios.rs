@@ -1,4 +1,4 @@
-//! Rates beside OpenSSL's own.
+//! Ratios of the provider's rates to those of OpenSSL's own implementations.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(super) const SIZES_OF_TABLES: usize = 5;
 pub struct Ratios([u32; SIZES.len()]);
 
 impl Ratios {
-    /// From thousandths; `None` for what no measurement gives.
+    /// Makes ratios from thousandths; `None` for what no measurement gives.
     pub fn from_thousandths(thousandths: [u32; SIZES.len()]) -> Option<Self> {
         let is_possible = |ratio: &u32| (POSSIBLE_MIN..=POSSIBLE_MAX).contains(ratio);
         thousandths
@@ -24,7 +24,7 @@ impl Ratios {
             .then_some(Self(thousandths))
     }
 
-    /// Of a table, whose last ratio stands for longer requests.
+    /// Makes the ratios of a compiled table. Its last one also stands for longer requests.
     pub(super) const fn known(thousandths: [u32; SIZES_OF_TABLES]) -> Self {
         let [a, b, c, d, e] = thousandths;
         Self([a, b, c, d, e, e, e])
@@ -74,7 +74,7 @@ pub enum RatioSource {
     Table {
         /// Measured on this class.
         class: CpuClass,
-        /// Beside the first OpenSSL of this line, as in (3, 1); it holds up to the next line.
+        /// Measured against the first OpenSSL of this version line, as in (3, 1); it holds up to the next line.
         version: (u32, u32),
     },
     /// A measurement of this machine and this libcrypto.

@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Of a line such as `aes-128-ctr 1.021 1.403 2.000 2.170 2.240 2.251 2.190`.
+/// Parses a line such as `aes-128-ctr 1.021 1.403 2.000 2.170 2.240 2.251 2.190`.
 fn ratios(line: &str) -> Option<(Algorithm, Ratios)> {
     let mut words = line.split(' ');
     let algorithm = Algorithm::named(words.next()?)?;

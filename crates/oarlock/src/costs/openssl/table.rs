@@ -6,7 +6,7 @@ use super::ratios::{Ratios, SIZES_OF_TABLES};
 use crate::costs::class::CpuClass;
 use crate::work::algorithm::Algorithm;
 
-/// A table of one class beside one line of versions, on one family of processors.
+/// The ratios of one CPU class to one line of OpenSSL versions, measured on one family of processors.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) class: CpuClass,

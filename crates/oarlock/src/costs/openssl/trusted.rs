@@ -1,4 +1,4 @@
-//! Whose files a process goes by: a calibration, and a library that the command loads to measure with.
+//! Whose files a process trusts: a calibration, and a library that the command loads to measure with.
 
 use std::fs::Metadata;
 use std::io;
@@ -25,7 +25,7 @@ pub struct Trusted {
 }
 
 impl Trusted {
-    /// Those of this process.
+    /// Returns the users that this process trusts.
     pub fn here() -> Self {
         Self {
             user: match process::is_privileged() {

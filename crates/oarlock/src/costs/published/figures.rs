@@ -21,7 +21,7 @@ pub struct Figures {
     pub process: u32,
     /// When it began to count, since the machine was started.
     pub began: Duration,
-    /// Of the namespace that gives processes their numbers: an inode, or 0.
+    /// The PID namespace of the process: an inode, or 0 if unknown.
     pub namespace: u64,
     /// Where a cryptoserver's page of metrics is.
     pub metrics: Option<SocketAddr>,
@@ -44,13 +44,13 @@ pub struct Figures {
 /// Public-key requests of jobs and callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublicKeyFigures {
-    /// That were computed alone.
+    /// Requests that were computed alone.
     pub alone: u64,
-    /// That were computed in lanes, with others or without.
+    /// Requests that were computed in lanes, with others or without.
     pub in_groups: u64,
     /// How often lanes computed: `in_groups / groups` is their mean fill, of eight at most.
     pub groups: u64,
-    /// Results that were wrong, and computed anew.
+    /// Results that were wrong, and computed again.
     pub faults: u64,
     /// Jobs of OpenSSL's whose connection was closed while they were paused (ASYNC_start_job(3)). OpenSSL keeps the stack
     /// of each, 32 KiB.
@@ -68,11 +68,11 @@ pub struct DeviceFigures {
     pub in_flight: u64,
     /// Requests that were given to it.
     pub given: u64,
-    /// Of these, those that it did.
+    /// Requests that it completed.
     pub done: u64,
-    /// That it failed.
+    /// Requests that it failed.
     pub failed: u64,
-    /// That were taken away because it had stalled.
+    /// Requests that were taken away because it had stalled.
     pub stalled: u64,
     /// Answers that came too late.
     pub late: u64,
@@ -117,7 +117,7 @@ pub struct ProcessFigures {
 pub struct OperationFigures {
     /// The name of the algorithm, or `hmac`, `hash`, `cipher+hmac`, `random`, `public-key`.
     pub name: &'static str,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Requests.
     pub requests: u64,
@@ -137,7 +137,7 @@ impl Figures {
         begin
     }
 
-    /// Of the bytes of a file.
+    /// Parses the bytes of a file.
     ///
     /// # Errors
     /// What is wrong with them: another length, another version of Oarlock, no such file at all.

@@ -25,7 +25,7 @@ use crate::threads::process;
 pub struct Found {
     /// Where it is.
     pub path: PathBuf,
-    /// The number of the user to whom it belongs.
+    /// The number of the user that it belongs to.
     pub user: u32,
     /// What it says, of the processes that still run; or what is wrong with it.
     pub figures: Result<Figures, String>,
@@ -49,9 +49,9 @@ pub fn running() -> Vec<Found> {
     found
 }
 
-/// Removes the files of this user's processes that have ended. A process leaves its own behind, since it
-/// may be confined by then, and whoever publishes or looks next removes it; a program that has started
-/// others and outlives them need not leave that to the next.
+/// Removes the files of this user's processes that have ended. A process leaves its own behind, since it may be
+/// confined by then; the next process that publishes or reads figures removes it. A program that has started others and
+/// outlives them can call this at once.
 pub fn clear() {
     own().iter().for_each(|folder| sweep(folder));
 }
@@ -67,7 +67,7 @@ pub fn read(path: &Path) -> Result<Figures, String> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // As any path is followed: it is the caller who names it.
+    // As any path is followed: the caller names it.
     let folder = Folder::of(parent, FOLDER).map_err(|error| reason(&error))?;
     folder.figures(name)
 }
@@ -352,7 +352,7 @@ fn is_of(process: u32, user: u32) -> bool {
     users.any(|number| number.parse() == Ok(user))
 }
 
-/// Of those that give processes their numbers; 0 where that is not known.
+/// Returns the PID namespace of this process as an inode, or 0 if it is unknown.
 pub(super) fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }

@@ -1,5 +1,5 @@
-//! What a process does just now, for others of its user to see: figures in a file of a private folder,
-//! which `oarlock top` reads. docs/internals/live-figures.md says what is there and who may read it.
+//! What a process is doing, for others of its user to see: figures in a file of a private folder, which `oarlock top`
+//! reads. docs/internals/live-figures.md says what is there and which users may read it.
 //!
 //! A process shows nothing unless it is asked to, by [`Options::publish`](crate::Options::publish) or
 //! [`show`]. Nothing that is secret is shown: no key, no data, no nonce.

@@ -30,21 +30,21 @@ use crate::work::counter::{Geometry, distance};
 /// How much keystream is made at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Ahead {
-    /// For a request that follows no other, where so much is enough: whole blocks.
+    /// Bytes of keystream for a request that does not follow another, where so much is enough: whole blocks.
     first_bytes: usize,
-    /// As many requests that follow each other get no more.
+    /// The number of requests in a row that get no more than that.
     firsts: usize,
-    /// For the next; from one to another twice as much.
+    /// Bytes for the next request in a row; each further one gets twice as much.
     next_bytes: usize,
-    /// At most.
+    /// The most bytes.
     bytes_max: usize,
-    /// Where the most is a pass, which takes as long whatever is asked for: as many bytes are made in less. 0 where
-    /// none are.
+    /// Where the most is one pass of the cipher, which takes the same time for any length: the number of bytes that can
+    /// be made faster without a pass. 0 if none can.
     pass: Option<usize>,
 }
 
 impl Ahead {
-    /// By the kernel that `cpu` prefers for `algorithm`, a stream cipher.
+    /// Returns the lengths for the kernel that `cpu` prefers for `algorithm`, a stream cipher.
     pub(crate) fn of(cpu: Cpu, algorithm: Algorithm) -> Self {
         let block_bytes = 1 << geometry(algorithm).block_shift;
         let (firsts, next, most) = match algorithm {
@@ -72,7 +72,7 @@ impl Ahead {
         }
     }
 
-    /// Of ChaCha20 that makes four blocks at once.
+    /// ChaCha20 with a kernel that makes four blocks at once.
     #[cfg_attr(not(feature = "aws-lc"), allow(dead_code))]
     pub(crate) const CHACHA20_BY_FOUR: Self = Self {
         first_bytes: 64,
@@ -101,7 +101,7 @@ impl Ahead {
         }
     }
 
-    /// For a short request after so many that followed each other.
+    /// Returns the bytes to make for a short request, after `requests` that followed each other.
     fn bytes(self, requests: usize) -> usize {
         match requests.checked_sub(self.firsts) {
             None => self.first_bytes,
@@ -160,7 +160,7 @@ impl Begun {
         }
     }
 
-    /// With room from the start, so that no request allocates it.
+    /// Allocates the room at once, so that no request allocates it.
     pub(crate) fn with_room(mut self) -> Self {
         self.room = Some(vec![0; self.ahead.bytes_max].into());
         self
@@ -188,7 +188,7 @@ impl Begun {
         }
     }
 
-    /// Whether so many bytes are whole blocks, for which no more would be made.
+    /// Whether `bytes` bytes are whole blocks, for which no more would be made.
     #[inline(always)]
     fn needs_nothing_kept(&self, bytes: usize) -> bool {
         let in_block = (1 << self.geometry.block_shift) - 1;
@@ -298,7 +298,8 @@ impl Begun {
         }
     }
 
-    /// Whole blocks of so many bytes gain less by more beside them than it costs to keep these.
+    /// Returns how many bytes of whole blocks to compute directly. For so many, making more keystream with them gains
+    /// less than it costs to keep it.
     fn whole_bytes_min(&self, made: usize) -> usize {
         if self.ahead.pass.is_some() {
             made

@@ -78,7 +78,7 @@ fn bad_key() -> RsaPrivateKey {
     .unwrap()
 }
 
-/// Made anew in each run, of a number of bits that is a multiple of 128.
+/// Generates a key of `bits` bits, a multiple of 128; each run has another one.
 fn random_key(bits: usize) -> RsaPrivateKey {
     RsaPrivateKey::from_der(&SoftwareRsa::generate_der(bits)).unwrap()
 }

@@ -1,7 +1,7 @@
 //! Buffers that a library writes to, with bytes around them that it may not touch.
 //!
-//! What lies beside a buffer may be anything: a key, a length, the code's next step. Of a library that
-//! has written there nothing that the process does from then on can be believed, so it ends.
+//! The memory next to a buffer may hold anything: a key, a length, the code's next step. Once a library has written
+//! there, nothing that the process does can be trusted, so it ends.
 
 use std::io::Write;
 use std::path::Path;
@@ -26,8 +26,8 @@ impl Guarded {
         self.bytes.len() - 2 * GUARD.len()
     }
 
-    /// Of the bytes between the guards. It may be used for them, too, so that the compiler does not
-    /// take it for granted that they stay as they are.
+    /// Returns a pointer to the bytes between the guards. It may also be used to reach the guards, so that the compiler
+    /// does not assume that they stay as they are.
     pub(super) fn as_mut_ptr(&mut self) -> *mut u8 {
         self.bytes.as_mut_ptr().wrapping_add(GUARD.len())
     }

@@ -230,7 +230,7 @@ fn rsa(class: ObjectClass) -> Vec<Attribute> {
     vec![Attribute::Class(class), Attribute::KeyType(KeyType::RSA)]
 }
 
-/// Of a key, as far as it has them.
+/// The attributes of a key that the token gives.
 struct Attributes {
     name: KeyName,
     modulus: Vec<u8>,

@@ -71,10 +71,10 @@ pub struct Pkcs11Options {
     /// The shared library of the module; one without a slash is looked for where the loader looks.
     /// It becomes a part of this process: it can do whatever the process can.
     pub module: PathBuf,
-    /// Which of its tokens.
+    /// The token of the module.
     pub token: TokenName,
-    /// Of the user. Where there is none, the token asks for it by itself (its protected
-    /// authentication path), or nobody logs in.
+    /// The user's PIN. Without one, the token asks for it itself (its protected authentication path), or nobody logs
+    /// in.
     pub pin: Option<Zeroizing<String>>,
     /// How many calls the token is given at once, each through a session of its own; fewer where it
     /// has fewer.
@@ -272,7 +272,7 @@ fn padded(power: Zeroizing<Vec<u8>>, len: usize) -> Result<Zeroizing<Vec<u8>>, F
     Ok(padded)
 }
 
-/// Of a token that has not been asked for anything yet.
+/// The expected latency of a token that has not served a request yet.
 const FIRST_LATENCY: Duration = Duration::from_millis(5);
 
 #[cfg(test)]

@@ -21,14 +21,14 @@ use super::failure::{Failure, said};
 use crate::device::request::DeviceError;
 use crate::threads::process;
 
-/// Which token of a module is meant.
+/// The name of a token of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenName {
     /// The label that it was given when it was initialised.
     Label(String),
     /// The serial number, which no other token of its manufacturer has.
     Serial(String),
-    /// The number of the slot that it is in. Some modules number them anew whenever they start.
+    /// The number of the slot that it is in. Some modules number their slots differently after each start.
     Slot(u64),
 }
 
@@ -86,8 +86,8 @@ impl Module {
         &self.context
     }
 
-    /// A forked child has a module that is initialised for its parent (PKCS#11 2.40, 5.4,
-    /// C_Initialize), with locks that may be taken for ever.
+    /// A module that a forked child inherits is initialised for its parent (PKCS#11 2.40, 5.4, C_Initialize), and locks
+    /// in it may never be released.
     pub(super) fn check_process(&self) -> Result<(), DeviceError> {
         if self.generation == process::fork_generation() {
             return Ok(());
@@ -117,7 +117,7 @@ impl Module {
         }
         let mut there = Vec::new();
         for slot in slots? {
-            // One that goes meanwhile is not there.
+            // Skip a token that was removed after the slots were listed.
             if let Ok(info) = self.context.get_token_info(slot)
                 && info.token_initialized()
             {
@@ -173,7 +173,7 @@ impl Module {
                 Err(error) => return Err(error.into()),
             }
         }
-        // Who is logged in has not been asked for a PIN.
+        // If the token was logged in already, it has not checked this PIN.
         let known = accepted.get(token.serial_number()).and_then(Weak::upgrade);
         if let (Some(known), Some(pin)) = (known, pin)
             && !bool::from(known.as_bytes().ct_eq(pin.as_bytes()))

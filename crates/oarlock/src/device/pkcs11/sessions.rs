@@ -1,8 +1,8 @@
 //! Sessions of a token, each lent to one call at a time.
 //!
-//! All that is known of a token belongs to a generation: its slot, the sessions, the handles of
-//! keys. A call that finds the token or its login gone ends the generation; the next call looks
-//! for the token anew, opens a session and logs in.
+//! All that is known of a token belongs to a generation: its slot, the sessions, the handles of keys. A call that finds
+//! the token or its login gone ends the generation; the next call looks for the token again, opens a session and logs
+//! in.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,12 +33,12 @@ pub(super) struct Sessions {
 struct State {
     generation: u64,
     place: Option<(Slot, TokenInfo)>,
-    /// Of the token that was found in a slot: the one in it later may be another.
+    /// The serial number of the token that was found in a slot: a later token in that slot may be another.
     serial: Option<String>,
     /// By what [`RsaPrivateKey::held_id`](crate::rsa::RsaPrivateKey::held_id) says.
     keys: BTreeMap<Vec<u8>, CachedKey>,
     idle: Vec<Session>,
-    /// Of this generation: idle ones, those that are lent, and those about to be opened.
+    /// Open sessions of this generation: idle ones, those that are lent, and those about to be opened.
     open: usize,
     /// What the options and the token's limit allow.
     ceiling: usize,
@@ -58,7 +58,7 @@ pub(super) struct CachedKey {
     pub(super) other: Option<KeyOperation>,
 }
 
-/// Which function of a token raises a number to a private exponent.
+/// The function of a token that raises a number to a private exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyOperation {
     Decrypt,
@@ -351,7 +351,7 @@ impl Drop for Room<'_> {
     }
 }
 
-/// With the last session to a token, its login ends.
+/// Closes the sessions. With the last session to a token, its login ends.
 impl Drop for Sessions {
     fn drop(&mut self) {
         if self.module.check_process().is_ok() {

@@ -45,10 +45,10 @@ pub struct Host {
     pub pauses: Option<Pauses>,
 }
 
-/// What a host is held up by, in some requests and at random, and with it all requests behind.
+/// Pauses of a host, at random in some requests. They hold up all requests behind as well.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pauses {
-    /// Of so many requests one; at least 1.
+    /// One request in `one_in` has a pause; at least 1.
     pub one_in: u32,
     /// How long it lasts.
     pub length: Duration,
@@ -57,9 +57,9 @@ pub struct Pauses {
 /// Something that goes wrong in some requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Injection {
-    /// What.
+    /// The fault.
     pub fault: Fault,
-    /// In which.
+    /// The requests that it happens in.
     pub when: When,
 }
 
@@ -83,23 +83,23 @@ pub enum Fault {
     /// From this request on all fail, and those under way with it, as by
     /// [`SimulatedDevice::kill`](super::SimulatedDevice::kill).
     Death,
-    /// The board starts anew: all that it has fails, its keys are gone, and for so long it takes nothing.
-    /// Of boards with a queue ([`SimulatedEngine`](super::SimulatedEngine)); of others as `Error`.
+    /// The board restarts: all that it has fails, its keys are gone, and it takes nothing for this long. Only boards
+    /// with a queue do this ([`SimulatedEngine`](super::SimulatedEngine)); for others it is `Error`.
     Reset(Duration),
-    /// The result, with a byte behind the end of its memory changed. Of boards with a queue; of others as
+    /// The result, with a byte behind the end of its memory changed. Only boards with a queue do this; for others it is
     /// `WrongResult`.
     Overrun,
-    /// Half of the result, and an error. Of boards with a queue; of others as `Error`.
+    /// Half of the result, and an error. Only boards with a queue do this; for others it is `Error`.
     Half,
 }
 
-/// Which requests of a device, counted from 1 in the order of their arrival.
+/// The requests of a device that have a fault, counted from 1 in the order of their arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum When {
     /// The one with this number alone.
     Once(u64),
-    /// Those whose number is a multiple; of 0 none.
+    /// Requests whose number is a multiple of this; none if 0.
     Every(u64),
     /// Each with this probability, 0 to 1.
     Rate(f64),
@@ -277,10 +277,11 @@ const ULTRA_10: Host = Host {
     }),
 };
 
-/// Of any time in a board: sums of them, for any length of numbers, are far from what a `Duration` holds.
+/// The longest of any time in a board: sums of such times, for numbers of any length, are far below what a `Duration`
+/// holds.
 const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Of the modulus that the figures are for.
+/// The length of the modulus that the figures are for.
 const BITS: f64 = 1024.0;
 
 // What numbers are drawn for.

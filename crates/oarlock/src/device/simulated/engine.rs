@@ -1,9 +1,9 @@
 //! A board for ciphers, MACs and packets, with a queue.
 //!
-//! When a request will be done is known when it arrives, as with the other boards. So there is no thread: the
-//! tasks lie in the order of their ends, and whoever asks ([`QueuedDevice::poll`]) gets those whose time has
-//! come. Their results are computed then, by the kernels, which takes the asking thread as long as it
-//! would take the CPU; the board should be far slower than that.
+//! When a request will be done is known when it arrives, as with the other boards. So there is no thread: the tasks lie
+//! in the order of their ends, and a thread that polls ([`QueuedDevice::poll`]) gets those whose time has come. Their
+//! results are computed then, by the kernels, which takes the polling thread as long as it would take the CPU; the
+//! board should be far slower than that.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -30,15 +30,15 @@ use crate::work::request::PublicKeyRequest;
 /// What a [`SimulatedEngine`] is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineBoard {
-    /// Units that work beside each other; at least 1.
+    /// Units that work in parallel; at least 1.
     pub units: usize,
     /// Bytes a second of one unit.
     pub bytes_per_second: u64,
-    /// For which a request keeps its unit busy beside its bytes.
+    /// How long a request keeps its unit busy, on top of the time for its bytes.
     pub per_request: Duration,
-    /// Of the way there and back, on which requests do not hinder each other.
+    /// The time of the way there and back, on which requests do not hinder each other.
     pub latency: Duration,
-    /// For which a key that the board does not have keeps a unit busy.
+    /// How long a key that the board does not have keeps a unit busy.
     pub key_setup: Duration,
     /// Keys that it has room for; the one that was used last goes last.
     pub keys: usize,
@@ -46,8 +46,8 @@ pub struct EngineBoard {
     pub depth: usize,
     /// What it serves; `None` for all.
     pub services: Option<Vec<Service>>,
-    /// Of a public-key request with 2048 bits, on one unit; it grows with the third power of the length.
-    /// `None` where it takes none.
+    /// The time of a public-key request with 2048 bits, on one unit; it grows with the third power of the length.
+    /// `None` if the board takes no such requests.
     pub public_key: Option<Duration>,
     /// By how much times differ from their mean, evenly, as a part of it: 0 to 1.
     pub jitter: f64,
@@ -117,16 +117,16 @@ pub struct SimulatedEngine {
 }
 
 struct State {
-    /// Until when each unit is busy, of a board that is not shared.
+    /// Until when each unit is busy, if the board is not shared.
     units: BinaryHeap<Reverse<Duration>>,
-    /// Of one that is.
+    /// The queue of this process, if the board is shared.
     queue: Option<Queue>,
     /// What waits in it.
     waiting: VecDeque<Admitted>,
-    /// Those that a unit has done or is at, by end and number.
+    /// Tasks that a unit has computed or is computing, by end and number.
     tasks: BTreeMap<(Duration, u64), (Task, Option<Fault>)>,
     hanging: Vec<Task>,
-    /// Those on the board, the last used at the end.
+    /// The keys on the board, the last used at the end.
     keys: VecDeque<u64>,
     /// As set up for the CPU, which computes the results.
     set_up: BTreeMap<u64, Arc<LocalKeys>>,
@@ -256,7 +256,7 @@ impl SimulatedEngine {
         }
     }
 
-    /// From now on every request fails, and so do those under way.
+    /// Makes every request fail from now on, and also those under way.
     pub fn kill(&self) {
         let tasks = {
             let mut state = self.locked();
@@ -457,7 +457,7 @@ impl EngineBoard {
     }
 }
 
-/// Of the calling thread.
+/// Returns the CPU time of the calling thread.
 fn cpu_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)

@@ -8,23 +8,23 @@
 //! 24576    queue 1 ...
 //! ```
 //!
-//! There is no hardware that would move it on, so whoever looks does ([`Queue::advance`]): when a unit is free, the next
-//! queue in turn that has a request gets it, from the time on at which the unit was free or the request
-//! arrived. Nothing is lost while nobody looks, for times are those of the board, not of the look; and a process that
-//! is stopped or gone is served by the looks of others. Nobody takes a lock, since who dies or is stopped
-//! within one would stop the board for all:
+//! No hardware moves the board on, so each process that polls it does ([`Queue::advance`]): when a unit is free, the
+//! next queue in turn that has a request gets it, from the time on at which the unit was free or the request arrived.
+//! Nothing is lost while nobody polls, since times are those of the board, not of the poll; and the requests of a
+//! process that is stopped or gone are served by the polls of others. No process takes a lock, since one that dies or
+//! is stopped while it holds a lock would stop the board for all:
 //!
 //! ```text
-//! 1. take the unit      busy until: free -> end           else begin anew
-//! 2. start the request  state: waiting -> started, end    else somebody else has: the unit is given back
-//! 3. move the head on   head -> head + 1                  else somebody else has
+//! 1. take the unit      busy until: free -> end           else start over
+//! 2. start the request  state: waiting -> started, end    else another process did: give the unit back
+//! 3. move the head on   head -> head + 1                  else another process did
 //! ```
 //!
-//! Whoever stops behind 1 has wasted the time of one request. A state holds a count, so that a request that
-//! comes to a slot later is no earlier one's; a head holds an epoch, which its owner raises to begin anew.
+//! A process that stops after 1 has wasted the time of one request. A state holds a count, so that a later request in
+//! the same slot is not taken for an earlier one; a head holds an epoch, which its owner raises to start over.
 //!
-//! What is read of another's queue is believed as little as its owner: times are bounded, an arrival in the
-//! future is now. Of its own queue a process sees when it was written over, and begins anew.
+//! What is read from another process's queue is believed as little as its owner: times are bounded, and an arrival in
+//! the future counts as now. A process notices when its own queue was overwritten, and starts over.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -42,7 +42,7 @@ use crate::threads::process;
 #[derive(Clone)]
 pub(super) struct Figures {
     pub(super) units: usize,
-    /// Of one process.
+    /// The depth of one process's queue.
     pub(super) depth: usize,
     /// What else all processes must agree on.
     pub(super) others: [u64; FIGURES.end - FIGURES.start - 1],
@@ -70,7 +70,7 @@ impl Figures {
     }
 }
 
-/// Makes the file of a board that so many processes can have a queue of.
+/// Makes the file of a board on which `queues` processes can have a queue.
 pub(super) fn create(path: &Path, board: &Figures, queues: usize) -> Result<(), Error> {
     board.check(path, queues)?;
     let file =
@@ -95,7 +95,7 @@ pub(super) struct Queue {
     tail: u64,
     /// The first that is not known to have been started.
     head: u64,
-    /// Of requests from `head` to `tail`, their states.
+    /// The states of the requests from `head` to `tail`.
     waiting: VecDeque<u64>,
     count: u64,
     /// Forks before it was opened: in a child it is the parent's.
@@ -296,7 +296,7 @@ impl Queue {
         let turns = (0..self.queues).map(|at| (turn + at) % self.queues);
         for queue in turns.filter(|queue| left[*queue] > 0) {
             let numbers = self.queue(queue);
-            // A few have been started by somebody who has not moved the head on.
+            // A few may have been started by a process that has not moved the head on.
             for _ in 0..HELP_MAX {
                 let head = numbers[HEAD].load(Acquire);
                 let (place, arrival) = slot_of(numbers, head);
@@ -388,7 +388,7 @@ fn slot_of(queue: &[AtomicU64], at: u64) -> (&AtomicU64, &AtomicU64) {
     (&queue[at], &queue[at + 1])
 }
 
-/// Of a queue.
+/// Returns the place of a queue.
 fn place(number: usize) -> Range<usize> {
     let first = HEADER + number * QUEUE;
     first..first + QUEUE

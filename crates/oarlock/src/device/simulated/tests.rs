@@ -44,7 +44,7 @@ fn presets_meet_the_paper_in_virtual_time() {
     assert!(together > 0.99 * (265.98 + 299.97), "{together}");
 }
 
-/// As many requests as there are coprocessors have the board's time together; one more has it when
+/// If there are as many requests as coprocessors, all are done in the board's time for one; a further one begins when
 /// the first of them is done.
 #[test]
 fn coprocessors_work_side_by_side() {

@@ -252,7 +252,7 @@ impl Context {
         }
     }
 
-    /// Of a message that is sealed.
+    /// Returns the tag of a message that is sealed.
     fn tag(mut self) -> [u8; TAG_BYTES] {
         assert_done(self.finish().into());
         let mut tag = [0; TAG_BYTES];

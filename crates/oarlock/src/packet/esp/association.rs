@@ -22,7 +22,8 @@ pub struct Association<'a> {
 }
 
 impl<'a> Association<'a> {
-    /// With numbers of 32 bits and a window of 64 packets. `key` has [`Suite::key_bytes`] bytes.
+    /// Makes an association with sequence numbers of 32 bits and a window of 64 packets. `key` has [`Suite::key_bytes`]
+    /// bytes.
     pub fn new(spi: u32, suite: Suite, key: &'a [u8]) -> Self {
         Self {
             spi,
@@ -33,7 +34,7 @@ impl<'a> Association<'a> {
         }
     }
 
-    /// With sequence numbers of 64 bits (RFC 4303, 2.2.1), where both ends have agreed on them.
+    /// Sets sequence numbers of 64 bits (RFC 4303, 2.2.1), where both ends have agreed on them.
     #[must_use]
     pub fn extended_sequence_numbers(mut self, extended: bool) -> Self {
         self.extended = extended;

@@ -1,5 +1,4 @@
-//! A cipher, then an HMAC of the ciphertext: packets beside each other in the lanes of
-//! [`oarlock_kernels::batch`].
+//! A cipher, then an HMAC of the ciphertext: packets are computed together in the lanes of [`oarlock_kernels::batch`].
 //!
 //! The upper half of an extended number is authenticated behind the ciphertext (RFC 4303, 3.3.2.1).
 //! The ICV follows there, of at least 12 bytes: the number lies in its place while it is computed, and what
@@ -71,7 +70,7 @@ macro_rules! with_mac {
 }
 
 impl EncryptThenMac {
-    /// As many fill the lanes of the widest registers.
+    /// The number of packets that fills the lanes of the widest registers.
     pub(super) const RUN_MIN: usize = 16;
 
     /// `key` has the bytes of both.
@@ -136,7 +135,7 @@ impl EncryptThenMac {
         self.cipher.algorithm()
     }
 
-    /// Of a packet beside many others, roughly: what packets take moves it on.
+    /// Estimates the cost of a packet among many others; it is corrected by what packets take.
     pub(super) fn cost(&self, engine: &Engine) -> Cost {
         let algorithm = match self.cipher {
             Cipher::TripleDesCbc => Some(Algorithm::TripleDesCtr),

@@ -163,5 +163,5 @@ impl Frame {
     }
 }
 
-/// Of packets that only hide traffic (RFC 4303, 2.6).
+/// The next header of packets that only hide traffic (RFC 4303, 2.6).
 const NO_NEXT_HEADER: u8 = 59;

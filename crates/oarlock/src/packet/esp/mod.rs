@@ -9,10 +9,10 @@
 //! The upper half of an extended sequence number is authenticated too, and not sent. A [`Suite`] says what
 //! encrypts and authenticates, and how long IV and ICV are.
 //!
-//! An [`Association`] goes one way: a sender makes an [`Outbound`] of it, a receiver an [`Inbound`]. Both
-//! take many packets in a call, and share them among threads where that gains. How many threads may take
-//! part can be changed while packets flow, by [`Workers`]. Whoever does a packet, its number and its result
-//! go by the caller's order: the packets of a flow keep theirs.
+//! An [`Association`] goes one way: a sender makes an [`Outbound`] of it, a receiver an [`Inbound`]. Both take many
+//! packets in a call, and share them among threads where that gains. [`Workers`] changes how many threads may take part
+//! while packets flow. Numbers and results follow the caller's order, whichever thread computes a packet: the packets
+//! of a flow keep theirs.
 //!
 //! ```
 //! use oarlock::Accelerator;

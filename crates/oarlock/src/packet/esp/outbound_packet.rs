@@ -17,7 +17,7 @@ pub struct OutboundPacket<'a> {
     end: u32,
     tfc_bytes: u32,
     next_header: u8,
-    /// Of the suite's layout, once it has a number.
+    /// The bytes before the payload in the suite's layout, once the packet has a number.
     before: u8,
     icv_bytes: u8,
     align: u8,
@@ -71,7 +71,7 @@ impl<'a> OutboundPacket<'a> {
         self.sequence
     }
 
-    /// Gives it the number behind `last` and its place, if it has room. Leaves its buffer alone: whoever
+    /// Gives it the number behind `last` and its place, if it has room. Does not touch its buffer: the thread that
     /// seals it writes there. Returns the bytes that it will have, or 0.
     #[inline]
     pub(super) fn number(&mut self, frame: Frame, last: &mut u64) -> usize {
@@ -109,7 +109,7 @@ impl<'a> OutboundPacket<'a> {
         Ok(())
     }
 
-    /// From its SPI to the end of its ICV, if it has a number.
+    /// Returns the packet from its SPI to the end of its ICV, if it has a number.
     #[inline]
     pub(super) fn numbered(&mut self) -> Option<&mut [u8]> {
         let place = self.state.is_ok().then(|| self.place())?;
@@ -120,7 +120,7 @@ impl<'a> OutboundPacket<'a> {
         self.state = Err(error);
     }
 
-    /// Of a packet that has a number.
+    /// Returns the place of a packet that has a number.
     #[inline]
     fn place(&self) -> Range<usize> {
         let start = self.start as usize - usize::from(self.before);

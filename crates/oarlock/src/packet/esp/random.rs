@@ -10,7 +10,7 @@ use crate::threads::process;
 pub(super) struct RandomIvs {
     ivs: Vec<[u8; BLOCK_BYTES]>,
     used: usize,
-    /// A child that was forked meanwhile takes none of its parent's.
+    /// The process that fetched the IVs: a child that was forked since then does not use its parent's.
     fork_generation: usize,
 }
 

@@ -313,12 +313,12 @@ fn keyed_ctr(engine: &Engine, key: &[u8]) -> Result<Box<Ctr>, Error> {
     Ok(ctr)
 }
 
-/// Of up to 16 bytes, the last one least significant.
+/// Reads a number of up to 16 bytes, the last one least significant.
 fn number(bytes: &[u8]) -> u128 {
     bytes
         .iter()
         .fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
-/// Of HMAC-SHA1 (RFC 3711, 5.2).
+/// The length of a key of HMAC-SHA1 (RFC 3711, 5.2).
 const MAC_KEY_BYTES: usize = 20;

@@ -1,4 +1,4 @@
-//! HMAC-SHA1 of as many packets as there are, by the kernel that takes many.
+//! HMAC-SHA1 of any number of packets, by the multi-buffer kernel.
 
 use std::array;
 

@@ -107,7 +107,7 @@ impl Suite {
         self.master_key_bytes() + self.salt_bytes()
     }
 
-    /// Bytes of the master key alone; as many as the session key of the cipher has.
+    /// Bytes of the master key alone, which is as long as the session key of the cipher.
     const fn master_key_bytes(self) -> usize {
         match self {
             Self::AesCm192HmacSha1_80 | Self::AesCm192HmacSha1_32 => 24,
@@ -150,7 +150,7 @@ impl Suite {
     }
 }
 
-/// Of the two that share a context.
+/// The two protocols that share a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     Rtp,
@@ -163,7 +163,7 @@ pub struct MasterKey<'a> {
     /// The master key identifier (RFC 3711, 3.1), which every packet carries; of 1 to
     /// [`MKI_BYTES_MAX`](Self::MKI_BYTES_MAX) bytes, as many for each key of a policy.
     pub mki: &'a [u8],
-    /// Of [`Suite::key_bytes`]: the master key, and the master salt behind it.
+    /// The master key, and the master salt behind it: [`Suite::key_bytes`] bytes.
     pub key: &'a [u8],
 }
 
@@ -198,7 +198,7 @@ enum PolicyKeys<'a> {
 }
 
 impl<'a> Policy<'a> {
-    /// With one master key and no MKI. `key` has [`Suite::key_bytes`] bytes.
+    /// Makes a policy with one master key and no MKI. `key` has [`Suite::key_bytes`] bytes.
     pub fn new(suite: Suite, key: &'a [u8]) -> Self {
         Self {
             suite,
@@ -264,12 +264,12 @@ impl fmt::Debug for Policy<'_> {
     }
 }
 
-/// Of a master key and of the session key made of it, but for AES-GCM.
+/// The length of a salt, of a master key or of the session key made of it, except for AES-GCM.
 const SALT_BYTES: usize = 14;
 /// RFC 7714, section 8.1.
 const AEAD_SALT_BYTES: usize = 12;
 const AEAD_TAG_BYTES: usize = 16;
-/// E and the index of SRTCP; as many as the roll-over counter has.
+/// The length of E and the index of SRTCP, and of the roll-over counter.
 const WORD_BYTES: usize = 4;
 /// The longest packet, protected: what the length field of IP or UDP, or that of RFC 4571, can say.
 const PACKET_BYTES_MAX: usize = 65_535;

@@ -22,7 +22,7 @@ pub struct Outbound {
     key: usize,
     streams: Streams,
     rtcp_encrypted: bool,
-    /// Of all its keys together.
+    /// The reservation for all its keys together.
     _reserved: Option<Reserved>,
 }
 

@@ -86,7 +86,7 @@ impl State {
         Ok(())
     }
 
-    /// To be kept or sent; [`from_bytes`](Self::from_bytes) reads it.
+    /// Returns the state as bytes to be kept or sent; [`from_bytes`](Self::from_bytes) reads them.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.push(

@@ -25,11 +25,11 @@ pub(super) struct Stream {
     pub ssrc: u32,
     /// The roll-over counter of the first packet, where it was agreed on.
     pub first_roc: u32,
-    /// Of SRTP: 48-bit indices plus 1, since a window begins with 1.
+    /// The replay window of SRTP: 48-bit indices plus 1, since a window begins with 1.
     pub rtp: ReplayWindow,
-    /// Of SRTCP: 31-bit indices plus 1.
+    /// The replay window of SRTCP: 31-bit indices plus 1.
     pub rtcp: ReplayWindow,
-    /// Of packets that may be sent again, by the last bits of their index.
+    /// Packets that may be sent again, by the last bits of their index.
     sent: Box<[Sent]>,
 }
 

@@ -7,14 +7,14 @@ use crate::packet::PacketError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub ssrc: u32,
-    /// Of RTP; 0 for RTCP.
+    /// The sequence number of RTP; 0 for RTCP.
     pub sequence: u16,
     /// Bytes before what is encrypted.
     pub bytes: usize,
 }
 
 impl Header {
-    /// Of an RTP (RFC 3550, 5.1) or RTCP packet without what SRTP adds, which has `bytes` with it.
+    /// Parses the header of an RTP (RFC 3550, 5.1) or RTCP packet without what SRTP adds, which has `bytes` with it.
     #[inline]
     pub fn parse(protocol: Protocol, packet: &[u8], bytes: usize) -> Result<Self, PacketError> {
         let too_short = PacketError::InvalidLength { bytes };

@@ -16,7 +16,7 @@ pub enum Padding {
     /// Nothing.
     #[default]
     None,
-    /// Content and padding are a multiple of as many bytes, or as many as a record may have.
+    /// Content and padding are a multiple of this many bytes, or have the greatest length of a record.
     Multiple(u16),
     /// Every record is as long as one may be.
     Full,

@@ -15,7 +15,7 @@ pub(super) struct Secret {
     bytes: Zeroizing<Vec<u8>>,
 }
 
-/// Which of the two protocols a label is for.
+/// The protocol that a label is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Tls,
@@ -90,5 +90,5 @@ fn mac<H: Hash>(cpu: Cpu, key: &[u8], message: &[u8], tag: &mut [u8]) {
     hmac(backend, &mut [Mac { key, message, tag }]);
 }
 
-/// Of the longest label, `traffic upd`.
+/// The length of the HKDF info with the longest label, `traffic upd`.
 const INFO_BYTES_MAX: usize = 2 + 1 + 6 + 11 + 2;

@@ -75,7 +75,7 @@ struct Session {
 }
 
 impl Session {
-    /// Of a cipher whose keystream is not to be made ahead.
+    /// A session of a cipher whose keystream is not made ahead.
     fn new() -> Self {
         Self {
             pace: pace(RATE),
@@ -184,7 +184,7 @@ fn a_streak_wakes_helpers_ahead_and_a_pause_ends_it() {
 fn waking_ahead_in_vain_backs_off_until_a_helper_is_met_awake() {
     let mut session = Session::new();
     let close = WATCH / 2;
-    // How many are inline before, and all that follow until the waking is found to be in vain.
+    // Returns how many requests are inline before a helper is woken; runs on until that is found to be of no use.
     let until_woken = |session: &mut Session| {
         let mut way = || session.request(close, SHORT, &ASLEEP);
         let inline = (0..1000).take_while(|_| way() == Way::Inline).count();
@@ -613,7 +613,7 @@ fn short_stripes_go_on_where_they_gain() {
     let mut request = || session.request(Duration::ZERO, bytes, &AWAKE);
     let ways: Vec<_> = (0..1000).map(|_| request()).collect();
     assert!(!ways.contains(&Way::Inline));
-    // Now and then the third is woken, in vain.
+    // Now and then a third thread is woken, without success.
     let more = ways
         .iter()
         .filter(|way| **way != Way::Stripe { helpers: 2 });

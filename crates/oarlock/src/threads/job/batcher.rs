@@ -19,16 +19,16 @@ pub(crate) trait Batcher: Send + Sync + 'static {
     /// Requests of one class can be computed together.
     fn class(&self, work: &Self::Work) -> usize;
 
-    /// How many of so many that wait in a class are best computed at once; at least 1.
+    /// Returns the batch size for `waiting` queued requests of a class; at least 1.
     fn batch_size(&self, class: usize, waiting: usize) -> usize;
 
-    /// With so many at once nothing is gained by waiting for more; at least 1.
+    /// Returns the batch size from which on waiting for more gains nothing; at least 1.
     fn full_batch(&self, class: usize) -> usize;
 
     /// What one alone is expected to take.
     fn cost(&self, class: usize) -> Duration;
 
-    /// There are `now` requests that wait, and were so many before. The queue is locked.
+    /// Tells that the number of waiting requests changed from `before` to `now`. Called with the queue locked.
     fn waiting(&self, before: usize, now: usize) {
         let _ = (before, now);
     }

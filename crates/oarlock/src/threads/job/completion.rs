@@ -75,7 +75,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         }
     }
 
-    /// In a forked child, where the parent's notices and its descriptor are the parent's, every job is looked at anew.
+    /// In a forked child, which must not use the parent's notices and descriptor, has every job looked at again.
     fn follow_fork(&mut self) {
         let generation = process::fork_generation();
         if self.generation != generation {
@@ -113,7 +113,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         self.follow_fork();
         match self.order {
             Order::Submission => {
-                // What comes from here on gives notice anew.
+                // From here on, new results give notice again.
                 self.notices.take_all();
                 let first = self.jobs.front_mut()?;
                 let result = first.poll(&self.notices)?;
@@ -156,9 +156,9 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         None
     }
 
-    /// A descriptor to poll for reading (eventfd(2)). It is readable whenever
-    /// [`try_next`](Self::try_next) should be called, until that returns `None`. Do not read from it. A forked child has
-    /// to ask anew: after its next call of any other function there is another one.
+    /// Returns a descriptor to poll for reading (eventfd(2)). It is readable whenever [`try_next`](Self::try_next)
+    /// should be called, until that returns `None`. Do not read from it. A forked child has to ask for it again: its
+    /// next call of any other function makes another one.
     ///
     /// # Errors
     /// If the process has no descriptor left.

@@ -42,7 +42,7 @@ enum Stage<B: Batcher> {
 }
 
 impl<B: Batcher> Entry<B> {
-    /// Of `work` that nobody has begun. The queue numbers it.
+    /// Makes an entry for `work` that has not begun. The queue numbers it.
     pub(super) fn new(
         work: B::Work,
         class: usize,
@@ -105,7 +105,7 @@ impl<B: Batcher> Entry<B> {
             let stage = std::mem::replace(&mut state.stage, Stage::Done(Err(error)));
             Some((stage, state.waker.take()))
         });
-        // What was asked is dropped, and who waits is woken, without the lock.
+        // Drop what was asked, and wake the waiting thread, without the lock.
         let Some((_work, waker)) = resolved else {
             return false;
         };

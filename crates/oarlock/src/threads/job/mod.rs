@@ -160,8 +160,8 @@ struct Callback<T>(Mutex<Waiting<T>>);
 
 enum Waiting<T> {
     For(Job<T>, Call<T>),
-    /// A thread looks at it just now, perhaps further up on this very stack. Whether there was
-    /// news meanwhile.
+    /// A thread is looking at it, perhaps further up on this very stack. `again` tells whether there was news since
+    /// that began.
     Looked {
         again: bool,
     },
@@ -210,7 +210,7 @@ impl<T: 'static> Callback<T> {
         }
     }
 
-    /// A child that is forked meanwhile finds the lock free.
+    /// Runs `run` with the lock held. A child that is forked during that finds the lock free.
     fn with<R>(&self, run: impl FnOnce(&mut Waiting<T>) -> R) -> R {
         process::undivided(|| run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }

@@ -30,7 +30,7 @@ pub enum Start {
     WhenAsked,
 }
 
-/// Which jobs begin first.
+/// The order in which jobs begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
     /// Before those of normal priority, however long they have waited.

@@ -1,8 +1,8 @@
-//! Where jobs wait, and which thread does them: the protocol. docs/internals/jobs.md argues that no job is left behind;
-//! model/tests/model.rs checks it with loom.
+//! Where jobs wait, and which thread computes them: the protocol. docs/internals/jobs.md argues that no job is left
+//! behind; model/tests/model.rs checks it with loom.
 //!
-//! Jobs of one class can be computed together, as a group: a free thread takes as many as wait and
-//! pay, and that is all the batching there is. There are two kinds of free thread:
+//! Jobs of one class can be computed together, as a group: a free thread takes as many waiting jobs as pay, and that is
+//! all the batching there is. There are two kinds of free thread:
 //!
 //! ```text
 //! server   a pool thread that was asked to come. Takes group after group until none waits
@@ -10,11 +10,10 @@
 //!          Takes one group, with its own job in it, and lets another waiter lead after it
 //! ```
 //!
-//! As many callers compute at once as there are CPUs, each with a permit; the others sleep until
-//! their job is done by somebody else, or they are told that a permit is free. It is not kept for
-//! them: a caller that is awake, and comes first, takes it, or the CPU would idle until the sleeper
-//! runs. A caller that finds a permit at once, with its request not in the queue, computes it alone,
-//! without delay.
+//! At most one caller for each CPU computes at a time, each with a permit; the others sleep until another thread has
+//! computed their job, or until they are told that a permit is free. It is not kept for them: a caller that is awake,
+//! and comes first, takes it, or the CPU would idle until the sleeper runs. A caller that finds a permit at once, with
+//! its request not in the queue, computes it alone, without delay.
 //!
 //! Every job is in one stage at a time, changed under its lock: queued, running, done, taken. The
 //! thread that moves it out of `queued` answers for it, so each is resolved once. Locks are taken in one order:
@@ -47,7 +46,7 @@ pub(crate) struct Queue<B: Batcher> {
 struct Backlog<B: Batcher> {
     /// By priority, then by class.
     waiting: [Vec<VecDeque<Arc<Entry<B>>>>; 2],
-    /// Of all of them.
+    /// The number of all waiting jobs.
     count: usize,
     load: Duration,
     with_deadline: usize,
@@ -57,15 +56,15 @@ struct Backlog<B: Batcher> {
     reserved: usize,
     /// Pool threads that are here or asked to come. While there is one, every job is seen.
     servers: usize,
-    /// Of those, pool threads that compute a group.
+    /// The servers that compute a group.
     busy: usize,
     /// Callers with a permit.
     active: usize,
     /// Calls in the last group with any.
     crowd: usize,
-    /// Jobs whose callers sleep without one, the first to sleep first.
+    /// Jobs whose callers sleep without a permit, the first to sleep first.
     sleepers: Vec<Arc<Entry<B>>>,
-    /// Of the process that all of the above is of.
+    /// The fork generation of the process that this backlog belongs to.
     fork_generation: usize,
 }
 
@@ -74,7 +73,7 @@ pub(crate) struct Permit<'a, B: Batcher>(&'a Queue<B>);
 
 impl<B: Batcher> Drop for Permit<'_, B> {
     fn drop(&mut self) {
-        // A child that was forked meanwhile begins with none.
+        // A child that was forked in the meantime begins with none.
         self.0
             .rouse_after(|backlog| backlog.active = backlog.active.saturating_sub(1));
     }
@@ -85,7 +84,7 @@ struct Computes<'a, B: Batcher>(&'a Queue<B>);
 
 impl<B: Batcher> Drop for Computes<'_, B> {
     fn drop(&mut self) {
-        // A child that was forked meanwhile begins with none.
+        // A child that was forked in the meantime begins with none.
         self.0
             .locked(|backlog| backlog.busy = backlog.busy.saturating_sub(1));
     }
@@ -112,7 +111,7 @@ impl<B: Batcher> Queue<B> {
 
     /// Gives a place back.
     pub(crate) fn unreserve(&self) {
-        // A child that was forked meanwhile begins with none.
+        // A child that was forked in the meantime begins with none.
         self.locked(|backlog| backlog.reserved = backlog.reserved.saturating_sub(1));
     }
 
@@ -133,13 +132,12 @@ impl<B: Batcher> Queue<B> {
         })
     }
 
-    /// Whether one more pool thread, beside those that come already, should and may come, of
-    /// `servers_max`: one for each group that waits, if they have enough to do. What is less than a full group waits for
-    /// more as long as a pool thread computes that will look again. It then counts as one that comes.
+    /// Whether one more pool thread, of `servers_max` and in addition to those that come already, should and may come:
+    /// one for each group that waits, if they have enough to do. A partial group waits for more jobs as long as a pool
+    /// thread computes that will look again. The new thread then counts as one that comes.
     ///
-    /// For calls, which callers compute themselves, they come where a full group waits that nobody
-    /// has begun: others must not wait for a caller that computes one group after another until it
-    /// runs again.
+    /// Calls are computed by their callers, so for them a thread comes only where a full group waits that nobody has
+    /// begun: others must not wait for a caller that computes one group after another until it runs again.
     pub(crate) fn enlist(&self, servers_max: usize, for_call: bool) -> bool {
         self.locked(|backlog| {
             let servers = backlog.servers;
@@ -197,8 +195,8 @@ impl<B: Batcher> Queue<B> {
         }
     }
 
-    /// Tells a caller that sleeps, if a permit is left after `change`. One that was told and has no
-    /// use for it, its job being done by others meanwhile, has to tell another.
+    /// Wakes a caller that sleeps, if a permit is left after `change`. One that was woken and has no use for it, since
+    /// others did its job in the meantime, has to wake another.
     fn rouse_after(&self, change: impl FnOnce(&mut Backlog<B>)) {
         let nobody_sleeps = self.locked(|backlog| {
             change(backlog);
@@ -266,7 +264,7 @@ impl<B: Batcher> Queue<B> {
         self.locked(|backlog| backlog.servers > 0)
     }
 
-    /// The next group; where nothing waits, the calling server counts no more.
+    /// Returns the next group. If nothing waits, the calling server is no longer counted.
     fn next_or_leave(&self) -> Option<Vec<Arc<Entry<B>>>> {
         let (group, late) = self.locked(|backlog| {
             let late = backlog.take_late();
@@ -283,7 +281,7 @@ impl<B: Batcher> Queue<B> {
         group
     }
 
-    /// Computes jobs of one class, but those that were resolved meanwhile.
+    /// Computes jobs of one class, except those that were resolved in the meantime.
     fn run(&self, mut jobs: Vec<Arc<Entry<B>>>) {
         let mut works = Vec::with_capacity(jobs.len());
         jobs.retain(|job| match job.begin() {
@@ -341,7 +339,7 @@ impl<B: Batcher> Background for Queue<B> {
             backlog.servers = backlog.servers.saturating_sub(1);
             backlog.all().cloned().collect::<Vec<_>>()
         });
-        // Who waits for them does them, if nobody else comes.
+        // The callers that wait for them compute them, if no other thread comes.
         for job in left {
             job.wake();
         }
@@ -382,7 +380,7 @@ impl<B: Batcher> Backlog<B> {
         all
     }
 
-    /// As many of the class of the job that is next as are best computed at once.
+    /// Takes the next job, with as many others of its class as are best computed together.
     fn take_group(&mut self, batcher: &B) -> Option<Vec<Arc<Entry<B>>>> {
         let oldest = |classes: &Vec<VecDeque<Arc<Entry<B>>>>| {
             let fronts = classes.iter().filter_map(|class| class.front());
@@ -471,7 +469,7 @@ impl<B: Batcher> Backlog<B> {
         }
     }
 
-    /// Of a job that waits no more.
+    /// Updates the totals for a job that waits no more.
     fn forget(&mut self, job: &Arc<Entry<B>>) {
         if job.set_sleeping(false) {
             self.sleepers.retain(|other| !Arc::ptr_eq(other, job));
@@ -491,7 +489,7 @@ impl<B: Batcher> Backlog<B> {
     }
 }
 
-/// Answers that are still due, and whom to wake for those that were given.
+/// Answers that are still due, and the wakers of the threads whose answers were given.
 struct Answers<'a, B: Batcher> {
     due: Vec<Option<&'a Arc<Entry<B>>>>,
     wakers: Vec<Waker>,

@@ -13,8 +13,8 @@
 //!
 //! A caller never waits for a helper that has not begun: `settle` takes the entry off the board.
 //!
-//! Beside the tasks there is work in the background, which nobody waits for. A helper takes it when
-//! there is no task, and leaves it for one as soon as it sees that something was posted.
+//! Apart from the tasks there is background work, which nobody waits for. A helper takes it when there is no task, and
+//! leaves it for one as soon as it sees that something was posted.
 //!
 //! And there are jobs, which are taken by turns with the tasks: neither kind keeps the other from
 //! going on.
@@ -83,7 +83,7 @@ struct State {
     awake: usize,
     /// Helpers that look only when woken, or after a nap.
     asleep: usize,
-    /// Of those, helpers that will look before long by themselves.
+    /// The sleeping helpers that will soon look by themselves.
     napping: usize,
     /// Callers asleep in `settle`.
     waiting: usize,
@@ -100,11 +100,11 @@ pub(crate) struct Board {
     version: AtomicUsize,
     /// `State::awake`, for a look without the lock.
     awake: AtomicUsize,
-    /// Whether there are `State::jobs`, likewise.
+    /// Whether there are `State::jobs`, for a look without the lock.
     has_jobs: AtomicBool,
 }
 
-/// Helpers that a task could use beside those awake.
+/// Helpers that a task could use in addition to those awake.
 pub(crate) struct Lacking {
     /// Some that sleep: to be woken.
     pub(crate) asleep: usize,
@@ -115,13 +115,13 @@ pub(crate) struct Lacking {
 /// What a helper is told by [`Board::next`].
 pub(crate) enum Next {
     Work(Place),
-    /// The helper counts as awake meanwhile, and says [`Board::end_background`] afterwards.
+    /// The helper still counts as awake, and calls [`Board::end_background`] afterwards.
     Background {
         work: Arc<dyn Background>,
         /// [`Board::version`] before the look that found it: whatever is posted after has changed it.
         seen: usize,
     },
-    /// The helper counts as awake no more, and says [`Board::end_job`] afterwards.
+    /// The helper no longer counts as awake, and calls [`Board::end_job`] afterwards.
     Job {
         work: Arc<dyn Background>,
         /// As of `Background`.
@@ -349,8 +349,8 @@ impl Board {
             are_callers_due = state.waiting > 0;
         }
         let mut watched = false;
-        // Whether the watch goes on; `None` before it begins. Posts that others were faster to take
-        // do not begin it anew, or helpers that nobody needs would spin as long as there is work.
+        // Whether the watch goes on; `None` before it begins. Posts that others were faster to take do not restart it,
+        // or helpers that nobody needs would spin as long as there is work.
         let mut watch = None;
         loop {
             if let Some(next) = state.take(seen) {

@@ -32,7 +32,7 @@ impl Census {
     /// that found neither a sleeper to wake nor room for another helper, and nobody else may come for it.
     pub(crate) fn retire(&self, min: usize, max: usize, board: &Board) -> bool {
         let is_out = self.update(|alive| (alive > min).then(|| alive - 1));
-        // The look takes the board's lock: whoever posts after it sees that this helper is counted out.
+        // The look takes the board's lock: a caller that posts after it sees that this helper is no longer counted.
         is_out && !(board.has_work() && self.enter(max))
     }
 

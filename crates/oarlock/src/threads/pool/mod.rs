@@ -55,7 +55,7 @@ pub(crate) struct Limits {
 pub(crate) enum Scheduling {
     /// As any thread, on other CPUs than the caller's.
     Normal,
-    /// When nobody else wants the CPU, on the caller's.
+    /// On the caller's CPU, when no other thread wants it.
     Idle,
 }
 
@@ -98,13 +98,13 @@ struct Crew {
     alive: Census,
     /// The CPU of the caller that woke helpers last.
     callers_cpu: AtomicUsize,
-    /// The kernel was seen to put a woken helper where its caller is busy: one that knows of no
-    /// shared cache does so even beside an idle CPU, and leaves it waiting for milliseconds.
+    /// The kernel was seen to put a woken helper on the CPU of its busy caller: a kernel that knows of no shared cache
+    /// does so even if an idle CPU is next to it, and leaves the helper waiting for milliseconds.
     is_misplaced: AtomicBool,
     /// Making a thread failed, or the process is in a sandbox: not tried again.
     cannot_start: AtomicBool,
     threads: Mutex<Vec<Handle>>,
-    /// Those of `threads` that have not ended: each enters and leaves by itself.
+    /// The threads of `threads` that have not ended: each enters and leaves by itself.
     helpers: Mutex<Vec<Arc<Helper>>>,
 }
 
@@ -231,7 +231,7 @@ impl Pool {
         }
         process::keeping_errno(|| {
             let lacking = crew.board.post_job(work);
-            // Who submits a job need not be busy with it: any CPU will do.
+            // A thread that submits a job need not be busy with it: any CPU will do.
             crew.callers_cpu.store(NOWHERE, Ordering::Relaxed);
             crew.board.wake(lacking.asleep);
             if lacking.missing > 0 {
@@ -305,8 +305,7 @@ impl Pool {
         }
     }
 
-    /// The parent's crew is left where it is: its threads are not here, and its locks may be held
-    /// for ever.
+    /// The parent's crew is left where it is: its threads are not here, and its locks may never be released.
     #[cold]
     fn crew_of_the_child(&self, parents: *mut Arc<Crew>) -> &Arc<Crew> {
         let fresh = Crew::new(Arc::clone(&self.limits));
@@ -449,7 +448,7 @@ impl Crew {
                     watch.nap = Some(NAP_MIN);
                 }
                 Next::Job { work, seen } => {
-                    // It may take a while, and whoever it was kept off does not take part.
+                    // It may take a while, and the caller that the helper was kept off does not take part.
                     self.keep_myself_off(helper, NOWHERE);
                     let mut goes_on = || self.board.version() == seen;
                     let has_more = catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on)))
@@ -462,7 +461,7 @@ impl Crew {
                     self.board.end_job(has_more.then_some(work));
                 }
                 Next::Idle if self.retire() => {
-                    // Where no thread may be any more, nobody comes for what was posted meanwhile.
+                    // Where no thread may exist any more, nobody will come for what was posted in the meantime.
                     if self.is_helpless() {
                         self.board.refuse_background();
                     }
@@ -490,7 +489,7 @@ impl Crew {
         }
     }
 
-    /// By the helper's own thread.
+    /// Called on the helper's own thread.
     fn keep_myself_off(&self, helper: &Helper, cpu: usize) {
         if helper.kept_off.load(Ordering::Relaxed) != cpu {
             // Callers do the same under the lock: what is noted is what was done.
@@ -686,7 +685,7 @@ const IDLE_TIME: Duration = Duration::from_secs(10);
 /// So may one in a program that is not ours. A thread takes its caller 20 µs to make, as much as a wake-up may take, so
 /// once in 10 ms that is lost in any case.
 const GUEST_IDLE_TIME: Duration = Duration::from_millis(10);
-/// Of background work before the next in the queue has its turn.
+/// The most pieces of background work before the next in the queue has its turn.
 const PIECES_MAX: u32 = 64;
 
 #[cfg(test)]

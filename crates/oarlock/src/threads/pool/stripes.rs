@@ -47,7 +47,7 @@ impl<'a> Stripes<'a> {
         self.bytes.div_ceil(self.stripe_bytes) as u32
     }
 
-    /// Of every stripe but the last, which may be shorter.
+    /// Returns the length of every stripe but the last, which may be shorter.
     pub(crate) fn stripe_bytes(&self) -> usize {
         self.stripe_bytes
     }

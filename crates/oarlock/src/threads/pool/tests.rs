@@ -20,7 +20,7 @@ fn the_last_helper_does_not_go_when_work_has_come_meanwhile() {
     // SAFETY: from Box::into_raw just now.
     let crew = unsafe { Box::from_raw(Crew::new(Arc::new(LiveLimits::new(limits)))) };
     assert!(crew.alive.enter(1));
-    // Between the end of its sleep and here somebody posts, who may make no other.
+    // Between the end of its sleep and here, a caller posts, which may make no other helper.
     let lacking = crew.board.post_background(Arc::new(Work), true);
     assert_eq!((lacking.asleep, lacking.missing), (0, 1));
     assert!(!crew.retire());

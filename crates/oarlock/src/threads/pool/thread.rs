@@ -1,9 +1,9 @@
 //! A thread that the C library alone makes and ends.
 //!
-//! The standard library takes a lock of its own where a thread of its begins and ends, and a child
-//! that is forked in just that moment has that lock taken for ever. The C library puts its own locks
-//! right in the child. So code on such a thread keeps off what registers it with the
-//! standard library: `std::thread::current`, `park`, and values of `thread_local` that have a `Drop`.
+//! The standard library takes a lock of its own where a thread of its begins and ends. A child that is forked at just
+//! that moment inherits the lock, and nothing in it releases the lock. The C library puts its own locks right in the
+//! child. So code on such a thread keeps off what registers it with the standard library: `std::thread::current`,
+//! `park`, and values of `thread_local` that have a `Drop`.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,8 +1,8 @@
-//! Which thread does which stripe.
+//! Assigns stripes to threads.
 
 use super::sync::{AtomicU64, Ordering};
 
-/// In which part a thread does a piece of work.
+/// The part that a thread has in a piece of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     Caller,

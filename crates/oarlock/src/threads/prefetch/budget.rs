@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::threads::process;
 
-/// Memory that rings of one accelerator may take, and what they have taken. A forked child begins
-/// anew: the threads that would let go of its parent's rings are not there.
+/// Memory that rings of one accelerator may take, and what they have taken. A forked child counts from zero: the
+/// threads that would release its parent's rings are not there.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     /// Above [`BYTES_BITS`]: the fork generation that the bytes, below, are taken in. In one word,
@@ -45,7 +45,7 @@ impl Budget {
     }
 }
 
-/// Of `taken`, a [`Budget`]'s, in this generation.
+/// Returns the bytes of `taken`, the value of a [`Budget`], that belong to this generation.
 fn bytes_of(generation: u64, taken: u64) -> u64 {
     if taken >> BYTES_BITS == generation {
         taken & BYTES_MAX
@@ -54,7 +54,7 @@ fn bytes_of(generation: u64, taken: u64) -> u64 {
     }
 }
 
-/// Of this process, as far as [`Budget`] keeps it.
+/// Returns the fork generation of this process, as far as [`Budget`] keeps it.
 fn generation() -> u64 {
     process::fork_generation() as u64 & (u64::MAX >> BYTES_BITS)
 }

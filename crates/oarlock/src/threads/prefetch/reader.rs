@@ -14,7 +14,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Of a new ring; `None` when `budget` has no room for it under `bytes_max`.
+    /// Makes a reader of a new ring; `None` when `budget` has no room for it under `bytes_max`.
     pub(crate) fn new(
         size: RingSize,
         source: Box<dyn Source>,
@@ -27,7 +27,7 @@ impl Reader {
         Some(Self { ring, released })
     }
 
-    /// For those who fill it.
+    /// Returns the ring, for the threads that fill it.
     pub(crate) fn ring(&self) -> &Arc<Ring> {
         &self.ring
     }

@@ -46,7 +46,7 @@ pub(crate) struct Ring {
     fillers: AtomicUsize,
     closed: AtomicBool,
     budget: Arc<Budget>,
-    /// Of the process that took its memory from the budget.
+    /// The fork generation of the process that took its memory from the budget.
     generation: u64,
 }
 
@@ -165,8 +165,8 @@ impl Ring {
         filled
     }
 
-    /// Whether it is worth having a thread fill it, beside those that do; if so the caller brings
-    /// one. By the reader.
+    /// Whether one more thread should fill it, in addition to those that do; if so the caller brings one. Called by the
+    /// reader.
     pub(crate) fn enlist(&self, fillers_max: usize) -> bool {
         if self.is_closed() || !self.slots.lacks(self.worthwhile()) {
             return false;

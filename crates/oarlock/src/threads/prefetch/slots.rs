@@ -41,7 +41,7 @@ pub(crate) struct Slots {
 /// A slot that a helper holds.
 pub(crate) struct Claim {
     number: u64,
-    /// Which slot.
+    /// The slot's number.
     pub(crate) slot: usize,
     /// The position that the epoch began at.
     pub(crate) base: u128,
@@ -166,12 +166,11 @@ impl Slots {
         self.tags[claim.slot].store(ready(claim.number), Ordering::Release);
     }
 
-    /// Slots that are released and not refilled, as far as the consumer can tell cheaply: whether
-    /// as many as `wanted` from the end on are.
+    /// Whether the last `wanted` slots are released and not refilled, as far as the consumer can tell cheaply.
     pub(crate) fn lacks(&self, wanted: u64) -> bool {
         let number = self.released.load(Ordering::Relaxed) + self.count() - wanted;
-        // A helper keeps off what is claimed: in a ring of one slot that may be all there is, and
-        // who was told that it lacks would look for it for ever.
+        // A helper does not touch what is claimed: in a ring of one slot that may be all there is, and a helper that
+        // was told of a lack would look for it without end.
         if number < self.claimed.load(Ordering::Relaxed) {
             return false;
         }

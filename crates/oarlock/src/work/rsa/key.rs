@@ -450,7 +450,7 @@ impl fmt::Debug for RsaPublicKey {
     }
 }
 
-/// Tells the size and no more.
+/// Shows only the size.
 impl fmt::Debug for RsaPrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RsaPrivateKey")

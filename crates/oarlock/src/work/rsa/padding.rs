@@ -115,9 +115,9 @@ impl Hash {
 pub enum PssSalt {
     /// As long as the digest, which RFC 8017, 9.1 recommends.
     Digest,
-    /// So many bytes.
+    /// This many bytes.
     Bytes(usize),
-    /// Whatever a signature has that is verified. A new one gets as many bytes as the digest has.
+    /// Any length, in a signature that is verified. A new one gets as many bytes as the digest has.
     Any,
 }
 
@@ -136,14 +136,14 @@ pub(crate) fn pkcs1_signature(hash: Hash, digest: &[u8], bytes: usize) -> Vec<u8
 /// RSASSA-PSS, all of its parameters.
 #[derive(Clone, Copy)]
 pub(crate) struct Pss {
-    /// Of the message.
+    /// The hash function of the message.
     pub(crate) hash: Hash,
     pub(crate) mgf1: Hash,
     pub(crate) salt: PssSalt,
 }
 
 impl Pss {
-    /// Of new signatures.
+    /// Returns the length of the salt in new signatures.
     pub(crate) fn salt_bytes(self) -> usize {
         match self.salt {
             PssSalt::Bytes(bytes) => bytes,
@@ -209,7 +209,7 @@ struct PssShape {
     modulus_bytes: usize,
     /// Zero bytes before it: the message has one bit less than the modulus.
     skipped: usize,
-    /// Of DB.
+    /// The length of DB.
     data_bytes: usize,
     /// The bits of DB's first byte that may be set.
     top_mask: u8,
@@ -256,7 +256,7 @@ pub(crate) fn pkcs1_message(message: &[u8], bytes: usize) -> Result<Zeroizing<Ve
 /// them decrypt, and learns nothing (draft-irtf-cfrg-rsa-guidance, 7; OpenSSL since 3.2 has the
 /// same one).
 ///
-/// `encoded` and `ciphertext` have as many bytes as the modulus.
+/// `encoded` and `ciphertext` are as long as the modulus.
 pub(crate) fn pkcs1_message_or_other(
     encoded: &[u8],
     ciphertext: &[u8],

@@ -17,9 +17,9 @@ pub enum SignatureScheme {
     Pss(Hash),
     /// RSASSA-PSS with parameters of its own.
     PssWith {
-        /// Of the message.
+        /// The hash function of the message.
         hash: Hash,
-        /// Of MGF1.
+        /// The hash function of MGF1.
         mgf1: Hash,
         /// How long the salt is.
         salt: PssSalt,
@@ -27,7 +27,7 @@ pub enum SignatureScheme {
 }
 
 impl SignatureScheme {
-    /// Of the message.
+    /// Returns the hash function of the message.
     pub const fn hash(self) -> Hash {
         match self {
             Self::Pkcs1(hash) | Self::Pss(hash) | Self::PssWith { hash, .. } => hash,
@@ -85,9 +85,9 @@ pub enum EncryptionScheme {
     Pkcs1,
     /// RSAES-OAEP (7.1).
     Oaep {
-        /// Of the label.
+        /// The hash function of the label.
         hash: Hash,
-        /// Of MGF1: usually the same.
+        /// The hash function of MGF1: usually the same.
         mgf1: Hash,
         /// Known to both sides; usually empty.
         label: Vec<u8>,
@@ -188,7 +188,7 @@ pub fn tls_premaster_secret(power: &[u8], versions: &[u16]) -> Result<Zeroizing<
     Ok(padding::tls_premaster_secret(power, versions, other))
 }
 
-/// That it is as long as a modulus can be: what is done with it counts on that.
+/// Checks that it is at least as long as the shortest modulus: its uses rely on that.
 fn check_power(power: &[u8]) -> Result<(), Error> {
     if power.len() >= MODULUS_BYTES_MIN {
         return Ok(());

@@ -54,7 +54,8 @@ fn a_child_finds_its_parents_jobs_cancelled_and_its_own_done() {
     }
 }
 
-/// Of jobs that the parent has looked at, nobody gives notice in the child; and its descriptor is the parent's.
+/// A queue works in parent and child. In the child nobody gives notice of jobs that the parent has looked at, and the
+/// inherited descriptor is the parent's.
 #[test]
 fn a_queue_is_whole_in_a_child_and_stays_so_in_the_parent() {
     if alone(&[]) {

@@ -1,4 +1,4 @@
-//! Jobs: whoever does them, each resolves once, with its own result.
+//! Jobs: each resolves once, with its own result, whichever thread computes it.
 
 mod completion;
 mod fork;

@@ -1,4 +1,4 @@
-//! SRTP and SRTCP, beside packets that are put together byte by byte (`srtp_by_hand.rs`).
+//! SRTP and SRTCP, compared with packets that are put together byte by byte (`srtp_by_hand.rs`).
 
 use oarlock::packet::PacketError;
 use oarlock::packet::srtp::{

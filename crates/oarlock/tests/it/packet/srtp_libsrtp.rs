@@ -1,4 +1,4 @@
-//! Beside libsrtp2, the implementation that browsers and telephones have, both ways over random packets.
+//! SRTP compared with libsrtp2, the implementation of browsers and telephones, both ways over random packets.
 //!
 //! It is Debian's libsrtp2-1, or the file that `OARLOCK_TEST_LIBSRTP` names.
 #![allow(unsafe_code)]

@@ -65,7 +65,7 @@ impl Bench {
         };
         let slot = slots.into_iter().find(is_free).unwrap();
         self.context.init_token(slot, &pin(SO_PIN), label).unwrap();
-        // SoftHSM numbers its slots anew.
+        // SoftHSM gives its slots other numbers now.
         let is_made = |slot: &Slot| self.context.get_token_info(*slot).unwrap().label() == label;
         let mut slots = self.context.get_slots_with_token().unwrap().into_iter();
         let slot = slots.find(is_made).unwrap();

@@ -26,7 +26,7 @@ fn a_child_uses_a_key_that_was_in_use_at_the_fork() {
         // What drops the accelerated key in a child drops the key.
         drop(key);
         let bad_end = fork_beside(&rsa, threads, forks);
-        assert_eq!(bad_end, None, "how a child beside {threads} threads ended");
+        assert_eq!(bad_end, None, "how a child of {threads} threads ended");
     }
 }
 

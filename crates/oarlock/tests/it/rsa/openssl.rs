@@ -1,4 +1,4 @@
-//! RSA beside OpenSSL's.
+//! RSA, compared with OpenSSL's.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::{HASHES, KEYS, key};
 use crate::common::accelerator;
 
-/// Of [`HASHES`].
+/// The names in OpenSSL of [`HASHES`].
 const NAMES: [&str; 6] = [
     "sha224",
     "sha256",

@@ -1,6 +1,6 @@
 //! Published vectors (SP 800-38A, RFC 3686, CAVP) through every kernel, device and strategy.
 //!
-//! Each test is alone in its process: beside others, their calls would count as its own.
+//! Each test has a process to itself: the calls of others would count as its own.
 
 #[cfg(feature = "rsa")]
 mod rsa;

@@ -139,7 +139,7 @@ fn a_block_is_made_once_and_more_where_requests_follow_each_other() {
         (184, 1024),
     ];
     assert_eq!(made, expected);
-    // Elsewhere it begins anew.
+    // At another position it starts over.
     begun.seek(1 << 40, 0);
     begun.apply(&key, 1 << 40, 0, (&mut [0; 16][..]).into());
     assert_eq!(key.bytes.swap(0, Ordering::Relaxed), 64);

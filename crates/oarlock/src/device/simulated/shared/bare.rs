@@ -42,7 +42,7 @@ impl BareQueue {
         next.ok()
     }
 
-    /// When to look again.
+    /// Returns when to poll again.
     pub fn next_end_min(&self, now_ns: u64) -> Option<u64> {
         self.0.next_end_min(now_ns)
     }

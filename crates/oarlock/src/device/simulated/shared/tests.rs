@@ -1,4 +1,4 @@
-//! The board in virtual time, and beside threads that do with it what they like.
+//! The shared board in virtual time, and against threads that write anything to its memory.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! IPsec's ESP, beside packets that other implementations put together.
+//! IPsec's ESP, compared with packets of other implementations.
 
 mod memory;
 mod packets;

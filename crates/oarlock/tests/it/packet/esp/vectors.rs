@@ -92,7 +92,7 @@ fn the_packets_of_rfc_3602_are_opened() {
     }
 }
 
-/// Of draft-mcgrew-gcm-test-01: one with an extended number, one of each length of key.
+/// The vectors of draft-mcgrew-gcm-test-01: one with an extended number, one of each length of key.
 #[test]
 fn packets_of_aes_gcm_as_rfc_4106_has_them_are_opened() {
     let cases = [

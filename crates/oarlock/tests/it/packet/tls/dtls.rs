@@ -1,4 +1,4 @@
-//! Records of DTLS 1.3, beside those put together by hand.
+//! Records of DTLS 1.3, compared with records put together by hand.
 
 use oarlock::Error;
 use oarlock::packet::PacketError;

@@ -1,4 +1,4 @@
-//! Records of TLS 1.3 and DTLS 1.3, beside those that other implementations put together.
+//! Records of TLS 1.3 and DTLS 1.3, compared with those of other implementations.
 
 mod dtls;
 mod published;
