@@ -69,7 +69,7 @@ pub struct AeadVector {
     pub source: String,
     /// As long as the cipher wants it.
     pub key: Vec<u8>,
-    /// Of any length, also of such as must be refused.
+    /// The nonce, of any length, including lengths that must be refused.
     pub nonce: Vec<u8>,
     /// Associated data.
     pub aad: Vec<u8>,
@@ -121,13 +121,13 @@ pub struct RsaSignatureVector {
     pub exponent: Vec<u8>,
     /// FIPS 180-4's name of what the message is hashed with.
     pub hash: &'static str,
-    /// Of PSS: the name of the hash of MGF1.
+    /// The name of the hash of MGF1, for PSS.
     pub mgf1: &'static str,
-    /// Of PSS.
+    /// The length of the salt, for PSS.
     pub salt_bytes: usize,
-    /// Of any length.
+    /// The message, of any length.
     pub message: Vec<u8>,
-    /// Of any length.
+    /// The signature, of any length.
     pub signature: Vec<u8>,
     /// Whether it must be taken; else it must be refused.
     pub is_valid: bool,
@@ -142,7 +142,7 @@ pub struct RsaSigningVector {
     pub private_key: Vec<u8>,
     /// FIPS 180-4's name of what the message is hashed with.
     pub hash: &'static str,
-    /// Of any length.
+    /// The message, of any length.
     pub message: Vec<u8>,
     /// As long as the modulus.
     pub signature: Vec<u8>,
@@ -155,15 +155,15 @@ pub struct RsaEncryptionVector {
     pub source: String,
     /// PKCS#8, DER.
     pub private_key: Vec<u8>,
-    /// Of OAEP: FIPS 180-4's name of what the label is hashed with.
+    /// FIPS 180-4's name of the hash of the label, for OAEP.
     pub hash: &'static str,
-    /// Of OAEP: the name of the hash of MGF1.
+    /// The name of the hash of MGF1, for OAEP.
     pub mgf1: &'static str,
-    /// Of OAEP.
+    /// The label, for OAEP.
     pub label: Vec<u8>,
     /// Empty if there is none.
     pub message: Vec<u8>,
-    /// Of any length.
+    /// The ciphertext, of any length.
     pub ciphertext: Vec<u8>,
     /// Whether it must be decrypted; else it must not be to this message.
     pub is_valid: bool,

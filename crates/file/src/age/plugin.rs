@@ -429,7 +429,7 @@ const BODY_COLUMNS: usize = 64;
 const FIRST_BYTES: usize = 4096;
 /// Twenty times what a post-quantum stanza has.
 const STANZA_BYTES_MAX: usize = 64 << 10;
-/// As many as a header may have stanzas.
+/// The most commands that are read from a plugin: as many as a header may have stanzas.
 const COMMANDS_MAX: usize = 1 << 16;
 /// What a user may be shown and asked.
 const MESSAGES_MAX: usize = 100;

@@ -17,14 +17,14 @@ pub struct Debt {
     since: Instant,
     /// When nothing is owed any more, in nanoseconds after `since`.
     paid_at: AtomicU64,
-    /// When it last asked for something, likewise.
+    /// When it last asked for something, in nanoseconds after `since`.
     last: AtomicU64,
-    /// When it was last refused for lack of room, likewise.
+    /// When it was last refused for lack of room, in nanoseconds after `since`.
     refused_last: AtomicU64,
     sharing: Arc<Sharing>,
 }
 
-/// Who shares the threads.
+/// The clients that share the threads, and on what terms.
 #[derive(Debug)]
 pub(super) struct Sharing {
     threads: u64,
