@@ -46,7 +46,7 @@ pub(crate) trait ManyCalls: Object + Sync {}
 pub(crate) struct Exclusive<T: OneCall> {
     slot: &'static Slot,
     index: u32,
-    /// Of its place, when no call uses it.
+    /// The state of the slot when no call uses it.
     idle: u64,
     object: *mut T,
 }
@@ -62,7 +62,7 @@ struct Slot {
     /// The tag of the handle. Below it are [`TAKEN`], or [`CLOSING`] and the number of calls that use the object.
     state: AtomicU64,
     object: AtomicPtr<()>,
-    /// Of one that is free: the next free one, and 1; 0 where there is none.
+    /// The free list: in a free slot, the index of the next free one plus 1, or 0 if there is none.
     next: AtomicU32,
 }
 
