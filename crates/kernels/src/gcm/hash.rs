@@ -236,7 +236,7 @@ impl<T: Room> HashKey<T> {
         let made = match self.made.load(Ordering::Acquire) {
             TOWARDS_SHORT if bytes >= LONG_BYTES_MIN => self.await_short(),
             FEW if bytes > FEW_BYTES_MAX && bytes <= alone_bytes_max(backend) => {
-                // If another thread has made more meanwhile, there are more.
+                // If another thread has made more in the meantime, there are more.
                 let order = Ordering::Relaxed;
                 let _ = self.made.compare_exchange(FEW, FEW_USED, order, order);
                 FEW
@@ -278,7 +278,7 @@ impl<T: Room> HashKey<T> {
         TOWARDS_SHORT
     }
 
-    /// Those of the tables as they lie in memory. No other thread uses the key meanwhile.
+    /// The powers of the tables, as they lie in memory. No other thread may use the key during the call.
     #[cfg(all(target_arch = "x86_64", debug_assertions))]
     pub(super) fn powers(&self) -> impl Iterator<Item = [u8; BLOCK_BYTES]> {
         // SAFETY: no other thread uses the key, so none writes powers.
@@ -467,7 +467,7 @@ pub(super) fn wants_tables_at_once(backend: Backend) -> bool {
     }
 }
 
-/// The shuffles that `backend` has beside its AES, unless it multiplies without carry, or has neither.
+/// The shuffles to hash with on `backend`, if it has no carry-less multiplication but has shuffles.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 const fn shuffles_beside(backend: Backend) -> Option<Shuffles> {
@@ -499,7 +499,8 @@ const EARLY_BYTES_MAX: usize = 1 << 10;
 /// Looks at a table that another thread makes, a few microseconds together.
 #[cfg(target_arch = "x86_64")]
 const SPINS: usize = 100;
-/// A message of more bytes makes tables where it can: the few powers reach as far, whatever is beside the data.
+/// The most bytes of a message that the few powers suffice for, whatever there is besides the data. A longer message
+/// makes tables where it can.
 pub const FEW_BYTES_MAX: usize = 4 * BLOCK_BYTES;
 #[cfg(target_arch = "x86_64")]
 const _: () = assert!(FEW_BYTES_MAX == FEW_BLOCKS * BLOCK_BYTES);

@@ -334,7 +334,7 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// H, then its powers as they lie in memory. No other thread uses the key meanwhile.
+    /// H, then its powers as they lie in memory. No other thread may use the key during the call.
     #[cfg(debug_assertions)]
     pub(crate) fn powers_of_h(&self) -> impl Iterator<Item = [u8; BLOCK_BYTES]> {
         let h = core::iter::once(self.hash.h.to_ne_bytes());

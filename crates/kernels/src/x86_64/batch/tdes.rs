@@ -388,7 +388,7 @@ unsafe fn decrypt_blocks(
     }
 }
 
-/// Registers of blocks that are decrypted beside each other.
+/// Registers of blocks that are decrypted side by side.
 const WIDE: usize = 4;
 
 /// Decrypts the next `blocks`, at most those of `N` registers. Returns a register whose last block is the

@@ -60,9 +60,9 @@ pub(super) struct Cached {
     /// The 256 blocks under way have been seen from the first on.
     is_whole: bool,
     is_filled: bool,
-    /// Of the next block.
+    /// The counter of the next block.
     counter: u128,
-    /// D of the 256 blocks that it lies in, once the table is filled.
+    /// D of the 256 blocks that this block lies in, once the table is filled.
     constant: __m512i,
 }
 
