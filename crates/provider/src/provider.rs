@@ -22,13 +22,13 @@ pub(crate) struct Provider {
     pub(crate) host: Host,
     /// The counters of requests, if they are counted.
     pub(crate) usage: Option<Arc<Usage>>,
-    /// Of private operations in lanes, how many are among these counters.
+    /// How many of the private operations in lanes are among these counters.
     pub(crate) lanes_counted: AtomicU64,
-    /// Of the time that lanes have saved, how much is among these counters.
+    /// How much of the time that lanes have saved is among these counters.
     pub(crate) saved_counted: AtomicI64,
     /// What it offers. Ends with [`Algorithm::END`].
     pub(crate) ciphers: Vec<Algorithm>,
-    /// The managements of keys for them; likewise.
+    /// The managements of keys for them. Ends with [`Algorithm::END`].
     pub(crate) keys: Vec<Algorithm>,
     /// What is offered of RSA, once it was asked for.
     pub(crate) rsa: OnceLock<OfferedRsa>,
@@ -72,7 +72,7 @@ pub(crate) struct OfferedRsa {
     pub(crate) managements: [Algorithm; 3],
     pub(crate) signatures: [Algorithm; 2],
     pub(crate) encryption: [Algorithm; 2],
-    /// Of keys of other machines.
+    /// The decoders of keys of other machines.
     pub(crate) decoders: [Algorithm; 3],
     /// What these lists point to.
     pub(crate) _tables: [Vec<Dispatch>; 6],
@@ -108,7 +108,7 @@ impl Provider {
             let search = search.unwrap_or_else(PoisonError::into_inner);
             // SAFETY: as the core gave them; one thread at a time.
             let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;
-            // Only once it is there: what is stored stays. Another thread may have stored it meanwhile.
+            // Only once it is there: what is stored stays. Another thread may have stored it in the meantime.
             let _ = self.default_rsa.set(DefaultRsa::of(default)?);
         }
         self.default_rsa.get()

@@ -303,7 +303,7 @@ impl Stream {
         }
     }
 
-    /// Of the first block that is not begun.
+    /// The counter of the first block that is not begun.
     fn next_counter(&self) -> u128 {
         let (counter, skip) = self.counter();
         if skip == 0 {
