@@ -75,7 +75,7 @@ pub mod aes {
         GCM_FEW,
         /// Runs of any of these for the first data of a message.
         GCM_FIRST,
-        /// Those of them by the kernel of little code, for a key's first messages.
+        /// Runs of the small-code kernel among these, for a key's first messages.
         GCM_COMPACT,
         /// Makings of a long table of powers of H.
         GCM_POWERS,

@@ -504,9 +504,9 @@ const SPINS: usize = 100;
 pub const FEW_BYTES_MAX: usize = 4 * BLOCK_BYTES;
 #[cfg(target_arch = "x86_64")]
 const _: () = assert!(FEW_BYTES_MAX == FEW_BLOCKS * BLOCK_BYTES);
-/// The first message of so many bytes does not, since with keys of a single message it would take longer. Opening 256 bytes by
-/// AES-NI takes 0.86 of the time without it (Zen 5), 512 bytes 0.96, and sealing 1 KiB 1.24. Registers of several blocks make
-/// it sooner.
+/// The longest first message that makes no table beyond the few powers, because with keys of a single message it
+/// would take longer. Opening 256 bytes by AES-NI takes 0.86 of the time without it (Zen 5), 512 bytes 0.96, and
+/// sealing 1 KiB 1.24. With registers of several blocks, the first message makes it.
 #[cfg(target_arch = "x86_64")]
 const fn alone_bytes_max(backend: Backend) -> usize {
     match backend {
@@ -514,11 +514,12 @@ const fn alone_bytes_max(backend: Backend) -> usize {
         _ => 0,
     }
 }
-/// A message of so many bytes makes a table longer than the one that is there.
+/// The fewest bytes of a message that makes a longer table than the one that is there.
 #[cfg(target_arch = "x86_64")]
 pub(super) const LONG_BYTES_MIN: usize = 512;
-/// The first one does so from here on; before, it counts alone. Measured on Zen 5 with keys of a single message, the middle
-/// table pays off from 640 bytes on where a group of registers has more blocks than the short table, and else from 4 KiB.
+/// The fewest bytes of a first message that does so; shorter ones are only counted. Measured on Zen 5 with keys of a
+/// single message, the middle table pays off from 640 bytes on where a group of registers has more blocks than the
+/// short table, and else from 4 KiB.
 #[cfg(target_arch = "x86_64")]
 const fn earning_bytes_min(backend: Backend) -> usize {
     match backend {
@@ -526,9 +527,10 @@ const fn earning_bytes_min(backend: Backend) -> usize {
         _ => 4 << 10,
     }
 }
-/// One of so many makes more rows. By count, those of three powers take 600 cycles, and 16 blocks that have them save 900.
+/// The fewest bytes of a message that makes more rows. By count, those of three powers take 600 cycles, and 16 blocks
+/// that have them save 900.
 #[cfg(target_arch = "x86_64")]
 const MORE_ROWS_BYTES_MIN: usize = 256;
-/// A message of so many bytes makes the long table at once.
+/// The fewest bytes of a message that makes the long table at once.
 #[cfg(target_arch = "x86_64")]
 const VERY_LONG_BYTES_MIN: usize = 32 << 10;

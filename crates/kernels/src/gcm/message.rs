@@ -60,7 +60,7 @@ enum Ready {
     Nothing,
     /// The keystream that is added to the tag.
     Mask,
-    /// The tag, if the message has so many bytes.
+    /// The tag, if the message has this many bytes.
     Tag(u64),
 }
 

@@ -71,7 +71,7 @@ pub(crate) trait Powers {
 /// How powers are made during the rounds of a message's first blocks, after block 0 where r is not known.
 pub(crate) trait Making {
     type Powers;
-    /// Where they are put on the way.
+    /// The memory for powers while they are made.
     type Room;
     /// Block 0, then powers.
     type Keyless<'a>: Beside;

@@ -41,7 +41,7 @@ const BLOCKS_MAX: usize = 16;
 #[derive(Clone, Copy)]
 enum Products {
     All,
-    /// Those of a square whose digits differ, each once.
+    /// The products of a square whose digits differ, each once.
     Different,
     Squares,
     /// What a quotient and the lowest block of the modulus add to the columns above the lowest block.

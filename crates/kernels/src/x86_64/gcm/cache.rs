@@ -26,7 +26,7 @@ pub(crate) struct Table(MaybeUninit<[u8; TABLE_BLOCKS * BLOCK_BYTES]>);
 const TABLE_BLOCKS: usize = 256;
 /// The counter of the first entry.
 const FIRST: usize = 2;
-/// Data at multiples of so many bytes find the start of a group in the table.
+/// Data at multiples of this many bytes start a group in the table.
 pub(crate) const CACHED_ALIGN: u64 = 512;
 
 impl Table {
