@@ -51,9 +51,9 @@ pub(crate) struct Provider {
 /// Functions of the core's that read its BIOs.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bios {
-    /// A line, to a place of so many bytes, a zero among them. Returns how many bytes there were.
+    /// Reads a line into a buffer of the given length, with a final NUL. Returns the number of bytes read.
     pub(crate) gets: Option<BioGets>,
-    /// At most so many bytes, and how many there were. Returns 1 if there were any.
+    /// Reads at most the given number of bytes, and stores how many there were. Returns 1 if there were any.
     pub(crate) read: Option<BioRead>,
 }
 

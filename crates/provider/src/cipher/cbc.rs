@@ -17,7 +17,7 @@ use crate::provider::Provider;
 const BLOCK_BYTES: usize = 16;
 
 pub(super) struct Cbc {
-    /// Once there is a key.
+    /// Set once there is a key.
     context: Option<CbcContext>,
     operation: Algorithm,
     direction: Direction,

@@ -24,7 +24,7 @@ const TLS_EXPLICIT_BYTES: usize = 8;
 const TLS_AAD_BYTES: usize = 13;
 
 pub(super) struct Gcm {
-    /// Once there is a key.
+    /// Set once there is a key.
     context: Option<AeadContext>,
     operation: Algorithm,
     direction: Direction,

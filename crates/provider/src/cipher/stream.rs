@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::provider::Provider;
 
 pub(super) struct Stream {
-    /// Once there is a key.
+    /// Set once there is a key.
     context: Option<StreamContext>,
     operation: Algorithm,
     direction: Direction,

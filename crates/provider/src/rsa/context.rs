@@ -50,7 +50,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Those of a context, which `get` reads.
+    /// Reads the settings of a context through `get`.
     fn read(get: impl FnOnce(*mut Param) -> c_int) -> Option<Self> {
         let mut settings = Self {
             padding: 0,

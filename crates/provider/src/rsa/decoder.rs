@@ -22,7 +22,7 @@ pub(super) fn pem_table() -> Vec<Dispatch> {
     table(der_of_pem as *const c_void)
 }
 
-/// Those of the second.
+/// The functions of the second step for OpenSSL.
 pub(super) fn der_table() -> Vec<Dispatch> {
     table(key_of_der as *const c_void)
 }

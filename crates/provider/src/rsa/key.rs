@@ -183,7 +183,7 @@ impl Key {
         }
     }
 
-    /// Ours, if it is a private key that lanes can compute with and was used often enough.
+    /// Our key, if it is a private key that lanes can compute with and was used often enough.
     pub(super) fn accelerated(&self) -> Option<&AcceleratedRsa> {
         if self.operations.load(Ordering::Relaxed) < OPERATIONS_MIN {
             return None;

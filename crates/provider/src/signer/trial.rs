@@ -24,12 +24,12 @@ pub(super) struct Trial {
     course: Mutex<Course>,
 }
 
-/// The clock is looked at after so many operations.
+/// The clock is read once in this many operations.
 const OPERATIONS: u32 = 16;
-/// A shorter window goes on, and one with fewer operations.
+/// A window that is shorter, or has fewer operations, continues.
 const WINDOW_MIN: Duration = Duration::from_millis(20);
 const WINDOW_OPERATIONS_MIN: u32 = 64;
-/// In a longer one there was next to nothing to do.
+/// In a longer window there was next to nothing to do.
 const WINDOW_MAX: Duration = Duration::from_secs(1);
 /// A way gains if its rate is more than this many times the other's.
 const GAIN: f64 = 1.05;
@@ -114,7 +114,7 @@ enum Phase {
     Doubt {
         together: f64,
     },
-    /// And together again.
+    /// Together again.
     Return {
         together: f64,
         apart: f64,
@@ -134,7 +134,7 @@ impl Default for Course {
 }
 
 impl Course {
-    /// There were so many operations by `now`. Returns whether the next ones are gathered.
+    /// Notes that `number` operations had ended by `now`. Returns whether the next ones are gathered.
     fn passed(&mut self, number: u32, now: Instant) -> bool {
         let Some((first, began)) = self.began else {
             self.began = Some((number, now));

@@ -430,7 +430,7 @@ impl Configured {
         output
     }
 
-    /// That went through an operation.
+    /// The bytes that went through an operation.
     fn bytes(&self, operation: Algorithm) -> u64 {
         let counted = self.usage.as_ref().unwrap().read();
         let lines = counted

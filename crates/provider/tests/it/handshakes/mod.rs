@@ -36,7 +36,7 @@ impl Haproxy {
         Self::with(accelerated, haproxy_threads, 500, None)
     }
 
-    /// With so many connections at most, and a server behind it, or else its own answer.
+    /// Starts HAProxy with at most `connections` connections, and with a server behind it or an answer of its own.
     fn with(
         accelerated: Option<&Accelerated>,
         haproxy_threads: usize,

@@ -31,7 +31,7 @@ fn functions() -> &'static RsaFunctions {
     FUNCTIONS.get_or_init(|| RsaFunctions::load(libcrypto()))
 }
 
-/// So many, unless more are asked for.
+/// The usual number of rounds, unless the environment asks for another.
 fn rounds(usually: u64) -> u64 {
     let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
     rounds.map_or(usually, |rounds| rounds.parse().unwrap())
