@@ -18,7 +18,7 @@ use std::fmt;
 /// A message under AES-CTR.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CtrVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// 16, 24 or 32 bytes.
     pub key: Vec<u8>,
@@ -35,7 +35,7 @@ pub struct CtrVector {
 /// It tests CTR too: with `plaintext` as the counter block, `ciphertext` is the keystream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// 16, 24 or 32 bytes.
     pub key: Vec<u8>,
@@ -48,7 +48,7 @@ pub struct BlockVector {
 /// A message under ChaCha20 (RFC 8439, section 2.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChaCha20Vector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// 32 bytes.
     pub key: Vec<u8>,
@@ -65,7 +65,7 @@ pub struct ChaCha20Vector {
 /// A message under an authenticated cipher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AeadVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// As long as the cipher wants it.
     pub key: Vec<u8>,
@@ -94,7 +94,7 @@ impl AeadVector {
 /// A message under AES-CBC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CbcVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// 16, 24 or 32 bytes.
     pub key: Vec<u8>,
@@ -113,7 +113,7 @@ pub struct CbcVector {
 /// A signature by RSA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RsaSignatureVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// Big-endian, with any leading zeros.
     pub modulus: Vec<u8>,
@@ -136,7 +136,7 @@ pub struct RsaSignatureVector {
 /// A signature to be made by RSASSA-PKCS1-v1_5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RsaSigningVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// PKCS#8, DER.
     pub private_key: Vec<u8>,
@@ -151,7 +151,7 @@ pub struct RsaSigningVector {
 /// A message encrypted by RSA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RsaEncryptionVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// PKCS#8, DER.
     pub private_key: Vec<u8>,
@@ -182,7 +182,7 @@ pub enum Padding {
 /// of those before it, each thousand with a new key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonteCarloVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// The first key: 16, 24 or 32 bytes.
     pub key: Vec<u8>,

@@ -74,7 +74,7 @@ const CLOSING: u64 = 1 << 23;
 /// One call has it for itself.
 const TAKEN: u64 = 1;
 
-/// Each of so many places, and made when one of them is needed; none is ever given back.
+/// The chunks of slots. A chunk is made when one of its slots is needed first, and never freed.
 static CHUNKS: [AtomicPtr<Slot>; CHUNKS_MAX] =
     [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS_MAX];
 const CHUNK: usize = 256;

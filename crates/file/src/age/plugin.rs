@@ -182,7 +182,7 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
         Ok((stanzas, labels.unwrap_or_default()))
     }
 
-    /// None if none of its identities fits.
+    /// Returns the file key, or `None` if none of the plugin's identities fits.
     fn unwrap(&self, stanzas: &[Stanza]) -> io::Result<Option<FileKey>> {
         let mut session = self.start("identity-v1")?;
         for text in &self.identities {

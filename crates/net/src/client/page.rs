@@ -227,7 +227,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Cut to so many characters, and without what a terminal would act on.
+/// Returns `text`, cut to `most` characters and without what a terminal would act on.
 pub(super) fn shown(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for c in text.chars().take(most) {
