@@ -39,8 +39,8 @@ pub(crate) struct Report {
     unmeasured: Vec<Unmeasured>,
     /// With private RSA keys.
     pub(crate) rsa_private_operations: RsaOperations,
-    /// Of the lines and contexts that were measured, and of RSA keys; negative where stock OpenSSL would have been
-    /// faster.
+    /// The time saved by the lines and contexts that were measured, and by RSA keys; negative where stock OpenSSL
+    /// would have been faster.
     pub(crate) saved_seconds: Option<f64>,
 }
 

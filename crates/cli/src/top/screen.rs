@@ -17,7 +17,7 @@ use super::units;
 /// What the user has chosen, and the last reading.
 pub(super) struct Screen {
     pub(super) view: Option<View>,
-    /// Of the chosen process.
+    /// The key of the chosen process.
     pub(super) chosen: Option<String>,
     pub(super) sort: Sort,
     pub(super) is_reversed: bool,
