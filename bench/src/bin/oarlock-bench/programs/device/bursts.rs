@@ -109,8 +109,8 @@ pub(super) fn failed(error: impl ToString) -> Error {
 }
 
 pub(super) const SAMPLE: Duration = Duration::from_millis(400);
-/// Of each board.
+/// Requests in a burst for each board.
 pub(super) const BURST: usize = 128;
-/// Of a request, by its number; those of the third algorithm are whole blocks.
+/// Bytes of a request, by its number; those of the third algorithm are whole blocks.
 pub(super) const SIZES: [usize; 7] = [64, 1408, 16384, 256, 4096, 8992, 512];
 pub(super) const TAGS: [usize; 3] = [16, 0, 20];

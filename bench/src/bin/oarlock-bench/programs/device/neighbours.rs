@@ -168,7 +168,7 @@ fn engine(path: &Path) -> Result<Arc<SimulatedEngine>, Error> {
     engine.map(Arc::new).map_err(failed)
 }
 
-/// Slow beside the CPU, which computes for all.
+/// Returns a board that is slow compared with the CPU, which computes for all.
 fn board() -> EngineBoard {
     EngineBoard {
         units: 2,

@@ -46,7 +46,7 @@ pub(crate) enum Kind {
 /// What handshakes took, each from its connection's beginning to its last byte, in the order of time.
 pub(super) struct Done {
     pub(super) us: Vec<f64>,
-    /// So many of them were resumed.
+    /// The number of them that were resumed.
     pub(super) resumed: usize,
     pub(super) seconds: f64,
 }
@@ -71,7 +71,7 @@ struct Connection {
 }
 
 impl Client {
-    /// Of a server at this port of loopback, which has this certificate and no other.
+    /// Makes a client of the server at this port of loopback, which has this certificate and no other.
     pub(super) fn new(certificate: &Path, port: u16, kind: Kind) -> Result<Self, Error> {
         let pem = fs::read(certificate).map_err(Error::io(certificate.display()))?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -26,7 +26,7 @@ use super::setup::{Setup, Side};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshakes {
     pub(crate) server: Server,
-    /// Of the modulus.
+    /// The bits of the modulus.
     pub(crate) bits: usize,
     pub(crate) in_flight: usize,
     pub(crate) kind: Kind,
@@ -35,7 +35,7 @@ pub(crate) struct Handshakes {
 /// What one round came to.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// Of the server's processes, for a handshake.
+    /// The CPU time of the server's processes for a handshake.
     cpu_us: f64,
     p50_us: f64,
     per_second: f64,
