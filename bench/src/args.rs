@@ -36,7 +36,7 @@ pub struct Args {
     pub blocking: Option<usize>,
 
     /// Measure Oarlock's public-key operations alone and while each CPU seals messages of 64 KiB with AES-256-GCM,
-    /// and the same of those messages, in place of peers
+    /// and those messages alone and during the operations, in place of peers
     #[arg(long, conflicts_with_all = ["blocking", "peer"])]
     pub mixed: bool,
 

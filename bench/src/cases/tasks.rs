@@ -149,7 +149,7 @@ impl Tasks {
 }
 
 impl RsaKey {
-    /// One of so many bits: 1024, 2048, 3072 or 4096.
+    /// Returns a key of `bits` bits: 1024, 2048, 3072 or 4096.
     ///
     /// # Errors
     /// [`Error::Failed`] for other lengths.

@@ -55,7 +55,7 @@ impl Work {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     BackToBack,
-    /// Each after a pause of so many milliseconds.
+    /// Each after a pause of this number of milliseconds.
     AfterIdle(u64),
     /// Some in a row after a pause.
     Burst {

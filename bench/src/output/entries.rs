@@ -261,7 +261,7 @@ pub(crate) struct PublicKeyPoint {
 pub(crate) enum PublicKeyMode {
     /// From one thread, as many at a time as the depth says.
     InFlight,
-    /// From so many threads that wait for one at a time each.
+    /// From this number of threads, each of which waits for one at a time.
     Blocking(usize),
     /// As [`InFlight`](Self::InFlight), while every CPU has a cipher to do.
     Mixed,

@@ -318,8 +318,8 @@ impl Fetched {
         self.cipher
     }
 
-    /// Makes a context, sets a key and an IV in it and frees it, so many times. `key` has as many
-    /// bytes as the cipher takes.
+    /// Makes a context, sets a key and an IV in it and frees it, `times` times. `key` has the
+    /// length that the cipher takes.
     pub(crate) fn make_and_free(&self, key: &[u8], times: usize) -> Result<(), Error> {
         let Libcrypto {
             ctx_new,

@@ -203,7 +203,7 @@ impl Row {
             .collect();
     }
 
-    /// Adds what the pages of a cryptoserver say. `before` is of so many seconds ago.
+    /// Adds what the pages of a cryptoserver say. `before` is the reading of `seconds` ago.
     pub(super) fn add_page(
         &mut self,
         page: &PageFigures,
@@ -341,7 +341,7 @@ impl Device {
     }
 }
 
-/// Counts over so many seconds.
+/// Computes rates of counts over a number of seconds.
 #[derive(Clone, Copy)]
 struct Rate(f64);
 
@@ -357,7 +357,7 @@ impl Rate {
     }
 }
 
-/// The mean of so many requests in so many groups since then.
+/// Returns the mean number of requests in a group since then. Each pair is requests and groups.
 fn fill(now: (u64, u64), then: (u64, u64)) -> Option<f64> {
     let groups = now.1.checked_sub(then.1).filter(|groups| *groups > 0)?;
     Some(now.0.saturating_sub(then.0) as f64 / groups as f64)

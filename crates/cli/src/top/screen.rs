@@ -123,7 +123,7 @@ impl Screen {
         chosen.or(rows.first()).copied()
     }
 
-    /// Chooses the process so many lines further down.
+    /// Chooses the process that is `lines` lines further down.
     pub(super) fn choose(&mut self, lines: isize) {
         let rows = self.rows();
         let at = rows

@@ -207,7 +207,7 @@ impl Compared {
     }
 }
 
-/// Has each of so many sides, by number, do its round, and so many of them; each begins in turn.
+/// Has each of `sides` sides, by number, do `rounds` rounds; each begins in turn.
 /// Returns the samples of each side.
 pub(super) fn in_turn<T>(
     rounds: usize,

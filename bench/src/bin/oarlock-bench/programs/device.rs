@@ -150,7 +150,7 @@ fn together(rounds: usize) -> Result<Vec<Compared>, Error> {
     Ok(vec![Compared::new(Quantity::Rate, SUM, ours, theirs)])
 }
 
-/// Microseconds of a message of 16 KiB that is sealed by its caller, in segments of so many bytes and in one piece.
+/// Measures a message of 16 KiB that is sealed by its caller, in segments and in one piece.
 fn scattered(rounds: usize) -> Result<Vec<Compared>, Error> {
     let framework = framework()?;
     let mut compared = Vec::new();

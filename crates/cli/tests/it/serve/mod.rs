@@ -272,7 +272,7 @@ impl Load {
         load
     }
 
-    /// Waits for so many more.
+    /// Waits for `count` more.
     fn goes_on(&self, what: &str, count: usize) {
         let before = self.right.load(Ordering::Relaxed);
         until(what, || {

@@ -204,8 +204,8 @@ impl Site {
         (haproxy, port)
     }
 
-    /// With so many connections at most, that a client may leave without a word for so many seconds. The second port is
-    /// without TLS.
+    /// Starts haproxy with at most `connections` connections, which a client may leave silent for `patience` seconds.
+    /// The second port is without TLS.
     fn haproxy_with(&self, connections: usize, patience: u32) -> (Program, u16, u16) {
         let (port, plain) = (free().port(), free().port());
         let conf = format!(
@@ -647,8 +647,8 @@ fn a_cryptoserver_that_hangs_takes_no_time_from_keys_that_are_here() {
     });
 }
 
-/// How many of so many handshakes fail: certificate, port, handshakes, how many at once, version, and perhaps a suite of
-/// TLS 1.2.
+/// Counts the handshakes that fail: certificate, port, number of handshakes, how many at once, version, and perhaps a
+/// suite of TLS 1.2.
 const CLIENTS: &str = r#"
 import asyncio, ssl, sys
 certificate, port, handshakes, at_once, version = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]

@@ -25,7 +25,7 @@ pub(super) fn specs() -> [SessionSpec<'static>; 4] {
     ]
 }
 
-/// Gigabytes a second of boards, in bursts of so many requests.
+/// Returns the gigabytes a second of boards, in bursts of `burst` requests.
 pub(super) fn rate(framework: &Framework, burst: usize) -> Result<f64, Error> {
     let [gcm, ctr, _, chained] = specs();
     let mut sessions = Vec::new();

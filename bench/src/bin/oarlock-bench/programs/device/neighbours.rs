@@ -14,8 +14,8 @@ use super::super::compared::{Compared, Quantity};
 use super::super::setup::Setup;
 use super::bursts::{BURST, failed, framework, rate, register};
 
-/// What so many processes get of a board together, over what this one gets of it alone, in turn. All have their queues
-/// full all the time.
+/// Measures what `count` processes get of a board together, over what this one gets of it alone, in turn. All have
+/// their queues full all the time.
 pub(super) fn share(setup: &Setup, count: usize) -> Result<Vec<Compared>, Error> {
     let path = setup.file("board");
     let _ = std::fs::remove_file(&path);

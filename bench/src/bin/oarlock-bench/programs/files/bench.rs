@@ -92,8 +92,7 @@ impl<'a> Bench<'a> {
         all.iter().copied().filter(is_here).collect()
     }
 
-    /// Has each of so many sides do its round, and so many of them, of which the first does not
-    /// count.
+    /// Has each of `sides` sides do `rounds` rounds and one before them that does not count.
     pub(super) fn in_turn(
         &self,
         rounds: usize,

@@ -66,7 +66,7 @@ struct Connection {
     /// As [`Waits`] was told last.
     waits_for: epoll::EventFlags,
     began: Instant,
-    /// It is not over before so many have come.
+    /// The number of tickets that must come before the handshake is over.
     tickets_min: u32,
 }
 
@@ -99,7 +99,7 @@ impl Client {
         })
     }
 
-    /// Keeps so many in flight for so long.
+    /// Keeps `in_flight` handshakes in flight for `length`.
     pub(super) fn run(&self, in_flight: usize, length: Duration) -> Result<Done, Error> {
         let (mut us, mut resumed) = (Vec::new(), 0);
         let start = Instant::now();

@@ -1,6 +1,6 @@
 //! Handshakes at unmodified servers with RSA keys, and `openssl speed` of the same keys.
 //!
-//! One thread here keeps so many handshakes in flight, and verifies each. What counts is the CPU time
+//! One thread here keeps a number of handshakes in flight, and verifies each. What counts is the CPU time
 //! that the server's processes take for one, what it takes from its first byte to the last, and how many there are in a
 //! second.
 
