@@ -101,9 +101,9 @@ enum Number {
     },
     /// What is there, but for one bit.
     Flipped(u8),
-    /// What is there, and so much more or less.
+    /// What is there, and this much more or less.
     Moved(i16),
-    /// The time, and so many ns more or less.
+    /// The time, and this number of ns more or less.
     Around(i32),
 }
 

@@ -114,7 +114,7 @@ struct Given {
 enum Value {
     Null(u16),
     Octets(Octets),
-    /// In so many bytes.
+    /// A number, and the bytes that it takes.
     Number(Number, u8),
 }
 
