@@ -126,7 +126,7 @@ const ATTACKS_MAX: usize = 8;
 const SETTLED_KIB: usize = 2 << 10;
 /// The stacks that may be lost at once, and as much again for what hangs on them and for the heap's own.
 const GROWN_KIB: usize = 256 * 2 * STACK_KIB + (8 << 10);
-/// Of a job of OpenSSL's, with what hangs on it.
+/// The memory of a suspended OpenSSL job: its stack, with what hangs on it.
 const STACK_KIB: usize = 40;
 const PAUSES_WITHIN: Duration = Duration::from_secs(10);
 

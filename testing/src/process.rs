@@ -52,7 +52,7 @@ pub fn alone_as(mut command: Command) -> bool {
 #[must_use]
 pub fn example(name: &str) -> Command {
     let program = std::env::current_exe().unwrap();
-    // Beside `deps`, where this program is.
+    // Next to `deps`, the folder of this program.
     let folder = program.ancestors().nth(2).unwrap().join("examples");
     let file = folder.join(name);
     assert!(

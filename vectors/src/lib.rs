@@ -18,7 +18,7 @@ use std::fmt;
 /// A message under AES-CTR.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CtrVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// 16, 24 or 32 bytes.
     pub key: Vec<u8>,
@@ -35,7 +35,7 @@ pub struct CtrVector {
 /// It tests CTR too: with `plaintext` as the counter block, `ciphertext` is the keystream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// 16, 24 or 32 bytes.
     pub key: Vec<u8>,
@@ -48,7 +48,7 @@ pub struct BlockVector {
 /// A message under ChaCha20 (RFC 8439, section 2.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChaCha20Vector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// 32 bytes.
     pub key: Vec<u8>,
@@ -65,11 +65,11 @@ pub struct ChaCha20Vector {
 /// A message under an authenticated cipher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AeadVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// As long as the cipher wants it.
     pub key: Vec<u8>,
-    /// Of any length, also of such as must be refused.
+    /// The nonce, of any length, including lengths that must be refused.
     pub nonce: Vec<u8>,
     /// Associated data.
     pub aad: Vec<u8>,
@@ -94,7 +94,7 @@ impl AeadVector {
 /// A message under AES-CBC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CbcVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// 16, 24 or 32 bytes.
     pub key: Vec<u8>,
@@ -113,7 +113,7 @@ pub struct CbcVector {
 /// A signature by RSA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RsaSignatureVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// Big-endian, with any leading zeros.
     pub modulus: Vec<u8>,
@@ -121,13 +121,13 @@ pub struct RsaSignatureVector {
     pub exponent: Vec<u8>,
     /// FIPS 180-4's name of what the message is hashed with.
     pub hash: &'static str,
-    /// Of PSS: the name of the hash of MGF1.
+    /// The name of the hash of MGF1, for PSS.
     pub mgf1: &'static str,
-    /// Of PSS.
+    /// The length of the salt, for PSS.
     pub salt_bytes: usize,
-    /// Of any length.
+    /// The message, of any length.
     pub message: Vec<u8>,
-    /// Of any length.
+    /// The signature, of any length.
     pub signature: Vec<u8>,
     /// Whether it must be taken; else it must be refused.
     pub is_valid: bool,
@@ -136,13 +136,13 @@ pub struct RsaSignatureVector {
 /// A signature to be made by RSASSA-PKCS1-v1_5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RsaSigningVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// PKCS#8, DER.
     pub private_key: Vec<u8>,
     /// FIPS 180-4's name of what the message is hashed with.
     pub hash: &'static str,
-    /// Of any length.
+    /// The message, of any length.
     pub message: Vec<u8>,
     /// As long as the modulus.
     pub signature: Vec<u8>,
@@ -151,19 +151,19 @@ pub struct RsaSigningVector {
 /// A message encrypted by RSA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RsaEncryptionVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// PKCS#8, DER.
     pub private_key: Vec<u8>,
-    /// Of OAEP: FIPS 180-4's name of what the label is hashed with.
+    /// FIPS 180-4's name of the hash of the label, for OAEP.
     pub hash: &'static str,
-    /// Of OAEP: the name of the hash of MGF1.
+    /// The name of the hash of MGF1, for OAEP.
     pub mgf1: &'static str,
-    /// Of OAEP.
+    /// The label, for OAEP.
     pub label: Vec<u8>,
     /// Empty if there is none.
     pub message: Vec<u8>,
-    /// Of any length.
+    /// The ciphertext, of any length.
     pub ciphertext: Vec<u8>,
     /// Whether it must be decrypted; else it must not be to this message.
     pub is_valid: bool,
@@ -182,7 +182,7 @@ pub enum Padding {
 /// of those before it, each thousand with a new key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonteCarloVector {
-    /// Where it is from, to be named when it fails.
+    /// Where the vector is from, for messages about a failure.
     pub source: String,
     /// The first key: 16, 24 or 32 bytes.
     pub key: Vec<u8>,

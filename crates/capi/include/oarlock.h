@@ -162,7 +162,7 @@ struct oarlock_stats {
     /* Groups that were computed at once in vector lanes, and the requests in them. */
     uint64_t rsa_groups;
     uint64_t rsa_in_groups;
-    /* Results that did not pass their check, and were computed anew. */
+    /* Results that failed their check and were computed again. */
     uint64_t rsa_faults;
     /* Jobs that wait just now. */
     uint64_t jobs_waiting;
@@ -345,7 +345,7 @@ int oarlock_job_free(oarlock_job *job);
  * oarlock_job_on_completion() has `callback` called with `context` when the job ends, once, on the thread that
  * computes it; or at once, on this thread, if it has ended or the accelerator has no threads. It fails with
  * OARLOCK_E_STATE for a job that was waited for. It frees the job: the handle is invalid afterwards, unless it
- * fails. In a child that was forked meanwhile `callback` is not called.
+ * fails. In a child that was forked in between, `callback` is not called.
  */
 int oarlock_job_on_completion(oarlock_job *job, oarlock_job_callback *callback, void *context);
 

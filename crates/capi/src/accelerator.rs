@@ -66,7 +66,7 @@ pub extern "C" fn oarlock_accelerator_free(accelerator: Handle<Accelerator>) -> 
     free_shared(accelerator)
 }
 
-/// Of a kind that calls share; none is as one that is free already.
+/// Frees an object of a kind that calls share. NULL is accepted; a handle that was freed already is an error.
 pub(crate) fn free_shared<T: ManyCalls>(handle: Handle<T>) -> c_int {
     call(|| match handle.is_null() {
         true => Ok(()),
@@ -74,7 +74,7 @@ pub(crate) fn free_shared<T: ManyCalls>(handle: Handle<T>) -> c_int {
     })
 }
 
-/// Of a kind for one call at a time, likewise.
+/// Frees an object of a kind for one call at a time. NULL is accepted; a handle that was freed already is an error.
 pub(crate) fn free<T: OneCall>(handle: Handle<T>) -> c_int {
     call(|| match handle.is_null() {
         true => Ok(()),

@@ -8,7 +8,7 @@ use inout::InOutBuf;
 
 use crate::failure::{Code, Failure};
 
-/// So many bytes to read.
+/// Returns the `bytes` bytes at `data`, to read.
 ///
 /// # Safety
 /// `data` has `bytes` bytes that nobody changes for `'a`, unless it is NULL.
@@ -26,7 +26,7 @@ pub(crate) unsafe fn input<'a>(
     Ok(unsafe { slice::from_raw_parts(data.cast(), bytes) })
 }
 
-/// So many bytes to write.
+/// Returns the `bytes` bytes at `data`, to write.
 ///
 /// # Safety
 /// `data` has `bytes` bytes that are the caller's alone for `'a`, unless it is NULL.

@@ -21,7 +21,7 @@ pub struct Cipher {
     accelerator: Accelerator,
     algorithm: Algorithm,
     iv_bytes: usize,
-    /// Of a key that has no IV yet.
+    /// The key that was set, while it has no IV yet.
     key: Option<Zeroizing<Vec<u8>>>,
     session: Session,
 }

@@ -46,7 +46,7 @@ pub(crate) trait ManyCalls: Object + Sync {}
 pub(crate) struct Exclusive<T: OneCall> {
     slot: &'static Slot,
     index: u32,
-    /// Of its place, when no call uses it.
+    /// The state of the slot when no call uses it.
     idle: u64,
     object: *mut T,
 }
@@ -62,7 +62,7 @@ struct Slot {
     /// The tag of the handle. Below it are [`TAKEN`], or [`CLOSING`] and the number of calls that use the object.
     state: AtomicU64,
     object: AtomicPtr<()>,
-    /// Of one that is free: the next free one, and 1; 0 where there is none.
+    /// The free list: in a free slot, the index of the next free one plus 1, or 0 if there is none.
     next: AtomicU32,
 }
 
@@ -74,7 +74,7 @@ const CLOSING: u64 = 1 << 23;
 /// One call has it for itself.
 const TAKEN: u64 = 1;
 
-/// Each of so many places, and made when one of them is needed; none is ever given back.
+/// The chunks of slots. A chunk is made when one of its slots is needed first, and never freed.
 static CHUNKS: [AtomicPtr<Slot>; CHUNKS_MAX] =
     [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS_MAX];
 const CHUNK: usize = 256;

@@ -22,7 +22,7 @@ pub(crate) type Outcome = Result<Bytes, Error>;
 /// A job that was submitted, or the place of one that was waited for.
 pub struct AnyJob {
     job: Option<Job<Outcome>>,
-    /// That had no room where it was waited for.
+    /// The result, if it did not fit when it was waited for.
     result: Option<Bytes>,
 }
 
@@ -41,7 +41,7 @@ unsafe impl Send for Tag {}
 
 pub struct Queue {
     jobs: CompletionQueue<Outcome, Tag>,
-    /// That had no room where it was taken.
+    /// The result that did not fit when it was taken.
     result: Option<(Tag, Outcome)>,
 }
 

@@ -55,7 +55,7 @@ fn main() -> Result<(), Fault> {
         let (config, directory) = (Arc::clone(&config), Arc::clone(&directory));
         let (accelerator, socket) = (accelerator.clone(), socket?);
         std::thread::spawn(move || {
-            // Whoever connects and says nothing does not keep the thread.
+            // A client that connects and says nothing does not keep the thread.
             let served = socket
                 .set_read_timeout(Some(PATIENCE))
                 .map_err(Fault::from)
@@ -200,7 +200,7 @@ impl Connection {
         })
     }
 
-    /// Calls `what` until all of it is sent, and meanwhile looks at what the client says.
+    /// Calls `what` until all of it is sent, and reads what the client sends in between.
     fn go_on(
         &mut self,
         mut what: impl FnMut(&mut Self) -> Result<Sent, Fault>,

@@ -77,8 +77,8 @@ pub enum Error {
     Identity(::age::DecryptError),
     /// A recipient failed, with the `age` crate's reason.
     Recipient(::age::EncryptError),
-    /// A post-quantum recipient beside one that is not, through which a quantum computer could open the
-    /// file.
+    /// A post-quantum recipient was given together with one that is not, through which a quantum computer could open
+    /// the file.
     MixedPostQuantum,
     /// The system gave no random bytes for a key.
     Random(io::Error),

@@ -32,7 +32,7 @@ pub const BLOCK_BYTES: usize = crate::stitched::BLOCK_BYTES;
 /// Bytes in a key.
 pub const KEY_BYTES: usize = 32;
 
-/// The code that computes ChaCha20, and Poly1305 beside it. A value exists only where the CPU has its
+/// The code that computes ChaCha20, and Poly1305 interleaved with it. A value exists only where the CPU has its
 /// instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
@@ -49,8 +49,8 @@ pub enum Backend {
     Avx512(Avx512, Units),
 }
 
-/// Whether a block on the integer units, beside others in vectors, takes next to no time
-/// ([`Feature::Apart`]). Where it does not, vectors do all blocks.
+/// Whether a block on the integer units takes next to no time while vectors compute others ([`Feature::Apart`]).
+/// Where it does not, vectors do all blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Units {
     /// It does.
@@ -247,10 +247,10 @@ impl Backend {
     )
 )]
 pub(crate) enum KeptPowers {
-    /// Absorb data faster with nothing beside.
+    /// To absorb data faster, without rounds.
     #[cfg(target_arch = "x86_64")]
     Ifma(Avx512, x86_64::poly1305::IfmaPowers),
-    /// Absorb data beside the rounds of keystream for later.
+    /// To absorb data during the rounds of keystream for later.
     #[cfg(target_arch = "x86_64")]
     Chains(Avx2, x86_64::chacha20::Avx2Powers),
     /// No other architecture makes them.

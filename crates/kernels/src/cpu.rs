@@ -28,7 +28,7 @@ pub enum Feature {
     /// VAES with VPCLMULQDQ: `vaesenc` on 256-bit registers. Needs [`Feature::Aes`] and
     /// [`Feature::Avx2`].
     Vaes,
-    /// AVX-512 F, BW, VL and IFMA: 512-bit registers, of AES beside VAES. Needs [`Feature::Avx2`].
+    /// AVX-512 F, BW, VL and IFMA: 512-bit registers; with VAES, also for AES. Needs [`Feature::Avx2`].
     Avx512,
     /// GFNI: arithmetic in GF(2^8) on vectors, which replaces AES instructions. Needs
     /// [`Feature::Avx2`].
@@ -46,8 +46,8 @@ pub enum Feature {
     Vbmi,
     /// SHA-NI with SSE4.1: rounds of SHA-1 and of SHA-256.
     Sha,
-    /// Not an instruction: integer units with ports and issue of their own, as AMD's cores have, so that
-    /// what runs on them beside vectors takes next to no time. Intel's share ports with the vectors.
+    /// Not an instruction: integer units with ports and issue of their own, as AMD's cores have, so that work on them
+    /// takes next to no time while vectors are busy. Intel's share ports with the vectors.
     Apart,
 }
 

@@ -75,7 +75,7 @@ pub mod aes {
         GCM_FEW,
         /// Runs of any of these for the first data of a message.
         GCM_FIRST,
-        /// Those of them by the kernel of little code, for a key's first messages.
+        /// Runs of the small-code kernel among these, for a key's first messages.
         GCM_COMPACT,
         /// Makings of a long table of powers of H.
         GCM_POWERS,
@@ -97,9 +97,9 @@ pub mod batch {
         CBC_GFNI256,
         /// Batches of AES-CBC encryption in GFNI on 512-bit registers.
         CBC_GFNI512,
-        /// Runs of AES-CBC encryption in 512-bit VAES beside a hash.
+        /// Runs of AES-CBC encryption in 512-bit VAES, interleaved with a hash.
         CBC_BESIDE_HASH,
-        /// Runs of AES-CBC encryption with AES-NI, beside a hash by SHA-NI if there is one.
+        /// Runs of AES-CBC encryption with AES-NI, interleaved with a hash by SHA-NI if there is one.
         CBC_STITCHED,
         /// Batches of AES-CTR in registers of a block.
         CTR_AES_NI,
@@ -144,35 +144,35 @@ pub mod chacha20 {
         AVX2,
         /// Runs of the cipher on AVX-512.
         AVX512,
-        /// Runs of the portable cipher with Poly1305 beside it.
+        /// Runs of the portable cipher, interleaved with Poly1305.
         PORTABLE_AND_MAC,
-        /// Runs of the cipher on SSSE3 with Poly1305 beside it.
+        /// Runs of the cipher on SSSE3, interleaved with Poly1305.
         SSSE3_AND_MAC,
-        /// Runs of the cipher on AVX2 with Poly1305 beside it.
+        /// Runs of the cipher on AVX2, interleaved with Poly1305.
         AVX2_AND_MAC,
-        /// Runs of the cipher on AVX-512 with Poly1305 beside it.
+        /// Runs of the cipher on AVX-512, interleaved with Poly1305.
         AVX512_AND_MAC,
         /// Runs of four blocks by columns on SSSE3.
         FOUR_COLUMNS,
-        /// Runs of four blocks by columns on SSSE3 with Poly1305 beside the rounds.
+        /// Runs of four blocks by columns on SSSE3, interleaved with Poly1305.
         FOUR_COLUMNS_AND_MAC,
         /// Runs of five blocks on SSSE3, one of them on the integer units.
         FOUR_COLUMNS_AND_BLOCK,
         /// Runs of eight blocks by columns on AVX2.
         COLUMNS,
-        /// Runs of eight blocks by columns on AVX2 with Poly1305 beside the rounds.
+        /// Runs of eight blocks by columns on AVX2, interleaved with Poly1305.
         COLUMNS_AND_MAC,
         /// Runs of nine blocks on AVX2, one of them on the integer units.
         COLUMNS_AND_BLOCK,
         /// Single blocks on the integer units.
         BLOCK,
-        /// Block 0 of messages on the integer units, beside rows or columns of the data.
+        /// Block 0 of messages on the integer units, during rows or columns of the data.
         BLOCK_BESIDE,
-        /// Powers of r made beside rows or columns.
+        /// Powers of r made during rows or columns.
         POWERS_BESIDE,
         /// Parts of messages under keystream that was ready, with stored powers of r.
         KEPT_POWERS,
-        /// Parts of messages that were absorbed beside rounds for later.
+        /// Parts of messages that were absorbed during rounds for later.
         MADE_BESIDE,
     }
 }

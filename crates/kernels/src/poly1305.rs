@@ -1,9 +1,8 @@
 //! Poly1305 (RFC 8439, section 2.5) on 64-bit limbs: plain Rust, constant-time.
 //!
-//! A vector unit that is busy with ChaCha20 leaves the integer units idle, so this is what runs
-//! beside it on every backend ([`crate::stitched`]). A chain of Horner steps is bound by its
-//! latency; two chains a fixed distance apart fill the multiplier, and join by one product with a
-//! power of r.
+//! A vector unit that is busy with ChaCha20 leaves the integer units idle, so every backend interleaves this with it
+//! ([`crate::stitched`]). A chain of Horner steps is bound by its latency; two chains a fixed distance apart fill the
+//! multiplier, and join by one product with a power of r.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -50,7 +49,7 @@ impl OneTimeKey {
         Self::new(&halves[0])
     }
 
-    /// Of which only r is known.
+    /// A key of which only r is known.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn of_r(r: &Multiplier) -> Self {
@@ -71,7 +70,7 @@ impl OneTimeKey {
     }
 }
 
-/// How blocks are absorbed with nothing beside.
+/// How blocks are absorbed on their own, without ChaCha20's rounds.
 ///
 /// # Safety
 /// Every method needs the instructions of its implementor.

@@ -45,7 +45,7 @@ pub(crate) trait TdesChained {
     fn chain(&mut self) -> &mut [u8; 8];
 }
 
-/// What computes with `N` streams of Triple DES beside each other.
+/// What computes with `N` streams of Triple DES side by side.
 pub(crate) trait Engine<const N: usize> {
     /// Whether a lane without a stream has to repeat what another does.
     const REPEATS: bool;

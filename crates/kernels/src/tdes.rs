@@ -197,10 +197,10 @@ impl Ctr {
     }
 }
 
-/// Of a pass in 512-bit registers.
+/// The bytes of a pass in 512-bit registers.
 #[cfg(target_arch = "x86_64")]
 const PASS_BYTES: usize = 512 * BLOCK_BYTES;
-/// As many as are looked up in less time than a pass takes.
+/// The most bytes for which look-ups take less time than a pass.
 #[cfg(target_arch = "x86_64")]
 const LOOKED_UP_BYTES: usize = 128 * BLOCK_BYTES;
 

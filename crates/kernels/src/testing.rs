@@ -54,7 +54,7 @@ pub fn cached_states(ctr: &CachedCtr) -> &[[u8; 16]] {
     &ctr.table.states
 }
 
-/// Leaves a key without tables as it is while another thread makes one: for ever.
+/// Puts a key without tables into the state in which another thread makes them, and leaves it there forever.
 #[cfg(target_arch = "x86_64")]
 pub fn hold_gcm_tables(gcm: &mut Gcm) {
     gcm.hold_tables();
@@ -70,7 +70,7 @@ pub fn hmac_states<H: batch::Hash>(key: &batch::HmacKey<H>) -> [[H::Word; 8]; 2]
     [key.inner, key.outer]
 }
 
-/// H, then its powers as they lie in memory. No other thread uses the key meanwhile.
+/// H, then its powers as they lie in memory. No other thread may use the key during the call.
 pub fn powers_of_h(gcm: &Gcm) -> impl Iterator<Item = [u8; 16]> {
     gcm.powers_of_h()
 }

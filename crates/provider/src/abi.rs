@@ -225,8 +225,8 @@ pub(crate) struct Params<'a>(*mut Param, PhantomData<&'a Param>);
 
 impl<'a> Params<'a> {
     /// # Safety
-    /// `first` is null or begins an array that ends with [`Param::END`], valid for `'a`, as are the
-    /// data that its entries point to; no other thread touches them meanwhile.
+    /// `first` is null or begins an array that ends with [`Param::END`], valid for `'a`, as are the data that its
+    /// entries point to; no other thread touches them during that time.
     pub(crate) unsafe fn new(first: *mut Param) -> Self {
         Self(first, PhantomData)
     }
@@ -306,7 +306,7 @@ impl<'a> Value<'a> {
             return None;
         }
         let data = param.data.cast::<u8>();
-        // SAFETY: the data have the size that stands beside them.
+        // SAFETY: the data have the size that the parameter gives.
         let octets = unsafe { std::slice::from_raw_parts(data, param.data_bytes) };
         let (low, high) = octets.split_at(octets.len().min(size_of::<u64>()));
         let is_negative =
@@ -326,7 +326,7 @@ impl<'a> Value<'a> {
         if param.data.is_null() || param.data_type != UNSIGNED_INTEGER {
             return None;
         }
-        // SAFETY: the data have the size that stands beside them, and stay for the time of the call.
+        // SAFETY: the data have the size that the parameter gives, and stay for the time of the call.
         Some(unsafe { std::slice::from_raw_parts(param.data.cast::<u8>(), param.data_bytes) })
     }
 
@@ -349,7 +349,7 @@ impl<'a> Value<'a> {
             return false;
         }
         let data = param.data.cast::<u8>();
-        // SAFETY: the data have the size that stands beside them, and are the caller's own.
+        // SAFETY: the data have the size that the parameter gives, and are the caller's own.
         let place = unsafe { std::slice::from_raw_parts_mut(data, param.data_bytes) };
         place.fill(0);
         let number = number.to_le_bytes();
@@ -425,7 +425,7 @@ impl<'a> Value<'a> {
 
     #[must_use]
     pub(crate) fn set_text(self, text: &'static CStr) -> bool {
-        // SAFETY: it lives for ever.
+        // SAFETY: the text is static.
         unsafe { self.set_text_of(text) }
     }
 

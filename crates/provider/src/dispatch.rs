@@ -275,8 +275,8 @@ unsafe extern "C" fn encrypt_skey_init<C: Cipher>(
     iv_bytes: usize,
     params: *mut Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of this cipher, that no other call uses now, a key of our own
-    // management, which it holds meanwhile, and what an IV and parameters need.
+    // SAFETY: the core hands over a context of this cipher that no other call uses now, a key of our own management,
+    // which it holds during the call, and what an IV and parameters need.
     unsafe {
         let key = octets_of(key);
         init::<C>(context, Direction::Encrypt, key, (iv, iv_bytes), params)
@@ -306,9 +306,9 @@ unsafe fn octets_of(key: *const c_void) -> (*const u8, usize) {
 }
 
 /// # Safety
-/// `context` is null or of `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call with
-/// it is under way. A key or IV that is not null has the length beside it, and `params`
-/// is null or an array that ends with [`Param::END`].
+/// `context` is null or of `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call with it is under
+/// way. A key or IV that is not null has the length given with it, and `params` is null or an array that ends with
+/// [`Param::END`].
 unsafe fn init<C: Cipher>(
     context: *mut c_void,
     direction: Direction,
@@ -316,7 +316,7 @@ unsafe fn init<C: Cipher>(
     iv: (*const u8, usize),
     params: *mut Param,
 ) -> c_int {
-    // SAFETY: a key or IV that is not null has the length beside it.
+    // SAFETY: a key or IV that is not null has the length given with it.
     let given = |(bytes, length): (*const u8, usize)| unsafe {
         match length {
             _ if bytes.is_null() => None,

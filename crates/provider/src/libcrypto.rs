@@ -15,7 +15,7 @@ pub(crate) struct Libcrypto {
     place: Place,
 }
 
-/// Where an object lies: from its first to past its last segment.
+/// The addresses of an object, from its first to past its last segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
     start: usize,
@@ -23,7 +23,7 @@ struct Place {
 }
 
 impl Libcrypto {
-    /// That of one of its functions.
+    /// The libcrypto that one of its functions is in.
     pub(crate) fn of(of_core: *const c_void) -> Option<Self> {
         let mut search = Search {
             address: of_core as usize,

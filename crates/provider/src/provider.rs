@@ -22,13 +22,13 @@ pub(crate) struct Provider {
     pub(crate) host: Host,
     /// The counters of requests, if they are counted.
     pub(crate) usage: Option<Arc<Usage>>,
-    /// Of private operations in lanes, how many are among these counters.
+    /// How many of the private operations in lanes are among these counters.
     pub(crate) lanes_counted: AtomicU64,
-    /// Of the time that lanes have saved, how much is among these counters.
+    /// How much of the time that lanes have saved is among these counters.
     pub(crate) saved_counted: AtomicI64,
     /// What it offers. Ends with [`Algorithm::END`].
     pub(crate) ciphers: Vec<Algorithm>,
-    /// The managements of keys for them; likewise.
+    /// The managements of keys for them. Ends with [`Algorithm::END`].
     pub(crate) keys: Vec<Algorithm>,
     /// What is offered of RSA, once it was asked for.
     pub(crate) rsa: OnceLock<OfferedRsa>,
@@ -51,9 +51,9 @@ pub(crate) struct Provider {
 /// Functions of the core's that read its BIOs.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bios {
-    /// A line, to a place of so many bytes, a zero among them. Returns how many bytes there were.
+    /// Reads a line into a buffer of the given length, with a final NUL. Returns the number of bytes read.
     pub(crate) gets: Option<BioGets>,
-    /// At most so many bytes, and how many there were. Returns 1 if there were any.
+    /// Reads at most the given number of bytes, and stores how many there were. Returns 1 if there were any.
     pub(crate) read: Option<BioRead>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct OfferedRsa {
     pub(crate) managements: [Algorithm; 3],
     pub(crate) signatures: [Algorithm; 2],
     pub(crate) encryption: [Algorithm; 2],
-    /// Of keys of other machines.
+    /// The decoders of keys of other machines.
     pub(crate) decoders: [Algorithm; 3],
     /// What these lists point to.
     pub(crate) _tables: [Vec<Dispatch>; 6],
@@ -108,7 +108,7 @@ impl Provider {
             let search = search.unwrap_or_else(PoisonError::into_inner);
             // SAFETY: as the core gave them; one thread at a time.
             let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;
-            // Only once it is there: what is stored stays. Another thread may have stored it meanwhile.
+            // Only once it is there: what is stored stays. Another thread may have stored it in the meantime.
             let _ = self.default_rsa.set(DefaultRsa::of(default)?);
         }
         self.default_rsa.get()

@@ -200,9 +200,9 @@ impl<const BYTES: usize> Slots<BYTES> {
     }
 }
 
-/// Of both kinds; as many as a word has bits.
+/// The number of slots of each kind: as many as a word has bits.
 const SLOTS: usize = 64;
-/// Of a slot: that of the widest register.
+/// The alignment of a slot: that of the widest register.
 const ALIGNMENT: usize = 64;
 
 #[cfg(test)]

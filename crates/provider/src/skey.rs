@@ -170,7 +170,7 @@ unsafe extern "C" fn export_generic(
 }
 
 /// # Safety
-/// `key` is null or of `import`, and is not freed meanwhile; `callback` may be called with `argument`.
+/// `key` is null or of `import`, and is not freed during the call; `callback` may be called with `argument`.
 unsafe fn export(
     kind: Kind,
     key: *const c_void,

@@ -107,7 +107,8 @@ unsafe extern "C" fn of_object(info: *mut libc::dl_phdr_info, _: usize, id: *mut
     1
 }
 
-/// Of notes (elf(5), "Notes"): lengths of name and content, a type, and both, filled up to the alignment.
+/// Returns the build ID in ELF notes (elf(5), "Notes"). Each note has the lengths of name and content, a type, and
+/// both, filled up to the alignment.
 fn build_id_in(mut notes: &[u8], alignment: usize) -> Option<&[u8]> {
     const NT_GNU_BUILD_ID: usize = 3;
     loop {

@@ -310,7 +310,7 @@ struct Flow {
 struct Credit {
     is_closed: bool,
     connection: i64,
-    /// Of a new stream.
+    /// The flow-control credit of a new stream.
     initial: i64,
     /// Streams that the server has not ended.
     streams: HashMap<u32, i64>,

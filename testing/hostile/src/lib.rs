@@ -1,5 +1,5 @@
-//! Clients of the cryptoserver that behave badly. Tests run each kind for a number of actions beside
-//! a client that behaves well; `oarlock-bench --targets='hostile-*'` runs each for a minute.
+//! Clients of the cryptoserver that behave badly. Tests run each kind for a number of actions together with a client
+//! that behaves well; `oarlock-bench --targets='hostile-*'` runs each for a minute.
 //!
 //! ```text
 //! kinds     one function for each kind, and the table of them

@@ -375,7 +375,7 @@ pub extern "C" fn oarlock_session_free(session: Handle<Session>) -> c_int {
     free_shared(session)
 }
 
-/// Which way, from where, and which bytes are what, of so many.
+/// Makes a request: its direction, its position, and what each of the bytes is.
 ///
 /// # Safety
 /// `options` is NULL or there, with as many bytes of an IV as is said.

@@ -31,7 +31,7 @@ impl Packet {
         self.offset..self.offset + self.bytes
     }
 
-    /// Of the formats that have types of one byte.
+    /// The type as one byte, for the formats whose types are one byte.
     fn type_byte(&self) -> Result<u8, Failure> {
         let no_byte = |_| Failure::argument(format!("a type is 0 to 255, not {}", self.kind));
         u8::try_from(self.kind).map_err(no_byte)
@@ -185,7 +185,7 @@ fn are_apart(packets: &[Packet]) -> Result<(), Failure> {
     ))
 }
 
-/// Of buffers, by where they begin and end.
+/// Whether buffers, given by where they begin and end, lie one after the other without overlapping.
 fn follow_each_other(mut ranges: impl Iterator<Item = (usize, usize)>) -> bool {
     let mut free_from = 0;
     ranges.all(|(start, end)| start == end || start >= std::mem::replace(&mut free_from, end))

@@ -1,4 +1,4 @@
-//! Packets, beside those that the Rust library makes with the same keys.
+//! Packets, compared with those that the Rust library makes with the same keys.
 
 use oarlock::Accelerator;
 use oarlock::packet::esp::{self, Cipher, Integrity};

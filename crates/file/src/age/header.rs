@@ -210,7 +210,7 @@ struct Lines<'a, R> {
     input: &'a mut R,
     /// All that was read.
     encoded: Vec<u8>,
-    /// Of these, in whole lines that were returned.
+    /// How many of these bytes were returned, in whole lines.
     taken: usize,
 }
 

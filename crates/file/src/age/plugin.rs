@@ -182,7 +182,7 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
         Ok((stanzas, labels.unwrap_or_default()))
     }
 
-    /// None if none of its identities fits.
+    /// Returns the file key, or `None` if none of the plugin's identities fits.
     fn unwrap(&self, stanzas: &[Stanza]) -> io::Result<Option<FileKey>> {
         let mut session = self.start("identity-v1")?;
         for text in &self.identities {
@@ -429,7 +429,7 @@ const BODY_COLUMNS: usize = 64;
 const FIRST_BYTES: usize = 4096;
 /// Twenty times what a post-quantum stanza has.
 const STANZA_BYTES_MAX: usize = 64 << 10;
-/// As many as a header may have stanzas.
+/// The most commands that are read from a plugin: as many as a header may have stanzas.
 const COMMANDS_MAX: usize = 1 << 16;
 /// What a user may be shown and asked.
 const MESSAGES_MAX: usize = 100;

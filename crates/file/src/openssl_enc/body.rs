@@ -287,5 +287,5 @@ impl ChaChaStream {
 }
 
 const BLOCK_BYTES: usize = 16;
-/// Of the bytes in a block of ChaCha20.
+/// The binary logarithm of the bytes in a block of ChaCha20.
 const BLOCK_SHIFT: u32 = 6;

@@ -49,9 +49,9 @@ pub enum Digest {
 
 /// Key and IV of a passphrase. Wiped on drop.
 pub struct KeyAndIv {
-    /// As many bytes as the cipher takes.
+    /// The key, of the cipher's length.
     pub key: Zeroizing<Vec<u8>>,
-    /// Likewise secret until it is used.
+    /// The IV, which is also secret until it is used.
     pub iv: Zeroizing<[u8; IV_BYTES]>,
 }
 

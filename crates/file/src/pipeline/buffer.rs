@@ -64,8 +64,8 @@ impl Buffer {
         slices.collect()
     }
 
-    /// Of what is to be written from byte `from` on, up to `to`: where a row of chunks ends that are all
-    /// of zeros, or all not, and whether they are.
+    /// Looks at the bytes to be written from byte `from` on, up to `to`. Returns where the first row of chunks ends
+    /// that are all zeros, or all not, and whether they are.
     pub(super) fn row(&self, chunk_bytes: usize, from: usize, to: usize) -> (usize, bool) {
         let mut end = from;
         let mut is_hole = None;

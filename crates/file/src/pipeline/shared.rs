@@ -12,7 +12,7 @@ use super::format::Format;
 use crate::Error;
 use crate::waiting::Watch;
 
-/// The accelerator's threads that work beside the calling one.
+/// The accelerator's threads that work together with the calling one.
 pub(super) struct Helpers<'a> {
     pub(super) accelerator: &'a Accelerator,
     pub(super) count: usize,

@@ -90,9 +90,9 @@ impl Sender {
         }
     }
 
-    /// Sends bytes `range` of `file`, which is regular, or can be read at an offset. Its own position does not
-    /// matter and stays. A file that ends before the range, or shrinks meanwhile, is sent as far as it
-    /// goes. An empty range sends what was left of an earlier call.
+    /// Sends bytes `range` of `file`, which is regular, or can be read at an offset. The file's own position does not
+    /// matter and stays. If the file ends before the range, or shrinks during the call, all that there is is sent. An
+    /// empty range sends what was left of an earlier call.
     ///
     /// # Errors
     /// [`Error::Read`] at a byte of the file: all before it have been taken, and may be sent still.

@@ -1,5 +1,5 @@
-//! age files in one program: `age` reads and writes them beside the `age` crate, `vectors` holds them
-//! to the age community's vectors; `tls` has files over TLS.
+//! age files in one program: `age` compares reading and writing with the `age` crate, `vectors` runs the age
+//! community's vectors; `tls` has files over TLS.
 #![allow(clippy::unwrap_used)]
 
 mod age;

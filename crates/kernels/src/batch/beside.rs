@@ -1,5 +1,5 @@
-//! AES-CBC beside HMAC: each packet is hashed up to where it is encrypted already, while its next blocks are
-//! encrypted.
+//! AES-CBC interleaved with HMAC: each packet is hashed up to where it is encrypted already, while its next blocks
+//! are encrypted.
 
 use core::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::wipe::wipe;
 use crate::x86_64::batch::{beside, cbc, stitched};
 use crate::x86_64::{AesNi, Avx512, ShaNi, Vaes512};
 
-/// Bytes that a step of the hash takes, and the cipher beside it.
+/// The bytes that one step of the hash takes, and that the cipher encrypts during it.
 const STEP_BYTES: usize = 64;
 
 /// Steps that lanes without data to encrypt have room for.
@@ -89,7 +89,7 @@ trait Kernel<const LANES: usize> {
     );
 }
 
-/// VAES beside AVX-512.
+/// VAES interleaved with a hash on AVX-512.
 struct Wide {
     tokens: (Vaes512, Avx512),
     lanes: cbc::Lanes<16>,
@@ -121,7 +121,7 @@ impl Kernel<16> for Wide {
     }
 }
 
-/// AES-NI beside SHA-NI.
+/// AES-NI interleaved with SHA-NI.
 struct Narrow<const N: usize> {
     tokens: (AesNi, ShaNi),
     streams: stitched::Streams<N>,
@@ -248,7 +248,7 @@ fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
                     end: encrypted.end,
                 };
                 kernel.begin(lane, packet.schedule(), packet.iv());
-                // SAFETY: the packet stays borrowed; nothing writes to what is read meanwhile.
+                // SAFETY: the packet stays borrowed; nothing writes to what is read until it has been.
                 unsafe { lanes.begin(lane, next, packet.mac(), slot.start, slot.bytes) };
                 lanes.release(lane, slot.ready());
                 next += 1;

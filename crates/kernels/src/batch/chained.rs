@@ -212,7 +212,7 @@ pub fn encrypt_then_mac<H: Hash, C: Cipher>(
             if lanes.phase[lane] == Phase::Idle && next < packets.len() {
                 let packet = &mut packets[next];
                 *slot = Slot::of(packet);
-                // SAFETY: the packet stays borrowed; nothing writes to what is read meanwhile.
+                // SAFETY: the packet stays borrowed; nothing writes to what is read until it has been.
                 unsafe { lanes.begin(lane, next, packet.mac, slot.start, packet.packet.len()) };
                 (next, busy) = (next + 1, busy + 1);
             }
@@ -320,10 +320,10 @@ fn encrypt_all_then_mac<H: Hash>(
 
 /// How far a packet is encrypted.
 struct Slot<C: Cipher> {
-    /// Of the packet.
+    /// The start of the packet.
     start: *mut u8,
     bytes: usize,
-    /// Of what is to be encrypted.
+    /// The next byte to encrypt, up to `end`.
     next: usize,
     end: usize,
     chain: C::Block,
@@ -377,7 +377,8 @@ impl<C: Cipher> Slot<C> {
     }
 }
 
-/// Sixteen of them fit a first cache of 48 KiB. Less takes longer: keys are laid out anew for each.
+/// The bytes of a stream that are done at once. Sixteen chunks fit an L1 cache of 48 KiB. Smaller chunks take longer,
+/// because keys are laid out again for each.
 const CHUNK_BYTES: usize = 2 << 10;
 
 /// Fewer streams of Triple DES at once take as long, on most CPUs.

@@ -59,7 +59,7 @@ impl HashBackend {
         cpu.hash_backends().next().unwrap_or(Self::Portable)
     }
 
-    /// The backend that `cpu` runs fastest for so many messages at once.
+    /// The backend that `cpu` runs fastest for `messages` messages at once.
     pub fn preferred_for<H: Hash>(cpu: Cpu, messages: usize) -> Self {
         let lanes = Self::preferred(cpu);
         #[cfg(target_arch = "x86_64")]
@@ -72,7 +72,7 @@ impl HashBackend {
         lanes
     }
 
-    /// The backend that `cpu` runs fastest with AES-CBC before it, for so many packets at once
+    /// The backend that `cpu` runs fastest with AES-CBC before it, for `packets` packets at once
     /// ([`encrypt_then_mac`](super::encrypt_then_mac)). Measured on Zen 5.
     pub fn preferred_after_cbc<H: Hash>(cpu: Cpu, packets: usize) -> Self {
         let lanes = Self::preferred(cpu);
@@ -312,7 +312,7 @@ pub(super) enum Phase {
 }
 
 impl<H: Hash> Lanes<H> {
-    /// For so many messages in all.
+    /// Lanes for `messages` messages in all.
     pub(super) fn new(backend: HashBackend, messages: usize) -> Self {
         let count = match backend {
             // It works on one as well.

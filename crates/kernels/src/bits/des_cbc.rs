@@ -35,7 +35,7 @@ pub(crate) struct Words<P> {
 #[repr(align(16))]
 pub(crate) struct LaneKeys([u64; LANES_MAX * 3 * 64]);
 
-/// Of the registers that [`Chains`].
+/// The most 64-bit lanes that a register with [`Chains`] has.
 const LANES_MAX: usize = 2;
 
 impl<P: Chains> Words<P> {

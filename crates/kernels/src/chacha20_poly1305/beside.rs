@@ -1,10 +1,10 @@
-//! Parts of a message whose MAC runs beside the rounds of keystream for the next part.
+//! Parts of a message whose MAC is interleaved with the rounds of keystream for the next part.
 //!
 //! ```text
-//! seal 1 KiB      XOR chunk 0;  rounds of chunk 1, beside them the MAC of chunk 0;  XOR chunk 1
-//!                 rounds for the next part, beside them the MAC of chunk 1
-//! open 1 KiB      rounds of each chunk, beside them its MAC;  XOR
-//! either, 256 B   XOR;  of every second part the MAC beside the rounds for the next two
+//! seal 1 KiB      XOR chunk 0;  rounds of chunk 1 with the MAC of chunk 0;  XOR chunk 1
+//!                 rounds for the next part with the MAC of chunk 1
+//! open 1 KiB      rounds of each chunk with its MAC;  XOR
+//! either, 256 B   XOR;  in every second part, rounds for the next two with the MAC
 //! ```
 //!
 //! What is made ahead is a chunk at most, and the MAC is always that of all ciphertext so far: nothing is
@@ -20,8 +20,8 @@ use crate::stitched::Direction;
 use crate::x86_64::chacha20::{make_and_mac_avx2, open_chunks_avx2, seal_and_make_avx2};
 
 impl ChaCha20Poly1305 {
-    /// Crypts and absorbs what of the first `data` can be absorbed beside rounds, and returns how many bytes
-    /// that were; `None` where there are no powers for that, or nothing is gained.
+    /// Crypts and absorbs as much from the start of `data` as can be absorbed during rounds, and returns how many
+    /// bytes that was; `None` if there are no powers for that, or nothing is gained.
     #[inline(never)]
     pub(super) fn next_beside(
         &self,

@@ -1,4 +1,4 @@
-//! A message of which no data have come yet: block 0 is made beside the rounds of the first.
+//! A message that has no data yet: block 0 is made during the rounds of the first data.
 
 use core::fmt;
 

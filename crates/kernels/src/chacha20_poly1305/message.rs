@@ -156,18 +156,19 @@ impl Drop for Message {
 /// Keystream for the next parts of a message; for
 /// [`seal_next_ahead`](super::ChaCha20Poly1305::seal_next_ahead). Wiped on drop.
 pub struct Ahead {
-    /// Of the message that it was last used for.
+    /// The nonce of the message that it was last used for.
     pub(super) nonce: Option<[u32; 3]>,
     /// How many bytes of that message are before the keystream; `None` before there is any.
     pub(super) from: Option<u64>,
     pub(super) keystream: [u8; AHEAD_BYTES],
     /// How many bytes of that there are.
     pub(super) made: usize,
-    /// Of the message's r.
+    /// The powers of the message's r.
     pub(super) powers: Option<KeptPowers>,
 }
 
-/// Of less data the MAC takes no longer than what making keystream in two runs costs.
+/// The fewest bytes to absorb during rounds. For less data, the MAC takes no longer than making keystream in two runs
+/// costs.
 #[cfg(target_arch = "x86_64")]
 pub(super) const BESIDE_BYTES_MIN: usize = 256;
 

@@ -236,7 +236,7 @@ impl<T: Room> HashKey<T> {
         let made = match self.made.load(Ordering::Acquire) {
             TOWARDS_SHORT if bytes >= LONG_BYTES_MIN => self.await_short(),
             FEW if bytes > FEW_BYTES_MAX && bytes <= alone_bytes_max(backend) => {
-                // If another thread has made more meanwhile, there are more.
+                // If another thread has made more in the meantime, there are more.
                 let order = Ordering::Relaxed;
                 let _ = self.made.compare_exchange(FEW, FEW_USED, order, order);
                 FEW
@@ -278,7 +278,7 @@ impl<T: Room> HashKey<T> {
         TOWARDS_SHORT
     }
 
-    /// Those of the tables as they lie in memory. No other thread uses the key meanwhile.
+    /// The powers of the tables, as they lie in memory. No other thread may use the key during the call.
     #[cfg(all(target_arch = "x86_64", debug_assertions))]
     pub(super) fn powers(&self) -> impl Iterator<Item = [u8; BLOCK_BYTES]> {
         // SAFETY: no other thread uses the key, so none writes powers.
@@ -467,7 +467,7 @@ pub(super) fn wants_tables_at_once(backend: Backend) -> bool {
     }
 }
 
-/// The shuffles that `backend` has beside its AES, unless it multiplies without carry, or has neither.
+/// The shuffles to hash with on `backend`, if it has no carry-less multiplication but has shuffles.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 const fn shuffles_beside(backend: Backend) -> Option<Shuffles> {
@@ -499,13 +499,14 @@ const EARLY_BYTES_MAX: usize = 1 << 10;
 /// Looks at a table that another thread makes, a few microseconds together.
 #[cfg(target_arch = "x86_64")]
 const SPINS: usize = 100;
-/// A message of more bytes makes tables where it can: the few powers reach as far, whatever is beside the data.
+/// The most bytes of a message that the few powers suffice for, whatever there is besides the data. A longer message
+/// makes tables where it can.
 pub const FEW_BYTES_MAX: usize = 4 * BLOCK_BYTES;
 #[cfg(target_arch = "x86_64")]
 const _: () = assert!(FEW_BYTES_MAX == FEW_BLOCKS * BLOCK_BYTES);
-/// The first message of so many bytes does not, since with keys of a single message it would take longer. Opening 256 bytes by
-/// AES-NI takes 0.86 of the time without it (Zen 5), 512 bytes 0.96, and sealing 1 KiB 1.24. Registers of several blocks make
-/// it sooner.
+/// The longest first message that makes no table beyond the few powers, because with keys of a single message it
+/// would take longer. Opening 256 bytes by AES-NI takes 0.86 of the time without it (Zen 5), 512 bytes 0.96, and
+/// sealing 1 KiB 1.24. With registers of several blocks, the first message makes it.
 #[cfg(target_arch = "x86_64")]
 const fn alone_bytes_max(backend: Backend) -> usize {
     match backend {
@@ -513,11 +514,12 @@ const fn alone_bytes_max(backend: Backend) -> usize {
         _ => 0,
     }
 }
-/// A message of so many bytes makes a table longer than the one that is there.
+/// The fewest bytes of a message that makes a longer table than the one that is there.
 #[cfg(target_arch = "x86_64")]
 pub(super) const LONG_BYTES_MIN: usize = 512;
-/// The first one does so from here on; before, it counts alone. Measured on Zen 5 with keys of a single message, the middle
-/// table pays off from 640 bytes on where a group of registers has more blocks than the short table, and else from 4 KiB.
+/// The fewest bytes of a first message that does so; shorter ones are only counted. Measured on Zen 5 with keys of a
+/// single message, the middle table pays off from 640 bytes on where a group of registers has more blocks than the
+/// short table, and else from 4 KiB.
 #[cfg(target_arch = "x86_64")]
 const fn earning_bytes_min(backend: Backend) -> usize {
     match backend {
@@ -525,9 +527,10 @@ const fn earning_bytes_min(backend: Backend) -> usize {
         _ => 4 << 10,
     }
 }
-/// One of so many makes more rows. By count, those of three powers take 600 cycles, and 16 blocks that have them save 900.
+/// The fewest bytes of a message that makes more rows. By count, those of three powers take 600 cycles, and 16 blocks
+/// that have them save 900.
 #[cfg(target_arch = "x86_64")]
 const MORE_ROWS_BYTES_MIN: usize = 256;
-/// A message of so many bytes makes the long table at once.
+/// The fewest bytes of a message that makes the long table at once.
 #[cfg(target_arch = "x86_64")]
 const VERY_LONG_BYTES_MIN: usize = 32 << 10;

@@ -26,10 +26,10 @@ pub struct Message {
     pub(crate) j0: u128,
     pub(crate) y: u128,
     aad_bytes: u64,
-    /// Of the associated data a block is begun, in `begun`: data may not follow before it is hashed.
+    /// Whether a block of the associated data is begun, in `begun`: it must be hashed before data may follow.
     aad_begun: bool,
     pub(crate) bytes: u64,
-    /// Of the block begun: its keystream, and its ciphertext so far.
+    /// The keystream of the block begun; `begun` has its ciphertext so far.
     keystream: [u8; BLOCK_BYTES],
     begun: [u8; BLOCK_BYTES],
     tail: Tail,
@@ -60,7 +60,7 @@ enum Ready {
     Nothing,
     /// The keystream that is added to the tag.
     Mask,
-    /// The tag, if the message has so many bytes.
+    /// The tag, if the message has this many bytes.
     Tag(u64),
 }
 
@@ -314,7 +314,7 @@ impl<T: Room> Gcm<T> {
             }
             by_backend!(self.ctr.backend(), kernels(token) => {
                 let backend = self.ctr.backend();
-                // Beside the data, a block begun of the associated data.
+                // Besides the data, there may be a block of the associated data that is begun.
                 let blocks = bytes.div_ceil(BLOCK_BYTES) + 1;
                 let is_early = self.hash.is_early(bytes);
                 let view = if is_early {
@@ -672,6 +672,6 @@ fn assert_ends_within(offset: u64, bytes: u64) {
     );
 }
 
-/// So many bytes of a message's first data share a call for keystream: with the mask, as many blocks as the bitsliced
-/// kernel on 256-bit registers does side by side.
+/// The bytes of a message's first data that share a call for keystream: with the mask, as many blocks as the
+/// bitsliced kernel on 256-bit registers does side by side.
 const FIRST_BYTES_MAX: usize = 7 * BLOCK_BYTES;

@@ -334,7 +334,7 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// H, then its powers as they lie in memory. No other thread uses the key meanwhile.
+    /// H, then its powers as they lie in memory. No other thread may use the key during the call.
     #[cfg(debug_assertions)]
     pub(crate) fn powers_of_h(&self) -> impl Iterator<Item = [u8; BLOCK_BYTES]> {
         let h = core::iter::once(self.hash.h.to_ne_bytes());
@@ -491,6 +491,6 @@ fn is_in_place(data: &mut InOutBuf<'_, '_, u8>) -> bool {
 
 /// The bytes that are encrypted before they are hashed, where those are two steps.
 const PIECE_BYTES: usize = 4096;
-/// A message of so many bytes fills a table of counter-mode caching.
+/// The fewest bytes of a message that fills a table of counter-mode caching.
 #[cfg(target_arch = "x86_64")]
 const CACHED_BYTES_MIN: usize = 12 << 10;

@@ -47,8 +47,8 @@ pub enum Own {
     Sha256,
 }
 
-/// What is computed beside a hash of blocks of 64 bytes, whose chain leaves units idle: four parts for each
-/// block, in the gaps of its rounds.
+/// What is interleaved with a hash of blocks of 64 bytes, whose chain leaves units idle: four parts for each block,
+/// in the gaps of its rounds.
 ///
 /// # Safety
 /// Every method needs the instructions of its implementor.

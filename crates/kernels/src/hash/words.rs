@@ -2,7 +2,7 @@
 
 /// A word of a hash function, and the registers that hold many.
 pub trait Word: Copy + Default + 'static {
-    /// Of one message.
+    /// The register that holds this word of one message alone.
     type One: Words<Word = Self>;
 }
 

@@ -173,7 +173,7 @@ pub(crate) const FIRST_AND_FOURTH: SBox = SBox::new(
     [&INTO, &field::after(&INTO, &field::rotation(1))],
     [&OUT_OF, &OUT_OF],
 );
-/// Those of bytes 2, 5, 3 and 6: the second and the third, which rotate what leaves.
+/// The S-boxes of bytes 2, 5, 3 and 6: the second and the third, which rotate what leaves.
 pub(crate) const SECOND_AND_THIRD: SBox = SBox::new(
     [&INTO, &INTO],
     [

@@ -2,7 +2,7 @@
 //! 256 elements into another, so that the instructions made for AES serve other S-boxes.
 //!
 //! Fields of 256 elements are the same but for the names of their elements. An S-box that inverts in
-//! its own field is an inversion in that of AES between two linear maps, beside constants, which
+//! its own field is an inversion in that of AES between two linear maps, and constants, which
 //! the key schedules take up. See "Block Ciphers: Fast Implementations on x86-64 Architecture",
 //! Kivilinna, 2013, section 5.2.
 

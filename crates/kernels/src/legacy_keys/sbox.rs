@@ -42,7 +42,7 @@ pub(crate) struct SBox {
 }
 
 impl SBox {
-    /// Those of the lower and of the upper half of 128 bits.
+    /// The S-boxes of the lower and of the upper half of 128 bits.
     pub(crate) const fn new(before: [&Matrix; 2], after_it: [&Matrix; 2]) -> Self {
         let undo = inverse(&AES);
         Self {

@@ -145,8 +145,7 @@ impl Montgomery {
             }
             Self::Fma(montgomery) => {
                 montgomery.square(a, n.doubles, scratch);
-                // Vectors do all of the work of either: there is nothing to be had from one beside
-                // the other.
+                // Vectors do all of the work of either, so doing one during the other gains nothing.
                 if part == 0 {
                     montgomery.select(to, table, index);
                 }

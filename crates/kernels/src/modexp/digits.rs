@@ -2,7 +2,7 @@
 
 use zeroize::Zeroize;
 
-/// Of one lane: twice as many as the widest modulus has. Wiped on drop.
+/// The digits of one lane: twice as many as the widest modulus has. Wiped on drop.
 pub(super) struct Digits(pub(super) [u64; 2 * DIGITS_MAX]);
 
 impl Default for Digits {

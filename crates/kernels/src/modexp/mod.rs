@@ -76,13 +76,13 @@ pub fn prepare(
 
 /// One of up to eight exponentiations whose exponents are secret.
 pub struct Lane<'a> {
-    /// Of the same width as those of the other lanes.
+    /// The modulus, of the same width as those of the other lanes.
     pub modulus: &'a Modulus,
     /// At most twice as many bytes as the width has; taken modulo the modulus. Lanes are fastest
     /// together when none has more bytes than the width.
     pub base: &'a [u8],
-    /// Of any length, which is public: all lanes together take the time of the longest. Without
-    /// a byte it is 0.
+    /// The exponent. Its length is public, and may be any: all lanes together take the time of the longest. Without a
+    /// byte it is 0.
     pub exponent: &'a [u8],
     /// Gets the result, below the modulus, with zeros before it; at least as long as the modulus.
     pub result: &'a mut [u8],
@@ -143,7 +143,7 @@ pub struct CrtLane<'a> {
     /// The private exponent modulo `p - 1`: at most as many bytes as the width has. Lengths are
     /// public: all lanes together take the time of the longest.
     pub dp: &'a [u8],
-    /// The private exponent modulo `q - 1`: likewise.
+    /// The private exponent modulo `q - 1`: at most as many bytes as the width has; lengths are public.
     pub dq: &'a [u8],
     /// The inverse of `q` modulo `p`: at most as many bytes as the width has.
     pub qinv: &'a [u8],
@@ -282,7 +282,7 @@ pub fn exponentiate_crt(
 /// One of up to eight exponentiations whose exponents are public.
 #[derive(Debug)]
 pub struct PublicLane<'a> {
-    /// Of the same width as those of the other lanes.
+    /// The modulus, of the same width as those of the other lanes.
     pub modulus: &'a Modulus,
     /// At most twice as many bytes as the width has; taken modulo the modulus. Lanes are fastest
     /// together when none has more bytes than the width.

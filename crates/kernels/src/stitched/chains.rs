@@ -1,4 +1,4 @@
-//! Poly1305 (RFC 8439, section 2.5) beside the rounds: what it takes, and how the integer units do it.
+//! Poly1305 (RFC 8439, section 2.5) interleaved with the rounds: what it takes, and how the integer units do it.
 
 use core::marker::PhantomData;
 use core::ptr;
@@ -12,12 +12,12 @@ use crate::portable::xor::xor_bytes;
 /// What Poly1305 absorbs at a time.
 pub(crate) type Block = [u8; MAC_BYTES];
 
-/// The powers of r that Poly1305 beside the rounds needs.
+/// The powers of r that Poly1305 needs when it is interleaved with the rounds.
 pub(crate) trait Powers {
     type Run<'a>: Run
     where
         Self: 'a;
-    /// What absorbs data with nothing beside.
+    /// What absorbs data on its own, without rounds.
     type Steps: Steps;
 
     /// # Safety
@@ -28,7 +28,7 @@ pub(crate) trait Powers {
     /// # Safety
     /// As [`Run`].
     unsafe fn begin(&self, value: Element) -> Self::Run<'_>;
-    /// Absorbs `data` with nothing beside, the last block filled up with zeros.
+    /// Absorbs `data` on its own, without rounds, the last block filled up with zeros.
     ///
     /// # Safety
     /// As [`Run`].
@@ -68,10 +68,10 @@ pub(crate) trait Powers {
     ) -> Element;
 }
 
-/// How powers are made beside the rounds of a message's first blocks, after block 0 where r is not known.
+/// How powers are made during the rounds of a message's first blocks, after block 0 where r is not known.
 pub(crate) trait Making {
     type Powers;
-    /// Where they are put on the way.
+    /// The memory for powers while they are made.
     type Room;
     /// Block 0, then powers.
     type Keyless<'a>: Beside;
@@ -103,7 +103,7 @@ pub(crate) trait Run: Beside {
     /// What is absorbed next.
     unsafe fn chunk(&mut self, from: *const u8);
     unsafe fn end_of_chunk(&mut self);
-    /// Absorbs the chunk last named, with nothing beside.
+    /// Absorbs the chunk last named, on its own.
     #[inline(always)]
     unsafe fn whole_chunk(&mut self) {
         // SAFETY: as the caller vouches.
@@ -283,5 +283,5 @@ impl<const BYTES: usize, S: Steps> Beside for Chains<'_, BYTES, S> {
     }
 }
 
-/// A chain beside the rounds takes so many blocks in a double round.
+/// The blocks that a chain absorbs during one double round.
 const BLOCKS_A_STEP: usize = 2;

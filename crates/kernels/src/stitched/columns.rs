@@ -109,7 +109,7 @@ unsafe fn round<V: Words>(x: &mut [V; 16], turn: usize) {
     }
 }
 
-/// Instruction `AT` of the twelve of quarter round `i`; none beside them.
+/// Instruction `AT` of the twelve of quarter round `i`; nothing for any other `AT`.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
@@ -135,5 +135,5 @@ unsafe fn instruction<V: Words, const AT: i32>(x: &mut [V; 16], turn: usize, i: 
     }
 }
 
-/// At most [`DOUBLE_ROUNDS`]: each goes on beside one of those.
+/// The steps of XORing a chunk. At most [`DOUBLE_ROUNDS`]: each is done during one of those.
 pub(super) const XOR_STEPS: usize = 8;

@@ -1,18 +1,18 @@
-//! ChaCha20 (RFC 8439, section 2.4) with Poly1305 beside it, written once over [`Words`] and [`Rows`].
+//! ChaCha20 (RFC 8439, section 2.4) interleaved with Poly1305, written once over [`Words`] and [`Rows`].
 //!
 //! ChaCha20 fills the vector units and takes a third to half of what a core can issue; Poly1305 runs
 //! on the integer units in what is left.
 //!
 //! ```text
-//! seal    rounds of chunk k, beside them the MAC of chunk k - 1 of the output;  XOR chunk k
-//! open    rounds of chunk k, beside them the MAC of chunk k of the input;       XOR chunk k
+//! seal    rounds of chunk k with the MAC of chunk k - 1 of the output;  XOR chunk k
+//! open    rounds of chunk k with the MAC of chunk k of the input;       XOR chunk k
 //! ```
 //!
-//! One chain of Poly1305 would be slower than the rounds beside it. So each half of a chunk has one:
-//! the second begins at zero, and the first is multiplied by a power of r to join it.
+//! One chain of Poly1305 would be slower than the rounds that it is interleaved with. So each half of a chunk has
+//! one: the second begins at zero, and the first is multiplied by a power of r to join it.
 //!
-//! Of a message given whole, block 0, the one-time key, and the powers of r are made beside the rounds of
-//! the first blocks of data. With AVX-512 block 0 is on the integer units, and so done before they are.
+//! For a message given whole, block 0, the one-time key, and the powers of r are made during the rounds of the first
+//! blocks of data. With AVX-512 block 0 is on the integer units, and so done before they are.
 
 mod chains;
 mod columns;
@@ -44,12 +44,12 @@ use crate::portable::xor::xor_bytes;
 pub(crate) trait Chunk {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
-    /// What does Poly1305 beside the rounds.
+    /// What does Poly1305 during the rounds.
     type Powers: Powers;
-    /// What does Poly1305 with nothing beside.
+    /// What does Poly1305 on its own.
     type Steps: Steps;
 
-    /// Returns `mac` with `data` and then `last` absorbed, with nothing beside and no powers.
+    /// Returns `mac` with `data` and then `last` absorbed, without rounds and without powers.
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, mac: Element, data: &[u8], last: Option<&Block>) -> Element {
         // SAFETY: as the caller vouches.
@@ -57,20 +57,20 @@ pub(crate) trait Chunk {
     }
     /// XORs keystream from `start` on onto `data`.
     unsafe fn crypt(start: Start<'_>, data: Data);
-    /// Whether so many bytes are computed soonest as chunks, with nothing beside or after them.
+    /// Whether this many bytes are computed soonest as chunks, with nothing during or after them.
     #[inline(always)]
     fn are_chunks(bytes: usize) -> bool {
         let _ = bytes;
         false
     }
-    /// The same onto such data.
+    /// XORs keystream onto data for which [`are_chunks`](Self::are_chunks) holds.
     #[inline(always)]
     unsafe fn crypt_chunks(start: Start<'_>, data: Data) {
         // SAFETY: as the caller vouches.
         unsafe { Self::crypt(start, data) }
     }
-    /// The same onto whole chunks, at least one, and beside their rounds a chunk of Poly1305 each. To
-    /// seal, the first of those is what `running` has yet to absorb, and it has the last one after it.
+    /// XORs keystream onto whole chunks, at least one, and absorbs a chunk during the rounds of each. To seal, the
+    /// first absorbed is what `running` has yet to absorb, and it is left with the last one.
     unsafe fn crypt_and_mac_chunks(
         direction: Direction,
         start: Start<'_>,
@@ -84,7 +84,7 @@ pub(crate) trait Chunk {
         bytes: usize,
         place: &mut Keystream,
     ) -> (OneTimeKey, Option<Self::Powers>);
-    /// Makes block 0 at `start`, and encrypts the first chunk of `data` beside it, where that can be.
+    /// Makes block 0 at `start`, and encrypts the first chunk of `data` in the same run, where that is possible.
     #[inline(always)]
     unsafe fn begin_and_seal(
         start: Start<'_>,
@@ -94,7 +94,7 @@ pub(crate) trait Chunk {
         let _ = (start, data, place);
         None
     }
-    /// From this length on, powers are made beside the first rounds when r is known already.
+    /// From this length on, powers are made during the first rounds when r is known already.
     const MAKING_BYTES_MIN: usize = usize::MAX;
     /// As [`begin`](Self::begin), of data at `start` and with r known; only for so many bytes.
     unsafe fn make(
@@ -112,8 +112,7 @@ pub(crate) trait Chunk {
         // SAFETY: as the caller vouches.
         unsafe { xor_bytes(keystream, data.from, data.to) }
     }
-    /// XORs keystream onto less than a chunk, and at least a byte; beside the rounds `running` absorbs its
-    /// chunk.
+    /// XORs keystream onto less than a chunk, and at least a byte; `running` absorbs its chunk during the rounds.
     unsafe fn crypt_rest_and_mac(
         start: Start<'_>,
         running: &mut <Self::Powers as Powers>::Run<'_>,
@@ -144,11 +143,10 @@ pub(crate) unsafe fn crypt_in_columns<V: Words>(mut start: Start<'_>, mut data: 
     }
 }
 
-/// A chunk of as many blocks as a register has words, of which it holds one of each. The blocks of one are
-/// put together beside the rounds of the next: the shuffles, all for one port of Intel's CPUs, then take
-/// 20 of 220 ns for 1 KiB and not 40 (Xeon, family 6 model 207). Of fewer blocks, those that the sets of
-/// `S`, or else of the wider `R`, have room for lie in rows, which takes less time.
-/// `M` makes `P`.
+/// A chunk of as many blocks as a register has words, of which it holds one of each. The blocks of one chunk are put
+/// together during the rounds of the next: the shuffles, all for one port of Intel's CPUs, then take 20 of 220 ns for
+/// 1 KiB and not 40 (Xeon, family 6 model 207). Fewer blocks lie in rows, which takes less time, if the sets of `S`,
+/// or else of the wider `R`, have room for them. `M` makes `P`.
 pub(crate) struct InColumnsOrRows<V, S, R, P, M>(PhantomData<(V, S, R, P, M)>);
 
 // SAFETY: the caller enables the instructions of `V` and `R`, and vouches for the pointers.
@@ -278,7 +276,7 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
     ) {
         // SAFETY: as the caller vouches; the place has room for the blocks.
         unsafe {
-            // Three sets take longer than columns beside so much else.
+            // With so much else to do, three sets take longer than columns.
             if bytes <= 2 * R::SET_BYTES {
                 return rows::keystream::<R, B>(start, bytes, place, BLOCK_BYTES, beside);
             }
@@ -340,7 +338,7 @@ struct Zeros([u8; 16 * BLOCK_BYTES]);
 
 static ZEROS: Zeros = Zeros([0; 16 * BLOCK_BYTES]);
 
-/// The chunk before, whose blocks are put together beside the rounds.
+/// The chunk before, whose blocks are put together during the rounds.
 struct Before<V> {
     words: [V; 16],
     from: *const u8,
@@ -483,7 +481,7 @@ struct Part<'a> {
     start: Start<'a>,
     r: &'a Multiplier,
     data: Data,
-    /// So many at the end are only crypted.
+    /// The bytes at the end that are only crypted.
     rest_bytes: usize,
     /// What is absorbed behind the data.
     last: Option<&'a Block>,

@@ -3,7 +3,7 @@
 //! The state of a block is four rows of four words. A set of four registers holds row i of as many
 //! blocks as a register has room for, and one instruction does a step of all quarter rounds of them;
 //! between columns and diagonals, the words of three rows turn. What a set takes is the latency of
-//! its chain, so more sets beside it cost little: on Zen 4 with AVX2, one takes 107 ns, two 121 ns
+//! its chain, so further sets cost little: on Zen 4 with AVX2, one takes 107 ns, two 121 ns
 //! and three 132 ns. Three still fit 16 registers.
 //!
 //! ```text
@@ -85,7 +85,7 @@ pub(crate) unsafe fn sets<R: Rows, B: Beside, const SETS: usize>(
         for at in 0..looped {
             double_round(&mut x, beside, at);
         }
-        // Another loop, so that what is kept in registers meanwhile is another.
+        // Another loop, so that the compiler keeps other values in registers during it.
         for at in looped..DOUBLE_ROUNDS {
             double_round(&mut x, beside, at);
         }

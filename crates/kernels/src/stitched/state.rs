@@ -1,4 +1,4 @@
-//! What every way to compute keystream shares: where it begins, registers, and what runs beside it.
+//! What every way to compute keystream shares: where it begins, registers, and the work interleaved with it.
 
 use inout::InOutBuf;
 
@@ -106,8 +106,8 @@ impl Direction {
 /// Room for block 0 and the keystream of the longest chunk.
 pub(crate) type Keystream = Secret<{ 17 * BLOCK_BYTES }>;
 
-/// What is done beside the rounds. A trait, not a closure: one that is not inlined, and so neither
-/// has the instructions of its caller nor its registers, takes three times as long.
+/// The work that is interleaved with the rounds. A trait, not a closure: a closure that is not inlined, and so has
+/// neither the instructions of its caller nor its registers, takes three times as long.
 pub(crate) trait Beside {
     const IS_NOTHING: bool = false;
     /// Whether the steps before [`UNLIKE_FROM`] are all alike, and those from there on are not.

@@ -1,10 +1,9 @@
 //! AES-CTR for every register width, written once over [`Lanes`].
 //!
-//! The limit is `aesenc`: 10, 12 or 14 a block, two a cycle on 128 and 256-bit registers and one
-//! a cycle on 512-bit ones (measured on Zen 4 and Sapphire Rapids). What stands beside it, a
-//! shuffle, an add, two XORs, a load and a store per register, goes to other ports, or for the most
-//! part (see [`ctr_by_words`] for the rest), so a loop of `UNROLL` independent registers reaches the
-//! limit; see bench/records for how closely.
+//! The limit is `aesenc`: 10, 12 or 14 a block, two a cycle on 128 and 256-bit registers and one a cycle on 512-bit
+//! ones (measured on Zen 4 and Sapphire Rapids). The other instructions, a shuffle, an add, two XORs, a load and a
+//! store per register, go to other ports, or for the most part (see [`ctr_by_words`] for the rest), so a loop of
+//! `UNROLL` independent registers reaches the limit; see bench/records for how closely.
 
 use core::arch::{asm, x86_64::*};
 
@@ -95,7 +94,7 @@ entry_point!(
 
 /// The algorithm: groups of `UNROLL` registers, then one register at a time.
 ///
-/// Where registers are narrow, each instruction beside `aesenc` counts. There a group starts where
+/// Where registers are narrow, each instruction besides `aesenc` counts. There a group starts where
 /// the counter is a multiple of its blocks, so that its counters differ from the first by an XOR
 /// with a constant: one instruction a register instead of an add, a shuffle and an XOR.
 ///

@@ -1,13 +1,13 @@
 //! AES-CBC: decryption for every register width, written once over [`Lanes`], and encryption.
 //!
 //! Decryption has the limit of counter mode, `aesdec` instead of `aesenc`, see [`super::aes`].
-//! The blocks that go into the results, each one place on, are read a second time: loads are free
-//! beside 10 `aesdec`. In place, a group reads all it needs before it writes.
+//! The blocks that go into the results, each one place on, are read a second time: next to 10 `aesdec`, loads are
+//! free. In place, a group reads all it needs before it writes.
 //!
 //! Encryption is a chain: 10, 12 or 14 times the latency of `aesenc` (3 to 5 cycles) a block.
 //! `aesenclast` ends with the XOR of a key; with one of k_last ^ k_0 ^ the next plaintext block it
 //! gives the next state at once, and no XOR gets into the chain. The ciphertext block comes out of
-//! a second `aesenclast` beside it.
+//! a second `aesenclast`, outside the chain.
 
 use core::arch::x86_64::*;
 

@@ -1,11 +1,10 @@
-//! ChaCha20 with Poly1305 beside it on 128, 256 and 512-bit registers: the entry points. The algorithm is in
+//! ChaCha20 interleaved with Poly1305 on 128, 256 and 512-bit registers: the entry points. The algorithm is in
 //! [`crate::stitched`], for eight blocks on AVX2 in [`super::chacha20_avx2`], and for four on SSSE3 in
 //! [`super::chacha20_ssse3`].
 //!
-//! On Zen 4 a vector instruction of 256 bits takes one of four pipes for a cycle, one of 512 bits for
-//! two. 16 blocks take 320 additions, XORs and rotations each, and some 100 instructions more to put
-//! the blocks together: 530 cycles for 1 KiB. The 64 MAC blocks beside them are some 30 instructions each on
-//! units of their own.
+//! On Zen 4 a vector instruction of 256 bits takes one of four pipes for a cycle, one of 512 bits for two. 16 blocks
+//! take 320 additions, XORs and rotations each, and some 100 instructions more to put the blocks together: 530 cycles
+//! for 1 KiB. The 64 MAC blocks interleaved with them take some 30 instructions each, on units of their own.
 
 use inout::InOutBuf;
 
@@ -257,7 +256,7 @@ pub(crate) fn xor_and_mac_avx512(
     }
 }
 
-/// Of Poly1305 beside the rounds on AVX2.
+/// The powers for Poly1305 interleaved with the rounds on AVX2.
 pub(crate) type Avx2Powers = ChainPowers<{ Columns::BYTES }, Mulx>;
 
 /// Powers that serve all parts of a message.
@@ -266,8 +265,8 @@ pub(crate) fn powers_avx2(_: Avx2, r: &Multiplier) -> Avx2Powers {
     unsafe { Avx2Powers::new(r) }
 }
 
-/// Encrypts whole chunks; returns `mac` with the ciphertext absorbed, each chunk beside the rounds of the
-/// next. The next of the last is keystream for later in `place`, where that of the first may be already.
+/// Encrypts whole chunks; returns `mac` with the ciphertext absorbed, each chunk during the rounds of the next. The
+/// chunk after the last is keystream for later, in `place`, where that of the first may be already.
 ///
 /// # Panics
 /// When `data` are not whole chunks.
@@ -313,7 +312,7 @@ pub(crate) fn seal_and_make_avx2(
     }
 }
 
-/// Decrypts whole chunks; returns `mac` with the ciphertext absorbed, each chunk beside its own rounds.
+/// Decrypts whole chunks; returns `mac` with the ciphertext absorbed, each chunk during its own rounds.
 ///
 /// # Panics
 /// When `data` are not whole chunks.
@@ -349,7 +348,7 @@ pub(crate) fn open_chunks_avx2(
     unsafe { inner(key, row, powers, mac, data.into()) }
 }
 
-/// Returns `mac` with `ciphertext` absorbed, beside the rounds of a chunk of keystream from `start` on.
+/// Returns `mac` with `ciphertext` absorbed, during the rounds of a chunk of keystream from `start` on.
 ///
 /// # Panics
 /// When `ciphertext` has neither 256 nor 512 bytes.

@@ -1,7 +1,7 @@
-//! One ChaCha20 block on the integer units, beside the rounds of others in vector registers.
+//! One ChaCha20 block on the integer units, during the rounds of others in vector registers.
 //!
-//! Its instructions have the shorter latencies, so its ten double rounds are done in half the time of
-//! theirs. In the other half, what is made of the block is made.
+//! Its instructions have the shorter latencies, so its ten double rounds take half the time of theirs. In the other
+//! half, the values derived from the block are made.
 
 use core::arch::asm;
 

@@ -16,7 +16,7 @@
 //! add, but a load more. A register may start at any entry, and the one across the wrap of byte 15
 //! takes two constants: moving the data to where the counter is a multiple of four costs more.
 //! [`ctr_fill`] makes the table out of the states that the first 256 blocks
-//! pass through anyway: two stores a register beside ten `aesenc`, on another port.
+//! pass through anyway: two stores a register for ten `aesenc`, on another port.
 
 use core::arch::x86_64::*;
 
@@ -32,7 +32,7 @@ use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 pub(crate) const TABLE_BLOCKS: usize = 256;
 /// Bytes that [`ctr_fill`] takes.
 pub(crate) const TABLE_BYTES: usize = TABLE_BLOCKS * BLOCK_BYTES;
-/// The bytes of a counter block that a table depends on, beside the key.
+/// The bytes of a counter block that a table depends on, besides the key.
 pub(crate) const NONCE_MASK: u128 = 0xff << 120 | 0xff << 80 | 0xff << 40;
 
 /// States after two rounds, by the low counter byte, up to a constant, and the first few again, so

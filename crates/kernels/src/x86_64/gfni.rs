@@ -51,7 +51,7 @@ pub(crate) fn invert(_: Gfni256, schedule: &Schedule, inverse: &mut Schedule) {
 #[derive(Clone, Copy)]
 pub(super) struct Gfni<V>(pub(super) V);
 
-// SAFETY: as the trait demands of callers, who enable GFNI beside the instructions of `V`.
+// SAFETY: as the trait demands of callers, who enable GFNI and the instructions of `V`.
 impl<V: GaloisField> Lanes for Gfni<V> {
     const BLOCKS: usize = V::BLOCKS;
     /// Rounds are too long for the compiler to unroll them all, and so to keep keys in registers.

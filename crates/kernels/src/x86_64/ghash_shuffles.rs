@@ -65,8 +65,8 @@ impl Shuffles {
     /// GHASH of `data`, filled with zeros to a block, from `y` on.
     ///
     /// # Safety
-    /// The rows of H have been made (or are zero), and with `has_more` the others; nothing writes them
-    /// meanwhile.
+    /// The rows of H have been made (or are zero), and with `has_more` the others; nothing writes them during the
+    /// call.
     #[inline(always)]
     pub(crate) unsafe fn hash(
         self,
@@ -198,7 +198,7 @@ unsafe fn make_more(rows: Rows, h: u128, powers: usize) {
 /// # Safety
 /// As [`Lanes`].
 trait Register: Bits {
-    /// Of each lane the bytes at `places`, of 0 to 15.
+    /// Returns the bytes of each lane at `places`, of 0 to 15.
     unsafe fn take(self, places: Self) -> Self;
     /// Shifts each lane up by a byte.
     unsafe fn up(self) -> Self;

@@ -13,8 +13,8 @@ use crate::key::BLOCK_BYTES;
 pub(super) trait Lanes: Copy {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
-    /// Less than 512 bits: there are 16 registers, too few for states and round keys, and two
-    /// `aesenc` a cycle leave fewer slots for what stands beside them.
+    /// Less than 512 bits: there are 16 registers, too few for states and round keys, and two `aesenc` a cycle leave
+    /// fewer slots for other instructions.
     const NARROW: bool = Self::BLOCKS < 4;
     /// Round keys are read when their round comes.
     const KEYS_IN_MEMORY: bool = Self::NARROW;

@@ -46,19 +46,19 @@ pub struct AesNi(());
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Avx2(());
 
-/// Proof that AVX-512 F, BW, VL and IFMA are there, beside AVX2.
+/// Proof that AVX2 and AVX-512 F, BW, VL and IFMA are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Avx512(());
 
-/// Proof that VAES, VPCLMULQDQ and AVX2 are there, beside AES-NI.
+/// Proof that AES-NI, VAES, VPCLMULQDQ and AVX2 are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vaes256(());
 
-/// Proof that VAES, VPCLMULQDQ and AVX-512 F, BW, VL and IFMA are there, beside AES-NI.
+/// Proof that AES-NI, VAES, VPCLMULQDQ and AVX-512 F, BW, VL and IFMA are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vaes512(());
 
-/// Proof that counter-mode caching is allowed, beside [`Vaes512`].
+/// Proof that counter-mode caching is allowed, in addition to [`Vaes512`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Face(Vaes512);
 
@@ -66,11 +66,11 @@ pub struct Face(Vaes512);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gfni256(());
 
-/// Proof that GFNI and AVX-512 F, BW, VL and IFMA are there, beside AVX2.
+/// Proof that GFNI, AVX2 and AVX-512 F, BW, VL and IFMA are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gfni512(());
 
-/// Proof that AVX-512 VBMI and GFNI are there, beside [`Avx512`].
+/// Proof that AVX-512 VBMI and GFNI are there, in addition to [`Avx512`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Permute512(());
 

@@ -1,4 +1,4 @@
-//! Poly1305 on AVX-512 IFMA: eight blocks a register, beside the rounds of ChaCha20.
+//! Poly1305 on AVX-512 IFMA, interleaved with the rounds of ChaCha20: eight blocks a register.
 //!
 //! Limbs have 44 bits, so that products of two, 52 bits low and 52 bits high, can be summed over a
 //! chunk of 64 blocks before anything is carried. Lane j of group g holds block 8 g + j:
@@ -10,9 +10,9 @@
 //!
 //! where k blocks, the lengths among them, are left after the last group.
 //!
-//! A group takes 18 multiplications and 7 instructions to take the blocks apart: as many cycles in
-//! 1 KiB as ChaCha20's dependences leave its four pipes idle. On the integer units, where shorter
-//! vectors do it, the same work takes longer than the rounds beside it.
+//! A group takes 18 multiplications and 7 instructions to take the blocks apart: as many cycles in 1 KiB as
+//! ChaCha20's dependences leave its four pipes idle. On the integer units, where shorter vectors do it, the same work
+//! takes longer than the rounds that it is interleaved with.
 
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -71,7 +71,7 @@ const LANES_OF_BLOCKS: [__mmask8; LANES + 1] = {
     }
     lanes
 };
-/// With nothing beside, shorter data go to the integer units, which need no powers of r first.
+/// The fewest bytes to absorb on their own. Shorter data go to the integer units, which need no powers of r first.
 const ALONE_BYTES_MIN: usize = 1024;
 /// In which powers are made.
 const POWER_STEPS: usize = 5;
@@ -80,7 +80,7 @@ const POWER_STEPS: usize = 5;
 // for the chunk.
 impl Powers for IfmaPowers {
     type Run<'a> = Ifma<'a>;
-    /// With steps in assembly, compilers keep less of the rounds beside in registers, and 4 KiB take 7 % longer
+    /// With steps in assembly, compilers keep less of the interleaved rounds in registers, and 4 KiB take 7 % longer
     /// (Zen 5).
     type Steps = Plain;
 
@@ -246,8 +246,8 @@ impl<const XORS: bool> Source<XORS> {
     }
 }
 
-/// Makes powers beside the rounds. Where the integer units are not `APART`, block 0 and the powers are most
-/// of what half a chunk takes, and vectors do the block.
+/// Makes powers during the rounds. Where the integer units are not `APART`, block 0 and the powers are most of what
+/// half a chunk takes, and vectors do the block.
 pub(super) enum IfmaMaking<const APART: bool> {}
 
 /// Limb by limb r to r^8, and r^8, r^16, ... r^64, as the integer units have them. Wiped on drop.
@@ -366,7 +366,7 @@ fn product(one: Element, other: Element) -> Element {
     Element::from_limbs([a, b, c])
 }
 
-/// Of a chunk all, else those for the groups but the last.
+/// How many powers for groups to make: all for more than a chunk, else those for the groups but the last.
 #[inline(always)]
 fn groups_count(data_bytes: usize) -> usize {
     match data_bytes {

@@ -1,4 +1,4 @@
-//! Poly1305 on AVX2, four blocks a register, with nothing beside.
+//! Poly1305 on AVX2, four blocks a register, without ChaCha20.
 //!
 //! Limbs have 26 bits, so that the sum of five products fits 64. Lane j of group g holds block 4 g + j:
 //!
@@ -7,15 +7,15 @@
 //! h    = (A(0) + m(0)) r^4 + (A(1) + m(1)) r^3 + ... + (A(3) + m(3)) r
 //! ```
 //!
-//! A group takes 90 instructions. The integer units take 140 for as many blocks, and two chains and a power
-//! of r that joins them to be busy all the time.
+//! A group takes 90 instructions. For as many blocks the integer units take 140, and need two chains, and a power of
+//! r that joins them, to be busy all the time.
 
 use core::arch::x86_64::*;
 
 use crate::poly1305::{BLOCK_BYTES, Element, Multiplier};
 use crate::wipe::wipe;
 
-/// Of less data the integer units absorb as much before the powers are made.
+/// The fewest bytes that gain. The integer units absorb less data in the time that the powers take.
 pub(super) const BYTES_MIN: usize = 384;
 
 /// Absorbs whole groups; returns the value, and what is left.
@@ -84,7 +84,7 @@ impl Factor {
     }
 }
 
-/// Of the first block of the first group.
+/// The limbs in the lane of the group's first block, and zeros in the others.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn zero_but_first(limbs: [u64; LIMBS]) -> [__m256i; LIMBS] {

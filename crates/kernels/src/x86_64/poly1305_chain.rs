@@ -1,4 +1,4 @@
-//! Poly1305 on the integer units with nothing beside: in one chain of steps, or in two.
+//! Poly1305 on the integer units without ChaCha20: in one chain of steps, or in two.
 //!
 //! That is assembly because compilers take a carry out of its flag and compare for it again: 45
 //! instructions a step where this takes 35, and 29 with `mulx`. A core that also runs another thread, and
@@ -188,7 +188,7 @@ unsafe fn halves<const MULX: bool>(
 struct Frame {
     r: [u64; 3],
     left: MaybeUninit<u64>,
-    /// Of two blocks in either half.
+    /// The number of steps, each of two blocks in either half.
     steps: usize,
     unused: MaybeUninit<[u64; 3]>,
     join: [u64; 3],

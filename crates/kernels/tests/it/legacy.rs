@@ -1,5 +1,5 @@
-//! Camellia, SM4 and ARIA in counter mode: every backend beside RustCrypto's block ciphers, the vectors
-//! of their RFCs, and OpenSSL's bytes.
+//! Camellia, SM4 and ARIA in counter mode: every backend compared with RustCrypto's block ciphers, the vectors of
+//! their RFCs, and OpenSSL's bytes.
 
 use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::{Cpu, Feature};
@@ -45,7 +45,7 @@ fn keyed<C: BlockCipher>(backend: Backend, key: &[u8]) -> Box<Ctr<C>> {
     ctr
 }
 
-/// As many bytes of keystream, block by block.
+/// Returns `bytes` bytes of keystream, made block by block.
 fn keystream<O: BlockCipherEncrypt + KeyInit>(key: &[u8], counter: u128, bytes: usize) -> Vec<u8> {
     let cipher = O::new_from_slice(key).unwrap();
     let mut keystream = Vec::new();

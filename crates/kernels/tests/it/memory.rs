@@ -372,7 +372,7 @@ fn assert_nothing_of(keystream: &[u8], stack: &[u8], length: usize) {
 #[cfg(target_arch = "x86_64")]
 fn on_its_own_stack<F: FnMut()>(mut work: F) -> Vec<u8> {
     extern "C" fn run<F: FnMut()>(work: *mut libc::c_void) -> *mut libc::c_void {
-        // SAFETY: `work` outlives the thread, which alone uses it meanwhile.
+        // SAFETY: `work` outlives the thread, which alone uses it until it ends.
         unsafe { (*work.cast::<F>())() }
         std::ptr::null_mut()
     }

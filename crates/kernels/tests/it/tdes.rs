@@ -1,4 +1,4 @@
-//! Triple DES in counter mode: every backend beside RustCrypto's, and published answers.
+//! Triple DES in counter mode: every backend compared with RustCrypto's, and published answers.
 
 use core::mem::MaybeUninit;
 

@@ -146,7 +146,8 @@ impl Directory {
         }
     }
 
-    /// Waits until a connection is open, or until every server was tried in vain and TLS failed at one of them.
+    /// Waits until a connection is open, or until every server was tried without success and TLS failed at one of
+    /// them.
     /// Returns whether a connection is open.
     pub(super) async fn until_settled(&self) -> bool {
         let mut state = self.state.clone();

@@ -81,11 +81,11 @@ pub struct PageDevice {
 }
 
 impl PageFigures {
-    /// Of the text of a page. Series of other names are passed over.
+    /// Reads the figures from the text of a page. Series of other names are skipped.
     ///
     /// # Errors
-    /// Not one line is of a cryptoserver; a line is no OpenMetrics, with its number; there are more than
-    /// [`SERIES_MAX`] series of a cryptoserver.
+    /// Fails if no line is a cryptoserver's, if a line is not valid OpenMetrics (the error has its number), or if
+    /// there are more than [`SERIES_MAX`] series of a cryptoserver.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut figures = Self::default();
         let mut series = 0;
@@ -227,7 +227,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Cut to so many characters, and without what a terminal would act on.
+/// Returns `text`, cut to `most` characters and without what a terminal would act on.
 pub(super) fn shown(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for c in text.chars().take(most) {

@@ -319,7 +319,7 @@ impl Authority {
     }
 }
 
-/// Whom a certificate is for.
+/// The server or client that a certificate is for.
 pub(super) struct Subject {
     name: String,
     alternative: Vec<SanType>,
@@ -349,7 +349,7 @@ impl Subject {
         })
     }
 
-    /// That of a certificate; `None` without a common name.
+    /// Returns the subject of a certificate; `None` without a common name.
     fn of(certificate: &Certificate) -> Option<Self> {
         let parts = certificate.tbs_certificate();
         let alternative = parts.get_extension::<SubjectAltName>().ok()?;

@@ -30,10 +30,10 @@ pub struct PkiRequest {
 }
 
 impl PkiRequest {
-    /// Writes `ca.pem`, `server.pem` and a `.pem` for each client into `directory`, which it
-    /// creates if necessary. Beside each lies its key (ECDSA on P-256, PKCS#8) in a `.key` that
-    /// only its owner may read. `crl.pem` is the revocation list, with nothing on it, and `issued.pem`
-    /// what [`Authority::revoke`] goes by. Returns the paths.
+    /// Writes `ca.pem`, `server.pem` and a `.pem` for each client into `directory`, which it creates if necessary.
+    /// The key of each certificate (ECDSA on P-256, PKCS#8) goes next to it, into a `.key` that only its owner may
+    /// read. `crl.pem` is the revocation list, which is empty, and `issued.pem` is the record that
+    /// [`Authority::revoke`] uses. Returns the paths.
     ///
     /// # Errors
     /// What cannot be made. It overwrites nothing, and removes what it had begun.

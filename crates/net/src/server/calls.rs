@@ -219,7 +219,7 @@ impl hyper::body::Body for Outbound {
     }
 }
 
-/// What a call takes of a thread beside what is timed: about as much.
+/// The estimated time that a call takes of a thread outside the part that is timed.
 const CALL_COST: Duration = Duration::from_micros(30);
 
 #[cfg(test)]

@@ -123,8 +123,8 @@ impl KeyStore {
         Ok(())
     }
 
-    /// The first half of [`reload`](Self::reload): reads all keys, and changes nothing. Meanwhile the
-    /// directories may be read as well: a token may take its time.
+    /// The first half of [`reload`](Self::reload): reads all keys, and changes nothing. Other calls may read the
+    /// directories at the same time, because a token may take long to answer.
     ///
     /// # Errors
     /// As [`load`](Self::load).

@@ -559,7 +559,7 @@ const SEND_MIN: Duration = Duration::from_millis(200);
 const REST_MAX: Duration = Duration::from_millis(500);
 /// What a connection may send before the server takes it.
 const WINDOW_BYTES: u32 = 128 << 10;
-/// Of a message to the health service, or for reflection.
+/// The longest message to the health service, or for reflection.
 const SHORT_BYTES_MAX: usize = 4096;
 /// Streams of one connection.
 const STREAMS_MAX: u32 = 128;

@@ -326,7 +326,7 @@ fn invalid(message: impl Into<String>) -> Refusal {
 }
 
 const RANDOM_BYTES_MAX: usize = 65_536;
-/// Of a modulus with leading zeros: twice the longest one.
+/// The longest modulus accepted, with leading zeros: twice the longest one without.
 const MODULUS_BYTES_MAX: usize = 1024;
 /// Sixteen times the longest modulus: a base is reduced once.
 const BASE_BYTES_MAX: usize = 8192;

@@ -537,7 +537,7 @@ fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
 /// The replies of a stream. A message holds as many as are ready when it is made.
 pub(super) struct Replies {
     replies: Waiting,
-    /// Those that came together with the last ones sent.
+    /// The replies that came together with the last ones sent.
     rest: std::vec::IntoIter<Queued>,
     activity: Arc<Activity>,
     /// The status that ends the stream, if not OK.

@@ -17,7 +17,7 @@ use crate::provider::Provider;
 const BLOCK_BYTES: usize = 16;
 
 pub(super) struct Cbc {
-    /// Once there is a key.
+    /// Set once there is a key.
     context: Option<CbcContext>,
     operation: Algorithm,
     direction: Direction,
@@ -34,7 +34,7 @@ pub(super) struct Cbc {
     /// As OpenSSL numbers them; 0 outside TLS.
     tls_version: u32,
     tls_mac_bytes: usize,
-    /// Of the last record that was opened.
+    /// The MAC of the last record that was opened.
     tls_mac: Option<Mac>,
 }
 
@@ -514,7 +514,7 @@ impl Cbc {
             return Ok(bytes);
         }
         self.tls_mac = None;
-        // SAFETY: the output holds as many decrypted bytes, and no other thread writes to it meanwhile.
+        // SAFETY: the output holds as many decrypted bytes, and no other thread writes to it during the call.
         let record = unsafe { std::slice::from_raw_parts(data.output, bytes) };
         let opened = tls_padding::open(record, self.tls_version, self.tls_mac_bytes)?;
         self.tls_mac = opened.mac;

@@ -21,13 +21,13 @@ const IV_BYTES: usize = 12;
 const TLS_AAD_BYTES: usize = 13;
 
 pub(super) struct ChaCha20Poly1305 {
-    /// Once there is a key.
+    /// Set once there is a key.
     context: Option<AeadContext>,
     direction: Direction,
-    /// As it was set, and with the sequence number of a TLS record.
+    /// The IV as it was set, with the sequence number of a TLS record.
     iv: [u8; IV_BYTES],
     nonce: [u8; IV_BYTES],
-    /// That of the last message sealed, or the one that a message to open must have.
+    /// The tag of the last message sealed, or the one that a message to open must have.
     tag: [u8; TAG_BYTES],
     /// Length of the tag to open with; 0 before one is set.
     tag_bytes: usize,

@@ -17,14 +17,14 @@ use crate::host::Host;
 use crate::provider::Provider;
 
 const IV_BYTES: usize = 12;
-/// Of an IV in TLS (RFC 5288, section 3): the part of the key block, and that of the record.
+/// The lengths of the two parts of an IV in TLS (RFC 5288, section 3): from the key block, and from the record.
 const TLS_FIXED_BYTES: usize = 4;
 const TLS_EXPLICIT_BYTES: usize = 8;
-/// Of the associated data of a TLS record (RFC 5246, 6.2.3.3).
+/// The length of the associated data of a TLS record (RFC 5246, 6.2.3.3).
 const TLS_AAD_BYTES: usize = 13;
 
 pub(super) struct Gcm {
-    /// Once there is a key.
+    /// Set once there is a key.
     context: Option<AeadContext>,
     operation: Algorithm,
     direction: Direction,

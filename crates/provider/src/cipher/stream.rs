@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::provider::Provider;
 
 pub(super) struct Stream {
-    /// Once there is a key.
+    /// Set once there is a key.
     context: Option<StreamContext>,
     operation: Algorithm,
     direction: Direction,
@@ -303,7 +303,7 @@ impl Stream {
         }
     }
 
-    /// Of the first block that is not begun.
+    /// The counter of the first block that is not begun.
     fn next_counter(&self) -> u128 {
         let (counter, skip) = self.counter();
         if skip == 0 {

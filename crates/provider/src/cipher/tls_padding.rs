@@ -25,7 +25,7 @@ pub(super) struct Mac {
 }
 
 pub(super) struct Opened {
-    /// Of the record without explicit IV, MAC and padding.
+    /// The length of the record without explicit IV, MAC and padding.
     pub(super) bytes: usize,
     /// `None` if records have none: encrypt-then-MAC.
     pub(super) mac: Option<Mac>,

@@ -14,7 +14,7 @@ use crate::abi::{OPERATION_ASYM_CIPHER, OPERATION_DIGEST, OPERATION_KEYMGMT, OPE
 pub(crate) struct DefaultRsa {
     /// What its functions are called with.
     pub(crate) context: *mut c_void,
-    /// Of RSA, and of RSA for PSS alone.
+    /// The functions for keys of RSA, and of RSA for PSS alone.
     pub(crate) keys: [KeyFunctions; 2],
     pub(crate) key_names: [*const c_char; 2],
     pub(crate) signature: SignatureFunctions,
@@ -93,7 +93,7 @@ impl Digest {
     }
 
     /// # Safety
-    /// `data` has so many bytes, which no thread writes to meanwhile.
+    /// `data` has `bytes` bytes, which no thread writes to during the call.
     pub(crate) unsafe fn update(&self, data: *const u8, bytes: usize) -> Option<c_int> {
         // SAFETY: the default provider's function with its digest, and data as the caller says.
         Some(unsafe { self.functions.update?(self.inner, data, bytes) })

@@ -50,7 +50,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Those of a context, which `get` reads.
+    /// Reads the settings of a context through `get`.
     fn read(get: impl FnOnce(*mut Param) -> c_int) -> Option<Self> {
         let mut settings = Self {
             padding: 0,
@@ -68,7 +68,7 @@ impl Settings {
         (get(params.as_mut_ptr()) == 1).then_some(settings)
     }
 
-    /// To set another context likewise, as long as these stay.
+    /// Parameters that give another context the same settings, valid as long as these stay.
     fn as_params(&mut self) -> [Param; 5] {
         let mut params = [const { Param::END }; 5];
         params[0] = Param::giving_text(c"digest", text(&self.digest));

@@ -2,8 +2,8 @@
 //! [`Reference`], and a key out of that. So OpenSSL finds it both where it wants a key and where it looks what there is in
 //! a file (OSSL_STORE).
 //!
-//! OpenSSL tries each decoder on the next block of a file, beside the default provider's. So the first step reads a whole
-//! block, whatever its label, as that one does.
+//! OpenSSL tries each decoder on the next block of a file, also the default provider's. So the first step reads a
+//! whole block, whatever its label, as the default provider's does.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -22,7 +22,7 @@ pub(super) fn pem_table() -> Vec<Dispatch> {
     table(der_of_pem as *const c_void)
 }
 
-/// Those of the second.
+/// The functions of the second step for OpenSSL.
 pub(super) fn der_table() -> Vec<Dispatch> {
     table(key_of_der as *const c_void)
 }

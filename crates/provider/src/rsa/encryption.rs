@@ -265,7 +265,7 @@ unsafe extern "C" fn decrypt(
     }
 }
 
-/// Of the keys that lanes compute with.
+/// The longest modulus of the keys that lanes compute with.
 const MODULUS_BYTES_MAX: usize = 512;
 
 unsafe extern "C" fn gettable_ctx_params(

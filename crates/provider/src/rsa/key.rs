@@ -31,7 +31,7 @@ pub(crate) struct Key {
     operations: AtomicU32,
     /// Ours, of a private key that lanes can compute with; made when it was used often enough.
     accelerated: OnceLock<Option<AcceleratedRsa>>,
-    /// Of a key that is on another machine, of which `inner` is the public half.
+    /// The reference, if the key is on another machine; `inner` is then its public half.
     reference: Option<Arc<Reference>>,
 }
 
@@ -163,7 +163,7 @@ impl Key {
     /// One more owner of what OpenSSL holds.
     ///
     /// # Safety
-    /// `key` is null or a key of ours that is not freed meanwhile.
+    /// `key` is null or a key of ours that is not freed during the call.
     pub(super) unsafe fn shared(key: *mut c_void) -> Option<Arc<Self>> {
         let key = key.cast::<Self>().cast_const();
         if key.is_null() {
@@ -183,7 +183,7 @@ impl Key {
         }
     }
 
-    /// Ours, if it is a private key that lanes can compute with and was used often enough.
+    /// Our key, if it is a private key that lanes can compute with and was used often enough.
     pub(super) fn accelerated(&self) -> Option<&AcceleratedRsa> {
         if self.operations.load(Ordering::Relaxed) < OPERATIONS_MIN {
             return None;
@@ -195,14 +195,14 @@ impl Key {
             let key = self.private()?;
             Some(provider.accelerator.rsa(&key))
         };
-        // Not while others wait: a child that is forked meanwhile would wait for ever.
+        // Not by `get_or_init`, where others wait: a child that is forked in the meantime would wait forever.
         if self.accelerated.get().is_none() {
             let _ = self.accelerated.set(make());
         }
         self.accelerated.get()?.as_ref()
     }
 
-    /// Of two primes, with 1024 to 4096 bits; the others stay with the default provider.
+    /// The private key, if it has two primes and 1024 to 4096 bits; the others stay with the default provider.
     fn private(&self) -> Option<RsaPrivateKey> {
         let mut numbers = Numbers::default();
         let place = std::ptr::from_mut(&mut numbers).cast();
@@ -252,7 +252,7 @@ struct Numbers {
 impl Numbers {
     unsafe extern "C" fn take(params: *const Param, numbers: *mut c_void) -> c_int {
         catching(0, || {
-            // SAFETY: the argument is that of `Key::private`, which nothing else refers to meanwhile.
+            // SAFETY: the argument is that of `Key::private`, which nothing else refers to during the call.
             let numbers = unsafe { &mut *numbers.cast::<Self>() };
             // SAFETY: the default provider hands over parameters.
             let params = unsafe { Params::new(params.cast_mut()) };
@@ -323,7 +323,8 @@ unsafe extern "C" fn load(place: *mut *mut c_void, bytes: usize) -> *mut c_void 
     if place.is_null() || bytes != size_of::<*mut c_void>() {
         return null_mut();
     }
-    // SAFETY: the core hands over what the decoder has given it: a place with a key of ours, which is whoever takes it.
+    // SAFETY: the core hands over what the decoder has given it: a place with a key of ours, which passes to the
+    // caller.
     unsafe { place.replace(null_mut()) }
 }
 
@@ -440,7 +441,7 @@ unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
 /// Calls `call` with a key and the default provider's functions; 0 without a key.
 ///
 /// # Safety
-/// `key` is null or a key of ours that is not freed meanwhile.
+/// `key` is null or a key of ours that is not freed during the call.
 unsafe fn with(
     key: *const c_void,
     call: impl FnOnce(&Key, &KeyFunctions) -> Option<c_int>,
@@ -503,9 +504,10 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
     }
 }
 
-/// Of a key whose private half stays with another provider, as in a TPM, OpenSSL would have the public half come here and
-/// sign. It does not come, so OpenSSL has that provider sign. Where there is none such, public halves come: to refuse one
-/// costs a microsecond in each operation, and to take it in the first alone.
+/// Imports a key, but not a public half whose private half may be in another provider, as in a TPM. OpenSSL would
+/// have the public half come here and sign; if that is refused, it has the other provider sign. If there is no such
+/// provider, public halves are imported: to refuse one costs a microsecond in each operation, and to import it costs
+/// time in the first alone.
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
     // SAFETY: as above; parameters are read alone.
     unsafe {

@@ -1,7 +1,7 @@
 //! RSA: signatures and decryption in lanes, everything else by the default provider.
 //!
 //! ```text
-//! key.rs         a key: the default provider's, and beside it ours, made when it is first used often
+//! key.rs         a key: the default provider's, and also ours, made when it is first used often
 //! context.rs     a context of the default provider's, which has all settings and does whatever is not a signature
 //!                that lanes can make; the digest of a message
 //! signature.rs   the functions of signatures

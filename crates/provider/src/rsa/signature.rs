@@ -104,7 +104,7 @@ unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
 /// Initializes with a key, or with the one that is there already.
 ///
 /// # Safety
-/// As [`with`]; `key` is null or a key of ours, which is not freed meanwhile.
+/// As [`with`]; `key` is null or a key of ours, which is not freed during the call.
 unsafe fn init(
     context: *mut c_void,
     key: *mut c_void,

@@ -23,9 +23,9 @@ pub(crate) struct Width {
     ns: [AtomicU64; 2],
 }
 
-/// So many are done by either in turn, to know what they take.
+/// The number of first operations that the two do in turn, to measure the time of each.
 const TRIED: u32 = 6;
-/// And then one of so many by the one that takes longer: which one that is may change.
+/// After those, one operation in this many goes to the slower one: which one that is may change.
 const TRIED_AGAIN: u32 = 256;
 
 impl Alone {

@@ -11,9 +11,9 @@ pub(crate) struct Company {
     joined: AtomicU64,
     /// Jobs that were paused since the last batch.
     gathered: AtomicU32,
-    /// How often in a row one met nobody.
+    /// How many jobs in a row met no other.
     lonely: AtomicU32,
-    /// So many are computed at once before the next is paused.
+    /// How many jobs are computed at once before the next is paused.
     skipped: AtomicU32,
     /// The process that all of this is of: a forked child has none of its parent's jobs.
     process: AtomicU32,
@@ -27,7 +27,7 @@ pub(crate) struct Visit {
     process: u32,
 }
 
-/// As many private operations fill the lanes once, with two exponentiations each.
+/// The private operations that fill the lanes once, with two exponentiations each.
 const BATCH: u32 = 4;
 /// A turn may end before all that were woken together have had theirs.
 const QUIET_TURNS: u32 = 2;
@@ -182,7 +182,7 @@ mod tests {
             false
         });
         assert_eq!(turns, TURNS_MAX);
-        // Another has computed it meanwhile.
+        // Another has computed it in the meantime.
         turns = 0;
         company.gather(|| {
             turns += 1;

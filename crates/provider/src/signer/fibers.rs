@@ -358,7 +358,7 @@ mod tests {
         assert_eq!((Arc::strong_count(&token), stacks.counts()), (1, (0, 0)));
         let second = begin().ok().unwrap();
         assert_eq!(descriptor(&second), number);
-        // Another job meanwhile is given back what it brought.
+        // A further job, while that one lives, gets back what it brought.
         assert!(begin().is_err());
         assert_eq!((Arc::strong_count(&token), stacks.counts()), (2, (1, 0)));
         let (_probe, place) = second.take().unwrap();

@@ -1,11 +1,11 @@
-//! Who makes a private operation: lanes, together with others, or one implementation alone.
+//! How private operations are computed: in lanes, together with others, or by one implementation alone.
 //!
-//! A thread that signs meets others of its process where that gains (`threads.rs`). A job of OpenSSL's (ASYNC_start_job(3))
-//! is paused instead, and other connections go on meanwhile. The one that makes a batch full computes it at once, on
-//! its own thread: no other has to wake up, and where an event loop has a CPU of its own, none is free. A batch that
-//! does not fill is computed when the thread has come round twice without another job. A server with one connection at
-//! a time would lose by that, so a job that is paused without company makes the next ones compute at once, each time
-//! more of them, until one that is paused meets another.
+//! A thread that signs waits for others of its process where that gains (`threads.rs`). A job of OpenSSL's
+//! (ASYNC_start_job(3)) is paused instead, and other connections go on. The job that fills a batch computes it at
+//! once, on its own thread: no other has to wake up, and where an event loop has a CPU of its own, none is free. If
+//! no other job arrives within two turns of the event loop, a partial batch is computed. A server with one connection
+//! at a time would lose by that, so a job that was paused and met no other makes the next ones compute at once, each
+//! time more of them, until a paused one meets another.
 //!
 //! Processes meet in a daemon, if the configuration names one.
 //!
@@ -46,10 +46,10 @@ use self::threads::Threads;
 #[derive(Default)]
 pub(crate) struct Signer {
     fibers: Option<Fibers>,
-    /// Of jobs, whatever they are paused for.
+    /// The stacks of jobs, whatever they are paused for.
     stacks: Arc<Stacks>,
     company: Arc<Company>,
-    /// Of threads that are in no job.
+    /// The operations of threads that sign outside of jobs.
     threads: Threads,
     alone: Alone,
     /// Where the processes of this machine meet.

@@ -1,7 +1,8 @@
 //! How often a program waits for keys of another machine that do not answer.
 //!
-//! A thread that waits for one handshake serves no other, also none whose key is here. So after a wait in vain the next
-//! questions fail at once, for twice as long as that wait, and for longer each time. Then one question may wait again.
+//! A thread that waits for one handshake serves no other, not even one whose key is here. So after a wait without an
+//! answer the next questions fail at once, for twice as long as that wait, and for longer each time. Then one
+//! question may wait again.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Default)]
 pub(super) struct Patience {
-    /// Waits in vain since the last answer.
+    /// Waits without an answer, since the last answer.
     in_vain: AtomicU32,
     /// Milliseconds after `began` before which nobody waits.
     paused_until: AtomicU64,

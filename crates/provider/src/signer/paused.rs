@@ -200,7 +200,7 @@ impl Waiting<Gathered> {
     }
 
     fn until_readable(&self) {
-        // Another thread may wake it meanwhile, so the descriptor is not kept locked.
+        // Another thread may wake it during the wait, so the descriptor is not kept locked.
         let descriptor = self.with_descriptor(|descriptor| descriptor.as_raw_fd());
         let mut polled = libc::pollfd {
             fd: descriptor.unwrap_or(-1),

@@ -24,25 +24,25 @@ pub(super) struct Trial {
     course: Mutex<Course>,
 }
 
-/// The clock is looked at after so many operations.
+/// The clock is read once in this many operations.
 const OPERATIONS: u32 = 16;
-/// A shorter window goes on, and one with fewer operations.
+/// A window that is shorter, or has fewer operations, continues.
 const WINDOW_MIN: Duration = Duration::from_millis(20);
 const WINDOW_OPERATIONS_MIN: u32 = 64;
-/// In a longer one there was next to nothing to do.
+/// In a longer window there was next to nothing to do.
 const WINDOW_MAX: Duration = Duration::from_secs(1);
-/// So many times as many operations are a gain.
+/// A way gains if its rate is more than this many times the other's.
 const GAIN: f64 = 1.05;
-/// One that is so much slower than what it is compared with is looked into at once.
+/// Gathering is compared again at once if its rate falls below this share of its usual one.
 const LOSS: f64 = 0.8;
-/// The best of so many windows is what a try has to beat: of more, the best would be chance.
+/// The number of windows of which a try has to beat the best: of more, the best would be chance.
 const RECENT: usize = 4;
-/// So many windows apart before the first try, and four times as many after each in vain.
+/// The windows apart before the first try; after each try that fails, four times as many.
 const APART_MIN: u32 = 4;
 /// Half a minute for a busy process.
 const APART_MAX: u32 = 1024;
-/// So many windows together before it is asked whether that is better still: few at first, for it may have been chosen by
-/// chance.
+/// The windows together before it is tested whether that is still better: few at first, because it may have been
+/// chosen by chance.
 const TOGETHER_MIN: u32 = 8;
 const TOGETHER_MAX: u32 = 128;
 
@@ -114,7 +114,7 @@ enum Phase {
     Doubt {
         together: f64,
     },
-    /// And together again.
+    /// Together again.
     Return {
         together: f64,
         apart: f64,
@@ -134,7 +134,7 @@ impl Default for Course {
 }
 
 impl Course {
-    /// There were so many operations by `now`. Returns whether the next ones are gathered.
+    /// Notes that `number` operations had ended by `now`. Returns whether the next ones are gathered.
     fn passed(&mut self, number: u32, now: Instant) -> bool {
         let Some((first, began)) = self.began else {
             self.began = Some((number, now));
@@ -228,7 +228,7 @@ impl Course {
         }
     }
 
-    /// After a try in vain.
+    /// Returns to windows apart, after a try that failed.
     fn apart(&mut self) -> Phase {
         let left = self.patience;
         self.patience = (4 * self.patience).min(APART_MAX);
@@ -263,7 +263,7 @@ mod tests {
             }
         }
 
-        /// So many ticks of 25 ms, in which either way has its rate; how many were together.
+        /// Runs `count` ticks of 25 ms, in which each way has its rate. Returns how many were together.
         fn ticks(&mut self, count: u32, apart: f64, together: f64) -> u32 {
             let mut gathered = 0;
             for _ in 0..count {
@@ -315,7 +315,7 @@ mod tests {
         assert!(simulated.ticks(100, 6000.0, 9000.0) > 90);
     }
 
-    /// However long it had been in vain before.
+    /// A gain is found however many tries had failed before.
     #[test]
     fn a_gain_is_found_after_long_noise() {
         let mut simulated = Simulated::new(0.3);

@@ -74,5 +74,5 @@ fn compiled(folder: &Path) -> PathBuf {
     program
 }
 
-/// Of a side.
+/// The most memory that either side may take beyond stock OpenSSL.
 const MORE_BYTES_MAX: i64 = 1024;

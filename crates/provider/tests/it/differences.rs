@@ -235,7 +235,7 @@ fn a_nonce_serves_one_message() {
             }
         }
     }
-    // A new key begins anew, and so do a fixed IV and a record's sequence number.
+    // A new key starts over, and so do a fixed IV and a record's sequence number.
     let name = "ChaCha20-Poly1305";
     let context = keyed(name, 1);
     let first = update(&context, &[1; 20]).unwrap();

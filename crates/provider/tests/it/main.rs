@@ -2,9 +2,9 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | calls of libcrypto in this process, beside the default provider | `differential`, `differences`, `skey`, `vectors`; by `driver` |
+//! | calls of libcrypto in this process, next to the default provider | `differential`, `differences`, `skey`, `vectors`; by `driver` |
 //! | `openssl`, OpenSSH, nginx and curl, strongSwan, OpenVPN, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `openvpn`, `languages`; by `host` |
-//! | RSA keys: servers that sign, and a TPM's keys beside ours | `handshakes`, `tpm`; by `host` |
+//! | RSA keys: servers that sign, and a TPM's keys next to ours | `handshakes`, `tpm`; by `host` |
 //! | every moment in the life of a process | `process`; threads in it: `helpers`; by `host` |
 //! | the memory of idle connections | `connections`; by `host` |
 //! | programs with an allocator of their own | `allocators`; by `host` |

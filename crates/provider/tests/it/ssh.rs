@@ -20,7 +20,7 @@ use crate::host::{
     until_listening, with_conf,
 };
 
-/// Ciphers of ssh, and what they are in ours. 3DES is not among ours, and must work beside them.
+/// Ciphers of ssh, and what they are in ours. 3DES is not among ours, and must work as well.
 const CIPHERS: [(&str, Option<Algorithm>); 11] = [
     ("3des-cbc", None),
     ("aes128-cbc", Some(Algorithm::Aes128Cbc)),
@@ -344,7 +344,7 @@ fn counted(counters: &Accelerated, operation: Option<Algorithm>) -> (u64, u64) {
     })
 }
 
-/// Of the file that goes to and fro.
+/// The size of the file that is copied there and back.
 const BYTES: usize = 4 << 20;
 
 /// An sshd with keys and a configuration of its own.
@@ -358,7 +358,7 @@ struct Server {
 
 impl Server {
     fn start(accelerated: Option<&Accelerated>) -> Self {
-        // It starts itself anew for each connection, and wants its full name for that.
+        // It executes itself again for each connection, and needs its full path for that.
         let mut sshd = Command::new("/usr/sbin/sshd");
         with_conf(&mut sshd, accelerated);
         Self::start_by(sshd)

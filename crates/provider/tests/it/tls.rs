@@ -430,7 +430,7 @@ impl Configured {
         output
     }
 
-    /// That went through an operation.
+    /// The bytes that went through an operation.
     fn bytes(&self, operation: Algorithm) -> u64 {
         let counted = self.usage.as_ref().unwrap().read();
         let lines = counted
@@ -482,7 +482,7 @@ impl Program {
         File::from(stdin.try_clone_to_owned().unwrap())
     }
 
-    /// So many bytes, or what there is before it ends; after [`LIMIT`] it is ended.
+    /// Reads `bytes` bytes, or what there is before the program ends; after [`LIMIT`] it is ended.
     fn read(&mut self, bytes: usize) -> Vec<u8> {
         let stdout = self.child.stdout.as_ref().unwrap();
         let stdout = File::from(stdout.as_fd().try_clone_to_owned().unwrap());

@@ -1,5 +1,5 @@
-//! nginx and curl with the provider, over TLS 1.2 and 1.3: what comes through is what was sent, whoever of
-//! the two is accelerated.
+//! nginx and curl with the provider, over TLS 1.2 and 1.3: what comes through is what was sent, whichever of the two
+//! is accelerated.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Keys of another provider beside ours: those of a TPM, which swtpm simulates, by tpm2-openssl.
+//! Keys of another provider next to ours: those of a TPM, which swtpm simulates, by tpm2-openssl.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -34,7 +34,7 @@ def entries(what):
 
 
 def is_alone():
-    """The kernel wakes whoever joins a thread a moment before it takes the thread's entry away."""
+    """The kernel wakes a thread that joins another a moment before it removes the other's entry."""
     until = time.monotonic() + 10
     while entries("task") > 1 and time.monotonic() < until:
         time.sleep(0.001)

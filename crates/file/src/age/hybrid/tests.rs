@@ -298,6 +298,6 @@ impl TryRng for Told {
 
 impl TryCryptoRng for Told {}
 
-/// Of age v1, "The MLKEM768-X25519 (i.e. X-Wing) hybrid post-quantum recipient type".
+/// The identity of the age v1 test vector, "The MLKEM768-X25519 (i.e. X-Wing) hybrid post-quantum recipient type".
 const IDENTITY: &str =
     "AGE-SECRET-KEY-PQ-1XX76JRALNLXDMEW0CRK45QMCCH4X06SE84UN3VPM33W6HWDX0H3SK3ZQFR";

@@ -25,7 +25,7 @@ struct Encryption<'a, const R: usize> {
     chain: [__m512i; REGISTERS],
     /// Four blocks of all streams, before or after encryption.
     data: *mut [[__m512i; REGISTERS]; 4],
-    /// Of those, the one that is encrypted.
+    /// Which of those four is encrypted.
     block: usize,
     /// Bytes that each stream has been given.
     at: usize,

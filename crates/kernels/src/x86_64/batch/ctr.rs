@@ -147,5 +147,5 @@ unsafe fn key<V: Lanes>(schedule: *const Schedule, round: usize) -> V {
 
 /// Registers side by side: what two units of four cycles keep busy.
 const GROUP: usize = 8;
-/// Of a packet that is done here.
+/// The most registers of a packet that is done here.
 const REGISTERS_MAX: usize = 16;

@@ -1,9 +1,10 @@
 //! AES-GCM of independent packets whose last group of registers is long.
 //!
-//! The kernel for one does what is left behind whole groups of eight registers four by four, and hashes it apart. Of a
-//! packet of 1,400 bytes that is a third of the time. Here the rest is a group of its own, of one to eight registers and
-//! the mask of the tag, and the group before is hashed beside its rounds. `vpclmulqdq` begins every other cycle on Zen 5
-//! whatever the width, `vaesenc` twice a cycle: so products are Karatsuba's, three a register.
+//! The kernel for single messages does what is left after whole groups of eight registers four by four, and hashes it
+//! separately. For a packet of 1,400 bytes that is a third of the time. Here the rest is a group of its own, of one
+//! to eight registers and the mask of the tag, and the group before is hashed during its rounds. `vpclmulqdq` begins
+//! every other cycle on Zen 5 whatever the width, `vaesenc` twice a cycle: so products are Karatsuba's, three a
+//! register.
 
 use core::arch::x86_64::*;
 
@@ -199,7 +200,7 @@ unsafe fn last<V: Clmul, const OPEN: bool, const N: usize>(
     }
 }
 
-/// All rounds but the last, and the products of `pending` registers of ciphertext beside the first of them.
+/// Does all rounds but the last, the first of them interleaved with the products of `pending` registers of ciphertext.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller; the schedule has so many rounds; registers and powers are there.
@@ -367,7 +368,7 @@ impl<V: Clmul> Karatsuba<V> {
         }
     }
 
-    /// Of one block and the power of H to `exponent`, in the first of the register.
+    /// The product of one block and the power of H to `exponent`, in the first lane of the register.
     #[inline(always)]
     unsafe fn one(data: __m128i, view: View, exponent: usize) -> Self {
         // SAFETY: as `of` demands; the view has that power.

@@ -1,5 +1,5 @@
-//! SHA-1 and SHA-256 by their own instructions (Intel SDM, "SHA Extensions"), one message or two beside each
-//! other: a chain of `sha1rnds4` or `sha256rnds2` leaves room for another.
+//! SHA-1 and SHA-256 by their own instructions (Intel SDM, "SHA Extensions"), one message or two interleaved: a chain
+//! of `sha1rnds4` or `sha256rnds2` leaves room for another.
 
 use core::arch::x86_64::*;
 

@@ -1,4 +1,4 @@
-//! AES-CBC encryption of one stream, or two, in the gaps of the hash of as many messages: AES-NI beside SHA-NI.
+//! AES-CBC encryption of one stream or two by AES-NI, in the gaps of the hash of as many messages by SHA-NI.
 //!
 //! The chain of AES, 10 to 14 times the latency of `aesenc` for 16 bytes, takes longer than that of the hash.
 //! As in [`super::super::cbc`], the last round of a block XORs the next one into the state at once.
@@ -25,7 +25,7 @@ struct Encryption<'a, const R: usize, const N: usize> {
     /// The states of the next blocks, with round key 0.
     state: [__m128i; N],
     chain: [__m128i; N],
-    /// Of each stream, the next block.
+    /// The next block of each stream.
     at: usize,
     /// The one that nothing follows.
     last: usize,

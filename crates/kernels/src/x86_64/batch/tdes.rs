@@ -191,7 +191,7 @@ impl<const LANES: usize> Drop for Laid<LANES> {
     }
 }
 
-/// Those of the streams of a batch.
+/// The keys of the streams of a batch.
 #[derive(Clone, Copy)]
 struct OfLanes<'a, const LANES: usize>(&'a Laid<LANES>);
 
@@ -206,7 +206,7 @@ impl<const LANES: usize> Keys for OfLanes<'_, LANES> {
     }
 }
 
-/// Those of encryption, the same for all blocks.
+/// The keys of encryption, the same for all blocks.
 #[derive(Clone, Copy)]
 struct Forwards<'a>(&'a Rounds);
 
@@ -218,7 +218,7 @@ impl Keys for Forwards<'_> {
     }
 }
 
-/// Those of decryption, the same for all blocks.
+/// The keys of decryption, the same for all blocks.
 #[derive(Clone, Copy)]
 struct Backwards<'a>(&'a Rounds);
 
@@ -388,7 +388,7 @@ unsafe fn decrypt_blocks(
     }
 }
 
-/// Registers of blocks that are decrypted beside each other.
+/// Registers of blocks that are decrypted side by side.
 const WIDE: usize = 4;
 
 /// Decrypts the next `blocks`, at most those of `N` registers. Returns a register whose last block is the

@@ -255,7 +255,7 @@ unsafe fn interleave(rows: &mut [__m128i; 8]) {
     }
 }
 
-/// Of 16 words the bytes, a row for each place in a word.
+/// Returns the bytes of 16 words, a row for each place in a word.
 #[inline(always)]
 unsafe fn gather(words: &[*const u8; BLOCKS], at: usize) -> [__m128i; 8] {
     // SAFETY: the caller vouches for a word at each of them.

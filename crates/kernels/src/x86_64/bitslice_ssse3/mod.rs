@@ -96,7 +96,7 @@ type Kernel = unsafe extern "sysv64" fn(
     constants: *const Constants,
 );
 
-/// What a kernel writes beside its output.
+/// What a kernel writes besides its output.
 #[repr(C, align(16))]
 struct Frame {
     stack: [[u8; BLOCK_BYTES]; STACK_SLOTS],
@@ -106,16 +106,16 @@ struct Frame {
     middle_rounds: u32,
 }
 
-/// What a kernel reads beside its input.
+/// What a kernel reads besides its input.
 #[repr(C, align(16))]
 struct Constants {
-    /// Of the three steps of a transposition.
+    /// The masks of the three steps of a transposition.
     masks: [[u8; BLOCK_BYTES]; 3],
     /// The bytes of a block from the last to the first.
     reverse: [u8; BLOCK_BYTES],
     /// 0 to 8, to add to a counter.
     steps: [[u32; 4]; 9],
-    /// Of each round: one below, two below, ShiftRows.
+    /// Three shuffles for each round: one below, two below, ShiftRows.
     frames: [[[i8; BLOCK_BYTES]; 3]; 15],
 }
 

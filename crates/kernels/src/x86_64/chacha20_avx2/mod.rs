@@ -1,14 +1,14 @@
-//! ChaCha20 on AVX2 by columns, eight or nine blocks at once, and Poly1305 beside it.
+//! ChaCha20 on AVX2 by columns, eight or nine blocks at once, interleaved with Poly1305.
 //!
 //! The assembly is written by `cargo xtask kernels`; `xtask/src/kernels/chacha20.rs` says how it works.
 //! It is assembly because all registers are in use: compilers spill in every quarter round, and the same
 //! rounds take twice as long.
 //!
-//! Less than a few blocks lie in rows ([`crate::stitched`]), and one alone runs on the integer units,
-//! whose instructions have the shorter latencies. There one also runs beside eight others, where a
-//! message has a ninth. Long messages go by eights: a double round of nine takes 232 instructions, one of eight
-//! 132, which wait for the vector units. On a core whose other thread is busy, as those of clouds are, the nine take a
-//! third longer than eight (Zen 3, family 25 model 1; no longer, where it is idle).
+//! Fewer blocks lie in rows ([`crate::stitched`]), and a single one runs on the integer units, whose instructions
+//! have the shorter latencies. If a message has a ninth block, it also runs there, while vectors compute the other
+//! eight. Long messages go by eights: a double round of nine takes 232 instructions, one of eight 132, which wait for
+//! the vector units. On a core whose other thread is busy, as those of clouds are, the nine take a third longer than
+//! eight (Zen 3, family 25 model 1; no longer, where it is idle).
 
 use core::arch::naked_asm;
 use core::mem::MaybeUninit;
@@ -163,8 +163,8 @@ impl Chunk for Columns {
 }
 
 impl Columns {
-    /// Encrypts chunks, at least one, and absorbs them: each beside the rounds of the next, of which the last
-    /// goes to `place` as keystream for later. That of the first may be there already.
+    /// Encrypts chunks, at least one, and absorbs each during the rounds of the next. The one after the last goes to
+    /// `place` as keystream for later; that of the first may be there already.
     ///
     /// # Safety
     /// As [`Chunk`]; `data` are whole chunks, and the place has room for one.
@@ -199,7 +199,7 @@ impl Columns {
         }
     }
 
-    /// Absorbs `ciphertext` beside the rounds of a chunk of keystream, which goes to `place`.
+    /// Absorbs `ciphertext` during the rounds of a chunk of keystream, which goes to `place`.
     ///
     /// # Safety
     /// As [`Chunk`]; the place has room for a chunk, and the ciphertext is half a chunk or one.
@@ -316,7 +316,7 @@ pub(super) fn onto_zeros(to: *mut u8, bytes: usize) -> Data {
 }
 
 impl Chains<'_, 512, Mulx> {
-    /// Absorbs `chunks` chunks beside the rounds of as many.
+    /// Absorbs `chunks` chunks during the rounds of as many.
     ///
     /// # Safety
     /// As [`Chunk::crypt_and_mac_chunks`].
@@ -331,8 +331,8 @@ impl Chains<'_, 512, Mulx> {
     }
 }
 
-/// What a kernel reads and writes beside the data: `xtask/src/kernels/chacha20.rs` has the offsets. Only
-/// what the kernel reads is written. What is secret is wiped on drop.
+/// What a kernel reads and writes besides the data: `xtask/src/kernels/chacha20.rs` has the offsets. Only what the
+/// kernel reads is written. What is secret is wiped on drop.
 #[repr(C, align(64))]
 pub(super) struct Frame {
     /// Words 8 to 11 of a chunk, while they are not in registers.
@@ -342,7 +342,7 @@ pub(super) struct Frame {
     /// As `Multiplier` has it.
     r: MaybeUninit<[u64; 3]>,
     left: MaybeUninit<u64>,
-    /// Of 64 bytes of the MAC, beside the rounds of each chunk.
+    /// The number of steps, each of 64 bytes of the MAC, during the rounds of each chunk.
     steps: MaybeUninit<usize>,
     chunks: usize,
     from: *const u8,
@@ -357,7 +357,7 @@ pub(super) struct Frame {
     key: [u32; 8],
     row: u128,
     numbers: [u32; 8],
-    /// Those of the block beside.
+    /// As `words_8`, for the block on the integer units.
     block_words_8: MaybeUninit<[u32; 4]>,
     block_from: MaybeUninit<*const u8>,
     block_to: MaybeUninit<*mut u8>,
@@ -399,7 +399,7 @@ impl Frame {
         }
     }
 
-    /// Of the block beside, which is at the beginning of `data`.
+    /// Sets the block on the integer units, which is at the beginning of `data`.
     #[inline(always)]
     pub(super) fn block(&mut self, start: Start<'_>, data: Data) {
         self.block_from.write(data.from);
@@ -407,7 +407,7 @@ impl Frame {
         self.block_counter.write(start.parts().1 as u32);
     }
 
-    /// Runs `kernel`, which absorbs bytes beside the rounds, from `from` on. The others are as
+    /// Runs `kernel`, which absorbs bytes during the rounds, from `from` on. The other values are as
     /// [`Chains::parts`] gives them.
     ///
     /// # Safety
@@ -460,7 +460,7 @@ const _: () = {
 };
 
 const NINE_BYTES: usize = 9 * BLOCK_BYTES;
-/// As many as rows do in less time than columns do nine.
+/// The most bytes that rows do in less time than columns do nine blocks.
 const ROWS_BYTES_MAX: usize = 2 * <Ymm<false> as Rows>::SET_BYTES;
 const BLOCK_BYTES_MORE: usize = BLOCK_BYTES + 1;
 const ROWS_BYTES_MORE: usize = ROWS_BYTES_MAX + 1;

@@ -1,10 +1,10 @@
-//! ChaCha20 on SSSE3 by columns, four blocks at once, and Poly1305 beside it, for CPUs without AVX2.
+//! ChaCha20 on SSSE3 by columns, four blocks at once, interleaved with Poly1305, for CPUs without AVX2.
 //!
-//! The assembly is written by `cargo xtask kernels`; `xtask/src/kernels/chacha20_ssse3.rs` says how it
-//! works. Up to three blocks lie in rows ([`crate::stitched`]), a register for each row of each block. One
-//! alone runs on the integer units, and so does a fifth beside four: with no MAC, only where these have ports
-//! of their own. On Zen 5 five blocks then take as long as four; on Emerald Rapids (Xeon, family 6 model 207),
-//! where both share ports, a block of five took 1.3 times as long as one of four.
+//! The assembly is written by `cargo xtask kernels`; `xtask/src/kernels/chacha20_ssse3.rs` says how it works. Up to
+//! three blocks lie in rows ([`crate::stitched`]), a register for each row of each block. A single one runs on the
+//! integer units, and so does a fifth during the rounds of four: with no MAC, only where these units have ports of
+//! their own. On Zen 5 five blocks then take as long as four; on Emerald Rapids (Xeon, family 6 model 207), where
+//! both share ports, a block of five took 1.3 times as long as one of four.
 
 use core::arch::naked_asm;
 
@@ -149,7 +149,7 @@ unsafe fn five_blocks(start: Start<'_>, place: &mut Keystream) {
 }
 
 impl Chains<'_, 256, Mul> {
-    /// Absorbs `chunks` chunks beside the rounds of as many.
+    /// Absorbs `chunks` chunks during the rounds of as many.
     ///
     /// # Safety
     /// As [`Chunk::crypt_and_mac_chunks`].
@@ -166,7 +166,7 @@ impl Chains<'_, 256, Mul> {
 const CHUNK_BYTES: usize = 4 * BLOCK_BYTES;
 const FIVE_BYTES: usize = 5 * BLOCK_BYTES;
 const BLOCK_BYTES_MORE: usize = BLOCK_BYTES + 1;
-/// As many as rows have registers for.
+/// The most bytes that rows have registers for.
 const ROWS_BYTES_MAX: usize = rows::SETS_MAX * <Xmm as Rows>::SET_BYTES;
 
 macro_rules! kernels {

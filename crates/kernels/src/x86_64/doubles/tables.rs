@@ -15,8 +15,8 @@ pub(super) struct Tables {
     quotient: [u64; 6],
     /// All exceptions masked, rounding towards zero.
     pub(super) mxcsr: [u32; 4],
-    /// For the ten columns of a block: of products, by their block from 0 on, and by how many of each
-    /// kind are left; of squares likewise.
+    /// For the ten columns of a block: rows for products, by their block from 0 on, and by how many of each kind are
+    /// left; and the same for squares.
     rows: [[[u64; 16]; BLOCKS_MAX]; 4],
 }
 
@@ -41,7 +41,7 @@ const BLOCKS_MAX: usize = 16;
 #[derive(Clone, Copy)]
 enum Products {
     All,
-    /// Those of a square whose digits differ, each once.
+    /// The products of a square whose digits differ, each once.
     Different,
     Squares,
     /// What a quotient and the lowest block of the modulus add to the columns above the lowest block.

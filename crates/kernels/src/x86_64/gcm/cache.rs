@@ -26,7 +26,7 @@ pub(crate) struct Table(MaybeUninit<[u8; TABLE_BLOCKS * BLOCK_BYTES]>);
 const TABLE_BLOCKS: usize = 256;
 /// The counter of the first entry.
 const FIRST: usize = 2;
-/// Data at multiples of so many bytes find the start of a group in the table.
+/// Data at multiples of this many bytes start a group in the table.
 pub(crate) const CACHED_ALIGN: u64 = 512;
 
 impl Table {
@@ -60,9 +60,9 @@ pub(super) struct Cached {
     /// The 256 blocks under way have been seen from the first on.
     is_whole: bool,
     is_filled: bool,
-    /// Of the next block.
+    /// The counter of the next block.
     counter: u128,
-    /// D of the 256 blocks that it lies in, once the table is filled.
+    /// D of the 256 blocks that this block lies in, once the table is filled.
     constant: __m512i,
 }
 

@@ -2,10 +2,10 @@
 //! registers goes through the AES rounds, GHASH takes the group before (sealing) or the same one
 //! (opening), a register after each round or two.
 //!
-//! The limit on Zen 4, in cycles for 512 bits under AES-256: 14 for the rounds, 3 for the products
-//! beside them (see [`super::ghash`]), and about 1.5 for the other arithmetic, which cannot be kept
-//! off the pipes of AES altogether. Measured: 19.5, with the reductions; 18.4 with
-//! [counter-mode caching](cache), which takes 2 rounds away and adds a load.
+//! The limit on Zen 4, in cycles for 512 bits under AES-256: 14 for the rounds, 3 for the products interleaved with
+//! them (see [`super::ghash`]), and about 1.5 for the other arithmetic, which cannot be kept off the pipes of AES
+//! altogether. Measured: 19.5, with the reductions; 18.4 with [counter-mode caching](cache), which takes 2 rounds
+//! away and adds a load.
 
 mod cache;
 mod pass;

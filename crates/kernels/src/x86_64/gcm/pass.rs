@@ -30,7 +30,8 @@ pub(super) unsafe fn short<V: Clmul, const R: usize, const OPEN: bool, const N: 
     bytes: usize,
     tag: &mut [u8; BLOCK_BYTES],
 ) {
-    // SAFETY: as the caller vouches; a message has two blocks beside the data; the counters of `N` registers are in the table.
+    // SAFETY: as the caller vouches; a message has two blocks besides the data; the counters of `N` registers are in
+    // the table.
     unsafe {
         let blocks = bytes.div_ceil(BLOCK_BYTES);
         let begun = state_of(nonce, round_key(schedule, 0));

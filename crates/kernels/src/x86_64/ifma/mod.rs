@@ -77,8 +77,7 @@ impl Montgomery {
         self.call(self.multiply_by_entry, a, entry.as_ptr(), n, scratch);
     }
 
-    /// As `square`; part number `part` of what [`select`](Self::select) does, of [`WINDOW`], goes on
-    /// beside the multiplications.
+    /// As `square`, interleaved with part number `part` of what [`select`](Self::select) does, of [`WINDOW`].
     #[expect(clippy::too_many_arguments, reason = "two operations at once")]
     pub(crate) fn square_and_select(
         &self,
@@ -153,7 +152,7 @@ pub(crate) const fn half(digits: usize) -> usize {
     digits / 2
 }
 
-/// What is selected beside a square.
+/// What is selected during a square.
 #[repr(C)]
 struct Selection {
     index: *const Line,

@@ -460,7 +460,7 @@ unsafe fn decrypt<V: Permute, const N: usize>(inverse: &Schedule, mut states: [V
     }
 }
 
-/// CBC encryption of so many bytes keeps its round keys.
+/// The fewest bytes for which CBC encryption keeps its round keys.
 const KEPT_BYTES_MIN: usize = 4 * BLOCK_BYTES;
 
 /// Round key `i` in every block of a register.

@@ -58,8 +58,8 @@ pub(super) const UNSHIFTED: Frame = Frame::new(0);
 pub(super) struct Place {
     /// What lies 1 to 3 below in the column.
     pub(super) below: [[i8; BLOCK_BYTES]; 3],
-    /// As many inverse ShiftRows, which bring a key there. ShiftRows as often are those of the number that makes 4 of
-    /// this one.
+    /// The shuffle that undoes ShiftRows once for each such round, and so brings a key there. The one that does ShiftRows
+    /// as often is in the place whose number makes 4 with this one.
     pub(super) key: [i8; BLOCK_BYTES],
 }
 

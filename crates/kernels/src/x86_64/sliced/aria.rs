@@ -40,7 +40,7 @@ macro_rules! expansions {
                 }
                 #[inline(always)]
                 fn spread(&self, key: u128, before: Before, to: &mut [[u8; 16]; 4]) {
-                    // SAFETY: likewise.
+                    // SAFETY: only `with_features` has a value of this type.
                     unsafe { spread::<$boxes>(key, before, to) }
                 }
             }

@@ -30,8 +30,8 @@ use crate::portable::xor::xor_bytes;
 /// # Safety
 /// The instructions of `B` are enabled in the caller.
 trait Sliced<B: Boxes> {
-    /// Encrypts `N` groups beside each other. Words come as little-endian integers of the big-endian
-    /// words of a block, and leave in the bytes of a block.
+    /// Encrypts `N` groups side by side. Words come as little-endian integers of the big-endian words of a block, and
+    /// leave in the bytes of a block.
     unsafe fn encrypt<const N: usize>(&self, groups: &mut [[B::V; 4]; N]);
 }
 

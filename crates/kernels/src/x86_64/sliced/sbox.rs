@@ -117,7 +117,7 @@ impl<V: Words> Boxes for ByShuffles<V> {
 pub(super) struct Inverse<V>(V, V);
 
 impl<V: Words> Inverse<V> {
-    /// Of bytes in the form of [`crate::legacy_keys::tower`].
+    /// The inverse of bytes in the form of [`crate::legacy_keys::tower`].
     ///
     /// # Safety
     /// The instructions of `V` are enabled in the caller, here and below.

@@ -2,7 +2,7 @@
 //!
 //! Words stay in the field of AES, or in the halves that shuffles invert, so that an S-box is an inversion and a matrix; the linear map behind
 //! it is three matrices for the four places of a word that a byte goes to. What enters the next S-boxes
-//! is summed up beside the word that a round changes, not after it.
+//! is summed up in parallel with the word that a round changes, not after it.
 
 use core::arch::x86_64::*;
 
@@ -44,7 +44,7 @@ macro_rules! expansions {
                 #[inline(always)]
                 fn map_into(&self, words: &mut [u32; 36]) {
                     for four in words.as_chunks_mut::<4>().0 {
-                        // SAFETY: likewise; four words have 16 bytes.
+                        // SAFETY: only `with_features` has a value of this type; four words have 16 bytes.
                         unsafe {
                             let bytes = __m128i::load(four.as_ptr().cast());
                             let within = const { within::<$boxes>() };
@@ -107,7 +107,7 @@ impl<B: Boxes> Sliced<B> for Sm4 {
                                 third.shuffle(const { &moved(3, 0) }),
                             )
                         };
-                        // All that the next input has beside what this round makes.
+                        // All that the next input has besides what this round makes.
                         let rest = group[(i + 2) % 4].xor3(group[(i + 3) % 4], key);
                         let sum = one.xor3(two, three);
                         let word = group[i].xor(own);

@@ -73,7 +73,8 @@ fn rfc3602() {
     });
 }
 
-/// As many streams as fill no register, some, all and more; each with its own key, of any length.
+/// Batches of so many streams that they fill no register, some, all, or more than all; each stream has its own key,
+/// of any length.
 #[test]
 fn batches_of_any_lengths() {
     for_every_backend(|backend| {

@@ -253,7 +253,7 @@ fn a_range_that_is_not_of_whole_blocks() {
     encrypt_then_mac(Backend::Portable, HashBackend::Portable, &mut request);
 }
 
-/// Where the CPU has both, many packets with keys of one length are encrypted beside the hash.
+/// Where the CPU has both, many packets with keys of one length are encrypted while they are hashed.
 #[test]
 fn the_cipher_runs_beside_the_hash() {
     let _guard = alone();

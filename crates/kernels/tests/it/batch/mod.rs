@@ -1,6 +1,6 @@
 //! Many requests in one call.
 
-/// Runs a body for one hash function of our own after the other, beside RustCrypto's.
+/// Runs a body for each hash function of our own in turn, together with RustCrypto's.
 macro_rules! for_every_hash {
     ($body:ident($($argument:expr),*)) => {{
         use crate::batch::hmac::oracle;

@@ -31,8 +31,8 @@ fn oracle_decrypt(key: &[u8; 24], iv: [u8; 8], data: &mut [u8]) {
 
 type Batch = fn(CbcBackend, &mut [TdesCbcStream<'_>]);
 
-/// As many streams as fill no register, some, all and more; each with its own key, of any length; in both
-/// directions, in place and elsewhere.
+/// Batches of so many streams that they fill no register, some, all, or more than all; each stream has its own key,
+/// of any length. In both directions, in place and elsewhere.
 #[test]
 fn batches_of_any_lengths() {
     for_every_backend(|backend| {

@@ -465,8 +465,8 @@ fn aead_parts_of_one_length(backend: Backend) {
     }
 }
 
-/// A message cut once at every place about the lengths that are absorbed beside rounds, between parts that
-/// make powers and leave keystream; in place or not, and whatever it is copied or ends with.
+/// A message cut once at every place near the lengths that are absorbed during rounds, between parts that make powers
+/// and leave keystream; in place or not, and whatever it is copied or ends with.
 fn aead_parts_beside_what_comes_next(backend: Backend) {
     let mut rng = StdRng::seed_from_u64(27);
     let befores: [&[usize]; 6] = [

@@ -206,8 +206,8 @@ fn the_kernel_by_columns_that_suits_a_length_ran() {
     }
 }
 
-/// Parts that are absorbed beside rounds for later, or beside their own: those that end what was made ahead,
-/// and none that are shorter, or that begin within a block.
+/// Parts that are absorbed during rounds for later, or during their own: those that end what was made ahead, and none
+/// that are shorter, or that begin within a block.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn parts_of_a_message_are_absorbed_beside_rounds() {
@@ -246,7 +246,7 @@ fn parts_of_a_message_are_absorbed_beside_rounds() {
     }
 }
 
-/// Whether block 0 of a message, and the powers for a part of one, are made beside the rounds.
+/// Whether block 0 of a message, and the powers for a part of one, are made during the rounds.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn what_the_mac_needs_is_made_beside_the_rounds_of_lengths_that_gain() {

@@ -170,7 +170,7 @@ struct Writer {
 
 /// A line to be written.
 struct Queued {
-    /// Where it ends in the text.
+    /// The end of the line in the text.
     end: usize,
     line: Line,
 }

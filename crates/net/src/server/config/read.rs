@@ -79,7 +79,7 @@ impl Reader<'_> {
     /// The path of a file that exists.
     pub(super) fn file(&self, file: &Spanned<String>) -> Checked<PathBuf> {
         let path = self.folder.join(file.get_ref());
-        // A pipe is not opened, because that could block for ever.
+        // A pipe is not opened, because that could block forever.
         let problem = match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => "it is a directory".to_owned(),
             Ok(metadata) if !metadata.is_file() => "it is not a regular file".to_owned(),

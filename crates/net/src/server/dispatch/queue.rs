@@ -43,7 +43,7 @@ pub(super) struct Queue {
     count: usize,
     /// Waiting requests of each shape.
     by_shape: HashMap<ShapeId, usize>,
-    /// Those of them at which a device has failed. None fails while it waits.
+    /// Waiting requests at which a device has failed. None fails while it waits.
     tried_by_shape: HashMap<ShapeId, usize>,
 }
 

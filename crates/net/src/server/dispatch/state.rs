@@ -84,7 +84,7 @@ pub(super) enum Lane {
 }
 
 impl Lane {
-    /// That of a worker.
+    /// The lane of a worker.
     pub(super) fn of_worker(driver: &DeviceWorkers, worker: usize) -> Self {
         match worker < driver.workers {
             true => Self::Main,
@@ -92,7 +92,7 @@ impl Lane {
         }
     }
 
-    /// That of requests.
+    /// The lane of requests.
     pub(super) fn of(driver: &DeviceWorkers, is_long: bool) -> Self {
         match driver.is_host && is_long {
             true => Self::Aside,

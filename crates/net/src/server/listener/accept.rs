@@ -398,9 +398,9 @@ const HANDSHAKES: Bounds = Bounds {
 /// Each stage has at most this part of the descriptors: an eighth.
 const HANDSHAKES_PART: u64 = 8;
 
-/// Of a client that has all its connections open.
+/// The streams per connection of a client that has all its connections open.
 const STREAMS_PER_CONNECTION: usize = 4;
-/// What a connection takes of a thread beside its handshake.
+/// The time that a connection takes of a thread, besides its handshake.
 const ACCEPT_COST: Duration = Duration::from_micros(40);
 /// A displaced connection is closed by then.
 const CLOSE_PAUSE: Duration = Duration::from_millis(1);

@@ -8,7 +8,7 @@ use futures_util::task::AtomicWaker;
 use tokio::time::Instant;
 
 /// How long a connection may last: for a time after its last request or reply, and never beyond an age. Bytes
-/// alone do not count: PINGs would keep a connection open for ever.
+/// alone do not count: PINGs would keep a connection open forever.
 #[derive(Debug)]
 pub struct Activity {
     since: Instant,

@@ -17,18 +17,18 @@ pub struct Debt {
     since: Instant,
     /// When nothing is owed any more, in nanoseconds after `since`.
     paid_at: AtomicU64,
-    /// When it last asked for something, likewise.
+    /// When it last asked for something, in nanoseconds after `since`.
     last: AtomicU64,
-    /// When it was last refused for lack of room, likewise.
+    /// When it was last refused for lack of room, in nanoseconds after `since`.
     refused_last: AtomicU64,
     sharing: Arc<Sharing>,
 }
 
-/// Who shares the threads.
+/// The clients that share the threads, and on what terms.
 #[derive(Debug)]
 pub(super) struct Sharing {
     threads: u64,
-    /// For each nanosecond of a thread so many are owed; 0 while nobody waits for one.
+    /// How many nanoseconds are owed for each nanosecond of a thread; 0 while nobody waits for one.
     shares: AtomicU64,
     /// Whether all clients that ask for something are refused some of it.
     is_overloaded: AtomicBool,
@@ -161,7 +161,7 @@ impl Sharing {
         }
     }
 
-    /// Divides the threads among so many clients, if tasks have to wait for them.
+    /// Divides the threads among `busy` clients, if tasks have to wait for them.
     pub(super) fn divide(&self, busy: usize, do_tasks_wait: bool) {
         let shares = match do_tasks_wait && busy > 1 {
             true => busy.min(SHARES_MAX) as u64,

@@ -12,7 +12,7 @@ use std::task::Poll;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 
-/// As many turns as the runtime has threads. They are given in the order they are asked for.
+/// Turns on the runtime's threads: one for each thread, given in the order in which they are asked for.
 pub(super) struct Turns(Arc<Semaphore>);
 
 impl Turns {
@@ -42,8 +42,8 @@ impl Turns {
     }
 }
 
-/// Ready when the task is polled next. The future that was polled before has the task's waker, so a
-/// wake-up that comes meanwhile is not lost.
+/// Ready when the task is polled next. The future that was polled before has the task's waker, so a wake-up that
+/// comes in between is not lost.
 async fn woken() {
     let mut is_first = true;
     poll_fn(|_| match std::mem::replace(&mut is_first, false) {

@@ -108,8 +108,8 @@ pub fn run(program: &str, arguments: &[&str]) {
 pub struct Log(Arc<Mutex<String>>);
 
 impl Default for Log {
-    /// Beside one for all threads: where there are only those of single tests, which come and go, what is logged while one
-    /// comes may be lost, since events without a listener are switched off.
+    /// Installed as well as one listener for all threads. If there were only those of single tests, which come and
+    /// go, events logged while one is installed could be lost, because events without a listener are switched off.
     fn default() -> Self {
         static FOR_ALL: Once = Once::new();
         FOR_ALL.call_once(|| {

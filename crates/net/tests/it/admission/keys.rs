@@ -408,7 +408,7 @@ fn a_directory_is_followed() {
     fs::write(at("wrong.pem"), "never right").unwrap();
     put("rsa2048.pem", &at("fixed.pem"));
     put("rsa2048.pem", &at("later.pem"));
-    until("a key beside wrong ones", || {
+    until("a key among wrong ones", || {
         bits(&store, "later") == Some(2048)
     });
     assert_eq!(ids(&store), ["batch", "fixed", "later", "web"]);

@@ -344,7 +344,7 @@ async fn a_connection_that_rests_is_written_to_and_read_from_later() {
     assert_eq!(client.read_u8().await.unwrap(), b'!');
     assert_eq!(connection.read_u8().await.unwrap(), b'?');
     assert!(start.elapsed() >= rest);
-    // What has come meanwhile is there at once; a rest may be made longer while it lasts.
+    // Bytes that have already come are there at once; a pause may be extended while it lasts.
     assert_eq!(connection.read_u8().await.unwrap(), b'!');
     let start = Instant::now();
     backoff.begin(rest);

@@ -1,4 +1,5 @@
-//! Who is let in, and to what: configuration, certificates, keys, access list and listener.
+//! Admission: who may connect, and what each client may do. Configuration, certificates, keys, access list and
+//! listener.
 
 mod access;
 pub(crate) mod common;

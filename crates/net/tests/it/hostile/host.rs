@@ -34,7 +34,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Of the running test, which has to call [`serve`] where it is the child.
+    /// Starts a server for the running test, which has to call [`serve`] where it is the child.
     pub fn start() -> Self {
         let home = Home::new(&[VICTIM, HOSTILE]);
         let config = format!(

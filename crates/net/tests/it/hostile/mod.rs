@@ -1,7 +1,7 @@
-//! Hostile clients beside an honest one, on a server in a process of its own.
+//! Hostile clients together with an honest one, on a server in a process of its own.
 //!
-//! Each kind of `oarlock-hostile` has a test. It holds that the honest client gets every answer, and
-//! that the server stays well and small.
+//! Each kind of `oarlock-hostile` has a test. It checks that the honest client gets every answer, that the server
+//! keeps answering, and that its memory stays bounded.
 
 mod host;
 
@@ -246,7 +246,7 @@ async fn assert_signs(host: &Host, kind: &Kind, victim: &Client, id: u64) {
         digest: digest.clone(),
     });
     let signature = call(victim, sign).await.unwrap_or_else(|error| {
-        panic!("{id} beside {}: {error}\n{}", kind.name, host.log());
+        panic!("{id} with {}: {error}\n{}", kind.name, host.log());
     });
     let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
     PUBLIC.verify_digest(scheme, &digest, &signature).unwrap();

@@ -1,4 +1,4 @@
-//! The examples of the documentation, beside a server.
+//! The examples of the documentation, run against a server.
 
 use std::process::Output;
 

@@ -46,7 +46,7 @@ macro_rules! functions {
         #[allow(non_snake_case)]
         pub struct Libcrypto {
             $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
-            /// Of both providers; in the second one, ours has what gains by stripes alone.
+            /// The contexts with both providers; in the second one, ours has only what gains by stripes.
             contexts: [*mut c_void; 2],
             library: Library,
         }

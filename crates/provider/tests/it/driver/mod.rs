@@ -9,7 +9,7 @@ mod skey;
 pub use libcrypto::{Cipher, Context, Param, TEST_OPTIONS, configuration, libcrypto};
 pub use skey::{SELECT_ALL, SELECT_PARAMETERS, SELECT_SECRET_KEY, SymmetricKeys};
 
-/// Of `EVP_CIPHER_CTX_ctrl` (evp.h).
+/// The commands of `EVP_CIPHER_CTX_ctrl` (evp.h).
 pub mod ctrl {
     pub const AEAD_SET_IV_BYTES: i32 = 0x9;
     pub const AEAD_GET_TAG: i32 = 0x10;

@@ -137,7 +137,7 @@ impl RsaKey {
         }
     }
 
-    /// Of the modulus.
+    /// The length of the modulus.
     pub fn bytes(&self) -> usize {
         unsafe { (self.functions.EVP_PKEY_get_size)(self.key) as usize }
     }

@@ -48,7 +48,7 @@ pub const SELECT_ALL: c_int = 3;
 // What is said of lengths at each function of EVP holds.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl SymmetricKeys {
-    /// Of one type, by the management that `query` finds.
+    /// Imports a key of one type, by the management that `query` finds.
     pub fn import(
         &self,
         kind: &str,

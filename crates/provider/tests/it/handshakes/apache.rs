@@ -115,7 +115,7 @@ fn threads_of_apache_sign_and_a_reload_under_load_fails_no_handshake() {
     succeeds(&mut apache.site.is_asked(20, 4, "TLSv1_3", 0));
 }
 
-/// Also where no thread waits for a CPU, unlike those that meet in their process.
+/// Threads on a board meet even if none waits for a CPU, unlike those that meet within their process.
 #[test]
 fn threads_of_apache_meet_on_a_board() {
     if !has_lanes() {

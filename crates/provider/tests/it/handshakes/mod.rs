@@ -36,7 +36,7 @@ impl Haproxy {
         Self::with(accelerated, haproxy_threads, 500, None)
     }
 
-    /// With so many connections at most, and a server behind it, or else its own answer.
+    /// Starts HAProxy with at most `connections` connections, and with a server behind it or an answer of its own.
     fn with(
         accelerated: Option<&Accelerated>,
         haproxy_threads: usize,
@@ -126,7 +126,7 @@ fn haproxy_computes_for_several_connections_together() {
             assert_eq!(here.faults, 0);
             let groups = here.groups - before.groups;
             let in_groups = here.in_groups - before.in_groups;
-            // How many depends on how fast clients are beside it: all could meet others, and some must.
+            // How many depends on how fast clients run next to it: all could meet others, and some must.
             assert!(
                 in_groups >= 16 && in_groups > groups,
                 "{what}: {in_groups} in {groups} groups"
@@ -137,7 +137,7 @@ fn haproxy_computes_for_several_connections_together() {
     }
 }
 
-/// Of these processes together. Workers count where the process that they were forked from does.
+/// The figures of these processes together. Workers count in the process that they were forked from.
 fn public_key(processes: &[u32]) -> PublicKeyFigures {
     let found = published::running().into_iter();
     let figures = found.filter_map(|found| found.figures.ok());
@@ -155,7 +155,7 @@ fn public_key(processes: &[u32]) -> PublicKeyFigures {
         })
 }
 
-/// Of hundreds of signatures. Without AVX-512 two fill the lanes, and aws-lc alone may be as fast.
+/// Checks the figures of hundreds of signatures. Without AVX-512 two fill the lanes, and aws-lc alone may be as fast.
 fn assert_computed_together(here: &PublicKeyFigures) {
     let accelerator = Accelerator::builder().environment().build().unwrap();
     if accelerator.lanes().is_some_and(|(_, lanes)| lanes == 8) {
@@ -198,7 +198,7 @@ fn connections_that_break_off_do_no_harm() {
         attacked.outlives_cut_handshakes();
         assert!(public_key(&processes).abandoned > 0, "they are shown");
         assert!(haproxy.program.is_running());
-        assert_eq!(haproxy.workers(), [worker], "it was not started anew");
+        assert_eq!(haproxy.workers(), [worker], "it was not started again");
     }
 }
 
@@ -234,7 +234,7 @@ fn as_many_connections_as_are_allowed_are_served_at_once() {
             .unwrap();
     }
     assert!(clients.ends_within(Duration::from_secs(60)).success());
-    assert_eq!(haproxy.workers(), worker, "it was not started anew");
+    assert_eq!(haproxy.workers(), worker, "it was not started again");
 }
 
 /// Certificate, port, how many.

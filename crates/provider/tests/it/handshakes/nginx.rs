@@ -124,7 +124,7 @@ fn workers_of_nginx_sign_together() {
             <= before
     });
     succeeds(&mut nginx.site.is_asked(20, 1, "TLSv1_3", 0));
-    assert_eq!(nginx.program.children(), workers, "none was started anew");
+    assert_eq!(nginx.program.children(), workers, "none was started again");
     let log = nginx.log();
     assert!(!log.contains("[alert]") && !log.contains("[crit]"), "{log}");
 }

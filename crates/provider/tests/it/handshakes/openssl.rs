@@ -1,5 +1,5 @@
 //! `openssl s_server`, `s_client` and `s_time`: each group, certificates of clients, sessions that are resumed or
-//! negotiated anew.
+//! negotiated again.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use crate::host::{
     Accelerated, Program, has_lanes, run_with, succeeds, until_listening, with_conf,
 };
 
-/// Who takes the provider.
+/// The ends that use the provider.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Server,

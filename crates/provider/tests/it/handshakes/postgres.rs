@@ -96,7 +96,7 @@ impl Postgres {
         psql
     }
 
-    /// So many connections one after the other by each of eight clients.
+    /// The command by which each of eight clients connects `times` times, one connection after the other.
     fn is_connected_to(&self, connection: &str, times: usize) -> Command {
         let script = self.site.folder.path().join("script");
         fs::write(&script, "select 1;\n").unwrap();

@@ -36,8 +36,8 @@ impl Site {
         Self { folder, port }
     }
 
-    /// So many requests over connections of their own, of which so many are under way at once; and between them as many
-    /// connections that are closed in the middle of the handshake as `aborted` says. Every one of the first must succeed.
+    /// The command that makes `requests` requests, each over a connection of its own, `at_once` at a time, and
+    /// between them `aborted` connections that are closed in the middle of the handshake. Every request must succeed.
     pub(super) fn is_asked(
         &self,
         requests: usize,
@@ -57,8 +57,8 @@ impl Site {
         clients
     }
 
-    /// As many connections as `at_once`, again and again, whose clients encrypt a premaster secret with the server's key
-    /// and send it only when all have one to send.
+    /// The command that opens `at_once` connections, `rounds` times. Their clients encrypt a premaster secret with the
+    /// server's key and send it only when all have one to send.
     pub(super) fn is_sent_premaster_secrets(&self, rounds: usize, at_once: usize) -> Command {
         let mut clients = Command::new("python3");
         with_conf(&mut clients, None);

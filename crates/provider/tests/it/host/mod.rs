@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 pub use self::accelerated::{Accelerated, Machine, with_conf};
 
-/// The library that cargo has built beside this test.
+/// The library that cargo has built next to this test.
 pub fn module() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let deps = test.parent().unwrap();
@@ -32,7 +32,7 @@ pub fn module() -> PathBuf {
         .expect("cargo builds the library before its tests")
 }
 
-/// The command, which has to be built beside the library, as `cargo build` and `make test` do.
+/// The command, which has to be built next to the library, as `cargo build` and `make test` do.
 pub fn oarlock() -> Command {
     let test = std::env::current_exe().unwrap();
     let file = test.ancestors().nth(2).unwrap().join("oarlock");
@@ -44,8 +44,8 @@ pub fn oarlock() -> Command {
     Command::new(file)
 }
 
-/// The folder with the libraries of another OpenSSL than the machine's, for this process and for
-/// programs; where there is a folder `bin` beside it with `openssl`, that one is started.
+/// The folder with the libraries of another OpenSSL than the machine's, for this process and for programs. If a
+/// folder `bin` next to it has `openssl`, that one is started.
 pub fn openssl() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
@@ -77,7 +77,7 @@ pub fn open_folder() -> TempDir {
     folder
 }
 
-/// A program that runs beside the test and is killed with all of its process group when it goes.
+/// A program that runs during the test and is killed with all of its process group when the value is dropped.
 pub struct Program {
     child: Child,
     name: String,

@@ -137,7 +137,7 @@ pub struct Contexts {
     pub functions: &'static RsaFunctions,
     pub context: *mut c_void,
     pub message: *mut c_void,
-    /// Of `message`, which has it.
+    /// The settings of `message`, which owns them.
     pub settings: *mut c_void,
     pub verifies: bool,
     pub signature: Vec<u8>,
@@ -150,7 +150,7 @@ fn text(text: &str) -> CString {
 /// OSSL_PARAM_UTF8_STRING.
 const UTF8_STRING: u32 = 4;
 
-// What is said of lengths at each function of EVP holds, or is what is tested: a length that stands beside its buffer.
+// What is said of lengths at each function of EVP holds, or is what is tested: a length goes with its buffer.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Contexts {
     pub fn new(side: &Side, key: &RsaKey) -> Self {

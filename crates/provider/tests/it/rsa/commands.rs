@@ -194,7 +194,7 @@ fn very_long_keys_work_as_stock() {
 const ROOT: &str = "req -x509 -newkey rsa:2048 -nodes -keyout root.pem -out root.crt -subj /CN=root -days 3 \
                     -addext basicConstraints=critical,CA:TRUE";
 
-/// Of `ca` and of `ts`.
+/// The configuration of `ca` and of `ts`.
 const AUTHORITY: &str = "\
 [ca]
 default_ca = authority

@@ -30,7 +30,7 @@ pub enum Call {
     ImplicitRejection(c_uint),
     /// One of the ciphertexts, into so many more or fewer bytes than the modulus has, perhaps where it lies itself.
     Decrypt(usize, isize, bool),
-    /// Of so many bytes.
+    /// Encrypts this many bytes.
     Encrypt(usize),
     Size(usize),
     Copy,

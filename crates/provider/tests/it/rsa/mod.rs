@@ -31,7 +31,7 @@ fn functions() -> &'static RsaFunctions {
     FUNCTIONS.get_or_init(|| RsaFunctions::load(libcrypto()))
 }
 
-/// So many, unless more are asked for.
+/// The usual number of rounds, unless the environment asks for another.
 fn rounds(usually: u64) -> u64 {
     let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
     rounds.map_or(usually, |rounds| rounds.parse().unwrap())
@@ -237,7 +237,7 @@ fn keys_stay_where_they_were_made_and_signatures_come_here() {
 
 /// Key generation, copies, comparison, checks and encryption of keys that this provider holds.
 #[test]
-#[allow(clippy::undocumented_unsafe_blocks)] // Lengths stand beside their buffers.
+#[allow(clippy::undocumented_unsafe_blocks)] // Each length is that of its buffer.
 fn a_key_of_ours_is_whole() {
     if !has_lanes() {
         return;
@@ -361,7 +361,7 @@ fn signature(side: &Side, key: &RsaKey) -> Vec<u8> {
     contexts.signature.clone()
 }
 
-/// As many as fill the lanes, fewer, and more. `handshakes.rs` sees that jobs are computed together.
+/// Runs as many jobs as fill the lanes, fewer, and more. `handshakes.rs` checks that jobs are computed together.
 #[test]
 fn jobs_of_openssl_speed_end_without_a_fault() {
     if !has_lanes() {

@@ -24,9 +24,9 @@ fn one<T: Clone>(rng: &mut StdRng, all: &[T]) -> T {
 struct Value {
     key: CString,
     data_type: u32,
-    /// As many of `data` count.
+    /// How many bytes of `data` count.
     bytes: usize,
-    /// Ends with zeros that do not, as strings that OpenSSL reads must.
+    /// The value, and after it zeros that do not count, as strings that OpenSSL reads must have.
     data: Vec<u8>,
 }
 
@@ -367,7 +367,7 @@ fn ended(contexts: &Contexts, key: &RsaKey, operation: Operation) -> String {
         *first = 0;
     }
     let message = [7u8; 32];
-    // SAFETY: lengths stand beside their buffers.
+    // SAFETY: each length is that of its buffer.
     let result = unsafe {
         let out = place.as_mut_ptr();
         match operation {

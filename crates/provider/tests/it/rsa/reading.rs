@@ -1,4 +1,4 @@
-//! Keys that a program reads, beside those of ours that it signs with.
+//! Keys that a program reads, next to those of ours that it signs with.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -65,7 +65,7 @@ impl Program {
         let mut signature = vec![0; key.bytes()];
         let mut bytes = signature.len();
         let message = [7; 32];
-        // SAFETY: lengths stand beside their buffers.
+        // SAFETY: each length is that of its buffer.
         unsafe {
             let context = (calls.EVP_PKEY_CTX_new_from_pkey)(self.context, key.key, null());
             assert_eq!((calls.EVP_PKEY_sign_init)(context), 1);

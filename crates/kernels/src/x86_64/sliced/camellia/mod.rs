@@ -6,7 +6,7 @@
 //! per round
 //!   S-boxes    of both registers, see [`super::sbox`]
 //!   P          each byte is a sum of five or six: 16 shuffles that pick some of them, and XORs, all
-//!              beside each other. Four steps of one shuffle and one XOR would do it, one after the other
+//!              independent. Four steps of one shuffle and one XOR would do it, one after the other
 //!   key        added to the other half before the S-boxes are done
 //! ```
 //!
@@ -50,7 +50,7 @@ macro_rules! expansions {
                 #[inline(always)]
                 fn spread(&self, key: u64, to: &mut &mut [[u8; 16]]) {
                     if let Some(to) = to.split_off_mut(..2).and_then(<[_]>::as_mut_array) {
-                        // SAFETY: likewise.
+                        // SAFETY: only `with_features` has a value of this type.
                         unsafe { spread::<$boxes>(key, to) }
                     }
                 }
@@ -226,8 +226,8 @@ impl<B: Boxes> Half<B> {
     const Y_TURN: usize = if B::SHIFTS { 1 } else { 0 };
     const X_TURN_AFTER: usize = if B::SHIFTS { 3 } else { 0 };
 
-    /// What P makes bytes 1, 8, 4 and 7 of, from what the first and fourth S-boxes give; then from the
-    /// others; then likewise for bytes 2, 5, 3 and 6.
+    /// What P makes bytes 1, 8, 4 and 7 of: from the results of the first and fourth S-boxes, then from the others.
+    /// Then the same for bytes 2, 5, 3 and 6.
     const PICKS: [[[i8; 16]; 2]; 4] = [
         [
             pick([2, 2, 2, 2], Self::X_TURN_AFTER, 0),

@@ -42,7 +42,7 @@ async fn a_client_that_never_reads_holds_no_more_than_a_stream_may() {
     for _ in 0..20 {
         assert_serves(&server).await;
     }
-    // Beside the places, a message is on its way, and one is being sent.
+    // Besides those in the places, one message is in transit, and one is being sent.
     assert!(answered().await <= 16 + 4, "{}", answered().await);
     drop((unread, sender, client));
     until_some("the connection is gone", async || {

@@ -29,7 +29,7 @@ use tonic::{Code, Status};
 
 use super::host::{EVERYTHING, KEYS, key};
 
-/// Of a server without TLS, on which everybody is `anonymous` and may do everything.
+/// The configuration of a server without TLS, on which everybody is `anonymous` and may do everything.
 fn plaintext(top: &str, rest: &str) -> Config {
     let text = format!(
         "listen = [\"127.0.0.1:0\"]\nplaintext = true\n{top}\n{EVERYTHING}\n\

@@ -36,7 +36,7 @@ pub enum Call {
 #[derive(Clone, Copy, Debug)]
 pub enum Iv {
     Noise(u64),
-    /// So many blocks before the counter wraps: the low 32 bits, or all that there are.
+    /// This many blocks before the counter wraps: its low 32 bits, or all that there are.
     BeforeWrap(u8, bool),
 }
 
@@ -46,7 +46,7 @@ pub enum Place {
     Apart,
     /// Where the input is.
     Same,
-    /// So many bytes behind the begin of the input, or before it.
+    /// This many bytes after the start of the input, or before it if negative.
     Overlapping(isize),
 }
 

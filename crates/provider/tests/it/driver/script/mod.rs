@@ -39,9 +39,9 @@ pub struct Algorithm {
 
 /// How a script ended: all of it was done, or it came to a difference that is meant.
 pub struct End {
-    /// That were made.
+    /// The number of calls that were made.
     pub calls: usize,
-    /// Of the differences.
+    /// The reasons for the differences.
     pub reasons: BTreeSet<&'static str>,
 }
 

@@ -185,5 +185,5 @@ fn pointed_to(place: &[u8], bytes: usize) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(pointer as *const u8, bytes) }.to_vec()
 }
 
-/// Of a length that was not written.
+/// The value of a length that was not written.
 const UNTOUCHED: i32 = 0x5a5a;

@@ -18,7 +18,7 @@ pub struct State {
     pub has_failed: bool,
     /// Data of the message, or of the block, came since the last IV.
     pub is_under_way: bool,
-    /// Of the last key.
+    /// The last key was set to encrypt.
     pub keyed_to_encrypt: bool,
     /// A tag to open with was set.
     pub has_tag: bool,

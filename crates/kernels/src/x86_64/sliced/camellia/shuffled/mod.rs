@@ -59,7 +59,7 @@ pub(crate) fn expand_ssse3(_: Ssse3, schedule: &mut Camellia, key: &[u8]) {
         #[inline(always)]
         fn spread(&self, key: u64, to: &mut &mut [[u8; 16]]) {
             if let Some([to]) = to.split_off_mut(..1) {
-                // SAFETY: likewise; an entry has 16 bytes.
+                // SAFETY: only `with_features` has a value of this type; an entry has 16 bytes.
                 unsafe {
                     let key = _mm_set1_epi64x(key as i64);
                     Narrow::<__m128i>::from_integers(key)
@@ -317,7 +317,7 @@ unsafe fn wide<V: Slices>(cipher: &Camellia, counter: u128, data: &mut Run) {
 struct Wide<V>([V; 4]);
 
 impl<V: Slices> Wide<V> {
-    /// Of words of 64 bits that are all the same.
+    /// Makes halves of 64-bit words that are all the same.
     ///
     /// # Safety
     /// The instructions of `V` are enabled in the caller, here and below.
