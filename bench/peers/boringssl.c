@@ -1,10 +1,10 @@
 /*
- * BoringSSL behind names of its own, so that the harness can load it at run time beside OpenSSL and
- * aws-lc, whose functions have the same names. `cargo xtask peers boringssl` compiles this file and links
- * BoringSSL into it, hidden.
+ * BoringSSL behind names of its own, so that the harness can load it at run time together with OpenSSL and aws-lc,
+ * whose functions have the same names. `cargo xtask peers boringssl` compiles this file and links BoringSSL into it,
+ * hidden.
  *
- * These are the interfaces with the least around BoringSSL's kernels. What a pointer refers to is as long
- * as the length beside it says; input and output are the same place or do not overlap.
+ * These are the interfaces with the least around BoringSSL's kernels. What a pointer refers to is as long as the
+ * length that goes with it says; input and output are the same place or do not overlap.
  */
 #include <openssl/aead.h>
 #include <openssl/aes.h>

@@ -35,14 +35,14 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub blocking: Option<usize>,
 
-    /// Measure Oarlock's public-key operations beside themselves while each CPU seals messages of
-    /// 64 KiB with AES-256-GCM, and that beside itself, in place of peers
+    /// Measure Oarlock's public-key operations alone and while each CPU seals messages of 64 KiB with AES-256-GCM,
+    /// and those messages alone and during the operations, in place of peers
     #[arg(long, conflicts_with_all = ["blocking", "peer"])]
     pub mixed: bool,
 
-    /// Who to compare with; unless given, everybody here. `inline`, `stripe`, `prefetch`, `job` and
-    /// `kernel` are Oarlock itself: with that strategy alone (of public-key operations: on one CPU),
-    /// with jobs at every depth, and the bare kernels
+    /// Implementations to compare with; unless given, all that are here. `inline`, `stripe`, `prefetch`, `job` and
+    /// `kernel` are Oarlock itself: with that strategy alone (of public-key operations: on one CPU), with jobs at
+    /// every depth, and the bare kernels
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub peer: Vec<String>,
 

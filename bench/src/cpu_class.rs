@@ -66,7 +66,7 @@ pub fn parse(letter: &str) -> Result<CpuClass, String> {
         .ok_or_else(|| "a letter from A to F".to_owned())
 }
 
-/// Goes on as if the CPU were of `class`: starts this program anew, since libraries read their masks when they are
+/// Goes on as if the CPU were of `class`: starts this program again, since libraries read their masks when they are
 /// loaded. Returns where nothing is left to be done.
 ///
 /// # Errors

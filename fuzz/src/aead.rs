@@ -278,7 +278,7 @@ impl Input {
         mut run: impl FnMut(InOutBuf<'_, '_, u8>),
     ) -> Vec<u8> {
         self.apply(from, |mut data| {
-            // Zeros alone would go on for ever.
+            // Zeros alone would go on without end.
             for length in lengths.iter().cycle().take(PIECES_MAX) {
                 let bytes = data.len().min((*length).into());
                 let (piece, rest) = data.split_at(bytes);

@@ -1,6 +1,6 @@
-//! age files from arbitrary bytes, beside the `age` crate: both accept a file and find the same plaintext,
-//! or both refuse it. What we release of a refused file is whole chunks of what the crate releases. And
-//! the crate reads what we encrypt.
+//! age files from arbitrary bytes, compared with the `age` crate: both accept a file and find the same plaintext, or
+//! both refuse it. What we release of a refused file is whole chunks of what the crate releases. And the crate reads
+//! what we encrypt.
 //!
 //! Where the two differ, and why:
 //!
@@ -60,7 +60,7 @@ enum Input {
 /// A file with a right MAC and right tags, whatever else is wrong.
 #[derive(Arbitrary, Debug)]
 struct Built {
-    /// Of one line each, in their place; then a stanza with the file key.
+    /// Stanzas of one line each; if `has_key`, a stanza with the file key follows them.
     stanzas: Vec<Vec<u8>>,
     has_key: bool,
     chunks: Vec<Chunk>,

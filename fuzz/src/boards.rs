@@ -1,4 +1,4 @@
-//! The file of a board that processes share, from arbitrary bytes, and beside a process that writes into it: no panic,
+//! The file of a board that processes share, from arbitrary bytes, and with a process that writes into it: no panic,
 //! nothing answered twice or sooner than a unit can be done, and queues that go on once it has stopped.
 //!
 //! Time is what the target says, so that an input does the same each time. What is written between two steps of one look
@@ -101,9 +101,9 @@ enum Number {
     },
     /// What is there, but for one bit.
     Flipped(u8),
-    /// What is there, and so much more or less.
+    /// What is there, and this much more or less.
     Moved(i16),
-    /// The time, and so many ns more or less.
+    /// The time, and this number of ns more or less.
     Around(i32),
 }
 
@@ -172,7 +172,7 @@ fn beside(units: usize, everywhere: bool, acts: Vec<Act>) {
         }
     }
     if !everywhere {
-        // What there is takes so long, whoever else is there.
+        // The requests that are there take this long, however many other processes there are.
         let waiting: usize = honest.iter().map(|one| one.given.len()).sum();
         for _ in 0..waiting + 2 {
             now_ns += STEP_NS;
@@ -188,7 +188,8 @@ fn beside(units: usize, everywhere: bool, acts: Vec<Act>) {
     goes_on(&mut honest, &mut now_ns);
 }
 
-/// Nobody writes any more: what is submitted now is done, but for what its queue loses as it begins anew.
+/// Checks that all goes on once nobody writes: what is submitted now is done, but for what its queue loses as it
+/// starts over.
 fn goes_on(queues: &mut [Honest], now_ns: &mut u64) {
     for at in 0..queues.len() {
         let is_done = (0..TRIES).any(|_| {
@@ -284,5 +285,5 @@ const STEP_NS: u64 = 4_000_000_000;
 /// A queue that is written over behind what it holds finds out when it comes there.
 const TRIES: usize = 4;
 const FULL: usize = 1023;
-/// Of a queue, in numbers.
+/// Where the slots of a queue begin, counted in numbers.
 const SLOTS_FROM: usize = 8;

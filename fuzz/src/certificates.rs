@@ -44,7 +44,7 @@ enum Input {
     /// In place of one of the files.
     Text(u8, Vec<u8>),
     File(u8, Vec<(u16, u8)>),
-    /// Of what PEM encodes.
+    /// Edits of what PEM encodes.
     Inside(u8, Vec<(u16, u8)>),
 }
 

@@ -72,7 +72,7 @@ enum StreamStep {
         counter: u128,
         skip: u8,
     },
-    /// A wrap is so many blocks away.
+    /// A counter that wraps after `blocks` blocks.
     NearWrap {
         blocks: u8,
     },

@@ -28,7 +28,7 @@ struct Input {
     length: u16,
     /// Lengths of the calls, over and over; none is one call.
     calls: Vec<u16>,
-    /// Of the buffer, from a cache line.
+    /// The buffer's offset from a cache line.
     misalignment: u8,
     in_place: bool,
     subject: Subject,
@@ -190,7 +190,7 @@ impl Input {
     fn pieces(&self) -> Vec<usize> {
         let mut rest = usize::from(self.length);
         let mut pieces = Vec::new();
-        // Zeros alone would go on for ever, and a million calls of a byte find nothing new.
+        // Zeros alone would go on without end, and a million calls of a byte find nothing new.
         for call in self.calls.iter().cycle().take(1000) {
             let piece = rest.min(usize::from(*call));
             pieces.push(piece);

@@ -1,4 +1,4 @@
-//! ESP: packets of any bytes, genuine ones and damaged ones, in calls of any size, beside a receiver that
+//! ESP: packets of any bytes, genuine ones and damaged ones, in calls of any size, compared with a receiver that
 //! follows RFC 4303 one packet at a time with RustCrypto's ciphers and a set of the numbers seen.
 
 use std::collections::BTreeSet;

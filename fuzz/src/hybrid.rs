@@ -30,7 +30,7 @@ enum Input {
     Recipient(Vec<(u16, u8)>),
     Identity(Vec<(u16, u8)>),
     Stanza(Any),
-    /// Of its word, of its body, and words behind.
+    /// Edits of its word, edits of its body, and words that follow.
     EditedStanza(Vec<(u16, u8)>, Vec<(u16, u8)>, Vec<String>),
 }
 
@@ -96,7 +96,7 @@ struct Example {
     stanza: Stanza,
 }
 
-/// Of an identity that is the same in each run; the stanza has other random numbers.
+/// A key and stanza of an identity that is the same in each run; the stanza has other random numbers.
 static EXAMPLE: LazyLock<Example> = LazyLock::new(|| {
     let identity = IDENTITY.to_owned();
     let key: Identity = identity.parse().unwrap();

@@ -57,7 +57,7 @@ enum Kind {
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Slot {
-    /// Of a request that waits.
+    /// The slot of a request that waits.
     OfRequest(u8),
     Any(u8),
 }

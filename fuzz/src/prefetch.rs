@@ -45,7 +45,7 @@ enum Iv {
     BeforeWrap { high: [u8; 16], ones: u8, less: u8 },
 }
 
-/// Of the rings; the smallest has a single granule.
+/// The shape of the rings; the smallest has a single granule.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Shape {
     Smallest,
@@ -74,7 +74,7 @@ enum Step {
         microseconds: u8,
     },
     Strategy(Way),
-    /// Of the accelerator, which sessions without one of their own take over.
+    /// Options of the accelerator, which sessions without options of their own take over.
     Options {
         way: Way,
         streams: u8,

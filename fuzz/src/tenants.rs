@@ -1,4 +1,4 @@
-//! One client's requests through the dispatcher beside another's: each is answered once, the other's answers
+//! One client's requests through the dispatcher while another has some: each is answered once, the other's answers
 //! are right, no device is blamed for what a client sent, and nothing is left of either.
 
 use std::path::Path;

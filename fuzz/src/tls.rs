@@ -1,5 +1,5 @@
-//! TLS 1.3 and DTLS 1.3: streams and datagrams of any bytes, genuine records and damaged ones, beside a receiver
-//! that follows RFC 8446 and RFC 9147 one record at a time with RustCrypto's ciphers.
+//! TLS 1.3 and DTLS 1.3: streams and datagrams of any bytes, genuine records and damaged ones, compared with a
+//! receiver that follows RFC 8446 and RFC 9147 one record at a time with RustCrypto's ciphers.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -38,7 +38,7 @@ struct Input {
     is_dtls: bool,
     secret: [u8; 4],
     first: u32,
-    /// Of TLS: the receiver's record_size_limit, if there is one. Of DTLS: the window.
+    /// The receiver's record_size_limit of TLS, if there is one; the window of DTLS.
     limit: u16,
     has_id: bool,
     calls: Vec<Call>,
@@ -47,7 +47,8 @@ struct Input {
 #[derive(Arbitrary, Debug)]
 struct Call {
     records: Vec<Record>,
-    /// Of a stream: bytes that come later. Records that are handed in.
+    /// The last bytes of a TLS stream, which come with the next call. With DTLS, 3 in the low bits puts several
+    /// records into a datagram.
     later: u8,
     room: u8,
 }
@@ -58,7 +59,7 @@ enum Record {
     Any(Vec<u8>),
     /// Under a header as it should be.
     Headed { rest: Vec<u8> },
-    /// Of the next number, or one near to it.
+    /// A record of the next number, or of one near to it.
     Sealed {
         near: i8,
         look: u8,

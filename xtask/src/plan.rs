@@ -445,7 +445,7 @@ pub(super) const FAMILIES: &[Table] = &[
 const BEFORE_GENERIC: &str = "\
 ];
 
-/// Of each row the worst that was found on any family.
+/// The worst value of each row that was found on any family.
 #[rustfmt::skip]
 pub(super) const GENERIC: Table = Table {
 ";

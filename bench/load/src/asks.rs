@@ -131,8 +131,8 @@ fn powers(accelerator: &Accelerator, has_crt: bool) -> Result<Vec<Ask>, String> 
     asks.collect()
 }
 
-/// Of twelve: eight signatures, a decryption, a bare private operation, a power with CRT and one
-/// without; in every fourth twelve, random bytes in place of the last.
+/// Returns a mixed load. Of twelve requests eight are signatures, one a decryption, one a bare private operation, one
+/// a power with CRT and one without; in every fourth twelve, random bytes replace the last.
 fn mixed(accelerator: &Accelerator) -> Result<Vec<Ask>, String> {
     let mut random = StdRng::seed_from_u64(13);
     let Signing { keys, .. } = Signing::new()?;

@@ -64,7 +64,7 @@ pub(crate) fn matching(glob: &str) -> Result<Matching, Error> {
     Ok(found)
 }
 
-/// Of every case.
+/// Returns the names of all cases.
 fn names() -> impl Iterator<Item = &'static str> {
     let ciphers = CASES.iter().map(|case| case.name);
     ciphers.chain(PUBLIC_KEY_CASES.iter().map(|case| case.name))

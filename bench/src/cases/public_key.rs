@@ -13,7 +13,7 @@ pub struct PublicKeyCase {
 /// A public-key operation. `bits` are those of the modulus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PublicKeyOperation {
-    /// Of an RSA key.
+    /// An operation with an RSA key.
     Rsa {
         /// Which.
         operation: RsaOperation,

@@ -27,7 +27,7 @@ pub enum Tasks {
 pub struct RsaTasks {
     /// What is done in each.
     pub operation: RsaOperation,
-    /// Of one size, with 65537 as e.
+    /// Keys of one size, with 65537 as e.
     pub keys: Vec<RsaKey>,
     /// Each of the key after that of the one before.
     pub requests: Vec<RsaRequest>,
@@ -52,7 +52,7 @@ pub struct RsaRequest {
     /// What the bare operation is applied to, with the bytes of the modulus and less than it: the
     /// digest in its padding (EMSA-PKCS1-v1_5; RFC 8017, 9.2), or without padding any number.
     pub number: Vec<u8>,
-    /// Of the digest, with the bytes of the modulus; empty unless signatures are verified.
+    /// The signature of the digest, with the bytes of the modulus; empty unless signatures are verified.
     pub signature: Vec<u8>,
 }
 
@@ -77,7 +77,7 @@ pub struct ModExpRequest {
 }
 
 impl ModExpTasks {
-    /// Of every number.
+    /// Returns the length of every number in bytes.
     pub fn bytes(&self) -> usize {
         self.moduli.first().map_or(0, Vec::len)
     }
@@ -149,7 +149,7 @@ impl Tasks {
 }
 
 impl RsaKey {
-    /// One of so many bits: 1024, 2048, 3072 or 4096.
+    /// Returns a key of `bits` bits: 1024, 2048, 3072 or 4096.
     ///
     /// # Errors
     /// [`Error::Failed`] for other lengths.
@@ -252,7 +252,7 @@ const SHA256_INFO: &[u8] = &[
 const END: &str = "-----END RSA PRIVATE KEY-----";
 /// A multiple of the keys, and as many as are mostly in flight at once.
 const REQUESTS: usize = 64;
-/// As many as `bench/keys` has keys of each size.
+/// The number of moduli: as many as `bench/keys` has keys of each size.
 const MODULI: usize = 8;
 
 #[cfg(test)]

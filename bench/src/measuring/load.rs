@@ -58,7 +58,7 @@ impl LoadSamples {
 }
 
 impl Loop {
-    /// Begins with the request with number `first` of so many `requests`.
+    /// Begins with the request with number `first` of `requests` in all.
     pub(crate) fn new(
         subject: Box<dyn PublicKey>,
         depth: usize,
@@ -233,8 +233,8 @@ pub(crate) fn sample(loops: &mut [Loop], length: Duration) -> Result<Vec<Sample>
     })
 }
 
-/// Binds this thread, and those that it starts, to some of its CPUs until dropped: so many threads
-/// stand for so many CPUs.
+/// Binds this thread, and those that it starts, to some of its CPUs until dropped: the number of
+/// threads stands for the number of CPUs.
 pub(crate) struct CpuBinding(CpuSet);
 
 impl CpuBinding {
@@ -381,7 +381,7 @@ mod tests {
 
     enum Event {
         Submit,
-        /// At its end, of so many.
+        /// At its end, with this number of requests.
         Finish(usize),
         Abandon,
     }

@@ -16,7 +16,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of at least one sample.
+    /// Summarizes at least one sample.
     pub fn of(samples: &[f64]) -> Self {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -29,8 +29,8 @@ impl Summary {
         }
     }
 
-    /// Of the ratios `ours / theirs`, taken pair by pair: what slows the machine for a while slows
-    /// both of a pair.
+    /// Summarizes the ratios `ours / theirs`, taken pair by pair: what slows the machine for a while slows both of a
+    /// pair.
     pub(crate) fn of_ratios(ours: &[f64], theirs: &[f64]) -> Self {
         debug_assert_eq!(ours.len(), theirs.len(), "samples come in pairs");
         let ratios: Vec<_> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
@@ -47,7 +47,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// Of at least one. Each is one that was measured, the nearest by rank.
+    /// Returns the percentiles of at least one latency. Each is one that was measured, the nearest by rank.
     pub(crate) fn of(latencies: &mut [Duration]) -> Self {
         latencies.sort_unstable();
         let last = latencies.len() - 1;

@@ -8,7 +8,7 @@
 //!                    prefilled: keystream made ahead, then the clock runs over one call
 //! ```
 //!
-//! Each sample sets its keys up anew, at another place of the heap. With sessions made once, the same
+//! Each sample sets its keys up again, at another place of the heap. With sessions made once, the same
 //! code measured against itself came to 0.73 and 0.65 in single processes and to 0.97 at 1 MiB in all
 //! of them; so it comes to 0.98 to 1.02 at 64 bytes and 0.99 to 1.01 above (20 processes, Zen 4). To
 //! see what a machine can tell apart: `--peer inline` with one thread, which is that very comparison.
@@ -25,7 +25,7 @@ use crate::peers::{Nonces, Sealed, Subject};
 /// What is done under the clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
-    /// Of a request; in [`Mode::Burst`] of the burst.
+    /// The bytes of a request; in [`Mode::Burst`], of the burst.
     pub(crate) bytes: usize,
     pub(crate) fresh_nonce: bool,
     pub(crate) mode: Mode,
@@ -55,7 +55,7 @@ impl Work {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     BackToBack,
-    /// Each after a pause of so many milliseconds.
+    /// Each after a pause of this number of milliseconds.
     AfterIdle(u64),
     /// Some in a row after a pause.
     Burst {

@@ -57,7 +57,7 @@ fn stream_difference(
     stream: usize,
     requests: &[usize],
 ) -> Option<(usize, String)> {
-    // The second IV shows that a stream can be begun anew, in the middle of a block at that.
+    // The second IV shows that a stream can be restarted, even in the middle of a block.
     for iv in [stream_iv(stream), stream_iv(stream + 1)] {
         a.set_iv(&iv);
         b.set_iv(&iv);

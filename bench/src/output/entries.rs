@@ -50,11 +50,11 @@ pub struct Rate {
     pub implementation: String,
     /// Threads that it used.
     pub threads: usize,
-    /// Of a request.
+    /// Bytes of a request.
     pub bytes: usize,
-    /// Of the figures.
+    /// The unit of the figures.
     pub unit: String,
-    /// Of all samples.
+    /// The median of all samples.
     pub median: f64,
     /// The least of them.
     pub min: f64,
@@ -67,13 +67,13 @@ pub struct Rate {
     /// How it was measured.
     #[serde(flatten)]
     pub conditions: Conditions,
-    /// Of public-key requests, from entry to result, over all samples.
+    /// The median latency of public-key requests, from entry to result, over all samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us_p50: Option<f64>,
-    /// As above.
+    /// The 90th percentile of the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us_p90: Option<f64>,
-    /// As above.
+    /// The 99th percentile of the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us_p99: Option<f64>,
 }
@@ -87,7 +87,7 @@ pub struct Conditions {
     /// The pause before a call, in mode `after-idle`, or before a burst, in mode `burst`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
-    /// Of a call in mode `burst`, where `bytes` are of the burst.
+    /// The bytes of a call in mode `burst`, where `bytes` are those of the burst.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_bytes: Option<usize>,
     /// A new nonce in each call.
@@ -113,9 +113,9 @@ pub struct Ratio {
     pub vs: String,
     /// Threads that Oarlock used.
     pub threads: usize,
-    /// Of a request.
+    /// Bytes of a request.
     pub bytes: usize,
-    /// Of the ratios Oarlock over the peer, taken pair by pair.
+    /// The median of the ratios Oarlock over the peer, taken pair by pair.
     pub ratio_median: f64,
     /// The least of them.
     pub ratio_min: f64,
@@ -248,7 +248,7 @@ impl Point<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PublicKeyPoint {
     pub(crate) case: &'static str,
-    /// Of the modulus.
+    /// The bytes of the modulus.
     pub(crate) bytes: usize,
     /// Threads, and CPUs, of every participant.
     pub(crate) threads: usize,
@@ -261,14 +261,14 @@ pub(crate) struct PublicKeyPoint {
 pub(crate) enum PublicKeyMode {
     /// From one thread, as many at a time as the depth says.
     InFlight,
-    /// From so many threads that wait for one at a time each.
+    /// From this number of threads, each of which waits for one at a time.
     Blocking(usize),
     /// As [`InFlight`](Self::InFlight), while every CPU has a cipher to do.
     Mixed,
 }
 
 impl PublicKeyPoint {
-    /// Of at least one sample.
+    /// Returns the entry of at least one sample.
     pub(crate) fn rate(&self, name: &str, threads: usize, taken: &mut LoadSamples) -> Entry {
         let summary = Summary::of(&taken.per_second);
         let latency = Latency::of(&mut taken.latencies);
@@ -384,7 +384,7 @@ fn heading(point: &Point<'_>) -> String {
     heading
 }
 
-/// The mode of what was measured beside a load of another kind.
+/// The mode of what was measured next to a load of another kind.
 pub(crate) const MIXED: &str = "mixed";
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::io::Write;
 use super::entries::{Entry, Rate, Row};
 use crate::error::Error;
 
-/// A table for people: sizes or depths down, implementations across, with the ratio beside each
-/// peer, and latencies below.
+/// A table for people: sizes or depths down, implementations across, with the ratio next to each peer, and latencies
+/// below.
 ///
 /// A rate has its spread, half of the way from the least sample to the greatest. A ratio is the median of those of
 /// samples taken in turn, so it holds where the machine's speed changes between them; it need not be that

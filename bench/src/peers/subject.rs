@@ -90,14 +90,14 @@ pub trait Stream {
     /// Makes keystream ahead for up to `budget`, where the implementation can.
     fn prefill(&mut self, _budget: Duration) {}
 
-    /// As many requests in a row.
+    /// Computes `calls` requests in a row.
     fn apply_times(&mut self, data: &mut [u8], calls: usize) {
         for _ in 0..calls {
             self.apply(data);
         }
     }
 
-    /// As many requests in a row, each under the next of `nonces`.
+    /// Computes `calls` requests in a row, each under the next of `nonces`.
     fn apply_times_fresh(&mut self, data: &mut [u8], calls: usize, nonces: &mut Nonces) {
         for _ in 0..calls {
             self.set_iv(nonces.next_iv());

@@ -193,7 +193,7 @@ impl Axis {
         }
     }
 
-    /// Of decimal logarithms, at 1, 2 and 5 of each decade.
+    /// Makes an axis of decimal logarithms, with marks at 1, 2 and 5 of each decade.
     fn logarithmic(least: f64, most: f64) -> Self {
         let decades = least.log10().floor() as i32..=most.log10().ceil() as i32;
         let marks: Vec<f64> = decades

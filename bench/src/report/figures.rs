@@ -18,7 +18,7 @@ pub(super) struct Report {
 /// What rows of figures are told apart by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Along {
-    /// Of a request, or of a burst.
+    /// The bytes of a request, or of a burst.
     Bytes,
     /// Requests in flight.
     Depth,
@@ -100,7 +100,7 @@ impl<'a> CaseFigures<'a> {
         self.line(implementation, point).map(|rate| rate.median)
     }
 
-    /// Of latencies, the 50th, 90th and 99th percentiles.
+    /// Returns the 50th, 90th and 99th percentiles of latencies.
     pub(super) fn latency_us(&self, implementation: &str, point: usize) -> Option<[f64; 3]> {
         let rate = self.line(implementation, point)?;
         Some([

@@ -124,7 +124,7 @@ fn public_key_sweep(args: &Args) -> Args {
     }
 }
 
-/// Of the requests that more threads share.
+/// Returns the bytes of the requests that more threads share.
 fn scaling_bytes(case: &Case) -> Size {
     if case.then_hmac {
         PACKET

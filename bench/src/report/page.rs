@@ -115,8 +115,8 @@ fn bursts(page: &mut String, report: &Report) -> Result<(), Error> {
         return Ok(());
     }
     *page += "<h2 id=\"bursts\">Bursts after idleness</h2>\n\
-              <p>Nothing for a while, then as many bytes in calls of 4 KiB. Oarlock may have made \
-              keystream meanwhile; <em>inline</em> and <em>prefetch</em> are Oarlock with that strategy \
+              <p>A pause, then a burst of calls of 4 KiB. Oarlock may have made keystream during \
+              the pause; <em>inline</em> and <em>prefetch</em> are Oarlock with that strategy \
               forced. Both axes are logarithmic.</p>\n";
     for figures in all {
         let idle = figures.idle_ms.unwrap_or_default();

@@ -56,8 +56,8 @@ struct CipherContest<'a> {
 }
 
 impl<'a> CipherContest<'a> {
-    /// Leaves out peers that do not support the case, and says so; `None` where none is left. Where
-    /// none was named, Oarlock is then measured beside itself.
+    /// Leaves out peers that do not support the case, and says so; `None` where none is left. If no peer was named,
+    /// Oarlock is then measured against itself.
     fn of(
         case: &'static Case,
         depth: usize,

@@ -17,7 +17,7 @@ pub struct Compared {
     way: Way,
     direction: Direction,
     message: Message,
-    /// Of a sample, by side.
+    /// Calls of a sample, by side.
     calls: [usize; 2],
     sample: Duration,
     /// Nanoseconds of a message, by side, pair by pair.

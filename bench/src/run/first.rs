@@ -19,7 +19,7 @@ pub struct First {
     pub fresh_us: f64,
     /// The same in a child that was forked after it, with the same key.
     pub forked_us: f64,
-    /// Of one more in the parent, for comparison.
+    /// The time of one more operation in the parent, for comparison.
     pub later_us: f64,
 }
 

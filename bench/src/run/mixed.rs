@@ -114,7 +114,7 @@ enum Turn {
     Both,
 }
 
-/// Samples of one kind of load, alone and beside the other.
+/// Samples of one kind of load, alone and while the other runs.
 #[derive(Default)]
 struct Pair {
     alone: LoadSamples,
@@ -127,7 +127,7 @@ impl Pair {
     }
 }
 
-fn of_messages(threads: usize, beside: &str, messages: &Pair) -> (Row, [Entry; 3]) {
+fn of_messages(threads: usize, load: &str, messages: &Pair) -> (Row, [Entry; 3]) {
     let unit = Unit::GigabytesPerSecond.name();
     let point = Point {
         case: CIPHER,
@@ -150,7 +150,7 @@ fn of_messages(threads: usize, beside: &str, messages: &Pair) -> (Row, [Entry; 3
     ]
     .map(|line| line.in_mode(MIXED));
     let row = Row {
-        heading: format!("{CIPHER} in {unit}, a caller on each CPU, beside {beside}"),
+        heading: format!("{CIPHER} in {unit}, a caller on each CPU, next to {load}"),
         ..point.row()
     };
     (row, lines)

@@ -3,7 +3,7 @@
 //! ```text
 //! mixed.rs                   public-key operations while every CPU has a cipher to do
 //! ciphers.rs  public_key.rs  cases, compared and then measured      first.rs     a process's first
-//! participants.rs            with the run's observer                provided.rs  OpenSSL beside itself
+//! participants.rs            with the run's observer                provided.rs  OpenSSL without and with a provider
 //! compared.rs                one message in one way of calling, in pairs
 //! shown.rs                   tables, JSON and records of it
 //! ```

@@ -1,5 +1,5 @@
-//! The machine's OpenSSL beside itself with a provider: what programs gain by it, call by call through
-//! the same functions.
+//! The machine's OpenSSL compared with itself with a provider: what programs gain by it, call by call through the
+//! same functions.
 
 use std::ffi::CStr;
 use std::path::Path;
@@ -27,9 +27,9 @@ pub struct Provided {
 /// What is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Of which algorithm.
+    /// The algorithm.
     pub operation: Algorithm,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Bytes a call; of block modes the next whole blocks.
     pub bytes: usize,
@@ -38,9 +38,9 @@ pub struct Request {
 /// Bytes a second, of calls one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    /// Of OpenSSL as it comes.
+    /// The rate of OpenSSL as it comes.
     pub stock: f64,
-    /// Of OpenSSL with the configuration.
+    /// The rate of OpenSSL with the configuration.
     pub provided: f64,
 }
 
@@ -303,11 +303,11 @@ const BYTES_MAX: usize = 16 << 20;
 /// Odd, so that the median was seen.
 const ROUNDS: usize = 5;
 const SAMPLE: Duration = Duration::from_millis(1);
-/// Of a sample: about 1 ms.
+/// Contexts of a sample: about 1 ms.
 const CONTEXTS: usize = 2000;
 /// The same.
 const LIVES: usize = 2000;
-/// Of a sample: 2 to 20 ms.
+/// Keys of a sample: 2 to 20 ms.
 const KEYS: usize = 40;
 
 #[cfg(test)]

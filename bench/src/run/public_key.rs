@@ -161,7 +161,8 @@ impl PublicKeyContest {
         Ok(())
     }
 
-    /// Entries of all participants at a depth; of Oarlock also beside itself at the depth before.
+    /// Returns the entries of all participants at a depth; those of Oarlock also compared with itself at the depth
+    /// before.
     fn lines(
         &mut self,
         args: &Args,

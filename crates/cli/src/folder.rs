@@ -1,5 +1,5 @@
-//! A directory that is held open. What is done in it by name happens there, wherever its path leads
-//! meanwhile: others may own what `--recursive` goes through, and put a link in the place of a folder.
+//! A directory that is held open. What is done in it by name happens there, wherever its path leads by then: others
+//! may own what `--recursive` goes through, and replace a folder by a link.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -95,7 +95,7 @@ impl Input {
         }
     }
 
-    /// Removes the file, unless another now has its name, or it was written to meanwhile.
+    /// Removes the file, unless another now has its name, or it was written to since it was opened.
     pub(crate) fn remove(&self) -> Result<(), Failure> {
         let Some(place) = &self.place else {
             return Ok(());
@@ -128,7 +128,7 @@ impl Input {
         let size = self.size.unwrap_or_default();
         Failure::new(format!(
             "{}: ended at byte {position}, but had {size} bytes at the start: \
-             it was cut short meanwhile, so the output was given up",
+             it was cut short while it was read, so the output was given up",
             self.name
         ))
     }

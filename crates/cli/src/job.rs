@@ -168,7 +168,7 @@ impl Threads {
         }
     }
 
-    /// Beside the caller, as many as one cipher may have.
+    /// Returns the number of threads that help the caller, at most what one cipher may have.
     pub(crate) fn helpers(self, accelerator: &Accelerator) -> usize {
         let max = accelerator.parallelism() - 1;
         let max = max.min(accelerator.options().cipher_threads);

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         users,
         boards_of_user: OF_USER,
     };
-    // Whoever could read this process's descriptors would have boards without a key.
+    // A process that could read this one's descriptors would have boards without a key.
     daemon::prepare()?;
     let interrupt = Interrupt::catch(true)?;
     interrupt.leaves_something();

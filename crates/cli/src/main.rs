@@ -18,9 +18,9 @@
 //! doctor/       whether programs will take it
 //! local.rs      a daemon where processes sign together       daemon.rs  what it shares with `oarlock relay`
 //! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
-//! remote/       its keys, and signatures beside them
+//! remote/       its keys, and the check of signatures
 //! openssl_conf/ the user's configuration, and where its additions stay   openssl.rs  the machine's openssl
-//! calibration/  how fast the provider is beside a libcrypto    offers.rs   what it offers by that
+//! calibration/  the provider's speed against a libcrypto    offers.rs   what it offers by that
 //! elf.rs        what a program is linked with
 //! ```
 
@@ -112,7 +112,7 @@ enum Command {
     /// Show live what running accelerators and cryptoservers do: rates, queues, lanes, health of devices
     #[command(after_help = top::EXAMPLES)]
     Top(top::Args),
-    /// Measure Oarlock beside the machine's OpenSSL, in turn in the same run
+    /// Measure Oarlock against the machine's OpenSSL, in turn in the same run
     #[command(after_help = "Example:\n  oarlock bench --quick --case 'aes-128-*' --threads 2")]
     Bench(oarlock_bench::args::Args),
     /// Serve private-key operations to clients with certificates

@@ -1,4 +1,4 @@
-//! What the OpenSSL provider offers beside one OpenSSL, what it leaves to that, and by which figures.
+//! What the provider offers with one OpenSSL, what it leaves to that OpenSSL, and by which figures.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct Offer {
     source: Option<String>,
 }
 
-/// All of them beside the version `openssl`, as in "3.0.19".
+/// Returns all operations, judged for the OpenSSL version `openssl`, as in "3.0.19".
 pub(crate) fn all(
     accelerator: &Accelerator,
     openssl: &str,

@@ -149,8 +149,8 @@ fn list(command: &mut Command) -> Result<String, String> {
     Err(format!("openssl list -providers: {}", said.join("; ")))
 }
 
-/// Of "4020C4:error:07000071:configuration file routines:module_run:unknown module name:conf_mod.c:264:data"
-/// the part for people; nothing of other lines.
+/// Returns the part for people of a line such as "4020C4:error:07000071:configuration file
+/// routines:module_run:unknown module name:conf_mod.c:264:data"; nothing of other lines.
 fn reason_told(line: &str) -> Option<String> {
     let (_, told) = line.split_once(":error:")?;
     let fields: Vec<_> = told.splitn(7, ':').collect();

@@ -64,7 +64,8 @@ impl Asker {
             let question = printable(question);
             terminal.show(&question)?;
             terminal.read_line(&self.interrupt, resumed, |terminal| {
-                // The shell may have shown what is typed meanwhile, and the question is out of sight.
+                // While this process was stopped, the shell may have shown what is typed, and the question is out of
+                // sight.
                 hidden.as_ref().map_or(Ok(()), Hidden::hide_again)?;
                 terminal.show(&question)
             })

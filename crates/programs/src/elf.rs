@@ -16,7 +16,7 @@ pub struct Needed {
 }
 
 impl Needed {
-    /// Of the file that holds `bytes`.
+    /// Returns what the file with the content `bytes` needs.
     ///
     /// # Errors
     /// Not a 64-bit ELF file.

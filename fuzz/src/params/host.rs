@@ -36,9 +36,9 @@ pub(super) struct Host {
     pub(super) provider: *mut c_void,
     /// Its own.
     pub(super) functions: Functions,
-    /// Of each cipher that is offered.
+    /// The functions of each cipher that is offered.
     pub(super) ciphers: Vec<Functions>,
-    /// Of each kind of keys that are objects; none before 3.5.
+    /// The functions of each kind of keys that are objects; none before 3.5.
     pub(super) keys: Vec<Functions>,
 }
 
@@ -73,7 +73,7 @@ impl Functions {
 }
 
 impl Host {
-    /// Of OpenSSL 3.0, 3.5, 3.6 or 4.0; loaded once, as its program would.
+    /// Returns the host of OpenSSL 3.0, 3.5, 3.6 or 4.0; loaded once, as its program would.
     pub(super) fn of(number: u8) -> &'static Self {
         static HOSTS: [OnceLock<Host>; VERSIONS.len()] =
             [const { OnceLock::new() }; VERSIONS.len()];
@@ -175,14 +175,14 @@ unsafe extern "C" fn free(memory: *mut c_void, _: *const c_char, _: c_int) {
 }
 
 const VERSIONS: [&CStr; 4] = [c"3.0.19", c"3.5.5", c"3.6.1", c"4.0.0"];
-/// Of the core (core_dispatch.h).
+/// Functions of the core (core_dispatch.h).
 const GET_PARAMS: c_int = 2;
 const NEW_ERROR: c_int = 5;
 const SET_ERROR_DEBUG: c_int = 6;
 const VSET_ERROR: c_int = 7;
 const CRYPTO_MALLOC: c_int = 20;
 const CRYPTO_FREE: c_int = 22;
-/// Of a provider.
+/// A function of a provider.
 const QUERY_OPERATION: c_int = 1027;
 /// Operations.
 const CIPHER: c_int = 2;

@@ -53,7 +53,7 @@ enum Act {
     },
     Set(Vec<Given>),
     Get(Vec<Asked>),
-    /// Of what all contexts share.
+    /// Asks for parameters that all contexts of the cipher share.
     GetOfCipher(Vec<Asked>),
     GetOfProvider(Vec<Asked>),
     /// A key that is an object, and the context begun with it.
@@ -73,7 +73,7 @@ enum Act {
     Copied,
 }
 
-/// Of a length that fits something, or of any.
+/// Bytes of a length that fits something, or of any length.
 #[derive(Arbitrary, Debug)]
 enum Octets {
     Fitting(u8),
@@ -98,7 +98,7 @@ enum Room {
     None,
     /// Where the input is, with as much more.
     InPlace(u8),
-    /// Of the input and a block.
+    /// Room for the input and a block.
     Whole,
     Any(u8),
 }
@@ -114,7 +114,7 @@ struct Given {
 enum Value {
     Null(u16),
     Octets(Octets),
-    /// In so many bytes.
+    /// A number, and the bytes that it takes.
     Number(Number, u8),
 }
 
@@ -479,7 +479,7 @@ type Final = unsafe extern "C" fn(*mut c_void, *mut u8, *mut usize, usize) -> c_
 type DataCall =
     unsafe extern "C" fn(*mut c_void, *mut u8, *mut usize, usize, *const u8, usize) -> c_int;
 
-/// Of a cipher (core_dispatch.h).
+/// Functions of a cipher (core_dispatch.h).
 const NEWCTX: c_int = 1;
 const ENCRYPT_INIT: c_int = 2;
 const DECRYPT_INIT: c_int = 3;
@@ -492,9 +492,9 @@ const GET_PARAMS: c_int = 9;
 const GET_CTX_PARAMS: c_int = 10;
 const SET_CTX_PARAMS: c_int = 11;
 const ENCRYPT_SKEY_INIT: c_int = 19;
-/// Of a provider.
+/// A function of a provider.
 const PROVIDER_GET_PARAMS: c_int = 1026;
-/// Of a management of keys that are objects.
+/// Functions of a management of keys that are objects.
 const KEY_FREE: c_int = 1;
 const KEY_IMPORT: c_int = 2;
 /// Types of parameters.
@@ -535,7 +535,7 @@ const NAMES: [&str; 32] = [
     "oarlock-calibration",
     "status",
 ];
-/// Of keys, IVs, tags, associated data of TLS, numbers.
+/// Lengths of keys, IVs, tags, associated data of TLS, and numbers.
 const FITTING: [usize; 10] = [16, 24, 32, 12, 13, 8, 4, 1, 0, 128];
 const BLOCK_BYTES: usize = 16;
 const ACTS_MAX: usize = 64;
@@ -548,7 +548,7 @@ const MARKS: usize = 64;
 mod tests {
     use super::*;
 
-    /// Of every cipher in every release there is a context that encrypts, and tells its key's length.
+    /// Every cipher in every release makes a context that encrypts and tells its key's length.
     #[test]
     fn ciphers_are_of_use() {
         for host in (0..4).map(Host::of) {

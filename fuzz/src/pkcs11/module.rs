@@ -311,7 +311,7 @@ unsafe extern "C" fn search(
     count: CK_ULONG,
 ) -> CK_RV {
     let odd = odd();
-    // SAFETY: the caller's array, of so many.
+    // SAFETY: the caller's array, of `count` attributes.
     let template = unsafe { slice::from_raw_parts(template, count as usize) };
     let class = template.iter().find(|it| it.type_ == CKA_CLASS);
     // SAFETY: a class is a number.
@@ -352,7 +352,7 @@ unsafe extern "C" fn attributes(
     count: CK_ULONG,
 ) -> CK_RV {
     let odd = odd();
-    // SAFETY: the caller's array, of so many.
+    // SAFETY: the caller's array, of `count` attributes.
     let template = unsafe { slice::from_raw_parts_mut(template, count as usize) };
     for asked in template {
         let value = match &odd {
@@ -403,7 +403,7 @@ unsafe extern "C" fn power(
     length: *mut CK_ULONG,
 ) -> CK_RV {
     let odd = odd();
-    // SAFETY: the caller's number, of so many bytes.
+    // SAFETY: the caller's number, of `bytes` bytes.
     let number = unsafe { slice::from_raw_parts(number, bytes as usize) };
     let mut power = match with_key(|rsa| rsa.raw_private(number)) {
         Ok(power) => power.to_vec(),

@@ -1,5 +1,5 @@
-//! SRTP and SRTCP packets, right, altered and arbitrary, many in a call, beside a plain implementation that takes
-//! them one by one: the same are accepted, with the same content.
+//! SRTP and SRTCP packets, genuine, altered and arbitrary, many in a call, compared with a plain implementation that
+//! takes them one by one: the same are accepted, with the same content.
 
 mod plain;
 

@@ -75,7 +75,7 @@ const WIDTHS: [[usize; 7]; 4] = [
 
 const ATTEMPT: Duration = Duration::from_secs(15);
 
-/// Beyond so many values five of them are too many to try.
+/// With more values than this, five of them are too many to try.
 const VALUES_FOR_FIVE_MAX: usize = 36;
 
 /// A function, where it matters.

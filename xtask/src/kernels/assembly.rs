@@ -93,7 +93,8 @@ impl Assembly {
         }
     }
 
-    /// Of the four pointers at rdx the first is to the lanes' indices.
+    /// Loads the pointers that a selection needs from the four at rdx, the first of which points to the lanes'
+    /// indices.
     pub fn begin_selection(&mut self, selection: Selection<'_>) {
         let Selection {
             numbers,

@@ -255,7 +255,7 @@ impl Columns {
         self.end_from(digits)
     }
 
-    /// Of a result that begins with column `first`.
+    /// Ends a result that begins with column `first`.
     fn end_from(mut self, first: usize) -> Assembly {
         let carry = QUOTIENT;
         for i in 0..self.digits {

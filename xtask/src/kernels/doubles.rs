@@ -332,8 +332,8 @@ impl Assembly {
         self.line(format_args!("vmovapd {D}, ymmword ptr [{from}]"));
     }
 
-    /// As many products as the register says, of a block from rax on upwards, and one from rbx on
-    /// downwards, whose digits lie so many bytes apart.
+    /// Adds the number of products that the register `count` says, of one block from rax upwards and one from rbx
+    /// downwards, whose digits lie `stride` bytes apart.
     fn tiles(&mut self, count: &str, stride: usize) {
         self.line(format_args!("test {count}, {count}"));
         self.line(format_args!("jz 4f"));

@@ -83,7 +83,7 @@ impl Record {
                         false => format!(", with {run} alone"),
                     };
                     beside = match machine.openssl_series() {
-                        Some(series) if several => format!("{BESIDE}{series}"),
+                        Some(series) if several => format!("{WITH_OPENSSL}{series}"),
                         _ => String::new(),
                     };
                     hidden += &beside;
@@ -122,7 +122,7 @@ impl Record {
             let what = title.strip_suffix(beside).unwrap_or(&title);
             let is_of_it = |table: &Table| {
                 let rest = table.title.strip_prefix(what);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(BESIDE))
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(WITH_OPENSSL))
             };
             let before = tables.iter().rposition(is_of_it);
             let at = before.map_or(tables.len(), |before| before + 1);
@@ -246,7 +246,7 @@ impl Target {
 
 const OARLOCK: &str = "oarlock";
 /// What follows the rest of a title.
-const BESIDE: &str = ", with OpenSSL ";
+const WITH_OPENSSL: &str = ", with OpenSSL ";
 const TARGETS: &str = "\
 What the project requires of itself, and the ratio that each run of the targets reached.
 

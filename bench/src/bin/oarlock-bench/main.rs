@@ -1,4 +1,4 @@
-//! `oarlock-bench`: Oarlock beside every peer.
+//! `oarlock-bench`: Oarlock compared with every peer.
 
 mod peers;
 mod programs;
@@ -17,7 +17,7 @@ use oarlock_bench::output::{json, write_out};
 use oarlock_bench::run::first;
 use peers::PEERS;
 
-/// Measures Oarlock beside its peers, in turn in the same run, after comparing their outputs
+/// Measures Oarlock and its peers, in turn in the same run, after comparing their outputs
 #[derive(Parser)]
 #[command(version, after_help = programs::HELP)]
 struct Cli {
@@ -46,7 +46,7 @@ struct Cli {
     #[arg(long, hide = true, conflicts_with_all = ["targets", "report", "seed_shape"])]
     first: bool,
 
-    /// Use the shared board in this file whenever a line comes in, as a process beside another
+    /// Use the shared board in this file whenever a line comes in, as a process that shares it with another
     #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["targets", "report", "seed_shape"])]
     neighbour: Option<std::path::PathBuf>,
 
@@ -55,9 +55,8 @@ struct Cli {
     #[arg(long, value_name = "CLASS", value_parser = cpu_class::parse)]
     class: Option<CpuClass>,
 
-    /// Measure beside this OpenSSL: its libcrypto, its `openssl`, and other programs with it. 3.0 is
-    /// the machine's, which is measured anyway unless another is named; `cargo xtask peers openssl`
-    /// builds the others
+    /// Measure against this OpenSSL: its libcrypto, its `openssl`, and other programs with it. 3.0 is the machine's,
+    /// which is measured anyway unless another is named; `cargo xtask peers openssl` builds the others
     #[arg(long, value_name = "SERIES")]
     openssl: Option<system::OpenSsl>,
 

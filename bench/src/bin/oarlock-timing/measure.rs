@@ -76,7 +76,7 @@ pub struct Measurement {
     batch: Batch,
     /// Times that were counted.
     pub samples: usize,
-    /// Of the times that the thresholds were taken from.
+    /// The median of the times that the thresholds were taken from.
     pub median: u64,
 }
 

@@ -17,7 +17,7 @@ pub struct Tests(Vec<Crop>);
 /// The test with the greatest |t|.
 #[derive(Clone, Copy, Debug)]
 pub struct Finding {
-    /// Of the first class against the second: positive where the first takes longer.
+    /// The t of the first class against the second: positive where the first takes longer.
     pub t: f64,
     /// Mean of the first class less mean of the second, over the times that were not cropped.
     pub difference: f64,
@@ -53,7 +53,7 @@ impl Tests {
         }
     }
 
-    /// Of the crops that kept at least [`KEPT_MIN`] times of either class; none did where `None`.
+    /// Returns the finding of the crops that kept at least [`KEPT_MIN`] times of either class; `None` where none did.
     pub fn greatest(&self) -> Option<Finding> {
         let count = |crop: &Crop| crop.classes.iter().map(|class| class.count).sum::<f64>();
         let all = self.0.last().map_or(0.0, count);

@@ -36,7 +36,7 @@ pub(super) struct TripleDesCtr {
     blocks: Context,
     counter: u64,
     keystream: [u8; KEYSTREAM_BYTES],
-    /// Of these, so many at the end are still to be used.
+    /// The number of keystream bytes, at its end, that are still to be used.
     unused: usize,
 }
 
@@ -50,7 +50,7 @@ impl TripleDesCtr {
         }
     }
 
-    /// Of at least as many bytes.
+    /// Makes at least `bytes` bytes of keystream, or as many as the buffer has room for.
     fn make_keystream(&mut self, bytes: usize) {
         let bytes = bytes.next_multiple_of(8).min(KEYSTREAM_BYTES);
         let made = &mut self.keystream[KEYSTREAM_BYTES - bytes..];

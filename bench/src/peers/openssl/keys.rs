@@ -76,7 +76,7 @@ impl KeyReader {
         let key = self.read(read, der)?;
         let (digest, world) = (c"SHA256".as_ptr(), self.world.ctx());
         let mut bytes = self.signature.len();
-        // SAFETY: the key is live, and lengths stand beside their buffers. What was made is freed once.
+        // SAFETY: the key is live, and lengths are those of their buffers. What was made is freed once.
         let done = unsafe {
             let ctx = (calls.EVP_MD_CTX_new)();
             let (no_ctx, none) = (ptr::null_mut(), ptr::null());
@@ -145,6 +145,6 @@ fn failed(what: &str) -> Error {
     Error::Failed(format!("openssl: {what} failed"))
 }
 
-/// Of a public key, and of a signature.
+/// The most bytes of a public key, and of a signature.
 const BYTES_MAX: usize = 1024;
 const MESSAGE: &[u8] = b"a message";

@@ -61,7 +61,7 @@ impl Libcrypto {
 
     /// The library in the file `path`.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        // SAFETY: as in `load`; whoever names the file runs its initialisers in this process.
+        // SAFETY: as in `load`; the caller names the file and has its initialisers run in this process.
         let library = unsafe { Library::new(path) };
         Self::of(library.map_err(|error| Error::Unavailable(error.to_string()))?)
     }
@@ -70,7 +70,7 @@ impl Libcrypto {
         macro_rules! symbol {
             ($name:literal) => {
                 // SAFETY: the field's type is the function's in the headers of OpenSSL 1.1 to 4
-                // alike, and the library is kept beside it.
+                // alike, and the library is kept with it.
                 *unsafe { library.get($name) }.map_err(|error| {
                     Error::Unavailable(format!("libcrypto is not OpenSSL's: {error}"))
                 })?
@@ -318,8 +318,8 @@ impl Fetched {
         self.cipher
     }
 
-    /// Makes a context, sets a key and an IV in it and frees it, so many times. `key` has as many
-    /// bytes as the cipher takes.
+    /// Makes a context, sets a key and an IV in it and frees it, `times` times. `key` has the
+    /// length that the cipher takes.
     pub(crate) fn make_and_free(&self, key: &[u8], times: usize) -> Result<(), Error> {
         let Libcrypto {
             ctx_new,
@@ -491,7 +491,7 @@ impl Context {
         unsafe { (self.functions.end)(self.ctx, nothing.as_mut_ptr(), &mut written) == 1 }
     }
 
-    /// Sets the key of the MAC that a stitched cipher computes beside (EVP_aes_128_cbc_hmac_sha1(3)).
+    /// Sets the key of the MAC that a stitched cipher also computes (EVP_aes_128_cbc_hmac_sha1(3)).
     ///
     /// # Errors
     /// [`Error::Unavailable`] where the cipher has none.

@@ -18,7 +18,7 @@ pub(super) fn rsa(
     SingleRsa::set_up(tasks, |key| Key::new(&evp, key, tasks.operation))
 }
 
-/// Functions of the library, kept beside it.
+/// Functions of the library, kept together with it.
 struct Evp {
     d2i_auto_private_key:
         unsafe extern "C" fn(*mut *mut c_void, *mut *const c_uchar, c_long) -> *mut c_void,
@@ -39,7 +39,7 @@ struct Evp {
 impl Evp {
     fn of(libcrypto: &Arc<Libcrypto>) -> Result<Self, Error> {
         // SAFETY: each field has its function's type in the headers of OpenSSL 1.1 and 3 alike, and
-        // the library is kept beside them.
+        // the library is kept with them.
         unsafe {
             Ok(Self {
                 d2i_auto_private_key: libcrypto.function("d2i_AutoPrivateKey")?,
@@ -244,7 +244,7 @@ impl Drop for ModExp {
     }
 }
 
-/// Functions of the library, kept beside it.
+/// Functions of the library, kept together with it.
 struct Bn {
     from_bytes: unsafe extern "C" fn(*const c_uchar, c_int, *mut c_void) -> *mut c_void,
     to_bytes: unsafe extern "C" fn(*const c_void, *mut c_uchar, c_int) -> c_int,
@@ -268,7 +268,7 @@ struct Bn {
 impl Bn {
     fn of(libcrypto: &Arc<Libcrypto>) -> Result<Self, Error> {
         // SAFETY: each field has its function's type in the headers of OpenSSL 1.1 and 3 alike, and
-        // the library is kept beside them.
+        // the library is kept with them.
         unsafe {
             Ok(Self {
                 from_bytes: libcrypto.function("BN_bin2bn")?,

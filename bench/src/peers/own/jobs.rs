@@ -37,7 +37,7 @@ pub(super) fn subjects(
 }
 
 impl CallStyle {
-    /// By so many callers.
+    /// Makes `callers` subjects of this style, one for each caller.
     fn by<R: Requests + Clone + 'static>(
         self,
         requests: &R,

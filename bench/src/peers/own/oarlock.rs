@@ -12,10 +12,10 @@ use crate::peers::subject::{Peer, Subject};
 
 /// The public interface with the options of a measurement.
 pub(crate) struct Oarlock {
-    /// For ciphers: its helpers are beside the caller.
+    /// For ciphers: its helpers come in addition to the caller.
     ciphers: Accelerator,
-    /// For public-key operations: the caller is beside its threads, of which there are as many as
-    /// CPUs, and none where there is one CPU.
+    /// For public-key operations: the caller comes in addition to its threads, of which there are as many as CPUs,
+    /// and none where there is one CPU.
     public_key: Accelerator,
     strategy: Strategy,
 }

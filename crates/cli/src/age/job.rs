@@ -21,8 +21,8 @@ use crate::{options, stdout};
 /// Arguments that `encrypt` and `decrypt` share.
 #[derive(clap::Args)]
 pub(crate) struct Common {
-    /// Files to read; standard input if absent or `-`. Without -o each goes to a file beside it, whose name
-    /// gains or loses `.age`; a pipe or a device, as standard input, goes to standard output
+    /// Files to read; standard input if absent or `-`. Without -o, the output of each goes to a file next to it whose
+    /// name gains or loses `.age`; the output of a pipe, a device or standard input goes to standard output
     #[arg(value_name = "FILE")]
     pub(super) inputs: Vec<PathBuf>,
 
@@ -177,7 +177,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Beside the calling thread.
+    /// Returns the number of threads that help the calling thread.
     pub(super) fn helpers(&self) -> usize {
         self.args.threads.helpers(&self.accelerator)
     }
@@ -311,7 +311,7 @@ impl<'a> FileJob<'a> {
         Waiting::new(self.output.file(), self.output.is_regular, self.call)
     }
 
-    /// So many bytes done; whether to go on.
+    /// Counts `bytes` more as done, and returns whether to go on.
     pub(super) fn advance(&self, bytes: u64) -> bool {
         self.advanced(bytes);
         !self.is_stopped()

@@ -111,7 +111,7 @@ fn generate(is_post_quantum: bool) -> Result<(SecretString, String), Failure> {
     Ok((identity.to_string(), identity.to_public().to_string()))
 }
 
-/// Of the identities that a file has, a line each.
+/// Returns the recipients of the identities in the input file, one a line.
 fn recipients(args: &Args) -> Result<String, Failure> {
     let input = Input::open(args.input.as_deref())?;
     let bytes = keys::read_all(&input)?;

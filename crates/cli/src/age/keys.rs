@@ -120,7 +120,7 @@ impl Recipients<'_> {
     }
 }
 
-/// Of the identity files `names`. `reads_stdin`: standard input is what is decrypted.
+/// Reads the identities in the files `names`. `reads_stdin`: standard input is the file to decrypt.
 pub(super) fn identities(
     names: &[String],
     reads_stdin: bool,

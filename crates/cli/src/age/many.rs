@@ -22,8 +22,8 @@ use crate::stdout;
 
 /// What to do with each.
 pub(super) trait Work {
-    /// The name of a file's output; none for a file that is skipped. `is_beside`: it will lie beside the input,
-    /// perhaps with the outputs of an earlier call.
+    /// Returns the name of a file's output; none for a file that is skipped. `is_beside`: the output goes to the
+    /// input's directory, where outputs of an earlier call may be.
     fn output_name(&self, input: &Path, is_beside: bool) -> Option<PathBuf>;
     /// Why a file is skipped.
     fn passed_over(&self) -> &'static str;
@@ -112,7 +112,7 @@ struct Batch<'a, W> {
     call: &'a Call<'a>,
     work: &'a W,
     sources: Mutex<Walk<'a>>,
-    /// None: beside the inputs.
+    /// Where outputs go; `None`: to the directories of the inputs.
     outputs: Option<Outputs>,
     /// Left for all threads together.
     long: Mutex<Vec<Pair>>,
@@ -126,13 +126,13 @@ struct Tally {
     /// Directories and links.
     copied: u64,
     failed: u64,
-    /// Beside which no output is wanted.
+    /// Files of directories that are skipped, since they need no output.
     passed_over: u64,
-    /// In place, where they stay.
+    /// Entries that are not regular files, where outputs are in place: they stay as they are.
     not_regular: u64,
-    /// Of directories that are to be whole at another place.
+    /// Entries left out of directories whose outputs are to be complete at another place.
     left_out: u64,
-    /// Of the only file.
+    /// The failure of the only file.
     failure: Option<Failure>,
     /// Outputs of this call: two inputs may lead to one name.
     outputs: HashSet<PathBuf>,

@@ -17,7 +17,7 @@ pub(super) struct Protected {
 }
 
 impl Protected {
-    /// Of the file `name`; `callbacks` ask for the passphrase.
+    /// Makes one from the identity in the file `name`; `callbacks` ask for the passphrase.
     pub(super) fn new(
         name: String,
         identity: ssh::Identity,

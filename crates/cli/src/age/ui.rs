@@ -10,7 +10,7 @@ use crate::terminal::Asker;
 #[derive(Clone)]
 pub(super) struct Ui {
     asker: Asker,
-    /// Of keys that one encrypts, in place of asking.
+    /// The passphrase of encrypted keys, in place of asking.
     passphrase: Option<Passphrase>,
 }
 

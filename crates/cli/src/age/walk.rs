@@ -41,7 +41,7 @@ pub(super) enum Source {
 pub(super) struct Root {
     path: PathBuf,
     identity: (u64, u64),
-    /// Whether outputs are made beside the inputs.
+    /// Whether outputs go to the directories of the inputs.
     is_in_place: bool,
 }
 

@@ -104,7 +104,7 @@ pub(super) fn look(
     let failed = |why: &str| {
         let name = library.path().display();
         Failure::new(format!(
-            "{name}: Oarlock cannot be measured beside it: {why}"
+            "{name}: Oarlock cannot be measured against it: {why}"
         ))
     };
     let program = std::env::current_exe().map_err(|error| failed(&reason(&error)))?;

@@ -31,7 +31,7 @@ pub(super) struct Found {
     pub(super) noisy: Vec<String>,
 }
 
-/// Of each operation that the library has too.
+/// Measures each operation that the library has too.
 pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
     let began = Instant::now();
     let accelerator = options::built(Accelerator::builder().max_threads(0))?;
@@ -161,7 +161,8 @@ fn failure(error: Error) -> Failure {
 }
 
 const LEVEL: f64 = LEVEL_MIN as f64 / 1000.0;
-/// Of either side: longer than the clock is coarse, and shorter than a slice of another program's time.
+/// The duration of a sample of either side: longer than the clock's resolution, and shorter than a slice of another
+/// program's time.
 const SAMPLE: Duration = Duration::from_micros(80);
 const PASSES: usize = 3;
 const PAIRS: usize = 3;

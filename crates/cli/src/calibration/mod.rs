@@ -1,5 +1,5 @@
-//! How fast the provider is beside one libcrypto, on this machine: measured, stored, and looked up. docs/internals/calibration.md
-//! has the idea and the file's rules.
+//! The provider's rates compared with those of one libcrypto, on this machine: measured, stored, and looked up.
+//! docs/internals/calibration.md has the idea and the file's rules.
 //!
 //! ```text
 //! mod.rs       what is known of a libcrypto: by the stored file if it fits, or else measured now
@@ -24,7 +24,7 @@ pub(crate) use self::place::{in_configuration, is_own, own};
 use crate::failure::Failure;
 use crate::openssl;
 
-/// What is known of the provider beside one libcrypto.
+/// What is known of the provider's rates compared with those of one libcrypto.
 pub(crate) struct Known {
     /// These two, on this CPU.
     pub(crate) made_for: MadeFor,
@@ -49,8 +49,8 @@ pub(crate) enum Measuring {
 }
 
 impl Known {
-    /// Of the `library` and the provider in `module`, which go by the calibration `file`. What is measured is stored
-    /// there; without a file it is known to this process alone.
+    /// Finds out what is known of the `library` and the provider in `module`, which go by the calibration `file`. A
+    /// new measurement is stored there; without a file only this process knows it.
     ///
     /// # Errors
     /// The two cannot be loaded, or the result cannot be stored.

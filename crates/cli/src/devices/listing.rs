@@ -40,7 +40,7 @@ pub(super) struct Listing {
     operations: Vec<OperationEntry>,
     /// The machine's OpenSSL, as in "3.0.19"; empty without one.
     openssl: String,
-    /// What the OpenSSL provider has, and whether it offers it beside that.
+    /// The operations of the OpenSSL provider, and whether it offers each to programs with that OpenSSL.
     offered_to_openssl: Vec<Offer>,
 }
 
@@ -220,7 +220,10 @@ impl Listing {
             self.failed().len()
         );
         let sources = offers::sources(&self.offered_to_openssl);
-        let title = format!("beside OpenSSL {} ({sources}; {FIGURES}):", self.openssl);
+        let title = format!(
+            "compared with OpenSSL {} ({sources}; {FIGURES}):",
+            self.openssl
+        );
         let _ = write!(text, "\n{}", wrapped(&title, 2));
         for one in &self.offered_to_openssl {
             let state = match &one.why {
@@ -265,7 +268,8 @@ fn wrapped(line: &str, indent: usize) -> String {
     lines
 }
 
-/// Beside the machine's OpenSSL, by the calibration that programs go by, if there is one.
+/// Returns the version of the machine's OpenSSL and what the provider offers to programs with it, by the calibration
+/// that they go by, if there is one.
 fn offered() -> Result<(String, Vec<Offer>), Failure> {
     let known = || {
         let library = calibration::library::of_machine().ok()??;
@@ -387,7 +391,7 @@ fn measure(unit: &Unit, operation: Algorithm) -> Rate {
     Rate::of(samples)
 }
 
-/// Of lines for people.
+/// The width of lines for people.
 const WIDTH: usize = 100;
 /// A space at which no line is broken.
 const KEPT: &str = "\u{a0}";

@@ -1,4 +1,4 @@
-//! Devices beside those of this process: what a cryptoserver's configuration names, and what runs.
+//! Devices other than those of this process: what a cryptoserver's configuration names, and what runs.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::top;
 
 #[derive(Serialize)]
 pub(super) struct Others {
-    /// Of the configuration that was named.
+    /// The devices of the configuration that was named.
     configured: Vec<ConfiguredEntry>,
     /// Accelerators and cryptoservers that run and show figures.
     running: Vec<RunningEntry>,

@@ -226,7 +226,7 @@ fn random(bytes: usize) -> Vec<u8> {
     random
 }
 
-/// Of the constants below.
+/// Decodes the constants below.
 fn unhex(text: &str) -> Vec<u8> {
     hex::decode(text).unwrap_or_default()
 }

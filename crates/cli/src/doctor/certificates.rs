@@ -152,7 +152,7 @@ fn matching(pattern: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Of what `openssl x509 -text` says.
+/// Returns the kind and size of the key, from the output of `openssl x509 -text`.
 fn key(text: &str) -> Option<String> {
     let value = |name: &str| {
         let mut lines = text.lines().map(str::trim);

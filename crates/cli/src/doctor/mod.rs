@@ -3,7 +3,7 @@
 //! ```text
 //! verdict.rs   the answer in words
 //! machine.rs   CPU, OpenSSL, the provider's file, options, the user's configuration, and a trial
-//! speed.rs     what is offered beside the program's libcrypto, by which figures
+//! speed.rs     what is offered with the program's libcrypto, by which figures
 //! finding.rs   a line of the answer
 //! program.rs   what a file is: script, linked with which library, privileged
 //! servers.rs   servers: their keys, and whether RSA signatures are made together      certificates.rs   what keys those are
@@ -137,7 +137,7 @@ struct Answer {
     verdict: Verdict,
     takes_it: bool,
     findings: Vec<Finding>,
-    /// What the provider has, and whether it is offered beside this libcrypto.
+    /// The provider's operations, and whether each is offered with this libcrypto.
     offers: Vec<Offer>,
     /// The same by figures that were measured for this answer, where no calibration fits.
     #[serde(skip_serializing_if = "Option::is_none")]

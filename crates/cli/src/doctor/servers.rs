@@ -12,7 +12,7 @@ use super::finding::Finding;
 use crate::elf::which;
 use crate::openssl_conf::UserConf;
 
-/// Of all servers that are installed, or of `program` alone.
+/// Returns the findings on all installed servers, or on `program` alone.
 pub(super) fn findings(program: Option<&OsStr>, user: &UserConf) -> Vec<Finding> {
     let has_lanes = Accelerator::builder().max_threads(0).build();
     let has_lanes = has_lanes.is_ok_and(|accelerator| accelerator.lanes().is_some());

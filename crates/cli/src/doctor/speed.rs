@@ -1,4 +1,4 @@
-//! What is offered beside the program's libcrypto, and by which figures.
+//! What the provider offers with the program's libcrypto, and by which figures.
 
 use std::path::Path;
 
@@ -96,14 +96,14 @@ fn known(
     let of = &known.made_for.libcrypto;
     findings.push(match (&known.measured, &known.ignored) {
         (Some(measured), _) => {
-            let text = format!("{}, of {}, beside {of}", name(&known), measured.made);
+            let text = format!("{}, of {}, for {of}", name(&known), measured.made);
             Finding::ok("calibration", text)
         }
         (None, Some(why)) => counts_as_none(&known, why),
         (None, None) => Finding::note(
             "calibration",
             format!(
-                "none beside {of}: programs go by the tables; `oarlock provider calibrate` makes one"
+                "none for {of}: programs go by the tables; `oarlock provider calibrate` makes one"
             ),
         ),
     });

@@ -202,7 +202,7 @@ fn clean(folder: &Folder) {
     }
 }
 
-/// Of the files in `folder` that the environments of processes name.
+/// Returns the stems of the files in `folder` that the environments of processes name.
 fn stems_in_use(folder: &Path) -> HashSet<Vec<u8>> {
     let prefix = [b"OPENSSL_CONF=", folder.as_os_str().as_bytes(), b"/"].concat();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! Where bytes go. A file gets its name when it is whole; until then it is a temporary file beside
-//! it, which is removed when anything goes wrong.
+//! Where bytes go. A file gets its name when it is complete; until then it is a temporary file in the same folder,
+//! which is removed if anything goes wrong.
 
 mod rights;
 mod shown;
@@ -71,7 +71,7 @@ enum Sink {
 pub(crate) enum Naming {
     /// It is replaced.
     Replace,
-    /// It stays, and the output is dropped: it appeared meanwhile.
+    /// It stays, and the output is dropped: it appeared after the command began.
     New,
 }
 
@@ -355,7 +355,7 @@ impl Output {
             let now = now.map_err(|error| fail("its mode cannot be kept", &error))?;
             let rights = match (wanted, &now) {
                 (Wanted::Exactly(rights), _) => Some(rights),
-                // They may have been made narrower meanwhile.
+                // Its rights may have been narrowed since the command began.
                 (_, Some(now)) => Some(now),
                 (Wanted::OfReplaced(rights), None) => Some(rights),
                 (Wanted::OfNew(_), None) => None,
@@ -389,7 +389,7 @@ impl Output {
         }
         .map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => fail(
-                "was made by another program meanwhile, and is left alone",
+                "was created by another program in the meantime, and is left alone",
                 &error,
             ),
             _ => fail("cannot be renamed into place", &error),
@@ -448,7 +448,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Whether `path` names an open file and no place for others beside it, as /dev/stdin does.
+/// Whether `path` names an open file, as /dev/stdin does, so that no other file can lie next to it.
 pub(crate) fn is_open_file(path: &Path) -> bool {
     matches!(resolve(path), Ok(None))
 }
@@ -488,5 +488,5 @@ fn is_trap(link: &Metadata, folder: &Metadata) -> bool {
 }
 
 const LINKS_MAX: usize = 40;
-/// Of the names of all, and of the value of one (xattr(7)).
+/// The most bytes of a file's attribute names together, and of the value of one (xattr(7)).
 const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;

@@ -32,7 +32,7 @@ pub(crate) struct CalibrateArgs {
     #[arg(long)]
     json: bool,
 
-    /// A program, beside whose libcrypto to measure
+    /// The program whose libcrypto to measure against
     #[arg(value_name = "PROGRAM")]
     program: Option<OsString>,
 }
@@ -81,8 +81,8 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     stdout::write(calibrated.to_text())
 }
 
-/// For `install`: beside the machine's own libcrypto, unless a calibration fits. Without one the provider goes by the
-/// tables, so that a failure here is worth a line and no more.
+/// Calibrates for `install`, against the machine's own libcrypto, unless a calibration fits. Without one the provider
+/// goes by the tables, so a failure here is worth a line and no more.
 pub(super) fn where_missing(provider: &Path, no_calibrate: bool) -> Result<(), Failure> {
     if no_calibrate {
         return Ok(());
@@ -120,7 +120,7 @@ pub(super) fn where_missing(provider: &Path, no_calibrate: bool) -> Result<(), F
     let offered = calibrated.offers.iter().filter(|one| one.is_offered);
     let (offered, all) = (offered.count(), calibrated.offers.len());
     stdout::write(format!(
-        "calibrated beside {}: {offered} of {all} operations are offered (oarlock doctor lists them)\n",
+        "calibrated against {}: {offered} of {all} operations are offered (oarlock doctor lists them)\n",
         calibrated.openssl
     ))
 }

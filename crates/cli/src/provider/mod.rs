@@ -44,7 +44,8 @@ pub(crate) enum Command {
     Uninstall(UninstallArgs),
     /// Say whether it is installed and works; exit status 1 if not
     Status(StatusArgs),
-    /// Measure the provider beside the libcrypto of this machine or of a program, so that it offers what is at least level
+    /// Measure the provider against the libcrypto of this machine or of a program, and offer only what is at least as
+    /// fast
     #[command(after_help = calibrate::EXAMPLES)]
     Calibrate(calibrate::CalibrateArgs),
     #[command(hide = true)]
@@ -116,7 +117,7 @@ pub(crate) struct StatusArgs {
 
 const INSTALL_EXAMPLES: &str = "\
 It shows the difference first. It keeps the content of the file, adds lines at its end, between two marks, \
-and leaves a copy beside it. Running programs are not affected; programs that start later are.
+and leaves a copy next to it. Running programs are not affected; programs that start later are.
 
 Examples:
   sudo oarlock provider install

@@ -3,7 +3,7 @@
 //! ```text
 //! mod.rs    which servers, by which certificate         list.rs    keys
 //! scheme.rs signature schemes and digests               public.rs  pubkey
-//! verify.rs a signature beside a public key     relay.rs  signatures for servers of this machine
+//! verify.rs checks by a public key         relay.rs  signatures for servers of this machine
 //! ```
 
 pub(crate) mod list;

@@ -149,7 +149,7 @@ fn request(question: Question) -> Option<Request> {
     })
 }
 
-/// Who may ask for what, by `--allow`.
+/// Returns which users may ask for what, by `--allow`.
 fn allowed(given: &[String]) -> Result<Vec<Allowed>, Failure> {
     let mut allowed: Vec<Allowed> = Vec::new();
     for text in given {

@@ -35,7 +35,7 @@ impl Scheme {
         }
     }
 
-    /// Of a digest.
+    /// Returns the length of a digest.
     fn bytes(self) -> usize {
         match self {
             Self::RsaPkcs1Sha256 | Self::RsaPssSha256 => 32,

@@ -104,7 +104,7 @@ fn read_key(path: &Path) -> Result<RsaPublicKey, Failure> {
         .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
-/// As many bytes as the modulus has, or twice as many hexadecimal digits.
+/// Reads a signature as long as the modulus, `bytes`, or in hexadecimal.
 fn read_signature(path: &Path, bytes: usize) -> Result<Vec<u8>, Failure> {
     let signature = read(path)?;
     if signature.len() == bytes {
@@ -132,5 +132,5 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Of a key or a signature: more than either has.
+/// The most that is read of a key or a signature: more than either has.
 const BYTES_MAX: u64 = 64 << 10;

@@ -58,7 +58,7 @@ pub(super) fn cpu_time() -> Duration {
 /// It was not waited for yet, so the number is still its own.
 fn forward(child: &Child, number: i32) {
     if let Some(signal) = Signal::from_named_raw(number) {
-        // It may have ended meanwhile.
+        // It may have ended by now.
         let _ = kill_process(Pid::from_child(child), signal);
     }
 }

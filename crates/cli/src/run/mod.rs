@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let prepared =
         Prepared::new(args, Some(&daemons)).map_err(|failure| failure.with_status(OWN_FAILURE))?;
     if let Err(untouched) = &prepared.conf {
-        // The command has its own output; this one line is all that is put beside it.
+        // The command has its own output; this one line is all that is added to it.
         let _ = writeln!(
             std::io::stderr(),
             "oarlock: note: nothing is accelerated: {untouched}"
@@ -114,7 +114,7 @@ struct Prepared {
     counters: Option<Counters>,
     module: PathBuf,
     options: String,
-    /// Of a configuration that has no place to stay in.
+    /// The folder of a configuration that has no place to stay in.
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -189,8 +189,8 @@ impl Prepared {
         made
     }
 
-    /// The counts. Rates are measured in this process with the provider alone, without what the user's
-    /// configuration loads beside it.
+    /// Returns the counts. Rates are measured in this process with the provider alone, without the other providers
+    /// that the user's configuration loads.
     fn report(&self, cpu_time: Duration) -> Result<Report, Failure> {
         let counted = self.counters.as_ref();
         let counted = counted.map(|counters| counters.usage.read());

@@ -39,8 +39,8 @@ pub(crate) struct Report {
     unmeasured: Vec<Unmeasured>,
     /// With private RSA keys.
     pub(crate) rsa_private_operations: RsaOperations,
-    /// Of the lines and contexts that were measured, and of RSA keys; negative where stock OpenSSL would have been
-    /// faster.
+    /// The time saved by the lines and contexts that were measured, and by RSA keys; negative where stock OpenSSL
+    /// would have been faster.
     pub(crate) saved_seconds: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ struct MeasuredContexts {
 pub(crate) struct ReportLine {
     operation: &'static str,
     direction: &'static str,
-    /// Requests of this class have at least so many bytes, and less than twice that.
+    /// The smallest size of this class in bytes; its requests have less than twice that.
     size_class_bytes: u64,
     requests: u64,
     bytes: u64,
@@ -149,7 +149,7 @@ impl RsaOperations {
     }
 }
 
-/// From so many on, a server could have gained.
+/// The number of private operations alone from which on a server could have gained.
 const ALONE_MANY: u64 = 100;
 
 impl Report {

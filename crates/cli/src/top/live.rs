@@ -67,7 +67,7 @@ pub(super) async fn run(mut sampler: Sampler, interval: Duration) -> Result<Exit
                 let _ = tokio::time::timeout(FIRST, resumed.recv()).await;
                 shown = Shown::open().map_err(failed)?;
             }
-            // Whoever had the terminal meanwhile may have changed it.
+            // Another program may have had the terminal since, and changed it.
             Act::Again => {
                 drop(shown);
                 shown = Shown::open().map_err(failed)?;

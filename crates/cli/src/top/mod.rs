@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print so many tables or objects, one for each interval
+    /// Print N tables or objects, one for each interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
 

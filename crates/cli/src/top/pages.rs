@@ -124,7 +124,7 @@ fn operations(row: &Row) -> Table {
     table
 }
 
-/// Of counter mode, both ways are the same.
+/// Whether both directions of the operation are the same, as in counter mode.
 fn has_no_direction(operation: &str) -> bool {
     let others = ["public-key", "private-key", "random", "hash", "chacha20"];
     operation.ends_with("-ctr") || others.contains(&operation)

@@ -93,7 +93,7 @@ pub(crate) struct Client {
 }
 
 impl Row {
-    /// Of one of the processes of a file; `before` is the reading of `seconds` ago.
+    /// Makes the row of one process of a file; `before` is the reading of `seconds` ago.
     pub(super) fn of_process(
         user: u32,
         figures: &Figures,
@@ -139,7 +139,7 @@ impl Row {
             operations,
             ..Self::default()
         };
-        // What is of all of them together stands beside the first.
+        // What belongs to all of them together goes into the row of the first.
         if figures.processes.first() == Some(process) {
             row.add_shared(figures, before, rate);
         }
@@ -203,7 +203,7 @@ impl Row {
             .collect();
     }
 
-    /// Adds what the pages of a cryptoserver say. `before` is of so many seconds ago.
+    /// Adds what the pages of a cryptoserver say. `before` is the reading of `seconds` ago.
     pub(super) fn add_page(
         &mut self,
         page: &PageFigures,
@@ -341,12 +341,12 @@ impl Device {
     }
 }
 
-/// Counts over so many seconds.
+/// Computes rates of counts over a number of seconds.
 #[derive(Clone, Copy)]
 struct Rate(f64);
 
 impl Rate {
-    /// A count that has gone back began anew.
+    /// Returns the growth a second. A count that is lower than before has started again from zero.
     fn of(self, now: u64, before: u64) -> f64 {
         let more = now.checked_sub(before).unwrap_or(now);
         if self.0 > 0.0 {
@@ -357,7 +357,7 @@ impl Rate {
     }
 }
 
-/// The mean of so many requests in so many groups since then.
+/// Returns the mean number of requests in a group since then. Each pair is requests and groups.
 fn fill(now: (u64, u64), then: (u64, u64)) -> Option<f64> {
     let groups = now.1.checked_sub(then.1).filter(|groups| *groups > 0)?;
     Some(now.0.saturating_sub(then.0) as f64 / groups as f64)
@@ -378,5 +378,5 @@ pub(super) fn pool_threads(process: u32, most: usize) -> (usize, usize) {
 }
 
 const TASKS_MAX: usize = 1024;
-/// Of a process: four times what a file has.
+/// The most devices of a process: four times what a file has.
 const DEVICES_MAX: usize = 64;

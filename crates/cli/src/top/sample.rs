@@ -255,5 +255,5 @@ fn with_threads(mut rows: Vec<Row>) -> Vec<Row> {
 
 const SERVERS_MAX: usize = 64;
 const IGNORED_MAX: usize = 64;
-/// Of the processes of one user.
+/// The most tasks of one user's processes together.
 const TASKS_MAX: usize = 16 << 10;

@@ -17,7 +17,7 @@ use super::units;
 /// What the user has chosen, and the last reading.
 pub(super) struct Screen {
     pub(super) view: Option<View>,
-    /// Of the chosen process.
+    /// The key of the chosen process.
     pub(super) chosen: Option<String>,
     pub(super) sort: Sort,
     pub(super) is_reversed: bool,
@@ -123,7 +123,7 @@ impl Screen {
         chosen.or(rows.first()).copied()
     }
 
-    /// Chooses the process so many lines further down.
+    /// Chooses the process that is `lines` lines further down.
     pub(super) fn choose(&mut self, lines: isize) {
         let rows = self.rows();
         let at = rows

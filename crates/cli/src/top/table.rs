@@ -41,7 +41,7 @@ pub(super) enum Tone {
 }
 
 impl Column {
-    /// Of text, which may grow.
+    /// Makes a column of text, which may grow.
     pub(super) const fn text(title: &'static str, width: usize, rank: u8) -> Self {
         Self {
             title,

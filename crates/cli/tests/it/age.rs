@@ -1,4 +1,4 @@
-//! `oarlock encrypt`, `decrypt` and `keygen` beside the real age, in both directions.
+//! `oarlock encrypt`, `decrypt` and `keygen` compared with the real age, in both directions.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;

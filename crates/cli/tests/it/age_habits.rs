@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use crate::common::age::{Home, age, succeeded};
 use crate::common::{assert_fails, oarlock, run, stderr};
 
-/// As an age user types it: `oarlock decrypt -i key.txt a.age | tar x`. What standard output may be, and whether
-/// an output beside the input is then what was meant.
+/// As an age user types it: `oarlock decrypt -i key.txt a.age | tar x`. Where standard output is a pipe or a file, an
+/// output next to the input is not what was meant.
 #[test]
 fn one_file_is_refused_where_standard_output_would_get_nothing() {
     let home = Home::new();
@@ -60,7 +60,8 @@ fn one_file_is_refused_where_standard_output_would_get_nothing() {
         }
         fs::remove_file(home.path("b")).unwrap();
     }
-    // No output beside the input is meant to be read by anybody: devices, and what takes errors too.
+    // Standard output that nobody reads as data: devices, and files that take errors too. The output goes next to the
+    // input.
     for redirected in [
         "> /dev/null",
         "> log 2>&1",

@@ -160,7 +160,7 @@ fn colours_are_a_terminals_alone() {
     for line in show("stty rows 24 cols 40; NO_COLOR=1 $OARLOCK --help").lines() {
         assert!(line.trim_end().chars().count() <= 40, "{line:?}");
     }
-    // Prose is filled anew: each line is as long as its next word lets it be.
+    // Prose is filled again: each line is as long as its next word lets it be.
     let of_run = show("stty rows 24 cols 60; $OARLOCK run --help");
     let prose: Vec<&str> = of_run
         .lines()

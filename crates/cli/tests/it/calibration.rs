@@ -200,7 +200,7 @@ fn doctor_measures_and_stores_nothing_and_calibrate_stores_it() {
     let (_, answer) = place.doctor("");
     assert_eq!(state(&answer, "calibration"), "note", "{answer}");
     assert!(
-        text(&answer, "calibration").starts_with("none beside OpenSSL "),
+        text(&answer, "calibration").starts_with("none for OpenSSL "),
         "{answer}"
     );
     assert!(!place.file.exists());
@@ -263,7 +263,7 @@ fn doctor_measures_and_stores_nothing_and_calibrate_stores_it() {
     assert_eq!(mode(&place.file), of_all);
     assert_eq!(state(&place.doctor("").1, "calibration"), "ok");
 
-    // What was measured beside other libcryptos stays.
+    // What was measured against other libcryptos stays.
     let mut other = stored.measured()[0].clone();
     other.made_for.libcrypto = "OpenSSL 3.0.0".into();
     let mut both = stored;
@@ -298,7 +298,7 @@ fn an_installation_makes_one_and_takes_it_away() {
     };
     let said = provider_command(&["provider", "install"]);
     assert!(
-        said.contains("+calibration = ") && said.contains("calibrated beside OpenSSL "),
+        said.contains("+calibration = ") && said.contains("calibrated against OpenSSL "),
         "{said}"
     );
     let made = fs::read(&place.file).unwrap();
@@ -425,7 +425,7 @@ fn what_cannot_be_calibrated_is_said() {
         stderr(&output)
     };
     let said = calibrate(&["--library", not_a_library.to_str().unwrap()]);
-    assert!(said.contains("cannot be measured beside it"), "{said}");
+    assert!(said.contains("cannot be measured against it"), "{said}");
     let said = calibrate(&["no-such-program"]);
     assert!(said.contains("no such program"), "{said}");
     let said = calibrate(&["ls"]);
@@ -565,7 +565,7 @@ impl Place {
     }
 }
 
-/// Of this machine and its libcrypto, all of it level, and then changed.
+/// Returns a calibration of this machine and its libcrypto with all ratios level, changed by `change`.
 fn stored(change: impl FnOnce(&mut Measured)) -> Stored {
     static MEASURED: OnceLock<Measured> = OnceLock::new();
     let measured = MEASURED.get_or_init(|| {

@@ -217,7 +217,7 @@ fn a_plugin_that_behaves_wraps_and_unwraps() {
         let output = succeeded(&mut command);
         assert!(stderr(&output).contains("a message of many many"));
     };
-    // Alone, by its identity, and beside a recipient of another kind.
+    // Alone, by its identity, and together with a recipient of another kind.
     let to = &home.recipient;
     for recipients in [
         &["-r", RECIPIENT][..],
@@ -607,6 +607,6 @@ const OPENAT: &str = if cfg!(target_arch = "x86_64") {
 } else {
     "56 "
 };
-/// Of the plugin `test`, made with [`age::plugin::Identity::default_for_plugin`].
+/// An identity of the plugin `test`, made with [`age::plugin::Identity::default_for_plugin`].
 const IDENTITY: &str = "AGE-PLUGIN-TEST-1M7420Z";
 const RECIPIENT: &str = "age1test1dzqdan";

@@ -21,7 +21,7 @@ fn devices(mask: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Who can do `operation`, after a look at what else is said of it.
+/// Returns the devices that can do `operation`, after checking the rest of its entry.
 fn who_can<'a>(listing: &'a Value, operation: &str) -> Vec<&'a str> {
     let operations = listing["operations"].as_array().unwrap();
     let entry = operations
@@ -216,7 +216,7 @@ fn devices_shows_the_same_to_people() {
         "GB/s ±",
         "% *",
         "ok, 0 wrong",
-        "beside OpenSSL ",
+        "compared with OpenSSL ",
         "table of CPU class ",
         "\naes-128-ctr ",
         "max_threads=3",

@@ -2,8 +2,8 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | `enc` and `dec` beside openssl | `agreement`, `openssl_enc`, `streams`, `failures` |
-//! | age files beside age and rage, and the age community's vectors | `age`, `age_damage`, `age_failures`, `age_habits`, `age_hybrid`, `age_peers`, `age_vectors` |
+//! | `enc` and `dec` compared with openssl | `agreement`, `openssl_enc`, `streams`, `failures` |
+//! | age files compared with age and rage, and the age community's vectors | `age`, `age_damage`, `age_failures`, `age_habits`, `age_hybrid`, `age_peers`, `age_vectors` |
 //! | many files, directories, ranges | `files`, `trees`, `durable` |
 //! | passphrases, typed and given | `passphrases` |
 //! | closed outputs, terminals | `outputs` |

@@ -1,5 +1,5 @@
-//! Who may do what with an output: that of the file that it replaces, where the process may give it, and
-//! else nobody more than before. Other users are tried, not computed.
+//! Which users may do what with an output: the same as with the file that it replaces, where the process may grant
+//! that, and otherwise nobody more than before. Other users are tried, not computed.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};

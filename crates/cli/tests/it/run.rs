@@ -1,6 +1,6 @@
-//! `oarlock run` beside the real openssl and node: what the user has configured stays, and the module
-//! comes with it. The module is OpenSSL's own legacy provider under our name, which these tests can
-//! tell by MD4: no other provider has it.
+//! `oarlock run` with the real openssl and node: what the user has configured stays, and the module comes in
+//! addition. The module is OpenSSL's own legacy provider under our name, which these tests can tell by MD4: no other
+//! provider has it.
 
 use std::fs;
 use std::io::Read as _;
@@ -22,7 +22,7 @@ fn what_the_user_has_stays_and_the_provider_comes() {
             "default oarlock",
         ),
         (
-            "a provider beside the default one",
+            "a provider next to the default one",
             "openssl_conf = it\n[it]\nproviders = p\n[p]\nlegacy = l\ndefault = d\n[l]\nactivate = 1\n[d]\nactivate = 1",
             "default legacy oarlock",
         ),

@@ -68,7 +68,7 @@ pub fn failing_board(folder: &Path) -> Running {
     Running(child)
 }
 
-/// What that program does, for ever.
+/// What that program does, without end.
 pub fn work_with_a_failing_board() {
     let accelerator = Accelerator::builder().publish(true).build().unwrap();
     let framework = Framework::new(&accelerator);

@@ -10,7 +10,7 @@ pub struct Gates<'a> {
     pub at: &'a [usize; 18],
 }
 
-/// Of the transpose: from the eight planes of the S-box to the 18 products.
+/// The transposed circuit: from the eight planes of the S-box to the 18 products.
 pub const BOTTOM: Gates<'_> = Gates {
     gates: &[
         (0, 1),

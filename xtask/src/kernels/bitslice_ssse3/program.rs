@@ -224,7 +224,7 @@ impl Program {
         ]
     }
 
-    /// What is not linear, likewise.
+    /// The nonlinear middle of the S-box, as in the same file.
     fn middle(&mut self, y: [Value; 22]) -> [Value; 18] {
         #[rustfmt::skip]
         let [

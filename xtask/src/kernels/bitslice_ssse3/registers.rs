@@ -44,7 +44,7 @@ pub struct Pointers {
 
 struct State {
     pointers: Pointers,
-    /// Of each value, the last first.
+    /// The uses of each value, the last first.
     uses: Vec<Vec<usize>>,
     lines: Vec<String>,
     /// The values that they hold.

@@ -1,5 +1,5 @@
-//! graviola, for CPUs with AVX2, ADX and AES instructions. Like ring's its RSA signs messages, and a verification reads
-//! no key anew.
+//! graviola, for CPUs with AVX2, ADX and AES instructions. Like ring's, its RSA signs messages; a verification does
+//! not read the key again.
 
 use graviola::aead::{AesGcm, ChaCha20Poly1305};
 use graviola::signing::rsa::{SigningKey, VerifyingKey};

@@ -172,7 +172,7 @@ impl Session {
     pub(crate) fn apply(&mut self, buffer: &mut [u8], bytes: usize) -> Option<usize> {
         assert!(bytes + 16 <= buffer.len());
         let mut bytes = bytes as c_int;
-        // SAFETY: a session, and a packet of so many bytes with room for a tag of either suite.
+        // SAFETY: a session, and a packet of `bytes` bytes with room for a tag of either suite.
         let status = unsafe { (self.apply)(self.session, buffer.as_mut_ptr(), &mut bytes) };
         (status == 0).then_some(bytes as usize)
     }

@@ -27,7 +27,7 @@ pub(crate) const PEERS: &[PeerFactory] = &[
     crypto_mb::PEER,
 ];
 
-/// Of Oarlock and of every peer that is here.
+/// Returns the versions of Oarlock and of every peer that is here.
 pub(crate) fn versions() -> Vec<String> {
     let peers = PEERS
         .iter()

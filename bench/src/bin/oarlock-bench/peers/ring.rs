@@ -75,7 +75,7 @@ impl SingleRsaKey for Key {
     }
 
     fn verify(&mut self, request: &RsaRequest) -> bool {
-        // It has no form of a public key that is set up: each verification reads it anew.
+        // It cannot set a public key up beforehand: each verification reads it again.
         let RsaRequest {
             message, signature, ..
         } = request;

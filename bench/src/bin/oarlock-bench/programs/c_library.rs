@@ -1,5 +1,5 @@
-//! The C library, loaded as a program in C has it: what a call costs beside the Rust one, AES-256-GCM beside OpenSSL's EVP,
-//! and signatures in a loop of poll(2) beside the Rust queue.
+//! The C library, loaded as a program in C loads it: what a call costs compared with the Rust one, AES-256-GCM
+//! compared with OpenSSL's EVP, and signatures in a loop of poll(2) compared with the Rust queue.
 
 #![allow(unsafe_code)]
 
@@ -28,9 +28,9 @@ use super::setup::{Setup, named_or_beside};
 pub(crate) enum CLibrary {
     /// Nanoseconds of 64 bytes of AES-CTR beyond the same call in Rust.
     Call,
-    /// AES-256-GCM beside EVP.
+    /// AES-256-GCM compared with EVP.
     Seal,
-    /// Signatures with RSA-2048, 64 in flight, beside the Rust library.
+    /// Signatures with RSA-2048, 64 in flight, compared with the Rust library.
     Sign,
 }
 
@@ -43,22 +43,23 @@ pub(super) const CASES_IN_C: [(&str, CLibrary); 3] = [
 
 /// What is compared with.
 pub(crate) const RUST: &str = "rust";
-/// The same loop of poll(2). A thread that waits for the queue itself computes meanwhile, and one in poll(2) does not.
+/// The same loop of poll(2). A thread that waits for the queue itself computes while it waits, and one in poll(2)
+/// does not.
 pub(crate) const RUST_LOOP: &str = "rust's loop";
 /// Bytes of a message.
 pub(crate) const SIZES: [usize; 4] = [64, 1024, 16384, 1 << 20];
 const CALL_NS: f64 = 10.0;
 const CALLS: usize = 200_000;
 const CALL_BYTES: usize = 64;
-/// Of a sample of messages.
+/// The bytes of a sample of messages.
 const SEALED_BYTES: usize = 4 << 20;
 const SEALED_MAX: usize = 20_000;
 const IN_FLIGHT: usize = 64;
 const SIGNATURES: usize = 1000;
-/// Of several, one behind the other.
+/// Several keys, one after the other.
 const KEYS: &str = include_str!("../../../../keys/rsa2048.pem");
 const END: &str = "-----END RSA PRIVATE KEY-----";
-/// Threads beside the caller.
+/// No threads but the caller.
 const ALONE: &CStr = c"max_threads=0";
 const WITH_A_THREAD: &CStr = c"max_threads=1";
 
@@ -122,7 +123,7 @@ functions! {
 
 impl Functions {
     fn load() -> Result<Self, Error> {
-        let missing = "no liboarlock.so.1 beside this program: build it (make build)";
+        let missing = "no liboarlock.so.1 next to this program: build it (make build)";
         let path = named_or_beside(None, "liboarlock.so.1", missing)?;
         // SAFETY: loading it runs nothing but what the C library and the Rust one begin with.
         let library = unsafe { Library::new(&path) };

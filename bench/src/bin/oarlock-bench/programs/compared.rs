@@ -8,7 +8,7 @@ use oarlock_bench::output::{self, Entry};
 #[derive(Debug)]
 pub(crate) struct Compared {
     pub(crate) figure: Quantity,
-    /// Of a request, or of what was transferred; 0 where there are none.
+    /// The bytes of a request, or of what was transferred; 0 where there are none.
     pub(crate) bytes: usize,
     /// The other side: [`STOCK`], or another program.
     pub(crate) vs: &'static str,
@@ -32,7 +32,7 @@ pub(crate) enum Quantity {
     Seconds,
     /// The same.
     Milliseconds,
-    /// Of a context that is made, keyed and freed, or of another short task.
+    /// The time of a context that is made, keyed and freed, or of another short task.
     Nanoseconds,
     /// The most that a process had in memory, in 2^20 bytes.
     ResidentMib,
@@ -44,39 +44,39 @@ pub(crate) enum Quantity {
     Operations,
     /// The same of a simulated board, which is to be as fast as the real one.
     AsTheBoard,
-    /// Of a call, the median: ours to a server, theirs the median in the library.
+    /// The median time of a call: ours to a server, theirs in the library.
     MicrosecondsP50,
-    /// The same of the 99th percentiles.
+    /// The same with 99th percentiles.
     MicrosecondsP99,
     /// The 99th percentile of requests that were let in, and what a full queue takes.
     AdmittedMs,
-    /// Of all requests, the part that ended as it had to.
+    /// The part of all requests that ended as it had to.
     Right,
     /// 2^20 bytes that a server has in memory, at the end and at the beginning.
     ServerMib,
-    /// Descriptors likewise.
+    /// Descriptors that a server has open, at the end and at the beginning.
     Descriptors,
-    /// What the victim of a hostile client waits, and beside an honest one.
+    /// How long the victim of a hostile client waits, and with an honest client in its place.
     VictimP99,
     /// The part of answers to `/healthz` that were 200.
     Healthy,
-    /// 2^20 bytes more than before: beside a hostile client, and as many as there may be.
+    /// 2^20 bytes more than before: with a hostile client, and the most that is allowed.
     GrownMib,
     /// The same when the client has left.
     LeftMib,
-    /// On the page of metrics.
+    /// Series on the page of metrics.
     Series,
-    /// That the server keeps something of.
+    /// Clients that the server keeps something of.
     Clients,
     /// CPU time of another process, a second.
     CpuShare,
-    /// CPU time of threads of this one, a second; and what another process has lost meanwhile.
+    /// CPU time of threads of this one, a second; and what another process has lost in that time.
     CpuSpent,
     /// CPU time of a server's processes, for a handshake.
     HandshakeCpu,
     /// From the first byte of a handshake to the last, the median.
     HandshakeP50,
-    /// Of a message of 16 KiB, in segments of so many bytes and in one piece.
+    /// The time of a message of 16 KiB, in segments of a given length and in one piece.
     MessageNs,
 }
 
@@ -114,7 +114,7 @@ impl Quantity {
 }
 
 impl Compared {
-    /// Of no size and no number of threads.
+    /// Makes a comparison without a size and a number of threads.
     pub(crate) fn new(
         figure: Quantity,
         vs: &'static str,
@@ -207,7 +207,7 @@ impl Compared {
     }
 }
 
-/// Has each of so many sides, by number, do its round, and so many of them; each begins in turn.
+/// Has each of `sides` sides, by number, do `rounds` rounds; each begins in turn.
 /// Returns the samples of each side.
 pub(super) fn in_turn<T>(
     rounds: usize,

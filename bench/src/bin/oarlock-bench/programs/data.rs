@@ -43,7 +43,7 @@ pub(crate) fn are_alike(a: &Path, b: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Fails where `bytes` do not fit beside what programs need.
+/// Fails where `bytes` do not fit into memory together with what programs need.
 pub(super) fn check_room(bytes: u64) -> Result<(), Error> {
     let folder =
         rustix::fs::statvfs(TMPFS).map_err(|error| Error::Failed(format!("{TMPFS}: {error}")))?;

@@ -1,7 +1,7 @@
 //! The framework over cores and boards: what a request costs that does nothing, and how much of several
 //! boards' sum they do together.
 //!
-//! Boards are simulated, and slow beside the CPU, which computes their results in passing: 150 to 300
+//! Boards are simulated, and slow compared with the CPU, which computes their results in passing: 150 to 300
 //! MB/s each.
 
 mod bursts;
@@ -29,15 +29,15 @@ pub(crate) enum Device {
     Inline,
     /// A null request through the queue of the CPU, 64 in flight.
     Queued,
-    /// Three boards together, with mixed sizes and algorithms in bursts, beside each alone.
+    /// Three boards together, with mixed sizes and algorithms in bursts, compared with each alone.
     Together,
-    /// The same boards, beside a process that is busy all the time.
+    /// The same boards, next to a process that is busy all the time.
     Offloaded,
-    /// So many processes with a board that they share, beside one of them alone.
+    /// This number of processes with a board that they share, compared with one of them alone.
     Processes(usize),
-    /// A board of its own and one that a neighbour has in use, beside its own and half of the other.
+    /// A board of its own and one that a neighbour has in use, compared with its own and half of the other.
     BesideANeighbour,
-    /// Data in segments, beside the same in one piece.
+    /// Data in segments, compared with the same in one piece.
     Scattered,
 }
 
@@ -150,7 +150,7 @@ fn together(rounds: usize) -> Result<Vec<Compared>, Error> {
     Ok(vec![Compared::new(Quantity::Rate, SUM, ours, theirs)])
 }
 
-/// Microseconds of a message of 16 KiB that is sealed by its caller, in segments of so many bytes and in one piece.
+/// Measures a message of 16 KiB that is sealed by its caller, in segments and in one piece.
 fn scattered(rounds: usize) -> Result<Vec<Compared>, Error> {
     let framework = framework()?;
     let mut compared = Vec::new();
@@ -215,7 +215,7 @@ const INLINE_NS: f64 = 150.0;
 const QUEUED_NS: f64 = 1500.0;
 const NULLS: usize = 100_000;
 const NULLS_IN_FLIGHT: usize = 64;
-/// Of a message that is done in segments of so many bytes.
+/// The bytes of a message that is computed in segments.
 const SCATTERED_BYTES: usize = 16384;
 const SEGMENTS: [usize; 5] = [64, 256, 1024, 4096, 16384];
 const SCATTERED_TIMES: u32 = 300;

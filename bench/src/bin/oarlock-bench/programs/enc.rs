@@ -1,4 +1,4 @@
-//! Whole programs: `oarlock enc` beside `openssl enc` on a file in memory.
+//! Whole programs: `oarlock enc` compared with `openssl enc` on a file in memory.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ const FILE_BYTES: usize = 1 << 30;
 const KEY: &str = "000102030405060708090a0b0c0d0e0f";
 const IV: &str = "0f1e2d3c4b5a69788796a5b400000000";
 
-/// Of wall times of the two in turn, pair by pair.
+/// Returns the ratios of the wall times of the two in turn, pair by pair.
 pub(crate) fn ratios(oarlock: Option<&Path>, quick: bool) -> Result<Vec<f64>, Error> {
     let oarlock = super::setup::oarlock(oarlock)?;
     let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
@@ -56,7 +56,7 @@ pub(crate) fn ratios(oarlock: Option<&Path>, quick: bool) -> Result<Vec<f64>, Er
     Ok(ratios)
 }
 
-/// Seconds that a command takes to write `output` anew.
+/// Returns the seconds that a command takes to write `output` from scratch.
 fn timed(mut command: Command, output: &Path) -> Result<f64, Error> {
     // Not under the clock: to free the old pages takes as long as to write some.
     let _ = fs::remove_file(output);

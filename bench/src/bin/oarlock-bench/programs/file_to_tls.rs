@@ -1,5 +1,5 @@
-//! `packet-file-to-tls`: a file over loopback as records of TLS 1.3, by one call of Oarlock beside loops of
-//! SSL_write and beside SSL_sendfile.
+//! `packet-file-to-tls`: a file over loopback as records of TLS 1.3, by one call of Oarlock, compared with loops of
+//! SSL_write and with SSL_sendfile.
 //!
 //! Sender and receiver are processes of their own (`bench/sender`), with the same handshake by libssl. The receiver
 //! reads the bytes and decrypts none, the same for every sender. The figure is the sender's CPU time. On loopback it
@@ -111,7 +111,7 @@ struct Transfer {
 
 impl Ends {
     fn new(setup: &Setup) -> Result<Self, Error> {
-        let missing = "no `oarlock-sender` beside this program: build it (cargo build --release \
+        let missing = "no `oarlock-sender` next to this program: build it (cargo build --release \
                        --package oarlock-sender)";
         let ends = Self {
             program: named_or_beside(None, "oarlock-sender", missing)?,

@@ -95,7 +95,7 @@ struct Hosts {
 struct Transfer {
     /// From the client's start to its end.
     seconds: f64,
-    /// Of both ends.
+    /// The CPU time of both ends.
     cpu_seconds: f64,
 }
 

@@ -19,11 +19,11 @@ use crate::system::interrupt;
 /// Programs that the command line names.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Named {
-    /// The `oarlock` command to measure, in place of the one beside this program
+    /// The `oarlock` command to measure, in place of the one next to this program
     #[arg(long, value_name = "PATH")]
     pub(crate) oarlock: Option<PathBuf>,
 
-    /// The OpenSSL provider to measure whole programs with, in place of the one beside this program
+    /// The OpenSSL provider to measure whole programs with, in place of the one next to this program
     #[arg(long, value_name = "PATH")]
     provider: Option<PathBuf>,
 
@@ -35,7 +35,7 @@ pub(crate) struct Named {
 /// What every case needs.
 pub(crate) struct Setup {
     pub(super) quick: bool,
-    /// Of packets, as the command line names them; none: all of a chart. `None`: what is promised.
+    /// Sizes of packets, as the command line names them; none: all of a chart. `None`: what is promised.
     pub(crate) sizes: Option<Vec<Size>>,
     /// The folder that HPN-SSH is installed in.
     pub(super) hpn_ssh: Option<PathBuf>,
@@ -48,8 +48,8 @@ pub(crate) struct Setup {
     folder: TempDir,
 }
 
-/// Of the provider. Programs load them in turn: on a virtual machine, a loop of a library has run at half its speed from one
-/// place in the page cache, and at full speed from another copy of the file.
+/// Copies of the provider. Programs load them in turn: on a virtual machine, a loop of a library has run at half its
+/// speed from one place in the page cache, and at full speed from another copy of the file.
 const COPIES: usize = 3;
 
 /// The side that does a round.
@@ -232,22 +232,22 @@ impl Setup {
     }
 }
 
-/// The command that was named, or that lies beside this program.
+/// Returns the command that was named, or that lies next to this program.
 pub(super) fn oarlock(named: Option<&Path>) -> Result<PathBuf, Error> {
-    let missing = "no `oarlock` beside this program: build it (cargo build --release --package \
+    let missing = "no `oarlock` next to this program: build it (cargo build --release --package \
                    oarlock-cli) or name it with --oarlock";
     named_or_beside(named, "oarlock", missing)
 }
 
-/// The provider that was named, or that lies beside this program.
+/// Returns the provider that was named, or that lies next to this program.
 fn provider(named: Option<&Path>) -> Result<PathBuf, Error> {
-    let missing = "no provider beside this program: build it (cargo build --release --package \
+    let missing = "no provider next to this program: build it (cargo build --release --package \
                    oarlock-provider) or name it with --provider";
     let found = named_or_beside(named, "liboarlock_provider.so", missing)?;
     found.canonicalize().map_err(Error::io(found.display()))
 }
 
-/// A file that was named, or that lies beside this program.
+/// Returns a file that was named, or that lies next to this program.
 pub(super) fn named_or_beside(
     named: Option<&Path>,
     file: &str,

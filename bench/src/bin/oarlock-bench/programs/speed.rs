@@ -15,7 +15,7 @@ pub(crate) struct Speed {
     pub(crate) decrypts: bool,
 }
 
-/// Of a call.
+/// Bytes of a call.
 pub(crate) const SIZES: [usize; 5] = [16, 64, 256, 1024, 16384];
 
 impl Speed {

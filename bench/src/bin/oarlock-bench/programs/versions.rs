@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use super::setup::Setup;
 use super::{files, ssh};
 
-/// Of all programs that take part.
+/// Returns the versions of all programs that take part.
 pub(super) fn versions(setup: &Setup) -> Vec<String> {
     let version = |program: &str, args: &[&str]| {
         let output = Command::new(program)

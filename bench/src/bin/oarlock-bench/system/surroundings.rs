@@ -11,7 +11,7 @@ use rustix::thread::{
 
 use super::child::Running;
 
-/// Binds this thread to the first of its CPUs meanwhile; a process it starts inherits that.
+/// Binds this thread to the first of its CPUs during `work`; a process it starts inherits that.
 pub(crate) fn on_one_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     on_cpu(|cpus| cpus.next(), work)
 }
@@ -21,8 +21,8 @@ pub(crate) fn on_last_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<
     on_cpu(|cpus| cpus.last(), work)
 }
 
-/// Has another process busy on the last of its CPUs meanwhile, for one that `work` starts to be
-/// beside. It ends with this one, however that ends.
+/// Keeps the last of this thread's CPUs busy with another process during `work`, which competes with one that `work`
+/// starts. It ends with this one, however that ends.
 pub(crate) fn beside_a_busy_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let mut busy = Command::new("sh");
     busy.args(["-c", "while kill -0 $PPID; do :; done"]);
@@ -46,8 +46,8 @@ fn on_cpu<T>(
     result
 }
 
-/// Has this thread in the network namespace `name` of ip-netns(8) meanwhile; sockets it makes and
-/// processes it starts stay there.
+/// Has this thread in the network namespace `name` of ip-netns(8) during `work`; sockets it makes and processes it
+/// starts stay there.
 pub(crate) fn in_network<T>(
     name: &str,
     work: impl FnOnce() -> Result<T, Error>,

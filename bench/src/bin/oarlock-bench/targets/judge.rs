@@ -79,7 +79,7 @@ fn public_key(depth: Depth, vs: &[&str], ratios: &[Ratio]) -> Result<Judged, Str
     Ok((three(worst), note))
 }
 
-/// The median time of the better library, and what is allowed beside it, over Oarlock's times.
+/// The median time of the better library, plus what is allowed, over Oarlock's times.
 fn first(process: Process, times: &[Vec<First>; 3]) -> Judged {
     let [ours, openssl, aws_lc] = times.each_ref().map(|times| {
         let us = times.iter().map(|one| match process {
@@ -228,8 +228,8 @@ mod tests {
         assert_eq!(judged("a lone call"), (Some(0.94), false, worst));
         let worst = " (worst: 64 over 8)".to_owned();
         assert_eq!(judged("each depth"), (Some(0.9), false, worst));
-        assert_eq!(judged("64: beside aes-256-gcm").0, Some(0.7));
-        assert_eq!(judged(": aes-256-gcm beside it").0, Some(0.6));
+        assert_eq!(judged("64: while aes-256-gcm runs").0, Some(0.7));
+        assert_eq!(judged(": aes-256-gcm next to it").0, Some(0.6));
         assert_eq!(judged("over crypto-mb").0, None);
     }
 

@@ -17,7 +17,7 @@ use crate::system::surroundings::{beside_a_busy_cpu, on_one_cpu};
 /// What came out for a case.
 pub(super) enum Measured {
     Ratios(Vec<Ratio>),
-    /// Of Oarlock, OpenSSL and AWS-LC.
+    /// First operations of Oarlock, OpenSSL and AWS-LC.
     Firsts([Vec<First>; 3]),
     Compared(Vec<Compared>),
     /// Theirs over ours, pair by pair.
@@ -113,7 +113,7 @@ impl<'a> Measuring<'a> {
         Ok(ratios)
     }
 
-    /// Of Oarlock, OpenSSL and AWS-LC, in turn.
+    /// Measures first operations of Oarlock, OpenSSL and AWS-LC, in turn.
     fn firsts(&self, case: &str) -> Result<[Vec<First>; 3], Error> {
         let mut times = [Vec::new(), Vec::new(), Vec::new()];
         for _ in 0..if self.quick { 5 } else { 15 } {
@@ -148,7 +148,7 @@ impl<'a> Measuring<'a> {
     }
 }
 
-/// Of runs of the same measurement, point by point.
+/// Returns the medians of runs of the same measurement, point by point.
 fn medians(runs: &[Vec<Ratio>]) -> Vec<Ratio> {
     let mut ratios = runs.first().cloned().unwrap_or_default();
     for (number, ratio) in ratios.iter_mut().enumerate() {

@@ -33,7 +33,7 @@ macro_rules! board {
             }),
             concat!(
                 $clients,
-                " clients, beside the paper, the lesser over the greater"
+                " clients, compared with the paper, the lesser over the greater"
             ),
             0.97,
             ANY,
@@ -90,7 +90,7 @@ pub(super) const TARGETS: &[Target] = &[
     // AES-CBC.
     target(&["aes-128-cbc-decrypt"], Cipher(&OPENSSL, at("16k")), "over openssl", 1.8, WIDE),
     target(&["aes-128-cbc"], Cipher(&OPENSSL, at("16k")), "over openssl", 1.0, ANY),
-    // Keystream made ahead: by helpers in idle time and beside a busy consumer, and by the caller.
+    // Keystream made ahead: by helpers in idle time and next to a busy consumer, and by the caller.
     // docs/internals/prefetch.md has the bounds, and the inline rates of the classes, that these come from.
     target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class A", BURST_GB_PER_S / 4.8, "A"),
     target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, classes B, C and E", BURST_GB_PER_S / 1.6, "BCE"),
@@ -208,11 +208,11 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["device-together"], Program(over(Quantity::Rate, SUM)), "three boards over the sum of each alone", 0.96, ANY),
     target(&["device-beside-a-hog"], Program(over(Quantity::Rate, WITHOUT)), "offloaded work, over that without", 0.9, ANY),
     target(&["device-beside-a-hog"], Program(over(Quantity::CpuShare, CPU)), "what the hog gets of a CPU, over what it gets undisturbed", 0.95, ANY),
-    target(&["device-beside-a-hog"], Program(over(Quantity::CpuShare, HOLLOW)), "the same, beside boards that take no CPU time for results", 0.95, ANY),
+    target(&["device-beside-a-hog"], Program(over(Quantity::CpuShare, HOLLOW)), "the same, next to boards that take no CPU time for results", 0.95, ANY),
     target(&["device-two-processes"], Program(over(Quantity::Rate, ONE)), "two processes on one device over one", 0.95, ANY),
     target(&["device-four-processes"], Program(over(Quantity::Rate, ONE)), "four processes on one device over one", 0.95, ANY),
     target(&["device-beside-a-neighbour"], Program(over(Quantity::Rate, NEIGHBOUR)), "its own board and half of a shared one, over the sum", 0.9, ANY),
-    // Hostile clients, each beside a victim.
+    // Hostile clients, each next to a victim.
     target(HOSTILE, Program(RIGHT), "requests of the victim that end right", 1.0, ANY),
     target(HOSTILE, Program(over(Quantity::VictimP99, HONEST)), VICTIM_P99, 0.5, ANY),
     target(HOSTILE, Program(over(Quantity::Healthy, REQUESTS)), "answers of /healthz that are 200", 1.0, ANY),
@@ -340,7 +340,7 @@ const SSH_OTHERS: &[&str] = &["ssh-aes128-*", "ssh-aes256-ctr-*", "ssh-chacha20-
 const ENCRYPT_DECRYPT: &[&str] = &["file-encrypt", "file-decrypt"];
 const HOSTILE: &[&str] = &["hostile-*"];
 const VICTIM_P99: &str =
-    "the victim's 99th percentile beside an honest client, over that beside this one";
+    "the victim's 99th percentile next to an honest client, over that next to this one";
 // The paper has no figures of clients that send three requests at once.
 const AXL200: &[&str] = &["server-boards-axl200", "server-boards-axl200-plaintext"];
 const NFAST300: &[&str] = &[
@@ -391,7 +391,7 @@ runs! {
     STRATEGIES_IDLE: CipherRun = STRATEGIES, sizes: "64k,256k,1m", mode: "after-idle";
     /// Samples of many slices of the scheduler's: what a helper without a CPU costs comes by the slice.
     BESIDE: CipherRun = TWO_4M, cpu: CpuLimit::Beside, sizes: "16k,64k,256k,1m,4m", sample_ms: Some("100");
-    /// Of many CPUs, few are worth a request of some microseconds.
+    /// With many CPUs, few are worth a request of some microseconds.
     ON_EVERY_CPU: CipherRun = TWO_4M, threads: EVERY_CPU, sizes: "4k,16k,64k,256k,1m,4m";
     STRATEGIES_LONG_IDLE: CipherRun = STRATEGIES_IDLE, idle_ms: "20";
 }
@@ -405,7 +405,7 @@ const AUTO_IDLE_20: &str = "auto over the best strategy, after 20 ms of idleness
 const BURST_GB_PER_S: f64 = 8.0;
 /// While more is made.
 const CROSSING_GB_PER_S: f64 = 19.0;
-/// Of the bound.
+/// The least share of the bound.
 const STEADY_SHARE: f64 = 0.96;
 const PACKETS_OVER_ONE: &str = "consumer with HMAC, no AES-NI nor GFNI: 2 threads over one";
 const PACKETS_OVER_OPENSSL: &str = "consumer with HMAC, no AES-NI: 2 threads over openssl";
@@ -433,8 +433,8 @@ const OVER_BOTH: &str = "a lone call over openssl and aws-lc";
 const OVER_FIRST: &str = "the library's time and 100 us, over Oarlock's";
 const DEEP: Depth = Depth::At(64);
 const CALLERS_OVER_JOBS: &str = "64 threads that wait over jobs, 2 cores";
-const REQUESTS_BESIDE: &str = "beside aes-256-gcm on 2 cores, over alone";
-const MESSAGES_BESIDE: &str = "aes-256-gcm beside it on 2 cores, over alone";
+const REQUESTS_BESIDE: &str = "while aes-256-gcm runs on 2 cores, over alone";
+const MESSAGES_BESIDE: &str = "aes-256-gcm next to it on 2 cores, over alone";
 
 const START: ProgramQuantity = over(Quantity::Milliseconds, STOCK);
 const CONTEXT: ProgramQuantity = over(Quantity::Nanoseconds, STOCK);

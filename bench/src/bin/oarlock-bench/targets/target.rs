@@ -46,7 +46,7 @@ pub(super) struct CipherRun {
     /// Or [`EVERY_CPU`].
     pub(super) threads: usize,
     pub(super) fresh_nonce: bool,
-    /// Of several, the one that Oarlock compares worst with counts.
+    /// The peer; of several, the one that Oarlock compares worst with counts.
     pub(super) peer: &'static str,
     pub(super) sizes: &'static str,
     pub(super) mode: &'static str,
@@ -54,11 +54,11 @@ pub(super) struct CipherRun {
     pub(super) idle_ms: &'static str,
     /// Forced on Oarlock, where there is one.
     pub(super) strategy: Option<&'static str>,
-    /// Of a sample, where the usual is too short to be a steady state.
+    /// The duration of a sample, where the usual is too short to be a steady state.
     pub(super) sample_ms: Option<&'static str>,
 }
 
-/// As many threads as CPUs.
+/// Stands for as many threads as CPUs.
 pub(super) const EVERY_CPU: usize = 0;
 
 /// What a run has of the CPUs.
@@ -90,11 +90,11 @@ pub(super) struct PublicKeyRun {
     pub(super) beside: Beside,
 }
 
-/// Beside what Oarlock's public-key operations are measured.
+/// What Oarlock's public-key operations are measured against.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Beside {
     Peers(&'static str),
-    /// Its own jobs, when so many threads that wait ask it.
+    /// Its own jobs, when this number of waiting threads ask it.
     Callers(&'static str),
     /// Itself, without a cipher to do on every CPU.
     Mixed,
@@ -106,7 +106,7 @@ pub(super) enum Depth {
     At(usize),
     /// At each over the one before.
     Each,
-    /// Of the cipher beside, which has none.
+    /// The line of the cipher that runs at the same time, which has no depth.
     Cipher,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct ProgramQuantity {
     pub(super) figure: Quantity,
     /// The other side.
     pub(super) vs: &'static str,
-    /// Of a request; `None`: whatever there is.
+    /// The bytes of a request; `None`: whatever there is.
     pub(super) bytes: Option<usize>,
     /// That ours was given; `None`: as many as it takes itself.
     pub(super) threads: Option<usize>,
@@ -146,7 +146,7 @@ impl Target {
         }
     }
 
-    /// Of the matrix, a target for each size that is measured.
+    /// Returns, for a target of the matrix, one for each size that is measured.
     pub(super) fn by_size(self) -> Vec<Self> {
         match self.comparison {
             Comparison::Cipher(run, _) if self.of_matrix => {
@@ -162,7 +162,7 @@ impl Target {
         }
     }
 
-    /// Whether a line takes the worst of many points that Oarlock is measured at beside itself.
+    /// Whether a line takes the worst of many points at which Oarlock is measured against itself.
     pub(super) fn is_the_worst_of_many(&self) -> bool {
         matches!(self.comparison, Comparison::Cipher(run, sizes)
             if !self.of_matrix && run.peer.starts_with("inline") && sizes.first != sizes.last)

@@ -162,5 +162,5 @@ pub const COUNTER: u128 = 0xf0f1f2f3_f4f5f6f7_f8f9fafb_fcfdfe00;
 pub const BYTES: usize = 1024;
 /// Two turns of the portable one's, which is slow.
 pub const PORTABLE_BYTES: usize = 128;
-/// So many that counter-mode caching fills its table and uses it.
+/// Enough bytes for counter-mode caching to fill its table and use it.
 pub const CACHED_BYTES: usize = 14 << 10;

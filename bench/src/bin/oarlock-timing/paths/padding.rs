@@ -157,8 +157,8 @@ impl Path for Premaster {
         self.power[..2].copy_from_slice(&[0, 2]);
         self.power[at - 1] = 0;
         self.power[at..at + 2].copy_from_slice(&[3, 3]);
-        // The same stores for either class, and then all of it anew: a load waits for a store to its bytes that is under
-        // way, so one byte that is written in one class alone shows (|t| = 17 in a million runs).
+        // The same stores for either class, and then all of it again: a load waits for a store to its bytes that is
+        // under way, so one byte that is written in one class alone shows (|t| = 17 in a million runs).
         let place = usize::from(secret[1]) % (at + 2);
         let wrong = u8::from(!(2..at - 1).contains(&place));
         let kept = self.power[place];

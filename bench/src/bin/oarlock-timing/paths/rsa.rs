@@ -98,7 +98,7 @@ fn oaep_decryption(name: String, count: usize) -> Jobs<Decryption> {
     })
 }
 
-/// Of ciphertexts by class, of which `ciphertexts` makes those with a number.
+/// Makes the path of a decryption. `ciphertexts` makes the ciphertexts of both classes for a number.
 fn decryption(
     name: String,
     scheme: &EncryptionScheme,
@@ -131,7 +131,7 @@ fn other_label() -> EncryptionScheme {
     }
 }
 
-/// So many jobs, entered one after the other and done by the thread that waits for the first.
+/// Jobs, submitted one after the other and computed by the thread that waits for the first.
 struct Jobs<O: PrivateOperation> {
     name: String,
     operation: O,
@@ -141,14 +141,14 @@ struct Jobs<O: PrivateOperation> {
     /// By class: messages or ciphertexts.
     inputs: [Vec<Vec<u8>>; 2],
     class: usize,
-    /// Of each job: the place of its key, and its input.
+    /// The place of each job's key, and its input.
     next: Vec<(usize, Vec<u8>)>,
     jobs: Vec<Job<O::Output>>,
     outcomes: Vec<Result<O::Output, Error>>,
     count: usize,
-    /// Of either class.
+    /// Whether the inputs of both classes are refused.
     are_refused: bool,
-    /// That had been done in lanes before the first run.
+    /// Requests that had been computed in lanes before the first run.
     in_groups_before: u64,
     /// Requests of all runs.
     requests: u64,
@@ -319,7 +319,7 @@ fn random(rng: &mut StdRng, bytes: usize) -> Vec<u8> {
     random
 }
 
-/// As many as there are lanes.
+/// The number of lanes.
 const GROUP: usize = 8;
 /// With fewer in lanes, what was measured is something else.
 const MOST_PERCENT: u64 = 90;

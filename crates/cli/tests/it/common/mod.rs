@@ -65,7 +65,7 @@ pub fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// The provider, which has to be built beside the command, as `cargo build` and `make test` do.
+/// Returns the provider, which has to be built next to the command, as `cargo build` and `make test` do.
 pub fn provider() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {

@@ -17,7 +17,7 @@ pub fn on_a_terminal(
     script: &str,
     mut watch: impl FnMut(&mut File, &str),
 ) -> (ExitStatus, String) {
-    // Closed in what other tests start meanwhile.
+    // Closed in programs that other tests start at the same time.
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let terminal = openpt(flags).unwrap();
     grantpt(&terminal).unwrap();

@@ -207,7 +207,7 @@ fn all_is_renewed_but_what_is_revoked() {
         client.contains("DNS:a.example") && client.contains("Client Authentication"),
         "{client}"
     );
-    // Whoever has the old CA file still believes the new certificates.
+    // A client that has the old CA file still believes the new certificates.
     let by_old = openssl(at, &["verify", "-CAfile", "ca.old", "server.pem"]);
     succeeds(&by_old);
 }

@@ -1,4 +1,4 @@
-//! `keys`, `pubkey` and `verify`, beside openssl, with keys in files and on a token.
+//! `keys`, `pubkey` and `verify`, compared with openssl, with keys in files and on a token.
 
 use std::fs;
 use std::path::Path;

@@ -272,7 +272,7 @@ impl Load {
         load
     }
 
-    /// Waits for so many more.
+    /// Waits for `count` more.
     fn goes_on(&self, what: &str, count: usize) {
         let before = self.right.load(Ordering::Relaxed);
         until(what, || {
@@ -449,7 +449,7 @@ fn a_reload_that_waits_for_its_file_keeps_no_signal_waiting() {
     let mut server = home.serve();
     let config = home.path().join("cryptoserver.toml");
     fs::remove_file(&config).unwrap();
-    // Whoever opens it for reading waits for a writer.
+    // A process that opens it for reading waits for a writer.
     let made = Command::new("mkfifo").arg(&config).status().unwrap();
     assert!(made.success());
     server.signal(Signal::HUP);
@@ -470,7 +470,7 @@ fn all_is_read_again_on_a_signal_and_a_broken_file_changes_nothing() {
     let load = Load::start(&runtime, &client, home.public(), 16);
     load.goes_on("requests", 50);
 
-    // A new authority beside the old one, a certificate of it, and a second key.
+    // A new authority next to the old one, a certificate of it, and a second key.
     let fresh = Home::new();
     // Each with the revocation list of its own.
     let authorities = ["ca.pem", "crl.pem"].map(|name| {
@@ -617,7 +617,7 @@ fn behind_haproxy_servers_come_and_go() {
 
     let a = home.serve_at("a-again", addresses[0], addresses[1]);
     until("it is found to be up", || {
-        // Whoever comes now comes to the one with fewer connections.
+        // A client that comes now goes to the server with fewer connections.
         let _newcomer = connected(&runtime, home.settings(&[bind]), 1);
         a.metric("oarlock_connections") > 0
     });

@@ -133,7 +133,8 @@ impl Site {
         stderr(&output)
     }
 
-    /// So many handshakes, so many at once; the number of those that failed.
+    /// Returns a command that does `handshakes`, `at_once` of them at a time, and prints the number of those that
+    /// failed.
     fn is_asked(&self, port: u16, handshakes: usize, at_once: usize, version: &str) -> Command {
         let mut clients = Command::new("python3");
         clients
@@ -168,7 +169,7 @@ impl Site {
         (nginx, port)
     }
 
-    /// With so many workers; the second port has a key that is here.
+    /// Starts nginx with `workers` workers; the second port has a key that is here.
     fn nginx_with(&self, workers: usize) -> (Program, u16, u16) {
         let other = free().port();
         let (place, port) = (self.path().display(), free().port());
@@ -203,8 +204,8 @@ impl Site {
         (haproxy, port)
     }
 
-    /// With so many connections at most, that a client may leave without a word for so many seconds. The second port is
-    /// without TLS.
+    /// Starts haproxy with at most `connections` connections, which a client may leave silent for `patience` seconds.
+    /// The second port is without TLS.
     fn haproxy_with(&self, connections: usize, patience: u32) -> (Program, u16, u16) {
         let (port, plain) = (free().port(), free().port());
         let conf = format!(
@@ -556,7 +557,7 @@ fn handshakes_that_are_cut_while_the_relay_is_asked_leave_nothing_behind() {
     };
     assert!(site.serves_meanwhile(port, plain));
     attacked.outlives_cut_handshakes();
-    assert_eq!(below(&haproxy.0), process, "it was not started anew");
+    assert_eq!(below(&haproxy.0), process, "it was not restarted");
     let running = published::running().into_iter();
     let mut figures = running.filter_map(|found| found.figures.ok());
     let shown = figures.find(|figures| figures.process == process).unwrap();
@@ -646,8 +647,8 @@ fn a_cryptoserver_that_hangs_takes_no_time_from_keys_that_are_here() {
     });
 }
 
-/// How many of so many handshakes fail: certificate, port, handshakes, how many at once, version, and perhaps a suite of
-/// TLS 1.2.
+/// Counts the handshakes that fail: certificate, port, number of handshakes, how many at once, version, and perhaps a
+/// suite of TLS 1.2.
 const CLIENTS: &str = r#"
 import asyncio, ssl, sys
 certificate, port, handshakes, at_once, version = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]

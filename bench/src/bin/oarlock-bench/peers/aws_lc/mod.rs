@@ -198,8 +198,8 @@ impl Aead for AwsLcAead {
     fn seal(&mut self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; 16] {
         let mut tag = [0; 16];
         let mut tag_bytes = 0;
-        // SAFETY: the context is live; every pointer is good for the length beside it, the tag has
-        // room for 16 bytes, in place is allowed, and there is no extra input.
+        // SAFETY: the context is live; every pointer is good for the length that follows it, the tag has room for 16
+        // bytes, in place is allowed, and there is no extra input.
         let done = unsafe {
             EVP_AEAD_CTX_seal_scatter(
                 self.0.as_ptr(),
@@ -223,8 +223,8 @@ impl Aead for AwsLcAead {
 
     fn open(&mut self, message: &Sealed, aad: &[u8], data: &mut [u8]) -> bool {
         assert_eq!(message.data.len(), data.len(), "as many bytes come out");
-        // SAFETY: the context is live; every pointer is good for the length beside it, and `data`,
-        // which has the ciphertext's length, does not overlap it.
+        // SAFETY: the context is live; every pointer is good for the length that goes with it, and `data`, which has
+        // the ciphertext's length, does not overlap it.
         let done = unsafe {
             EVP_AEAD_CTX_open_gather(
                 self.0.as_ptr(),

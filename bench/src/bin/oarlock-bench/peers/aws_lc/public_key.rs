@@ -32,8 +32,8 @@ impl Key {
 
     fn raw(&self, number: &[u8], result: &mut [u8]) {
         let mut written = 0;
-        // SAFETY: the key is live; the result has room for as many bytes as are said, which are
-        // those of the modulus, and so many has the number.
+        // SAFETY: the key is live; the result has room for the length that is passed, that of
+        // the modulus, which is also the length of the number.
         let done = unsafe {
             RSA_sign_raw(
                 self.0.as_ptr(),

@@ -34,7 +34,7 @@ impl Batch {
         0..self.lengths.len()
     }
 
-    /// Of all packets together.
+    /// Returns the number of bytes of all packets together.
     pub(crate) fn bytes(&self) -> usize {
         self.lengths.iter().sum()
     }
@@ -119,7 +119,7 @@ impl Packets {
 }
 
 /// Has `work` done on `requests`, at most [`PACKETS_MAX`] of them, which are made on the stack: a caller makes them
-/// anew for each call, so that is part of its time, but an allocation is not.
+/// again for each call, so that is part of its time, but an allocation is not.
 #[inline]
 pub(crate) fn with_requests<Request, Done>(
     requests: impl Iterator<Item = Request>,

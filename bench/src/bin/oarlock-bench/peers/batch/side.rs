@@ -1,4 +1,4 @@
-//! Who does a batch, and what has become of it.
+//! The side that computes a batch, and what has become of the batch.
 
 /// One that does a batch, with its keys set up and buffers of its own.
 pub(crate) trait Side {

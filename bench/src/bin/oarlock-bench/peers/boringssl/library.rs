@@ -57,7 +57,7 @@ impl Functions {
         macro_rules! symbol {
             ($name:literal) => {
                 // SAFETY: the field's type is the function's in bench/peers/boringssl.c, and the
-                // library is kept beside it.
+                // library is kept with it.
                 unsafe { fetched::symbol(&library, $name) }?
             };
         }
@@ -111,7 +111,7 @@ struct Owned {
 }
 
 impl Owned {
-    /// Of what a function made, or null where it refused.
+    /// Takes what a function made, or null where it refused.
     fn new(
         functions: &Arc<Functions>,
         made: *mut c_void,
@@ -215,8 +215,8 @@ impl AeadContext {
     #[inline]
     pub(super) fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; 16] {
         let mut tag = [0; 16];
-        // SAFETY: the context is live; every pointer is good for the length beside it or that the
-        // function is declared with.
+        // SAFETY: the context is live; every pointer is good for the length that goes with it or that the function is
+        // declared with.
         let done = unsafe {
             (self.0.functions.seal)(
                 self.0.made.as_ptr(),
@@ -259,7 +259,7 @@ pub(super) struct Rsa(Owned);
 unsafe impl Send for Rsa {}
 
 impl Rsa {
-    /// Of an RSAPrivateKey (RFC 8017, A.1.2).
+    /// Reads an RSAPrivateKey (RFC 8017, A.1.2).
     pub(super) fn new(functions: &Arc<Functions>, der: &[u8]) -> Result<Self, Error> {
         // SAFETY: as many bytes as are named; null says that it failed.
         let made = unsafe { (functions.rsa)(der.as_ptr(), der.len()) };

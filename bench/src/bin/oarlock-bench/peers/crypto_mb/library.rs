@@ -10,7 +10,7 @@ use pkcs1::RsaPrivateKeyRef;
 
 use crate::system::fetched;
 
-/// Of one call.
+/// The most requests of one call.
 pub(super) const LANES: usize = 8;
 
 /// Functions of the loaded library, which stays loaded as long as this lives.
@@ -54,7 +54,7 @@ impl Functions {
         macro_rules! symbol {
             ($name:literal) => {
                 // SAFETY: the type asked for is the function's in bench/peers/crypto_mb.c, and the
-                // library is kept beside it.
+                // library is kept with it.
                 unsafe { fetched::symbol(&library, $name) }?
             };
         }
@@ -86,7 +86,7 @@ impl Functions {
 pub(super) struct Number(Vec<u64>);
 
 impl Number {
-    /// Of big-endian bytes, with as many words as they fill.
+    /// Reads big-endian bytes, into as many words as they fill.
     pub(super) fn new(big_endian: &[u8]) -> Self {
         let word = |bytes: &[u8]| {
             let word = bytes.iter();

@@ -55,7 +55,7 @@ struct Rsa {
     keys: Vec<RsaKey>,
     bytes: usize,
     work: Workspace,
-    /// Of public operations.
+    /// The results of public operations.
     numbers: [Vec<u8>; LANES],
 }
 
@@ -95,7 +95,7 @@ impl Lanes for Rsa {
                 let signatures = asked().map(|request| &request.signature[..]);
                 self.work.rsa_public(keys, signatures, numbers);
                 for (number, result) in requests.iter().zip(&*numbers) {
-                    // As Oarlock has it: the padding is made anew, here beforehand, and compared.
+                    // As Oarlock does it: the expected padding is made again, here beforehand, and compared.
                     let is_right = *result == self.tasks.requests[*number].number;
                     results.done(*number, 1)[0] = u8::from(is_right);
                 }

@@ -55,7 +55,7 @@ impl Functions {
         macro_rules! symbol {
             ($name:literal) => {
                 // SAFETY: the field's type is the function's in bench/peers/ipsec_mb.c, and the
-                // library is kept beside it.
+                // library is kept with it.
                 unsafe { fetched::symbol(&library, $name) }?
             };
         }
@@ -248,9 +248,9 @@ impl Message<'_> {
     }
 }
 
-/// Of AES in chaining and counter modes.
+/// The kind of keys of AES in CBC and counter modes.
 pub(super) enum Aes {}
-/// Of AES-GCM.
+/// The kind of keys of AES-GCM.
 pub(super) enum Gcm {}
 
 /// An expanded key, of one kind.

@@ -21,7 +21,7 @@ pub(crate) enum Cipher {
     Des3Cbc = 3,
 }
 
-/// The hash of a batch, as HMAC has it, over what the cipher has left. Likewise.
+/// The hash of a batch, as HMAC has it, over the cipher's output. Numbers are those of the C file.
 #[allow(dead_code, reason = "what the C file has")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hash {
@@ -38,18 +38,18 @@ pub(crate) enum Hash {
 pub(crate) enum Interface {
     Jobs,
     Burst,
-    /// Of CTR and CBC without a hash.
+    /// The interface of CTR and CBC without a hash.
     CipherBurst,
-    /// Of GCM.
+    /// The interface of GCM.
     Direct,
 }
 
 /// A packet of a batch.
 pub(crate) struct Packet<'a> {
     pub(crate) key: &'a [u8],
-    /// Of HMAC, where there is a hash; at most a block of it.
+    /// The key of HMAC, where there is a hash; at most a block of it.
     pub(crate) mac: &'a [u8],
-    /// As many bytes as the cipher takes, or more.
+    /// The IV, with as many bytes as the cipher takes, or more.
     pub(crate) iv: [u8; 16],
     pub(crate) aad: &'a [u8],
     /// Bytes before those that are encrypted, which are hashed too.
@@ -150,7 +150,7 @@ impl IpsecMbBatch {
 impl Side for IpsecMbBatch {
     fn run(&mut self) {
         // SAFETY: manager and keys are live and were made for this cipher and hash; every packet is good for its
-        // lengths, both ways, and tags have room; all of it is held beside, and stays where it is.
+        // lengths, both ways, and tags have room; all of it is held by this object, and stays where it is.
         let done = unsafe { (self.run)(self.manager.as_ptr(), &self.batch) };
         assert_eq!(done, self.batch.count, "ipsec-mb does all packets");
     }

@@ -25,7 +25,7 @@ pub(super) fn specs() -> [SessionSpec<'static>; 4] {
     ]
 }
 
-/// Gigabytes a second of boards, in bursts of so many requests.
+/// Returns the gigabytes a second of boards, in bursts of `burst` requests.
 pub(super) fn rate(framework: &Framework, burst: usize) -> Result<f64, Error> {
     let [gcm, ctr, _, chained] = specs();
     let mut sessions = Vec::new();
@@ -109,8 +109,8 @@ pub(super) fn failed(error: impl ToString) -> Error {
 }
 
 pub(super) const SAMPLE: Duration = Duration::from_millis(400);
-/// Of each board.
+/// Requests in a burst for each board.
 pub(super) const BURST: usize = 128;
-/// Of a request, by its number; those of the third algorithm are whole blocks.
+/// Bytes of a request, by its number; those of the third algorithm are whole blocks.
 pub(super) const SIZES: [usize; 7] = [64, 1408, 16384, 256, 4096, 8992, 512];
 pub(super) const TAGS: [usize; 3] = [16, 0, 20];

@@ -1,4 +1,4 @@
-//! Offloaded work beside a process that is busy all the time: what either loses, and to what.
+//! Offloaded work next to a process that is busy all the time: what either loses, and to what.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use oarlock_bench::Error;
 use super::super::compared::{Compared, Quantity};
 use super::bursts::{BURST, SAMPLE, boards, failed, framework, rate, register};
 
-/// Offloaded work beside a busy process, over what it is without; and what that process gets of a CPU, over
-/// what it gets with nothing beside: with boards whose results are computed here, and with boards that compute
-/// nothing, as real ones do not on the CPU. Then where the time went.
+/// Offloaded work next to a busy process, over its rate without; and that process's share of a CPU, over its share
+/// when it is alone: with boards whose results are computed here, and with boards that compute nothing, as real ones
+/// do not on the CPU. Then where the time went.
 pub(super) fn offloaded(rounds: usize) -> Result<Vec<Compared>, Error> {
     let computing = Side::new(true)?;
     let hollow = Side::new(false)?;
@@ -107,7 +107,8 @@ impl Threads {
     }
 }
 
-/// Of a thread, or of the first thread of a process (sched-stats.rst: nanoseconds on a CPU come first).
+/// Returns the CPU time of a thread, or of the first thread of a process (sched-stats.rst: nanoseconds on a CPU come
+/// first).
 fn cpu_seconds(path: &str) -> f64 {
     let stat = fs::read_to_string(format!("{path}/schedstat")).unwrap_or_default();
     let ns = stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
@@ -124,7 +125,7 @@ impl Hog {
         hog.map(Self).map_err(failed)
     }
 
-    /// What it gets of a CPU meanwhile.
+    /// Returns its share of a CPU during `work`.
     fn share_while(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<f64, Error> {
         let path = format!("/proc/{}", self.0.id());
         let before = cpu_seconds(&path);
@@ -141,7 +142,7 @@ impl Drop for Hog {
     }
 }
 
-/// What the busy process gets with nothing beside, compared with its share beside boards that compute nothing.
+/// The busy process's share of a CPU when it is alone, compared with its share next to boards that compute nothing.
 pub(crate) const HOLLOW: &str = "undisturbed, boards of no CPU time";
 const LONG: u32 = 3;
 pub(crate) const WITHOUT: &str = "alone";

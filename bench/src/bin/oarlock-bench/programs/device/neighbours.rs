@@ -14,8 +14,8 @@ use super::super::compared::{Compared, Quantity};
 use super::super::setup::Setup;
 use super::bursts::{BURST, failed, framework, rate, register};
 
-/// What so many processes get of a board together, over what this one gets of it alone, in turn. All have their queues
-/// full all the time.
+/// Measures what `count` processes get of a board together, over what this one gets of it alone, in turn. All have
+/// their queues full all the time.
 pub(super) fn share(setup: &Setup, count: usize) -> Result<Vec<Compared>, Error> {
     let path = setup.file("board");
     let _ = std::fs::remove_file(&path);
@@ -168,7 +168,7 @@ fn engine(path: &Path) -> Result<Arc<SimulatedEngine>, Error> {
     engine.map(Arc::new).map_err(failed)
 }
 
-/// Slow beside the CPU, which computes for all.
+/// Returns a board that is slow compared with the CPU, which computes for all.
 fn board() -> EngineBoard {
     EngineBoard {
         units: 2,

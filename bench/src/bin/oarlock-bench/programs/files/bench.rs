@@ -92,8 +92,7 @@ impl<'a> Bench<'a> {
         all.iter().copied().filter(is_here).collect()
     }
 
-    /// Has each of so many sides do its round, and so many of them, of which the first does not
-    /// count.
+    /// Has each of `sides` sides do `rounds` rounds and one before them that does not count.
     pub(super) fn in_turn(
         &self,
         rounds: usize,
@@ -118,7 +117,7 @@ impl<'a> Bench<'a> {
         Ok(samples)
     }
 
-    /// Runs `command` and has it write `output` anew.
+    /// Runs `command` and has it write `output` from scratch.
     pub(super) fn run(&self, mut command: Command, output: &Path) -> Result<RunCost, Error> {
         remove(output)?;
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -196,7 +195,7 @@ impl Drop for Bench<'_> {
     }
 }
 
-/// Of what was started at once and took so long together.
+/// Returns the cost of processes that were started at once and took `seconds` together.
 pub(super) fn taken(seconds: f64, ended: &[Ended]) -> RunCost {
     let resident = ended.iter().map(|ended| ended.resident_bytes).max();
     RunCost {
@@ -206,7 +205,7 @@ pub(super) fn taken(seconds: f64, ended: &[Ended]) -> RunCost {
     }
 }
 
-/// Of a command's program, without its folder.
+/// Returns the name of a command's program, without its folder.
 pub(super) fn name(command: &Command) -> String {
     let name = Path::new(command.get_program()).file_name();
     name.unwrap_or_default().to_string_lossy().into_owned()
@@ -231,7 +230,7 @@ fn recipient(identity: &str) -> Option<&str> {
 }
 
 pub(super) const PASSPHRASE: &str = "oarlock-bench, and nothing else";
-/// Of a run: 2 GiB at 10 MB/s.
+/// The most that a run may take: 2 GiB at 10 MB/s.
 pub(super) const LIMIT: Duration = Duration::from_secs(220);
 
 #[cfg(test)]

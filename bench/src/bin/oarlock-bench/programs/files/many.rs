@@ -133,7 +133,7 @@ impl Folders {
         Ok(())
     }
 
-    /// So many of the files by `tool`.
+    /// Has `tool` encrypt or decrypt the first `files` of the files.
     fn run(
         &self,
         bench: &Bench<'_>,

@@ -1,10 +1,10 @@
-//! `oarlock encrypt` and `decrypt` beside programs that do the same, and beside those that only copy.
+//! `oarlock encrypt` and `decrypt` compared with programs that do the same, and with those that only copy.
 //!
 //! ```text
 //! tools.rs   programs and their command lines          one.rs      a large file
 //! bench.rs   where they work: keys, files, the clock   many.rs     small ones
 //! unlock.rs  a passphrase                              pipe.rs     a stream
-//! point.rs   ours beside another
+//! point.rs   ours and another's
 //! ```
 //!
 //! Everything lies in memory and is gone afterwards. Outputs are removed before each run, outside of

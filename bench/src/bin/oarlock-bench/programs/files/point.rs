@@ -1,12 +1,12 @@
-//! Samples of ours beside those of another.
+//! Samples of ours and of another tool.
 
 use super::bench::RunCost;
 use crate::programs::compared::{Compared, Quantity};
 
-/// Ours, by number of threads, beside one of the others.
+/// Our samples, by number of threads, and those of one of the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pairing<'a> {
-    /// Of a file.
+    /// The bytes of a file.
     pub(super) bytes: usize,
     pub(super) vs: &'static str,
     pub(super) threads: Option<usize>,

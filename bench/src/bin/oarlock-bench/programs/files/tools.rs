@@ -181,7 +181,7 @@ impl Tools {
     }
 }
 
-/// Of those that are here, by what they say themselves.
+/// Returns the versions of the tools that are here, as they report them.
 pub(crate) fn versions(version: &dyn Fn(&str, &[&str]) -> Option<String>) -> Vec<String> {
     let fetched = [("age", AGE), ("rage", RAGE)].into_iter();
     let fetched = fetched.filter_map(|(name, file)| {

@@ -65,8 +65,8 @@ pub(super) fn measure(setup: &Setup, case: &str) -> Result<Vec<Compared>, Error>
     Ok(compared.collect())
 }
 
-/// Runs `command` with a terminal of its own, on which the passphrase is typed so many times, and
-/// has it write `output` anew.
+/// Runs `command` with a terminal of its own, on which the passphrase is typed `times` times, and has it write
+/// `output` from scratch.
 fn on_terminal(
     bench: &Bench<'_>,
     command: Command,
@@ -138,7 +138,7 @@ fn check_work_factor(sealed: &Path) -> Result<(), Error> {
     }
 }
 
-/// Of a file whose header has the line `-> scrypt SALT FACTOR`.
+/// Returns the factor of a file whose header has the line `-> scrypt SALT FACTOR`.
 fn work_factor(file: &[u8]) -> Option<u32> {
     let mut lines = file.split(|byte| *byte == b'\n');
     let stanza = lines.find_map(|line| line.strip_prefix(b"-> scrypt "))?;

@@ -46,7 +46,7 @@ pub(crate) enum Kind {
 /// What handshakes took, each from its connection's beginning to its last byte, in the order of time.
 pub(super) struct Done {
     pub(super) us: Vec<f64>,
-    /// So many of them were resumed.
+    /// The number of them that were resumed.
     pub(super) resumed: usize,
     pub(super) seconds: f64,
 }
@@ -66,12 +66,12 @@ struct Connection {
     /// As [`Waits`] was told last.
     waits_for: epoll::EventFlags,
     began: Instant,
-    /// It is not over before so many have come.
+    /// The number of tickets that must come before the handshake is over.
     tickets_min: u32,
 }
 
 impl Client {
-    /// Of a server at this port of loopback, which has this certificate and no other.
+    /// Makes a client of the server at this port of loopback, which has this certificate and no other.
     pub(super) fn new(certificate: &Path, port: u16, kind: Kind) -> Result<Self, Error> {
         let pem = fs::read(certificate).map_err(Error::io(certificate.display()))?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -99,7 +99,7 @@ impl Client {
         })
     }
 
-    /// Keeps so many in flight for so long.
+    /// Keeps `in_flight` handshakes in flight for `length`.
     pub(super) fn run(&self, in_flight: usize, length: Duration) -> Result<Done, Error> {
         let (mut us, mut resumed) = (Vec::new(), 0);
         let start = Instant::now();

@@ -1,6 +1,6 @@
 //! Handshakes at unmodified servers with RSA keys, and `openssl speed` of the same keys.
 //!
-//! One thread here keeps so many handshakes in flight, and verifies each. What counts is the CPU time
+//! One thread here keeps a number of handshakes in flight, and verifies each. What counts is the CPU time
 //! that the server's processes take for one, what it takes from its first byte to the last, and how many there are in a
 //! second.
 
@@ -26,7 +26,7 @@ use super::setup::{Setup, Side};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshakes {
     pub(crate) server: Server,
-    /// Of the modulus.
+    /// The bits of the modulus.
     pub(crate) bits: usize,
     pub(crate) in_flight: usize,
     pub(crate) kind: Kind,
@@ -35,7 +35,7 @@ pub(crate) struct Handshakes {
 /// What one round came to.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// Of the server's processes, for a handshake.
+    /// The CPU time of the server's processes for a handshake.
     cpu_us: f64,
     p50_us: f64,
     per_second: f64,

@@ -235,12 +235,13 @@ impl Server {
     }
 }
 
-/// Of a process, all of its threads, and the processes that it has started (proc(5)): the kernel counts to the nanosecond.
+/// Returns the CPU time of a process, all of its threads, and the processes that it has started (proc(5)): the kernel
+/// counts to the nanosecond.
 fn cpu_of(process: u32) -> Result<Duration, Error> {
     let folder = format!("/proc/{process}/task");
     let mut cpu = Duration::ZERO;
     for thread in fs::read_dir(&folder).map_err(Error::io(&folder))?.flatten() {
-        // One may end meanwhile.
+        // A thread may end before it is read.
         let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
         let ran = read("schedstat");
         let ns = ran.split(' ').next().and_then(|ns| ns.parse().ok());

@@ -11,7 +11,7 @@ use crate::system::surroundings::on_last_cpu;
 /// One key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RsaSpeed {
-    /// Of the modulus.
+    /// The bits of the modulus.
     pub(crate) bits: usize,
     /// None: without jobs.
     pub(crate) jobs: Option<usize>,
@@ -40,11 +40,11 @@ impl RsaSpeed {
     }
 }
 
-/// Processes with one key, which sign one after the other and meet, beside one process that has as many signatures under
-/// way.
+/// Processes with one key, which sign one after the other and meet, compared with one process that has as many
+/// signatures in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RsaProcesses {
-    /// Of the modulus.
+    /// The bits of the modulus.
     pub(crate) bits: usize,
 }
 

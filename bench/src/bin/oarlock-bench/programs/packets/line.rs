@@ -24,7 +24,7 @@ pub(crate) struct Line {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
-    /// Its interfaces that do such a batch: the fastest counts, at each length anew.
+    /// Its interfaces that do such a batch: the fastest counts, chosen again at each length.
     pub(crate) ways: &'static [Way],
 }
 
@@ -37,7 +37,7 @@ pub(crate) type Way = fn(&Batch) -> Result<Box<dyn Side>, Error>;
 /// The least ratio of rates, ours over theirs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Promise {
-    /// Of a packet.
+    /// The bytes of a packet.
     pub(crate) bytes: usize,
     /// `over ` and the name of a peer.
     pub(crate) over: &'static str,

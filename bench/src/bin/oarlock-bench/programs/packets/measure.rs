@@ -1,6 +1,6 @@
 //! Outputs compared, then samples in turn.
 //!
-//! Each sample sets its keys up anew, at another place of the heap, as those of single requests do
+//! Each sample sets its keys up again, at another place of the heap, as those of single requests do
 //! (`measuring/turns.rs` of the library): where buffers and key schedules lie moves a figure by several per cent.
 
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::programs::setup::Setup;
 use crate::system::interrupt;
 
 impl Line {
-    /// Ours beside every peer, at each of the lengths that the command line or the line's promises name.
+    /// Measures ours and every peer, at each of the lengths that the command line or the line's promises name.
     pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         let mut compared = Vec::new();
         for bytes in self.sizes(setup)? {
@@ -213,7 +213,7 @@ const CHART: &[Size] = &[
 /// Odd, so that the median is a ratio that was seen.
 const ROUNDS: usize = 31;
 const QUICK_ROUNDS: usize = 9;
-/// Of each way of a peer.
+/// Trials of each way of a peer.
 const TRIALS: usize = 3;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! `packet-*`: many packets in one call, each with a key, a nonce and a length of its own, beside the libraries that
-//! do the same.
+//! `packet-*`: many packets in one call, each with a key, a nonce and a length of its own, compared with the
+//! libraries that do the same.
 //!
 //! ```text
 //! line.rs      what a line says          measure.rs  outputs compared, then samples in turn
@@ -14,7 +14,7 @@
 //! 1. Add a [`Line`] to the table `LINES` of its family, or a file for a new family, whose table goes into
 //!    [`FAMILIES`]. Its name begins with `packet-`.
 //! 2. Write a `Side` (`peers/batch/`) for Oarlock and one for each peer: keys and buffers are set up from the `Batch`;
-//!    `run` is all that the clock sees, with the requests made anew in it (`with_requests`). Where a peer has
+//!    `run` is all that the clock sees; it makes the requests in each call (`with_requests`). Where a peer has
 //!    several interfaces, each is a [`Way`](line::Way), and the fastest counts.
 //! 3. Say in `promises` what it has to reach, at which lengths, on which classes of CPUs. One that peers are
 //!    compared by is a line of `--targets`.

@@ -1,5 +1,5 @@
-//! SRTP packets of one source, protected, or protected and then unprotected, beside libsrtp2, which takes one at a
-//! time.
+//! SRTP packets of one source, protected, or protected and then unprotected, compared with libsrtp2, which takes one
+//! at a time.
 
 use oarlock::Accelerator;
 use oarlock::packet::srtp::{
@@ -82,7 +82,7 @@ const fn promise(required: f64, classes: &'static str) -> Promise {
 struct Buffers {
     all: Vec<Vec<u8>>,
     lengths: Vec<usize>,
-    /// Of the next packet.
+    /// The sequence number of the next packet.
     sequence: u16,
 }
 
@@ -199,7 +199,8 @@ impl Side for Theirs {
     }
 }
 
-/// Of one that was protected and unprotected, what stands behind the packet is no result.
+/// Returns the results. After protecting and unprotecting (`is_both`), the bytes that follow the packet are no
+/// result.
 fn done(buffers: &Buffers, is_both: bool) -> Vec<Done> {
     let all = buffers.all.iter().zip(&buffers.lengths);
     let data = all.map(|(buffer, bytes)| {

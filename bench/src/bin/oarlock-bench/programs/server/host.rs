@@ -33,7 +33,7 @@ impl Home {
     /// For the case `name`.
     pub(super) fn new(setup: &Setup, name: &str) -> Result<Self, Error> {
         let oarlock = setup.oarlock()?;
-        let missing = "no `oarlock-load` beside this program: build it (cargo build --release \
+        let missing = "no `oarlock-load` next to this program: build it (cargo build --release \
                        --package oarlock-load)";
         let load = named_or_beside(None, "oarlock-load", missing)?;
         let folder = setup.file(name);

@@ -1,5 +1,5 @@
-//! Each kind of hostile client, beside a victim: an honest client that asks for a fifth of the signatures
-//! that the server can make.
+//! Each kind of hostile client, together with a victim: an honest client that asks for a fifth of the signatures that
+//! the server can make.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ use crate::system::child::Running;
 use crate::system::interrupt;
 use crate::system::surroundings::on_last_cpu;
 
-/// What the victim gets beside the client, and what the server keeps of it.
+/// Measures what the victim gets next to the hostile client, and what the server keeps of that client.
 pub(super) fn beside(
     setup: &Setup,
     home: &Home,
@@ -103,7 +103,7 @@ pub(super) fn beside(
     ])
 }
 
-/// The client beside the victim.
+/// The hostile client that runs next to the victim.
 struct Neighbour {
     kind: &'static str,
     is_honest: bool,

@@ -6,7 +6,7 @@
 //! sign.rs     signatures of RSA-2048: for a CPU second, and one at a time
 //! sides.rs    what they are compared with
 //! boards.rs   simulated boards of the paper      endure.rs   much load, too much, and a server that dies
-//! hostile.rs  hostile clients beside a victim
+//! hostile.rs  hostile clients and a victim
 //! ```
 //!
 //! Servers are processes, and so are clients, one for all clients of a server. Every answer is
@@ -46,7 +46,7 @@ pub(crate) enum Servers {
     Overload,
     /// One of three dies.
     Kill,
-    /// A hostile client of this kind, beside a victim.
+    /// A hostile client of this kind, next to a victim.
     Beside(&'static str),
 }
 

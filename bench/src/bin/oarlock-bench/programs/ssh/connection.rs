@@ -52,7 +52,7 @@ pub(super) struct Connection<'a> {
 pub(super) struct Transfer {
     /// From the client's start to its end.
     pub(super) seconds: f64,
-    /// Of both ends.
+    /// The CPU time of both ends.
     pub(super) cpu_seconds: f64,
 }
 
@@ -256,5 +256,5 @@ const CLIENT_OPTIONS: [&str; 9] = [
 const PRIVSEP: &str = "/run/sshd";
 /// To connect, and to end when the other end has.
 const CONNECTS: Duration = Duration::from_secs(30);
-/// Of a transfer: 1 GiB at 4 MB/s.
+/// The most that a transfer may take: 1 GiB at 4 MB/s.
 const LIMIT: Duration = Duration::from_secs(260);

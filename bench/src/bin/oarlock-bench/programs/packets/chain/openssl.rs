@@ -127,7 +127,7 @@ struct Functions {
 
 impl Functions {
     fn of(library: &Arc<Libcrypto>) -> Result<Self, Error> {
-        // SAFETY: the types are those of OpenSSL 3's headers, and the library is kept beside.
+        // SAFETY: the types are those of OpenSSL 3's headers, and the library is kept with the functions.
         unsafe {
             Ok(Self {
                 fetch: library.function("EVP_MAC_fetch")?,
