@@ -140,7 +140,7 @@ impl fmt::Display for Error {
             Self::Identity(error) => f.write_str(&words::of_identity(error)),
             Self::Recipient(error) => f.write_str(&words::of_recipient(error)),
             Self::MixedPostQuantum => f.write_str(
-                "post-quantum recipients stand beside others, through which a quantum computer could open the file: \
+                "post-quantum recipients are mixed with others, through which a quantum computer could open the file: \
                  give those of one kind only",
             ),
             Self::Random(error) => {

@@ -39,7 +39,7 @@ pub(crate) fn of_recipient(error: &EncryptError) -> String {
             labels.sort();
             let labels: Vec<&str> = labels.into_iter().map(String::as_str).collect();
             format!(
-                "recipients with the label {} stand beside others without it: give those of one kind only",
+                "recipients with the label {} are mixed with others without it: give those of one kind only",
                 labels.join(", ")
             )
         }
@@ -50,7 +50,7 @@ pub(crate) fn of_recipient(error: &EncryptError) -> String {
         EncryptError::MissingPlugin { binary_name } => missing(binary_name),
         EncryptError::MissingRecipients => NO_RECIPIENT.into(),
         EncryptError::MixedRecipientAndPassphrase => {
-            "a passphrase stands beside other recipients: give one or the other".into()
+            "a passphrase and other recipients exclude each other: give one or the other".into()
         }
         EncryptError::Plugin(errors) => of_plugins(errors),
     }

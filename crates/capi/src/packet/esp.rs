@@ -126,7 +126,7 @@ unsafe fn suite(spec: &Spec) -> Result<Suite, Failure> {
     // SAFETY: as the caller answers for.
     let integrity = unsafe { text(spec.integrity, "the name of the integrity") }?;
     Ok(Suite::EncryptThenMac(
-        by_name(&CIPHERS, cipher, "cipher of ESP beside an HMAC")?,
+        by_name(&CIPHERS, cipher, "cipher of ESP with an HMAC")?,
         by_name(&INTEGRITIES, integrity, "integrity of ESP")?,
     ))
 }

@@ -211,7 +211,7 @@ fn what_is_wrong_with_keys_is_said_in_a_line() {
     let cases: Vec<(Vec<&str>, &str, i32)> = vec![
         (
             mixed.to_vec(),
-            "recipients: post-quantum recipients stand beside others",
+            "recipients: post-quantum recipients are mixed with others",
             1,
         ),
         (

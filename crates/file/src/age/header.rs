@@ -85,7 +85,7 @@ impl Header {
                     return Err(Error::Header("it has no recipient"));
                 }
                 if stanzas.len() > 1 && is_scrypt(&stanzas) {
-                    return Err(Error::Header("a passphrase beside other recipients"));
+                    return Err(Error::Header("a passphrase and other recipients"));
                 }
                 return Ok(Self {
                     encoded: lines.encoded,

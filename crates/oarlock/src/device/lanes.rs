@@ -283,7 +283,7 @@ impl Lanes {
                 self.shown.add(Gauge::Faults, 1);
                 log::warn!(
                     "RSA: a result that was computed in lanes does not agree with the public key of \
-                     {} bits, and is computed anew by aws-lc: a prime of the key is none, or the \
+                     {} bits, and is computed again by aws-lc: a prime of the key is none, or the \
                      machine computes wrongly",
                     key.bits()
                 );

@@ -69,7 +69,7 @@ impl fmt::Display for Withheld {
                 "OpenSSL is faster: {:.2} of its rate with {bytes} bytes",
                 f64::from(*thousandths) / 1000.0
             ),
-            Self::Unknown => f.write_str("how fast it is beside this OpenSSL is not known"),
+            Self::Unknown => f.write_str("it was not measured against this OpenSSL"),
         }
     }
 }

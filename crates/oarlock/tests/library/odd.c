@@ -84,8 +84,8 @@ static int power(void *device, const uint8_t *base, const uint8_t *exponent, siz
                  const uint8_t *modulus, size_t modulus_len, uint8_t *result, char *error,
                  size_t error_len) {
   (void)base, (void)exponent, (void)exponent_len, (void)modulus, (void)result;
-  int beside = __sync_add_and_fetch(&under_way, 1);
-  if (beside > 1) {
+  int at_once = __sync_add_and_fetch(&under_way, 1);
+  if (at_once > 1) {
     __sync_lock_test_and_set(&have_met, 1);
   }
   // A minute at most, where the second never comes.
@@ -94,7 +94,7 @@ static int power(void *device, const uint8_t *base, const uint8_t *exponent, siz
   }
   // One too many would come now.
   usleep(20000);
-  snprintf(error, error_len, "%s, %d at once, %zu bytes", *(int *)device ? "open" : "closed", beside,
+  snprintf(error, error_len, "%s, %d at once, %zu bytes", *(int *)device ? "open" : "closed", at_once,
            modulus_len);
   go_astray("error", error, error_len);
   go_astray("result", result, modulus_len);

@@ -257,7 +257,7 @@ impl Reader<'_> {
             {
                 let what = match kind {
                     "simulated" if raw.preset.is_some() => {
-                        format!("{field} beside preset: remove one of them")
+                        format!("{field} and preset exclude each other: remove one of them")
                     }
                     kind => {
                         format!("a device of kind {kind} has no {field}: remove it")

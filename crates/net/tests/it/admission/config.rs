@@ -316,7 +316,7 @@ fn errors_name_line_and_column() {
         ),
         (
             "[[device]]\nkind = 'simulated'\npreset = 'axl200'\nlatency_ms = 3",
-            "6:14: latency_ms beside preset: remove one of them",
+            "6:14: latency_ms and preset exclude each other: remove one of them",
         ),
         (
             "[[device]]\nkind = 'simulated'\ncoprocessors = 1",

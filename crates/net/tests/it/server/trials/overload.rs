@@ -124,10 +124,10 @@ async fn a_client_that_asks_for_little_is_served_beside_a_flood() {
         // Never refused, however full it is for the others.
         assert_right(&call(&quiet, raw(number)).await.unwrap(), number);
     }
-    let meanwhile = counts.right.load(Ordering::Relaxed) - before;
+    let went_before = counts.right.load(Ordering::Relaxed) - before;
     // One of four clients, with one request at a time, waits for a coprocessor alone. In the order of
     // arrival, some 90 others would have gone before each of its requests.
-    assert!(meanwhile < 40 * 45, "{meanwhile} went before 40");
+    assert!(went_before < 40 * 45, "{went_before} others went before 40");
     is_over.store(true, Ordering::Relaxed);
     while let Some(done) = soon("all are answered", tasks.join_next()).await {
         done.unwrap();
