@@ -668,8 +668,7 @@ impl Sink for Attempt {
 /// What takes less is computed by the thread that asks for it: to queue it and to come back for it takes about as long,
 /// and to wake a thread for it ten times as long.
 const HERE_MAX: Duration = Duration::from_nanos(2000);
-/// Requests of a batch that take no longer are computed at once, unless they gain in a group: the queue takes 1 us and
-/// more.
+/// Requests of a batch that take no longer are computed at once, unless they gain in a group: a queue takes over 1 us.
 const APART_MAX: Duration = Duration::from_nanos(1000);
 
 /// Cancels what is in flight when the last handle goes.
