@@ -8,10 +8,10 @@ use std::sync::Arc;
 use oarlock::costs::Computed;
 use oarlock::rsa::{Hash, PssSalt, RsaPublicKey, SignatureScheme};
 
-use super::around::Around;
-use super::computing::{Place, compute};
-use super::decryption::{NAME_BYTES, text};
-use super::key::Key;
+use super::default_context::Around;
+use super::keymgmt::Key;
+use super::padding::{NAME_BYTES, text};
+use super::private_op::{Place, compute};
 use crate::abi::Param;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::{DefaultRsa, Digest, named};

@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use oarlock_local::relay::Reference;
 
-use super::key::{Key, free};
+use super::keymgmt::{Key, free};
 use crate::abi::{Dispatch, Param, SELECT_PRIVATE_KEY, decoder_function};
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;

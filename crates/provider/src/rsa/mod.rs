@@ -1,15 +1,17 @@
 //! RSA: signatures and decryption in lanes, everything else by the default provider.
 //!
 //! ```text
-//! key.rs         a key: the default provider's, and also ours, made when it is first used often
-//! context.rs     a context of the default provider's, which has all settings and does whatever is not a signature
-//!                that lanes can make; the digest of a message
-//! signature.rs   the functions of signatures
-//! encryption.rs  those of encryption     decryption.rs   what a private power is decrypted to
-//! around.rs      what both kinds of contexts have in common
-//! computing.rs   the private power, and where results go
-//! remote.rs      operations by keys of other machines     decoder.rs   reads the files that stand for these
-//! ../signer/     the private operation: in lanes with others, or alone
+//! keymgmt.rs          a key: the default provider's, and also ours, made when it is first used often
+//! context.rs          a context of the default provider's, which has all settings and does whatever is not a
+//!                     signature that lanes can make; the digest of a message
+//! default_context.rs  what the contexts of signatures and of encryption have in common
+//! signature.rs        the functions of signatures
+//! asym_cipher.rs      the functions of encryption
+//! padding.rs          what a private power is decrypted to
+//! private_op.rs       the private power, and where results go
+//! remote.rs           operations by keys of other machines
+//! decoder.rs          reads the files that stand for these
+//! ../signer/          the private operation: in lanes with others, or alone
 //! ```
 //!
 //! Keys stay in the default provider. OpenSSL prefers this one's signatures and its encryption, and so has the key of an
@@ -19,13 +21,13 @@
 
 #![allow(unsafe_code)]
 
-mod around;
-mod computing;
+mod asym_cipher;
 mod context;
 mod decoder;
-mod decryption;
-mod encryption;
-mod key;
+mod default_context;
+mod keymgmt;
+mod padding;
+mod private_op;
 mod remote;
 mod signature;
 
@@ -44,12 +46,12 @@ pub(crate) unsafe fn algorithms(provider: &Provider, operation: i32) -> Option<&
     let default = unsafe { provider.find_default_rsa() }?;
     let offered = provider.rsa.get_or_init(|| {
         let tables = [
-            key::table::<{ key::RSA }>(&default.keys[key::RSA]),
-            key::table::<{ key::PSS }>(&default.keys[key::PSS]),
+            keymgmt::table::<{ keymgmt::RSA }>(&default.keys[keymgmt::RSA]),
+            keymgmt::table::<{ keymgmt::PSS }>(&default.keys[keymgmt::PSS]),
             signature::table(&default.signature),
             decoder::pem_table(),
             decoder::der_table(),
-            encryption::table(&default.encryption),
+            asym_cipher::table(&default.encryption),
         ];
         let [rsa, pss] = default.key_names;
         OfferedRsa {

@@ -8,10 +8,10 @@ use oarlock::rsa::{PssSalt, SignatureScheme};
 use oarlock_local::relay::{Operation, Question, Reference};
 use zeroize::Zeroizing;
 
-use super::around::Around;
-use super::computing::Place;
 use super::context::{Context, Encoding};
-use super::key::Key;
+use super::default_context::Around;
+use super::keymgmt::Key;
+use super::private_op::Place;
 use crate::error::Reason;
 use crate::provider::Provider;
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use oarlock::costs::Computed;
 
-use super::around::{Around, described, forwarding, freectx, with};
-use super::computing::Place;
 use super::context::{Context, Message};
-use super::key::Key;
+use super::default_context::{Around, described, forwarding, freectx, with};
+use super::keymgmt::Key;
+use super::private_op::Place;
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::caught::catching;
 use crate::default_provider::functions::SignatureFunctions;

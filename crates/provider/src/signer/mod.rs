@@ -15,12 +15,12 @@
 //! Alone, whichever is faster computes: the default provider, which may or may not have code for this CPU, or the
 //! library.
 
-mod alone;
-mod asked;
-mod company;
+mod async_jobs;
+mod back_off;
+mod batch;
 mod fibers;
-mod patience;
-mod paused;
+mod relay_answers;
+mod single;
 mod stacks;
 mod threads;
 mod trial;
@@ -35,10 +35,10 @@ use oarlock_local::Client;
 use oarlock_local::relay::{self, NoAnswer, Question};
 use zeroize::Zeroizing;
 
-use self::alone::{Alone, Who};
-use self::company::Company;
+use self::back_off::Patience;
+use self::batch::Company;
 use self::fibers::{Fiber, Fibers};
-use self::patience::Patience;
+use self::single::{Alone, Who};
 use self::stacks::{Place, Stacks, Tell};
 use self::threads::Threads;
 

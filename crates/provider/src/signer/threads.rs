@@ -15,7 +15,7 @@ use oarlock::process::is_sandboxed;
 use oarlock::rsa::AcceleratedRsa;
 use zeroize::Zeroizing;
 
-use super::company::Company;
+use super::batch::Company;
 use super::trial::Trial;
 
 /// What the threads of a process share.

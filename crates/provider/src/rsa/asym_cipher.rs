@@ -9,10 +9,10 @@ use std::sync::Arc;
 use oarlock::costs::Computed;
 use oarlock::rsa::RsaPublicKey;
 
-use super::around::{Around, described, forwarding, freectx, with};
-use super::computing::{Place, compute};
-use super::decryption::Padding;
-use super::key::Key;
+use super::default_context::{Around, described, forwarding, freectx, with};
+use super::keymgmt::Key;
+use super::padding::Padding;
+use super::private_op::{Place, compute};
 use super::remote;
 use crate::abi::{Dispatch, Param, offered};
 use crate::caught::catching;

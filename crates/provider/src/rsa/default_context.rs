@@ -57,7 +57,7 @@ macro_rules! forwarding {
         $(unsafe extern "C" fn $name(context: *mut c_void, $($argument: $type),+) -> c_int {
             // SAFETY: the core hands over a context of ours, and what the default provider's function takes.
             unsafe {
-                $crate::rsa::around::with::<$context>(context, |context, inner| {
+                $crate::rsa::default_context::with::<$context>(context, |context, inner| {
                     Some(inner.$name?(context.inner, $($argument),+))
                 })
             }

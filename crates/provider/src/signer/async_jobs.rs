@@ -15,7 +15,7 @@ use oarlock::job::{Job, JobOptions, Start};
 use oarlock::rsa::AcceleratedRsa;
 use zeroize::Zeroizing;
 
-use super::company::Visit;
+use super::batch::Visit;
 use super::fibers::{Awaited, Fiber, Fibers, Held, Key, RESUMED_MAX, Waiting};
 use super::stacks::Place;
 
