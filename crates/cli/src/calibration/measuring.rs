@@ -168,7 +168,7 @@ const PASSES: usize = 3;
 const PAIRS: usize = 3;
 const PAIRS_MAX: usize = 151;
 const WAYS_BYTES_MAX: usize = 1024;
-/// About a third of it goes to the first passes on an idle machine.
-const TIME_MAX: Duration = Duration::from_secs(4);
+/// Most of it goes to the first passes on an idle machine. Three processes measure, one after the other.
+const TIME_MAX: Duration = Duration::from_millis(1600);
 /// On an idle machine 151 pairs are spread over 0.02 or less.
 const SPREAD_MAX: f64 = 0.05;

@@ -60,9 +60,12 @@ impl Known {
         file: Option<&Path>,
         measuring: Measuring,
     ) -> Result<Self, Failure> {
-        let mut look = child::look(library, module, file, measuring == Measuring::Always)?;
+        let mut look = match measuring {
+            Measuring::Always => child::measured(library, module, file)?,
+            _ => child::look(library, module, file, false)?,
+        };
         if measuring == Measuring::IfMissing && look.verdict != USED {
-            look = child::look(library, module, file, true)?;
+            look = child::measured(library, module, file)?;
         }
         let new = look.measured();
         let noisy = std::mem::take(&mut look.noisy);
