@@ -20,12 +20,12 @@ help:
 	@echo 'make install          puts them, manual pages, completions, systemd units and the documentation'
 	@echo '                      below PREFIX=/usr/local (and DESTDIR); make uninstall removes them'
 	@echo 'make package          a Debian package of the same'
-	@echo 'make test             everything CI runs: about 14 minutes on two cores from nothing, 6 to 7 when built'
+	@echo 'make test             everything CI runs: 14 to 27 minutes on two cores from nothing, by the age of the CPU'
 	@echo 'make test-long        that, the exchange with rage, more rounds, fuzzing: up to an hour'
 
 run:
 	@scripts/system-packages run
-	@echo 'building the oarlock command: about 3 minutes on two cores the first time, seconds after that'
+	@echo 'building the oarlock command: 3 to 8 minutes on two cores the first time, seconds after that'
 	@cargo build --release --locked --package oarlock-cli
 	@scripts/main-job
 

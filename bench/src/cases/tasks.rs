@@ -252,7 +252,7 @@ const SHA256_INFO: &[u8] = &[
 const END: &str = "-----END RSA PRIVATE KEY-----";
 /// A multiple of the keys, and as many as are mostly in flight at once.
 const REQUESTS: usize = 64;
-/// The number of moduli: as many as `bench/keys` has keys of each size.
+/// The number of moduli, which is that of the keys of each size in `bench/keys`.
 const MODULI: usize = 8;
 
 #[cfg(test)]

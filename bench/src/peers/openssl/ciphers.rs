@@ -50,7 +50,7 @@ impl TripleDesCtr {
         }
     }
 
-    /// Makes at least `bytes` bytes of keystream, or as many as the buffer has room for.
+    /// Makes at least `bytes` bytes of keystream, limited by the room in the buffer.
     fn make_keystream(&mut self, bytes: usize) {
         let bytes = bytes.next_multiple_of(8).min(KEYSTREAM_BYTES);
         let made = &mut self.keystream[KEYSTREAM_BYTES - bytes..];

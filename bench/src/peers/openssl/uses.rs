@@ -220,9 +220,9 @@ impl Keyed<'_> {
             false => ptr::null(),
         };
         let (calls, none) = (made.1, ptr::null());
+        let init = calls.EVP_CipherInit_ex2;
         // SAFETY: the context is live; the cipher takes a key of just this length, and an IV of at most 16 bytes.
-        let begun =
-            unsafe { (calls.EVP_CipherInit_ex2)(made.0, type_, key, IV.as_ptr(), encrypts, none) };
+        let begun = unsafe { init(made.0, type_, key, IV.as_ptr(), encrypts, none) };
         if cipher.is_some() && !self.uses.is_aead {
             // SAFETY: the context is live and has a cipher.
             unsafe { (calls.EVP_CIPHER_CTX_set_padding)(made.0, 0) };

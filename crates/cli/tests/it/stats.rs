@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use oarlock::Accelerator;
@@ -187,6 +188,14 @@ fn records_of_tls_are_counted_at_both_ends() {
     }
 }
 
+/// Builds a program in C that uses libcrypto.
+fn build(source: &str, program: &Path) {
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-x", "c", "-", "-lcrypto", "-o"]).arg(program);
+    let built = run(&mut gcc, source.as_bytes());
+    assert!(built.status.success(), "{}", stderr(&built));
+}
+
 /// What a program did with its contexts is counted, and so is every process that did something.
 #[test]
 fn contexts_and_forked_processes_are_counted() {
@@ -216,10 +225,7 @@ fn contexts_and_forked_processes_are_counted() {
             while (wait(NULL) > 0);
             return 0;
         }";
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-x", "c", "-", "-lcrypto", "-o"]).arg(&program);
-    let built = run(&mut gcc, source.as_bytes());
-    assert!(built.status.success(), "{}", stderr(&built));
+    build(source, &program);
     let mut command = with_provider(&["--stats", "--json"]);
     let report = report(&run(command.arg(&program), b""));
     assert_eq!(report["processes"], 9, "{report}");
@@ -260,10 +266,7 @@ fn what_cannot_be_measured_is_named() {
             }
             return 0;
         }";
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-x", "c", "-", "-lcrypto", "-o"]).arg(&program);
-    let built = run(&mut gcc, source.as_bytes());
-    assert!(built.status.success(), "{}", stderr(&built));
+    build(source, &program);
     let stock = run(Command::new(&program).env_remove("OPENSSL_CONF"), b"");
     let mut command = with_provider(&["--stats", "--json"]);
     let output = run(command.arg(&program), b"");

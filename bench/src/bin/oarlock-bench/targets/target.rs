@@ -58,7 +58,7 @@ pub(super) struct CipherRun {
     pub(super) sample_ms: Option<&'static str>,
 }
 
-/// Stands for as many threads as CPUs.
+/// Stands for one thread for each CPU.
 pub(super) const EVERY_CPU: usize = 0;
 
 /// What a run has of the CPUs.
@@ -90,7 +90,7 @@ pub(super) struct PublicKeyRun {
     pub(super) beside: Beside,
 }
 
-/// What Oarlock's public-key operations are measured against.
+/// The comparison that a target of public-key operations makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Beside {
     Peers(&'static str),

@@ -368,6 +368,7 @@ pub(super) unsafe fn first_compact<V: Clmul, const OPEN: bool>(
     tag: &mut [u8; BLOCK_BYTES],
 ) {
     let registers = const { if V::BLOCKS == 4 { 2 } else { 4 } };
+    let group_bytes = registers * V::BYTES;
     // SAFETY: as the caller vouches; `left` counts what is left, and no more than that is touched; each register of
     // keystream is written before it is read, and lies within its room; there is always H.
     unsafe {
@@ -398,11 +399,11 @@ pub(super) unsafe fn first_compact<V: Clmul, const OPEN: bool>(
                 mask = mask.round(key.low());
             }
             let key = round_key::<V>(schedule, rounds);
-            let stream = keystream.write(COMPACT_BYTES);
+            let stream = keystream.write(group_bytes);
             for (i, state) in states.iter().enumerate() {
                 state.last_round(key).store(stream.add(i * V::BYTES));
             }
-            let group = left.min(registers * V::BYTES);
+            let group = left.min(group_bytes);
             let mut sum = Sum::of(before, zero).widened::<V>();
             let mut done = 0;
             while done < group {
@@ -437,7 +438,7 @@ pub(super) unsafe fn first_compact<V: Clmul, const OPEN: bool>(
     }
 }
 
-/// Keystream that [`first_compact`] makes at a time: as many blocks as there are few powers.
+/// The most keystream that [`first_compact`] makes at a time: a block for each of the few powers.
 const COMPACT_BYTES: usize = 8 * BLOCK_BYTES;
 
 /// The tag of a message whose GHASH has `value` to take in as its last block. The numbers come in registers: what other

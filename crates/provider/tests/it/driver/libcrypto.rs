@@ -425,6 +425,7 @@ impl Context {
     /// Key, IV, tag and block length, num, whether it encrypts; -1 where EVP has none.
     pub fn numbers(&self) -> [i32; 6] {
         let lib = self.libcrypto;
+        // SAFETY: a live context, which these only read.
         unsafe {
             [
                 (lib.EVP_CIPHER_CTX_get_key_length)(self.context),
@@ -439,17 +440,20 @@ impl Context {
 
     pub fn updated_iv(&self, iv: &mut [u8]) -> i32 {
         let get = self.libcrypto.EVP_CIPHER_CTX_get_updated_iv;
+        // SAFETY: a live context; the IV is written to a slice of this length.
         unsafe { get(self.context, iv.as_mut_ptr().cast(), iv.len()) }
     }
 
     pub fn original_iv(&self, iv: &mut [u8]) -> i32 {
         let get = self.libcrypto.EVP_CIPHER_CTX_get_original_iv;
+        // SAFETY: a live context; the IV is written to a slice of this length.
         unsafe { get(self.context, iv.as_mut_ptr().cast(), iv.len()) }
     }
 
     /// One parameter.
     pub fn get(&self, param: &mut Param) -> i32 {
         let mut params = [std::mem::replace(param, Param::END), Param::END];
+        // SAFETY: a live context; the parameters end with END, and each has room for its value.
         let done = unsafe {
             (self.libcrypto.EVP_CIPHER_CTX_get_params)(self.context, params.as_mut_ptr())
         };
@@ -461,6 +465,7 @@ impl Context {
     /// One parameter.
     pub fn set(&self, param: Param) -> i32 {
         let params = [param, Param::END];
+        // SAFETY: a live context; the parameters end with END.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_params)(self.context, params.as_ptr()) }
     }
 

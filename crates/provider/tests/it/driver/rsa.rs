@@ -91,6 +91,7 @@ impl RsaKey {
         pem: &str,
         query: &CStr,
     ) -> Self {
+        // SAFETY: the PEM is read from a slice of this length; a BIO that is null makes a null key, which is refused.
         let read = unsafe {
             let file = (functions.BIO_new_mem_buf)(pem.as_ptr().cast(), pem.len() as c_int);
             let key = (functions.PEM_read_bio_PrivateKey_ex)(
@@ -110,6 +111,7 @@ impl RsaKey {
         }
         // A key that is read stays with the provider that reads.
         let (mut key, mut params) = (null_mut(), null_mut());
+        // SAFETY: the key that was read is live; what EVP returns is checked before it is used, and freed once.
         unsafe {
             let name = (functions.EVP_PKEY_get0_type_name)(read.key);
             let maker = (functions.EVP_PKEY_CTX_new_from_name)(context, name, query.as_ptr());
@@ -131,6 +133,7 @@ impl RsaKey {
 
     /// The name of the provider that has it.
     pub fn provider(&self) -> String {
+        // SAFETY: the key is live, and so is its provider.
         unsafe {
             let provider = (self.functions.EVP_PKEY_get0_provider)(self.key);
             provider_name(self.functions, provider)
@@ -139,6 +142,7 @@ impl RsaKey {
 
     /// The length of the modulus.
     pub fn bytes(&self) -> usize {
+        // SAFETY: the key is live.
         unsafe { (self.functions.EVP_PKEY_get_size)(self.key) as usize }
     }
 }

@@ -61,6 +61,7 @@ impl SymmetricKeys {
         let query = query.as_deref().map_or(null(), CStr::as_ptr);
         let context = libcrypto().library_context();
         let import = self.EVP_SKEY_import;
+        // SAFETY: the texts end with a zero, and the parameters with END.
         self.made(unsafe { import(context, kind.as_ptr(), query, selection, params.as_ptr()) })
     }
 
@@ -75,6 +76,7 @@ impl SymmetricKeys {
         let (kind, query) = (text(kind), text(query));
         let context = libcrypto().library_context();
         let generate = self.EVP_SKEY_generate;
+        // SAFETY: the texts end with a zero, and the parameters with END.
         self.made(unsafe { generate(context, kind.as_ptr(), query.as_ptr(), &Param::END) })
     }
 

@@ -86,7 +86,7 @@ impl Functions {
 pub(super) struct Number(Vec<u64>);
 
 impl Number {
-    /// Reads big-endian bytes, into as many words as they fill.
+    /// Converts big-endian bytes to words, the last of which may be partly filled.
     pub(super) fn new(big_endian: &[u8]) -> Self {
         let word = |bytes: &[u8]| {
             let word = bytes.iter();

@@ -49,7 +49,7 @@ pub(crate) struct Packet<'a> {
     pub(crate) key: &'a [u8],
     /// The key of HMAC, where there is a hash; at most a block of it.
     pub(crate) mac: &'a [u8],
-    /// The IV, with as many bytes as the cipher takes, or more.
+    /// The IV, of at least the cipher's IV length.
     pub(crate) iv: [u8; 16],
     pub(crate) aad: &'a [u8],
     /// Bytes before those that are encrypted, which are hashed too.

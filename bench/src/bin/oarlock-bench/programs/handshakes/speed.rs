@@ -40,8 +40,8 @@ impl RsaSpeed {
     }
 }
 
-/// Processes with one key, which sign one after the other and meet, compared with one process that has as many
-/// signatures in flight.
+/// Processes that share a key, sign one request at a time and form batches, compared with one process that has the same
+/// number of signatures in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RsaProcesses {
     /// The bits of the modulus.

@@ -1,8 +1,8 @@
 //! ESP (RFC 4303) with AES-256-GCM and extended sequence numbers: whole packets of one association, from the
 //! payload to what is sent.
 //!
-//! A peer keeps its context and puts header, padding and trailer around the payload as ours does. `one` is one thread
-//! of our own, compared with two, in a steady flow of calls, whose helper stays awake.
+//! A peer keeps its context and puts header, padding and trailer around the payload as ours does. `one` compares two
+//! threads of ours with one, in a steady flow of calls that keeps the helper awake.
 
 use oarlock::packet::esp::{Association, Outbound, OutboundPacket, Suite};
 use oarlock::{Accelerator, Strategy};

@@ -54,6 +54,6 @@ pub(super) fn latency(setup: &Setup, home: &Home, has_tls: bool) -> Result<Vec<C
     ])
 }
 
-/// The server's device, with as many workers as the server has CPUs.
+/// The server's device, with one worker for each CPU of the server.
 const CPU: &str = "[[device]]\nkind = \"cpu\"\nworkers = 1\n";
 const IN_FLIGHT: usize = 64;
