@@ -2,32 +2,37 @@
 
 use core::arch::x86_64::*;
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, by_contract, needs_instructions};
 
 /// Carry-less multiplication of blocks, and parts of a register, for GHASH.
-///
-/// # Safety
-/// As [`Lanes`].
 pub(super) trait Clmul: Lanes {
-    /// In each block the product of two halves: bit 0 of `HALVES` picks that of `self`, bit 4 that
-    /// of `other`.
-    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self;
-    /// Exchanges the halves of each block.
-    unsafe fn swap_halves(self) -> Self;
-    /// `block` first, zeros behind.
-    unsafe fn first(block: __m128i) -> Self;
-    /// Blocks of `blocks` from `first` on, a multiple of `BLOCKS`.
-    unsafe fn of_blocks(blocks: &[__m128i; 4], first: usize) -> Self;
-    /// The first block.
-    unsafe fn low(self) -> __m128i;
-    /// The XOR of the blocks.
-    unsafe fn fold(self) -> __m128i;
-    /// The sum of two products of single blocks, and zeros in blocks beyond.
-    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self>;
+    needs_instructions! {
+        /// In each block the product of two halves: bit 0 of `HALVES` picks that of `self`, bit 4 that
+        /// of `other`.
+        fn multiply<const HALVES: i32>(self, other: Self) -> Self;
+        /// Exchanges the halves of each block.
+        fn swap_halves(self) -> Self;
+        /// `block` first, zeros behind.
+        fn first(block: __m128i) -> Self;
+        /// Blocks of `blocks` from `first` on, a multiple of `BLOCKS`.
+        fn of_blocks(blocks: &[__m128i; 4], first: usize) -> Self;
+        /// The first block.
+        fn low(self) -> __m128i;
+        /// The XOR of the blocks.
+        fn fold(self) -> __m128i;
+        /// The sum of two products of single blocks, and zeros in blocks beyond.
+        fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self>;
+        fn and(self, other: Self) -> Self;
+        /// Adds `n` to the last byte of every block, out of which there is no carry.
+        fn count(self, n: u8) -> Self;
+    }
     /// Reads `bytes` bytes (at most a block), zeros behind, touching no byte beyond.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `from` is valid for reads of `bytes` bytes, at most 16.
     #[inline(always)]
     unsafe fn load_block(from: *const u8, bytes: usize) -> __m128i {
-        // SAFETY: as the trait demands.
+        // SAFETY: the caller has `bytes` at `from`, which are a whole block or less than one.
         unsafe {
             if bytes == __m128i::BYTES {
                 __m128i::load(from)
@@ -37,22 +42,35 @@ pub(super) trait Clmul: Lanes {
         }
     }
     /// Reads `bytes` bytes (less than `BYTES`), zeros behind, touching no byte beyond.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `from` is valid for reads of `bytes` bytes, less than `BYTES`.
     unsafe fn load_partial(from: *const u8, bytes: usize) -> Self;
     /// Writes the first `bytes` bytes (less than `BYTES`), touching no byte beyond.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `to` is valid for writes of `bytes` bytes, less than `BYTES`.
     unsafe fn store_partial(self, to: *mut u8, bytes: usize);
     /// Reads `blocks` blocks (1 to `BLOCKS`), zeros behind, touching no byte beyond.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `from` is valid for reads of `blocks` blocks, 1 to `BLOCKS`.
     unsafe fn load_blocks(from: *const u8, blocks: usize) -> Self;
     /// Writes the first `blocks` blocks (1 to `BLOCKS`), touching no byte beyond.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `to` is valid for writes of `blocks` blocks, 1 to `BLOCKS`.
     unsafe fn store_blocks(self, to: *mut u8, blocks: usize);
     /// The first `bytes` bytes (less than `BYTES`), zeros behind.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `bytes` is less than `BYTES`.
     #[inline(always)]
     unsafe fn keep(self, bytes: usize) -> Self {
-        // SAFETY: as the trait demands; a register from any of the first 65 bytes on is in MASK.
+        // SAFETY: the caller has the instructions; a register from any of the first 65 bytes on is in MASK, and
+        // `bytes` is less than 64.
         unsafe { self.and(Self::load(MASK.as_ptr().add(64 - bytes))) }
     }
-    unsafe fn and(self, other: Self) -> Self;
-    /// Adds `n` to the last byte of every block, out of which there is no carry.
-    unsafe fn count(self, n: u8) -> Self;
 }
 
 /// A sum of products, not reduced, each of four multiplications: what few blocks lose by that
@@ -68,10 +86,10 @@ impl<V: Clmul> Sum<V> {
     /// The products block by block.
     ///
     /// # Safety
-    /// The instructions of `V` are enabled in the caller of this and the other methods.
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     pub(super) unsafe fn of(a: V, b: V) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: four multiplications and XORs, whose instructions the caller has.
         unsafe {
             Self {
                 low: a.multiply::<0x00>(b),
@@ -81,9 +99,11 @@ impl<V: Clmul> Sum<V> {
         }
     }
 
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     pub(super) unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: as `of` demands.
+        // SAFETY: the caller's CPU has XOR for registers of `V`.
         unsafe {
             Self {
                 low: self.low.xor(other.low),
@@ -101,7 +121,7 @@ impl Sum<__m128i> {
     /// The instructions of `V` are enabled in the caller.
     #[inline(always)]
     pub(super) unsafe fn widened<V: Clmul>(self) -> Sum<V> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: `V::first` asks for the instructions of `V` alone, which the caller has.
         unsafe {
             Sum {
                 low: V::first(self.low),
@@ -122,17 +142,24 @@ static MASK: [u8; 128] = {
     mask
 };
 
-// SAFETY (this and the next two implementations): as those of `Lanes`.
 impl Clmul for __m128i {
-    #[inline(always)]
-    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_clmulepi64_si128::<HALVES>(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn swap_halves(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_shuffle_epi32::<0x4e>(self) }
+    by_contract! {
+        fn multiply<const HALVES: i32>(self, other: Self) -> Self {
+            _mm_clmulepi64_si128::<HALVES>(self, other)
+        }
+        fn swap_halves(self) -> Self { _mm_shuffle_epi32::<0x4e>(self) }
+        fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
+            Sum::of(a[0], b[0]).plus(Sum::of(a[1], b[1]))
+        }
+        fn load_blocks(from: *const u8, _: usize) -> Self { Self::load(from) }
+        fn store_blocks(self, to: *mut u8, _: usize) { self.store(to) }
+        fn count(self, n: u8) -> Self {
+            _mm_add_epi32(
+                self,
+                Self::splat(_mm_set_epi32(i32::from(n) << 24, 0, 0, 0)),
+            )
+        }
+        fn and(self, other: Self) -> Self { _mm_and_si128(self, other) }
     }
     #[inline(always)]
     unsafe fn first(block: __m128i) -> Self {
@@ -150,15 +177,11 @@ impl Clmul for __m128i {
     unsafe fn fold(self) -> __m128i {
         self
     }
-    #[inline(always)]
-    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
-        // SAFETY: as the trait demands.
-        unsafe { Sum::of(a[0], b[0]).plus(Sum::of(a[1], b[1])) }
-    }
     /// By way of general registers, in pieces that may overlap.
     #[inline(always)]
     unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
-        // SAFETY: as the trait demands; each piece lies within `bytes`.
+        // SAFETY: the caller has `bytes` at `from`, and each piece lies within them, from the start on or up to
+        // the end.
         unsafe {
             let (mut low, mut high) = (0, 0);
             if bytes >= 8 {
@@ -182,7 +205,8 @@ impl Clmul for __m128i {
     }
     #[inline(always)]
     unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
-        // SAFETY: as the trait demands; each piece lies within `bytes`.
+        // SAFETY: the caller has room for `bytes` at `to`, and each piece lies within them, from the start on
+        // or up to the end.
         unsafe {
             let low = _mm_cvtsi128_si64(self) as u64;
             if bytes >= 8 {
@@ -204,109 +228,50 @@ impl Clmul for __m128i {
             }
         }
     }
-    #[inline(always)]
-    unsafe fn load_blocks(from: *const u8, _: usize) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self::load(from) }
-    }
-    #[inline(always)]
-    unsafe fn store_blocks(self, to: *mut u8, _: usize) {
-        // SAFETY: as the trait demands.
-        unsafe { self.store(to) }
-    }
-    #[inline(always)]
-    unsafe fn count(self, n: u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
-            _mm_add_epi32(
-                self,
-                Self::splat(_mm_set_epi32(i32::from(n) << 24, 0, 0, 0)),
-            )
-        }
-    }
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_and_si128(self, other) }
-    }
 }
 
 impl Clmul for __m256i {
-    #[inline(always)]
-    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_clmulepi64_epi128::<HALVES>(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn swap_halves(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_shuffle_epi32::<0x4e>(self) }
-    }
-    #[inline(always)]
-    unsafe fn first(block: __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_zextsi128_si256(block) }
-    }
-    #[inline(always)]
-    unsafe fn of_blocks(blocks: &[__m128i; 4], first: usize) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_set_m128i(blocks[first + 1], blocks[first]) }
-    }
-    #[inline(always)]
-    unsafe fn low(self) -> __m128i {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_castsi256_si128(self) }
-    }
-    #[inline(always)]
-    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
-        // SAFETY: as the trait demands.
-        unsafe { Sum::of(_mm256_set_m128i(a[1], a[0]), _mm256_set_m128i(b[1], b[0])) }
-    }
-    #[inline(always)]
-    unsafe fn load_blocks(from: *const u8, blocks: usize) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn multiply<const HALVES: i32>(self, other: Self) -> Self {
+            _mm256_clmulepi64_epi128::<HALVES>(self, other)
+        }
+        fn swap_halves(self) -> Self { _mm256_shuffle_epi32::<0x4e>(self) }
+        fn first(block: __m128i) -> Self { _mm256_zextsi128_si256(block) }
+        fn of_blocks(blocks: &[__m128i; 4], first: usize) -> Self {
+            _mm256_set_m128i(blocks[first + 1], blocks[first])
+        }
+        fn low(self) -> __m128i { _mm256_castsi256_si128(self) }
+        fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
+            Sum::of(_mm256_set_m128i(a[1], a[0]), _mm256_set_m128i(b[1], b[0]))
+        }
+        fn load_blocks(from: *const u8, blocks: usize) -> Self {
             if blocks == 1 {
                 Self::first(__m128i::load(from))
             } else {
                 Self::load(from)
             }
         }
-    }
-    #[inline(always)]
-    unsafe fn store_blocks(self, to: *mut u8, blocks: usize) {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn store_blocks(self, to: *mut u8, blocks: usize) {
             if blocks == 1 {
                 self.low().store(to);
             } else {
                 self.store(to);
             }
         }
-    }
-    #[inline(always)]
-    unsafe fn count(self, n: u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn count(self, n: u8) -> Self {
             _mm256_add_epi32(
                 self,
                 Self::splat(_mm_set_epi32(i32::from(n) << 24, 0, 0, 0)),
             )
         }
-    }
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_and_si256(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn fold(self) -> __m128i {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_castsi256_si128(self).xor(_mm256_extracti128_si256::<1>(self)) }
+        fn and(self, other: Self) -> Self { _mm256_and_si256(self, other) }
+        fn fold(self) -> __m128i {
+            _mm256_castsi256_si128(self).xor(_mm256_extracti128_si256::<1>(self))
+        }
     }
     #[inline(always)]
     unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
-        // SAFETY: as the trait demands; the low half is read whole where there are as many bytes.
+        // SAFETY: the caller has `bytes` at `from`; the low half is read whole only if they are at least 16.
         unsafe {
             if bytes >= 16 {
                 let low = _mm256_zextsi128_si256(__m128i::load(from));
@@ -319,8 +284,8 @@ impl Clmul for __m256i {
     }
     #[inline(always)]
     unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
-        // SAFETY: as the trait demands; the low half is written whole where there are as many
-        // bytes.
+        // SAFETY: the caller has room for `bytes` at `to`; the low half is written whole only if they are at
+        // least 16.
         unsafe {
             let low = _mm256_castsi256_si128(self);
             if bytes >= 16 {
@@ -335,48 +300,24 @@ impl Clmul for __m256i {
 }
 
 impl Clmul for __m512i {
-    #[inline(always)]
-    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_clmulepi64_epi128::<HALVES>(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn swap_halves(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_shuffle_epi32::<0x4e>(self) }
-    }
-    #[inline(always)]
-    unsafe fn first(block: __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_zextsi128_si512(block) }
-    }
-    #[inline(always)]
-    unsafe fn of_blocks(blocks: &[__m128i; 4], first: usize) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn multiply<const HALVES: i32>(self, other: Self) -> Self {
+            _mm512_clmulepi64_epi128::<HALVES>(self, other)
+        }
+        fn swap_halves(self) -> Self { _mm512_shuffle_epi32::<0x4e>(self) }
+        fn first(block: __m128i) -> Self { _mm512_zextsi128_si512(block) }
+        fn of_blocks(blocks: &[__m128i; 4], first: usize) -> Self {
             let low = _mm256_set_m128i(blocks[first + 1], blocks[first]);
             let high = _mm256_set_m128i(blocks[first + 3], blocks[first + 2]);
             _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
         }
-    }
-    #[inline(always)]
-    unsafe fn low(self) -> __m128i {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_castsi512_si128(self) }
-    }
-    #[inline(always)]
-    unsafe fn fold(self) -> __m128i {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn low(self) -> __m128i { _mm512_castsi512_si128(self) }
+        fn fold(self) -> __m128i {
             let low = _mm512_castsi512_si256(self);
             low.xor(_mm512_extracti64x4_epi64::<1>(self)).fold()
         }
-    }
-    /// On half the width: the other half of the pipes is left to AES.
-    #[inline(always)]
-    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
-        // SAFETY: as the trait demands.
-        unsafe {
+        /// On half the width: the other half of the pipes is left to AES.
+        fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
             let sum = __m256i::two_products(a, b);
             Sum {
                 low: _mm512_zextsi256_si512(sum.low),
@@ -384,10 +325,19 @@ impl Clmul for __m512i {
                 high: _mm512_zextsi256_si512(sum.high),
             }
         }
+        fn keep(self, bytes: usize) -> Self { _mm512_maskz_mov_epi8(first_bits(bytes), self) }
+        fn count(self, n: u8) -> Self {
+            _mm512_add_epi32(
+                self,
+                Self::splat(_mm_set_epi32(i32::from(n) << 24, 0, 0, 0)),
+            )
+        }
+        fn and(self, other: Self) -> Self { _mm512_and_si512(self, other) }
     }
     #[inline(always)]
     unsafe fn load_block(from: *const u8, bytes: usize) -> __m128i {
-        // SAFETY: as the trait demands; bytes that the mask leaves out are not touched.
+        // SAFETY: the caller has AVX-512 BW and `bytes` at `from`; bytes that the mask leaves out are not
+        // touched.
         unsafe {
             // The pointer of an empty slice may lie in a page that is not mapped: that takes the CPU 50 ns or more, even
             // if nothing is read.
@@ -399,43 +349,23 @@ impl Clmul for __m512i {
     }
     #[inline(always)]
     unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
-        // SAFETY: as in `load_block`.
+        // SAFETY: the mask leaves out what is beyond the `bytes` that the caller has at `from`.
         unsafe { _mm512_maskz_loadu_epi8(first_bits(bytes), from.cast()) }
     }
     #[inline(always)]
     unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
-        // SAFETY: as in `load_block`.
+        // SAFETY: the mask leaves out what is beyond the `bytes` that the caller has room for at `to`.
         unsafe { _mm512_mask_storeu_epi8(to.cast(), first_bits(bytes), self) }
     }
     #[inline(always)]
-    unsafe fn keep(self, bytes: usize) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_maskz_mov_epi8(first_bits(bytes), self) }
-    }
-    #[inline(always)]
     unsafe fn load_blocks(from: *const u8, blocks: usize) -> Self {
-        // SAFETY: as in `load_block`.
+        // SAFETY: the mask has two words for each of the `blocks` that the caller has at `from`.
         unsafe { _mm512_maskz_loadu_epi64(first_bits(2 * blocks) as __mmask8, from.cast()) }
     }
     #[inline(always)]
     unsafe fn store_blocks(self, to: *mut u8, blocks: usize) {
-        // SAFETY: as in `load_block`.
+        // SAFETY: the mask has two words for each of the `blocks` that the caller has room for at `to`.
         unsafe { _mm512_mask_storeu_epi64(to.cast(), first_bits(2 * blocks) as __mmask8, self) }
-    }
-    #[inline(always)]
-    unsafe fn count(self, n: u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
-            _mm512_add_epi32(
-                self,
-                Self::splat(_mm_set_epi32(i32::from(n) << 24, 0, 0, 0)),
-            )
-        }
-    }
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_and_si512(self, other) }
     }
 }
 

@@ -52,9 +52,9 @@ impl Table {
 /// Fills `table` for the key and the nonce bytes of `counter`.
 pub(crate) fn fill(_: Face, schedule: &Schedule, table: &mut Table, counter: u128) {
     #[target_feature(enable = "aes,vaes,avx512f,avx512bw,avx512vl")]
-    unsafe fn with_avx512(schedule: &Schedule, table: &mut Table, counter: u128) {
+    fn with_avx512(schedule: &Schedule, table: &mut Table, counter: u128) {
         let to = table.states.as_mut_ptr().cast::<u8>();
-        // SAFETY: the features are enabled here; the table has room for 65 registers.
+        // SAFETY: VAES and AVX-512 are enabled here; 64 registers and one more are the whole table.
         unsafe {
             let keys = round_keys::<__m512i, 10>(schedule);
             let mut counters = __m512i::counters(counter & !0xff);
@@ -69,7 +69,7 @@ pub(crate) fn fill(_: Face, schedule: &Schedule, table: &mut Table, counter: u12
             __m512i::load(to).store(to.add(TABLE_BYTES));
         }
     }
-    // SAFETY: the token proves the features.
+    // SAFETY: `Face` proves VAES and AVX-512, which `with_avx512` enables.
     unsafe { with_avx512(schedule, table, counter) }
 }
 
@@ -86,8 +86,8 @@ pub(crate) fn ctr_fill<'inp, 'out>(
     crate::dispatch::aes::FACE_FILL.hit();
     let (run, rest) = data.split_at(TABLE_BYTES);
     let (from, to) = run.into_raw();
-    // SAFETY: the token proves the features; the buffer vouches for TABLE_BYTES at both pointers,
-    // as `split_at` panics where there are fewer.
+    // SAFETY: `Face` proves the features; the buffer answers for TABLE_BYTES at both pointers, since `split_at`
+    // panics if there are fewer.
     unsafe {
         match schedule.size {
             KeySize::Aes128 => fill_rounds::<10>(schedule, table, counter, from, to),
@@ -111,7 +111,7 @@ pub(crate) fn ctr_cached(
     crate::dispatch::aes::FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
-    // SAFETY: the token proves the features; the buffer vouches for `bytes` at both pointers.
+    // SAFETY: `Face` proves the features; the buffer answers for `bytes` at both pointers, the same or apart.
     unsafe {
         match schedule.size {
             KeySize::Aes128 => cached_rounds::<10>(schedule, table, counter, from, to, bytes),
@@ -332,6 +332,6 @@ pub(super) unsafe fn last_state(schedule: &Schedule, counter: u128) -> __m128i {
 /// The features are enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn upper_blocks(n: usize, lower: __m512i, upper: __m512i) -> __m512i {
-    // SAFETY: the features are enabled.
+    // SAFETY: AVX-512 F is enabled in the caller, which blends words of 64 bits.
     unsafe { _mm512_mask_blend_epi64(0xff << (2 * n), lower, upper) }
 }

@@ -9,7 +9,7 @@ use core::arch::x86_64::*;
 
 use super::Gfni256;
 use super::bitslice::{Bits, Frame, xor_bytes};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, by_contract, needs_instructions};
 use crate::key::Schedule;
 
 /// FIPS 197, section 5.2. `key` has the length that `schedule.size` says.
@@ -18,12 +18,12 @@ pub(crate) fn expand(_: Gfni256, schedule: &mut Schedule, key: &[u8]) {
     fn with_gfni(schedule: &mut Schedule, key: &[u8]) {
         schedule.expand_with(key, |word| {
             let word = _mm_cvtsi32_si128(word as i32);
-            // SAFETY: the features are enabled here.
+            // SAFETY: GFNI and AVX2 are enabled here; a word lies in a register of 128 bits.
             let word = unsafe { word.map_inverse::<0x63>(S_BOX) };
             _mm_cvtsi128_si32(word) as u32
         });
     }
-    // SAFETY: the token proves the features.
+    // SAFETY: `Gfni256` proves GFNI and AVX2, which `with_gfni` enables to expand.
     unsafe { with_gfni(schedule, key) }
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn invert(_: Gfni256, schedule: &Schedule, inverse: &mut Schedule) {
     fn with_gfni(schedule: &Schedule, inverse: &mut Schedule) {
         let rounds = schedule.size.rounds();
         for round in 0..=rounds {
-            // SAFETY: a round key has 16 bytes; the features are enabled here.
+            // SAFETY: a round key has 16 bytes, to be read and to be written; GFNI and AVX2 are enabled here.
             unsafe {
                 let mut key = __m128i::load(schedule.round_keys[rounds - round].as_ptr().cast());
                 if round > 0 && round < rounds {
@@ -43,113 +43,58 @@ pub(crate) fn invert(_: Gfni256, schedule: &Schedule, inverse: &mut Schedule) {
             }
         }
     }
-    // SAFETY: the token proves the features.
+    // SAFETY: `Gfni256` proves GFNI and AVX2, which `with_gfni` enables to invert.
     unsafe { with_gfni(schedule, inverse) }
 }
 
-/// A register of blocks that GFNI encrypts.
+/// A register of blocks that GFNI encrypts. Its instructions are GFNI and those of `V`.
 #[derive(Clone, Copy)]
 pub(super) struct Gfni<V>(pub(super) V);
 
-// SAFETY: as the trait demands of callers, who enable GFNI and the instructions of `V`.
 impl<V: GaloisField> Lanes for Gfni<V> {
     const BLOCKS: usize = V::BLOCKS;
     /// Rounds are too long for the compiler to unroll them all, and so to keep keys in registers.
     const KEYS_IN_MEMORY: bool = true;
     const HAS_AES: bool = false;
 
-    #[inline(always)]
-    unsafe fn round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn round(self, key: Self) -> Self {
             let s = self.0.map_inverse::<0x63>(S_BOX);
             let shifted = s.shuffle(&FRAME.shift_rows);
             let below = s.shuffle(&FRAME.one_below);
             Self(mix_columns(shifted, below, key.0))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn last_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn last_round(self, key: Self) -> Self {
             let s = self.0.map_inverse::<0x63>(S_BOX);
             Self(s.shuffle(&FRAME.shift_rows).xor(key.0))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn inverse_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn inverse_round(self, key: Self) -> Self {
             let s = self.0.map::<0x05>(S_BOX_INVERSE).map_inverse::<0>(IDENTITY);
             let shifted = s.shuffle(&INVERSE_FRAME.shift_rows);
             Self(inverse_mix_columns(shifted, key.0))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn last_inverse_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn last_inverse_round(self, key: Self) -> Self {
             let s = self.0.map::<0x05>(S_BOX_INVERSE).map_inverse::<0>(IDENTITY);
             Self(s.shuffle(&INVERSE_FRAME.shift_rows).xor(key.0))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn last_round_partial(self, key: Self, from: *const u8, to: *mut u8, bytes: usize) {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn last_round_partial(self, key: Self, from: *const u8, to: *mut u8, bytes: usize) {
             let mut keystream = self.last_round(key).0;
             xor_bytes((&raw const keystream).cast(), from, to, bytes);
             keystream.zeroize();
         }
+        fn splat(block: __m128i) -> Self { Self(V::splat(block)) }
+        fn load(from: *const u8) -> Self { Self(V::load(from)) }
+        fn store(self, to: *mut u8) { self.0.store(to) }
+        fn xor(self, other: Self) -> Self { Self(self.0.xor(other.0)) }
+        fn one_block_on(self, before: __m128i) -> Self { Self(self.0.one_block_on(before)) }
+        fn counters(first: u128) -> Self { Self(V::counters(first)) }
+        fn advance(self, n: u32) -> Self { Self(self.0.advance(n)) }
+        fn swap_bytes(self) -> Self { Self(self.0.swap_bytes()) }
     }
 
     #[inline(always)]
-    unsafe fn splat(block: __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        Self(unsafe { V::splat(block) })
-    }
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: as the trait demands.
-        Self(unsafe { V::load(from) })
-    }
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: as the trait demands.
-        unsafe { self.0.store(to) }
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        Self(unsafe { self.0.xor(other.0) })
-    }
-    #[inline(always)]
     unsafe fn pin(self) -> Self {
         self
-    }
-    #[inline(always)]
-    unsafe fn one_block_on(self, before: __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        Self(unsafe { self.0.one_block_on(before) })
-    }
-    #[inline(always)]
-    unsafe fn counters(first: u128) -> Self {
-        // SAFETY: as the trait demands.
-        Self(unsafe { V::counters(first) })
-    }
-    #[inline(always)]
-    unsafe fn advance(self, n: u32) -> Self {
-        // SAFETY: as the trait demands.
-        Self(unsafe { self.0.advance(n) })
-    }
-    #[inline(always)]
-    unsafe fn swap_bytes(self) -> Self {
-        // SAFETY: as the trait demands.
-        Self(unsafe { self.0.swap_bytes() })
     }
 }
 
@@ -160,7 +105,7 @@ impl<V: GaloisField> Lanes for Gfni<V> {
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn mix_columns<V: GaloisField>(a: V, below: V, key: V) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: a shuffle, a product and XORs, for which the caller has GFNI and the instructions of `V`.
     unsafe {
         let sum = a.xor(below);
         let rest = below.xor(key).xor(sum.shuffle(&UNSHIFTED.two_below));
@@ -175,7 +120,8 @@ unsafe fn mix_columns<V: GaloisField>(a: V, below: V, key: V) -> V {
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn inverse_mix_columns<V: GaloisField>(a: V, key: V) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: two shuffles and a product before `mix_columns`, for all of which the caller has GFNI and the
+    // instructions of `V`.
     unsafe {
         let sum = a.xor(a.shuffle(&UNSHIFTED.two_below));
         let multiplied = a.xor(sum.times(4));
@@ -184,50 +130,38 @@ unsafe fn inverse_mix_columns<V: GaloisField>(a: V, key: V) -> V {
     }
 }
 
-/// What GFNI does to each byte of a register.
-///
-/// # Safety
-/// As [`Lanes`].
+/// What GFNI does to each byte of a register, of whose instructions GFNI is one.
 pub(super) trait GaloisField: Bits {
-    /// `matrix` times x, plus `B`.
-    unsafe fn map<const B: i32>(self, matrix: i64) -> Self;
-    /// `matrix` times 1 / x (0 for 0), plus `B`.
-    unsafe fn map_inverse<const B: i32>(self, matrix: i64) -> Self;
-    unsafe fn times(self, factor: i8) -> Self;
-    /// The matrix in each 64 bits of `matrices` times x in the same ones.
-    unsafe fn map_by(self, matrices: Self) -> Self;
-    /// The same times 1 / x.
-    unsafe fn map_inverse_by(self, matrices: Self) -> Self;
+    needs_instructions! {
+        /// `matrix` times x, plus `B`.
+        fn map<const B: i32>(self, matrix: i64) -> Self;
+        /// `matrix` times 1 / x (0 for 0), plus `B`.
+        fn map_inverse<const B: i32>(self, matrix: i64) -> Self;
+        fn times(self, factor: i8) -> Self;
+        /// The matrix in each 64 bits of `matrices` times x in the same ones.
+        fn map_by(self, matrices: Self) -> Self;
+        /// The same times 1 / x.
+        fn map_inverse_by(self, matrices: Self) -> Self;
+    }
 }
 
 macro_rules! galois_field {
     ($lanes:ty, $map:ident, $map_inverse:ident, $times:ident) => {
-        // SAFETY: each method is one intrinsic, whose features the contract demands of the caller.
         impl GaloisField for $lanes {
-            #[inline(always)]
-            unsafe fn map<const B: i32>(self, matrix: i64) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $map::<B>(self, Self::splat(_mm_set1_epi64x(matrix))) }
-            }
-            #[inline(always)]
-            unsafe fn map_inverse<const B: i32>(self, matrix: i64) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $map_inverse::<B>(self, Self::splat(_mm_set1_epi64x(matrix))) }
-            }
-            #[inline(always)]
-            unsafe fn times(self, factor: i8) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $times(self, Self::splat(_mm_set1_epi8(factor))) }
-            }
-            #[inline(always)]
-            unsafe fn map_by(self, matrices: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $map::<0>(self, matrices) }
-            }
-            #[inline(always)]
-            unsafe fn map_inverse_by(self, matrices: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $map_inverse::<0>(self, matrices) }
+            by_contract! {
+                fn map<const B: i32>(self, matrix: i64) -> Self {
+                    $map::<B>(self, Self::splat(_mm_set1_epi64x(matrix)))
+                }
+                fn map_inverse<const B: i32>(self, matrix: i64) -> Self {
+                    $map_inverse::<B>(self, Self::splat(_mm_set1_epi64x(matrix)))
+                }
+                fn times(self, factor: i8) -> Self {
+                    $times(self, Self::splat(_mm_set1_epi8(factor)))
+                }
+                fn map_by(self, matrices: Self) -> Self { $map::<0>(self, matrices) }
+                fn map_inverse_by(self, matrices: Self) -> Self {
+                    $map_inverse::<0>(self, matrices)
+                }
             }
         }
     };

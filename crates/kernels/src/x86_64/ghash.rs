@@ -94,7 +94,7 @@ impl Place {
     /// `few` can be read, and written where the place is written to.
     #[inline(always)]
     unsafe fn of_few(few: *mut Few) -> Self {
-        // SAFETY: the end of the powers lies within.
+        // SAFETY: the end of the powers lies within `few`, which the caller has.
         let end = unsafe { (&raw mut (*few).powers).cast::<u8>().add(16 * FEW_POWERS) };
         Self {
             end,
@@ -106,7 +106,7 @@ impl Place {
     /// As [`of_few`](Self::of_few).
     #[inline(always)]
     unsafe fn of_table(table: *mut Powers) -> Self {
-        // SAFETY: the end of the powers lies within.
+        // SAFETY: the end of the powers lies within `table`, which the caller has.
         let end = unsafe { (&raw mut (*table).powers).cast::<u8>().add(16 * POWERS) };
         Self {
             end,
@@ -120,7 +120,7 @@ impl Place {
     /// There are so many powers.
     #[inline(always)]
     unsafe fn of(self, first: usize) -> (*mut u8, *mut u8) {
-        // SAFETY: as the caller vouches; the sums lie as far behind the powers.
+        // SAFETY: the caller says that the power is there; the sums lie as far behind the powers.
         unsafe {
             let power = self.end.sub(16 * first);
             (power, power.add(self.sums))
@@ -165,7 +165,7 @@ impl View {
     /// They have been made, and no thread writes them while the view is used.
     #[inline(always)]
     pub(crate) unsafe fn of_few(few: *const Few) -> Self {
-        // SAFETY: as the caller vouches; a view is read alone.
+        // SAFETY: the caller has made `few`; a view only reads.
         unsafe { Self::new(Place::of_few(few.cast_mut()), FEW_BLOCKS) }
     }
 
@@ -173,7 +173,7 @@ impl View {
     /// The first `limit` + 4 powers of the table have been made, and no thread writes them while the view is used.
     #[inline(always)]
     pub(crate) unsafe fn of_table(table: *const Powers, limit: usize) -> Self {
-        // SAFETY: as the caller vouches; a view is read alone.
+        // SAFETY: the caller has made the table up to `limit` and four; a view only reads.
         unsafe { Self::new(Place::of_table(table.cast_mut()), limit) }
     }
 
@@ -210,7 +210,8 @@ impl View {
     /// `first` is 1 to the limit and 4.
     #[inline(always)]
     pub(super) unsafe fn place(self, first: usize) -> *const u8 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: `first` is at most the limit and 4, as the caller says, and as many powers lie before the
+        // end.
         unsafe { self.end.sub(16 * first) }
     }
 
@@ -220,7 +221,7 @@ impl View {
     /// The instructions of `V` are enabled in the caller; `first` is at most the view's limit and 4.
     #[inline(always)]
     pub(super) unsafe fn powers<V: Lanes>(self, first: usize) -> V {
-        // SAFETY: as the caller vouches; a register beyond H is there.
+        // SAFETY: the power is there, as the caller says, and a register beyond H can be read.
         unsafe { V::load(self.place(first)) }
     }
 }
@@ -231,7 +232,7 @@ impl View {
 /// SSSE3 is enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn key(h: __m128i) -> __m128i {
-    // SAFETY: as the caller vouches.
+    // SAFETY: SSSE3 is enabled in the caller, for the reversal of bytes; the rest is SSE2.
     unsafe {
         let h = h.swap_bytes();
         let carries = _mm_slli_si128::<8>(_mm_srli_epi64::<63>(h));
@@ -254,7 +255,8 @@ pub(super) unsafe fn key(h: __m128i) -> __m128i {
 pub(super) unsafe fn make_few<V: Clmul>(few: *mut Few, h: __m128i) {
     const END: usize = FEW_POWERS;
     const { assert!(END == 8) };
-    // SAFETY: as the caller vouches.
+    // SAFETY: `few` is the caller's alone and has eight powers; each `put` is of a register from 4 or 8
+    // downwards.
     unsafe {
         let powers = Place::of_few(few);
         let square = square(h);
@@ -282,7 +284,8 @@ pub(super) unsafe fn make_few<V: Clmul>(few: *mut Few, h: __m128i) {
 /// The instructions of `V` are enabled in the caller; the few have been made, and no other code uses the table.
 #[inline(always)]
 pub(super) unsafe fn make_short<V: Clmul>(few: *const Few, table: *mut Powers) {
-    // SAFETY: as the caller vouches; the two do not overlap.
+    // SAFETY: both tables have the first eight powers and sums, and do not overlap, since one is written by the
+    // caller alone.
     unsafe {
         let (from, to) = (Place::of_few(few.cast_mut()), Place::of_table(table));
         let ((powers, sums), (powers_to, sums_to)) = (from.of(FEW_POWERS), to.of(FEW_POWERS));
@@ -300,7 +303,8 @@ pub(super) unsafe fn make_short<V: Clmul>(few: *const Few, table: *mut Powers) {
 #[inline(always)]
 pub(super) unsafe fn make_middle<V: Clmul>(table: *mut Powers) {
     const MADE: usize = SHORT_BLOCKS + MORE_BLOCKS;
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has made the short table's powers, from which those up to the middle table's are made;
+    // no other code uses these.
     unsafe { go_on::<V>(Place::of_table(table), MADE, MIDDLE_BLOCKS + MORE_BLOCKS) }
 }
 
@@ -311,7 +315,8 @@ pub(super) unsafe fn make_middle<V: Clmul>(table: *mut Powers) {
 #[inline(always)]
 pub(super) unsafe fn make_long<V: Clmul>(table: *mut Powers) {
     const MADE: usize = MIDDLE_BLOCKS + MORE_BLOCKS;
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has made the middle table's powers, from which those up to the end are made; no other
+    // code uses these.
     unsafe { go_on::<V>(Place::of_table(table), MADE, POWERS) }
 }
 
@@ -322,7 +327,8 @@ pub(super) unsafe fn make_long<V: Clmul>(table: *mut Powers) {
 /// As [`make_long`].
 #[inline(always)]
 unsafe fn go_on<V: Clmul>(powers: Place, mut made: usize, end: usize) {
-    // SAFETY: as the caller vouches; `made` is at least a register.
+    // SAFETY: the powers up to `made` are there, at least a register, and `i` is at most `end`, for which there
+    // is room.
     unsafe {
         while made < end {
             let step = Power::<V>::get(powers, made).first();
@@ -348,15 +354,18 @@ impl<V: Clmul> Power<V> {
     /// The instructions of `V` are enabled in the caller of this and the other methods.
     #[inline(always)]
     unsafe fn new(value: V) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `V` to exchange halves and add them.
         let sum = unsafe { value.xor(value.swap_halves()) };
         Self { value, sum }
     }
 
     /// The first of them in every block.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn first(self) -> Self {
-        // SAFETY: as `new` demands.
+        // SAFETY: `low` and `splat` ask for the instructions of `V`, which the caller has.
         unsafe {
             Self {
                 value: V::splat(self.value.low()),
@@ -366,9 +375,12 @@ impl<V: Clmul> Power<V> {
     }
 
     /// The products block by block, by Karatsuba's method: the sums are there.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: as `new` demands.
+        // SAFETY: three multiplications and a reduction, for which the caller has the instructions of `V`.
         unsafe {
             let low = self.value.multiply::<0x00>(other.value);
             let high = self.value.multiply::<0x11>(other.value);
@@ -383,7 +395,7 @@ impl<V: Clmul> Power<V> {
     /// They have been made, and no other code writes them.
     #[inline(always)]
     unsafe fn get(powers: Place, first: usize) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has made the powers from `first` downwards, and a register beyond H can be read.
         unsafe {
             let (power, sum) = powers.of(first);
             Self {
@@ -399,7 +411,7 @@ impl<V: Clmul> Power<V> {
     /// No other code uses them; `first` is `V::BLOCKS` to as many as there are.
     #[inline(always)]
     unsafe fn put(self, powers: Place, first: usize) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: a register from `first` downwards lies within the powers, which the caller alone uses.
         unsafe {
             let (power, sum) = powers.of(first);
             self.value.store(power);
@@ -414,7 +426,7 @@ impl<V: Clmul> Power<V> {
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn times<V: Clmul>(a: V, b: V) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: a product and its reduction, for which the caller has the instructions of `V`.
     unsafe {
         let product = Sum::of(a, b);
         reduce(product.low, product.middle, product.high)
@@ -427,7 +439,7 @@ pub(super) unsafe fn times<V: Clmul>(a: V, b: V) -> V {
 /// As [`times`].
 #[inline(always)]
 unsafe fn square(a: __m128i) -> __m128i {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has PCLMULQDQ, which `times` asks for too.
     unsafe {
         let (low, high) = (a.multiply::<0x00>(a), a.multiply::<0x11>(a));
         reduce(low, _mm_setzero_si128(), high)
@@ -435,9 +447,12 @@ unsafe fn square(a: __m128i) -> __m128i {
 }
 
 /// `low + middle x^64 + high x^128`, over x^128, in POLYVAL's field.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 unsafe fn reduce<V: Clmul>(low: V, middle: V, high: V) -> V {
-    // SAFETY: the caller enables the instructions of `V`.
+    // SAFETY: there are only registers here, and the caller has the instructions of `V`.
     unsafe {
         let polynomial = V::splat(_mm_set_epi64x(0, (POLYNOMIAL >> 64) as i64));
         let low = low.swap_halves().xor(low.multiply::<0x00>(polynomial));
@@ -454,7 +469,7 @@ impl<V: Clmul> Sum<V> {
     /// The instructions of `V` are enabled in the caller.
     #[inline(always)]
     pub(super) unsafe fn reduced(self) -> __m128i {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the reduction and the sum of the lanes are of instructions of `V`, which the caller has.
         unsafe { reduce(self.low, self.middle, self.high).fold() }
     }
 }
@@ -482,7 +497,7 @@ impl<V: Clmul> Hash<V> {
     /// holds while the value is used.
     #[inline(always)]
     pub(super) unsafe fn new(view: View, y: __m128i, blocks: usize) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: `first` and zeros ask for the instructions of `V`, which the caller has.
         unsafe {
             let zero = V::first(_mm_setzero_si128());
             let mut hash = Self {
@@ -524,9 +539,12 @@ impl<V: Clmul> Hash<V> {
 
     /// Takes the next `blocks` blocks (1 to a register), in the byte order of the message; behind
     /// them are zeros.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new); `blocks` are left.
     #[inline(always)]
     pub(super) unsafe fn absorb(&mut self, data: V, blocks: usize) {
-        // SAFETY: as `new` demands.
+        // SAFETY: `blocks` are left, as the caller says, so that powers for a register are there.
         unsafe {
             self.add_product(data.swap_bytes(), 0);
             self.advance(blocks);
@@ -534,9 +552,13 @@ impl<V: Clmul> Hash<V> {
     }
 
     /// Takes one block, its bytes reversed: half the pipe slots of a wide register.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new); a block is left.
     #[inline(always)]
     pub(super) unsafe fn absorb_block(&mut self, data: __m128i) {
-        // SAFETY: as `new` demands.
+        // SAFETY: the sum of one block takes the instructions of `__m128i`, which `V` has too; `left` is that
+        // of this chunk, in which a block is left.
         unsafe {
             let mut hash = Hash::<__m128i> {
                 low: _mm_setzero_si128(),
@@ -558,9 +580,13 @@ impl<V: Clmul> Hash<V> {
 
     /// Register `i` of a group that lies within a chunk, the bytes of its blocks reversed.
     /// [`advance`](Self::advance) follows after the last.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new); the register's first block is within the chunk.
     #[inline(always)]
     pub(super) unsafe fn add_product(&mut self, mut data: V, i: usize) {
-        // SAFETY: as `new` demands; the powers reach from `left` bytes before their end to a register beyond.
+        // SAFETY: the register begins within the chunk, as the caller says, and powers reach from `left` bytes
+        // before their end to a register beyond.
         unsafe {
             if i == 0 {
                 data = data.xor(self.y);
@@ -578,11 +604,14 @@ impl<V: Clmul> Hash<V> {
     }
 
     /// Counts blocks that have been multiplied.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new); so many blocks have been multiplied.
     #[inline(always)]
     pub(super) unsafe fn advance(&mut self, blocks: usize) {
         self.left -= 16 * blocks;
         if self.left == 0 && self.later > 0 {
-            // SAFETY: as `new` demands.
+            // SAFETY: the caller of `new` has the instructions of `V`.
             unsafe {
                 let zero = V::first(_mm_setzero_si128());
                 self.y = V::first(self.sum());
@@ -592,9 +621,11 @@ impl<V: Clmul> Hash<V> {
         }
     }
 
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn sum(&self) -> __m128i {
-        // SAFETY: as `new` demands.
+        // SAFETY: the caller has the instructions of `V`, of which XORs and the reduction are.
         unsafe {
             let middle = self.middle.xor(self.low).xor(self.high);
             reduce(self.low, middle, self.high).fold()
@@ -602,10 +633,13 @@ impl<V: Clmul> Hash<V> {
     }
 
     /// The result, when every block has been absorbed.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new); every block has been absorbed.
     #[inline(always)]
     pub(super) unsafe fn finish(self) -> __m128i {
         debug_assert!(self.later == 0 && self.left == 0);
-        // SAFETY: as `new` demands.
+        // SAFETY: `new` was called with the instructions of `V`, which the sum needs.
         unsafe { self.sum() }
     }
 
@@ -615,7 +649,8 @@ impl<V: Clmul> Hash<V> {
     /// `bytes` are readable at `from`.
     #[inline(always)]
     pub(super) unsafe fn absorb_bytes(&mut self, mut from: *const u8, mut bytes: usize) {
-        // SAFETY: as the caller vouches; `bytes` counts what is left.
+        // SAFETY: `bytes` counts what is left of those that the caller has at `from`, and of the blocks that
+        // `new` was told.
         unsafe {
             while bytes >= V::BYTES {
                 self.absorb(V::load(from), V::BLOCKS);

@@ -5,11 +5,45 @@ use core::arch::{asm, x86_64::*};
 
 use crate::key::BLOCK_BYTES;
 
-/// A register of `BLOCKS` blocks.
-///
-/// # Safety
-/// Every method needs the instructions of its implementor; the entry points of [`super::aes`] hold
-/// the token and enable them. Pointers need not be aligned.
+/// Writes methods of a trait of registers that need nothing but what the trait's method demands of its caller: the
+/// instructions of the register, and pointers that are valid for what the method says. A body that relies on more than
+/// that, such as a bound of its own, is written out, with its reason.
+macro_rules! by_contract {
+    ($(
+        $(#[$attribute:meta])*
+        fn $name:ident $(<$(const $parameter:ident: $type:ty),+>)? ($($argument:tt)*) $(-> $result:ty)? {
+            $($body:tt)*
+        }
+    )+) => {$(
+        $(#[$attribute])*
+        #[inline(always)]
+        unsafe fn $name $(<$(const $parameter: $type),+>)? ($($argument)*) $(-> $result)? {
+            // SAFETY: the caller keeps the contract of the trait's method: the CPU has the instructions of this type, which
+            // are all that the intrinsics here ask for, and the pointers that the method is given are valid for what it reads
+            // and writes. Others lead to arrays of a register's length.
+            unsafe { $($body)* }
+        }
+    )+};
+}
+pub(super) use by_contract;
+
+/// Declares methods of a trait of registers that need the instructions of the implementing type and nothing else.
+macro_rules! needs_instructions {
+    ($(
+        $(#[$attribute:meta])*
+        fn $name:ident $(<$(const $parameter:ident: $type:ty),+>)? ($($argument:tt)*) -> $result:ty;
+    )+) => {$(
+        $(#[$attribute])*
+        ///
+        /// # Safety
+        /// The CPU has the instructions of the implementing type.
+        unsafe fn $name $(<$(const $parameter: $type),+>)? ($($argument)*) -> $result;
+    )+};
+}
+pub(super) use needs_instructions;
+
+/// A register of `BLOCKS` blocks. The entry points of [`super::aes`] hold a token for the instructions that the methods
+/// need, and enable them.
 pub(super) trait Lanes: Copy {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
@@ -21,29 +55,41 @@ pub(super) trait Lanes: Copy {
     /// A round is one instruction.
     const HAS_AES: bool = true;
 
-    unsafe fn splat(block: __m128i) -> Self;
+    needs_instructions! {
+        fn splat(block: __m128i) -> Self;
+        fn xor(self, other: Self) -> Self;
+        fn round(self, key: Self) -> Self;
+        fn last_round(self, key: Self) -> Self;
+        /// The same value; where registers are few, one that the compiler computes here and not
+        /// elsewhere.
+        fn pin(self) -> Self;
+        fn inverse_round(self, key: Self) -> Self;
+        fn last_inverse_round(self, key: Self) -> Self;
+        /// `before`, then all blocks of this but the last.
+        fn one_block_on(self, before: __m128i) -> Self;
+        /// As little-endian integers: `first`, `first + 1`, ... with no carry out of the low 32 bits.
+        fn counters(first: u128) -> Self;
+        /// Adds `n` to the low 32 bits of every block.
+        fn advance(self, n: u32) -> Self;
+        /// Turns little-endian integers into counter blocks.
+        fn swap_bytes(self) -> Self;
+    }
     /// Reads `BYTES` bytes.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `from` is valid for reads of `BYTES` bytes, aligned or not.
     unsafe fn load(from: *const u8) -> Self;
     /// Writes `BYTES` bytes.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `to` is valid for writes of `BYTES` bytes, aligned or not.
     unsafe fn store(self, to: *mut u8);
-    unsafe fn xor(self, other: Self) -> Self;
-    unsafe fn round(self, key: Self) -> Self;
-    unsafe fn last_round(self, key: Self) -> Self;
-    /// The same value; where registers are few, one that the compiler computes here and not
-    /// elsewhere.
-    unsafe fn pin(self) -> Self;
-    unsafe fn inverse_round(self, key: Self) -> Self;
-    unsafe fn last_inverse_round(self, key: Self) -> Self;
-    /// `before`, then all blocks of this but the last.
-    unsafe fn one_block_on(self, before: __m128i) -> Self;
-    /// As little-endian integers: `first`, `first + 1`, ... with no carry out of the low 32 bits.
-    unsafe fn counters(first: u128) -> Self;
-    /// Adds `n` to the low 32 bits of every block.
-    unsafe fn advance(self, n: u32) -> Self;
-    /// Turns little-endian integers into counter blocks.
-    unsafe fn swap_bytes(self) -> Self;
     /// Encrypts the last round, XORs the first `bytes` (less than `BYTES`) of the result onto
     /// `from` and writes as many to `to`, touching no byte beyond.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `bytes`, less than `BYTES`, are readable at `from` and writable at
+    /// `to`, the same place or one that does not overlap.
     unsafe fn last_round_partial(self, key: Self, from: *const u8, to: *mut u8, bytes: usize);
 }
 
@@ -54,6 +100,8 @@ const REVERSE: [i8; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
 /// data often ends at the end of a page; nor can a load that follows take its data from the store.
 macro_rules! halves {
     ($half:ty, $low:ident, $high:ident) => {
+        /// # Safety
+        /// As the trait's method says.
         #[inline(always)]
         unsafe fn last_round_partial(
             self,
@@ -62,8 +110,8 @@ macro_rules! halves {
             mut to: *mut u8,
             mut bytes: usize,
         ) {
-            // SAFETY: as the trait demands; the low half is taken whole where there are as many
-            // bytes.
+            // SAFETY: the halves have the instructions of the whole, which the caller has; the low half is
+            // taken whole only if `bytes` are as many.
             unsafe {
                 let mut state = $low(self);
                 let key = $low(key);
@@ -80,8 +128,6 @@ macro_rules! halves {
     };
 }
 
-// SAFETY (this and the next two implementations): each method is one or two intrinsics whose
-// features the trait's contract demands of the caller, on pointers the caller vouches for.
 impl Lanes for __m128i {
     const BLOCKS: usize = 1;
 
@@ -89,30 +135,19 @@ impl Lanes for __m128i {
     unsafe fn splat(block: __m128i) -> Self {
         block
     }
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_loadu_si128(from.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_storeu_si128(to.cast(), self) }
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_xor_si128(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_aesenc_si128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn last_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_aesenclast_si128(self, key) }
+    by_contract! {
+        fn load(from: *const u8) -> Self { _mm_loadu_si128(from.cast()) }
+        fn store(self, to: *mut u8) { _mm_storeu_si128(to.cast(), self) }
+        fn xor(self, other: Self) -> Self { _mm_xor_si128(self, other) }
+        fn round(self, key: Self) -> Self { _mm_aesenc_si128(self, key) }
+        fn last_round(self, key: Self) -> Self { _mm_aesenclast_si128(self, key) }
+        fn inverse_round(self, key: Self) -> Self { _mm_aesdec_si128(self, key) }
+        fn last_inverse_round(self, key: Self) -> Self { _mm_aesdeclast_si128(self, key) }
+        fn counters(first: u128) -> Self { _mm_set_epi64x((first >> 64) as i64, first as i64) }
+        fn advance(self, n: u32) -> Self { _mm_add_epi32(self, _mm_set_epi32(0, 0, 0, n as i32)) }
+        fn swap_bytes(self) -> Self {
+            _mm_shuffle_epi8(self, _mm_loadu_si128(REVERSE.as_ptr().cast()))
+        }
     }
     #[inline(always)]
     unsafe fn pin(mut self) -> Self {
@@ -123,37 +158,13 @@ impl Lanes for __m128i {
         self
     }
     #[inline(always)]
-    unsafe fn inverse_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_aesdec_si128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn last_inverse_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_aesdeclast_si128(self, key) }
-    }
-    #[inline(always)]
     unsafe fn one_block_on(self, before: __m128i) -> Self {
         before
     }
     #[inline(always)]
-    unsafe fn counters(first: u128) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_set_epi64x((first >> 64) as i64, first as i64) }
-    }
-    #[inline(always)]
-    unsafe fn advance(self, n: u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_add_epi32(self, _mm_set_epi32(0, 0, 0, n as i32)) }
-    }
-    #[inline(always)]
-    unsafe fn swap_bytes(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_shuffle_epi8(self, _mm_loadu_si128(REVERSE.as_ptr().cast())) }
-    }
-    #[inline(always)]
     unsafe fn last_round_partial(self, key: Self, from: *const u8, to: *mut u8, bytes: usize) {
-        // SAFETY: as the trait demands; the bits of `bytes` add up to it.
+        // SAFETY: the caller has SSE4.1 and AES-NI, and `bytes`, less than 16, at both pointers: 8 where bit 3
+        // is set, and what is left.
         unsafe {
             let keystream = self.last_round(key);
             let low = _mm_cvtsi128_si64(keystream) as u64;
@@ -171,9 +182,13 @@ impl Lanes for __m128i {
 
 /// XORs the first `bytes` (less than 8) of `keystream` onto `from` and writes them to `to`. By way
 /// of general registers, so that no keystream gets to the stack.
+///
+/// # Safety
+/// `bytes`, less than 8, are readable at `from` and writable at `to`, the same place or one that does not
+/// overlap.
 #[inline(always)]
 unsafe fn xor_partial(mut keystream: u64, mut from: *const u8, mut to: *mut u8, bytes: usize) {
-    // SAFETY: the caller vouches for `bytes` at both pointers; the pieces are its bits.
+    // SAFETY: the caller has `bytes` at both pointers; the pieces are its bits.
     unsafe {
         if bytes & 4 != 0 {
             let data = from.cast::<u32>().read_unaligned();
@@ -196,77 +211,35 @@ unsafe fn xor_partial(mut keystream: u64, mut from: *const u8, mut to: *mut u8, 
 impl Lanes for __m256i {
     const BLOCKS: usize = 2;
 
-    #[inline(always)]
-    unsafe fn splat(block: __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_broadcastsi128_si256(block) }
-    }
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_loadu_si256(from.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_storeu_si256(to.cast(), self) }
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_xor_si256(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_aesenc_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn last_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_aesenclast_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn pin(self) -> Self {
-        self
-    }
-    #[inline(always)]
-    unsafe fn inverse_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_aesdec_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn last_inverse_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_aesdeclast_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn one_block_on(self, before: __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn splat(block: __m128i) -> Self { _mm256_broadcastsi128_si256(block) }
+        fn load(from: *const u8) -> Self { _mm256_loadu_si256(from.cast()) }
+        fn store(self, to: *mut u8) { _mm256_storeu_si256(to.cast(), self) }
+        fn xor(self, other: Self) -> Self { _mm256_xor_si256(self, other) }
+        fn round(self, key: Self) -> Self { _mm256_aesenc_epi128(self, key) }
+        fn last_round(self, key: Self) -> Self { _mm256_aesenclast_epi128(self, key) }
+        fn inverse_round(self, key: Self) -> Self { _mm256_aesdec_epi128(self, key) }
+        fn last_inverse_round(self, key: Self) -> Self { _mm256_aesdeclast_epi128(self, key) }
+        fn one_block_on(self, before: __m128i) -> Self {
             let low = _mm256_castsi256_si128(self);
             _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(before), low)
         }
-    }
-    #[inline(always)]
-    unsafe fn counters(first: u128) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn counters(first: u128) -> Self {
             _mm256_add_epi32(
                 Self::splat(__m128i::counters(first)),
                 _mm256_set_epi32(0, 0, 0, 1, 0, 0, 0, 0),
             )
         }
+        fn advance(self, n: u32) -> Self {
+            _mm256_add_epi32(self, Self::splat(_mm_set_epi32(0, 0, 0, n as i32)))
+        }
+        fn swap_bytes(self) -> Self {
+            _mm256_shuffle_epi8(self, Self::splat(_mm_loadu_si128(REVERSE.as_ptr().cast())))
+        }
     }
     #[inline(always)]
-    unsafe fn advance(self, n: u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_add_epi32(self, Self::splat(_mm_set_epi32(0, 0, 0, n as i32))) }
-    }
-    #[inline(always)]
-    unsafe fn swap_bytes(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_shuffle_epi8(self, Self::splat(_mm_loadu_si128(REVERSE.as_ptr().cast()))) }
+    unsafe fn pin(self) -> Self {
+        self
     }
     halves!(__m128i, _mm256_castsi256_si128, _mm256_extracti128_si256);
 }
@@ -274,74 +247,34 @@ impl Lanes for __m256i {
 impl Lanes for __m512i {
     const BLOCKS: usize = 4;
 
-    #[inline(always)]
-    unsafe fn splat(block: __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_broadcast_i32x4(block) }
-    }
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_loadu_si512(from.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_storeu_si512(to.cast(), self) }
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_xor_si512(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_aesenc_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn last_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_aesenclast_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn pin(self) -> Self {
-        self
-    }
-    #[inline(always)]
-    unsafe fn inverse_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_aesdec_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn last_inverse_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_aesdeclast_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn one_block_on(self, before: __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_alignr_epi64::<6>(self, Self::splat(before)) }
-    }
-    #[inline(always)]
-    unsafe fn counters(first: u128) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn splat(block: __m128i) -> Self { _mm512_broadcast_i32x4(block) }
+        fn load(from: *const u8) -> Self { _mm512_loadu_si512(from.cast()) }
+        fn store(self, to: *mut u8) { _mm512_storeu_si512(to.cast(), self) }
+        fn xor(self, other: Self) -> Self { _mm512_xor_si512(self, other) }
+        fn round(self, key: Self) -> Self { _mm512_aesenc_epi128(self, key) }
+        fn last_round(self, key: Self) -> Self { _mm512_aesenclast_epi128(self, key) }
+        fn inverse_round(self, key: Self) -> Self { _mm512_aesdec_epi128(self, key) }
+        fn last_inverse_round(self, key: Self) -> Self { _mm512_aesdeclast_epi128(self, key) }
+        fn one_block_on(self, before: __m128i) -> Self {
+            _mm512_alignr_epi64::<6>(self, Self::splat(before))
+        }
+        fn counters(first: u128) -> Self {
             _mm512_add_epi32(
                 Self::splat(__m128i::counters(first)),
                 _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0),
             )
         }
+        fn advance(self, n: u32) -> Self {
+            _mm512_add_epi32(self, Self::splat(_mm_set_epi32(0, 0, 0, n as i32)))
+        }
+        fn swap_bytes(self) -> Self {
+            _mm512_shuffle_epi8(self, Self::splat(_mm_loadu_si128(REVERSE.as_ptr().cast())))
+        }
     }
     #[inline(always)]
-    unsafe fn advance(self, n: u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_add_epi32(self, Self::splat(_mm_set_epi32(0, 0, 0, n as i32))) }
-    }
-    #[inline(always)]
-    unsafe fn swap_bytes(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_shuffle_epi8(self, Self::splat(_mm_loadu_si128(REVERSE.as_ptr().cast()))) }
+    unsafe fn pin(self) -> Self {
+        self
     }
     halves!(__m256i, _mm512_castsi512_si256, _mm512_extracti64x4_epi64);
 }

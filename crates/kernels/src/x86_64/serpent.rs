@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
+use super::lanes::by_contract;
 use super::{Avx2, Avx512};
 use crate::bits::des::wipe_stack;
 use crate::bits::registers::{Words, substitute_words};
@@ -20,6 +21,9 @@ macro_rules! entry_points {
             skip: usize,
             data: InOutBuf<'_, '_, u8>,
         ) {
+            /// # Safety
+            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not
+            /// overlap; `skip` is less than 16.
             #[target_feature(enable = $features)]
             unsafe fn with_features(
                 keys: &RoundKeys,
@@ -29,15 +33,16 @@ macro_rules! entry_points {
                 to: *mut u8,
                 bytes: usize,
             ) {
-                // SAFETY: the features are enabled here; the rest is as the caller vouches.
+                // SAFETY: the instructions of `$words` are enabled here; the caller has `bytes` at both
+                // pointers, and `skip` within a block.
                 unsafe { serpent::ctr::<$words>(keys, counter, skip, from, to, bytes) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::serpent::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
-            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
-            // `from` and writable at `to`, which are the same or do not overlap.
+            // SAFETY: the token proves the features, and SSE2 needs none; the buffer has `bytes` at both
+            // pointers, the same or apart.
             unsafe { with_features(keys, counter, skip, from, to, bytes) };
             wipe_stack();
         }
@@ -58,50 +63,16 @@ macro_rules! methods {
     ) => {
         const LANES: usize = size_of::<Self>() / 4;
 
-        #[inline(always)]
-        unsafe fn broadcast(word: u32) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $broadcast(word as i32) }
-        }
-        #[inline(always)]
-        unsafe fn load(from: *const u8) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $load(from.cast::<$pointer>()) }
-        }
-        #[inline(always)]
-        unsafe fn store(self, to: *mut u8) {
-            // SAFETY: as the trait demands.
-            unsafe { $store(to.cast::<$pointer>(), self) }
-        }
-        #[inline(always)]
-        unsafe fn and(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $and(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn or(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $or(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn xor(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $xor(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn and_not(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $and_not(other, self) }
-        }
-        #[inline(always)]
-        unsafe fn not(self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $xor(self, $broadcast(-1)) }
-        }
-        #[inline(always)]
-        unsafe fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
-            // SAFETY: as the trait demands.
-            unsafe {
+        by_contract! {
+            fn broadcast(word: u32) -> Self { $broadcast(word as i32) }
+            fn load(from: *const u8) -> Self { $load(from.cast::<$pointer>()) }
+            fn store(self, to: *mut u8) { $store(to.cast::<$pointer>(), self) }
+            fn and(self, other: Self) -> Self { $and(self, other) }
+            fn or(self, other: Self) -> Self { $or(self, other) }
+            fn xor(self, other: Self) -> Self { $xor(self, other) }
+            fn and_not(self, other: Self) -> Self { $and_not(other, self) }
+            fn not(self) -> Self { $xor(self, $broadcast(-1)) }
+            fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
                 let (ab, cd) = ($low_32(a, b), $low_32(c, d));
                 let (high_ab, high_cd) = ($high_32(a, b), $high_32(c, d));
                 [
@@ -118,27 +89,17 @@ macro_rules! methods {
 /// What takes more than one instruction where there are but two operands.
 macro_rules! two_operands {
     ($or:ident $xor:ident $shift_left:ident $shift_right:ident) => {
-        #[inline(always)]
-        unsafe fn shift_left<const N: i32, const REST: i32>(self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $shift_left::<N>(self) }
-        }
-        #[inline(always)]
-        unsafe fn rotate_left<const N: i32, const REST: i32>(self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $or($shift_left::<N>(self), $shift_right::<REST>(self)) }
-        }
-        #[inline(always)]
-        unsafe fn xor3(self, second: Self, third: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $xor($xor(self, second), third) }
+        by_contract! {
+            fn shift_left<const N: i32, const REST: i32>(self) -> Self { $shift_left::<N>(self) }
+            fn rotate_left<const N: i32, const REST: i32>(self) -> Self {
+                $or($shift_left::<N>(self), $shift_right::<REST>(self))
+            }
+            fn xor3(self, second: Self, third: Self) -> Self { $xor($xor(self, second), third) }
         }
         substitute_words!(serpent_gates);
     };
 }
 
-// SAFETY (of all three): each method is a few intrinsics whose features the contract demands of the
-// caller, on pointers that the caller vouches for.
 impl Words for __m128i {
     methods! {
         _mm_loadu_si128 _mm_storeu_si128 __m128i, _mm_set1_epi32
@@ -164,21 +125,15 @@ impl Words for __m512i {
         _mm512_unpacklo_epi32 _mm512_unpackhi_epi32 _mm512_unpacklo_epi64 _mm512_unpackhi_epi64
     }
 
-    #[inline(always)]
-    unsafe fn shift_left<const N: i32, const REST: i32>(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_sll_epi32(self, _mm_cvtsi32_si128(N)) }
-    }
-    #[inline(always)]
-    unsafe fn rotate_left<const N: i32, const REST: i32>(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_rol_epi32::<N>(self) }
-    }
-    #[inline(always)]
-    unsafe fn xor3(self, second: Self, third: Self) -> Self {
-        const XOR: i32 = 0x96;
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_ternarylogic_epi64::<XOR>(self, second, third) }
+    by_contract! {
+        fn shift_left<const N: i32, const REST: i32>(self) -> Self {
+            _mm512_sll_epi32(self, _mm_cvtsi32_si128(N))
+        }
+        fn rotate_left<const N: i32, const REST: i32>(self) -> Self { _mm512_rol_epi32::<N>(self) }
+        fn xor3(self, second: Self, third: Self) -> Self {
+            const XOR: i32 = 0x96;
+            _mm512_ternarylogic_epi64::<XOR>(self, second, third)
+        }
     }
     substitute_words!(serpent_ternary);
 }

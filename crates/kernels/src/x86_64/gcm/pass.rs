@@ -30,7 +30,8 @@ pub(super) unsafe fn short<V: Clmul, const R: usize, const OPEN: bool, const N: 
     bytes: usize,
     tag: &mut [u8; BLOCK_BYTES],
 ) {
-    // SAFETY: as the caller vouches; a message has two blocks besides the data; the counters of `N` registers are in
+    // SAFETY: the caller has `bytes` at both pointers, of which the last register touches only what is left. A
+    // message has two blocks besides the data, to which the view reaches; the counters of `N` registers are in
     // the table.
     unsafe {
         let blocks = bytes.div_ceil(BLOCK_BYTES);
@@ -81,7 +82,7 @@ pub(super) unsafe fn short<V: Clmul, const R: usize, const OPEN: bool, const N: 
 /// SSE4.1 is enabled in the caller.
 #[inline(always)]
 unsafe fn state_of(nonce: &[u8; NONCE_BYTES], key: __m128i) -> __m128i {
-    // SAFETY: as the caller vouches; 8 bytes and 4 are the nonce.
+    // SAFETY: 8 bytes and 4 are the nonce; the caller has SSE4.1 for the insertion.
     unsafe {
         let from = nonce.as_ptr();
         let head = _mm_loadl_epi64(from.cast());
@@ -134,7 +135,8 @@ pub(super) unsafe fn message<
 ) -> u128 {
     let aad_blocks = aad.len().div_ceil(BLOCK_BYTES);
     let blocks = bytes.div_ceil(BLOCK_BYTES) + 1;
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has `bytes` at both pointers; the hash is told of all blocks: those of `aad`, of the
+    // data and of the lengths.
     unsafe {
         let mut hash;
         if Hash::<V>::is_one_chunk(view, aad_blocks + blocks) {
@@ -173,7 +175,7 @@ pub(super) unsafe fn update<
     if bytes == 0 {
         return y;
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has `bytes` at both pointers, and the hash is told of their blocks.
     unsafe {
         let mut hash = Hash::<V>::new(view, block(y), bytes.div_ceil(BLOCK_BYTES));
         crypt::<V, S, R, UNROLL, OPEN>(schedule, &mut hash, source, None, from, to, bytes);
@@ -197,7 +199,8 @@ pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: us
     to: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has `blocks` at both pointers, of which the last register reads and writes only its
+    // own; the view holds as many powers.
     unsafe {
         let blocks = bytes / BLOCK_BYTES;
         let mut counters = V::counters(counter);
@@ -261,7 +264,8 @@ pub(super) unsafe fn first<V: Clmul, const R: usize, const OPEN: bool, const N: 
     aad_bytes: u64,
     tag: &mut [u8; BLOCK_BYTES],
 ) {
-    // SAFETY: as the caller vouches; the data have one block less than a message of `short`.
+    // SAFETY: the caller has `bytes` at both pointers, of which the last register touches only what is left;
+    // the data have one block less than a message of `short`, to which the view reaches.
     unsafe {
         let blocks = bytes.div_ceil(BLOCK_BYTES);
         let counters = FIRST_COUNTERS.0.as_ptr();
@@ -329,7 +333,7 @@ pub(super) unsafe fn first_long<V: Clmul, const R: usize, const UNROLL: usize, c
     aad_bytes: u64,
     tag: &mut [u8; BLOCK_BYTES],
 ) {
-    // SAFETY: as the caller vouches; there is always H.
+    // SAFETY: the caller has `bytes` at both pointers, and the hash is told of their blocks; there is always H.
     unsafe {
         let mut before = __m128i::load((&raw const *y).cast());
         if let Some(begun) = begun {
@@ -369,8 +373,9 @@ pub(super) unsafe fn first_compact<V: Clmul, const OPEN: bool>(
 ) {
     let registers = const { if V::BLOCKS == 4 { 2 } else { 4 } };
     let group_bytes = registers * V::BYTES;
-    // SAFETY: as the caller vouches; `left` counts what is left, and no more than that is touched; each register of
-    // keystream is written before it is read, and lies within its room; there is always H.
+    // SAFETY: the caller has `bytes` at both pointers: `left` counts what is left, and no more than that is
+    // touched; each register of keystream is written before it is read, and lies within its room; there is
+    // always H.
     unsafe {
         let zero = _mm_setzero_si128();
         let rounds = schedule.size.rounds();
@@ -454,7 +459,7 @@ pub(super) unsafe fn end<const R: usize>(
     tag: &mut [u8; BLOCK_BYTES],
     view: View,
 ) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has AES-NI, SSE4.1 and carry-less multiplication; a tag has 16 bytes.
     unsafe {
         let mask = keystream::<R>(schedule, j0);
         ended(view, block(value), mask).store(tag.as_mut_ptr());
@@ -465,7 +470,7 @@ pub(super) unsafe fn end<const R: usize>(
 /// As [`end`].
 #[inline(always)]
 unsafe fn ended(view: View, value: __m128i, mask: __m128i) -> __m128i {
-    // SAFETY: as the caller vouches; there is always H.
+    // SAFETY: the caller has carry-less multiplication; there is always H.
     unsafe { times(value, view.powers(1)).swap_bytes().xor(mask) }
 }
 
@@ -476,7 +481,7 @@ pub(super) unsafe fn hash<V: Clmul>(view: View, y: u128, from: *const u8, bytes:
     if bytes == 0 {
         return y;
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has `bytes` at `from`, and the hash is told of their blocks.
     unsafe {
         let mut hash = Hash::<V>::new(view, block(y), bytes.div_ceil(BLOCK_BYTES));
         hash.absorb_bytes(from, bytes);
@@ -501,7 +506,8 @@ unsafe fn crypt<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
 ) -> __m128i {
     let group_blocks = UNROLL * V::BLOCKS;
     let group_bytes = UNROLL * V::BYTES;
-    // SAFETY: as the caller vouches; `bytes` counts what is left, and no more than that is touched.
+    // SAFETY: `bytes` counts what is left of those that the caller has at both pointers, and no more than that
+    // is touched; a group that is hashed after it was encrypted lies before `to`.
     unsafe {
         if bytes >= group_bytes && hash.takes_groups(group_blocks) {
             if !OPEN {
@@ -576,7 +582,8 @@ unsafe fn tail<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
     to: *mut u8,
     bytes: usize,
 ) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has more than `N - 1` registers at both pointers; the last is touched only if it is
+    // full.
     unsafe {
         let schedule = &*anew(schedule);
         let mut states = [round_key::<V>(schedule, 0); N];
@@ -610,7 +617,7 @@ unsafe fn tail<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
 /// AES-NI and SSE4.1 are enabled in the caller.
 #[inline(always)]
 unsafe fn keystream<const R: usize>(schedule: &Schedule, counter: u128) -> __m128i {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has AES-NI and SSE4.1; the assembly has no instruction.
     unsafe {
         let schedule = &*anew(schedule);
         let mut state = block(counter).swap_bytes().xor(round_key(schedule, 0));
@@ -639,7 +646,8 @@ unsafe fn group<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
     from: *const u8,
     to: *mut u8,
 ) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has a group at each of the three pointers, and the instructions of `V`; what is at
+    // `ciphertext` is read before it may be overwritten.
     unsafe {
         let schedule = &*anew(schedule);
         let mut states = source.group::<UNROLL>(schedule);
@@ -670,12 +678,12 @@ unsafe fn group<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
 
 #[inline(always)]
 pub(super) fn block(number: u128) -> __m128i {
-    // SAFETY: both are 16 bytes of plain data.
+    // SAFETY: both are 16 bytes of plain data, as `number` has them.
     unsafe { core::mem::transmute(number) }
 }
 
 #[inline(always)]
 pub(super) fn number(block: __m128i) -> u128 {
-    // SAFETY: both are 16 bytes of plain data.
+    // SAFETY: both are 16 bytes of plain data, as `block` has them.
     unsafe { core::mem::transmute(block) }
 }

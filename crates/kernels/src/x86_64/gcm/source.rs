@@ -5,15 +5,18 @@ use crate::x86_64::aes::round_key;
 use crate::x86_64::clmul::Clmul;
 
 /// Where the states of a group come from.
-///
-/// # Safety
-/// Every method needs the instructions of `V`.
 pub(super) trait Source<V> {
     /// The rounds that the states of [`group`](Self::group) have passed.
     const ROUNDS: usize;
     /// States of the next registers.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     unsafe fn group<const UNROLL: usize>(&mut self, schedule: &Schedule) -> [V; UNROLL];
     /// The counters of the next register.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     unsafe fn counters(&self) -> V;
 }
 
@@ -25,7 +28,8 @@ impl<V: Clmul> Source<V> for Counters<V> {
 
     #[inline(always)]
     unsafe fn group<const UNROLL: usize>(&mut self, schedule: &Schedule) -> [V; UNROLL] {
-        // SAFETY: as the trait demands.
+        // SAFETY: the caller has the instructions of `V`; `round_key` is asked for the first key, which there
+        // always is.
         unsafe {
             let mut states = [round_key::<V>(schedule, 0); UNROLL];
             for state in &mut states {
