@@ -47,7 +47,8 @@ impl<const R: usize> Encryption<'_, R> {
 impl<const R: usize> Beside for Encryption<'_, R> {
     #[inline(always)]
     unsafe fn begin(&mut self) {
-        // SAFETY: the caller enables the instructions, and vouches for the streams.
+        // SAFETY: the hash begins each block in an `absorb` with these features enabled, and `rounds` was
+        // promised 64 bytes of each of 16 streams for it; `data` has room for four blocks of each.
         unsafe {
             // The compiler must not read round keys beforehand, for which there are no registers.
             asm!("/* {0} */", inout(reg) self.keys, options(readonly, nostack, preserves_flags));
@@ -67,8 +68,8 @@ impl<const R: usize> Beside for Encryption<'_, R> {
         if operation > R {
             return;
         }
-        // SAFETY: the caller enables the instructions; there are rows of keys for each round; a part of the
-        // rounds of the hash is a block, of which there are four.
+        // SAFETY: called by the hash where AVX-512 and VAES are enabled. `keys` has a row for each of the `R +
+        // 1` operations; a part of the rounds of the hash is a block, of which `data` has four.
         unsafe {
             let row = &mut (*self.data)[self.block & 3];
             for (i, state) in self.chain.iter_mut().enumerate() {
@@ -90,7 +91,8 @@ impl<const R: usize> Beside for Encryption<'_, R> {
 
     #[inline(always)]
     unsafe fn end(&mut self) {
-        // SAFETY: the caller enables the instructions, and vouches for the streams.
+        // SAFETY: `begin` read the same 64 bytes of each stream, which `rounds` was promised to be writable
+        // too.
         unsafe {
             for i in 0..REGISTERS {
                 let mut blocks = [self.chain[0]; 4];
@@ -117,6 +119,9 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function<Word: Registers>>(
     size: KeySize,
     blocks: usize,
 ) {
+    /// # Safety
+    /// Each pointer of `from` and of `lanes` is valid for `blocks` blocks of 64 bytes; `data` is valid for
+    /// writes.
     #[target_feature(enable = "aes,vaes,avx512f,avx512bw,avx512vl")]
     unsafe fn rounds<H: Function<Word: Registers>, const R: usize>(
         rows: &mut Rows<H::Word>,
@@ -125,7 +130,8 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function<Word: Registers>>(
         data: *mut [[__m512i; REGISTERS]; 4],
         blocks: usize,
     ) {
-        // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+        // SAFETY: AVX-512 and VAES are enabled here; `H::absorb` reads 16 messages and `Encryption` its lanes
+        // as far as the caller of `rounds` promised. A row of the chain and a register have 64 bytes.
         unsafe {
             let mut chain = [_mm512_setzero_si512(); REGISTERS];
             for (i, chain) in chain.iter_mut().enumerate() {
@@ -156,7 +162,8 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function<Word: Registers>>(
     crate::dispatch::batch::CBC_BESIDE_HASH.hit();
     let mut data = MaybeUninit::uninit();
     let data: *mut [[__m512i; REGISTERS]; 4] = data.as_mut_ptr();
-    // SAFETY: the tokens prove the features; the pointers are as the caller vouches.
+    // SAFETY: the tokens prove VAES and AVX-512; the caller answers for the pointers of messages and lanes, and
+    // `data` is this function's.
     unsafe {
         match size {
             KeySize::Aes128 => rounds::<H, 10>(rows, from, lanes, data, blocks),
@@ -171,12 +178,15 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function<Word: Registers>>(
 /// # Safety
 /// All pointers are good for as many.
 pub(crate) unsafe fn encrypt(_: Vaes512, lanes: &mut Lanes<16>, size: KeySize, blocks: usize) {
+    /// # Safety
+    /// Every lane has `4 * blocks` blocks of AES left.
     #[target_feature(enable = "aes,vaes,avx512f,avx512bw,avx512vl")]
     unsafe fn rounds<const R: usize>(lanes: &mut Lanes<16>, blocks: usize) {
-        // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+        // SAFETY: VAES and AVX-512 are enabled here, and four registers of four blocks are 16 lanes, which have
+        // as many blocks left.
         unsafe { cbc::run::<__m512i, R, REGISTERS, 16>(lanes, 4 * blocks) }
     }
-    // SAFETY: the token proves the features; the pointers are as the caller vouches.
+    // SAFETY: `Vaes512` proves the features; the caller answers for `blocks` times 64 bytes in every lane.
     unsafe {
         match size {
             KeySize::Aes128 => rounds::<10>(lanes, blocks),

@@ -25,12 +25,13 @@ macro_rules! encrypt {
         /// CBC encryption of streams of whole blocks.
         pub(crate) fn $name(token: $token, streams: &mut [impl Chained]) {
             #[target_feature(enable = $features)]
-            unsafe fn rounds<S: Chained, const R: usize>(
+            fn rounds<S: Chained, const R: usize>(
                 streams: &mut [S],
                 size: KeySize,
                 one: &mut One<'_>,
             ) {
-                // SAFETY: the features are enabled here.
+                // SAFETY: the instructions of `$lanes` are enabled here, and the lanes are `$registers` times
+                // its blocks.
                 unsafe {
                     encrypt::<$lanes, S, R, $registers, { $registers * $blocks }>(
                         streams, size, one,
@@ -41,7 +42,7 @@ macro_rules! encrypt {
             crate::dispatch::batch::$counter.hit();
             let one: &mut One<'_> = &mut |schedule, iv, data| $one(token, schedule, iv, data);
             for size in [KeySize::Aes128, KeySize::Aes192, KeySize::Aes256] {
-                // SAFETY: the token proves the features.
+                // SAFETY: the token proves the features that `rounds` enables.
                 unsafe {
                     match size {
                         KeySize::Aes128 => rounds::<_, 10>(streams, size, one),
@@ -139,7 +140,8 @@ unsafe fn encrypt<
     lanes.fill_idle(streams);
     loop {
         let blocks = lanes.left.iter().copied().min().unwrap_or(0);
-        // SAFETY: no lane has fewer blocks left; the rest is as the caller vouches.
+        // SAFETY: the caller enables the instructions of `V`, and `blocks` is the fewest that any lane has
+        // left.
         unsafe { run::<V, R, REGISTERS, LANES>(&mut lanes, blocks) };
         let mut idle = false;
         let mut busy = 0;
@@ -231,7 +233,7 @@ impl<const LANES: usize> Table<LANES> {
     fn put(&mut self, round: usize, lane: usize, key: [u32; 4]) {
         assert!(round < self.used && self.used <= 15 && lane < LANES);
         let keys = self.rows.as_mut_ptr().cast::<[u32; 4]>();
-        // SAFETY: within the rows, which are aligned.
+        // SAFETY: the index was just checked to be within the rows, which are aligned for `[u32; 4]`.
         unsafe { keys.add(round * LANES + lane).write(key) };
     }
 }
@@ -241,7 +243,7 @@ impl<const LANES: usize> Drop for Table<LANES> {
     fn drop(&mut self) {
         let keys = self.rows.as_mut_ptr().cast::<MaybeUninit<u8>>();
         let bytes = self.used.min(15) * size_of::<Row<LANES>>();
-        // SAFETY: within the rows. Any bytes may be uninitialised.
+        // SAFETY: the bytes counted are within the rows. `MaybeUninit` bytes may hold anything.
         unsafe { core::ptr::write_bytes(keys, 0, bytes) };
         // The zeros are never read: the compiler must not know.
         core::hint::black_box(keys);
@@ -338,7 +340,8 @@ pub(super) unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, cons
     let (from, to) = (lanes.from.as_ptr(), lanes.to.as_ptr());
     let mut keys = lanes.keys.rows.as_ptr().cast::<u8>();
     let lane = |register| register * V::BLOCKS;
-    // SAFETY: a row has all registers; pointers are good for `bytes`; the rest is as the caller vouches.
+    // SAFETY: the caller enables the instructions of `V`. A row has all registers of `REGISTERS`; the lanes'
+    // pointers are good for `bytes`, since every lane has `blocks` left; the table has `R + 1` rows.
     unsafe {
         let mut chain = [V::load(lanes.chain.0.as_ptr().cast()); REGISTERS];
         for (i, chain) in chain.iter_mut().enumerate() {
@@ -394,7 +397,8 @@ unsafe fn step<V: Gather, const R: usize, const REGISTERS: usize>(
     chain: &mut [V; REGISTERS],
     data: impl Fn(usize) -> V,
 ) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller enables the instructions of `V`, and `key` is asked for rounds 0 to `R` of `REGISTERS`
+    // registers, which lie at `keys`.
     unsafe {
         let key =
             |round: usize, i: usize| V::load_aligned(keys.add((round * REGISTERS + i) * V::BYTES));

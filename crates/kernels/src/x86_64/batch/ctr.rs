@@ -14,13 +14,13 @@ macro_rules! apply {
         /// Applies keystream to all packets: to long ones by `alone`.
         pub(crate) fn $name<P: Counted>(_: $token, packets: &mut [P], alone: impl Fn(&mut P)) {
             #[target_feature(enable = $features)]
-            unsafe fn inner<P: Counted>(packets: &mut [P], alone: impl Fn(&mut P)) {
-                // SAFETY: the features are enabled here.
+            fn inner<P: Counted>(packets: &mut [P], alone: impl Fn(&mut P)) {
+                // SAFETY: the instructions of `$lanes` are enabled here.
                 unsafe { apply::<$lanes, P>(packets, alone) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::batch::$counter.hit();
-            // SAFETY: the token proves the features.
+            // SAFETY: the token proves the features that `inner` enables.
             unsafe { inner(packets, alone) }
         }
     };
@@ -57,8 +57,8 @@ unsafe fn apply<V: Lanes, P: Counted>(packets: &mut [P], alone: impl Fn(&mut P))
         let schedule = &raw const *schedule;
         let counter = packet.counter();
         let (mut from, mut to) = packet.data().into_raw();
-        // SAFETY: as the caller vouches; the packet vouches for its bytes at both pointers; the schedule lives in
-        // a key, which the packet borrows.
+        // SAFETY: the caller enables the instructions of `V`; the packet answers for its bytes at both
+        // pointers; the schedule lives in a key, which the packet borrows.
         unsafe {
             let mut counters = V::counters(counter);
             while left > GROUP * V::BYTES {
@@ -96,7 +96,8 @@ unsafe fn few<V: Lanes, const N: usize>(
     to: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller enables the instructions of `V`; the schedule has keys up to `rounds`; each register
+    // but the last is within `bytes`, and of the last no more than `bytes - done` is touched.
     unsafe {
         let zero = key::<V>(schedule, 0);
         let mut states = [zero; N];
@@ -138,7 +139,7 @@ unsafe fn few<V: Lanes, const N: usize>(
 /// The instructions of `V` are enabled in the caller; the schedule lives; `round` is at most 14.
 #[inline(always)]
 unsafe fn key<V: Lanes>(schedule: *const Schedule, round: usize) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the schedule lives and has a key for `round`, as the caller says, which is 16 bytes.
     unsafe {
         let keys = (&raw const (*schedule).round_keys).cast::<[u32; 4]>();
         V::splat(__m128i::load(keys.add(round).cast()))

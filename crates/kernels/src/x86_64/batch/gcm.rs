@@ -53,14 +53,16 @@ pub(crate) unsafe fn crypt<const OPEN: bool>(
     packet: &Packet<'_>,
     tag: &mut [u8; BLOCK_BYTES],
 ) {
+    /// # Safety
+    /// As [`crypt`].
     #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
     unsafe fn inner<const OPEN: bool>(packet: &Packet<'_>, tag: &mut [u8; BLOCK_BYTES]) {
-        // SAFETY: the features are enabled here; the rest as the caller vouches.
+        // SAFETY: the instructions of `__m512i` are enabled here; the caller answers for the packet.
         unsafe { message::<__m512i, OPEN>(packet, tag) }
     }
     #[cfg(debug_assertions)]
     crate::dispatch::batch::GCM_VAES512.hit();
-    // SAFETY: the token proves the features; the rest as the caller vouches.
+    // SAFETY: `Vaes512` proves the features; `crypt`'s caller answers for the packet's pointers and powers.
     unsafe { inner::<OPEN>(packet, tag) }
 }
 
@@ -77,8 +79,9 @@ unsafe fn message<V: Clmul, const OPEN: bool>(packet: &Packet<'_>, tag: &mut [u8
         mut to,
         bytes,
     } = *packet;
-    // SAFETY: as the caller vouches; `left` counts what is left, and no more than that is touched; counters of
-    // so few blocks have one byte.
+    // SAFETY: the caller enables the instructions of `V`. `left` counts what is left at both pointers, and no
+    // more than that is touched; ciphertext that is hashed was written by the group before, or is about to be
+    // opened; counters of so few blocks have one byte.
     unsafe {
         let rounds = 10 + 2 * schedule.size as usize;
         let blocks = bytes.div_ceil(BLOCK_BYTES);
@@ -155,7 +158,8 @@ unsafe fn last<V: Clmul, const OPEN: bool, const N: usize>(
     tag: &mut [u8; BLOCK_BYTES],
 ) {
     debug_assert!((N - 2) * V::BYTES < left && left <= (N - 1) * V::BYTES);
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller answers for `left` bytes, of which the last register touches what is left after
+    // `done`; the registers of ciphertext before `to` were written by `message`.
     unsafe {
         let zero = round_key::<V>(schedule, 0);
         let mut states = [j0.xor(zero); N];
@@ -213,7 +217,8 @@ unsafe fn encrypt<V: Clmul, const N: usize>(
     ciphertext: *const u8,
     pending: usize,
 ) {
-    // SAFETY: as the caller vouches; there are at most eight registers, and nine rounds at least.
+    // SAFETY: the caller has the registers of ciphertext and their powers; there are at most eight, and nine
+    // rounds at least.
     unsafe {
         let mut y = match pending {
             0 => V::first(_mm_setzero_si128()),
@@ -256,7 +261,8 @@ impl<V: Clmul> Chunk<V> {
     /// The instructions of `V` are enabled in the caller of this and the other methods; there are powers enough.
     #[inline(always)]
     unsafe fn begin(view: View, blocks: usize, aad: __m128i, lengths: __m128i) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller enables the instructions of `V`. `holds` says that the power to `blocks + 2` is
+        // there; else those to the limit and four are.
         unsafe {
             let zero = V::first(_mm_setzero_si128());
             if view.holds(blocks + 2) {
@@ -282,17 +288,22 @@ impl<V: Clmul> Chunk<V> {
         }
     }
 
+    /// # Safety
+    /// As for [`begin`](Self::begin).
     #[inline(always)]
     unsafe fn take_y(&mut self) -> V {
-        // SAFETY: as `begin` demands.
+        // SAFETY: the caller of `begin` has the instructions of `V`.
         let zero = unsafe { V::first(_mm_setzero_si128()) };
         core::mem::replace(&mut self.y, zero)
     }
 
     /// Register `i` from the next block on.
+    ///
+    /// # Safety
+    /// As for [`begin`](Self::begin); the registers up to `i` are within the chunk.
     #[inline(always)]
     unsafe fn add(&mut self, data: V, i: usize) {
-        // SAFETY: as `begin` demands; the powers reach to H and a register beyond.
+        // SAFETY: the register lies within the chunk, and powers reach to H and a register beyond.
         unsafe {
             let at = self.at.add(i * V::BYTES);
             self.sum = self.sum.plus(Karatsuba::of(data, at, self.view.sums()));
@@ -300,9 +311,13 @@ impl<V: Clmul> Chunk<V> {
     }
 
     /// Counts registers that have been multiplied.
+    ///
+    /// # Safety
+    /// As for [`begin`](Self::begin); so many registers of the chunk have been added.
     #[inline(always)]
     unsafe fn advance(&mut self, registers: usize, lengths: __m128i) {
-        // SAFETY: as `begin` demands.
+        // SAFETY: the place moves within the powers of the chunk, by registers that were added; a new one
+        // begins at a power that `holds` or the limit says is there.
         unsafe {
             self.at = self.at.add(registers * V::BYTES);
             self.left -= registers * V::BYTES;
@@ -345,7 +360,7 @@ impl<V: Clmul> Karatsuba<V> {
     /// their sums so many bytes on.
     #[inline(always)]
     unsafe fn of(data: V, at: *const u8, sums: usize) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has a register of powers at `at`, and one of their sums `sums` bytes on.
         unsafe {
             let (power, sum) = (V::load(at), V::load(at.add(sums)));
             Self {
@@ -356,9 +371,11 @@ impl<V: Clmul> Karatsuba<V> {
         }
     }
 
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: as `of` demands.
+        // SAFETY: the caller's CPU can XOR registers of `V`.
         unsafe {
             Self {
                 low: self.low.xor(other.low),
@@ -369,9 +386,12 @@ impl<V: Clmul> Karatsuba<V> {
     }
 
     /// The product of one block and the power of H to `exponent`, in the first lane of the register.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`; the view has the power to `exponent`.
     #[inline(always)]
     unsafe fn one(data: __m128i, view: View, exponent: usize) -> Self {
-        // SAFETY: as `of` demands; the view has that power.
+        // SAFETY: the caller says that the view has this power; one block of it is read, and one of its sums.
         unsafe {
             let one = Karatsuba::of(data, view.place(exponent), view.sums());
             Self {
@@ -382,9 +402,11 @@ impl<V: Clmul> Karatsuba<V> {
         }
     }
 
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn reduced(self) -> __m128i {
-        // SAFETY: as `of` demands.
+        // SAFETY: XORs and a reduction, for which the caller has the instructions of `V`.
         unsafe {
             Sum {
                 low: self.low,

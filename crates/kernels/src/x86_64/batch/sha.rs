@@ -20,7 +20,8 @@ pub(super) unsafe fn absorb_beside<H: Function, const N: usize>(
 ) {
     // Words of 32 bits, as both functions have.
     let rows = core::ptr::from_mut(rows).cast::<Rows<u32>>();
-    // SAFETY: as the caller vouches.
+    // SAFETY: both functions of `Own` have words of 32 bits; the caller answers for the blocks, for SHA-NI, and
+    // for the instructions of `beside`.
     unsafe {
         match H::OWN {
             Own::Sha1 => sha1::<N>(&mut *rows, from, blocks, beside),
@@ -40,18 +41,20 @@ pub(crate) unsafe fn absorb<H: Function, const N: usize>(
     from: &[*const u8; LANES_MAX],
     blocks: usize,
 ) {
+    /// # Safety
+    /// `H` has instructions of its own; `N` pointers are valid for reads of `blocks` blocks of 64 bytes.
     #[target_feature(enable = "sha,sse4.1,ssse3")]
     unsafe fn with_features<H: Function, const N: usize>(
         rows: &mut Rows<H::Word>,
         from: &[*const u8; LANES_MAX],
         blocks: usize,
     ) {
-        // SAFETY: the features are enabled here; the rest is as the caller vouches.
+        // SAFETY: SHA-NI is enabled here; `()` does nothing besides.
         unsafe { absorb_beside::<H, N>(rows, from, blocks, ()) }
     }
     #[cfg(debug_assertions)]
     crate::dispatch::batch::HASH_SHA_NI.hit();
-    // SAFETY: the token proves the features; the rest is as the caller vouches.
+    // SAFETY: `ShaNi` proves the features; the caller answers for `H` and for the messages.
     unsafe { with_features::<H, N>(rows, from, blocks) }
 }
 
@@ -70,7 +73,8 @@ unsafe fn sha1<const N: usize>(
     blocks: usize,
     mut beside: impl Beside,
 ) {
-    // SAFETY: as the caller vouches; a block has four registers.
+    // SAFETY: SHA-NI is enabled in the caller; each block read is one of the `blocks` at its pointer, of four
+    // registers.
     unsafe {
         // The first word is the highest.
         let swap = _mm_set_epi64x(0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f);
@@ -140,7 +144,8 @@ unsafe fn sha256<const N: usize>(
     blocks: usize,
     mut beside: impl Beside,
 ) {
-    // SAFETY: as the caller vouches; a block has four registers.
+    // SAFETY: SHA-NI is enabled in the caller; of `blocks` blocks at each pointer, one is read at a time;
+    // `K256` has 16 registers.
     unsafe {
         let swap = _mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203);
         let mut abef = [_mm_setzero_si128(); N];

@@ -32,25 +32,32 @@ struct Encryption<'a, const R: usize, const N: usize> {
 }
 
 impl<const R: usize, const N: usize> Encryption<'_, R, N> {
+    /// # Safety
+    /// The schedule of `stream` lives; `round` is at most `R`.
     #[inline(always)]
     unsafe fn key(&self, stream: usize, round: usize) -> __m128i {
-        // SAFETY: the schedules live; there are as many rounds.
+        // SAFETY: the caller says that the schedule lives, and a round key up to `R` is within it.
         unsafe {
             let keys = &raw const (*self.streams.schedules[stream]).round_keys;
             _mm_loadu_si128(keys.cast::<__m128i>().add(round))
         }
     }
 
+    /// # Safety
+    /// The place of `stream` is valid for reads of a block after `at` bytes.
     #[inline(always)]
     unsafe fn block(&self, stream: usize, at: usize) -> __m128i {
-        // SAFETY: the caller vouches for a block there.
+        // SAFETY: the caller has a block there.
         unsafe { _mm_loadu_si128(self.streams.places[stream].add(at).cast()) }
     }
 
     /// Encrypts the next block of each stream.
+    ///
+    /// # Safety
+    /// The CPU has AES-NI; each stream has a block at `self.at`, and one at `self.last`; their schedules live.
     #[inline(always)]
     unsafe fn encrypt(&mut self) {
-        // SAFETY: the caller enables AES-NI and vouches for the block.
+        // SAFETY: the caller has AES-NI and the blocks: `next` is at most `last`, and rounds go to `R`.
         unsafe {
             // Nothing comes of the block after the last, so it may be any.
             let next = (self.at + BLOCK_BYTES).min(self.last);
@@ -78,7 +85,8 @@ impl<const R: usize, const N: usize> Beside for Encryption<'_, R, N> {
     #[inline(always)]
     unsafe fn step<const I: usize, const M: usize>(&mut self) {
         if I == 0 {
-            // SAFETY: as the trait demands.
+            // SAFETY: the hash calls each of its steps where `rounds` enabled AES-NI, and four first ones in
+            // each block of 64 bytes, as long as the streams have.
             unsafe { self.encrypt() };
         }
     }
@@ -99,13 +107,16 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function, const N: usize>(
     size: KeySize,
     blocks: usize,
 ) {
+    /// # Safety
+    /// As [`absorb_and_encrypt`]; the schedules have `R` rounds.
     #[target_feature(enable = "aes,sha,sse4.1,ssse3")]
     unsafe fn rounds<H: Function, const N: usize, const R: usize>(
         messages: Option<(&mut Rows<H::Word>, &[*const u8; LANES_MAX])>,
         streams: &mut Streams<N>,
         blocks: usize,
     ) {
-        // SAFETY: the features are enabled here; the rest is as the caller vouches.
+        // SAFETY: AES-NI and SHA-NI are enabled here; with at least one block, each stream has a first one;
+        // `blocks` times four are encrypted, as many as the caller promised.
         unsafe {
             let mut encryption = Encryption::<R, N> {
                 streams,
@@ -140,7 +151,8 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function, const N: usize>(
     }
     #[cfg(debug_assertions)]
     crate::dispatch::batch::CBC_STITCHED.hit();
-    // SAFETY: the tokens prove the features; the rest is as the caller vouches.
+    // SAFETY: the tokens prove both features; `size` says how many rounds the schedules have, and the caller
+    // answers for the pointers.
     unsafe {
         match size {
             KeySize::Aes128 => rounds::<H, N, 10>(messages, streams, blocks),

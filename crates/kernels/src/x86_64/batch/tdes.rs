@@ -22,10 +22,13 @@ struct Halves<const N: usize> {
 }
 
 /// Looks up each byte's index, of seven bits, in the table of its S-box.
+///
+/// # Safety
+/// The CPU has AVX-512 VBMI.
 #[inline(always)]
 unsafe fn look_up(tables: &[[__m512i; 2]; 4], indexes: __m512i) -> __m512i {
     const BYTES: u64 = 0x0303_0303_0303_0303;
-    // SAFETY: the caller enables the instructions.
+    // SAFETY: `vpermi2b` and the OR are instructions of AVX-512, which the caller has.
     unsafe {
         let [a, b, c, d] = tables;
         let a = _mm512_maskz_permutex2var_epi8(BYTES, a[0], indexes, a[1]);
@@ -36,9 +39,11 @@ unsafe fn look_up(tables: &[[__m512i; 2]; 4], indexes: __m512i) -> __m512i {
     }
 }
 
+/// # Safety
+/// The CPU has AVX-512 F.
 #[inline(always)]
 unsafe fn load(tables: &Tables) -> [[__m512i; 2]; 4] {
-    // SAFETY: the caller enables the instructions; a table is two registers.
+    // SAFETY: a table is two registers of 64 bytes, which a CPU with AVX-512 F can load.
     unsafe {
         let mut loaded = [[_mm512_setzero_si512(); 2]; 4];
         for (loaded, table) in loaded.iter_mut().zip(tables) {
@@ -51,23 +56,31 @@ unsafe fn load(tables: &Tables) -> [[__m512i; 2]; 4] {
 }
 
 /// The lower six bits of each byte, and what makes an index of them: `a & 63 ^ b`.
+///
+/// # Safety
+/// The CPU has AVX-512 F.
 #[inline(always)]
 unsafe fn indexes(state: __m512i, key: __m512i) -> __m512i {
-    // SAFETY: the caller enables the instructions.
+    // SAFETY: the caller has AVX-512 F for `vpternlog`.
     unsafe { _mm512_ternarylogic_epi64::<0x6a>(state, _mm512_set1_epi8(63), key) }
 }
 
+/// # Safety
+/// The CPU has AVX-512 F.
 #[inline(always)]
 unsafe fn splat(bytes: [u8; 8]) -> __m512i {
-    // SAFETY: the caller enables the instructions.
+    // SAFETY: the caller has AVX-512 F to fill a register.
     unsafe { _mm512_set1_epi64(i64::from_le_bytes(bytes)) }
 }
 
 impl<const N: usize> Halves<N> {
     /// The initial permutation, and E of both halves.
+    ///
+    /// # Safety
+    /// The CPU has AVX-512 VBMI and GFNI.
     #[inline(always)]
     unsafe fn enter(blocks: [__m512i; N]) -> Self {
-        // SAFETY: the caller enables the instructions.
+        // SAFETY: what `enter` of either half asks for, the caller has: AVX-512 VBMI and GFNI.
         unsafe {
             // Columns of bits, from the last byte on: the right half has odd ones, as FIPS 46-3 counts.
             let right = splat([0x80, 0x20, 0x08, 0x02, 0x80, 0x20, 0x08, 0x02]);
@@ -80,9 +93,13 @@ impl<const N: usize> Halves<N> {
     }
 
     /// Undoes [`enter`](Self::enter).
+    ///
+    /// # Safety
+    /// The CPU has AVX-512 BW and VBMI, and GFNI.
     #[inline(always)]
     unsafe fn leave(self) -> [__m512i; N] {
-        // SAFETY: the caller enables the instructions.
+        // SAFETY: look-ups, shifts and a product of matrices, for which the caller has VBMI, AVX-512 BW and
+        // GFNI.
         unsafe {
             let tables = load(&LEAVE);
             let second = _mm512_set1_epi64(SECOND_HALVES as i64);
@@ -100,10 +117,12 @@ impl<const N: usize> Halves<N> {
         }
     }
 
+    /// # Safety
+    /// The CPU has AVX-512 F.
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         let mut sum = self;
-        // SAFETY: the caller enables the instructions.
+        // SAFETY: the caller has AVX-512 F for XORs of 512 bits.
         unsafe {
             for i in 0..N {
                 sum.left[i] = _mm512_xor_si512(self.left[i], other.left[i]);
@@ -114,9 +133,12 @@ impl<const N: usize> Halves<N> {
     }
 
     /// The 48 rounds. `key` has the round key of each block of a register.
+    ///
+    /// # Safety
+    /// The CPU has AVX-512 VBMI and GFNI; `keys` has 48 rounds of `N` registers.
     #[inline(always)]
     unsafe fn rounds<K: Keys>(&mut self, keys: K) {
-        // SAFETY: the caller enables the instructions.
+        // SAFETY: the caller has VBMI and GFNI; rounds 0 to 47 are asked of `keys`.
         unsafe {
             let tables = load(&SUBSTITUTE);
             for stage in 0..3 {
@@ -143,6 +165,9 @@ trait Keys: Copy {
 }
 
 /// XORs f of one half onto the other.
+///
+/// # Safety
+/// The CPU has AVX-512 VBMI and GFNI; `keys` has `round` for `N` registers.
 #[inline(always)]
 unsafe fn pass<const N: usize, K: Keys>(
     tables: &[[__m512i; 2]; 4],
@@ -151,7 +176,7 @@ unsafe fn pass<const N: usize, K: Keys>(
     keys: K,
     round: usize,
 ) {
-    // SAFETY: the caller enables the instructions, and vouches for the keys.
+    // SAFETY: `i` is less than `N`, so the caller answers for its key, as for VBMI and GFNI.
     unsafe {
         let columns = splat([0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80]);
         let factors = splat(FACTORS);
@@ -163,9 +188,11 @@ unsafe fn pass<const N: usize, K: Keys>(
     }
 }
 
+/// # Safety
+/// The CPU has AVX-512 VBMI and GFNI.
 #[inline(always)]
 unsafe fn enter<const N: usize>(columns: __m512i, blocks: [__m512i; N]) -> [__m512i; N] {
-    // SAFETY: the caller enables the instructions.
+    // SAFETY: the caller has VBMI for `vpmultishiftqb` and the look-ups, and GFNI for the matrix.
     unsafe {
         let tables = load(&ENTER);
         let second = _mm512_set1_epi64(SECOND_HALVES as i64);
@@ -198,7 +225,8 @@ struct OfLanes<'a, const LANES: usize>(&'a Laid<LANES>);
 impl<const LANES: usize> Keys for OfLanes<'_, LANES> {
     #[inline(always)]
     unsafe fn key(self, round: usize, register: usize) -> __m512i {
-        // SAFETY: as the trait demands; a row has as many registers, and is aligned.
+        // SAFETY: the caller says that `round` is one of 48 and `register` one of `LANES / 8`: a row has as
+        // many, and is aligned.
         unsafe {
             let row = self.0.0.as_ptr().add(round).cast::<__m512i>();
             _mm512_load_si512(row.add(register))
@@ -213,7 +241,7 @@ struct Forwards<'a>(&'a Rounds);
 impl Keys for Forwards<'_> {
     #[inline(always)]
     unsafe fn key(self, round: usize, _: usize) -> __m512i {
-        // SAFETY: as the trait demands.
+        // SAFETY: there are 48 round keys, and `round` is one of them.
         unsafe { _mm512_set1_epi64(*self.0.as_ptr().add(round) as i64) }
     }
 }
@@ -225,7 +253,7 @@ struct Backwards<'a>(&'a Rounds);
 impl Keys for Backwards<'_> {
     #[inline(always)]
     unsafe fn key(self, round: usize, _: usize) -> __m512i {
-        // SAFETY: as the trait demands.
+        // SAFETY: `round` is one of 48, and so is the one as far from the end.
         unsafe { _mm512_set1_epi64(*self.0.as_ptr().add(47 - round) as i64) }
     }
 }
@@ -242,7 +270,8 @@ macro_rules! engines {
             }
 
             unsafe fn run(&mut self, lanes: &mut Lanes<$lanes>, blocks: usize) {
-                // SAFETY: `encrypt` asks for a token; the rest is as the caller vouches.
+                // SAFETY: a `Laid` is only made by `encrypt`, which has a token; the caller answers for the
+                // blocks of every lane; lanes are 8 times registers.
                 unsafe { run::<$registers, $lanes>(self, lanes, blocks) }
             }
         }
@@ -273,7 +302,8 @@ unsafe fn run<const N: usize, const LANES: usize>(
     blocks: usize,
 ) {
     const { assert!(LANES == 8 * N) };
-    // SAFETY: the instructions are enabled; pointers are good for as many blocks.
+    // SAFETY: the instructions are enabled here; each lane's pointers are good for `blocks` blocks, and `N`
+    // registers are the chain.
     unsafe {
         let mut chain = [_mm512_setzero_si512(); N];
         for (i, chain) in chain.iter_mut().enumerate() {
@@ -300,9 +330,12 @@ unsafe fn run<const N: usize, const LANES: usize>(
 }
 
 /// A block of each of eight streams.
+///
+/// # Safety
+/// The CPU has AVX-512 F; `from` has eight pointers, each valid for reads of a block after `at` bytes.
 #[inline(always)]
 unsafe fn gather(from: *const *const u8, at: usize) -> __m512i {
-    // SAFETY: the caller vouches for eight pointers, good for a block there, and enables AVX-512.
+    // SAFETY: lanes 0 to 7 of `from` are there, and a block at each, as the caller says.
     unsafe {
         macro_rules! block {
             ($lane:literal) => {
@@ -323,9 +356,12 @@ unsafe fn gather(from: *const *const u8, at: usize) -> __m512i {
 }
 
 /// Writes a block of each of eight streams.
+///
+/// # Safety
+/// The CPU has AVX-512 F; `to` has eight pointers, each valid for writes of a block after `at` bytes.
 #[inline(always)]
 unsafe fn scatter(blocks: __m512i, to: *const *mut u8, at: usize) {
-    // SAFETY: the caller vouches for eight pointers, good for a block there, and enables AVX-512.
+    // SAFETY: lanes 0 to 7 of `to` are there, and room for a block at each, as the caller says.
     unsafe {
         macro_rules! pair {
             ($i:literal) => {
@@ -353,7 +389,8 @@ pub(crate) fn decrypt(
     crate::dispatch::batch::TDES_PERMUTE.hit();
     let blocks = data.len() / 8;
     let (from, to) = data.into_raw();
-    // SAFETY: the token proves the instructions; the buffer vouches for its bytes.
+    // SAFETY: `Permute512` proves the instructions; the buffer answers for `blocks` times 8 bytes at both
+    // pointers, the same or apart.
     unsafe { decrypt_blocks(rounds, iv, from, to, blocks) }
 }
 
@@ -368,7 +405,8 @@ unsafe fn decrypt_blocks(
     to: *mut u8,
     blocks: usize,
 ) {
-    // SAFETY: the instructions are enabled; each step is within the blocks, by its masks.
+    // SAFETY: the instructions are enabled; each step is within the blocks, by its masks; `last` is written in
+    // full before it is read.
     unsafe {
         // The block before is the last of a register.
         let mut before = _mm512_set1_epi64(i64::from_le_bytes(*iv));
@@ -393,6 +431,10 @@ const WIDE: usize = 4;
 
 /// Decrypts the next `blocks`, at most those of `N` registers. Returns a register whose last block is the
 /// last of the ciphertext.
+///
+/// # Safety
+/// The CPU has AVX-512 VBMI and GFNI; `blocks`, at least one, are readable at `from` and writable at `to`, the
+/// same place or one that does not overlap.
 #[inline(always)]
 unsafe fn step<const N: usize>(
     rounds: &Rounds,
@@ -401,7 +443,7 @@ unsafe fn step<const N: usize>(
     to: *mut u8,
     blocks: usize,
 ) -> __m512i {
-    // SAFETY: the caller enables the instructions and vouches for as many blocks.
+    // SAFETY: the caller has the instructions; masks leave out what is beyond `blocks` at either pointer.
     unsafe {
         let mask = |i: usize| (0xff_u32 >> (8 - (blocks - 8 * i).min(8))) as u8;
         let mut data = [before; N];

@@ -24,37 +24,43 @@ use crate::bits::des_bytes::Rounds;
 use crate::bits::des_nibbles::{BOXES, Row, Rows, STAGES, TABLES};
 use crate::requests::{self, Engine, Lanes, TdesChained};
 use crate::wipe::wipe;
+use crate::x86_64::lanes::{by_contract, needs_instructions};
 use crate::x86_64::{Avx2, Ssse3};
 
 /// Blocks worked on at once.
 const BLOCKS: usize = 16;
 
 /// A register as rows, each of which has the bytes of an S-box for all blocks.
-///
-/// # Safety
-/// Every method needs the instructions of its implementor; pointers are good for a register, aligned or not.
 trait Register: Copy {
     /// Rows in a register.
     const ROWS: usize;
 
+    needs_instructions! {
+        fn splat(byte: u8) -> Self;
+        fn xor(self, other: Self) -> Self;
+        fn and(self, other: Self) -> Self;
+        /// `other` without the bits of `self`.
+        fn not_and(self, other: Self) -> Self;
+        /// Each byte times two, without carry to the next.
+        fn double(self) -> Self;
+        /// The upper four bits of each byte.
+        fn upper(self) -> Self;
+        /// Looks the lower four bits of each byte up in `self`; finds 0 where the highest bit is set.
+        fn look_up(self, indexes: Self) -> Self;
+        /// The bytes of `other` where the highest bit of `by` is set.
+        fn or_else(self, other: Self, by: Self) -> Self;
+        /// For a row of register `i`, the row that is one apart.
+        fn neighbours<const N: usize>(registers: &[Self; N], i: usize) -> Self;
+    }
+    /// # Safety
+    /// The CPU has the instructions of this type; `from` is valid for reads of `ROWS` rows, aligned or not.
     unsafe fn load(from: *const Row) -> Self;
+    /// # Safety
+    /// The CPU has the instructions of this type; `rows` is aligned and valid for reads of `ROWS` rows.
     unsafe fn join(rows: *const __m128i) -> Self;
+    /// # Safety
+    /// The CPU has the instructions of this type; `rows` is aligned and valid for writes of `ROWS` rows.
     unsafe fn split(self, rows: *mut __m128i);
-    unsafe fn splat(byte: u8) -> Self;
-    unsafe fn xor(self, other: Self) -> Self;
-    unsafe fn and(self, other: Self) -> Self;
-    /// `other` without the bits of `self`.
-    unsafe fn not_and(self, other: Self) -> Self;
-    /// Each byte times two, without carry to the next.
-    unsafe fn double(self) -> Self;
-    /// The upper four bits of each byte.
-    unsafe fn upper(self) -> Self;
-    /// Looks the lower four bits of each byte up in `self`; finds 0 where the highest bit is set.
-    unsafe fn look_up(self, indexes: Self) -> Self;
-    /// The bytes of `other` where the highest bit of `by` is set.
-    unsafe fn or_else(self, other: Self, by: Self) -> Self;
-    /// For a row of register `i`, the row that is one apart.
-    unsafe fn neighbours<const N: usize>(registers: &[Self; N], i: usize) -> Self;
 }
 
 /// The two halves of 16 blocks, in the form of the rounds.
@@ -66,10 +72,13 @@ struct Halves<R, const N: usize> {
 
 impl<R: Register, const N: usize> Halves<R, N> {
     /// The initial permutation, and E of both halves. Row i has byte i of each block.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `R`, and SSSE3.
     #[inline(always)]
     unsafe fn enter(mut rows: [__m128i; 8]) -> Self {
         const { assert!(N * R::ROWS == 8) };
-        // SAFETY: the caller enables the instructions.
+        // SAFETY: `N` registers are eight rows, and the caller has the instructions for them.
         unsafe {
             transpose_bits(&mut rows);
             let [l3, r3, l2, r2, l1, r1, l0, r0] = rows;
@@ -81,9 +90,12 @@ impl<R: Register, const N: usize> Halves<R, N> {
     }
 
     /// Undoes [`enter`](Self::enter).
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `R`, and SSSE3.
     #[inline(always)]
     unsafe fn leave(self) -> [__m128i; 8] {
-        // SAFETY: the caller enables the instructions.
+        // SAFETY: `enter` has checked that a half has eight rows; the caller has the instructions of `R`.
         unsafe {
             let [l0, l1, l2, l3] = compress(self.left);
             let [r0, r1, r2, r3] = compress(self.right);
@@ -93,10 +105,12 @@ impl<R: Register, const N: usize> Halves<R, N> {
         }
     }
 
+    /// # Safety
+    /// The CPU has the instructions of `R`.
     #[inline(always)]
     unsafe fn xor(mut self, other: Self) -> Self {
         for i in 0..N {
-            // SAFETY: the caller enables the instructions.
+            // SAFETY: the caller's CPU can XOR registers of `R`.
             unsafe {
                 self.left[i] = self.left[i].xor(other.left[i]);
                 self.right[i] = self.right[i].xor(other.right[i]);
@@ -106,11 +120,15 @@ impl<R: Register, const N: usize> Halves<R, N> {
     }
 
     /// The 48 rounds.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `R`.
     #[inline(always)]
     unsafe fn rounds(&mut self, keys: &[Rows; 48]) {
         for keys in keys.as_chunks::<16>().0 {
             for [first, second] in keys.as_chunks().0 {
-                // SAFETY: the caller enables the instructions.
+                // SAFETY: a half is `N` registers of `R`, which the caller has the instructions for, and a key
+                // as many.
                 unsafe {
                     pass(&mut self.left, &self.right, first);
                     pass(&mut self.right, &self.left, second);
@@ -123,23 +141,33 @@ impl<R: Register, const N: usize> Halves<R, N> {
 }
 
 /// The rows of register `i`.
+///
+/// # Safety
+/// The CPU has the instructions of `R`; `i` is less than `8 / R::ROWS`.
 #[inline(always)]
 unsafe fn register<R: Register>(rows: &Rows, i: usize) -> R {
-    // SAFETY: the caller enables the instructions, and has as many registers.
+    // SAFETY: register `i` lies within the eight rows, as the caller says.
     unsafe { R::load(rows.as_ptr().add(R::ROWS * i)) }
 }
 
 /// Looks up in the tables of register `i`.
+///
+/// # Safety
+/// The CPU has the instructions of `R`; `i` is less than `8 / R::ROWS`.
 #[inline(always)]
 unsafe fn find<R: Register>(tables: &Rows, i: usize, indexes: R) -> R {
-    // SAFETY: the caller enables the instructions, and has as many registers.
+    // SAFETY: the caller's `i` is that of a register within the tables.
     unsafe { register::<R>(tables, i).look_up(indexes) }
 }
 
 /// XORs f of one half onto the other.
+///
+/// # Safety
+/// The CPU has the instructions of `R`; `N` registers have eight rows.
 #[inline(always)]
 unsafe fn pass<R: Register, const N: usize>(to: &mut [R; N], of: &[R; N], key: &Rows) {
-    // SAFETY: the caller enables the instructions; `N` registers have all rows.
+    // SAFETY: the caller has the instructions, and every index is less than `N`, so its rows are in key, tables
+    // and masks.
     unsafe {
         let tables = &TABLES.substitute;
         let highest = R::splat(0x80);
@@ -169,9 +197,13 @@ unsafe fn pass<R: Register, const N: usize>(to: &mut [R; N], of: &[R; N], key: &
 }
 
 /// From the bytes of a half to its registers.
+///
+/// # Safety
+/// The CPU has the instructions of `R`, and SSSE3; `N` registers have eight rows.
 #[inline(always)]
 unsafe fn expand<R: Register, const N: usize>(bytes: [__m128i; 4]) -> [R; N] {
-    // SAFETY: the caller enables the instructions; `N` registers have all rows.
+    // SAFETY: with `N` registers of eight rows, `R::join` reads within `rows`; tables of 128 bits have eight
+    // registers.
     unsafe {
         let low = _mm_set1_epi8(15);
         let mut fours = [low; 8];
@@ -197,9 +229,13 @@ unsafe fn expand<R: Register, const N: usize>(bytes: [__m128i; 4]) -> [R; N] {
 }
 
 /// Undoes [`expand`].
+///
+/// # Safety
+/// The CPU has the instructions of `R`; `N` registers have eight rows.
 #[inline(always)]
 unsafe fn compress<R: Register, const N: usize>(half: [R; N]) -> [__m128i; 4] {
-    // SAFETY: the caller enables the instructions; `N` registers have all rows.
+    // SAFETY: with `N` registers of eight rows, `R::split` writes within `fours`, and `find` reads within its
+    // tables.
     unsafe {
         let mut fours = [_mm_setzero_si128(); 8];
         for (i, state) in half.into_iter().enumerate() {
@@ -219,12 +255,12 @@ unsafe fn compress<R: Register, const N: usize>(half: [R; N]) -> [__m128i; 4] {
 
 /// Makes bit j of row i bit i of row j, in every byte.
 #[inline(always)]
-unsafe fn transpose_bits(rows: &mut [__m128i; 8]) {
+fn transpose_bits(rows: &mut [__m128i; 8]) {
     macro_rules! exchange {
         ($apart:literal $mask:literal) => {
             for low in (0..8).filter(|i| i & $apart == 0) {
                 let high = low + $apart;
-                // SAFETY: SSE2 is part of x86-64.
+                // SAFETY: SSE2 is part of x86-64; there is no pointer.
                 unsafe {
                     let change = _mm_xor_si128(_mm_srli_epi64::<$apart>(rows[low]), rows[high]);
                     let change = _mm_and_si128(change, _mm_set1_epi8($mask));
@@ -242,11 +278,11 @@ unsafe fn transpose_bits(rows: &mut [__m128i; 8]) {
 /// Brings three bits of the number of a row to the lower end of the number of a byte in it, where three others go
 /// out at the upper end and become the number of the row.
 #[inline(always)]
-unsafe fn interleave(rows: &mut [__m128i; 8]) {
+fn interleave(rows: &mut [__m128i; 8]) {
     for apart in [4, 2, 1] {
         for low in (0..8).filter(|i| i & apart == 0) {
             let (a, b) = (rows[low], rows[low + apart]);
-            // SAFETY: SSE2 is part of x86-64.
+            // SAFETY: unpacking is of SSE2, which every x86-64 has.
             unsafe {
                 rows[low] = _mm_unpacklo_epi8(a, b);
                 rows[low + apart] = _mm_unpackhi_epi8(a, b);
@@ -256,9 +292,12 @@ unsafe fn interleave(rows: &mut [__m128i; 8]) {
 }
 
 /// Returns the bytes of 16 words, a row for each place in a word.
+///
+/// # Safety
+/// Each of `words` is valid for reads of 8 bytes after `at`.
 #[inline(always)]
 unsafe fn gather(words: &[*const u8; BLOCKS], at: usize) -> [__m128i; 8] {
-    // SAFETY: the caller vouches for a word at each of them.
+    // SAFETY: the caller has 8 bytes at each of the words; SSE2 is part of x86-64.
     unsafe {
         let mut rows = [_mm_setzero_si128(); 8];
         for (i, row) in rows.iter_mut().enumerate() {
@@ -290,9 +329,13 @@ impl Keys {
     }
 
     /// Makes rows of the words.
+    ///
+    /// # Safety
+    /// The CPU has SSSE3.
     #[inline(always)]
     unsafe fn make_rows(&mut self) {
-        // SAFETY: the caller enables the instructions.
+        // SAFETY: the words of a round are 16 of 8 bytes each, and rows have 16 bytes; the caller has SSSE3 for
+        // the look-ups.
         unsafe {
             for (rows, words) in self.rows.iter_mut().zip(&self.words) {
                 let bytes = gather(&words.each_ref().map(|word| (&raw const *word).cast()), 0);
@@ -309,13 +352,18 @@ impl Keys {
     }
 
     /// Encrypts the next blocks of every lane.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `R`, and SSSE3; every lane has `blocks` blocks left; `N` registers have
+    /// eight rows.
     #[inline(always)]
     unsafe fn encrypt<R: Register, const N: usize>(
         &mut self,
         lanes: &mut Lanes<BLOCKS>,
         blocks: usize,
     ) {
-        // SAFETY: the caller enables the instructions, and vouches for as many blocks in every lane.
+        // SAFETY: the caller has the instructions; blocks up to `blocks` are read at each `from` and written at
+        // each `to` of the lanes, which have as many left.
         unsafe {
             if self.are_words_new {
                 self.make_rows();
@@ -343,6 +391,10 @@ impl Keys {
     }
 
     /// Decrypts whole blocks of one stream, with the keys in the order of decryption.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `R`, and SSSE3; `blocks` blocks are readable at `from` and writable at
+    /// `to`, the same place or one that does not overlap; `N` registers have eight rows.
     #[inline(always)]
     unsafe fn decrypt<R: Register, const N: usize>(
         &mut self,
@@ -351,7 +403,8 @@ impl Keys {
         mut to: *mut u8,
         mut blocks: usize,
     ) {
-        // SAFETY: the caller enables the instructions, and vouches for the blocks.
+        // SAFETY: the caller has the instructions; `blocks` counts what is left at both pointers, of which
+        // `some` at a time are copied in before any is copied out; both arrays have room for 16.
         unsafe {
             self.make_rows();
             let mut ciphertext = [*iv; BLOCKS + 1];
@@ -413,18 +466,22 @@ macro_rules! entry_points {
                 }
 
                 unsafe fn run(&mut self, lanes: &mut Lanes<BLOCKS>, blocks: usize) {
+                    /// # Safety
+                    /// Every lane has `blocks` blocks left.
                     #[target_feature(enable = $features)]
                     unsafe fn with_features(
                         keys: &mut Keys,
                         lanes: &mut Lanes<BLOCKS>,
                         blocks: usize,
                     ) {
-                        // SAFETY: the features are enabled here; the rest is as the caller vouches.
+                        // SAFETY: the features of `$register` are enabled here; the caller answers for the
+                        // blocks of every lane.
                         unsafe { keys.encrypt::<$register, $registers>(lanes, blocks) }
                     }
                     #[cfg(debug_assertions)]
                     crate::dispatch::batch::$counter.hit();
-                    // SAFETY: `encrypt` asks for a token; the lanes are as the caller vouches.
+                    // SAFETY: `encrypt`, which makes an `Encryption`, asks for a token; `run` is promised the
+                    // blocks.
                     unsafe { with_features(&mut self.0, lanes, blocks) }
                 }
             }
@@ -436,6 +493,9 @@ macro_rules! entry_points {
                 iv: &mut [u8; 8],
                 data: InOutBuf<'_, '_, u8>,
             ) {
+                /// # Safety
+                /// `blocks` blocks are readable at `from` and writable at `to`, the same place or one that does
+                /// not overlap.
                 #[target_feature(enable = $features)]
                 unsafe fn with_features(
                     keys: &mut Keys,
@@ -444,7 +504,8 @@ macro_rules! entry_points {
                     to: *mut u8,
                     blocks: usize,
                 ) {
-                    // SAFETY: the features are enabled here; the rest is as the caller vouches.
+                    // SAFETY: the features of `$register` are enabled here; the caller has the blocks at both
+                    // pointers.
                     unsafe { keys.decrypt::<$register, $registers>(iv, from, to, blocks) }
                 }
                 #[cfg(debug_assertions)]
@@ -455,7 +516,8 @@ macro_rules! entry_points {
                 }
                 let blocks = data.len() / 8;
                 let (from, to) = data.into_raw();
-                // SAFETY: the token proves the features; the buffer vouches for its bytes.
+                // SAFETY: the token proves the features; the buffer has `blocks` times 8 bytes at both
+                // pointers, the same or apart.
                 unsafe { with_features(&mut keys, iv, from, to, blocks) }
             }
         }
@@ -465,65 +527,21 @@ macro_rules! entry_points {
 entry_points!(ssse3, Ssse3, __m128i, 8, "ssse3", TDES_NIBBLES_SSSE3);
 entry_points!(avx2, Avx2, __m256i, 4, "avx2", TDES_NIBBLES_AVX2);
 
-// SAFETY (of both): each method is a few intrinsics whose features the contract demands of the caller, on
-// pointers that the caller vouches for.
 impl Register for __m128i {
     const ROWS: usize = 1;
 
-    #[inline(always)]
-    unsafe fn load(from: *const Row) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_loadu_si128(from.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn join(rows: *const __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { *rows }
-    }
-    #[inline(always)]
-    unsafe fn split(self, rows: *mut __m128i) {
-        // SAFETY: as the trait demands.
-        unsafe { *rows = self }
-    }
-    #[inline(always)]
-    unsafe fn splat(byte: u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_set1_epi8(byte as i8) }
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_xor_si128(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_and_si128(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn not_and(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_andnot_si128(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn double(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_add_epi8(self, self) }
-    }
-    #[inline(always)]
-    unsafe fn upper(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_and_si128(_mm_srli_epi16::<4>(self), _mm_set1_epi8(15)) }
-    }
-    #[inline(always)]
-    unsafe fn look_up(self, indexes: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_shuffle_epi8(self, indexes) }
-    }
-    #[inline(always)]
-    unsafe fn or_else(self, other: Self, by: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn load(from: *const Row) -> Self { _mm_loadu_si128(from.cast()) }
+        fn join(rows: *const __m128i) -> Self { *rows }
+        fn split(self, rows: *mut __m128i) { *rows = self }
+        fn splat(byte: u8) -> Self { _mm_set1_epi8(byte as i8) }
+        fn xor(self, other: Self) -> Self { _mm_xor_si128(self, other) }
+        fn and(self, other: Self) -> Self { _mm_and_si128(self, other) }
+        fn not_and(self, other: Self) -> Self { _mm_andnot_si128(self, other) }
+        fn double(self) -> Self { _mm_add_epi8(self, self) }
+        fn upper(self) -> Self { _mm_and_si128(_mm_srli_epi16::<4>(self), _mm_set1_epi8(15)) }
+        fn look_up(self, indexes: Self) -> Self { _mm_shuffle_epi8(self, indexes) }
+        fn or_else(self, other: Self, by: Self) -> Self {
             let mask = _mm_cmpgt_epi8(_mm_setzero_si128(), by);
             self.xor(self.xor(other).and(mask))
         }
@@ -537,67 +555,25 @@ impl Register for __m128i {
 impl Register for __m256i {
     const ROWS: usize = 2;
 
-    #[inline(always)]
-    unsafe fn load(from: *const Row) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_loadu_si256(from.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn join(rows: *const __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_set_m128i(*rows.add(1), *rows) }
-    }
-    #[inline(always)]
-    unsafe fn split(self, rows: *mut __m128i) {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn load(from: *const Row) -> Self { _mm256_loadu_si256(from.cast()) }
+        fn join(rows: *const __m128i) -> Self { _mm256_set_m128i(*rows.add(1), *rows) }
+        fn split(self, rows: *mut __m128i) {
             *rows = _mm256_castsi256_si128(self);
             *rows.add(1) = _mm256_extracti128_si256::<1>(self);
         }
-    }
-    #[inline(always)]
-    unsafe fn splat(byte: u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_set1_epi8(byte as i8) }
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_xor_si256(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_and_si256(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn not_and(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_andnot_si256(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn double(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_add_epi8(self, self) }
-    }
-    #[inline(always)]
-    unsafe fn upper(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_and_si256(_mm256_srli_epi16::<4>(self), _mm256_set1_epi8(15)) }
-    }
-    #[inline(always)]
-    unsafe fn look_up(self, indexes: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_shuffle_epi8(self, indexes) }
-    }
-    #[inline(always)]
-    unsafe fn or_else(self, other: Self, by: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_blendv_epi8(self, other, by) }
-    }
-    #[inline(always)]
-    unsafe fn neighbours<const N: usize>(registers: &[Self; N], i: usize) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_permute2x128_si256::<1>(registers[i], registers[i]) }
+        fn splat(byte: u8) -> Self { _mm256_set1_epi8(byte as i8) }
+        fn xor(self, other: Self) -> Self { _mm256_xor_si256(self, other) }
+        fn and(self, other: Self) -> Self { _mm256_and_si256(self, other) }
+        fn not_and(self, other: Self) -> Self { _mm256_andnot_si256(self, other) }
+        fn double(self) -> Self { _mm256_add_epi8(self, self) }
+        fn upper(self) -> Self {
+            _mm256_and_si256(_mm256_srli_epi16::<4>(self), _mm256_set1_epi8(15))
+        }
+        fn look_up(self, indexes: Self) -> Self { _mm256_shuffle_epi8(self, indexes) }
+        fn or_else(self, other: Self, by: Self) -> Self { _mm256_blendv_epi8(self, other, by) }
+        fn neighbours<const N: usize>(registers: &[Self; N], i: usize) -> Self {
+            _mm256_permute2x128_si256::<1>(registers[i], registers[i])
+        }
     }
 }

@@ -7,6 +7,7 @@ use core::arch::x86_64::*;
 use super::gather::transpose;
 use crate::hash::words::{Word, Words};
 use crate::hash::{Function, Rows};
+use crate::x86_64::lanes::by_contract;
 use crate::x86_64::{Avx2, Avx512};
 
 /// Eight words of 32 bits.
@@ -52,18 +53,21 @@ macro_rules! kernel {
             from: *const *const u8,
             blocks: usize,
         ) {
+            /// # Safety
+            /// As for the function around it.
             #[target_feature(enable = $features)]
             unsafe fn absorb<H: Function<Word: Registers>>(
                 rows: &mut Rows<H::Word>,
                 from: *const *const u8,
                 blocks: usize,
             ) {
-                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                // SAFETY: the instructions of `$words` are enabled here; the caller answers for a pointer to
+                // each message, good for `blocks` blocks.
                 unsafe { H::absorb::<<H::Word as Registers>::$words>(rows, from, blocks, ()) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::batch::$counter.hit();
-            // SAFETY: the token proves the features; the pointers are as the caller vouches.
+            // SAFETY: the token proves the features; `from` is as this function's caller answers for.
             unsafe { absorb::<H>(rows, from, blocks) }
         }
     };
@@ -78,8 +82,6 @@ kernel!(
     HASH_AVX512
 );
 
-// SAFETY (all implementations): each method is intrinsics whose features the trait's contract demands
-// of the caller, on pointers the caller vouches for.
 macro_rules! wide {
     ($name:ident, $register:ident, $word:ident, $lanes:literal,
      $splat:ident($cast:ident), $load:ident, $store:ident, $add:ident, $rol:ident, $srlv:ident) => {
@@ -87,107 +89,59 @@ macro_rules! wide {
             const LANES: usize = $lanes;
             type Word = $word;
 
-            #[inline(always)]
-            unsafe fn splat(word: $word) -> Self {
-                // SAFETY: as the trait demands.
-                Self(unsafe { $splat(word as $cast) })
-            }
-            #[inline(always)]
-            unsafe fn load(from: *const $word) -> Self {
-                // SAFETY: as the trait demands.
-                Self(unsafe { $load(from.cast()) })
-            }
-            #[inline(always)]
-            unsafe fn store(self, to: *mut $word) {
-                // SAFETY: as the trait demands.
-                unsafe { $store(to.cast(), self.0) }
-            }
-            #[inline(always)]
-            unsafe fn block<const BIG_ENDIAN: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
-                // SAFETY: as the trait demands.
-                unsafe { Self::words::<BIG_ENDIAN>(from, at) }
-            }
-            #[inline(always)]
-            unsafe fn plus(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                Self(unsafe { $add(self.0, other.0) })
-            }
-            #[inline(always)]
-            unsafe fn shift_right<const N: u32>(self) -> Self {
-                // SAFETY: as the trait demands.
-                Self(unsafe { $srlv(self.0, _mm_cvtsi32_si128(N as i32)) })
+            by_contract! {
+                fn splat(word: $word) -> Self { Self($splat(word as $cast)) }
+                fn load(from: *const $word) -> Self { Self($load(from.cast())) }
+                fn store(self, to: *mut $word) { $store(to.cast(), self.0) }
+                fn block<const BIG_ENDIAN: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
+                    Self::words::<BIG_ENDIAN>(from, at)
+                }
+                fn plus(self, other: Self) -> Self { Self($add(self.0, other.0)) }
+                fn shift_right<const N: u32>(self) -> Self {
+                    Self($srlv(self.0, _mm_cvtsi32_si128(N as i32)))
+                }
             }
             wide!(@ $register, $rol);
         }
     };
     (@ __m512i, $rol:ident) => {
-        #[inline(always)]
-        unsafe fn xor(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe { _mm512_xor_si512(self.0, other.0) })
-        }
-        #[inline(always)]
-        unsafe fn rotate_left<const N: i32, const BACK: i32>(self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe { $rol::<N>(self.0) })
-        }
-        #[inline(always)]
-        unsafe fn choose(self, y: Self, z: Self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe { _mm512_ternarylogic_epi32::<0xca>(self.0, y.0, z.0) })
-        }
-        #[inline(always)]
-        unsafe fn majority(self, y: Self, z: Self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe { _mm512_ternarylogic_epi32::<0xe8>(self.0, y.0, z.0) })
-        }
-        #[inline(always)]
-        unsafe fn parity(self, y: Self, z: Self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe { _mm512_ternarylogic_epi32::<0x96>(self.0, y.0, z.0) })
-        }
-        #[inline(always)]
-        unsafe fn md5_i(self, y: Self, z: Self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe { _mm512_ternarylogic_epi32::<0x39>(self.0, y.0, z.0) })
+        by_contract! {
+            fn xor(self, other: Self) -> Self { Self(_mm512_xor_si512(self.0, other.0)) }
+            fn rotate_left<const N: i32, const BACK: i32>(self) -> Self { Self($rol::<N>(self.0)) }
+            fn choose(self, y: Self, z: Self) -> Self {
+                Self(_mm512_ternarylogic_epi32::<0xca>(self.0, y.0, z.0))
+            }
+            fn majority(self, y: Self, z: Self) -> Self {
+                Self(_mm512_ternarylogic_epi32::<0xe8>(self.0, y.0, z.0))
+            }
+            fn parity(self, y: Self, z: Self) -> Self {
+                Self(_mm512_ternarylogic_epi32::<0x96>(self.0, y.0, z.0))
+            }
+            fn md5_i(self, y: Self, z: Self) -> Self {
+                Self(_mm512_ternarylogic_epi32::<0x39>(self.0, y.0, z.0))
+            }
         }
     };
     (@ __m256i, $shifts:ident) => {
-        #[inline(always)]
-        unsafe fn xor(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe { _mm256_xor_si256(self.0, other.0) })
-        }
-        #[inline(always)]
-        unsafe fn rotate_left<const N: i32, const BACK: i32>(self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe { $shifts::<N, BACK>(self.0) })
-        }
-        #[inline(always)]
-        unsafe fn choose(self, y: Self, z: Self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe { _mm256_xor_si256(z.0, _mm256_and_si256(self.0, _mm256_xor_si256(y.0, z.0))) })
-        }
-        #[inline(always)]
-        unsafe fn majority(self, y: Self, z: Self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe {
+        by_contract! {
+            fn xor(self, other: Self) -> Self { Self(_mm256_xor_si256(self.0, other.0)) }
+            fn rotate_left<const N: i32, const BACK: i32>(self) -> Self {
+                Self($shifts::<N, BACK>(self.0))
+            }
+            fn choose(self, y: Self, z: Self) -> Self {
+                Self(_mm256_xor_si256(z.0, _mm256_and_si256(self.0, _mm256_xor_si256(y.0, z.0))))
+            }
+            fn majority(self, y: Self, z: Self) -> Self {
                 let either = _mm256_or_si256(self.0, y.0);
-                _mm256_or_si256(_mm256_and_si256(self.0, y.0), _mm256_and_si256(z.0, either))
-            })
-        }
-        #[inline(always)]
-        unsafe fn parity(self, y: Self, z: Self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe { _mm256_xor_si256(self.0, _mm256_xor_si256(y.0, z.0)) })
-        }
-        #[inline(always)]
-        unsafe fn md5_i(self, y: Self, z: Self) -> Self {
-            // SAFETY: as the trait demands.
-            Self(unsafe {
+                Self(_mm256_or_si256(_mm256_and_si256(self.0, y.0), _mm256_and_si256(z.0, either)))
+            }
+            fn parity(self, y: Self, z: Self) -> Self {
+                Self(_mm256_xor_si256(self.0, _mm256_xor_si256(y.0, z.0)))
+            }
+            fn md5_i(self, y: Self, z: Self) -> Self {
                 let ones = _mm256_set1_epi32(-1);
-                _mm256_xor_si256(y.0, _mm256_or_si256(self.0, _mm256_xor_si256(z.0, ones)))
-            })
+                Self(_mm256_xor_si256(y.0, _mm256_or_si256(self.0, _mm256_xor_si256(z.0, ones))))
+            }
         }
     };
 }
@@ -241,15 +195,19 @@ wide!(
     _mm512_srl_epi64
 );
 
+/// # Safety
+/// The CPU has AVX2.
 #[inline(always)]
 unsafe fn rotate_32<const N: i32, const BACK: i32>(x: __m256i) -> __m256i {
-    // SAFETY: the caller enables AVX2.
+    // SAFETY: shifts of words of 32 bits are of AVX2, which the caller has.
     unsafe { _mm256_or_si256(_mm256_slli_epi32::<N>(x), _mm256_srli_epi32::<BACK>(x)) }
 }
 
+/// # Safety
+/// The CPU has AVX2.
 #[inline(always)]
 unsafe fn rotate_64<const N: i32, const BACK: i32>(x: __m256i) -> __m256i {
-    // SAFETY: the caller enables AVX2.
+    // SAFETY: shifts of words of 64 bits are of AVX2, which the caller has.
     unsafe { _mm256_or_si256(_mm256_slli_epi64::<N>(x), _mm256_srli_epi64::<BACK>(x)) }
 }
 
@@ -264,9 +222,12 @@ const SWAP_64: [u8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8]
 macro_rules! merged {
     ($name:ident, $register:ident, $lo32:ident, $hi32:ident, $lo64:ident, $hi64:ident) => {
         /// Word i of four rows in each 128 bits of register i.
+        ///
+        /// # Safety
+        /// The CPU has AVX2, or AVX-512 F for 512 bits.
         #[inline(always)]
         unsafe fn $name(a: $register, b: $register, c: $register, d: $register) -> [$register; 4] {
-            // SAFETY: the caller enables the features.
+            // SAFETY: unpacking takes AVX2 or, for 512 bits, AVX-512 F, which the caller has.
             unsafe {
                 let [ab, cd] = [$lo32(a, b), $lo32(c, d)];
                 let [ab_high, cd_high] = [$hi32(a, b), $hi32(c, d)];
@@ -311,9 +272,11 @@ macro_rules! rows {
 }
 
 impl Eight32 {
+    /// # Safety
+    /// The CPU has AVX2; `from` has 8 pointers, each valid for reads of 64 bytes after `at`.
     #[inline(always)]
     unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
-        // SAFETY: the caller enables AVX2, and vouches for the pointers.
+        // SAFETY: the caller has AVX2, and at each of 8 pointers the two registers that are read after `at`.
         unsafe {
             let swap = _mm256_broadcastsi128_si256(_mm_loadu_si128(SWAP_32.as_ptr().cast()));
             let mut words = [Self(_mm256_setzero_si256()); 16];
@@ -340,9 +303,11 @@ impl Eight32 {
 }
 
 impl Four64 {
+    /// # Safety
+    /// The CPU has AVX2; `from` has 4 pointers, each valid for reads of 128 bytes after `at`.
     #[inline(always)]
     unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
-        // SAFETY: the caller enables AVX2, and vouches for the pointers.
+        // SAFETY: the caller has AVX2, and at each of 4 pointers the four registers that are read after `at`.
         unsafe {
             let swap = _mm256_broadcastsi128_si256(_mm_loadu_si128(SWAP_64.as_ptr().cast()));
             let mut words = [Self(_mm256_setzero_si256()); 16];
@@ -369,9 +334,11 @@ impl Four64 {
 }
 
 impl Sixteen32 {
+    /// # Safety
+    /// The CPU has AVX-512 F and BW; `from` has 16 pointers, each valid for reads of 64 bytes after `at`.
     #[inline(always)]
     unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
-        // SAFETY: the caller enables AVX-512, and vouches for the pointers.
+        // SAFETY: the caller has AVX-512 F and BW, and at each of 16 pointers a register after `at`.
         unsafe {
             let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP_32.as_ptr().cast()));
             let mut quads = [[_mm512_setzero_si512(); 4]; 4];
@@ -399,9 +366,11 @@ impl Sixteen32 {
 }
 
 impl Eight64 {
+    /// # Safety
+    /// The CPU has AVX-512 F and BW; `from` has 8 pointers, each valid for reads of 128 bytes after `at`.
     #[inline(always)]
     unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
-        // SAFETY: the caller enables AVX-512, and vouches for the pointers.
+        // SAFETY: the caller has AVX-512 F and BW, and at each of 8 pointers two registers after `at`.
         unsafe {
             let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP_64.as_ptr().cast()));
             let mut words = [Self(_mm512_setzero_si512()); 16];
