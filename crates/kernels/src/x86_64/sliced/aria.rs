@@ -35,20 +35,22 @@ macro_rules! expansions {
             impl Steps for Here {
                 #[inline(always)]
                 fn scramble(&self, input: u128, round: Before) -> u128 {
-                    // SAFETY: only `with_features` has a value of this type.
+                    // SAFETY: only `with_features`, where the instructions of `$boxes` are enabled, has a
+                    // `Here`; there is no pointer.
                     unsafe { scramble::<$boxes>(input, round) }
                 }
                 #[inline(always)]
                 fn spread(&self, key: u128, before: Before, to: &mut [[u8; 16]; 4]) {
-                    // SAFETY: only `with_features` has a value of this type.
+                    // SAFETY: only `with_features`, where the instructions of `$boxes` are enabled, has a
+                    // `Here`; `to` is a key.
                     unsafe { spread::<$boxes>(key, before, to) }
                 }
             }
             #[target_feature(enable = $features)]
-            unsafe fn with_features(schedule: &mut Aria, key: &[u8]) {
+            fn with_features(schedule: &mut Aria, key: &[u8]) {
                 expand(schedule, key, &Here);
             }
-            // SAFETY: the token proves the features.
+            // SAFETY: the token proves the features that `with_features` enables to expand ARIA's keys.
             unsafe { with_features(schedule, key) }
         }
     )+};
@@ -63,7 +65,8 @@ expansions! {
 impl<B: Boxes> Sliced<B> for Aria {
     #[inline(always)]
     unsafe fn encrypt<const N: usize>(&self, groups: &mut [[B::V; 4]; N]) {
-        // SAFETY: as the trait demands; there is one key more than rounds, which are an even number.
+        // SAFETY: the caller has the instructions of `B`; there is one key more than rounds, which are an even
+        // number, and the loop ends with the last.
         unsafe {
             let some = some_picks::<B>();
             let mut keys = self.keys.as_ptr();
@@ -106,7 +109,7 @@ impl<B: Boxes> Sliced<B> for Aria {
 /// The instructions of `B` are enabled in the caller, here and below; `keys` has a key.
 #[inline(always)]
 unsafe fn into_registers<B: Boxes>(mut state: [B::V; 4], keys: *const [[u8; 16]; 4]) -> [B::V; 4] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `B`, and a key at `keys`.
     unsafe {
         for word in &mut state {
             *word = word.shuffle(&FROM_WORD);
@@ -128,7 +131,7 @@ unsafe fn into_registers<B: Boxes>(mut state: [B::V; 4], keys: *const [[u8; 16];
 /// As [`into_registers`].
 #[inline(always)]
 unsafe fn into_words<B: Boxes>(state: [B::V; 4]) -> [B::V; 4] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `B`, which transposing and shuffling take.
     unsafe {
         let mut words = transposed(state);
         for word in &mut words {
@@ -142,7 +145,7 @@ unsafe fn into_words<B: Boxes>(state: [B::V; 4]) -> [B::V; 4] {
 /// As [`into_registers`].
 #[inline(always)]
 unsafe fn key_of<B: Boxes>(keys: *const [[u8; 16]; 4], j: usize) -> B::V {
-    // SAFETY: as the caller vouches; the key of a register has 16 bytes.
+    // SAFETY: the caller has a key at `keys`, which has 16 bytes for each register.
     unsafe { B::V::splat(_mm_loadu_si128((&raw const (*keys)[j]).cast())) }
 }
 
@@ -150,7 +153,7 @@ unsafe fn key_of<B: Boxes>(keys: *const [[u8; 16]; 4], j: usize) -> B::V {
 /// As [`into_registers`].
 #[inline(always)]
 unsafe fn substituted<B: Boxes>([a, b, c, d]: [B::V; 4], round: Before) -> [B::V; 4] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: S-boxes in registers, for which the caller has the instructions of `B`.
     unsafe {
         let [s1, s2, x1, x2] = const { &BOXES };
         if matches!(round, Before::Odd) {
@@ -182,7 +185,7 @@ unsafe fn diffused<B: Boxes>(
     some: &'static [Picks; 2],
     keys: *const [[u8; 16]; 4],
 ) -> [B::V; 4] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `B`, and at `keys` the key of the next round.
     unsafe {
         let number = usize::from(matches!(round, Before::Even));
         let all = &const { all_picks::<B>(0) }[number];
@@ -212,7 +215,7 @@ unsafe fn diffused<B: Boxes>(
 /// The instructions of `B` are enabled in the caller.
 #[inline(always)]
 unsafe fn scramble<B: Boxes<V = __m128i>>(input: u128, round: Before) -> u128 {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `B`; parts of `key`, and `bytes`, have 16 bytes.
     unsafe {
         let mut state = [_mm_setzero_si128(); 4];
         let mut key = [[0; 16]; 4];
@@ -246,7 +249,7 @@ unsafe fn scramble<B: Boxes<V = __m128i>>(input: u128, round: Before) -> u128 {
 /// The instructions of `B` are enabled in the caller.
 #[inline(always)]
 unsafe fn spread<B: Boxes<V = __m128i>>(key: u128, before: Before, to: &mut [[u8; 16]; 4]) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `B`; `bytes` and each part of `to` have 16 bytes.
     unsafe {
         let bytes = key.to_be_bytes();
         let key = _mm_loadu_si128(bytes.as_ptr().cast());

@@ -3,31 +3,30 @@
 use core::arch::x86_64::*;
 
 use super::super::bitslice::Bits;
-use super::super::lanes::Lanes;
+use super::super::lanes::{Lanes, by_contract, needs_instructions};
 
 /// Words of 32 bits and halves of 64 in each 128 bits of a register.
-///
-/// # Safety
-/// As [`Lanes`].
 pub(super) trait Words: Bits {
-    unsafe fn splat_word(word: u32) -> Self;
-    /// In each word the number of its block, from `first` on, where blocks lie one after the other
-    /// once words have been transposed.
-    unsafe fn numbered(first: u32) -> Self;
-    /// The byte of this, a table of 16, that the low four bits of each byte of `index` say.
-    unsafe fn look_up(self, index: Self) -> Self;
-    /// Words 0 and 1 of both, alternating; then words 2 and 3.
-    unsafe fn low_words(self, other: Self) -> Self;
-    unsafe fn high_words(self, other: Self) -> Self;
-    /// The lower half of both; then the upper.
-    unsafe fn low_halves(self, other: Self) -> Self;
-    unsafe fn high_halves(self, other: Self) -> Self;
-    /// The lower half of this and the upper half of `other`.
-    unsafe fn with_high_half(self, other: Self) -> Self;
-    unsafe fn and(self, other: Self) -> Self;
-    unsafe fn or(self, other: Self) -> Self;
-    unsafe fn xor3(self, second: Self, third: Self) -> Self;
-    unsafe fn rotate_words<const LEFT: i32, const RIGHT: i32>(self) -> Self;
+    needs_instructions! {
+        fn splat_word(word: u32) -> Self;
+        /// In each word the number of its block, from `first` on, where blocks lie one after the other
+        /// once words have been transposed.
+        fn numbered(first: u32) -> Self;
+        /// The byte of this, a table of 16, that the low four bits of each byte of `index` say.
+        fn look_up(self, index: Self) -> Self;
+        /// Words 0 and 1 of both, alternating; then words 2 and 3.
+        fn low_words(self, other: Self) -> Self;
+        fn high_words(self, other: Self) -> Self;
+        /// The lower half of both; then the upper.
+        fn low_halves(self, other: Self) -> Self;
+        fn high_halves(self, other: Self) -> Self;
+        /// The lower half of this and the upper half of `other`.
+        fn with_high_half(self, other: Self) -> Self;
+        fn and(self, other: Self) -> Self;
+        fn or(self, other: Self) -> Self;
+        fn xor3(self, second: Self, third: Self) -> Self;
+        fn rotate_words<const LEFT: i32, const RIGHT: i32>(self) -> Self;
+    }
 }
 
 macro_rules! words {
@@ -36,74 +35,36 @@ macro_rules! words {
         $high_words:ident, $low_halves:ident, $high_halves:ident, $and:ident, $or:ident, $left:ident,
         $right:ident, |$low:ident, $high:ident| $mixed:expr, |$a:ident, $b:ident, $c:ident| $xor3:expr
     ) => {
-        // SAFETY: each method is a few intrinsics, whose features the contract demands of the caller.
         impl Words for $lanes {
-            #[inline(always)]
-            unsafe fn splat_word(word: u32) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $set(word as i32) }
+            by_contract! {
+                fn splat_word(word: u32) -> Self { $set(word as i32) }
+                fn look_up(self, index: Self) -> Self { $look_up(self, index) }
+                fn low_words(self, other: Self) -> Self { $low_words(self, other) }
+                fn high_words(self, other: Self) -> Self { $high_words(self, other) }
+                fn low_halves(self, other: Self) -> Self { $low_halves(self, other) }
+                fn high_halves(self, other: Self) -> Self { $high_halves(self, other) }
+                fn with_high_half(self, other: Self) -> Self {
+                    let ($low, $high) = (self, other);
+                    $mixed
+                }
+                fn and(self, other: Self) -> Self { $and(self, other) }
+                fn or(self, other: Self) -> Self { $or(self, other) }
+                fn xor3(self, second: Self, third: Self) -> Self {
+                    let ($a, $b, $c) = (self, second, third);
+                    $xor3
+                }
+                fn rotate_words<const LEFT: i32, const RIGHT: i32>(self) -> Self {
+                    const { assert!(LEFT + RIGHT == 32) };
+                    let right = $right(self, _mm_cvtsi32_si128(RIGHT));
+                    $or($left(self, _mm_cvtsi32_si128(LEFT)), right)
+                }
             }
             #[inline(always)]
             unsafe fn numbered(first: u32) -> Self {
                 const NUMBERS: [u32; 4 * <$lanes>::BLOCKS] = numbers();
-                // SAFETY: as the trait demands; there are as many numbers as the register has words.
+                // SAFETY: the caller has the instructions of this register; there are as many numbers as it has
+                // words.
                 unsafe { $add(Self::splat_word(first), Self::load(NUMBERS.as_ptr().cast())) }
-            }
-            #[inline(always)]
-            unsafe fn look_up(self, index: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $look_up(self, index) }
-            }
-            #[inline(always)]
-            unsafe fn low_words(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $low_words(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn high_words(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $high_words(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn low_halves(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $low_halves(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn high_halves(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $high_halves(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn with_high_half(self, other: Self) -> Self {
-                let ($low, $high) = (self, other);
-                // SAFETY: as the trait demands.
-                unsafe { $mixed }
-            }
-            #[inline(always)]
-            unsafe fn and(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $and(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn or(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $or(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn xor3(self, second: Self, third: Self) -> Self {
-                let ($a, $b, $c) = (self, second, third);
-                // SAFETY: as the trait demands.
-                unsafe { $xor3 }
-            }
-            #[inline(always)]
-            unsafe fn rotate_words<const LEFT: i32, const RIGHT: i32>(self) -> Self {
-                const { assert!(LEFT + RIGHT == 32) };
-                // SAFETY: as the trait demands.
-                unsafe {
-                    let right = $right(self, _mm_cvtsi32_si128(RIGHT));
-                    $or($left(self, _mm_cvtsi32_si128(LEFT)), right)
-                }
             }
         }
     };

@@ -26,12 +26,12 @@ use super::lanes::Lanes;
 use crate::portable::xor::xor_bytes;
 
 /// A cipher over the S-boxes of `B`.
-///
-/// # Safety
-/// The instructions of `B` are enabled in the caller.
 trait Sliced<B: Boxes> {
     /// Encrypts `N` groups side by side. Words come as little-endian integers of the big-endian words of a block, and
     /// leave in the bytes of a block.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `B`.
     unsafe fn encrypt<const N: usize>(&self, groups: &mut [[B::V; 4]; N]);
 }
 
@@ -45,7 +45,8 @@ unsafe fn ctr<B: Boxes, C: Sliced<B>, const N: usize>(
     mut counter: u128,
     mut data: Run,
 ) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `B`, and `data` as `Run::xor` wants them, which each `pass`
+    // shortens.
     unsafe {
         while data.bytes > 4 * B::V::BYTES {
             pass::<B, C, N>(cipher, counter, &mut data);
@@ -63,7 +64,8 @@ unsafe fn ctr<B: Boxes, C: Sliced<B>, const N: usize>(
 /// As [`ctr`].
 #[inline(always)]
 unsafe fn pass<B: Boxes, C: Sliced<B>, const N: usize>(cipher: &C, counter: u128, data: &mut Run) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `B` for all of this, and what is left of `data` for
+    // `Run::xor`.
     unsafe {
         let words = [
             B::V::splat_word((counter >> 96) as u32),
@@ -102,7 +104,8 @@ impl Run {
     #[inline(always)]
     unsafe fn xor<V: Words>(&mut self, keystream: V) -> bool {
         let Self { from, to, bytes } = *self;
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has `bytes` at both pointers: a register is read and written only where there are
+        // as many; less is XORed from `spilled`, which is longer.
         unsafe {
             if bytes < V::BYTES {
                 let mut spilled = keystream;
@@ -126,7 +129,7 @@ impl Run {
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn transposed<V: Words>([w0, w1, w2, w3]: [V; 4]) -> [V; 4] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: halves and words of registers are exchanged by instructions of `V`, which the caller has.
     unsafe {
         let (a, b) = (w0.low_words(w1), w2.low_words(w3));
         let (c, d) = (w0.high_words(w1), w2.high_words(w3));
@@ -149,6 +152,9 @@ macro_rules! entry_points {
             counter: u128,
             data: InOutBuf<'_, '_, u8>,
         ) {
+            /// # Safety
+            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not
+            /// overlap.
             #[target_feature(enable = $features)]
             unsafe fn with_features(
                 cipher: &$cipher,
@@ -157,15 +163,16 @@ macro_rules! entry_points {
                 to: *mut u8,
                 bytes: usize,
             ) {
-                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                // SAFETY: the instructions of `$boxes` are enabled here; the caller has `bytes` at both
+                // pointers.
                 unsafe { super::ctr::<$boxes, _, $groups>(cipher, counter, super::Run { from, to, bytes }) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::legacy::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
-            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
-            // `from` and writable at `to`, which are the same or do not overlap.
+            // SAFETY: the token proves the features; the buffer has `bytes` at both pointers, which are the
+            // same or do not overlap.
             unsafe { with_features(cipher, counter, from, to, bytes) }
         }
     )+};

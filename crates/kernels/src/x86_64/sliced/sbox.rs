@@ -6,15 +6,12 @@ use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
 use super::super::gfni::GaloisField;
-use super::super::lanes::Lanes;
+use super::super::lanes::{Lanes, by_contract, needs_instructions};
 use super::lanes::Words;
 use crate::legacy_keys::sbox::{Map, SBox};
 use crate::legacy_keys::tower::{A_BY, ONE_BY};
 
-/// A way to compute S-boxes in registers `V`.
-///
-/// # Safety
-/// As [`Lanes`].
+/// A way to compute S-boxes in registers `V`, by the instructions of these.
 pub(super) trait Boxes {
     type V: Words;
     /// [`substitute`](Self::substitute) also does ShiftRows in each 128 bits, or its inverse where the
@@ -24,8 +21,10 @@ pub(super) trait Boxes {
     /// it already.
     const TAKES_HALVES: bool = false;
 
-    unsafe fn substitute(bytes: Self::V, sbox: &'static SBox) -> Self::V;
-    unsafe fn map(bytes: Self::V, map: &'static Map) -> Self::V;
+    needs_instructions! {
+        fn substitute(bytes: Self::V, sbox: &'static SBox) -> Self::V;
+        fn map(bytes: Self::V, map: &'static Map) -> Self::V;
+    }
 }
 
 /// By GFNI.
@@ -35,21 +34,14 @@ impl<V: GaloisField + Words> Boxes for ByGfni<V> {
     type V = V;
     const SHIFTS: bool = false;
 
-    #[inline(always)]
-    unsafe fn substitute(mut bytes: V, sbox: &'static SBox) -> V {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn substitute(mut bytes: V, sbox: &'static SBox) -> V {
             if !sbox.before.is_identity {
                 bytes = bytes.map_by(rows(&sbox.before));
             }
             bytes.map_inverse_by(rows(&sbox.after))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn map(bytes: V, map: &'static Map) -> V {
-        // SAFETY: as the trait demands.
-        unsafe { bytes.map_by(rows(map)) }
+        fn map(bytes: V, map: &'static Map) -> V { bytes.map_by(rows(map)) }
     }
 }
 
@@ -64,7 +56,8 @@ impl<V: Words> Boxes for ByAes<V> {
 
     #[inline(always)]
     unsafe fn substitute(bytes: V, sbox: &'static SBox) -> V {
-        // SAFETY: as the trait demands. The key of the last round removes the constant of the S-box.
+        // SAFETY: the caller has `aesenclast`, `aesdeclast` and the other instructions of `V`. The key of the
+        // last round removes the constant of the S-box.
         unsafe {
             if let Some(before) = &sbox.before_inverse_aes {
                 let bytes = by_nibbles(bytes, before).xor(V::splat(_mm_set1_epi8(0x63)));
@@ -76,10 +69,8 @@ impl<V: Words> Boxes for ByAes<V> {
         }
     }
 
-    #[inline(always)]
-    unsafe fn map(bytes: V, map: &'static Map) -> V {
-        // SAFETY: as the trait demands.
-        unsafe { by_nibbles(bytes, map) }
+    by_contract! {
+        fn map(bytes: V, map: &'static Map) -> V { by_nibbles(bytes, map) }
     }
 }
 
@@ -91,10 +82,8 @@ impl<V: Words> Boxes for ByShuffles<V> {
     const SHIFTS: bool = false;
     const TAKES_HALVES: bool = true;
 
-    #[inline(always)]
-    unsafe fn substitute(bytes: V, sbox: &'static SBox) -> V {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn substitute(bytes: V, sbox: &'static SBox) -> V {
             let inverse = Inverse::of(by_nibbles(bytes, &sbox.into_halves));
             let lower = inverse.mapped(&sbox.of_halves[0]);
             if sbox.is_same_after {
@@ -103,12 +92,7 @@ impl<V: Words> Boxes for ByShuffles<V> {
                 lower.with_high_half(inverse.mapped(&sbox.of_halves[1]))
             }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn map(bytes: V, map: &'static Map) -> V {
-        // SAFETY: as the trait demands.
-        unsafe { by_nibbles(bytes, map) }
+        fn map(bytes: V, map: &'static Map) -> V { by_nibbles(bytes, map) }
     }
 }
 
@@ -123,7 +107,7 @@ impl<V: Words> Inverse<V> {
     /// The instructions of `V` are enabled in the caller, here and below.
     #[inline(always)]
     pub(super) unsafe fn of(bytes: V) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: shuffles and XORs, for which the caller has the instructions of `V`.
         unsafe {
             let (k, i) = nibbles(bytes);
             let j = i.xor(k);
@@ -141,7 +125,7 @@ impl<V: Words> Inverse<V> {
     /// As [`of`](Self::of).
     #[inline(always)]
     pub(super) unsafe fn mapped(self, [by_io, by_jo]: &'static [[u8; 16]; 2]) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: two look-ups, for which the caller of `of` has the instructions of `V`.
         unsafe {
             let by_io = table::<V>(by_io).look_up(self.0);
             by_io.xor(table::<V>(by_jo).look_up(self.1))
@@ -150,13 +134,13 @@ impl<V: Words> Inverse<V> {
 }
 
 /// # Safety
-/// As [`Boxes`].
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 unsafe fn by_nibbles<V: Words>(bytes: V, map: &'static Map) -> V {
     if map.is_identity {
         return bytes;
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: look-ups by halves of bytes, for which the caller has the instructions of `V`.
     unsafe {
         let (low, high) = nibbles(bytes);
         let lower = look_up_both(&map.nibbles[0], low, high);
@@ -171,10 +155,10 @@ unsafe fn by_nibbles<V: Words>(bytes: V, map: &'static Map) -> V {
 /// The lower and the upper four bits of each byte.
 ///
 /// # Safety
-/// As [`Boxes`].
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 pub(super) unsafe fn nibbles<V: Words>(bytes: V) -> (V, V) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: masks and a shift, for which the caller has the instructions of `V`.
     unsafe {
         let mask = V::splat(_mm_set1_epi8(0x0f));
         (bytes.and(mask), bytes.shift_right::<4>().and(mask))
@@ -182,14 +166,14 @@ pub(super) unsafe fn nibbles<V: Words>(bytes: V) -> (V, V) {
 }
 
 /// # Safety
-/// As [`Boxes`].
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 pub(super) unsafe fn look_up_both<V: Words>(
     [first, second]: &'static [[u8; 16]; 2],
     low: V,
     high: V,
 ) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: each table is 16 bytes in a register; the caller has the instructions of `V` to look up in them.
     unsafe {
         let low = table::<V>(first).look_up(low);
         low.xor(table::<V>(second).look_up(high))
@@ -197,17 +181,17 @@ pub(super) unsafe fn look_up_both<V: Words>(
 }
 
 /// # Safety
-/// As [`Boxes`].
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 unsafe fn table<V: Lanes>(entries: &'static [u8; 16]) -> V {
-    // SAFETY: as the caller vouches; a table has 16 bytes.
+    // SAFETY: a table has 16 bytes; the caller has the instructions of `V` to repeat them.
     unsafe { V::splat(_mm_loadu_si128(entries.as_ptr().cast())) }
 }
 
 /// # Safety
-/// As [`Boxes`].
+/// The CPU has the instructions of `V`.
 #[inline(always)]
 unsafe fn rows<V: Lanes>(map: &'static Map) -> V {
-    // SAFETY: as the caller vouches; there are 16 bytes.
+    // SAFETY: the rows of a map have 16 bytes; the caller has the instructions of `V` to repeat them.
     unsafe { V::splat(_mm_loadu_si128(map.rows.as_ptr().cast())) }
 }

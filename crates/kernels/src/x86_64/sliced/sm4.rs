@@ -34,8 +34,8 @@ macro_rules! expansions {
             impl Steps for Here {
                 #[inline(always)]
                 fn substitute(&self, word: u32) -> u32 {
-                    // SAFETY: only `with_features` has a value of this type. All words of the register
-                    // are the same, so that ShiftRows changes nothing.
+                    // SAFETY: only `with_features`, where the instructions of `$boxes` are enabled, has a
+                    // `Here`. All words of the register are the same, so that ShiftRows changes nothing.
                     unsafe {
                         let word = __m128i::splat_word(word);
                         _mm_cvtsi128_si32(<$boxes>::substitute(word, &PLAIN)) as u32
@@ -44,7 +44,8 @@ macro_rules! expansions {
                 #[inline(always)]
                 fn map_into(&self, words: &mut [u32; 36]) {
                     for four in words.as_chunks_mut::<4>().0 {
-                        // SAFETY: only `with_features` has a value of this type; four words have 16 bytes.
+                        // SAFETY: only `with_features`, where the instructions of `$boxes` are enabled, has a
+                        // `Here`; four words have 16 bytes.
                         unsafe {
                             let bytes = __m128i::load(four.as_ptr().cast());
                             let within = const { within::<$boxes>() };
@@ -54,10 +55,10 @@ macro_rules! expansions {
                 }
             }
             #[target_feature(enable = $features)]
-            unsafe fn with_features(schedule: &mut Sm4, key: &[u8]) {
+            fn with_features(schedule: &mut Sm4, key: &[u8]) {
                 expand(schedule, key, &Here);
             }
-            // SAFETY: the token proves the features.
+            // SAFETY: the token proves the features that `with_features` enables to expand the keys of SM4.
             unsafe { with_features(schedule, key) }
         }
     )+};
@@ -72,7 +73,7 @@ expansions! {
 impl<B: Boxes> Sliced<B> for Sm4 {
     #[inline(always)]
     unsafe fn encrypt<const N: usize>(&self, groups: &mut [[B::V; 4]; N]) {
-        // SAFETY: as the trait demands.
+        // SAFETY: the caller has the instructions of `B`; keys are read by index, and words stay in registers.
         unsafe {
             let within = const { within::<B>() };
             let first = B::V::splat_word(self.keys[0]);

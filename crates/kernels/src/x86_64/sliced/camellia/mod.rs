@@ -25,7 +25,7 @@ use super::{Sliced, entry_points};
 use crate::legacy_keys::camellia::Camellia;
 use crate::legacy_keys::camellia::{FIRST_AND_FOURTH, SECOND_AND_THIRD, Steps, expand};
 use crate::x86_64::bitslice::Bits;
-use crate::x86_64::lanes::Lanes;
+use crate::x86_64::lanes::{Lanes, needs_instructions};
 use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};
 pub(crate) use shuffled::{ctr_avx2, ctr_ssse3, expand_ssse3};
 
@@ -44,22 +44,24 @@ macro_rules! expansions {
             impl Steps for Here {
                 #[inline(always)]
                 fn scramble(&self, input: u64) -> u64 {
-                    // SAFETY: only `with_features` has a value of this type.
+                    // SAFETY: only `with_features`, where the instructions of `$boxes` are enabled, has a
+                    // `Here`; a half is in registers.
                     unsafe { scramble::<$boxes>(input) }
                 }
                 #[inline(always)]
                 fn spread(&self, key: u64, to: &mut &mut [[u8; 16]]) {
                     if let Some(to) = to.split_off_mut(..2).and_then(<[_]>::as_mut_array) {
-                        // SAFETY: only `with_features` has a value of this type.
+                        // SAFETY: only `with_features`, where the instructions of `$boxes` are enabled, has a
+                        // `Here`; `to` is two entries.
                         unsafe { spread::<$boxes>(key, to) }
                     }
                 }
             }
             #[target_feature(enable = $features)]
-            unsafe fn with_features(schedule: &mut Camellia, key: &[u8]) {
+            fn with_features(schedule: &mut Camellia, key: &[u8]) {
                 expand(schedule, key, &Here);
             }
-            // SAFETY: the token proves the features.
+            // SAFETY: the token proves the features that `with_features` enables to expand Camellia's keys.
             unsafe { with_features(schedule, key) }
         }
     )+};
@@ -73,7 +75,8 @@ expansions! {
 impl<B: Boxes> Sliced<B> for Camellia {
     #[inline(always)]
     unsafe fn encrypt<const N: usize>(&self, groups: &mut [[B::V; 4]; N]) {
-        // SAFETY: as the trait demands; entries are taken in the order that `expand` documents.
+        // SAFETY: the caller has the instructions of `B`; entries are taken in the order that `expand`
+        // documents, two for each half.
         unsafe {
             let mut entries = self.entries.as_ptr();
             let (first, second) = (Half::<B>::take(&mut entries), Half::<B>::take(&mut entries));
@@ -104,7 +107,8 @@ unsafe fn rounds<H: State, const N: usize>(
     left: &mut [H; N],
     right: &mut [H; N],
 ) {
-    // SAFETY: as the caller vouches; entries are taken in the order that `expand` documents.
+    // SAFETY: the caller has the instructions of `H`, and entries in the order that `expand` documents, which
+    // is that in which they are taken.
     unsafe {
         let picks = H::picks();
         for group in 1.. {
@@ -137,9 +141,6 @@ unsafe fn rounds<H: State, const N: usize>(
 }
 
 /// Half of the state of some blocks.
-///
-/// # Safety
-/// The instructions of a half are enabled in the caller of each.
 trait State: Copy {
     /// What moves bytes between registers in a round.
     type Picks: 'static;
@@ -148,13 +149,24 @@ trait State: Copy {
     /// steps or twice as long: so what is returned is not known to it.
     fn picks() -> &'static Self::Picks;
     /// The next key of a schedule.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; at `entries` are those of a key, one or two.
     unsafe fn take(entries: &mut *const [u8; 16]) -> Self;
-    unsafe fn add(self, other: Self) -> Self;
-    /// `other` plus the P-function of the S-boxes of this.
-    unsafe fn round(self, other: Self, picks: &'static Self::Picks) -> Self;
+    needs_instructions! {
+        fn add(self, other: Self) -> Self;
+        /// `other` plus the P-function of the S-boxes of this.
+        fn round(self, other: Self, picks: &'static Self::Picks) -> Self;
+    }
     /// RFC 3713, section 2.4.2, with two words of a key.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `key` is valid for reads of two words.
     unsafe fn fl(self, key: *const u32) -> Self;
     /// RFC 3713, section 2.4.3, with two words of a key.
+    ///
+    /// # Safety
+    /// As [`fl`](Self::fl).
     unsafe fn fl_inverse(self, key: *const u32) -> Self;
 }
 
@@ -162,7 +174,7 @@ trait State: Copy {
 #[inline(always)]
 fn hidden<T>(reference: &'static T) -> &'static T {
     let mut pointer: *const T = reference;
-    // SAFETY: there is no instruction; the address stays what it was.
+    // SAFETY: there is no instruction; the address stays that of the reference.
     unsafe {
         asm!("/* {0} */", inout(reg) pointer, options(pure, readonly, nostack, preserves_flags));
         &*pointer
@@ -186,13 +198,13 @@ impl<B: Boxes> Clone for Half<B> {
 
 impl<B: Boxes> Copy for Half<B> {}
 
-/// # Safety
-/// The instructions of `B` are enabled in the caller of each.
 impl<B: Boxes> Half<B> {
     /// From two words, as little-endian integers.
+    /// # Safety
+    /// The CPU has the instructions of `B`.
     #[inline(always)]
     unsafe fn from_words([w0, w1]: [B::V; 2]) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: two shuffles and the exchange of words, for which the caller has the instructions of `B`.
         unsafe {
             let (w0, w1) = (w0.shuffle(&FROM_WORDS[0]), w1.shuffle(&FROM_WORDS[1]));
             let mut y = w0.high_words(w1);
@@ -207,9 +219,12 @@ impl<B: Boxes> Half<B> {
     }
 
     /// To two words, whose bytes have the order of `order`.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `B`.
     #[inline(always)]
     unsafe fn into_words(self, order: &[[i8; 16]; 2]) -> [B::V; 2] {
-        // SAFETY: as the caller vouches.
+        // SAFETY: four shuffles and the exchange of halves, for which the caller has the instructions of `B`.
         unsafe {
             let x = self.x.shuffle(const { &pick([0, 2, 1, 3], 0, 0) });
             let y = self
@@ -272,7 +287,7 @@ impl<B: Boxes> State for Half<B> {
 
     #[inline(always)]
     unsafe fn take(entries: &mut *const [u8; 16]) -> Self {
-        // SAFETY: as the caller vouches, for two entries also.
+        // SAFETY: the caller has the entries of a key at the pointer, which are two of 16 bytes for this half.
         unsafe {
             let (x, y) = (*entries, entries.add(1));
             *entries = entries.add(2);
@@ -285,7 +300,7 @@ impl<B: Boxes> State for Half<B> {
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has XOR for registers of `B`.
         unsafe {
             Self {
                 x: self.x.xor(other.x),
@@ -296,7 +311,7 @@ impl<B: Boxes> State for Half<B> {
 
     #[inline(always)]
     unsafe fn round(self, other: Self, some: &'static Picks) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `B` for S-boxes and shuffles; picks are of 16 bytes.
         unsafe {
             let x = B::substitute(self.x, const { &FIRST_AND_FOURTH });
             let y = B::substitute(self.y, const { &SECOND_AND_THIRD });
@@ -319,7 +334,7 @@ impl<B: Boxes> State for Half<B> {
 
     #[inline(always)]
     unsafe fn fl(self, key: *const u32) -> Self {
-        // SAFETY: as the caller vouches, for the key also.
+        // SAFETY: the caller has two words at `key`, and the instructions of `B` to AND, OR and rotate.
         unsafe {
             let [mut w0, mut w1] = self.into_words(&INTEGERS);
             w1 = w1.xor(w0.and(B::V::splat_word(*key)).rotate_words::<1, 31>());
@@ -330,7 +345,7 @@ impl<B: Boxes> State for Half<B> {
 
     #[inline(always)]
     unsafe fn fl_inverse(self, key: *const u32) -> Self {
-        // SAFETY: as the caller vouches, for the key also.
+        // SAFETY: the caller has two words at `key`, and the instructions of `B`, as for `fl`.
         unsafe {
             let [mut w0, mut w1] = self.into_words(&INTEGERS);
             w0 = w0.xor(w1.or(B::V::splat_word(*key.add(1))));
@@ -346,7 +361,7 @@ type Picks = [[[i8; 16]; 2]; 4];
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn picked<V: Words>(bytes: V, picks: &[[i8; 16]; 2], some: &[[i8; 16]; 2]) -> [V; 4] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: four shuffles of one register, for which the caller has the instructions of `V`.
     unsafe {
         [
             bytes.shuffle(&picks[0]),
@@ -363,7 +378,7 @@ unsafe fn picked<V: Words>(bytes: V, picks: &[[i8; 16]; 2], some: &[[i8; 16]; 2]
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn sum<V: Words>(other: V, x: [V; 4], y: [V; 4]) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: XORs of three, for which the caller has the instructions of `V`.
     unsafe {
         let (some_x, some_y) = (x[0].xor3(x[1], x[2]), y[0].xor3(y[1], y[2]));
         some_x.xor3(some_y, other.xor3(x[3], y[3]))
@@ -376,7 +391,7 @@ unsafe fn sum<V: Words>(other: V, x: [V; 4], y: [V; 4]) -> V {
 /// The instructions of `B` are enabled in the caller.
 #[inline(always)]
 unsafe fn scramble<B: Boxes<V = __m128i>>(input: u64) -> u64 {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `B`, which a round of one half takes.
     unsafe {
         let words = [
             __m128i::splat_word((input >> 32) as u32),
@@ -396,7 +411,7 @@ unsafe fn scramble<B: Boxes<V = __m128i>>(input: u64) -> u64 {
 /// The instructions of `B` are enabled in the caller.
 #[inline(always)]
 unsafe fn spread<B: Boxes<V = __m128i>>(key: u64, [x, y]: &mut [[u8; 16]; 2]) {
-    // SAFETY: as the caller vouches; an entry has 16 bytes.
+    // SAFETY: each of the two entries has 16 bytes; the caller has SSSE3, as all boxes of 128 bits need.
     unsafe {
         let key = _mm_cvtsi64_si128(key as i64);
         key.shuffle(&spread_from([7, 0, 4, 1], 0))

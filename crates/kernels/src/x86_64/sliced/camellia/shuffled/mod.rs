@@ -39,7 +39,7 @@ use super::super::sbox::{Inverse, look_up_both, nibbles};
 use super::{State, hidden, rounds};
 use crate::legacy_keys::camellia::{Camellia, Steps, expand};
 use crate::x86_64::bitslice::{wipe_stack, wipe_stack_narrow};
-use crate::x86_64::lanes::Lanes;
+use crate::x86_64::lanes::{Lanes, by_contract, needs_instructions};
 use crate::x86_64::{Avx2, Ssse3};
 
 /// The key schedule of `key`, of 16, 24 or 32 bytes.
@@ -48,7 +48,7 @@ pub(crate) fn expand_ssse3(_: Ssse3, schedule: &mut Camellia, key: &[u8]) {
     impl Steps for Here {
         #[inline(always)]
         fn scramble(&self, input: u64) -> u64 {
-            // SAFETY: only `with_features` has a value of this type.
+            // SAFETY: only `with_features`, which enables SSSE3, has a `Here`; the half is in a register.
             unsafe {
                 let zero = Narrow(_mm_setzero_si128());
                 let half = Narrow::<__m128i>::from_integers(_mm_cvtsi64_si128(input as i64));
@@ -59,7 +59,7 @@ pub(crate) fn expand_ssse3(_: Ssse3, schedule: &mut Camellia, key: &[u8]) {
         #[inline(always)]
         fn spread(&self, key: u64, to: &mut &mut [[u8; 16]]) {
             if let Some([to]) = to.split_off_mut(..1) {
-                // SAFETY: only `with_features` has a value of this type; an entry has 16 bytes.
+                // SAFETY: only `with_features`, which enables SSSE3, has a `Here`; an entry has 16 bytes.
                 unsafe {
                     let key = _mm_set1_epi64x(key as i64);
                     Narrow::<__m128i>::from_integers(key)
@@ -70,10 +70,10 @@ pub(crate) fn expand_ssse3(_: Ssse3, schedule: &mut Camellia, key: &[u8]) {
         }
     }
     #[target_feature(enable = "ssse3")]
-    unsafe fn with_features(schedule: &mut Camellia, key: &[u8]) {
+    fn with_features(schedule: &mut Camellia, key: &[u8]) {
         expand(schedule, key, &Here);
     }
-    // SAFETY: the token proves the features.
+    // SAFETY: `Ssse3` proves what `with_features` enables.
     unsafe { with_features(schedule, key) }
 }
 
@@ -86,17 +86,19 @@ macro_rules! entry_points {
             counter: u128,
             data: InOutBuf<'_, '_, u8>,
         ) {
+            /// # Safety
+            /// `data` is as [`Run::xor`] demands.
             #[target_feature(enable = $features)]
             unsafe fn with_features(cipher: &Camellia, counter: u128, data: Run) {
-                // SAFETY: the features are enabled here; `data` is as the caller vouches.
+                // SAFETY: the instructions of `$lanes` are enabled here; the caller has the bytes of `data`.
                 unsafe { ctr::<$lanes>(cipher, counter, data) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::legacy::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
-            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
-            // `from` and writable at `to`, which are the same or do not overlap.
+            // SAFETY: the token proves the features, to encrypt and to wipe; the buffer has `bytes` at both
+            // pointers, which are the same or do not overlap.
             unsafe {
                 with_features(cipher, counter, Run { from, to, bytes });
                 if bytes > WIDE_MIN * <$lanes>::BYTES {
@@ -122,7 +124,8 @@ const WIPED: usize = 32;
 /// of `counter` do not wrap.
 #[inline(always)]
 unsafe fn ctr<V: Slices>(cipher: &Camellia, mut counter: u128, mut data: Run) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `V`, and `data` as `Run::xor` wants them, which both forms
+    // shorten.
     unsafe {
         while data.bytes > WIDE_MIN * V::BYTES {
             wide::<V>(cipher, counter, &mut data);
@@ -142,7 +145,8 @@ unsafe fn ctr<V: Slices>(cipher: &Camellia, mut counter: u128, mut data: Run) {
 /// As [`ctr`].
 #[inline(always)]
 unsafe fn narrow<V: Slices, const N: usize>(cipher: &Camellia, counter: u128, data: &mut Run) {
-    // SAFETY: as the caller vouches; entries are taken in the order that `expand` documents.
+    // SAFETY: the caller has the instructions of `V` and the bytes of `data`; a schedule has one entry for each
+    // key, in the order in which they are taken.
     unsafe {
         let mut entries = cipher.entries.as_ptr();
         let (first, second) = (Narrow::take(&mut entries), Narrow::take(&mut entries));
@@ -178,13 +182,15 @@ impl<V: Slices> Narrow<V> {
     /// The instructions of `V` are enabled in the caller, here and below.
     #[inline(always)]
     unsafe fn from_integers(words: V) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: a map of bytes, for which the caller has the instructions of `V`.
         Self(unsafe { by_place(words, const { &INTO }) })
     }
 
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn into_integers(self) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the inverse map of bytes, for which the caller has the instructions of `V`.
         unsafe { by_place(self.0, const { &OUT_OF }) }
     }
 }
@@ -197,26 +203,14 @@ impl<V: Slices> State for Narrow<V> {
         hidden(const { &NARROW_PICKS })
     }
 
-    #[inline(always)]
-    unsafe fn take(entries: &mut *const [u8; 16]) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn take(entries: &mut *const [u8; 16]) -> Self {
             let key = V::splat(_mm_loadu_si128((*entries).cast()));
             *entries = entries.add(1);
             Self(key)
         }
-    }
-
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        Self(unsafe { self.0.xor(other.0) })
-    }
-
-    #[inline(always)]
-    unsafe fn round(self, other: Self, picks: &'static Self::Picks) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn add(self, other: Self) -> Self { Self(self.0.xor(other.0)) }
+        fn round(self, other: Self, picks: &'static Self::Picks) -> Self {
             let [by_0, by_1, by_2, by_7] = const { &ROTATED };
             let inverse = Inverse::of(self.0);
             let by_0 = inverse.mapped(by_0);
@@ -231,12 +225,7 @@ impl<V: Slices> State for Narrow<V> {
             let by_7 = picked(by_7, i).xor(picked(by_7, j));
             Self(by_0.xor(other.0).xor(by_1).xor(by_2.xor(by_7)))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn fl(self, key: *const u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn fl(self, key: *const u32) -> Self {
             let key = both_words::<V>(key);
             let mut words = self.into_integers();
             let rotated = words.and(key.shift_left::<32>()).rotate_words::<1, 31>();
@@ -244,12 +233,7 @@ impl<V: Slices> State for Narrow<V> {
             words = words.xor(words.or(key.shift_right::<32>()).shift_left::<32>());
             Self::from_integers(words)
         }
-    }
-
-    #[inline(always)]
-    unsafe fn fl_inverse(self, key: *const u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn fl_inverse(self, key: *const u32) -> Self {
             let key = both_words::<V>(key);
             let mut words = self.into_integers();
             words = words.xor(words.or(key.shift_right::<32>()).shift_left::<32>());
@@ -266,7 +250,7 @@ impl<V: Slices> State for Narrow<V> {
 /// The instructions of `V` are enabled in the caller; there are two words.
 #[inline(always)]
 unsafe fn both_words<V: Lanes>(key: *const u32) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has two words at `key`, which are 8 bytes, and need not be aligned.
     unsafe { V::splat(_mm_set1_epi64x(key.cast::<i64>().read_unaligned())) }
 }
 
@@ -276,7 +260,7 @@ unsafe fn both_words<V: Lanes>(key: *const u32) -> V {
 /// As [`ctr`].
 #[inline(always)]
 unsafe fn wide<V: Slices>(cipher: &Camellia, counter: u128, data: &mut Run) {
-    // SAFETY: as the caller vouches; entries are taken in the order that `expand` documents.
+    // SAFETY: the caller has the instructions of `V` and the bytes of `data`; entries are taken as in `narrow`.
     unsafe {
         let mut entries = cipher.entries.as_ptr();
         let (first, second) = (Wide::take(&mut entries), Wide::take(&mut entries));
@@ -323,7 +307,7 @@ impl<V: Slices> Wide<V> {
     /// The instructions of `V` are enabled in the caller, here and below.
     #[inline(always)]
     unsafe fn all(words: V) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: four picks of bytes, for which the caller has the instructions of `V`.
         unsafe {
             let [a, b, c, d] = hidden(const { &SPREAD });
             Self([
@@ -335,10 +319,12 @@ impl<V: Slices> Wide<V> {
         }
     }
 
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn mapped(self, [others, fourth]: &'static [[[u8; 16]; 2]; 2]) -> Self {
         let [r1, r2, r3, r4] = self.0;
-        // SAFETY: as the caller vouches.
+        // SAFETY: maps of four registers, for which the caller has the instructions of `V`.
         unsafe {
             Self([
                 by_nibbles(r1, others),
@@ -350,9 +336,12 @@ impl<V: Slices> Wide<V> {
     }
 
     /// Bytes of the first and the second word of the first four blocks, and of the other four.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn into_words(self) -> [V; 4] {
-        // SAFETY: as the caller vouches.
+        // SAFETY: bytes and pairs are interleaved by instructions of `V`, which the caller has.
         unsafe {
             let [r1, r2, r3, r4] = self.mapped(const { &OUT_OF_WIDE }).0;
             let (bytes12, bytes34) = (r1.low_bytes(r2), r3.low_bytes(r4));
@@ -367,10 +356,13 @@ impl<V: Slices> Wide<V> {
     }
 
     /// The second word plus the first one, of which only what `key` has is left, rotated by a bit.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn with_second_word(self, key: Self) -> Self {
         let ([r1, r2, r3, r4], [k1, k2, k3, k4]) = (self.0, key.0);
-        // SAFETY: as the caller vouches.
+        // SAFETY: ANDs, shifts and shuffles, for which the caller has the instructions of `V`.
         unsafe {
             let low = V::splat(_mm_set_epi64x(0, -1));
             let (t1, t2) = (r1.and(k1.and(low)), r2.and(k2.and(low)));
@@ -385,10 +377,13 @@ impl<V: Slices> Wide<V> {
     }
 
     /// The first word plus the second one with all bits set that `key` has.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn with_first_word(self, key: Self) -> Self {
         let ([r1, r2, r3, r4], [k1, k2, k3, k4]) = (self.0, key.0);
-        // SAFETY: as the caller vouches.
+        // SAFETY: ORs and shuffles, for which the caller has the instructions of `V`.
         unsafe {
             Self([
                 r1.xor(r2.or(k2).shuffle(&DOWN)),
@@ -409,24 +404,14 @@ impl<V: Slices> State for Wide<V> {
         hidden(const { &SPREAD })
     }
 
-    #[inline(always)]
-    unsafe fn take(entries: &mut *const [u8; 16]) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self::all(Narrow::<V>::take(entries).0) }
-    }
-
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        let ([r1, r2, r3, r4], [k1, k2, k3, k4]) = (self.0, other.0);
-        // SAFETY: as the trait demands.
-        Self(unsafe { [r1.xor(k1), r2.xor(k2), r3.xor(k3), r4.xor(k4)] })
-    }
-
-    #[inline(always)]
-    unsafe fn round(self, other: Self, _: &'static Self::Picks) -> Self {
-        let [r1, r2, r3, r4] = self.0;
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn take(entries: &mut *const [u8; 16]) -> Self { Self::all(Narrow::<V>::take(entries).0) }
+        fn add(self, other: Self) -> Self {
+            let ([r1, r2, r3, r4], [k1, k2, k3, k4]) = (self.0, other.0);
+            Self([r1.xor(k1), r2.xor(k2), r3.xor(k3), r4.xor(k4)])
+        }
+        fn round(self, other: Self, _: &'static Self::Picks) -> Self {
+            let [r1, r2, r3, r4] = self.0;
             let [by_0, by_1, _, by_7] = const { &ROTATED };
             let r1 = Inverse::of(r1).mapped(by_0);
             let r2 = Inverse::of(r2).mapped(by_1);
@@ -444,24 +429,14 @@ impl<V: Slices> State for Wide<V> {
             let p4 = by_nibbles(p4, const { &ROTATE });
             other.add(Self([p1, p2, p3, p4]))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn fl(self, key: *const u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn fl(self, key: *const u32) -> Self {
             let key = Self::of_words(key);
             self.mapped(const { &OUT_OF_WIDE })
                 .with_second_word(key)
                 .with_first_word(key)
                 .mapped(const { &INTO_WIDE })
         }
-    }
-
-    #[inline(always)]
-    unsafe fn fl_inverse(self, key: *const u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn fl_inverse(self, key: *const u32) -> Self {
             let key = Self::of_words(key);
             self.mapped(const { &OUT_OF_WIDE })
                 .with_first_word(key)
@@ -478,7 +453,7 @@ impl<V: Slices> Wide<V> {
     /// The instructions of `V` are enabled in the caller; there are two words.
     #[inline(always)]
     unsafe fn of_words(key: *const u32) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has two words at `key`, and the instructions of `V` to exchange and spread them.
         unsafe {
             let words = both_words::<V>(key);
             Self::all(words.shift_left::<32>().or(words.shift_right::<32>()))
@@ -492,7 +467,7 @@ impl<V: Slices> Wide<V> {
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn by_nibbles<V: Words>(bytes: V, map: &'static [[u8; 16]; 2]) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: two look-ups by halves of bytes, for which the caller has the instructions of `V`.
     unsafe {
         let (low, high) = nibbles(bytes);
         look_up_both(map, low, high)
@@ -505,7 +480,7 @@ unsafe fn by_nibbles<V: Words>(bytes: V, map: &'static [[u8; 16]; 2]) -> V {
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn by_place<V: Words>(bytes: V, [map, added]: &'static [[[u8; 16]; 2]; 2]) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: four look-ups and a mask, for which the caller has the instructions of `V`.
     unsafe {
         let (low, high) = nibbles(bytes);
         let mask = V::splat(_mm_set1_epi64x(0x0000_00ff_0000_ff00));
@@ -517,23 +492,22 @@ unsafe fn by_place<V: Words>(bytes: V, [map, added]: &'static [[[u8; 16]; 2]; 2]
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn picked<V: Words>(bytes: V, index: &'static Index) -> V {
-    // SAFETY: as the caller vouches; an index has as many bytes as the widest register here.
+    // SAFETY: an index has as many bytes as the widest register here; the caller has the instructions of `V`.
     unsafe { bytes.look_up(V::load(index.0.as_flattened().as_ptr().cast())) }
 }
 
 /// What the wide form does with bytes of a register of at most 256 bits.
-///
-/// # Safety
-/// As [`Lanes`].
 trait Slices: Words + Zeroize {
-    /// The lower eight bytes of both, alternating; then the upper ones.
-    unsafe fn low_bytes(self, other: Self) -> Self;
-    unsafe fn high_bytes(self, other: Self) -> Self;
-    /// The same of pairs of bytes.
-    unsafe fn low_pairs(self, other: Self) -> Self;
-    unsafe fn high_pairs(self, other: Self) -> Self;
-    /// Each byte shifted to the left by a bit, and the first bit of that of `next` behind it.
-    unsafe fn shifted_with(self, next: Self) -> Self;
+    needs_instructions! {
+        /// The lower eight bytes of both, alternating; then the upper ones.
+        fn low_bytes(self, other: Self) -> Self;
+        fn high_bytes(self, other: Self) -> Self;
+        /// The same of pairs of bytes.
+        fn low_pairs(self, other: Self) -> Self;
+        fn high_pairs(self, other: Self) -> Self;
+        /// Each byte shifted to the left by a bit, and the first bit of that of `next` behind it.
+        fn shifted_with(self, next: Self) -> Self;
+    }
 }
 
 macro_rules! slices {
@@ -541,31 +515,17 @@ macro_rules! slices {
         $lanes:ty, $low_bytes:ident, $high_bytes:ident, $low_pairs:ident, $high_pairs:ident, $zero:ident,
         $add:ident, $subtract:ident, $greater:ident
     ) => {
-        // SAFETY: each method is a few intrinsics, whose features the contract demands of the caller.
         impl Slices for $lanes {
-            #[inline(always)]
-            unsafe fn low_bytes(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $low_bytes(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn high_bytes(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $high_bytes(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn low_pairs(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $low_pairs(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn high_pairs(self, other: Self) -> Self {
-                // SAFETY: as the trait demands.
-                unsafe { $high_pairs(self, other) }
+            by_contract! {
+                fn low_bytes(self, other: Self) -> Self { $low_bytes(self, other) }
+                fn high_bytes(self, other: Self) -> Self { $high_bytes(self, other) }
+                fn low_pairs(self, other: Self) -> Self { $low_pairs(self, other) }
+                fn high_pairs(self, other: Self) -> Self { $high_pairs(self, other) }
             }
             #[inline(always)]
             unsafe fn shifted_with(self, next: Self) -> Self {
-                // SAFETY: as the trait demands. Where the bit is set, -1 is subtracted.
+                // SAFETY: the caller has the instructions of this register. Where the bit is set, -1 is
+                // subtracted.
                 unsafe { $subtract($add(self, self), $greater($zero(), next)) }
             }
         }
