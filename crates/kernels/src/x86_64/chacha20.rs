@@ -23,10 +23,14 @@ macro_rules! stream_entry_point {
     ($crypt:ident, $token:ty, $chunk:ty, $features:literal, $counter:ident) => {
         /// XORs keystream from `start` on onto `data`.
         pub(crate) fn $crypt(_: $token, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
+            /// # Safety
+            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not
+            /// overlap.
             #[target_feature(enable = $features)]
             unsafe fn inner(key: &[u32; 8], row: u128, from: *const u8, to: *mut u8, bytes: usize) {
                 let start = Start::from_parts(key, row);
-                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                // SAFETY: the instructions of `$chunk` are enabled here; the caller has `bytes` at both
+                // pointers, which are at most a block for `crypt_one`.
                 unsafe {
                     let data = Data { from, to, bytes };
                     match bytes {
@@ -36,6 +40,10 @@ macro_rules! stream_entry_point {
                 }
             }
             /// All that this needs on the stack is a frame, and what the other paths need costs 2 ns.
+            ///
+            /// # Safety
+            /// `bytes`, which `are_chunks`, are readable at `from` and writable at `to`, the same place or one
+            /// that does not overlap.
             #[target_feature(enable = $features)]
             unsafe fn chunks(
                 key: &[u32; 8],
@@ -45,7 +53,8 @@ macro_rules! stream_entry_point {
                 bytes: usize,
             ) {
                 let start = Start::from_parts(key, row);
-                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                // SAFETY: the instructions of `$chunk` are enabled here; the caller has whole chunks at both
+                // pointers.
                 unsafe { <$chunk>::crypt_chunks(start, Data { from, to, bytes }) }
             }
             #[cfg(debug_assertions)]
@@ -53,8 +62,8 @@ macro_rules! stream_entry_point {
             let bytes = data.len();
             let (from, to) = data.into_raw();
             let (key, row) = start.parts();
-            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
-            // `from` and writable at `to`, which are the same or do not overlap.
+            // SAFETY: the token proves the features; the buffer has `bytes` at both pointers, the same or
+            // apart; only what `are_chunks` goes to `chunks`.
             unsafe {
                 if bytes > 0 && <$chunk>::are_chunks(bytes) {
                     chunks(key, row, from, to, bytes)
@@ -79,6 +88,8 @@ macro_rules! aead_entry_points {
             mac: Element,
             data: InOutBuf<'_, '_, u8>,
         ) -> Element {
+            /// # Safety
+            /// `data` can be read and written, in the same place or in two that do not overlap.
             #[target_feature(enable = $features)]
             unsafe fn inner<const OPEN: bool>(
                 key: &[u32; 8],
@@ -90,14 +101,15 @@ macro_rules! aead_entry_points {
             ) -> Element {
                 let direction = Direction::opening(OPEN);
                 let start = Start::from_parts(key, row);
-                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                // SAFETY: the instructions of `$chunk` are enabled here; `crypt_and_mac` goes no further than
+                // `data`.
                 unsafe { stitched::crypt_and_mac::<$chunk>(direction, start, r, powers, mac, data) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$mac_counter.hit();
             let (key, row) = start.parts();
-            // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
-            // the same or do not overlap.
+            // SAFETY: the token proves the features; `data` are those of a buffer, which are the same or do not
+            // overlap.
             unsafe {
                 match direction {
                     Direction::Seal => inner::<false>(key, row, r, powers, mac, data.into()),
@@ -115,6 +127,8 @@ macro_rules! aead_entry_points {
             data: InOutBuf<'_, '_, u8>,
             ends: bool,
         ) -> (OneTimeKey, Element) {
+            /// # Safety
+            /// `data` can be read and written, in the same place or in two that do not overlap.
             #[target_feature(enable = $features)]
             unsafe fn inner<const OPEN: bool>(
                 key: &[u32; 8],
@@ -125,14 +139,13 @@ macro_rules! aead_entry_points {
             ) -> (OneTimeKey, Element) {
                 let direction = Direction::opening(OPEN);
                 let start = Start::from_parts(key, row);
-                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                // SAFETY: the instructions of `$chunk` are enabled here; `first` goes no further than `data`.
                 unsafe { stitched::first::<$chunk>(direction, start, aad, data, ends) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$mac_counter.hit();
             let (key, row) = start.parts();
-            // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
-            // the same or do not overlap.
+            // SAFETY: the token proves the features; a buffer answers for `data`, the same or apart.
             unsafe {
                 match direction {
                     Direction::Seal => inner::<false>(key, row, aad, data.into(), ends),
@@ -222,6 +235,9 @@ pub(crate) fn xor_and_mac_avx512(
     mac: Element,
     data: InOutBuf<'_, '_, u8>,
 ) -> Element {
+    /// # Safety
+    /// `data` can be read and written, in the same place or in two that do not overlap; there is as much
+    /// keystream.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
     unsafe fn inner<const OPEN: bool>(
         keystream: &[u8],
@@ -230,7 +246,8 @@ pub(crate) fn xor_and_mac_avx512(
         mut mac: Element,
         Data { from, to, bytes }: Data,
     ) -> Element {
-        // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+        // SAFETY: AVX-512 with IFMA, and BMI2, are enabled here; the caller has the bytes at both pointers and
+        // in the keystream. They are absorbed before they are decrypted, or after they are encrypted.
         unsafe {
             if OPEN {
                 mac = powers.absorb_more(r, mac, core::slice::from_raw_parts(from, bytes), None);
@@ -246,8 +263,8 @@ pub(crate) fn xor_and_mac_avx512(
     debug_assert!(data.len().is_multiple_of(16));
     #[cfg(debug_assertions)]
     crate::dispatch::chacha20::KEPT_POWERS.hit();
-    // SAFETY: the token proves the features; the buffer vouches for the bytes, which are the same or
-    // do not overlap, and there is as much keystream.
+    // SAFETY: `Avx512` proves the features; the buffer has the bytes, the same or apart, and there is as much
+    // keystream, as was checked.
     unsafe {
         match direction {
             Direction::Seal => inner::<false>(keystream, r, powers, mac, data.into()),
@@ -261,7 +278,7 @@ pub(crate) type Avx2Powers = ChainPowers<{ Columns::BYTES }, Mulx>;
 
 /// Powers that serve all parts of a message.
 pub(crate) fn powers_avx2(_: Avx2, r: &Multiplier) -> Avx2Powers {
-    // SAFETY: no instructions beyond the target's are needed.
+    // SAFETY: powers for the integer units are made by instructions that every x86-64 has.
     unsafe { Avx2Powers::new(r) }
 }
 
@@ -279,6 +296,9 @@ pub(crate) fn seal_and_make_avx2(
     data: InOutBuf<'_, '_, u8>,
     place: &mut [u8; Columns::BYTES],
 ) -> Element {
+    /// # Safety
+    /// `data` are whole chunks, at least one, that can be read and written, in the same place or in two that do
+    /// not overlap; `place` is valid for a chunk.
     #[target_feature(enable = "avx2,bmi2")]
     unsafe fn inner(
         key: &[u32; 8],
@@ -290,15 +310,15 @@ pub(crate) fn seal_and_make_avx2(
         place: *mut u8,
     ) -> Element {
         let start = Start::from_parts(key, row);
-        // SAFETY: as the caller vouches.
+        // SAFETY: AVX2 and BMI2 are enabled here; the caller has whole chunks, and a place for one.
         unsafe { Columns::seal_and_make(start, powers, mac, is_there, data, place) }
     }
     assert!(!data.is_empty() && data.len().is_multiple_of(Columns::BYTES));
     #[cfg(debug_assertions)]
     crate::dispatch::chacha20::MADE_BESIDE.hit();
     let (key, row) = start.parts();
-    // SAFETY: the token proves the features; the buffer vouches for the bytes, which are the same or do
-    // not overlap, and are whole chunks; the place is one.
+    // SAFETY: `Avx2` proves the features; the buffer has the bytes, the same or apart, which were checked to be
+    // whole chunks; the place is one.
     unsafe {
         inner(
             key,
@@ -323,6 +343,9 @@ pub(crate) fn open_chunks_avx2(
     mac: Element,
     data: InOutBuf<'_, '_, u8>,
 ) -> Element {
+    /// # Safety
+    /// `data` are whole chunks, at least one, that can be read and written, in the same place or in two that do
+    /// not overlap.
     #[target_feature(enable = "avx2,bmi2")]
     unsafe fn inner(
         key: &[u32; 8],
@@ -332,7 +355,7 @@ pub(crate) fn open_chunks_avx2(
         data: Data,
     ) -> Element {
         let start = Start::from_parts(key, row);
-        // SAFETY: as the caller vouches.
+        // SAFETY: AVX2 and BMI2 are enabled here; the run absorbs the chunks of `data`, which the caller has.
         unsafe {
             let mut running = powers.begin(mac);
             Columns::crypt_and_mac_chunks(Direction::Open, start, &mut running, data);
@@ -343,8 +366,8 @@ pub(crate) fn open_chunks_avx2(
     #[cfg(debug_assertions)]
     crate::dispatch::chacha20::AVX2_AND_MAC.hit();
     let (key, row) = start.parts();
-    // SAFETY: the token proves the features; the buffer vouches for the bytes, which are the same or do
-    // not overlap, and are whole chunks.
+    // SAFETY: `Avx2` proves the features; the buffer has the bytes, the same or apart, which were checked to be
+    // whole chunks.
     unsafe { inner(key, row, powers, mac, data.into()) }
 }
 
@@ -360,6 +383,8 @@ pub(crate) fn make_and_mac_avx2(
     ciphertext: &[u8],
     place: &mut [u8; Columns::BYTES],
 ) -> Element {
+    /// # Safety
+    /// `ciphertext` is half a chunk or one; `place` is valid for writes of a chunk.
     #[target_feature(enable = "avx2,bmi2")]
     unsafe fn inner(
         key: &[u32; 8],
@@ -370,24 +395,25 @@ pub(crate) fn make_and_mac_avx2(
         place: *mut u8,
     ) -> Element {
         let start = Start::from_parts(key, row);
-        // SAFETY: as the caller vouches.
+        // SAFETY: AVX2 and BMI2 are enabled here; the caller has checked the length, and has a place for a
+        // chunk.
         unsafe { Columns::make_and_mac(start, powers, mac, ciphertext, place) }
     }
     assert!(matches!(ciphertext.len(), 256 | Columns::BYTES));
     #[cfg(debug_assertions)]
     crate::dispatch::chacha20::MADE_BESIDE.hit();
     let (key, row) = start.parts();
-    // SAFETY: the token proves the features; the place is a chunk, and the length was checked.
+    // SAFETY: `Avx2` proves the features; the place is a chunk, and the length was checked.
     unsafe { inner(key, row, powers, mac, ciphertext, place.as_mut_ptr()) }
 }
 
 /// Powers that serve all parts of a message.
 pub(crate) fn powers_avx512(_: Avx512, r: &Multiplier) -> IfmaPowers {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
-    unsafe fn inner(r: &Multiplier) -> IfmaPowers {
-        // SAFETY: the features are enabled here.
+    fn inner(r: &Multiplier) -> IfmaPowers {
+        // SAFETY: AVX-512 F, BW and IFMA are enabled here, which powers are made by.
         unsafe { IfmaPowers::new(r) }
     }
-    // SAFETY: the token proves the features.
+    // SAFETY: `Avx512` proves the features that `inner` enables.
     unsafe { inner(r) }
 }

@@ -3,6 +3,7 @@
 use core::arch::asm;
 use core::arch::x86_64::*;
 
+use super::lanes::by_contract;
 use crate::stitched::{self, Data, Register, Rows, Words};
 
 /// A row.
@@ -17,23 +18,11 @@ pub(super) struct Ymm<const ROTATES: bool>(__m256i);
 #[derive(Clone, Copy)]
 pub(super) struct Zmm(__m512i);
 
-// SAFETY (this and all implementations below): each method is a few intrinsics whose features
-// the trait's contract demands of the caller, on pointers the caller vouches for.
 impl Register for Xmm {
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm_add_epi32(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm_xor_si128(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn rotate_left<const BITS: u32>(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn add(self, other: Self) -> Self { Self(_mm_add_epi32(self.0, other.0)) }
+        fn xor(self, other: Self) -> Self { Self(_mm_xor_si128(self.0, other.0)) }
+        fn rotate_left<const BITS: u32>(self) -> Self {
             Self(match BITS {
                 16 => shuffle_bytes_128(self.0, byte_rotation_128(2)),
                 8 => shuffle_bytes_128(self.0, byte_rotation_128(3)),
@@ -47,63 +36,31 @@ impl Register for Xmm {
 impl Rows for Xmm {
     const BLOCKS: usize = 1;
 
-    #[inline(always)]
-    unsafe fn repeat_words(row: &[u32; 4]) -> Self {
-        // SAFETY: as the trait demands; 16 bytes are there.
-        unsafe { Self(_mm_loadu_si128(row.as_ptr().cast())) }
-    }
-    #[inline(always)]
-    unsafe fn repeat(row: u128) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(row_of(row)) }
-    }
-    #[inline(always)]
-    unsafe fn counters(first: u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm_setr_epi32(first as i32, 0, 0, 0)) }
-    }
-    #[inline(always)]
-    unsafe fn turn<const BY: u32>(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn repeat_words(row: &[u32; 4]) -> Self { Self(_mm_loadu_si128(row.as_ptr().cast())) }
+        fn repeat(row: u128) -> Self { Self(row_of(row)) }
+        fn counters(first: u32) -> Self { Self(_mm_setr_epi32(first as i32, 0, 0, 0)) }
+        fn turn<const BY: u32>(self) -> Self {
             Self(match BY {
                 1 => _mm_shuffle_epi32::<0x39>(self.0),
                 2 => _mm_shuffle_epi32::<0x4e>(self.0),
                 _ => _mm_shuffle_epi32::<0x93>(self.0),
             })
         }
+        fn load(from: *const u8) -> Self { Self(_mm_loadu_si128(from.cast())) }
+        fn store(self, to: *mut u8) { _mm_storeu_si128(to.cast(), self.0) }
     }
     #[inline(always)]
     unsafe fn blocks(set: [Self; 4]) -> [Self; 4] {
         set
     }
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm_loadu_si128(from.cast())) }
-    }
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: as the trait demands.
-        unsafe { _mm_storeu_si128(to.cast(), self.0) }
-    }
 }
 
 impl<const ROTATES: bool> Register for Ymm<ROTATES> {
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm256_add_epi32(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm256_xor_si256(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn rotate_left<const BITS: u32>(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn add(self, other: Self) -> Self { Self(_mm256_add_epi32(self.0, other.0)) }
+        fn xor(self, other: Self) -> Self { Self(_mm256_xor_si256(self.0, other.0)) }
+        fn rotate_left<const BITS: u32>(self) -> Self {
             if ROTATES {
                 return Self(match BITS {
                     16 => _mm256_rol_epi32::<16>(self.0),
@@ -131,41 +88,25 @@ impl<const ROTATES: bool> Register for Ymm<ROTATES> {
 impl<const ROTATES: bool> Rows for Ymm<ROTATES> {
     const BLOCKS: usize = 2;
 
-    #[inline(always)]
-    unsafe fn repeat_words(row: &[u32; 4]) -> Self {
-        // SAFETY: as the trait demands; 16 bytes are there.
-        unsafe {
+    by_contract! {
+        fn repeat_words(row: &[u32; 4]) -> Self {
             Self(_mm256_broadcastsi128_si256(_mm_loadu_si128(
                 row.as_ptr().cast(),
             )))
         }
-    }
-    #[inline(always)]
-    unsafe fn repeat(row: u128) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm256_broadcastsi128_si256(row_of(row))) }
-    }
-    #[inline(always)]
-    unsafe fn counters(first: u32) -> Self {
-        let [a, b] = [0, 1].map(|i| (first + i) as i32);
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm256_setr_epi32(a, 0, 0, 0, b, 0, 0, 0)) }
-    }
-    #[inline(always)]
-    unsafe fn turn<const BY: u32>(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn repeat(row: u128) -> Self { Self(_mm256_broadcastsi128_si256(row_of(row))) }
+        fn counters(first: u32) -> Self {
+            let [a, b] = [0, 1].map(|i| (first + i) as i32);
+            Self(_mm256_setr_epi32(a, 0, 0, 0, b, 0, 0, 0))
+        }
+        fn turn<const BY: u32>(self) -> Self {
             Self(match BY {
                 1 => _mm256_shuffle_epi32::<0x39>(self.0),
                 2 => _mm256_shuffle_epi32::<0x4e>(self.0),
                 _ => _mm256_shuffle_epi32::<0x93>(self.0),
             })
         }
-    }
-    #[inline(always)]
-    unsafe fn blocks([a, b, c, d]: [Self; 4]) -> [Self; 4] {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn blocks([a, b, c, d]: [Self; 4]) -> [Self; 4] {
             [
                 Self(_mm256_permute2x128_si256::<0x20>(a.0, b.0)),
                 Self(_mm256_permute2x128_si256::<0x20>(c.0, d.0)),
@@ -173,34 +114,16 @@ impl<const ROTATES: bool> Rows for Ymm<ROTATES> {
                 Self(_mm256_permute2x128_si256::<0x31>(c.0, d.0)),
             ]
         }
-    }
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm256_loadu_si256(from.cast())) }
-    }
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_storeu_si256(to.cast(), self.0) }
+        fn load(from: *const u8) -> Self { Self(_mm256_loadu_si256(from.cast())) }
+        fn store(self, to: *mut u8) { _mm256_storeu_si256(to.cast(), self.0) }
     }
 }
 
 impl Register for Zmm {
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm512_add_epi32(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm512_xor_si512(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn rotate_left<const BITS: u32>(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn add(self, other: Self) -> Self { Self(_mm512_add_epi32(self.0, other.0)) }
+        fn xor(self, other: Self) -> Self { Self(_mm512_xor_si512(self.0, other.0)) }
+        fn rotate_left<const BITS: u32>(self) -> Self {
             Self(match BITS {
                 16 => _mm512_rol_epi32::<16>(self.0),
                 12 => _mm512_rol_epi32::<12>(self.0),
@@ -214,23 +137,13 @@ impl Register for Zmm {
 impl Words for Zmm {
     const BLOCKS: usize = 16;
 
-    #[inline(always)]
-    unsafe fn splat(word: u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm512_set1_epi32(word as i32)) }
-    }
-    #[inline(always)]
-    unsafe fn counters(first: u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn splat(word: u32) -> Self { Self(_mm512_set1_epi32(word as i32)) }
+        fn counters(first: u32) -> Self {
             let each = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
             Self::splat(first).add(Self(each))
         }
-    }
-    #[inline(always)]
-    unsafe fn xor_blocks(mut words: [Self; 16], from: *const u8, to: *mut u8) {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn xor_blocks(mut words: [Self; 16], from: *const u8, to: *mut u8) {
             Self::xor_blocks_step(&mut words, 0, from, to);
             Self::xor_blocks_step(&mut words, 1, from, to);
             Self::xor_blocks_step(&mut words, 2, from, to);
@@ -243,7 +156,7 @@ impl Words for Zmm {
     }
     #[inline(always)]
     unsafe fn xor_blocks_step(words: &mut [Self; 16], step: usize, from: *const u8, to: *mut u8) {
-        // SAFETY: as the trait demands: 16 blocks are there at both pointers.
+        // SAFETY: the caller has AVX-512 F, and 16 blocks at both pointers, of which four quarters are touched.
         unsafe {
             if step < 4 {
                 let four = &mut words[4 * step..4 * step + 4];
@@ -269,55 +182,34 @@ impl Words for Zmm {
 impl Rows for Zmm {
     const BLOCKS: usize = 4;
 
-    #[inline(always)]
-    unsafe fn repeat_words(row: &[u32; 4]) -> Self {
-        // SAFETY: as the trait demands; 16 bytes are there.
-        unsafe { Self(_mm512_broadcast_i32x4(_mm_loadu_si128(row.as_ptr().cast()))) }
-    }
-    #[inline(always)]
-    unsafe fn repeat(row: u128) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm512_broadcast_i32x4(row_of(row))) }
-    }
-    #[inline(always)]
-    unsafe fn counters(first: u32) -> Self {
-        let [a, b, c, d] = [0, 1, 2, 3].map(|i| (first + i) as i32);
-        // SAFETY: as the trait demands.
-        unsafe {
+    by_contract! {
+        fn repeat_words(row: &[u32; 4]) -> Self {
+            Self(_mm512_broadcast_i32x4(_mm_loadu_si128(row.as_ptr().cast())))
+        }
+        fn repeat(row: u128) -> Self { Self(_mm512_broadcast_i32x4(row_of(row))) }
+        fn counters(first: u32) -> Self {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|i| (first + i) as i32);
             let each = _mm512_setr_epi32(a, 0, 0, 0, b, 0, 0, 0, c, 0, 0, 0, d, 0, 0, 0);
             Self(each)
         }
-    }
-    #[inline(always)]
-    unsafe fn turn<const BY: u32>(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
+        fn turn<const BY: u32>(self) -> Self {
             Self(match BY {
                 1 => _mm512_shuffle_epi32::<0x39>(self.0),
                 2 => _mm512_shuffle_epi32::<0x4e>(self.0),
                 _ => _mm512_shuffle_epi32::<0x93>(self.0),
             })
         }
-    }
-    #[inline(always)]
-    unsafe fn blocks(set: [Self; 4]) -> [Self; 4] {
-        // SAFETY: as the trait demands.
-        unsafe { transpose_quarters(set.map(|row| row.0)).map(Self) }
-    }
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm512_loadu_si512(from.cast())) }
-    }
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_storeu_si512(to.cast(), self.0) }
+        fn blocks(set: [Self; 4]) -> [Self; 4] {
+            transpose_quarters(set.map(|row| row.0)).map(Self)
+        }
+        fn load(from: *const u8) -> Self { Self(_mm512_loadu_si512(from.cast())) }
+        fn store(self, to: *mut u8) { _mm512_storeu_si512(to.cast(), self.0) }
     }
     #[inline(always)]
     unsafe fn xor_bytes(keystream: &[u8], Data { from, to, .. }: Data) {
         // As wide as Poly1305 loads: one that spans several stores waits for them to be done.
-        // SAFETY: as the trait demands; masked bytes are not touched.
+        // SAFETY: the caller has AVX-512 BW, and the bytes of `keystream` at both pointers; masked bytes are
+        // not touched.
         unsafe {
             let (registers, rest) = keystream.as_chunks::<64>();
             for (i, key) in registers.iter().enumerate() {
@@ -342,7 +234,7 @@ impl Rows for Zmm {
 /// AVX2 is enabled in the caller.
 #[inline(always)]
 unsafe fn byte_rotation(n: u32) -> __m256i {
-    // SAFETY: as the caller vouches.
+    // SAFETY: AVX2 is enabled in the caller, to repeat 128 bits.
     unsafe { _mm256_broadcastsi128_si256(byte_rotation_128(n)) }
 }
 
@@ -351,7 +243,7 @@ unsafe fn byte_rotation(n: u32) -> __m256i {
 #[inline(always)]
 unsafe fn byte_rotation_128(n: u32) -> __m128i {
     let word = |i: u32| (0x0302_0100u32.rotate_right(8 * n) + 0x0404_0404 * i) as i32;
-    // SAFETY: as the caller vouches.
+    // SAFETY: a register of words is set by SSE2, which every x86-64 has.
     unsafe { _mm_setr_epi32(word(0), word(1), word(2), word(3)) }
 }
 
@@ -364,7 +256,7 @@ unsafe fn byte_rotation_128(n: u32) -> __m128i {
 #[inline]
 unsafe fn shuffle_bytes(bytes: __m256i, order: __m256i) -> __m256i {
     let shuffled;
-    // SAFETY: AVX2 is enabled.
+    // SAFETY: AVX2 is enabled for `vpshufb`, which touches no memory.
     unsafe {
         asm!(
             "vpshufb {0}, {1}, {2}",
@@ -384,7 +276,7 @@ unsafe fn shuffle_bytes(bytes: __m256i, order: __m256i) -> __m256i {
 #[target_feature(enable = "ssse3")]
 #[inline]
 unsafe fn shuffle_bytes_128(mut bytes: __m128i, order: __m128i) -> __m128i {
-    // SAFETY: SSSE3 is enabled.
+    // SAFETY: SSSE3 is enabled for `pshufb`, which touches no memory.
     unsafe {
         asm!(
             "pshufb {0}, {1}",
@@ -400,7 +292,7 @@ unsafe fn shuffle_bytes_128(mut bytes: __m128i, order: __m128i) -> __m128i {
 /// SSE2, which every x86-64 has.
 #[inline(always)]
 unsafe fn row_of(row: u128) -> __m128i {
-    // SAFETY: as the caller vouches.
+    // SAFETY: two halves are set by SSE2, which every x86-64 has.
     unsafe { _mm_set_epi64x((row >> 64) as i64, row as i64) }
 }
 
@@ -410,7 +302,7 @@ unsafe fn row_of(row: u128) -> __m128i {
 /// AVX-512 F is enabled in the caller.
 #[inline(always)]
 unsafe fn transpose_words([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has AVX-512 F to unpack words.
     unsafe {
         let (ab_low, ab_high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
         let (cd_low, cd_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
@@ -429,7 +321,7 @@ unsafe fn transpose_words([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
 /// AVX-512 F is enabled in the caller.
 #[inline(always)]
 unsafe fn transpose_quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has AVX-512 F to exchange quarters.
     unsafe {
         let ab_low = _mm512_shuffle_i32x4::<0x88>(a, b);
         let ab_high = _mm512_shuffle_i32x4::<0xdd>(a, b);

@@ -76,8 +76,6 @@ const ALONE_BYTES_MIN: usize = 1024;
 /// In which powers are made.
 const POWER_STEPS: usize = 5;
 
-// SAFETY (this and the next two implementations): the caller enables AVX-512 F, BW and IFMA, and vouches
-// for the chunk.
 impl Powers for IfmaPowers {
     type Run<'a> = Ifma<'a>;
     /// With steps in assembly, compilers keep less of the interleaved rounds in registers, and 4 KiB take 7 % longer
@@ -91,13 +89,13 @@ impl Powers for IfmaPowers {
         for step in 0..POWER_STEPS {
             beginning.make(step);
         }
-        // SAFETY: as above.
+        // SAFETY: the caller has AVX-512 F and IFMA; the room was filled by all steps.
         unsafe { IfmaMaking::<true>::powers(&room) }
     }
 
     #[inline(always)]
     unsafe fn begin(&self, value: Element) -> Ifma<'_> {
-        // SAFETY: as above.
+        // SAFETY: the caller has AVX-512 F to spread the limbs.
         unsafe {
             let zero = _mm512_setzero_si512();
             let mut before = [zero; 3];
@@ -119,10 +117,10 @@ impl Powers for IfmaPowers {
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, value: Element, data: &[u8]) -> Element {
         if data.len() < ALONE_BYTES_MIN {
-            // SAFETY: as above, with BMI2.
+            // SAFETY: the caller has BMI2, and needs nothing of vectors for so few bytes.
             return unsafe { value.absorb_padded_by::<Plain>(r, data) };
         }
-        // SAFETY: as above.
+        // SAFETY: the caller has AVX-512 F, BW and IFMA, which powers and the run take.
         unsafe { Self::new(r).begin(value).end(r, data, None) }
     }
 
@@ -135,10 +133,10 @@ impl Powers for IfmaPowers {
         last: Option<&Block>,
     ) -> Element {
         if data.len() < GROUP_BYTES {
-            // SAFETY: as above, with BMI2.
+            // SAFETY: the caller has BMI2, which is all that less than a group takes.
             return unsafe { value.absorb_all::<Plain>(r, data, last) };
         }
-        // SAFETY: as above.
+        // SAFETY: the caller has AVX-512 F, BW and IFMA for a run over `data`.
         unsafe { self.begin(value).end(r, data, last) }
     }
 
@@ -152,7 +150,7 @@ impl Powers for IfmaPowers {
         data: Data,
         last: Option<&Block>,
     ) -> Element {
-        // SAFETY: as above, and for the data.
+        // SAFETY: the caller has AVX-512 F, BW and IFMA, `data` at both pointers, and as much keystream.
         unsafe {
             let keystream = keystream.as_ptr();
             let source = Source::<true> {
@@ -205,7 +203,8 @@ impl<const XORS: bool> Source<XORS> {
                 _ => u64::MAX,
             };
         }
-        // SAFETY: as the caller vouches; masked bytes are not touched.
+        // SAFETY: the caller has AVX-512 BW, the bytes that are left of the data, and as much keystream; masked
+        // bytes are not touched.
         unsafe {
             let mut ciphertext = [_mm512_setzero_si512(); 2];
             for i in 0..2 {
@@ -262,7 +261,7 @@ impl Room {
     #[inline(always)]
     fn put(to: &mut [[u64; LANES]; 3], lane: usize, power: Element) {
         for (to, limb) in to.iter_mut().zip(power.limbs()) {
-            // SAFETY: a reference may be written to.
+            // SAFETY: the reference is to a word that may be written.
             unsafe { core::ptr::write_volatile(&mut to[lane], limb) }
         }
     }
@@ -353,7 +352,7 @@ impl<'a, const KEYED: bool> Beginning<'a, KEYED> {
 #[inline(always)]
 fn product(one: Element, other: Element) -> Element {
     let [mut a, mut b, mut c] = one.times(other).limbs();
-    // SAFETY: no instruction.
+    // SAFETY: there is no instruction, and the limbs stay what they were.
     unsafe {
         asm!(
             "/* {0} {1} {2} */",
@@ -375,7 +374,6 @@ fn groups_count(data_bytes: usize) -> usize {
     }
 }
 
-// SAFETY: as above.
 impl<const APART: bool> Making for IfmaMaking<APART> {
     type Powers = IfmaPowers;
     type Room = Room;
@@ -417,7 +415,7 @@ impl<const APART: bool> Making for IfmaMaking<APART> {
             low: [[0; LANES]; 3],
             high: [[0; LANES]; 3],
         };
-        // SAFETY: as the caller vouches; a register has as many lanes.
+        // SAFETY: the caller has AVX-512 F and IFMA; a register has as many lanes as an array here.
         unsafe {
             let groups = with_returns(limbs(&room.groups));
             for (to, limb) in powers.groups.iter_mut().zip(groups) {
@@ -481,14 +479,14 @@ impl Run for Ifma<'_> {
 
     #[inline(always)]
     unsafe fn end_of_chunk(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: the caller has AVX-512 F, as every method of a run demands.
         unsafe { self.sum = carry(self.low, self.high) }
         self.is_new = false;
     }
 
     #[inline(always)]
     unsafe fn end(self, _: &Multiplier, rest: &[u8], last: Option<&Block>) -> Element {
-        // SAFETY: as above.
+        // SAFETY: the caller has AVX-512 F, BW and IFMA; `rest` is there, since it is borrowed.
         unsafe { self.end_with(Source::<false>::of(rest), last) }
     }
 }
@@ -504,7 +502,8 @@ impl Ifma<'_> {
     ) -> Element {
         let blocks = source.data.bytes.div_ceil(BLOCK_BYTES);
         let mut groups = blocks / LANES;
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has AVX-512 F, BW and IFMA, and what `source` names; `last` and the powers of all
+        // lanes are of 16 and 64 bytes.
         unsafe {
             while groups > 0 {
                 let count = groups.min(GROUPS);
@@ -559,7 +558,7 @@ impl Beside for Ifma<'_> {
         if at >= GROUPS {
             return;
         }
-        // SAFETY: as above; a chunk has eight groups.
+        // SAFETY: the caller has AVX-512 F and IFMA, and the chunk that was named last, which has eight groups.
         unsafe {
             let from = self.from.wrapping_add(at * GROUP_BYTES);
             self.group(load_group(from), at == 0, GROUPS - 1 - at);
@@ -574,7 +573,7 @@ impl Ifma<'_> {
     /// AVX-512 F and IFMA are enabled in the caller.
     #[inline(always)]
     unsafe fn group(&mut self, mut block: [__m512i; 3], is_first: bool, left: usize) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has AVX-512 F and IFMA; `left` is the index of a group.
         unsafe {
             if is_first {
                 let zero = [_mm512_setzero_si512(); 3];
@@ -606,7 +605,7 @@ impl Ifma<'_> {
 /// AVX-512 F is enabled in the caller; the blocks are readable at `from`.
 #[inline(always)]
 unsafe fn load_group(from: *const u8) -> [__m512i; 3] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has AVX-512 F, and eight blocks of 16 bytes at `from`.
     unsafe {
         let first = _mm512_loadu_si512(from.cast());
         let second = _mm512_loadu_si512(from.wrapping_add(64).cast());

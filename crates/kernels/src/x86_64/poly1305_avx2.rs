@@ -68,7 +68,7 @@ impl Powers {
     #[target_feature(enable = "avx2")]
     fn each(&self) -> Factor {
         Factor::new(self.0.each_ref().map(|limb| {
-            // SAFETY: each limb has 32 bytes.
+            // SAFETY: AVX2 is enabled; each limb has 32 bytes.
             unsafe { _mm256_loadu_si256(limb.as_ptr().cast()) }
         }))
     }
@@ -96,7 +96,7 @@ fn zero_but_first(limbs: [u64; LIMBS]) -> [__m256i; LIMBS] {
 #[target_feature(enable = "avx2")]
 fn limbs(group: &[u8; GROUP_BYTES]) -> [__m256i; LIMBS] {
     let [one, other] = [0, 32].map(|at| {
-        // SAFETY: a group has 64 bytes.
+        // SAFETY: AVX2 is enabled; a group has 64 bytes.
         unsafe { _mm256_loadu_si256(group.as_ptr().add(at).cast()) }
     });
     let low = _mm256_unpacklo_epi64(one, other);

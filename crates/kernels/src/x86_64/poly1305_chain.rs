@@ -25,7 +25,7 @@ macro_rules! steps {
                 value: Element,
                 blocks: &[[u8; BLOCK_BYTES]],
             ) -> Element {
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller of `Steps` has the instructions of this type: BMI2 for `Mulx`.
                 unsafe { chain::<$is_mulx>(r, value, blocks) }
             }
 
@@ -36,7 +36,8 @@ macro_rules! steps {
                 value: Element,
                 blocks: &[[u8; BLOCK_BYTES]],
             ) -> Element {
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller of `Steps` has the instructions of this type, BMI2 for `Mulx`, and blocks
+                // by fours.
                 unsafe { halves::<$is_mulx>(r, join, value, blocks) }
             }
         }
@@ -106,7 +107,7 @@ unsafe fn chain<const MULX: bool>(
             )
         };
     }
-    // SAFETY: there is a block, and reading goes as far as the last; the caller vouches for `mulx`.
+    // SAFETY: there is a block, and reading goes as far as the last; with `MULX` the caller has BMI2.
     unsafe {
         if MULX {
             assembly!(
@@ -166,7 +167,7 @@ unsafe fn halves<const MULX: bool>(
     };
     // Kernels point to where the frame of ChaCha20 has its middle.
     let middle = (&raw mut frame).wrapping_byte_sub(64);
-    // SAFETY: the blocks are there, and the caller vouches for `mulx`.
+    // SAFETY: the blocks are there, as many as the frame's steps; with `MULX` the caller has BMI2.
     unsafe {
         if MULX {
             halves_by_mulx(middle);
@@ -174,7 +175,7 @@ unsafe fn halves<const MULX: bool>(
             halves_by_mul(middle);
         }
     }
-    // SAFETY: the kernel has written it.
+    // SAFETY: `value` was there from the start, and the kernel has written it again.
     let value = unsafe { Element::read(&raw const frame.value) };
     wipe(&mut frame.r);
     wipe(&mut frame.join);

@@ -8,7 +8,7 @@ use core::arch::x86_64::*;
 /// AVX-512 F is enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn limbs(elements: &[[u64; 8]; 3]) -> [__m512i; 3] {
-    // SAFETY: as the caller vouches; a register has eight lanes.
+    // SAFETY: the caller has AVX-512 F; each limb is a register of eight lanes.
     unsafe {
         let h0 = _mm512_loadu_si512(elements[0].as_ptr().cast());
         let h1 = _mm512_loadu_si512(elements[1].as_ptr().cast());
@@ -33,7 +33,7 @@ pub(super) unsafe fn limbs(elements: &[[u64; 8]; 3]) -> [__m512i; 3] {
 /// AVX-512 F is enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn take_apart([first, second]: [__m512i; 2], lanes: __mmask8) -> [__m512i; 3] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has AVX-512 F to unpack, shift and mask.
     unsafe {
         let low = _mm512_unpacklo_epi64(first, second);
         let high = _mm512_unpackhi_epi64(first, second);
@@ -58,7 +58,7 @@ pub(super) unsafe fn take_apart([first, second]: [__m512i; 2], lanes: __mmask8) 
 /// AVX-512 F is enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn with_returns([a, b, c]: [__m512i; 3]) -> [__m512i; 5] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: shifts and sums of AVX-512 F, which the caller has.
     unsafe {
         let mut returns = [b, c];
         for limb in &mut returns {
@@ -75,7 +75,7 @@ pub(super) unsafe fn with_returns([a, b, c]: [__m512i; 3]) -> [__m512i; 5] {
 /// AVX-512 F is enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn broadcast(limbs: &[[u64; 8]; 5], group: usize) -> [__m512i; 5] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has AVX-512 F to fill registers with a limb.
     unsafe {
         let mut all = [_mm512_setzero_si512(); 5];
         for (all, limb) in all.iter_mut().zip(limbs) {
@@ -104,7 +104,7 @@ pub(super) unsafe fn multiply_add(
             )+
         };
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: `vpmadd52` is of AVX-512 IFMA, which the caller has.
     unsafe {
         add!(0 h0 r0, 1 h0 r1, 2 h0 r2);
         add!(0 h1 s2, 1 h1 r0, 2 h1 r1);
@@ -120,7 +120,7 @@ pub(super) unsafe fn multiply_add(
 /// AVX-512 F is enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn carry(low: [__m512i; 3], high: [__m512i; 3]) -> [__m512i; 3] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has AVX-512 F for shifts, masks and sums.
     unsafe {
         let mask_44 = _mm512_set1_epi64(MASK_44);
         // The high half of a product of limb i stands 52 bits, that is a limb and 8, above it.

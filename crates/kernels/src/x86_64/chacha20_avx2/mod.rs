@@ -28,8 +28,6 @@ use crate::wipe::Secret;
 /// Chunks of eight blocks; of nine, where there is no MAC.
 pub(super) struct Columns;
 
-// SAFETY: the caller enables AVX2 and BMI2, and vouches for the pointers. Each frame names as many bytes
-// as its kernel reads and writes.
 impl Chunk for Columns {
     const BLOCKS: usize = 8;
     type Powers = ChainPowers<512, Mulx>;
@@ -37,7 +35,7 @@ impl Chunk for Columns {
 
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, mac: Element, data: &[u8], last: Option<&Block>) -> Element {
-        // SAFETY: as above.
+        // SAFETY: the caller has AVX2 for groups of four blocks, and BMI2 for the integer units.
         unsafe {
             if data.len() < poly1305_avx2::BYTES_MIN {
                 return mac.absorb_all::<Mulx>(r, data, last);
@@ -49,7 +47,8 @@ impl Chunk for Columns {
 
     #[inline(always)]
     unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
-        // SAFETY: as above.
+        // SAFETY: the caller has AVX2, BMI2 and `data`: each frame names whole chunks of what is left, and nine
+        // blocks are eight and one behind them.
         unsafe {
             let is_nine = time(data.bytes, NINE_BYTES) < time(data.bytes, Self::BYTES);
             if is_nine && data.bytes >= NINE_BYTES {
@@ -80,7 +79,7 @@ impl Chunk for Columns {
     #[inline(always)]
     unsafe fn crypt_chunks(start: Start<'_>, data: Data) {
         let chunks = data.bytes / Self::BYTES;
-        // SAFETY: as above.
+        // SAFETY: the caller has AVX2 and `data`, of which the frame names whole chunks.
         unsafe { crypt_chunks(&mut Frame::new(start, data, chunks)) }
     }
 
@@ -92,7 +91,8 @@ impl Chunk for Columns {
         data: Data,
     ) {
         let chunks = data.bytes / Self::BYTES;
-        // SAFETY: as above. To seal, the bytes to absorb begin with the chunk before the data.
+        // SAFETY: the caller has AVX2, BMI2 and whole chunks of `data`. The bytes to absorb begin with the
+        // first of them to open, and to seal with the chunk before them, for which the caller answers too.
         unsafe {
             if direction == Direction::Open {
                 running.chunk(data.from);
@@ -110,7 +110,7 @@ impl Chunk for Columns {
         bytes: usize,
         place: &mut Keystream,
     ) -> (OneTimeKey, Option<Self::Powers>) {
-        // SAFETY: as above; the place has room for nine blocks.
+        // SAFETY: the caller has AVX2; the place has room for nine blocks, and `bytes` are at most eight.
         unsafe {
             if bytes > ROWS_BYTES_MAX {
                 nine_blocks(start, place);
@@ -131,7 +131,7 @@ impl Chunk for Columns {
         if data.bytes < Self::BYTES {
             return None;
         }
-        // SAFETY: as above; the place has room for a block.
+        // SAFETY: the caller has AVX2 and `data`, which are at least a chunk; the place has room for a block.
         unsafe {
             let block = onto_zeros(place.write(BLOCK_BYTES), BLOCK_BYTES);
             let bytes = Self::BYTES;
@@ -148,7 +148,8 @@ impl Chunk for Columns {
         running: &mut Chains<'_, 512, Mulx>,
         data: Data,
     ) {
-        // SAFETY: as above; the place has room for a chunk.
+        // SAFETY: the caller has AVX2, BMI2 and `data`, which are less than a chunk, for which the place has
+        // room.
         unsafe {
             if data.bytes <= ROWS_BYTES_MAX {
                 rows::crypt::<Ymm<false>, _>(start, running, data);
@@ -178,7 +179,8 @@ impl Columns {
         place: *mut u8,
     ) -> Element {
         let bytes = Self::BYTES;
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has AVX2, BMI2, whole chunks of `data`, at least one, and a place for a chunk of
+        // keystream; what is absorbed is ciphertext that was written by then.
         unsafe {
             if is_there {
                 let keystream = core::slice::from_raw_parts(place, bytes);
@@ -216,7 +218,8 @@ impl Columns {
         frame.steps.write(ciphertext.len() / BLOCK_BYTES);
         let mut value = mac;
         let (r, join) = powers.of_halves(ciphertext.len());
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has AVX2, BMI2 and a place for a chunk; the steps are those of its `ciphertext`,
+        // and the kernel writes the value.
         unsafe {
             let parts = (r, join, ciphertext.as_ptr(), &mut value);
             frame.absorb(parts, |frame| crypt_chunks_and_mac(frame));
@@ -231,7 +234,7 @@ impl Columns {
 /// As [`Chunk`].
 #[inline(always)]
 unsafe fn nine_blocks(start: Start<'_>, place: &mut Keystream) {
-    // SAFETY: as the caller vouches; the place has room for nine blocks.
+    // SAFETY: the caller has AVX2; the place has room for nine blocks: the first, and eight behind it.
     unsafe {
         let blocks = onto_zeros(place.write(NINE_BYTES), NINE_BYTES);
         let mut frame = Frame::new(start.later(1), blocks.behind(BLOCK_BYTES), 1);
@@ -259,7 +262,8 @@ fn time(bytes: usize, chunk: usize) -> usize {
 /// As [`Chunk::crypt`].
 #[inline(always)]
 unsafe fn crypt_rest(start: Start<'_>, data: Data) {
-    // SAFETY: as the caller vouches; a place has room for as many bytes as it is filled with.
+    // SAFETY: the caller has AVX2 and `data` of less than nine blocks; a place has room for as many bytes as it
+    // is filled with.
     unsafe {
         match data.bytes {
             ..=BLOCK_BYTES => crypt_one(start, data),
@@ -291,10 +295,11 @@ pub(super) unsafe fn crypt_one(start: Start<'_>, data: Data) {
     let whole = |block| {
         let mut frame = Frame::new(start, block, 0);
         frame.block(start, block);
-        // SAFETY: as the caller vouches, or the place below has room.
+        // SAFETY: `block` has a block at both pointers, of data or in the place below, as both calls see to;
+        // the kernel takes no instructions beyond the target's.
         unsafe { crypt_block(&mut frame) }
     };
-    // SAFETY: as the caller vouches; the place has room for a block.
+    // SAFETY: the caller has `data` of at most a block; the place has room for one.
     unsafe {
         if data.bytes == BLOCK_BYTES {
             return whole(data);
@@ -322,7 +327,8 @@ impl Chains<'_, 512, Mulx> {
     /// As [`Chunk::crypt_and_mac_chunks`].
     #[inline(always)]
     unsafe fn beside(&mut self, start: Start<'_>, data: Data, chunks: usize) {
-        // SAFETY: as the caller vouches, also for the bytes to absorb.
+        // SAFETY: the caller has AVX2, BMI2, `chunks` chunks of data, and as many bytes where `chunk` pointed
+        // to, which the frame names.
         unsafe {
             let mut frame = Frame::new(start, data, chunks);
             frame.steps.write(8);
@@ -423,7 +429,7 @@ impl Frame {
         self.join.write(join.limbs());
         self.mac.write(value.limbs());
         kernel(self);
-        // SAFETY: written above, and by the kernel.
+        // SAFETY: `value` was written above, and again by the kernel.
         *value = unsafe { Element::read(self.mac.as_ptr()) };
         for secret in [&mut self.r, &mut self.join, &mut self.mac] {
             secret.write([0; 3]);
@@ -473,13 +479,16 @@ macro_rules! kernels {
         /// AVX2 and BMI2 must be there, and the pointers and lengths in `frame` hold.
         #[inline(always)]
         unsafe fn $name(frame: &mut Frame) {
+            /// # Safety
+            /// AVX2 and BMI2 must be there; `middle` is that of a frame whose pointers and lengths hold.
             #[unsafe(naked)]
             unsafe extern "sysv64" fn kernel(middle: *mut Frame) {
                 naked_asm!(include_str!($file), options(raw))
             }
             #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$counter.hit();
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller has AVX2, BMI2 and what the frame names; the frame lives as long as this
+            // borrow.
             unsafe { kernel(frame.middle()) }
         }
     )+ };

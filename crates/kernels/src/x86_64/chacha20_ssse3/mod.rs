@@ -21,8 +21,6 @@ use crate::stitched::{
 /// Chunks of four blocks; of five, where there is no MAC and the integer units are `APART`.
 pub(super) struct Columns<const APART: bool>;
 
-// SAFETY: the caller enables SSSE3, and vouches for the pointers. Each frame names as many bytes as its
-// kernel reads and writes.
 impl<const APART: bool> Chunk for Columns<APART> {
     const BLOCKS: usize = 4;
     type Powers = ChainPowers<256, Mul>;
@@ -30,7 +28,8 @@ impl<const APART: bool> Chunk for Columns<APART> {
 
     #[inline(always)]
     unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
-        // SAFETY: as above.
+        // SAFETY: the caller has SSSE3 and `data`: each frame names whole chunks of what is left, and five
+        // blocks are four and one behind them; a place has room for as many.
         unsafe {
             let chunks = data.bytes / if APART { FIVE_BYTES } else { CHUNK_BYTES };
             if chunks > 0 && !APART {
@@ -75,7 +74,7 @@ impl<const APART: bool> Chunk for Columns<APART> {
     #[inline(always)]
     unsafe fn crypt_chunks(start: Start<'_>, data: Data) {
         let chunks = data.bytes / Self::BYTES;
-        // SAFETY: as above.
+        // SAFETY: the caller has SSSE3 and `data`, of which the frame names whole chunks.
         unsafe { crypt_chunks(&mut Frame::new(start, data, chunks)) }
     }
 
@@ -87,7 +86,8 @@ impl<const APART: bool> Chunk for Columns<APART> {
         data: Data,
     ) {
         let chunks = data.bytes / Self::BYTES;
-        // SAFETY: as above. To seal, the bytes to absorb begin with the chunk before the data.
+        // SAFETY: the caller has SSSE3 and whole chunks of `data`. The bytes to absorb begin with the first of
+        // them to open, and to seal with the chunk before them, for which the caller answers too.
         unsafe {
             if direction == Direction::Open {
                 running.chunk(data.from);
@@ -106,7 +106,7 @@ impl<const APART: bool> Chunk for Columns<APART> {
         place: &mut Keystream,
     ) -> (OneTimeKey, Option<Self::Powers>) {
         let bytes = BLOCK_BYTES + bytes;
-        // SAFETY: as above; the place has room for five blocks.
+        // SAFETY: the caller has SSSE3; the place has room for five blocks, and `bytes` are at most four.
         unsafe {
             if bytes <= ROWS_BYTES_MAX {
                 rows::keystream::<Xmm, _>(start, bytes, place, 0, &mut Nothing);
@@ -119,7 +119,7 @@ impl<const APART: bool> Chunk for Columns<APART> {
 
     #[inline(always)]
     unsafe fn crypt_rest_and_mac(start: Start<'_>, running: &mut Chains<'_, 256, Mul>, data: Data) {
-        // SAFETY: as above; the place has room for a chunk.
+        // SAFETY: the caller has SSSE3 and `data`, which are less than a chunk, for which the place has room.
         unsafe {
             if data.bytes <= ROWS_BYTES_MAX {
                 rows::crypt::<Xmm, _>(start, running, data);
@@ -139,7 +139,7 @@ impl<const APART: bool> Chunk for Columns<APART> {
 /// As [`Chunk`].
 #[inline(always)]
 unsafe fn five_blocks(start: Start<'_>, place: &mut Keystream) {
-    // SAFETY: as the caller vouches; the place has room for five blocks.
+    // SAFETY: the caller has SSSE3; the place has room for five blocks: the first, and four behind it.
     unsafe {
         let blocks = onto_zeros(place.write(FIVE_BYTES), FIVE_BYTES);
         let mut frame = Frame::new(start.later(1), blocks.behind(BLOCK_BYTES), 1);
@@ -155,7 +155,8 @@ impl Chains<'_, 256, Mul> {
     /// As [`Chunk::crypt_and_mac_chunks`].
     #[inline(always)]
     unsafe fn beside(&mut self, start: Start<'_>, data: Data, chunks: usize) {
-        // SAFETY: as the caller vouches, also for the bytes to absorb.
+        // SAFETY: the caller has SSSE3, `chunks` chunks of data, and as many bytes where `chunk` pointed to,
+        // which the frame names.
         unsafe {
             Frame::new(start, data, chunks)
                 .absorb(self.parts(), |frame| crypt_chunks_and_mac(frame))
@@ -177,13 +178,15 @@ macro_rules! kernels {
         /// SSSE3 must be there, and the pointers and lengths in `frame` hold.
         #[inline(always)]
         unsafe fn $name(frame: &mut Frame) {
+            /// # Safety
+            /// SSSE3 must be there; `middle` is that of a frame whose pointers and lengths hold.
             #[unsafe(naked)]
             unsafe extern "sysv64" fn kernel(middle: *mut Frame) {
                 naked_asm!(include_str!($file), options(raw))
             }
             #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$counter.hit();
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller has SSSE3 and what the frame names; the frame lives as long as this borrow.
             unsafe { kernel(frame.middle()) }
         }
     )+ };

@@ -50,8 +50,8 @@ impl Montgomery {
         for half in 0..self.halves {
             let lanes = HALF * half;
             let stride = size_of_val(to);
-            // SAFETY: a token was there when `self` was made, so the instructions exist. The lines are
-            // as many as the kernel wants, and each has two halves.
+            // SAFETY: `self` was made with a token, so the instructions exist. `to` and the table were just
+            // checked to have the lines that the kernel wants, and each has two halves.
             unsafe {
                 select(
                     to.as_mut_ptr().cast::<u64>().add(lanes),
@@ -80,10 +80,10 @@ impl Montgomery {
         let b = b.map(|b| b.as_ptr().cast::<u64>());
         for half in 0..self.halves {
             let lanes = HALF * half;
-            // SAFETY: a token was there when `self` was made, so the instructions exist. The lines are
-            // as many as the kernel reads and writes: asserted here, and by `multiply` for `b`, which a
-            // square does not read. Each has two halves. The factors are read for the last time before
-            // the result is written, which may take their place.
+            // SAFETY: `self` was made with a token, so the instructions exist. The lines are as many as the
+            // kernel reads and writes: asserted here, and by `multiply` for `b`, which a square does not read.
+            // Each has two halves. The factors are read for the last time before the result is written, which
+            // may take their place.
             unsafe {
                 let a = a.add(lanes);
                 let b = b.map_or(ptr::null(), |b| b.add(lanes));

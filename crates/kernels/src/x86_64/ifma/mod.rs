@@ -109,8 +109,8 @@ impl Montgomery {
     pub(crate) fn select(&self, to: &mut [Line], table: &[Line], index: &Line) {
         assert!(!to.is_empty() && table.len() == to.len() << WINDOW);
         for (entry, number) in table.chunks_exact(to.len()).zip(&NUMBERS) {
-            // SAFETY: a token was there when `self` was made, so the instructions exist. The entry has
-            // the lines of `to`.
+            // SAFETY: `self` was made with a token, so the instructions exist. The entry has the lines of `to`,
+            // of which there is one at least.
             unsafe { select_entry(to.as_mut_ptr(), entry.as_ptr(), number, index, to.len()) };
         }
     }
@@ -128,10 +128,9 @@ impl Montgomery {
         assert!(a.len() == digits && n.len() == 1 + digits && scratch.len() == 2 * digits);
         let a = a.as_mut_ptr();
         let (n, scratch) = (n.as_ptr(), scratch.as_mut_ptr());
-        // SAFETY: a token was there when `self` was made, so the instructions exist. The lines are
-        // as many as the kernel reads and writes: asserted here, and by the callers for `b`, which
-        // is as the kernel wants it. The factors are read for the last time before the result is
-        // written, which may take their place.
+        // SAFETY: `self` was made with a token, so the instructions exist. The lines are as many as the kernel
+        // reads and writes: asserted here, and by the callers for `b`, which is as the kernel wants it. The
+        // factors are read for the last time before the result is written, which may take their place.
         unsafe { kernel(a, a, b, n, scratch, digits / BLOCK) };
         #[cfg(debug_assertions)]
         crate::dispatch::modexp::IFMA.hit();
