@@ -43,7 +43,7 @@ pub unsafe extern "C" fn oarlock_accelerator_new(
     options: *const c_char,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `accelerator` is NULL or its own.
         let to = unsafe { place(accelerator, "the place of the accelerator") }?;
         *to = Handle::NULL;
         let mut all = Options {
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn oarlock_accelerator_new(
             ..Options::default()
         };
         if !options.is_null() {
-            // SAFETY: as the caller answers for.
+            // SAFETY: the caller says that `options` is NULL or ends with a NUL.
             let options = unsafe { text(options, "the options") }?;
             all.set_all(options).map_err(oarlock::Error::from)?;
         }
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn oarlock_accelerator_set_options(
 ) -> c_int {
     call(|| {
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `options` is NULL or ends with a NUL.
         let options = unsafe { text(options, "the options") }?;
         let mut all = accelerator.options();
         all.set_all(options).map_err(oarlock::Error::from)?;
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn oarlock_accelerator_options(
 ) -> c_int {
     call(|| {
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `options` has `*options_bytes` bytes of its own, as is `options_bytes`.
         let room = unsafe { Room::new(options.cast::<c_void>(), options_bytes) }?;
         room.fill(format!("{}\0", accelerator.options()).as_bytes())
     })
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn oarlock_accelerator_device(
 ) -> c_int {
     call(|| {
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `name` has `*name_bytes` bytes of its own, as is `name_bytes`.
         let room = unsafe { Room::new(name.cast::<c_void>(), name_bytes) }?;
         let devices = accelerator.devices();
         let device = devices.get(index).ok_or_else(|| {
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn oarlock_accelerator_find_device(
 ) -> c_int {
     call(|| {
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `index` is NULL or its own; and `name` is NULL or ends with a NUL.
         let (to, name) = unsafe {
             (
                 place(index, "the place of the number")?,
@@ -190,11 +190,11 @@ pub unsafe extern "C" fn oarlock_accelerator_stats(
 ) -> c_int {
     call(|| {
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `stats` is NULL or its own.
         let to = unsafe { place(stats, "the place of the statistics") }?;
         let only = match algorithm.is_null() {
             true => None,
-            // SAFETY: as the caller answers for.
+            // SAFETY: the caller says that `algorithm` is NULL or ends with a NUL.
             false => Some(named(unsafe { text(algorithm, "the name") }?)?),
         };
         let all = accelerator.stats();

@@ -33,13 +33,13 @@ pub unsafe extern "C" fn oarlock_aead_new(
     key_bytes: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `aead` is NULL or its own.
         let to = unsafe { place(aead, "the place of the AEAD") }?;
         *to = Handle::NULL;
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `algorithm` is NULL or ends with a NUL.
         let algorithm = named(unsafe { text(algorithm, "the name of the algorithm") }?)?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller of `oarlock_aead_new` says that `key` is NULL or has `key_bytes` bytes.
         let key = unsafe { input(key, key_bytes, "the key") }?;
         *to = Handle::new(accelerator.aead(algorithm, key)?)?;
         Ok(())
@@ -79,7 +79,8 @@ pub unsafe extern "C" fn oarlock_aead_seal(
             apart(out, bytes, other, other_bytes, OTHERS)?;
             apart(tag, TAG_BYTES, other, other_bytes, OTHERS)?;
         }
-        // SAFETY: as the caller answers for; what is written overlaps nothing else.
+        // SAFETY: the caller says that each buffer is NULL or has its bytes, and that `out` and `tag` are its
+        // own; what is written overlaps nothing else, as was checked.
         let (data, tag, nonce, aad) = unsafe {
             (
                 both(out, data, bytes)?,
@@ -116,7 +117,8 @@ pub unsafe extern "C" fn oarlock_aead_open(
         for (other, other_bytes) in [(tag, TAG_BYTES), (nonce, nonce_bytes), (aad, aad_bytes)] {
             apart(out, bytes, other, other_bytes, OTHERS)?;
         }
-        // SAFETY: as the caller answers for; what is written overlaps nothing else.
+        // SAFETY: the caller says that each buffer is NULL or has its bytes, and that `out` is its own; what is
+        // written overlaps nothing else, as was checked.
         let (data, tag, nonce, aad) = unsafe {
             (
                 both(out, data, bytes)?,

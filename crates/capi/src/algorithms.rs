@@ -50,7 +50,7 @@ pub unsafe extern "C" fn oarlock_algorithm_describe(
     name: *const c_char,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `description` is NULL or its own; and `name` is NULL or ends with a NUL.
         let (description, name) = unsafe {
             (
                 place(description, "the description")?,

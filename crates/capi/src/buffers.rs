@@ -22,7 +22,8 @@ pub(crate) unsafe fn input<'a>(
         return Ok(&[]);
     }
     check(data, bytes, what)?;
-    // SAFETY: it is not NULL and does not wrap around; the caller answers for the rest.
+    // SAFETY: `data` is not NULL and does not wrap around; the caller says that nobody changes its `bytes`
+    // bytes.
     Ok(unsafe { slice::from_raw_parts(data.cast(), bytes) })
 }
 
@@ -40,7 +41,7 @@ pub(crate) unsafe fn output<'a>(
         return Ok(&mut []);
     }
     check(data, bytes, what)?;
-    // SAFETY: it is not NULL and does not wrap around; the caller answers for the rest.
+    // SAFETY: `data` is not NULL and does not wrap around; the caller says that its `bytes` bytes are its own.
     Ok(unsafe { slice::from_raw_parts_mut(data.cast(), bytes) })
 }
 
@@ -65,8 +66,8 @@ pub(crate) unsafe fn both<'a>(
             "input and output overlap: give one buffer for both, or two",
         ));
     }
-    // SAFETY: neither is NULL nor wraps around; they are the same or have nothing in common; the caller answers for the
-    // rest.
+    // SAFETY: neither pointer is NULL or wraps around; they are the same or have nothing in common, and the
+    // caller says that both have `bytes` bytes.
     Ok(unsafe { InOutBuf::from_raw(data.cast(), out.cast(), bytes) })
 }
 
@@ -121,7 +122,7 @@ fn is_null(what: &str) -> Failure {
 /// # Safety
 /// `text` is NULL or ends with a NUL that it stays with for `'a`.
 pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Failure> {
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that `text` is NULL or ends with a NUL.
     let text = unsafe { bytes_of_text(text, what) }?;
     std::str::from_utf8(text).map_err(|_| Failure::argument(format!("{what} is not UTF-8")))
 }
@@ -137,7 +138,7 @@ pub(crate) unsafe fn bytes_of_text<'a>(
     if text.is_null() {
         return Err(is_null(what));
     }
-    // SAFETY: it is not NULL; the caller answers for the rest.
+    // SAFETY: `text` is not NULL, and ends with a NUL, as the caller says.
     Ok(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
@@ -149,7 +150,7 @@ pub(crate) unsafe fn value<'a, T>(it: *const T, what: &str) -> Result<&'a T, Fai
     if !it.is_null() && !it.is_aligned() {
         return Err(Failure::argument(format!("{what} is not aligned")));
     }
-    // SAFETY: it is aligned, and the caller answers for the rest.
+    // SAFETY: the pointer is aligned, and is NULL or leads to a `T` that nobody changes, as the caller says.
     unsafe { it.as_ref() }.ok_or_else(|| is_null(what))
 }
 
@@ -162,7 +163,7 @@ pub(crate) unsafe fn place<'a, T>(to: *mut T, what: &str) -> Result<&'a mut T, F
     if !to.is_null() && !to.is_aligned() {
         return Err(Failure::argument(format!("{what} is not aligned")));
     }
-    // SAFETY: it is aligned, and the caller answers for the rest.
+    // SAFETY: the pointer is aligned, and is NULL or leads to a `T` that is the caller's own, as it says.
     unsafe { to.as_mut() }.ok_or_else(|| is_null(what))
 }
 
@@ -176,7 +177,7 @@ impl<'a> Room<'a> {
     /// # Safety
     /// `bytes` is NULL or a number that is the caller's alone for `'a`, and `out` is NULL or has so many bytes that are.
     pub(crate) unsafe fn new(out: *mut c_void, bytes: *mut usize) -> Result<Self, Failure> {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `bytes` is NULL or a number of its own.
         let bytes = unsafe { place(bytes, "the length of the result") }?;
         if *bytes != 0 {
             check(out, *bytes, "the buffer for the result")?;

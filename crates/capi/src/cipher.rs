@@ -177,11 +177,11 @@ pub unsafe extern "C" fn oarlock_cipher_new(
     algorithm: *const c_char,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `cipher` is NULL or its own.
         let to = unsafe { place(cipher, "the place of the cipher") }?;
         *to = Handle::NULL;
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `algorithm` is NULL or ends with a NUL.
         let algorithm = named(unsafe { text(algorithm, "the name of the algorithm") }?)?;
         *to = Handle::new(Cipher::new(&accelerator, algorithm)?)?;
         Ok(())
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn oarlock_cipher_set_key(
 ) -> c_int {
     call(|| {
         let mut cipher = cipher.exclusive()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller of `oarlock_cipher_set_key` says that `key` is NULL or has `key_bytes` bytes.
         cipher.set_key(unsafe { input(key, key_bytes, "the key") }?)
     })
 }
@@ -223,7 +223,7 @@ pub unsafe extern "C" fn oarlock_cipher_set_iv(
 ) -> c_int {
     call(|| {
         let mut cipher = cipher.exclusive()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `iv` is NULL or has `iv_bytes` bytes.
         cipher.set_iv(unsafe { input(iv, iv_bytes, "the IV") }?)
     })
 }
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn oarlock_cipher_encrypt(
     bytes: usize,
     iv: *const c_void,
 ) -> c_int {
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller keeps the contract of this function, which is that of `crypt`.
     unsafe { crypt(cipher, out, data, bytes, iv, true) }
 }
 
@@ -257,7 +257,7 @@ pub unsafe extern "C" fn oarlock_cipher_decrypt(
     bytes: usize,
     iv: *const c_void,
 ) -> c_int {
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller keeps the contract of `oarlock_cipher_encrypt`, which is that of `crypt`.
     unsafe { crypt(cipher, out, data, bytes, iv, false) }
 }
 
@@ -278,12 +278,12 @@ unsafe fn crypt(
         let mut begins_at = None;
         if !iv.is_null() {
             let mut copy = [0; IV_BYTES_MAX];
-            // SAFETY: as the caller answers for.
+            // SAFETY: the caller says that `iv` is NULL or has `cipher.iv_bytes` bytes.
             let iv = unsafe { input(iv, cipher.iv_bytes, "the IV") }?;
             copy[..iv.len()].copy_from_slice(iv);
             begins_at = Some(copy);
         }
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `out` and `data` are NULL or have `bytes` bytes each.
         let data = unsafe { both(out, data, bytes) }?;
         if let Some(iv) = begins_at {
             let bytes = cipher.iv_bytes;
@@ -313,7 +313,7 @@ pub unsafe extern "C" fn oarlock_cipher_prefill(
         let mut cipher = cipher.exclusive()?;
         let made = cipher.prefill(Duration::from_nanos(time_ns))?;
         if !made_bytes.is_null() {
-            // SAFETY: as the caller answers for.
+            // SAFETY: the caller says that `made_bytes` is NULL or its own.
             *unsafe { place(made_bytes, "the place of the number of bytes") }? = made;
         }
         Ok(())

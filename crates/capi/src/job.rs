@@ -76,7 +76,7 @@ pub(crate) unsafe fn options(options: *const Options) -> Result<JobOptions, Fail
     if options.is_null() {
         return Ok(JobOptions::default());
     }
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that `options` is NULL or one that nobody changes.
     let options = unsafe { value(options, "the options") }?;
     // A time beyond all clocks is none.
     let deadline = match options.time_ns {
@@ -102,7 +102,7 @@ pub(crate) unsafe fn submitted(
     to: *mut Handle<AnyJob>,
     submit: impl FnOnce() -> Result<Job<Outcome>, Failure>,
 ) -> Result<(), Failure> {
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that `to` is NULL or its own.
     let to = unsafe { place(to, "the place of the job") }?;
     *to = Handle::NULL;
     *to = Handle::new(AnyJob {
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn oarlock_job_wait(
 ) -> c_int {
     call(|| {
         let mut here = job.exclusive()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `result` has `*result_bytes` bytes of its own, as is `result_bytes`.
         let room = unsafe { Room::new(result, result_bytes) }?;
         if let Some(job) = here.job.take() {
             here.result = Some(job.wait()??);
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn oarlock_job_try(
 ) -> c_int {
     call(|| {
         let mut here = job.exclusive()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `result` has `*result_bytes` bytes of its own, as is `result_bytes`.
         let room = unsafe { Room::new(result, result_bytes) }?;
         if let Some(job) = &mut here.job {
             let Some(result) = job.try_wait() else {
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn oarlock_job_cancel(
         let job = job.exclusive()?;
         let to = match is_cancelled.is_null() {
             true => &mut 0,
-            // SAFETY: as the caller answers for.
+            // SAFETY: the caller says that `is_cancelled` is NULL or its own.
             false => unsafe { place(is_cancelled, "the place of the answer") }?,
         };
         *to = job.job.as_ref().is_some_and(Job::cancel).into();
@@ -249,7 +249,7 @@ fn pending(job: Handle<AnyJob>) -> Result<Job<Outcome>, Failure> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_queue_new(queue: *mut Handle<Queue>, in_order: c_int) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `queue` is NULL or its own.
         let to = unsafe { place(queue, "the place of the queue") }?;
         *to = Handle::NULL;
         let order = match in_order {
@@ -292,7 +292,7 @@ pub extern "C" fn oarlock_queue_push(
 pub unsafe extern "C" fn oarlock_queue_fd(queue: Handle<Queue>, descriptor: *mut c_int) -> c_int {
     call(|| {
         let queue = queue.exclusive()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `descriptor` is NULL or its own.
         let to = unsafe { place(descriptor, "the place of the descriptor") }?;
         *to = -1;
         let event = queue.jobs.event_fd();
@@ -318,7 +318,8 @@ pub unsafe extern "C" fn oarlock_queue_next(
 ) -> c_int {
     call(|| {
         let mut queue = queue.exclusive()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `tag` and `error` are NULL or its own, and that `result` has
+        // `*result_bytes` bytes that are, as `result_bytes` is.
         let (mut room, error, tag) = unsafe {
             let tag = match tag.is_null() {
                 true => None,

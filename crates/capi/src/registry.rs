@@ -36,7 +36,7 @@ pub unsafe extern "C" fn oarlock_accelerator_register(
 ) -> c_int {
     call(|| {
         let accelerator = accelerator.shared()?.clone();
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller of `oarlock_accelerator_register` says that `name` is NULL or ends with a NUL.
         let name = unsafe { text(name, "the name") }?;
         one_at_a_time(|| {
             if named(name).is_some() {
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn oarlock_accelerator_register(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_accelerator_unregister(name: *const c_char) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller of `oarlock_accelerator_unregister` says that `name` is NULL or ends with a NUL.
         let name = unsafe { text(name, "the name") }?;
         let (handle, registered) = named(name).ok_or_else(|| unknown(name))?;
         drop(registered);
@@ -77,10 +77,10 @@ pub unsafe extern "C" fn oarlock_accelerator_find(
     name: *const c_char,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `accelerator` is NULL or its own.
         let to = unsafe { place(accelerator, "the place of the accelerator") }?;
         *to = Handle::NULL;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller of `oarlock_accelerator_find` says that `name` is NULL or ends with a NUL.
         let name = unsafe { text(name, "the name") }?;
         let (_, registered) = named(name).ok_or_else(|| unknown(name))?;
         *to = Handle::new(registered.accelerator.clone())?;

@@ -54,7 +54,7 @@ fn hash(name: &str) -> Option<Hash> {
 /// # Safety
 /// `name` is NULL or ends with a NUL.
 pub(crate) unsafe fn signature_scheme(name: *const c_char) -> Result<SignatureScheme, Failure> {
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `signature_scheme` says that `name` is NULL or ends with a NUL.
     let name = unsafe { text(name, "the name of the scheme") }?;
     let scheme = name.split_once('-').and_then(|(padding, name)| {
         let hash = hash(name)?;
@@ -75,7 +75,7 @@ pub(crate) unsafe fn signature_scheme(name: *const c_char) -> Result<SignatureSc
 /// # Safety
 /// `name` is NULL or ends with a NUL.
 pub(crate) unsafe fn encryption_scheme(name: *const c_char) -> Result<EncryptionScheme, Failure> {
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `encryption_scheme` says that `name` is NULL or ends with a NUL.
     let name = unsafe { text(name, "the name of the scheme") }?;
     if name == "pkcs1" {
         return Ok(EncryptionScheme::Pkcs1);
@@ -122,11 +122,11 @@ pub unsafe extern "C" fn oarlock_rsa_private_new(
     key_bytes: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `private` is NULL or its own.
         let to = unsafe { place(private, "the place of the key") }?;
         *to = Handle::NULL;
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller of `oarlock_rsa_private_new` says that `key` is NULL or has `key_bytes` bytes.
         let key = unsafe { input(key, key_bytes, "the key") }?;
         let key = parsed(key, RsaPrivateKey::from_pem, RsaPrivateKey::from_der)?;
         *to = Handle::new(accelerator.rsa(&key))?;
@@ -152,11 +152,11 @@ pub unsafe extern "C" fn oarlock_rsa_public_new(
     key_bytes: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `public` is NULL or its own.
         let to = unsafe { place(public, "the place of the key") }?;
         *to = Handle::NULL;
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller of `oarlock_rsa_public_new` says that `key` is NULL or has `key_bytes` bytes.
         let key = unsafe { input(key, key_bytes, "the key") }?;
         let key = parsed(key, RsaPublicKey::from_pem, RsaPublicKey::from_der)?;
         *to = Handle::new(accelerator.rsa_public(&key))?;
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn oarlock_rsa_public_of(
     public: *mut Handle<AcceleratedRsaPublic>,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `public` is NULL or its own.
         let to = unsafe { place(public, "the place of the key") }?;
         *to = Handle::NULL;
         *to = Handle::new(private.shared()?.public().clone())?;
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn oarlock_rsa_private_bytes(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `bytes` is NULL or its own.
         *unsafe { place(bytes, "the place of the length") }? = bytes_of(&private);
         Ok(())
     })
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn oarlock_rsa_public_bytes(
 ) -> c_int {
     call(|| {
         let public = public.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `bytes` is NULL or its own.
         *unsafe { place(bytes, "the place of the length") }? = public.key().bytes();
         Ok(())
     })
@@ -242,7 +242,9 @@ pub unsafe extern "C" fn oarlock_rsa_sign(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `signature` has `*signature_bytes` bytes of its own, as is
+        // `signature_bytes`; `scheme` is NULL or ends with a NUL; and `message` is NULL or has `message_bytes`
+        // bytes.
         let (mut room, scheme, message) = unsafe {
             (
                 Room::new(signature, signature_bytes)?,
@@ -270,7 +272,9 @@ pub unsafe extern "C" fn oarlock_rsa_sign_digest(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `signature` has `*signature_bytes` bytes of its own, as is
+        // `signature_bytes`; `scheme` is NULL or ends with a NUL; and `digest` is NULL or has `digest_bytes`
+        // bytes.
         let (mut room, scheme, digest) = unsafe {
             (
                 Room::new(signature, signature_bytes)?,
@@ -298,7 +302,8 @@ pub unsafe extern "C" fn oarlock_rsa_verify(
 ) -> c_int {
     call(|| {
         let public = public.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `message` is NULL or has
+        // `message_bytes` bytes; and `signature` is NULL or has `signature_bytes` bytes.
         let (scheme, message, signature) = unsafe {
             (
                 signature_scheme(scheme)?,
@@ -325,7 +330,8 @@ pub unsafe extern "C" fn oarlock_rsa_verify_digest(
 ) -> c_int {
     call(|| {
         let public = public.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `digest` is NULL or has
+        // `digest_bytes` bytes; and `signature` is NULL or has `signature_bytes` bytes.
         let (scheme, digest, signature) = unsafe {
             (
                 signature_scheme(scheme)?,
@@ -353,7 +359,9 @@ pub unsafe extern "C" fn oarlock_rsa_encrypt(
 ) -> c_int {
     call(|| {
         let public = public.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `ciphertext` has `*ciphertext_bytes` bytes of its own, as is
+        // `ciphertext_bytes`; `scheme` is NULL or ends with a NUL; and `message` is NULL or has `message_bytes`
+        // bytes.
         let (mut room, scheme, message) = unsafe {
             (
                 Room::new(ciphertext, ciphertext_bytes)?,
@@ -382,7 +390,8 @@ pub unsafe extern "C" fn oarlock_rsa_decrypt(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `message` has `*message_bytes` bytes of its own, as is `message_bytes`;
+        // `scheme` is NULL or ends with a NUL; and `ciphertext` is NULL or has `ciphertext_bytes` bytes.
         let (mut room, scheme, ciphertext) = unsafe {
             (
                 Room::new(message, message_bytes)?,
@@ -412,7 +421,8 @@ pub unsafe extern "C" fn oarlock_rsa_submit_sign(
 ) -> c_int {
     let submit = || {
         let private = private.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `message` is NULL or has
+        // `message_bytes` bytes; and `options` is NULL or there.
         let (scheme, message, options) = unsafe {
             (
                 signature_scheme(scheme)?,
@@ -425,7 +435,7 @@ pub unsafe extern "C" fn oarlock_rsa_submit_sign(
             .map_err(queue_full)?
             .map(|signature| Ok(Zeroizing::new(signature))))
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `oarlock_rsa_submit_sign` says that `job` is NULL or its own.
     call(|| unsafe { submitted(job, submit) })
 }
 
@@ -444,7 +454,8 @@ pub unsafe extern "C" fn oarlock_rsa_submit_sign_digest(
 ) -> c_int {
     let submit = || {
         let private = private.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `digest` is NULL or has
+        // `digest_bytes` bytes; and `options` is NULL or there.
         let (scheme, digest, options) = unsafe {
             (
                 signature_scheme(scheme)?,
@@ -457,7 +468,7 @@ pub unsafe extern "C" fn oarlock_rsa_submit_sign_digest(
             .map_err(queue_full)?
             .map(|signature| Ok(Zeroizing::new(signature))))
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `oarlock_rsa_submit_sign_digest` says that `job` is NULL or its own.
     call(|| unsafe { submitted(job, submit) })
 }
 
@@ -476,7 +487,8 @@ pub unsafe extern "C" fn oarlock_rsa_submit_decrypt(
 ) -> c_int {
     let submit = || {
         let private = private.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `ciphertext` is NULL or has
+        // `ciphertext_bytes` bytes; and `options` is NULL or there.
         let (scheme, ciphertext, options) = unsafe {
             (
                 encryption_scheme(scheme)?,
@@ -489,7 +501,7 @@ pub unsafe extern "C" fn oarlock_rsa_submit_decrypt(
             .map_err(queue_full)?;
         Ok(job.map(Ok))
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `oarlock_rsa_submit_decrypt` says that `job` is NULL or its own.
     call(|| unsafe { submitted(job, submit) })
 }
 
@@ -511,7 +523,9 @@ pub unsafe extern "C" fn oarlock_rsa_submit_verify(
 ) -> c_int {
     let submit = || {
         let public = public.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `message` is NULL or has
+        // `message_bytes` bytes; `signature` is NULL or has `signature_bytes` bytes; and `options` is NULL or
+        // there.
         let (scheme, message, signature, options) = unsafe {
             (
                 signature_scheme(scheme)?,
@@ -525,7 +539,7 @@ pub unsafe extern "C" fn oarlock_rsa_submit_verify(
             .map_err(queue_full)?;
         Ok(job.map(|()| Ok(Bytes::default())))
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `oarlock_rsa_submit_verify` says that `job` is NULL or its own.
     call(|| unsafe { submitted(job, submit) })
 }
 
@@ -545,11 +559,11 @@ pub unsafe extern "C" fn oarlock_modexp_new(
     number_bytes: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `modulus` is NULL or its own.
         let to = unsafe { place(modulus, "the place of the modulus") }?;
         *to = Handle::NULL;
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `number` is NULL or has `number_bytes` bytes.
         let number = unsafe { input(number, number_bytes, "the modulus") }?;
         *to = Handle::new(accelerator.modexp(number, ByteOrder::BigEndian)?)?;
         Ok(())
@@ -579,7 +593,8 @@ pub unsafe extern "C" fn oarlock_modexp_power(
 ) -> c_int {
     call(|| {
         let modulus = modulus.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `power` has `*power_bytes` bytes of its own, as is `power_bytes`; `base`
+        // is NULL or has `base_bytes` bytes; and `exponent` is NULL or has `exponent_bytes` bytes.
         let (mut room, base, exponent) = unsafe {
             (
                 Room::new(power, power_bytes)?,
@@ -613,7 +628,8 @@ pub unsafe extern "C" fn oarlock_modexp_submit(
 ) -> c_int {
     let submit = || {
         let modulus = modulus.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `base` is NULL or has `base_bytes` bytes; `exponent` is NULL or has
+        // `exponent_bytes` bytes; and `options` is NULL or there.
         let (base, exponent, options) = unsafe {
             (
                 input(base, base_bytes, "the base")?,
@@ -634,6 +650,6 @@ pub unsafe extern "C" fn oarlock_modexp_submit(
         )?;
         Ok(job.map(Ok))
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `oarlock_modexp_submit` says that `job` is NULL or its own.
     call(|| unsafe { submitted(job, submit) })
 }

@@ -27,10 +27,12 @@ pub unsafe extern "C" fn oarlock_framework_register_keys(
     check_every: c_uint,
 ) -> c_int {
     let open = |table, options: &str, name: Option<&str>| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `table` is one of functions of a device, as `oarlock_device.h` wants
+        // them; `register_table` has read both texts.
         unsafe { LibraryDevice::of_table(table, options, name) }.map(public_keys)
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that `table` is a device's table of functions for keys, and that each text is
+    // NULL or ends with a NUL.
     call(|| unsafe { register_table(framework, table, options, name, check_every, open) })
 }
 
@@ -49,7 +51,8 @@ pub unsafe extern "C" fn oarlock_framework_load_keys(
     let open = |path: &OsStr, options: &str, name: Option<&str>| {
         LibraryDevice::open(path, options, name).map(public_keys)
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that each text is NULL or ends with a NUL, and that the library's functions for
+    // keys are as their header says.
     call(|| unsafe { register_library(framework, path, options, name, check_every, open) })
 }
 
@@ -72,7 +75,8 @@ pub unsafe extern "C" fn oarlock_framework_submit_sign(
     message_bytes: usize,
 ) -> c_int {
     let request = || {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; and `message` is NULL or has
+        // `message_bytes` bytes.
         let (scheme, message) = unsafe {
             (
                 signature_scheme(scheme)?,
@@ -82,7 +86,7 @@ pub unsafe extern "C" fn oarlock_framework_submit_sign(
         let private = private.shared()?;
         Ok(PublicKeyRequest::sign(private.key(), scheme, message)?)
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `oarlock_framework_submit_sign` says that `job` is NULL or its own.
     call(|| unsafe { submit(framework, job, request) })
 }
 
@@ -100,7 +104,8 @@ pub unsafe extern "C" fn oarlock_framework_submit_sign_digest(
     digest_bytes: usize,
 ) -> c_int {
     let request = || {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; and `digest` is NULL or has
+        // `digest_bytes` bytes.
         let (scheme, digest) = unsafe {
             (
                 signature_scheme(scheme)?,
@@ -114,7 +119,7 @@ pub unsafe extern "C" fn oarlock_framework_submit_sign_digest(
             digest,
         )?)
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `oarlock_framework_submit_sign_digest` says that `job` is NULL or its own.
     call(|| unsafe { submit(framework, job, request) })
 }
 
@@ -132,7 +137,8 @@ pub unsafe extern "C" fn oarlock_framework_submit_decrypt(
     ciphertext_bytes: usize,
 ) -> c_int {
     let request = || {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; and `ciphertext` is NULL or has
+        // `ciphertext_bytes` bytes.
         let (scheme, ciphertext) = unsafe {
             (
                 encryption_scheme(scheme)?,
@@ -146,7 +152,7 @@ pub unsafe extern "C" fn oarlock_framework_submit_decrypt(
             ciphertext,
         )?)
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `oarlock_framework_submit_decrypt` says that `job` is NULL or its own.
     call(|| unsafe { submit(framework, job, request) })
 }
 
@@ -166,7 +172,8 @@ pub unsafe extern "C" fn oarlock_framework_submit_power(
     exponent_bytes: usize,
 ) -> c_int {
     let request = || {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `modulus` is NULL or has `modulus_bytes` bytes; `base` is NULL or has
+        // `base_bytes` bytes; and `exponent` is NULL or has `exponent_bytes` bytes.
         let (modulus, magnitude, exponent) = unsafe {
             (
                 input(modulus, modulus_bytes, "the modulus")?,
@@ -185,7 +192,7 @@ pub unsafe extern "C" fn oarlock_framework_submit_power(
             ByteOrder::BigEndian,
         )?)
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `oarlock_framework_submit_power` says that `job` is NULL or its own.
     call(|| unsafe { submit(framework, job, request) })
 }
 
@@ -203,6 +210,6 @@ unsafe fn submit(
             .map_err(queue_full)?;
         Ok(job.map(|answer| answer.outcome.map(|()| answer.power)))
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that `job` is NULL or its own, as `submitted` wants it.
     unsafe { submitted(job, submit) }
 }

@@ -85,7 +85,7 @@ pub unsafe extern "C" fn oarlock_framework_new(
     framework: *mut Handle<Framework>,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `framework` is NULL or its own.
         let to = unsafe { place(framework, "the place of the framework") }?;
         *to = Handle::NULL;
         *to = Handle::new(Framework::new(&*accelerator.shared()?))?;
@@ -112,10 +112,12 @@ pub unsafe extern "C" fn oarlock_framework_register(
     check_every: c_uint,
 ) -> c_int {
     let open = |table, options: &str, name: Option<&str>| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `table` is one of functions of an engine, as `oarlock_device.h` wants
+        // them; `register_table` has read both texts.
         unsafe { LibraryEngine::of_table(table, options, name) }.map(data)
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that `table` is an engine's table of functions, and that each text is NULL or
+    // ends with a NUL.
     call(|| unsafe { register_table(framework, table, options, name, check_every, open) })
 }
 
@@ -134,7 +136,8 @@ pub unsafe extern "C" fn oarlock_framework_load(
     let open = |path: &OsStr, options: &str, name: Option<&str>| {
         LibraryEngine::open(path, options, name).map(data)
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that each text is NULL or ends with a NUL, and that the library's functions for
+    // data are as their header says.
     call(|| unsafe { register_library(framework, path, options, name, check_every, open) })
 }
 
@@ -149,7 +152,7 @@ fn data(engine: Arc<LibraryEngine>) -> Arc<dyn BlockingDevice> {
 unsafe fn maybe<'a>(it: *const c_char, what: &str) -> Result<Option<&'a str>, Failure> {
     match it.is_null() {
         true => Ok(None),
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `it`, which is not NULL, ends with a NUL.
         false => unsafe { text(it, what) }.map(Some),
     }
 }
@@ -172,7 +175,7 @@ unsafe fn register_table(
     if table.is_null() {
         return Err(Failure::argument("the table of the device is NULL"));
     }
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that `options` and `name` are NULL or end with a NUL.
     let (options, name) = unsafe { (maybe(options, "the options")?, maybe(name, "the name")?) };
     let device = open(table, options.unwrap_or_default(), name);
     register(&framework, device, check_every)
@@ -191,7 +194,7 @@ unsafe fn register_library(
     open: impl FnOnce(&OsStr, &str, Option<&str>) -> Opened,
 ) -> Result<(), Failure> {
     let framework = framework.shared()?;
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that `path`, `options` and `name` are NULL or end with a NUL.
     let (path, options, name) = unsafe {
         (
             bytes_of_text(path, "the path")?,
@@ -223,7 +226,7 @@ pub unsafe extern "C" fn oarlock_framework_withdraw(
 ) -> c_int {
     call(|| {
         let framework = framework.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller of `oarlock_framework_withdraw` says that `name` is NULL or ends with a NUL.
         let name = unsafe { text(name, "the name") }?;
         match framework.withdraw(name) {
             true => Ok(()),
@@ -247,7 +250,7 @@ pub unsafe extern "C" fn oarlock_framework_device(
 ) -> c_int {
     call(|| {
         let framework = framework.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `name` has `*name_bytes` bytes of its own, as is `name_bytes`.
         let room = unsafe { Room::new(name.cast::<c_void>(), name_bytes) }?;
         let devices = framework.devices();
         let device = devices.get(index).ok_or_else(|| {
@@ -272,7 +275,7 @@ pub unsafe extern "C" fn oarlock_framework_find_device(
 ) -> c_int {
     call(|| {
         let framework = framework.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `index` is NULL or its own; and `name` is NULL or ends with a NUL.
         let (to, name) = unsafe {
             (
                 place(index, "the place of the number")?,
@@ -296,14 +299,16 @@ pub unsafe extern "C" fn oarlock_session_new(
     spec: *const Spec,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `session` is NULL or its own, and `spec` NULL or a specification that
+        // nobody changes.
         let (to, spec) = unsafe {
             let to = place(session, "the place of the session")?;
             *to = Handle::NULL;
             (to, value(spec, "the specification")?)
         };
         let framework = framework.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `spec.key` is NULL or has `spec.key_bytes` bytes; `spec.iv` is NULL or
+        // has `spec.iv_bytes` bytes; and `spec.mac_key` is NULL or has `spec.mac_key_bytes` bytes.
         let (key, iv, mac_key) = unsafe {
             (
                 input(spec.key, spec.key_bytes, "the key")?,
@@ -311,9 +316,9 @@ pub unsafe extern "C" fn oarlock_session_new(
                 input(spec.mac_key, spec.mac_key_bytes, "the key of the MAC")?,
             )
         };
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `spec.cipher` is NULL or ends with a NUL.
         let cipher = || named(unsafe { text(spec.cipher, "the name of the cipher") }?);
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `spec.hash` is NULL or ends with a NUL.
         let hash = || hash(unsafe { text(spec.hash, "the name of the hash") }?);
         let chained = |order| {
             let (cipher, hash) = (cipher()?, hash()?);
@@ -386,13 +391,13 @@ unsafe fn request(
 ) -> Result<(Direction, Iv, Layout), Failure> {
     let (mut direction, mut iv, mut authenticated) = (Direction::Encrypt, Iv::Next, 0);
     if !options.is_null() {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `options` is NULL or one that nobody changes.
         let options = unsafe { value(options, "the options of the request") }?;
         if options.decrypts != 0 {
             direction = Direction::Decrypt;
         }
         if options.iv_bytes != 0 {
-            // SAFETY: as the caller answers for.
+            // SAFETY: the caller says that `options.iv` is NULL or has `options.iv_bytes` bytes.
             iv = Iv::Explicit(IvBytes::new(unsafe {
                 input(options.iv, options.iv_bytes, "the IV")
             }?)?);
@@ -433,7 +438,8 @@ pub unsafe extern "C" fn oarlock_session_run(
 ) -> c_int {
     call(|| {
         let session = session.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `data` is NULL or has `bytes` bytes of its own, and `options` is NULL or
+        // those of a request.
         let (data, (direction, iv, layout)) = unsafe {
             (
                 output(data, bytes, "the data")?,
@@ -459,7 +465,8 @@ pub unsafe extern "C" fn oarlock_session_submit(
 ) -> c_int {
     let submit = || {
         let session = session.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `data` is NULL or has `bytes` bytes, and `options` is NULL or those of a
+        // request.
         let (data, (direction, iv, layout)) = unsafe {
             (
                 input(data, bytes, "the data")?,
@@ -479,7 +486,7 @@ pub unsafe extern "C" fn oarlock_session_submit(
         let job = session.session.submit(request).map_err(queue_full)?;
         Ok(job.map(outcome))
     };
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller of `oarlock_session_submit` says that `job` is NULL or its own.
     call(|| unsafe { submitted(job, submit) })
 }
 

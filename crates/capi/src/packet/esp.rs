@@ -80,14 +80,16 @@ pub unsafe extern "C" fn oarlock_esp_new(
     spec: *const Spec,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `esp` is NULL or its own, and `spec` NULL or a specification that nobody
+        // changes.
         let (to, spec) = unsafe {
             let to = place(esp, "the place of the association")?;
             *to = Handle::NULL;
             (to, value(spec, "the specification")?)
         };
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that what `spec` points to is as long as it says, and its texts end with a
+        // NUL; each may be NULL.
         let (suite, key) = unsafe { (suite(spec)?, input(spec.key, spec.key_bytes, "the key")?) };
         if spec.has_extended_numbers == 0 && spec.last_sequence > u32::MAX.into() {
             return Err(Failure::argument(
@@ -118,12 +120,12 @@ pub unsafe extern "C" fn oarlock_esp_new(
 /// # Safety
 /// The names of `spec` are NULL or end with a NUL.
 unsafe fn suite(spec: &Spec) -> Result<Suite, Failure> {
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that `spec.cipher` is NULL or ends with a NUL.
     let cipher = unsafe { text(spec.cipher, "the name of the cipher") }?;
     if spec.integrity.is_null() {
         return by_name(&AEADS, cipher, "cipher of ESP that authenticates");
     }
-    // SAFETY: as the caller answers for.
+    // SAFETY: the caller says that `spec.integrity` is NULL or ends with a NUL.
     let integrity = unsafe { text(spec.integrity, "the name of the integrity") }?;
     Ok(Suite::EncryptThenMac(
         by_name(&CIPHERS, cipher, "cipher of ESP with an HMAC")?,
@@ -153,7 +155,8 @@ pub unsafe extern "C" fn oarlock_esp_run(
             Esp::Outbound(outbound) => seal(outbound, packets),
             Esp::Inbound(inbound) => open(inbound, packets),
         };
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `packets` is NULL or has `count` packets of ESP, whose buffers are its
+        // own.
         unsafe { with_packets(esp, packets, count, run) }
     })
 }

@@ -69,14 +69,16 @@ pub unsafe extern "C" fn oarlock_srtp_new(
     spec: *const Spec,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `srtp` is NULL or its own, and `spec` NULL or a specification that
+        // nobody changes.
         let (to, spec) = unsafe {
             let to = place(srtp, "the place of the context")?;
             *to = Handle::NULL;
             (to, value(spec, "the specification")?)
         };
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `spec.suite` is NULL or ends with a NUL; `spec.key` is NULL or has
+        // `spec.key_bytes` bytes; and `spec.mki` is NULL or has `spec.mki_bytes` bytes.
         let (suite, key, mki) = unsafe {
             (
                 text(spec.suite, "the name of the suite")?,
@@ -128,7 +130,8 @@ pub unsafe extern "C" fn oarlock_srtp_add_key(
 ) -> c_int {
     call(|| {
         let mut srtp = srtp.exclusive()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `mki` is NULL or has `mki_bytes` bytes; and `key` is NULL or has
+        // `key_bytes` bytes.
         let (mki, key) = unsafe {
             (
                 input(mki, mki_bytes, "the MKI")?,
@@ -155,7 +158,7 @@ pub unsafe extern "C" fn oarlock_srtp_use_key(
 ) -> c_int {
     call(|| {
         let mut srtp = srtp.exclusive()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `mki` is NULL or has `mki_bytes` bytes.
         let mki = unsafe { input(mki, mki_bytes, "the MKI") }?;
         match &mut *srtp {
             Srtp::Outbound(outbound) => Ok(outbound.use_key(mki)?),
@@ -217,7 +220,8 @@ pub unsafe extern "C" fn oarlock_srtp_run(
             Srtp::Outbound(outbound) => protect(outbound, packets, are_rtcp != 0),
             Srtp::Inbound(inbound) => unprotect(inbound, packets, are_rtcp != 0),
         };
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `packets` is NULL or has `count` packets of SRTP, whose buffers are its
+        // own.
         unsafe { with_packets(srtp, packets, count, run) }
     })
 }

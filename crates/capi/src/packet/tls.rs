@@ -54,14 +54,16 @@ pub unsafe extern "C" fn oarlock_tls_new(
     spec: *const Spec,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `tls` is NULL or its own, and `spec` NULL or a specification that nobody
+        // changes.
         let (to, spec) = unsafe {
             let to = place(tls, "the place of the connection")?;
             *to = Handle::NULL;
             (to, value(spec, "the specification")?)
         };
         let accelerator = accelerator.shared()?;
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `spec.secret` is NULL or has `spec.secret_bytes` bytes; `spec.key` is
+        // NULL or has `spec.key_bytes` bytes; and `spec.iv` is NULL or has `spec.iv_bytes` bytes.
         let (secret, key, iv) = unsafe {
             (
                 input(spec.secret, spec.secret_bytes, "the secret")?,
@@ -127,7 +129,7 @@ pub unsafe extern "C" fn oarlock_tls_seal(
     count: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `records` is NULL or has `count` records, whose buffers are its own.
         unsafe { with_packets(tls, records, count, seal) }
     })
 }
@@ -175,7 +177,7 @@ pub unsafe extern "C" fn oarlock_tls_open(
                 "this direction of the connection seals records",
             ));
         };
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `count` is NULL or one that nobody changes.
         let room = *unsafe { value(count, "the number of records") }?;
         let records_bytes = array_bytes(records, room)?;
         const APART: &str =
@@ -191,14 +193,15 @@ pub unsafe extern "C" fn oarlock_tls_open(
                 apart(one, one_bytes, *other, *other_bytes, APART)?;
             }
         }
-        // SAFETY: as the caller answers for.
+        // SAFETY: the caller says that `count` is NULL or its own; and `done` is NULL or its own.
         let (count, done) = unsafe {
             (
                 place(count, "the number of records")?,
                 place(done, "the number of bytes")?,
             )
         };
-        // SAFETY: as the caller answers for; nothing else of the call lies in it.
+        // SAFETY: the caller says that `buffer` is NULL or has `bytes` bytes of its own; nothing else of the
+        // call lies in it, as was checked.
         let content = unsafe { output(buffer, bytes, "the buffer") }?;
         // No record has fewer than 22 bytes: header, type and tag.
         let mut all = vec![InboundRecord::default(); room.min(bytes / 22 + 1)];
