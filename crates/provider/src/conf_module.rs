@@ -31,7 +31,7 @@ use crate::loading::{self, KEYS};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn OPENSSL_init(module: *mut c_void, conf: *mut c_void) -> c_int {
     catching(1, || {
-        // SAFETY: as the caller says.
+        // SAFETY: OpenSSL calls with a module and the configuration that it carries out.
         unsafe { load(module, conf) };
         1
     })
@@ -44,7 +44,7 @@ unsafe fn load(module: *mut c_void, conf: *mut c_void) {
         return;
     }
     // The configuration begins with the address of its method, which lies in libcrypto (conftypes.h).
-    // SAFETY: as the caller says, and it has at least that member.
+    // SAFETY: `conf` is OpenSSL's, as the caller says, and not null; it has at least that member.
     let method = unsafe { *conf.cast::<*const c_void>() };
     let Some(of) = Libcrypto::of(method).and_then(|libcrypto| Functions::of(&libcrypto)) else {
         return;
@@ -72,8 +72,9 @@ unsafe fn load(module: *mut c_void, conf: *mut c_void) {
 /// # Safety
 /// As [`load`], with the library context that the configuration is for.
 unsafe fn load_into(context: *mut c_void, conf: *mut c_void, of: &Functions) {
-    // SAFETY: as the caller says. `OSSL_provider_init` is a provider's entry point. Values of a configuration are texts
-    // that it has allocated and nobody else looks at while it is carried out; a shorter one fits into its place.
+    // SAFETY: context, configuration and functions are of one libcrypto, as the caller says.
+    // `OSSL_provider_init` is a provider's entry point. Values of a configuration are texts that it has
+    // allocated and nobody else looks at while it is carried out; a shorter one fits into its place.
     unsafe {
         (of.add_builtin)(context, NAME.as_ptr(), OSSL_provider_init as *const c_void);
         let provider = (of.try_load)(context, NAME.as_ptr(), 1);

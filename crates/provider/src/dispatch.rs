@@ -187,9 +187,11 @@ pub(crate) fn table<A: Offered>() -> *const Dispatch {
     table.as_ptr()
 }
 
+/// # Safety
+/// The core calls, with what `OSSL_provider_init` gave it.
 unsafe extern "C" fn newctx<A: Offered>(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core hands over what `OSSL_provider_init` gave it.
+        // SAFETY: the core hands over the provider that `OSSL_provider_init` gave it, which lives.
         let provider = unsafe { &*provider.cast::<Provider>() };
         // A place first: most of a context is room for its key, and not worth a copy.
         let place = Box::new_uninit();
@@ -200,6 +202,8 @@ unsafe extern "C" fn newctx<A: Offered>(provider: *mut c_void) -> *mut c_void {
     })
 }
 
+/// # Safety
+/// `context` is null or of `newctx` or `dupctx` for this cipher, and this is the last call with it.
 unsafe extern "C" fn freectx<C: Cipher>(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
@@ -209,6 +213,8 @@ unsafe extern "C" fn freectx<C: Cipher>(context: *mut c_void) {
     }
 }
 
+/// # Safety
+/// `context` is null or of `newctx::<A>` or `dupctx::<A>`, and no other call with it is under way.
 unsafe extern "C" fn dupctx<A: Offered>(context: *mut c_void) -> *mut c_void {
     if context.is_null() {
         return null_mut();
@@ -226,6 +232,8 @@ unsafe extern "C" fn dupctx<A: Offered>(context: *mut c_void) -> *mut c_void {
     })
 }
 
+/// # Safety
+/// As [`init`], as provider-cipher(7) makes the core promise.
 unsafe extern "C" fn encrypt_init<C: Cipher>(
     context: *mut c_void,
     key: *const u8,
@@ -247,6 +255,8 @@ unsafe extern "C" fn encrypt_init<C: Cipher>(
     }
 }
 
+/// # Safety
+/// As [`init`], as provider-cipher(7) makes the core promise.
 unsafe extern "C" fn decrypt_init<C: Cipher>(
     context: *mut c_void,
     key: *const u8,
@@ -268,6 +278,8 @@ unsafe extern "C" fn decrypt_init<C: Cipher>(
     }
 }
 
+/// # Safety
+/// As [`init`]; `key` is null or a key of our own management, which is not freed during the call.
 unsafe extern "C" fn encrypt_skey_init<C: Cipher>(
     context: *mut c_void,
     key: *const c_void,
@@ -283,6 +295,8 @@ unsafe extern "C" fn encrypt_skey_init<C: Cipher>(
     }
 }
 
+/// # Safety
+/// As [`encrypt_skey_init`].
 unsafe extern "C" fn decrypt_skey_init<C: Cipher>(
     context: *mut c_void,
     key: *const c_void,
@@ -300,7 +314,7 @@ unsafe extern "C" fn decrypt_skey_init<C: Cipher>(
 /// # Safety
 /// `key` is null or a key of our own management, which is not freed as long as they are used.
 unsafe fn octets_of(key: *const c_void) -> (*const u8, usize) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that `key` is null or a key of our management, and stays.
     let octets = unsafe { SecretKey::octets(key) };
     octets.map_or((null(), 0), |octets| (octets.as_ptr(), octets.len()))
 }
@@ -324,7 +338,7 @@ unsafe fn init<C: Cipher>(
             length => Some(std::slice::from_raw_parts(bytes, length)),
         }
     };
-    // SAFETY: as the core promises of a context and of parameters.
+    // SAFETY: the caller answers for `context` as `with` wants it, and for an array of parameters that ends.
     unsafe {
         with::<C>(context, |cipher, provider| {
             cipher.init(provider, direction, given(key), given(iv))?;
@@ -338,6 +352,8 @@ unsafe fn init<C: Cipher>(
     }
 }
 
+/// # Safety
+/// As [`writing`]; input and output that are not null have the lengths given with them.
 unsafe extern "C" fn update<C: Cipher>(
     context: *mut c_void,
     output: *mut u8,
@@ -352,10 +368,12 @@ unsafe extern "C" fn update<C: Cipher>(
         input,
         input_bytes,
     };
-    // SAFETY: as the core promises of a context, and of the place for the length.
+    // SAFETY: the core has a context of this cipher, a place for the length, and both buffers.
     unsafe { writing::<C>(context, written, |cipher| cipher.update(data)) }
 }
 
+/// # Safety
+/// As [`writing`]; an output that is not null has `output_bytes` bytes.
 unsafe extern "C" fn finish<C: Cipher>(
     context: *mut c_void,
     output: *mut u8,
@@ -368,10 +386,12 @@ unsafe extern "C" fn finish<C: Cipher>(
         input: null_mut(),
         input_bytes: 0,
     };
-    // SAFETY: as the core promises of a context, and of the place for the length.
+    // SAFETY: the core has a context of this cipher, a place for the length, and room for what was held back.
     unsafe { writing::<C>(context, written, |cipher| cipher.finish(data)) }
 }
 
+/// # Safety
+/// As [`update`].
 unsafe extern "C" fn cipher<C: Cipher>(
     context: *mut c_void,
     output: *mut u8,
@@ -386,25 +406,31 @@ unsafe extern "C" fn cipher<C: Cipher>(
         input,
         input_bytes,
     };
-    // SAFETY: as the core promises of a context, and of the place for the length.
+    // SAFETY: the core has a context of this cipher, a place for the length, and both buffers, as for `update`.
     unsafe { writing::<C>(context, written, |cipher| cipher.cipher(data)) }
 }
 
+/// # Safety
+/// `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn get_params<A: Offered>(params: *mut Param) -> c_int {
     catching(0, || {
-        // SAFETY: as the core promises of parameters.
+        // SAFETY: the core's array of parameters ends with `Param::END`.
         let params = unsafe { Params::new(params) };
         A::get_params(params).is_ok().into()
     })
 }
 
+/// # Safety
+/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn get_ctx_params<C: Cipher>(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as the core promises of a context and of parameters.
+    // SAFETY: the core has a context of this cipher, and parameters whose places it owns.
     unsafe { with::<C>(context, |cipher, _| cipher.get_params(Params::new(params))) }
 }
 
+/// # Safety
+/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params<C: Cipher>(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as the core promises of a context and of parameters.
+    // SAFETY: the core has a context of this cipher, and parameters with what they point to.
     unsafe {
         let params = Params::new(params);
         if params.is_empty() {
@@ -414,6 +440,8 @@ unsafe extern "C" fn set_ctx_params<C: Cipher>(context: *mut c_void, params: *mu
     }
 }
 
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
     macro_rules! gettable {
         ($($more:expr)?) => {
@@ -434,7 +462,7 @@ unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
             }
         };
     }
-    // SAFETY: the core hands over what `OSSL_provider_init` gave it.
+    // SAFETY: `provider` is the one that the core was given, of which the host is copied.
     let host = unsafe { &*provider.cast::<Provider>() }.host;
     let gettable: &'static [Param] = if host.has_encrypt_then_mac() {
         gettable!(Param::int(c"encrypt-then-mac"))
@@ -444,11 +472,13 @@ unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
     gettable.as_ptr()
 }
 
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gettable_ctx_params<A: Offered>(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core hands over what `OSSL_provider_init` gave it.
+    // SAFETY: `provider` is the one that the core was given, and lives longer than any context.
     let host = unsafe { &*provider.cast::<Provider>() }.host;
     A::Cipher::gettable(A::OPERATION, host).as_ptr()
 }

@@ -64,7 +64,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
 /// # Safety
 /// `core` is the core's table and `handle` came with it.
 unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
-    // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
+    // SAFETY: `core` is the core's table and `handle` came with it, which this function's caller was promised.
     let (errors, options, stats, path, local, relay, openssl, of_core, bios, identity) = unsafe {
         (
             Errors::new(handle, core),
@@ -224,7 +224,8 @@ unsafe fn function(core: *const Dispatch, number: c_int) -> Option<*const c_void
 /// # Safety
 /// `core` is the core's table.
 unsafe fn allocator(core: *const Dispatch) -> Option<Allocator> {
-    // SAFETY: as the caller says; functions have the types that the interface gives their numbers.
+    // SAFETY: `core` is the core's table, as the caller says; functions have the types that the interface gives
+    // their numbers.
     unsafe {
         let malloc = function(core, core_function::CRYPTO_MALLOC)?;
         let free = function(core, core_function::CRYPTO_FREE)?;
@@ -238,7 +239,8 @@ unsafe fn allocator(core: *const Dispatch) -> Option<Allocator> {
 /// # Safety
 /// `core` is the core's table.
 unsafe fn bios(core: *const Dispatch) -> Bios {
-    // SAFETY: as the caller says; functions have the types that the interface gives their numbers.
+    // SAFETY: `core` is the core's table, as the caller says, in which the two numbers have functions of these
+    // types.
     unsafe {
         Bios {
             gets: function(core, core_function::BIO_GETS)
@@ -274,6 +276,8 @@ static FUNCTIONS: Functions = Functions([
     Dispatch::END,
 ]);
 
+/// # Safety
+/// `provider` is of `OSSL_provider_init`, and this is the core's last call with it.
 unsafe extern "C" fn teardown(provider: *mut c_void) {
     let provider = provider.cast::<Provider>();
     let _ = catch_unwind(|| {
@@ -295,10 +299,12 @@ unsafe extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
     GETTABLE.as_ptr()
 }
 
+/// # Safety
+/// `provider` is of `OSSL_provider_init`; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: of `OSSL_provider_init`.
+    // SAFETY: `provider` is of `OSSL_provider_init`, as the core keeps it.
     let provider = unsafe { &*provider.cast::<Provider>() };
-    // SAFETY: as the core promises of parameters.
+    // SAFETY: the array of parameters is the core's, and ends with `Param::END`.
     let params = unsafe { Params::new(params) };
     let done = params.each(|key, value| {
         let is_done = match key {
@@ -306,7 +312,7 @@ unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_
             b"version" => value.set_text(VERSION),
             // SAFETY: both texts are the provider's, and stay as they are.
             b"buildinfo" => unsafe { value.set_text_of(&provider.build) },
-            // SAFETY: as above.
+            // SAFETY: the text is the provider's, and stays as long as that.
             b"oarlock-calibration" => unsafe { value.set_text_of(&provider.calibration) },
             b"status" => value.set_number(u32::from(provider.ciphers.len() > 1)),
             _ => true,
@@ -316,6 +322,8 @@ unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_
     done.is_ok().into()
 }
 
+/// # Safety
+/// `provider` is of `OSSL_provider_init`, and `no_cache` is a place for a flag.
 unsafe extern "C" fn query_operation(
     provider: *mut c_void,
     operation: c_int,

@@ -80,6 +80,8 @@ struct Search {
     found: Option<Libcrypto>,
 }
 
+/// # Safety
+/// dl_iterate_phdr(3) calls, with an object and what `Libcrypto::of` gave it: the place of a search.
 unsafe extern "C" fn is_object_of(
     info: *mut libc::dl_phdr_info,
     _: usize,
@@ -112,7 +114,7 @@ unsafe extern "C" fn is_object_of(
     let Some(place) = place.filter(|place| place.has(search.address)) else {
         return 0;
     };
-    // SAFETY: as above.
+    // SAFETY: the name is not null, as was seen above, and ends with a zero.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned();
     search.found = Some(Libcrypto { name, place });
     1

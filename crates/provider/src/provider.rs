@@ -86,7 +86,8 @@ impl Provider {
     pub(crate) unsafe fn has_default(&self) -> bool {
         if !self.has_default.load(Ordering::Relaxed) {
             let search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: as the core gave them; one thread at a time.
+            // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the lock is held, so no
+            // other thread is in there.
             if !unsafe { is_default_there(search.handle, search.core) } {
                 return false;
             }
@@ -106,7 +107,8 @@ impl Provider {
         if self.default_rsa.get().is_none() {
             let search = self.search.lock();
             let search = search.unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: as the core gave them; one thread at a time.
+            // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the default provider is
+            // looked for under the lock.
             let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;
             // Only once it is there: what is stored stays. Another thread may have stored it in the meantime.
             let _ = self.default_rsa.set(DefaultRsa::of(default)?);
@@ -121,7 +123,7 @@ impl Provider {
     pub(crate) unsafe fn may_keys_be_elsewhere(&self) -> bool {
         // Not waited for: another thread may have had it when this process was forked.
         match self.search.try_lock() {
-            // SAFETY: as the core gave them; one thread at a time.
+            // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the lock was to be had.
             Ok(search) => unsafe { are_strangers_there(search.handle, search.core) },
             _ => true,
         }

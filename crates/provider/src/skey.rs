@@ -45,7 +45,8 @@ impl SecretKey {
     /// # Safety
     /// `key` is null or of [`import_aes`] or [`import_generic`], and is not freed within `'a`.
     pub(crate) unsafe fn octets<'a>(key: *const c_void) -> Option<&'a [u8]> {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller says that `key` is null or one that was imported here, and is not freed within
+        // `'a`.
         let key = unsafe { key.cast::<Self>().as_ref() }?;
         Some(&key.octets)
     }
@@ -115,21 +116,25 @@ static GENERIC: Functions = functions(
     export_generic as *const c_void,
 );
 
+/// # Safety
+/// `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn import_aes(
     _provider: *mut c_void,
     selection: c_int,
     params: *mut Param,
 ) -> *mut c_void {
-    // SAFETY: as the core promises of parameters.
+    // SAFETY: the core's parameters of a key for AES are an array that ends.
     unsafe { import(Kind::Aes, selection, params) }
 }
 
+/// # Safety
+/// `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn import_generic(
     _provider: *mut c_void,
     selection: c_int,
     params: *mut Param,
 ) -> *mut c_void {
-    // SAFETY: as the core promises of parameters.
+    // SAFETY: the core's parameters of a generic key are an array that ends.
     unsafe { import(Kind::Generic, selection, params) }
 }
 
@@ -137,7 +142,7 @@ unsafe extern "C" fn import_generic(
 /// `params` is null or an array that ends with [`Param::END`].
 unsafe fn import(kind: Kind, selection: c_int, params: *mut Param) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller says that `params` is null or an array that ends.
         let params = unsafe { Params::new(params) };
         match SecretKey::of(kind, selection, params) {
             Some(key) => Box::into_raw(Box::new(key)).cast(),
@@ -149,6 +154,8 @@ unsafe fn import(kind: Kind, selection: c_int, params: *mut Param) -> *mut c_voi
 /// Takes parameters for the time of the call, and what the caller of the export wants to have with them.
 type Callback = unsafe extern "C" fn(*const Param, *mut c_void) -> c_int;
 
+/// # Safety
+/// As [`export`].
 unsafe extern "C" fn export_aes(
     key: *const c_void,
     selection: c_int,
@@ -159,6 +166,8 @@ unsafe extern "C" fn export_aes(
     unsafe { export(Kind::Aes, key, selection, callback, argument) }
 }
 
+/// # Safety
+/// As [`export`].
 unsafe extern "C" fn export_generic(
     key: *const c_void,
     selection: c_int,
@@ -178,7 +187,8 @@ unsafe fn export(
     callback: Option<Callback>,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that `key` is null or one that was imported here, and is not freed during the
+    // call.
     let key = unsafe { key.cast::<SecretKey>().as_ref() };
     let key = key.filter(|key| key.kind == kind && selection & SELECT_SECRET_KEY != 0);
     let (Some(key), Some(callback)) = (key, callback) else {
@@ -190,6 +200,8 @@ unsafe fn export(
     unsafe { callback(params.as_ptr(), argument) }
 }
 
+/// # Safety
+/// `key` is null or of `import`, and this is the last call with it.
 unsafe extern "C" fn free(key: *mut c_void) {
     if !key.is_null() {
         catching((), || {

@@ -54,7 +54,7 @@ unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the text is not null, and ends with a zero, as the caller says.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_string_lossy().into_owned()
 }
@@ -78,6 +78,8 @@ fn build_id() -> Vec<u8> {
     id
 }
 
+/// # Safety
+/// dl_iterate_phdr(3) calls, with an object and what `build_id` gave it: the place of a vector.
 unsafe extern "C" fn of_object(info: *mut libc::dl_phdr_info, _: usize, id: *mut c_void) -> c_int {
     // SAFETY: dl_iterate_phdr(3) gives an object with so many headers, and `build_id` the place of its vector.
     let (base, headers, id) = unsafe {

@@ -254,7 +254,8 @@ impl Cipher for ChaCha20Poly1305 {
                         if self.direction == Direction::Encrypt {
                             return Err(Reason::TagNotNeeded);
                         }
-                        // SAFETY: the caller vouches for so many bytes.
+                        // SAFETY: the tag is not null, and OpenSSL's caller has so many bytes there, as it said
+                        // with the parameter.
                         unsafe { tag.copy_to_nonoverlapping(self.tag.as_mut_ptr(), bytes) };
                         self.has_sealed_tag = false;
                     }
@@ -296,7 +297,7 @@ impl ChaCha20Poly1305 {
         if data.input.is_null() {
             return Err(Reason::Silent);
         }
-        // SAFETY: neither is null, and the output has room.
+        // SAFETY: neither pointer is null, and `output_bytes` was seen to be enough for the piece.
         let done = unsafe {
             match direction {
                 Direction::Encrypt => {
@@ -390,7 +391,7 @@ impl ChaCha20Poly1305 {
         // SAFETY: the input has a tag behind the fragment, which the output may overlap.
         let expected = unsafe { data.input.add(bytes).cast::<[u8; TAG_BYTES]>().read() };
         // The record's tag; when one is opened, the one that is expected, or an error.
-        // SAFETY: neither is null, and the output has room.
+        // SAFETY: neither pointer is null, and the output has room for the fragment of the record, as was seen.
         let found = unsafe {
             data.crypt(0, bytes, |data| match has_message {
                 true => rest_of_record(context, self.direction, data),

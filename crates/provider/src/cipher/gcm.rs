@@ -297,7 +297,8 @@ impl Cipher for Gcm {
                 if explicit.is_null() || bytes > self.iv.len() {
                     return Err(Reason::Silent);
                 }
-                // SAFETY: the caller vouches for so many bytes.
+                // SAFETY: the explicit part is not null and not longer than the IV; OpenSSL's caller has so
+                // many bytes there.
                 let explicit = unsafe { std::slice::from_raw_parts(explicit, bytes) };
                 self.take_explicit_iv(explicit)
             }
@@ -354,7 +355,8 @@ impl Gcm {
         if data.input.is_null() {
             return Err(Reason::Silent);
         }
-        // SAFETY: neither is null, and the output has room.
+        // SAFETY: the input is not null; an output that is not associated data's has room for as many bytes, as
+        // was seen.
         let done = unsafe {
             match self.direction {
                 Direction::Encrypt => {
@@ -445,7 +447,8 @@ impl Gcm {
         if tag.is_null() || bytes > TAG_BYTES {
             return Err(Reason::FailedToGetParameter);
         }
-        // SAFETY: the caller vouches for so many bytes. A whole tag is moved as such, without a call.
+        // SAFETY: the tag is not null and at most a whole one; OpenSSL's caller has so many bytes there. A
+        // whole tag is moved as such, without a call.
         unsafe {
             match bytes {
                 TAG_BYTES => self.tag = tag.cast::<[u8; TAG_BYTES]>().read_unaligned(),
@@ -543,7 +546,7 @@ impl Gcm {
         {
             return Err(Reason::FailedToGetParameter);
         }
-        // SAFETY: the caller vouches for so many bytes; with -1 for as many as an IV has.
+        // SAFETY: OpenSSL's caller has so many bytes of the fixed part, with -1 as many as an IV has.
         unsafe { fixed.copy_to_nonoverlapping(self.iv.as_mut().as_mut_ptr(), bytes) };
         if self.direction == Direction::Encrypt {
             fill_with_random_bytes(&mut self.iv.as_mut()[bytes..])?;
@@ -590,7 +593,7 @@ impl Gcm {
         }
         let bytes = data.input_bytes - overhead;
         self.tag_bytes = Some(TAG_BYTES);
-        // SAFETY: the caller vouches for the record, which is in place, so no other thread has it.
+        // SAFETY: OpenSSL's caller has the record, which is in place, so no other thread has it.
         let record = unsafe { std::slice::from_raw_parts_mut(data.output, data.input_bytes) };
         let (explicit, rest) = record.split_at_mut(TLS_EXPLICIT_BYTES);
         let (fragment, tag) = rest.split_at_mut(bytes);

@@ -191,7 +191,7 @@ impl Cipher for Stream {
         if data.output.is_null() || data.input.is_null() {
             return Err(Reason::CipherOperationFailed);
         }
-        // SAFETY: neither is null, and the output has room.
+        // SAFETY: both pointers were just seen not to be null, and the output to have room for the input.
         unsafe { data.crypt(0, data.input_bytes, |data| context.apply(data)) };
         Ok(data.input_bytes)
     }

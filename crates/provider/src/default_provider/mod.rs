@@ -55,7 +55,7 @@ impl DefaultProvider {
     /// `core` is the core's table and `handle` came with it; the library context lives, and no other thread is in
     /// here with the same handle.
     pub(crate) unsafe fn find(handle: *const c_void, core: *const Dispatch) -> Option<Self> {
-        // SAFETY: as the caller says.
+        // SAFETY: `core` is the core's table, as the caller says.
         let core = unsafe { Core::of(core) };
         let (register, deregister) = (core.register?, core.deregister?);
         let mut found = Self {
@@ -113,7 +113,7 @@ const OPENSSLS: [&CStr; 5] = [c"default", c"base", c"legacy", c"fips", c"null"];
 /// # Safety
 /// As [`DefaultProvider::find`].
 pub(crate) unsafe fn are_strangers_there(handle: *const c_void, core: *const Dispatch) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps the contract of `find`; `is_stranger` takes a `Look`.
     unsafe { looked(handle, core, is_stranger) }.unwrap_or(true)
 }
 
@@ -122,7 +122,7 @@ pub(crate) unsafe fn are_strangers_there(handle: *const c_void, core: *const Dis
 /// # Safety
 /// As [`DefaultProvider::find`].
 pub(crate) unsafe fn is_default_there(handle: *const c_void, core: *const Dispatch) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps the contract of `find`; `is_default` takes a `Look`.
     unsafe { looked(handle, core, is_default) }.unwrap_or(true)
 }
 
@@ -132,7 +132,7 @@ pub(crate) unsafe fn is_default_there(handle: *const c_void, core: *const Dispat
 /// # Safety
 /// As [`DefaultProvider::find`]; `told` takes a [`Look`].
 unsafe fn looked(handle: *const c_void, core: *const Dispatch, told: Told) -> Option<bool> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps the contract of `find`, so `core` is the core's table.
     let core = unsafe { Core::of(core) };
     let (register, deregister) = (core.register?, core.deregister?);
     let mut look = Look {
@@ -169,6 +169,9 @@ impl Drop for DefaultProvider {
 }
 
 /// A provider is active. Called under a lock of the core's, so it does no more than it must.
+///
+/// # Safety
+/// The core calls, with a provider of its own and the place that `find` gave it.
 unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_int {
     // SAFETY: the argument is that of `find`, and the provider the core's, whose name ends with a zero.
     unsafe {
@@ -187,6 +190,9 @@ unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_
 }
 
 /// The same.
+///
+/// # Safety
+/// The core calls, with a provider of its own and the place that `looked` gave it.
 unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> c_int {
     // SAFETY: the argument is that of `are_strangers_there`, and the provider the core's, whose name ends with a zero.
     unsafe {
@@ -199,6 +205,9 @@ unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> 
 }
 
 /// The same.
+///
+/// # Safety
+/// The core calls, with a provider of its own and the place that `looked` gave it.
 unsafe extern "C" fn is_default(provider: *const c_void, look: *mut c_void) -> c_int {
     // SAFETY: the argument is that of `is_default_there`, and the provider the core's, whose name ends with a zero.
     unsafe {

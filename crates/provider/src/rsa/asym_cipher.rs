@@ -101,8 +101,8 @@ impl Context {
         compute(self.provider(), key, true, number, by_default, |power| {
             match padding.message(power, ciphertext, Some(key.key())) {
                 Ok(message) => {
-                    // SAFETY: no message is longer than what the padding needs, for which there is room; and a place for
-                    // its length.
+                    // SAFETY: the core has a context of ours, and a ciphertext of `bytes` bytes; only a caller
+                    // who asks for a size may give none.
                     unsafe { place.set(&message) };
                     1
                 }
@@ -171,6 +171,8 @@ fn context(inner: *mut c_void, provider: *const Provider, key: Option<Arc<Key>>)
     .cast()
 }
 
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: the core hands over its provider; the default provider's function with its context.
@@ -185,6 +187,8 @@ unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     })
 }
 
+/// # Safety
+/// `from` is null or a context of ours, which no other call uses now.
 unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: the core hands over a context of ours, which no other call uses now.
@@ -200,7 +204,9 @@ unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
 
 macro_rules! initializing {
     ($($name:ident)+) => {
-        $(unsafe extern "C" fn $name(
+        $(/// # Safety
+        /// As [`with`]; `key` is null or a key of ours; `params` is null or an array that ends with [`Param::END`].
+        unsafe extern "C" fn $name(
             context: *mut c_void,
             key: *mut c_void,
             params: *const Param,
@@ -230,6 +236,8 @@ forwarding! {
     set_ctx_params(params: *mut Param);
 }
 
+/// # Safety
+/// As [`with`]; places and ciphertext that are not null have the lengths given with them.
 unsafe extern "C" fn decrypt(
     context: *mut c_void,
     output: *mut u8,
@@ -268,18 +276,22 @@ unsafe extern "C" fn decrypt(
 /// The longest modulus of the keys that lanes compute with.
 const MODULUS_BYTES_MAX: usize = 512;
 
+/// # Safety
+/// As [`described`].
 unsafe extern "C" fn gettable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core hands over a context of ours or null, and its provider.
+    // SAFETY: the core has a context of ours or null, and the provider, of which gettable parameters are asked.
     unsafe { described::<Context>(context, provider, |functions| functions.gettable_ctx_params) }
 }
 
+/// # Safety
+/// As [`described`].
 unsafe extern "C" fn settable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: as above.
+    // SAFETY: the core has a context of ours or null, and the provider, of which settable parameters are asked.
     unsafe { described::<Context>(context, provider, |functions| functions.settable_ctx_params) }
 }

@@ -55,6 +55,8 @@ unsafe extern "C" fn does_selection(_provider: *mut c_void, selection: c_int) ->
     (selection == 0 || selection & SELECT_PRIVATE_KEY != 0).into()
 }
 
+/// # Safety
+/// The core calls, with its provider, a BIO, and a callback that takes `argument`.
 unsafe extern "C" fn der_of_pem(
     provider: *mut c_void,
     bio: *mut c_void,
@@ -96,6 +98,8 @@ unsafe extern "C" fn der_of_pem(
     })
 }
 
+/// # Safety
+/// The core calls, with its provider, a BIO, and a callback that takes `argument`.
 unsafe extern "C" fn key_of_der(
     provider: *mut c_void,
     bio: *mut c_void,

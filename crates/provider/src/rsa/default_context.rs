@@ -37,7 +37,8 @@ pub(super) unsafe fn with<C: Around>(
     call: impl FnOnce(&mut C, &C::Functions) -> Option<c_int>,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: as the caller says; the functions are part of the provider, which lives as long as its contexts.
+        // SAFETY: `context` is null or a `C` that no other call uses, as the caller says; the functions are
+        // part of the provider, which lives as long as its contexts.
         unsafe {
             let Some(context) = context.cast::<C>().as_mut() else {
                 return 0;
@@ -54,7 +55,9 @@ pub(super) unsafe fn with<C: Around>(
 /// What the default provider does with its own context.
 macro_rules! forwarding {
     ($context:ty: $($name:ident($($argument:ident: $type:ty),+);)+) => {
-        $(unsafe extern "C" fn $name(context: *mut c_void, $($argument: $type),+) -> c_int {
+        $(/// # Safety
+        /// As for the default provider's function, with a context of ours in place of its own.
+        unsafe extern "C" fn $name(context: *mut c_void, $($argument: $type),+) -> c_int {
             // SAFETY: the core hands over a context of ours, and what the default provider's function takes.
             unsafe {
                 $crate::rsa::default_context::with::<$context>(context, |context, inner| {
@@ -66,6 +69,8 @@ macro_rules! forwarding {
 }
 pub(super) use forwarding;
 
+/// # Safety
+/// `context` is null or a `C` of ours, and this is the core's last call with it.
 pub(super) unsafe extern "C" fn freectx<C: Around>(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
@@ -84,7 +89,8 @@ pub(super) unsafe fn described<C: Around>(
     provider: *mut c_void,
     function: impl FnOnce(&C::Functions) -> Option<Describe>,
 ) -> *const Param {
-    // SAFETY: as the caller says; the default provider's function with its context and itself.
+    // SAFETY: `context` is null or a `C`, and `provider` the core's, as the caller says; the default provider's
+    // function with its context and itself.
     unsafe {
         let inner = context.cast::<C>().as_ref();
         let inner = inner.map_or(null_mut(), Around::inner);

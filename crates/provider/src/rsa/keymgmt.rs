@@ -40,7 +40,8 @@ const OPERATIONS_MIN: u32 = 16;
 
 // SAFETY: the default provider's keys may be used by several threads at once, and are not changed once they are in use.
 unsafe impl Send for Key {}
-// SAFETY: as above.
+// SAFETY: the default provider's keys may be used by several threads at once; what is ours in one is atomic or
+// set once.
 unsafe impl Sync for Key {}
 
 /// Which of the two managements: of RSA keys, and of those for PSS alone.
@@ -250,6 +251,9 @@ struct Numbers {
 }
 
 impl Numbers {
+    /// # Safety
+    /// `numbers` is the argument that `Key::private` gave with this function; `params` is an array that ends
+    /// with [`Param::END`].
     unsafe extern "C" fn take(params: *const Param, numbers: *mut c_void) -> c_int {
         catching(0, || {
             // SAFETY: the argument is that of `Key::private`, which nothing else refers to during the call.
@@ -298,10 +302,12 @@ struct Generation {
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe fn beside<'a>(provider: *mut c_void) -> Option<&'a DefaultRsa> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that `provider` is that of `OSSL_provider_init`, which lives as long as its keys.
     unsafe { (*provider.cast::<Provider>()).default_rsa.get() }
 }
 
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn new<const KIND: usize>(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: the core hands over its provider; the default provider's function with its context.
@@ -319,6 +325,9 @@ unsafe extern "C" fn new<const KIND: usize>(provider: *mut c_void) -> *mut c_voi
 }
 
 /// Takes over a key that the decoder has made.
+///
+/// # Safety
+/// `place` is null or leads to `bytes` bytes that the decoder made, whose key has no other owner.
 unsafe extern "C" fn load(place: *mut *mut c_void, bytes: usize) -> *mut c_void {
     if place.is_null() || bytes != size_of::<*mut c_void>() {
         return null_mut();
@@ -328,6 +337,8 @@ unsafe extern "C" fn load(place: *mut *mut c_void, bytes: usize) -> *mut c_void 
     unsafe { place.replace(null_mut()) }
 }
 
+/// # Safety
+/// `key` is null or of `Key::around`, and this is the core's last call with it.
 pub(super) unsafe extern "C" fn free(key: *mut c_void) {
     if !key.is_null() {
         catching((), || {
@@ -337,6 +348,9 @@ pub(super) unsafe extern "C" fn free(key: *mut c_void) {
     }
 }
 
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core; `params` is null or an array that ends with
+/// [`Param::END`].
 unsafe extern "C" fn gen_init<const KIND: usize>(
     provider: *mut c_void,
     selection: c_int,
@@ -365,6 +379,8 @@ unsafe extern "C" fn gen_init<const KIND: usize>(
     })
 }
 
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gen_settable_params<const KIND: usize>(
     _generation: *mut c_void,
     provider: *mut c_void,
@@ -378,6 +394,8 @@ unsafe extern "C" fn gen_settable_params<const KIND: usize>(
     }
 }
 
+/// # Safety
+/// `generation` is null or of `gen_init`, and `template` null or a key of ours.
 unsafe extern "C" fn gen_set_template(generation: *mut c_void, template: *mut c_void) -> c_int {
     // SAFETY: the core hands over a generation and a key of ours; the default provider's function with its own.
     unsafe {
@@ -392,6 +410,8 @@ unsafe extern "C" fn gen_set_template(generation: *mut c_void, template: *mut c_
     }
 }
 
+/// # Safety
+/// `generation` is null or of `gen_init`; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: the core hands over a generation of ours and parameters; the default provider's function with its own.
     unsafe {
@@ -403,6 +423,8 @@ unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Para
     }
 }
 
+/// # Safety
+/// `generation` is null or of `gen_init`; `callback` is null or takes `argument`.
 unsafe extern "C" fn generate(
     generation: *mut c_void,
     callback: *const c_void,
@@ -423,6 +445,8 @@ unsafe extern "C" fn generate(
     })
 }
 
+/// # Safety
+/// `generation` is null or of `gen_init`, and this is the core's last call with it.
 unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
     if generation.is_null() {
         return;
@@ -446,16 +470,20 @@ unsafe fn with(
     key: *const c_void,
     call: impl FnOnce(&Key, &KeyFunctions) -> Option<c_int>,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that `key` is null or one of ours, which is not freed during the call.
     let key = unsafe { key.cast::<Key>().as_ref() };
     key.and_then(|key| call(key, key.functions())).unwrap_or(0)
 }
 
+/// # Safety
+/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core hands over a key of ours and parameters, here and below.
+    // SAFETY: the core has a key of ours, and parameters for the default provider's function.
     unsafe { with(key, |key, inner| Some(inner.get_params?(key.inner, params))) }
 }
 
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gettable_params<const KIND: usize>(provider: *mut c_void) -> *const Param {
     // SAFETY: the core hands over its provider.
     unsafe {
@@ -465,8 +493,10 @@ unsafe extern "C" fn gettable_params<const KIND: usize>(provider: *mut c_void) -
     }
 }
 
+/// # Safety
+/// As [`with`].
 unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the core has a key of ours; the default provider's function is called with its own.
     unsafe {
         with(key, |key, inner| {
             let selected = key.selected(selection);
@@ -479,8 +509,10 @@ unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
     }
 }
 
+/// # Safety
+/// As [`with`].
 unsafe extern "C" fn validate(key: *const c_void, selection: c_int, check: c_int) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the core has a key of ours, whose inner one is the default provider's to check.
     unsafe {
         with(key, |key, inner| {
             Some(inner.validate?(key.inner, key.selected(selection), check))
@@ -488,8 +520,10 @@ unsafe extern "C" fn validate(key: *const c_void, selection: c_int, check: c_int
     }
 }
 
+/// # Safety
+/// As [`with`], for both keys.
 unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: as above, with two keys.
+    // SAFETY: the core has two keys of ours, whose inner ones the default provider compares.
     unsafe {
         let Some(other) = other.cast::<Key>().as_ref() else {
             return 0;
@@ -508,8 +542,11 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
 /// have the public half come here and sign; if that is refused, it has the other provider sign. If there is no such
 /// provider, public halves are imported: to refuse one costs a microsecond in each operation, and to import it costs
 /// time in the first alone.
+///
+/// # Safety
+/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
-    // SAFETY: as above; parameters are read alone.
+    // SAFETY: the core has a key of ours, and parameters, which are read alone; its provider lives as long.
     unsafe {
         with(key, |key, inner| {
             let is_private = selection & SELECT_PRIVATE_KEY != 0;
@@ -522,13 +559,15 @@ unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const P
     }
 }
 
+/// # Safety
+/// As [`with`]; `callback` takes `argument`.
 unsafe extern "C" fn export(
     key: *mut c_void,
     selection: c_int,
     callback: Callback,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: as above, with a callback for the default provider's function.
+    // SAFETY: the core has a key of ours, and a callback with its argument for the default provider's function.
     unsafe {
         with(key, |key, inner| {
             // Nobody gets half a key who asks for the whole.
@@ -540,9 +579,11 @@ unsafe extern "C" fn export(
     }
 }
 
+/// # Safety
+/// `key` is null or a key of ours that is not freed during the call.
 unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: as above; the copy is ours alone.
+        // SAFETY: the core has a key of ours; the copy is made by the default provider, and has no other owner.
         unsafe {
             let Some(key) = key.cast::<Key>().as_ref() else {
                 return null_mut();

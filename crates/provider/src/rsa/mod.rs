@@ -42,7 +42,7 @@ use crate::provider::{OfferedRsa, Provider};
 /// # Safety
 /// The core calls, so that it has not ended.
 pub(crate) unsafe fn algorithms(provider: &Provider, operation: i32) -> Option<&[Algorithm]> {
-    // SAFETY: as the caller says.
+    // SAFETY: the core calls, as the caller says, and has not ended.
     let default = unsafe { provider.find_default_rsa() }?;
     let offered = provider.rsa.get_or_init(|| {
         let tables = [

@@ -59,7 +59,7 @@ impl Padding {
             NONE => Some(Self::None),
             OAEP => {
                 let label = match params[3].given_bytes() {
-                    // SAFETY: as the caller says.
+                    // SAFETY: `get` gave a label of so many octets, which last, as the caller says.
                     Some(bytes) if bytes > 0 && !label.is_null() => unsafe {
                         std::slice::from_raw_parts(label, bytes).to_vec()
                     },

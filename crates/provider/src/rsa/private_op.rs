@@ -49,7 +49,7 @@ impl Place {
     /// # Safety
     /// There is room for as many bytes as `result` has, and a place for their number.
     pub(super) unsafe fn set(self, result: &[u8]) {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller has room for the result, and a place for its length.
         unsafe {
             result
                 .as_ptr()

@@ -49,6 +49,8 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
     table
 }
 
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core; `properties` is null or ends with a zero.
 unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: the core hands over its provider, and properties for the default provider's function.
@@ -69,6 +71,8 @@ unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) ->
     })
 }
 
+/// # Safety
+/// `from` is null or a context of ours, which no other call uses now.
 unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: the core hands over a context of ours, which no other call uses now.
@@ -111,7 +115,7 @@ unsafe fn init(
     init: impl FnOnce(&SignatureFunctions, *mut c_void, *mut c_void) -> Option<c_int>,
     begin: impl FnOnce(&Context) -> Message,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that `key` is null or one of ours, and answers for `context` as `with` wants it.
     unsafe {
         let key = Key::shared(key);
         with::<Context>(context, |context, functions| {
@@ -133,7 +137,9 @@ unsafe fn init(
 /// Initializations without a message.
 macro_rules! initializing {
     ($($name:ident)+) => {
-        $(unsafe extern "C" fn $name(
+        $(/// # Safety
+        /// As [`with`]; `key` is null or a key of ours; `params` is null or an array that ends with [`Param::END`].
+        unsafe extern "C" fn $name(
             context: *mut c_void,
             key: *mut c_void,
             params: *const Param,
@@ -170,6 +176,8 @@ forwarding! {
     set_ctx_md_params(params: *mut Param);
 }
 
+/// # Safety
+/// As [`init`]; `name` is null or ends with a zero; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn digest_sign_init(
     context: *mut c_void,
     name: *const c_char,
@@ -197,13 +205,16 @@ unsafe extern "C" fn digest_sign_init(
     }
 }
 
+/// # Safety
+/// As [`digest_sign_init`].
 unsafe extern "C" fn digest_verify_init(
     context: *mut c_void,
     name: *const c_char,
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the core has a context and a key of ours; the name and parameters are for the default provider's
+    // function.
     unsafe {
         init(
             context,
@@ -214,6 +225,8 @@ unsafe extern "C" fn digest_verify_init(
     }
 }
 
+/// # Safety
+/// As [`with`]; places and message that are not null have the lengths given with them.
 unsafe extern "C" fn sign(
     context: *mut c_void,
     signature: *mut u8,
@@ -227,7 +240,8 @@ unsafe extern "C" fn sign(
         bytes,
         room,
     };
-    // SAFETY: as above, with a message of that length; only a caller who asks for a size may give none.
+    // SAFETY: the core has a context of ours, and a message of `message_bytes` bytes; only a caller who asks
+    // for a size may give none.
     unsafe {
         with::<Context>(context, |context, inner| {
             if signature.is_null() || message.is_null() {
@@ -247,12 +261,14 @@ unsafe extern "C" fn sign(
     }
 }
 
+/// # Safety
+/// As [`with`]; `data` has `bytes` bytes.
 unsafe extern "C" fn digest_sign_update(
     context: *mut c_void,
     data: *const u8,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: as above, with data of that length.
+    // SAFETY: the core has a context of ours, and data of `bytes` bytes for either hash function.
     unsafe {
         with::<Context>(context, |context, inner| match &context.message {
             Message::Elsewhere => Some(inner.digest_sign_update?(context.inner, data, bytes)),
@@ -262,6 +278,8 @@ unsafe extern "C" fn digest_sign_update(
     }
 }
 
+/// # Safety
+/// As [`with`]; `bytes` is a place for a length, and a signature that is not null has `room` bytes.
 unsafe extern "C" fn digest_sign_final(
     context: *mut c_void,
     signature: *mut u8,
@@ -273,7 +291,7 @@ unsafe extern "C" fn digest_sign_final(
         bytes,
         room,
     };
-    // SAFETY: as above, with a place of that size.
+    // SAFETY: the core has a context of ours, and a place of `room` bytes for the signature.
     unsafe {
         with::<Context>(context, |context, inner| {
             let digest = match &mut context.message {
@@ -303,8 +321,11 @@ unsafe extern "C" fn digest_sign_final(
     }
 }
 
+/// # Safety
+/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the core has a context of ours, and parameters, which are read after the default provider's
+    // function.
     unsafe {
         with::<Context>(context, |context, inner| {
             let is_set = inner.set_ctx_params?(context.inner, params);
@@ -323,29 +344,37 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
     }
 }
 
+/// # Safety
+/// As [`described`].
 unsafe extern "C" fn gettable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core hands over a context of ours or null, and its provider.
+    // SAFETY: the core has a context of ours or null, and the provider; the default provider's list is static.
     unsafe { described::<Context>(context, provider, |functions| functions.gettable_ctx_params) }
 }
 
+/// # Safety
+/// As [`described`].
 unsafe extern "C" fn settable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: as above.
+    // SAFETY: the core has a context of ours or null, and the provider, as for gettable parameters.
     unsafe { described::<Context>(context, provider, |functions| functions.settable_ctx_params) }
 }
 
+/// # Safety
+/// As [`described_md`].
 unsafe extern "C" fn gettable_ctx_md_params(context: *mut c_void) -> *const Param {
-    // SAFETY: the core hands over a context of ours.
+    // SAFETY: the core has a context of ours, whose hash function is asked what it has.
     unsafe { described_md(context, |functions| functions.gettable_ctx_md_params) }
 }
 
+/// # Safety
+/// As [`described_md`].
 unsafe extern "C" fn settable_ctx_md_params(context: *mut c_void) -> *const Param {
-    // SAFETY: as above.
+    // SAFETY: the core has a context of ours, whose hash function is asked what it takes.
     unsafe { described_md(context, |functions| functions.settable_ctx_md_params) }
 }
 
@@ -357,7 +386,8 @@ unsafe fn described_md(
         &SignatureFunctions,
     ) -> Option<unsafe extern "C" fn(*mut c_void) -> *const Param>,
 ) -> *const Param {
-    // SAFETY: as the caller says; the default provider's function with its context.
+    // SAFETY: the caller answers for `context` as `with` wants it; the default provider's function is called
+    // with its own.
     unsafe {
         let describe = || {
             let context = context.cast::<Context>().as_ref()?;

@@ -104,14 +104,14 @@ impl Fibers {
     /// The job that the caller runs in.
     #[inline]
     pub(super) fn current(&self) -> Option<Fiber> {
-        // SAFETY: takes nothing.
+        // SAFETY: `ASYNC_get_current_job` takes nothing, on any thread.
         let job = unsafe { (self.get_current_job)() };
         (!job.is_null()).then_some(Fiber(job))
     }
 
     /// Pauses the current job, which holds what it waits for. Returns whether that was possible.
     pub(super) fn pause<T: Awaited>(&self, _held: &Held<T>) -> bool {
-        // SAFETY: takes nothing.
+        // SAFETY: `ASYNC_pause_job` takes nothing, and returns at once outside of a job.
         unsafe { (self.pause_job)() == 1 }
     }
 
@@ -170,6 +170,9 @@ impl Fibers {
 }
 
 /// The wait context goes: its job has ended, or will never go on.
+///
+/// # Safety
+/// libcrypto calls, with the `data` that `Fibers::hold` gave it, for the last time.
 unsafe extern "C" fn cleanup<T: Awaited>(
     _wait_ctx: *mut c_void,
     _key: *const c_void,
@@ -284,6 +287,8 @@ mod tests {
             }
             c_int::from(HAS_ROOM.get())
         }
+        /// # Safety
+        /// `descriptor` and `data` are places for what is found.
         unsafe extern "C" fn get_fd(
             _wait_ctx: *mut c_void,
             key: *const c_void,
