@@ -25,7 +25,8 @@ static FOUND: AtomicUsize = AtomicUsize::new(0);
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: as the caller vouches. Zeroed, so that all of the block may be read later.
+        // SAFETY: the layout is the caller's, not of zero bytes. Zeroed, so that all of the block may be read
+        // later.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -37,7 +38,7 @@ unsafe impl GlobalAlloc for Watching {
                 FOUND.fetch_add(1, Ordering::Relaxed);
             }
         }
-        // SAFETY: as the caller vouches.
+        // SAFETY: the block is of `alloc`, which took it from the system with this layout.
         unsafe { System.dealloc(block, layout) }
     }
 }

@@ -133,7 +133,7 @@ impl Memory {
         // SAFETY: a mapping of this length, which is ours.
         unsafe { madvise(place, size_of::<Shared>(), Advice::LinuxDontFork)? };
         // Nor is it for others to read, where the kernel knows that.
-        // SAFETY: as above.
+        // SAFETY: the mapping is ours, of this length, and stays.
         let _ = unsafe { madvise(place, size_of::<Shared>(), Advice::LinuxDontDump) };
         Ok(memory)
     }

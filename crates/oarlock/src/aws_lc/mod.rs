@@ -13,7 +13,7 @@ use crate::threads::process;
 pub(crate) fn leave_thread() {
     // Elsewhere aws-lc-sys 0.47 has no binding for it.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    // SAFETY: no preconditions; aws-lc makes the thread's state again when the thread next needs it.
+    // SAFETY: the state is this thread's; aws-lc makes it again when the thread next needs it.
     process::forks_wait_for(|| unsafe { aws_lc_sys::AWSLC_thread_local_clear() });
 }
 

@@ -111,7 +111,7 @@ struct Context(NonNull<BN_CTX>);
 
 impl Context {
     fn new() -> Result<Self, Error> {
-        // SAFETY: no preconditions.
+        // SAFETY: BN_CTX_new takes nothing.
         let context = unsafe { BN_CTX_new() };
         NonNull::new(context).map(Self).ok_or_else(refused)
     }
@@ -132,7 +132,7 @@ fn whole(number: Number) -> Result<Number, Error> {
 }
 
 fn refused() -> Error {
-    // SAFETY: no preconditions.
+    // SAFETY: ERR_clear_error takes nothing: the queue is this thread's.
     unsafe { ERR_clear_error() };
     super::failed("modular exponentiation: no memory, or a number of more than 64 MiB")
 }

@@ -381,7 +381,7 @@ unsafe fn copy(rsa: NonNull<RSA>) -> Option<NonNull<RSA>> {
     if !parts.iter().zip(&copies).all(is_whole) {
         return None;
     }
-    // SAFETY: no preconditions.
+    // SAFETY: RSA_new takes nothing.
     let fresh = NonNull::new(unsafe { RSA_new() })?;
     let [n, e, d, p, q, dp, dq, qinv] = copies.map(Number::into_raw);
     // SAFETY: a key without numbers, which takes over those that it is given. They are refused
@@ -437,7 +437,8 @@ impl Drop for Number {
 
 /// Returns the reason of this thread's last failure, and clears it.
 fn last_reason() -> i32 {
-    // SAFETY: no preconditions. The low 12 bits are the reason (include/openssl/err.h).
+    // SAFETY: the queue of errors is this thread's, and may be empty. The low 12 bits are the reason
+    // (include/openssl/err.h).
     unsafe {
         let reason = ERR_peek_last_error() & 0xfff;
         ERR_clear_error();

@@ -106,7 +106,7 @@ impl LibraryDevice {
         options: &str,
         name: Option<&str>,
     ) -> Result<Arc<Self>, DeviceError> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller says that `table` is null or a device's, as the header describes it.
         let read = unsafe { read(table.cast()) };
         let (functions, own_name) =
             read.map_err(|what| DeviceError(format!("a table of a device: {what}")))?;
@@ -449,7 +449,8 @@ unsafe fn name_of(name: *const c_char) -> Result<String, String> {
     if name.is_null() {
         return Err("its table has no name".into());
     }
-    // SAFETY: as the caller vouches; no byte is read behind its end, nor more than one too many.
+    // SAFETY: the name is not null, and the caller says that it is a string of the library's; no byte is read
+    // behind its end, nor more than one too many.
     let name = unsafe {
         let len = libc::strnlen(name, NAME_BYTES_MAX + 1);
         std::slice::from_raw_parts(name.cast::<u8>(), len)
@@ -486,7 +487,7 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
 /// # Safety
 /// It is null, or a table of some version, which does not change and stays until the process ends.
 unsafe fn read(table: *const FunctionTable) -> Result<(Functions, String), String> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: a table of any version begins with a head, and the caller says that it is null or one.
     unsafe { check_head(table.cast(), ABI_VERSION, size_of::<FunctionTable>()) }?;
     // SAFETY: a table of this version that has at least as many bytes; it does not change.
     let table = unsafe { table.read_unaligned() };

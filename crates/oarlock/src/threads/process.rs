@@ -422,8 +422,7 @@ impl Thread {
         if cpu >= 8 * CPU_SET_BYTES {
             return;
         }
-        // SAFETY: the thread is there, as the caller vouches, and `cpu` is a bit of the sets, which
-        // are plain bits.
+        // SAFETY: the caller says that the thread is there; `cpu` is a bit of the sets, which are plain bits.
         unsafe {
             if libc::CPU_ISSET(cpu, &self.allowed) {
                 let mut one: libc::cpu_set_t = std::mem::zeroed();
@@ -442,8 +441,8 @@ impl Thread {
     /// The thread has not ended.
     pub(crate) unsafe fn keep_off(&self, cpu: usize, before: usize) {
         let (others, expected) = (self.all_but(cpu), self.all_but(before));
-        // SAFETY: the thread is there, as the caller vouches, and the sets are plain bits, of which
-        // one is filled by the call.
+        // SAFETY: the caller says that the thread is there; the sets are plain bits, of which one is filled by
+        // the call.
         unsafe {
             let mut now: libc::cpu_set_t = std::mem::zeroed();
             let failed = libc::pthread_getaffinity_np(self.id, CPU_SET_BYTES, &mut now) != 0;

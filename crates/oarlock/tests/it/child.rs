@@ -8,7 +8,7 @@ use oarlock_testing::LIMIT;
 /// # Safety
 /// The child does what a forked child of a threaded program may do, and ends by [`leave`].
 pub unsafe fn fork() -> libc::pid_t {
-    // SAFETY: as the caller vouches; the alarm has no precondition.
+    // SAFETY: the caller says what the child does; an alarm may be set by any process.
     unsafe {
         let child = libc::fork();
         if child == 0 {

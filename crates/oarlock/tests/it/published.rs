@@ -475,7 +475,7 @@ fn a_file_of_a_process_that_goes_on_in_the_background_stays() {
     let child = unsafe { fork() };
     if child == 0 {
         let accelerator = accelerator();
-        // SAFETY: as above.
+        // SAFETY: the daemon uses this library, as its parent does, and leaves.
         let daemon = unsafe { fork() };
         if daemon != 0 {
             leave(0);

@@ -440,7 +440,7 @@ fn errno() -> i32 {
 }
 
 fn set_errno(value: i32) {
-    // SAFETY: as above.
+    // SAFETY: the place of errno is this thread's, and a number may be written there.
     unsafe { *libc::__errno_location() = value };
 }
 

@@ -85,7 +85,7 @@ impl LibraryEngine {
         options: &str,
         name: Option<&str>,
     ) -> Result<Arc<Self>, DeviceError> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller says that `table` is null or an engine's, as the header describes it.
         let read = unsafe { read(table.cast()) };
         let (functions, own_name) =
             read.map_err(|what| DeviceError(format!("a table of a device: {what}")))?;
@@ -341,7 +341,7 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
 /// # Safety
 /// It is null, or a table of some version, which does not change and stays until the process ends.
 unsafe fn read(table: *const FunctionTable) -> Result<(Functions, String), String> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: a table of any version begins with a head, and the caller says that it is null or an engine's.
     unsafe { check_head(table.cast(), ABI_VERSION, size_of::<FunctionTable>()) }?;
     // SAFETY: a table of this version that has at least as many bytes; it does not change.
     let table = unsafe { table.read_unaligned() };

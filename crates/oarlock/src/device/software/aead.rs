@@ -39,7 +39,7 @@ unsafe impl Sync for SoftwareAead {}
 
 impl SoftwareAead {
     pub(super) fn new(algorithm: Algorithm, key: &[u8]) -> Result<Arc<Self>, DeviceError> {
-        // SAFETY: no preconditions; what they return lives as long as the process.
+        // SAFETY: they take nothing, and what they return lives as long as the process.
         let cipher = unsafe {
             match algorithm {
                 Algorithm::Aes128Gcm => EVP_aes_128_gcm(),
@@ -174,7 +174,7 @@ unsafe impl Send for Context {}
 
 impl Context {
     fn new() -> Self {
-        // SAFETY: no preconditions.
+        // SAFETY: EVP_CIPHER_CTX_new takes nothing, and null is looked for.
         let context = unsafe { EVP_CIPHER_CTX_new() };
         Self(NonNull::new(context).unwrap_or_else(|| out_of_memory()))
     }

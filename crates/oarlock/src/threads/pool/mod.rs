@@ -560,7 +560,7 @@ impl Helper {
     /// The helper's thread has not ended.
     unsafe fn keep_to(&self, cpu: usize) {
         if self.kept_off.swap(cpu, Ordering::Relaxed) != cpu {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the helper's thread has not ended, as the caller says; any CPU may be asked for.
             unsafe { self.thread.keep_to(cpu) };
         }
     }
@@ -572,7 +572,8 @@ impl Helper {
     unsafe fn keep_off(&self, cpu: usize) {
         let before = self.kept_off.swap(cpu, Ordering::Relaxed);
         if before != cpu {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the helper's thread has not ended, as the caller says, and its CPUs are changed under
+            // this lock alone.
             unsafe { self.thread.keep_off(cpu, before) };
         }
     }
