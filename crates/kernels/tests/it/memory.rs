@@ -28,7 +28,8 @@ fn nothing_beyond_a_page_is_touched_by_legacy_ciphers() {
         ctr.set_key(&[7; 16]).unwrap();
         for length in (0..=600).chain([1000, 1023, 1024, 1025, 2048, 2050, 4095, 4096]) {
             for at in [0, input.bytes() - length] {
-                // SAFETY: both ranges lie within pages that nothing else refers to.
+                // SAFETY: both ranges lie within the two pages, each of `length` bytes, which no other test
+                // has.
                 unsafe {
                     let (from, to) = (input.start().add(at), output.start().add(at));
                     ctr.apply(9, 3, InOutBuf::from_raw(from, to, length));
@@ -58,7 +59,8 @@ fn nothing_beyond_a_page_is_touched(way: Way) {
     for length in lengths {
         for counter in [0, 5, 254, 0xffff_fffd] {
             for at in [0, input.bytes() - length] {
-                // SAFETY: both ranges lie within pages that nothing else refers to.
+                // SAFETY: `at` and `length` lie within three pages of `input` and of `output`, which no other
+                // test has.
                 unsafe {
                     let (from, to) = (input.start().add(at), output.start().add(at));
                     let data = InOutBuf::from_raw(from, to, length);
@@ -86,7 +88,8 @@ fn cbc_touches_nothing_beyond_a_page() {
         for blocks in (0..=70).chain([255, 256, 257, 767, 768]) {
             let length = 16 * blocks;
             for at in [0, input.bytes() - length] {
-                // SAFETY: both ranges lie within pages that nothing else refers to.
+                // SAFETY: whole blocks from `at` on lie within the pages of each buffer, which are used in
+                // turn.
                 let data = unsafe {
                     let (from, to) = (input.start().add(at), output.start().add(at));
                     core::slice::from_raw_parts_mut(from, length).fill(0x3e);
@@ -110,7 +113,8 @@ fn nothing_beyond_a_page_is_touched_by_gcm(way: Way) {
     let gcm = way.gcm(&[7; 16]).unwrap();
     for length in (0..=300).chain([511, 600, 1000, 1027, 4095, 4099, 8191, 8192]) {
         for at in [0, input.bytes() - length] {
-            // SAFETY: both ranges lie within pages that nothing else refers to.
+            // SAFETY: data and associated data lie within the two pages of each buffer; `data` in place is
+            // borrowed alone.
             unsafe {
                 let (from, to) = (input.start().add(at), output.start().add(at));
                 let aad = core::slice::from_raw_parts(to, length.min(100));

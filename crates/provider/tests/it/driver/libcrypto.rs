@@ -110,7 +110,7 @@ functions! {
 
 // SAFETY: functions, and a library context, which is safe for use by threads at once.
 unsafe impl Send for Libcrypto {}
-// SAFETY: as above.
+// SAFETY: functions never change, and the library context may be shared.
 unsafe impl Sync for Libcrypto {}
 
 impl Libcrypto {
@@ -145,7 +145,7 @@ impl Libcrypto {
     }
 
     fn version(&self) -> [u32; 3] {
-        // SAFETY: takes nothing.
+        // SAFETY: OpenSSL_version_num takes nothing.
         let number = unsafe { (self.OpenSSL_version_num)() };
         [number >> 28, number >> 20 & 0xff, number >> 4 & 0xff].map(|part| part as u32)
     }
@@ -155,7 +155,7 @@ impl Libcrypto {
     /// # Safety
     /// `T` is its type.
     pub unsafe fn later_function<T: Copy>(&self, name: &str) -> Option<T> {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller knows the type of the function of this name.
         unsafe { self.library.get::<T>(name) }
             .ok()
             .map(|function| *function)
@@ -170,7 +170,7 @@ impl Libcrypto {
     pub fn errors(&self) -> Vec<(u32, u32)> {
         let mut errors = Vec::new();
         loop {
-            // SAFETY: takes nothing.
+            // SAFETY: ERR_get_error takes nothing: the queue is this thread's.
             match unsafe { (self.ERR_get_error)() } {
                 0 => return errors,
                 code => errors.push(((code >> 23) as u32 & 0xff, code as u32 & 0x7f_ffff)),
@@ -346,7 +346,7 @@ impl Context {
     }
 
     pub fn empty(libcrypto: &'static Libcrypto) -> Self {
-        // SAFETY: takes nothing.
+        // SAFETY: EVP_CIPHER_CTX_new takes nothing.
         let context = unsafe { (libcrypto.EVP_CIPHER_CTX_new)() };
         assert!(!context.is_null());
         Self { libcrypto, context }
@@ -374,51 +374,52 @@ impl Context {
         let cipher = cipher.map_or(null(), |cipher| cipher.cipher.cast_const());
         let key = key.map_or(null(), <[u8]>::as_ptr);
         let iv = iv.map_or(null(), <[u8]>::as_ptr);
-        // SAFETY: a live context; the caller vouches for pointers and lengths.
+        // SAFETY: the context is live; the test gives a key and an IV as long as the cipher wants, and
+        // parameters that end.
         unsafe {
             (self.libcrypto.EVP_CipherInit_ex2)(self.context, cipher, key, iv, encrypts, params)
         }
     }
 
     pub fn update(&self, output: *mut u8, written: &mut i32, input: *const u8, bytes: i32) -> i32 {
-        // SAFETY: a live context; the caller vouches for pointers and lengths.
+        // SAFETY: the context is live; the test has `bytes` of input, and room for as many and a block.
         unsafe { (self.libcrypto.EVP_CipherUpdate)(self.context, output, written, input, bytes) }
     }
 
     pub fn finish(&self, output: *mut u8, written: &mut i32) -> i32 {
-        // SAFETY: a live context; the caller vouches for pointers and lengths.
+        // SAFETY: the context is live; the test has room for a block.
         unsafe { (self.libcrypto.EVP_CipherFinal_ex)(self.context, output, written) }
     }
 
     pub fn cipher(&self, output: *mut u8, input: *const u8, bytes: usize) -> i32 {
-        // SAFETY: a live context; the caller vouches for pointers and lengths.
+        // SAFETY: the context is live; the test has `bytes` at both places that are not null.
         unsafe { (self.libcrypto.EVP_Cipher)(self.context, output, input, bytes as c_uint) }
     }
 
     pub fn ctrl(&self, what: i32, argument: i32, place: *mut u8) -> i32 {
-        // SAFETY: a live context; the caller vouches for pointers and lengths.
+        // SAFETY: the context is live; the test has `argument` bytes at the place, where the command takes one.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_ctrl)(self.context, what, argument, place.cast()) }
     }
 
     pub fn copy(&self) -> (Self, i32) {
         let copy = Self::empty(self.libcrypto);
-        // SAFETY: a live context; the caller vouches for pointers and lengths.
+        // SAFETY: both contexts are live.
         let done = unsafe { (self.libcrypto.EVP_CIPHER_CTX_copy)(copy.context, self.context) };
         (copy, done)
     }
 
     pub fn set_padding(&self, padding: i32) -> i32 {
-        // SAFETY: a live context; the caller vouches for pointers and lengths.
+        // SAFETY: the context is live, and takes any number for its padding.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_padding)(self.context, padding) }
     }
 
     pub fn set_key_bytes(&self, bytes: i32) -> i32 {
-        // SAFETY: a live context; the caller vouches for pointers and lengths.
+        // SAFETY: the context is live, and refuses a length that its cipher has not.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_key_length)(self.context, bytes) }
     }
 
     pub fn set_num(&self, num: i32) -> i32 {
-        // SAFETY: a live context; the caller vouches for pointers and lengths.
+        // SAFETY: the context is live; what it does with the number is what is tested.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_num)(self.context, num) }
     }
 

@@ -163,7 +163,7 @@ pub unsafe fn provider_name(functions: &RsaFunctions, provider: *const c_void) -
     if provider.is_null() {
         return String::new();
     }
-    // SAFETY: as the caller says; names end with a zero.
+    // SAFETY: the provider is libcrypto's, as the caller says, and not null; its name ends with a zero.
     let name = unsafe { CStr::from_ptr((functions.OSSL_PROVIDER_get0_name)(provider)) };
     name.to_string_lossy().into_owned()
 }

@@ -99,7 +99,7 @@ impl Program {
 /// # Safety
 /// `T` is its type.
 unsafe fn function<T: Copy>(name: &str) -> T {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller knows the type of libcrypto's function of this name.
     unsafe { libcrypto().later_function(name) }.unwrap()
 }
 
