@@ -44,7 +44,7 @@ pub(super) struct Host {
 
 // SAFETY: the provider's functions may be called by any thread, and tables are never written.
 unsafe impl Send for Host {}
-// SAFETY: as above.
+// SAFETY: threads call the functions of a table that nobody writes.
 unsafe impl Sync for Host {}
 
 /// A table of functions.
@@ -136,6 +136,9 @@ impl Host {
 type Query = unsafe extern "C" fn(*mut c_void, c_int, *mut c_int) -> *const Algorithm;
 
 /// Tells the version, which is the handle, and the options.
+///
+/// # Safety
+/// `handle` is the version, and `params` an array that ends without a key, whose data are places for pointers.
 unsafe extern "C" fn get_params(handle: *const c_void, mut params: *mut Param) -> c_int {
     // SAFETY: an array that ends without a key; of this type the data are a place for a pointer.
     unsafe {
@@ -169,6 +172,8 @@ unsafe extern "C" fn malloc(bytes: usize, _: *const c_char, _: c_int) -> *mut c_
     unsafe { libc::malloc(bytes) }
 }
 
+/// # Safety
+/// `memory` is null or of `malloc`, and this is the last use of it.
 unsafe extern "C" fn free(memory: *mut c_void, _: *const c_char, _: c_int) {
     // SAFETY: of `malloc`, or null.
     unsafe { libc::free(memory) };

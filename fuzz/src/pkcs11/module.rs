@@ -198,7 +198,7 @@ unsafe extern "C" fn initialize(_: *mut c_void) -> CK_RV {
 /// # Safety
 /// `count` is a place, and `place` null or one for as many as that says.
 unsafe fn give<T: Copy>(odd: Option<&Odd>, have: &[T], place: *mut T, count: *mut CK_ULONG) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller has a place for the count, and `place` is null or has room for as many as that says.
     unsafe {
         if !place.is_null() {
             let room = usize::try_from(*count).unwrap_or(0);
@@ -217,6 +217,8 @@ unsafe fn give<T: Copy>(odd: Option<&Odd>, have: &[T], place: *mut T, count: *mu
     }
 }
 
+/// # Safety
+/// As [`give`].
 unsafe extern "C" fn slots(_: CK_BBOOL, place: *mut CK_SLOT_ID, count: *mut CK_ULONG) -> CK_RV {
     let odd = odd();
     let mut have = vec![SLOT];
@@ -227,6 +229,8 @@ unsafe extern "C" fn slots(_: CK_BBOOL, place: *mut CK_SLOT_ID, count: *mut CK_U
     code(odd.as_ref())
 }
 
+/// # Safety
+/// `info` is a place.
 unsafe extern "C" fn token(_: CK_SLOT_ID, info: *mut CK_TOKEN_INFO) -> CK_RV {
     let odd = odd();
     let mut told = CK_TOKEN_INFO {
@@ -247,11 +251,13 @@ unsafe extern "C" fn token(_: CK_SLOT_ID, info: *mut CK_TOKEN_INFO) -> CK_RV {
             told.flags |= length.get() & 0xffff;
         }
     }
-    // SAFETY: the caller's place.
+    // SAFETY: the caller has a place for what is told of a token.
     unsafe { *info = told };
     code(odd.as_ref())
 }
 
+/// # Safety
+/// `info` is a place that has been written.
 unsafe extern "C" fn mechanism(
     _: CK_SLOT_ID,
     _: CK_MECHANISM_TYPE,
@@ -259,11 +265,13 @@ unsafe extern "C" fn mechanism(
 ) -> CK_RV {
     let odd = odd();
     let flags = odd.as_ref().and_then(|odd| odd.length).map(Length::get);
-    // SAFETY: the caller's place.
+    // SAFETY: the caller has a place for what is told of a mechanism.
     unsafe { (*info).flags = flags.unwrap_or(CKF_DECRYPT | CKF_SIGN) };
     code(odd.as_ref())
 }
 
+/// # Safety
+/// `session` is a place.
 unsafe extern "C" fn open(
     _: CK_SLOT_ID,
     _: CK_FLAGS,
@@ -272,7 +280,7 @@ unsafe extern "C" fn open(
     session: *mut CK_SESSION_HANDLE,
 ) -> CK_RV {
     let odd = odd();
-    // SAFETY: the caller's place.
+    // SAFETY: the caller has a place for the session.
     unsafe { *session = 1 };
     code(odd.as_ref())
 }
@@ -281,10 +289,12 @@ unsafe extern "C" fn close(_: CK_SESSION_HANDLE) -> CK_RV {
     code(odd().as_ref())
 }
 
+/// # Safety
+/// `info` is a place.
 unsafe extern "C" fn session(_: CK_SESSION_HANDLE, info: *mut CK_SESSION_INFO) -> CK_RV {
     let odd = odd();
     let state = odd.as_ref().and_then(|odd| odd.length).map(Length::get);
-    // SAFETY: the caller's place.
+    // SAFETY: the caller has a place for what is told of a session.
     unsafe {
         *info = CK_SESSION_INFO {
             slotID: SLOT,
@@ -305,6 +315,8 @@ unsafe extern "C" fn login(
     code(odd().as_ref())
 }
 
+/// # Safety
+/// `template` has `count` attributes, of which a class is a number.
 unsafe extern "C" fn search(
     _: CK_SESSION_HANDLE,
     template: *mut CK_ATTRIBUTE,
@@ -327,6 +339,8 @@ unsafe extern "C" fn search(
     code(odd.as_ref())
 }
 
+/// # Safety
+/// `place` has room for `room` handles, and `count` is a place.
 unsafe extern "C" fn found(
     _: CK_SESSION_HANDLE,
     place: *mut CK_OBJECT_HANDLE,
@@ -345,6 +359,8 @@ unsafe extern "C" fn found(
     code(odd.as_ref())
 }
 
+/// # Safety
+/// `template` has `count` attributes, whose values are null or have the length next to them.
 unsafe extern "C" fn attributes(
     _: CK_SESSION_HANDLE,
     object: CK_OBJECT_HANDLE,
@@ -395,6 +411,8 @@ unsafe extern "C" fn begin(
     code(odd().as_ref())
 }
 
+/// # Safety
+/// `number` has `bytes` bytes; the rest as [`give`].
 unsafe extern "C" fn power(
     _: CK_SESSION_HANDLE,
     number: *mut CK_BYTE,
@@ -415,7 +433,7 @@ unsafe extern "C" fn power(
             .zip(&odd.octets)
             .for_each(|(to, from)| *to ^= from);
     }
-    // SAFETY: the caller's place, of as many bytes as `length` says.
+    // SAFETY: the caller has a place of as many bytes as `length` says, or asks for the length.
     unsafe { give(odd.as_ref(), &power, place, length) };
     code(odd.as_ref())
 }
