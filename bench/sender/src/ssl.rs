@@ -229,6 +229,8 @@ impl Drop for Ssl {
     }
 }
 
+/// # Safety
+/// libssl calls, with a line that ends with a zero.
 unsafe extern "C" fn keep_secret(_: *const c_void, line: *const c_char) {
     // SAFETY: libssl hands a string that ends with a NUL.
     let line = unsafe { CStr::from_ptr(line) }.to_string_lossy();

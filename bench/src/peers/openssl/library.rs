@@ -241,7 +241,7 @@ impl World {
             (load, unload, get)
         };
         let is_there: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int =
-            // SAFETY: as above.
+            // SAFETY: the function has this type in OpenSSL 3's headers, and is used while `self` is there.
             unsafe { self.libcrypto.function("OSSL_PROVIDER_available")? };
         // SAFETY: the context is live, and the name ends with a zero. Without this look OpenSSL would search its
         // folder of modules for the name.
@@ -328,7 +328,7 @@ impl Fetched {
             ..
         } = &*self.world.libcrypto;
         for _ in 0..times {
-            // SAFETY: takes nothing; null says that it failed.
+            // SAFETY: the function makes a context, takes nothing, and gives null if it fails.
             let ctx = unsafe { ctx_new() };
             if ctx.is_null() {
                 return Err(Error::Failed("openssl: no context can be made".to_owned()));
@@ -402,7 +402,7 @@ impl Context {
         key: &[u8],
     ) -> Result<Self, Error> {
         let failed = |function| Error::Failed(format!("openssl: {function} failed"));
-        // SAFETY: takes nothing; null says that it failed.
+        // SAFETY: `ctx_new` is EVP_CIPHER_CTX_new, which takes nothing.
         let ctx = unsafe { (libcrypto.ctx_new)() };
         if ctx.is_null() {
             return Err(failed("EVP_CIPHER_CTX_new"));

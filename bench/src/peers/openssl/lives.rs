@@ -51,7 +51,7 @@ impl Lives {
         is_aead: bool,
     ) -> Result<Self, Error> {
         let functions = Functions::of(cipher.world().libcrypto().library())?;
-        // SAFETY: takes nothing; null says that it failed.
+        // SAFETY: EVP_CIPHER_CTX_new takes nothing; `kept` is seen not to be null before it is used.
         let kept = unsafe { (functions.EVP_CIPHER_CTX_new)() };
         let mut lives = Self {
             functions,
@@ -79,7 +79,7 @@ impl Lives {
             let done = self.init(self.kept, false, true, true) && self.message(self.kept);
             return done.then_some(()).ok_or_else(|| failed("a message"));
         }
-        // SAFETY: takes nothing; null says that it failed.
+        // SAFETY: a context of its own for each life: EVP_CIPHER_CTX_new takes nothing.
         let context = unsafe { (calls.EVP_CIPHER_CTX_new)() };
         if context.is_null() {
             return Err(failed("EVP_CIPHER_CTX_new"));

@@ -151,7 +151,7 @@ impl SingleRsaKey for Key {
             )
         };
         if is_right != 1 {
-            // SAFETY: no preconditions.
+            // SAFETY: ERR_clear_error takes nothing.
             unsafe { (self.evp.clear_errors)() };
         }
         is_right == 1
@@ -189,7 +189,7 @@ impl ModExp {
         });
         let operands = operands.collect::<Result<_, Error>>()?;
         let result = Number::new(&bn, &[])?;
-        // SAFETY: takes nothing; null says that it failed.
+        // SAFETY: BN_CTX_new takes nothing; null says that it failed.
         let ctx = unsafe { (bn.ctx_new)() };
         if ctx.is_null() {
             return Err(Error::Failed("openssl: BN_CTX_new failed".to_owned()));
@@ -324,7 +324,7 @@ impl Modulus {
     /// `ctx` is a BN_CTX.
     fn new(bn: &Arc<Bn>, bytes: &[u8], ctx: *mut c_void) -> Result<Self, Error> {
         let number = Number::new(bn, bytes)?;
-        // SAFETY: takes nothing; null says that it failed.
+        // SAFETY: BN_MONT_CTX_new takes nothing; null says that it failed.
         let montgomery = unsafe { (bn.montgomery_new)() };
         let modulus = Self { number, montgomery };
         let number = modulus.number.number;

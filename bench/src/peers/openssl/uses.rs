@@ -146,7 +146,7 @@ impl Uses {
     }
 
     fn made(&self) -> Result<Made<'_>, Error> {
-        // SAFETY: takes nothing; null says that it failed.
+        // SAFETY: EVP_CIPHER_CTX_new takes nothing; null says that it failed.
         let ctx = unsafe { (self.functions.EVP_CIPHER_CTX_new)() };
         match ctx.is_null() {
             true => Err(failed("EVP_CIPHER_CTX_new")),

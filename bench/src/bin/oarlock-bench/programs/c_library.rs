@@ -143,7 +143,8 @@ impl Functions {
         let accelerator = self.accelerator(ALONE)?;
         let mut cipher = ptr::null_mut();
         let (key, iv) = ([7_u8; 16], [9_u8; 16]);
-        // SAFETY: handles, places, texts and buffers of as many bytes as is said, as the header wants.
+        // SAFETY: the accelerator is a handle; the cipher's is a place; key and IV have the bytes that are
+        // said, and the name ends with a zero.
         unsafe {
             done((self.cipher_new)(
                 accelerator,
@@ -201,7 +202,8 @@ impl Functions {
         let accelerator = self.accelerator(ALONE)?;
         let mut aead = ptr::null_mut();
         let key = [7_u8; 32];
-        // SAFETY: handles, places, texts and buffers of as many bytes as is said, as the header wants.
+        // SAFETY: the accelerator is a handle; the AEAD's is a place; the key has 32 bytes, and the name ends
+        // with a zero.
         unsafe {
             let name = c"aes-256-gcm".as_ptr();
             done((self.aead_new)(
@@ -260,7 +262,7 @@ impl Functions {
         let mut private = ptr::null_mut();
         let (key, _) = KEYS.split_once(END).unwrap_or_default();
         let key = format!("{key}{END}\n");
-        // SAFETY: handles, places, texts and buffers of as many bytes as is said, as the header wants.
+        // SAFETY: the accelerator is a handle; the key's is a place; the file has the bytes that are said.
         unsafe {
             done((self.private_new)(
                 accelerator,
@@ -316,7 +318,8 @@ impl Functions {
                 let mut job = ptr::null_mut();
                 let message = submitted.to_ne_bytes();
                 let scheme = c"pkcs1-sha256".as_ptr();
-                // SAFETY: handles, places, texts and buffers of as many bytes as is said, as the header wants.
+                // SAFETY: key and queue are handles, and the job's is a place; the message has the bytes that
+                // are said, and options may be null.
                 unsafe {
                     let (message, bytes) = (message.as_ptr().cast(), message.len());
                     let options = ptr::null();

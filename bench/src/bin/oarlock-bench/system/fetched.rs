@@ -21,7 +21,7 @@ pub(crate) fn load(file: &str) -> Result<Library, Error> {
 /// # Safety
 /// `T` is the type of the function of that name, which is not called when the library has gone.
 pub(crate) unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T, Error> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller knows the type of the function, and keeps the library.
     let symbol = unsafe { library.get::<T>(name) };
     symbol.map(|symbol| *symbol).map_err(|_| {
         Error::Unavailable(
@@ -35,7 +35,7 @@ pub(crate) unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T,
 /// # Safety
 /// It takes nothing, its string ends with a zero byte, and its library is loaded.
 pub(crate) unsafe fn said_by(function: unsafe extern "C" fn() -> *const c_char) -> String {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller says that the function takes nothing, and that its string ends with a zero byte.
     let text = unsafe { CStr::from_ptr(function()) };
     text.to_string_lossy().into_owned()
 }

@@ -58,9 +58,9 @@ impl Peer for AwsLc {
             })),
             // SAFETY: the three take nothing and give static descriptions.
             Algorithm::AesGcm { key_bytes: 16 } => aead(unsafe { EVP_aead_aes_128_gcm() }, key),
-            // SAFETY: as above.
+            // SAFETY: it takes nothing and gives a static description.
             Algorithm::AesGcm { .. } => aead(unsafe { EVP_aead_aes_256_gcm() }, key),
-            // SAFETY: as above.
+            // SAFETY: takes nothing, and gives a static description.
             Algorithm::ChaCha20Poly1305 => aead(unsafe { EVP_aead_chacha20_poly1305() }, key),
             Algorithm::Camellia128Ctr | Algorithm::TripleDesCtr => {
                 Err(Error::Unavailable("it has no such counter mode".to_owned()))

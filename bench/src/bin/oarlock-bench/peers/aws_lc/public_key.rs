@@ -90,7 +90,7 @@ impl SingleRsaKey for Key {
             )
         };
         if is_right != 1 {
-            // SAFETY: no preconditions.
+            // SAFETY: aws-lc's ERR_clear_error takes nothing.
             unsafe { ERR_clear_error() };
         }
         is_right == 1
@@ -126,7 +126,7 @@ impl ModExp {
         });
         let operands = operands.collect::<Result<_, Error>>()?;
         let result = Number::new(&[])?;
-        // SAFETY: takes nothing; null says that it failed.
+        // SAFETY: aws-lc's BN_CTX_new takes nothing; null says that it failed.
         let ctx = NonNull::new(unsafe { BN_CTX_new() })
             .ok_or_else(|| Error::Failed("aws-lc: BN_CTX_new failed".to_owned()))?;
         let mut made = Self {
