@@ -16,6 +16,8 @@ macro_rules! by_contract {
         }
     )+) => {$(
         $(#[$attribute])*
+        /// # Safety
+        /// As the trait's method says.
         #[inline(always)]
         unsafe fn $name $(<$(const $parameter: $type),+>)? ($($argument)*) $(-> $result)? {
             // SAFETY: the caller keeps the contract of the trait's method: the CPU has the instructions of this type, which
