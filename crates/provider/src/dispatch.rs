@@ -483,7 +483,7 @@ unsafe extern "C" fn gettable_ctx_params<A: Offered>(
     A::Cipher::gettable(A::OPERATION, host).as_ptr()
 }
 
-unsafe extern "C" fn settable_ctx_params<A: Offered>(
+extern "C" fn settable_ctx_params<A: Offered>(
     _context: *mut c_void,
     _provider: *mut c_void,
 ) -> *const Param {

@@ -287,7 +287,7 @@ unsafe extern "C" fn teardown(provider: *mut c_void) {
     });
 }
 
-unsafe extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
+extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
     static GETTABLE: [Param; 6] = [
         Param::utf8_ptr(c"name"),
         Param::utf8_ptr(c"version"),

@@ -211,7 +211,7 @@ unsafe extern "C" fn free(key: *mut c_void) {
     }
 }
 
-unsafe extern "C" fn settable(_provider: *mut c_void) -> *const Param {
+extern "C" fn settable(_provider: *mut c_void) -> *const Param {
     static SETTABLE: [Param; 2] = [Param::octets(c"raw-bytes"), Param::END];
     SETTABLE.as_ptr()
 }

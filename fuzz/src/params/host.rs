@@ -155,19 +155,13 @@ unsafe extern "C" fn get_params(handle: *const c_void, mut params: *mut Param) -
     1
 }
 
-unsafe extern "C" fn new_error(_: *const c_void) {}
+extern "C" fn new_error(_: *const c_void) {}
 
-unsafe extern "C" fn set_error_debug(
-    _: *const c_void,
-    _: *const c_char,
-    _: c_int,
-    _: *const c_char,
-) {
-}
+extern "C" fn set_error_debug(_: *const c_void, _: *const c_char, _: c_int, _: *const c_char) {}
 
-unsafe extern "C" fn vset_error(_: *const c_void, _: u32, _: *const c_char, _: *const c_void) {}
+extern "C" fn vset_error(_: *const c_void, _: u32, _: *const c_char, _: *const c_void) {}
 
-unsafe extern "C" fn malloc(bytes: usize, _: *const c_char, _: c_int) -> *mut c_void {
+extern "C" fn malloc(bytes: usize, _: *const c_char, _: c_int) -> *mut c_void {
     // SAFETY: takes any number.
     unsafe { libc::malloc(bytes) }
 }

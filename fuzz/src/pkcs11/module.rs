@@ -189,7 +189,7 @@ pub unsafe extern "C" fn C_GetFunctionList(list: *mut *const CK_FUNCTION_LIST) -
     CKR_OK
 }
 
-unsafe extern "C" fn initialize(_: *mut c_void) -> CK_RV {
+extern "C" fn initialize(_: *mut c_void) -> CK_RV {
     CKR_OK
 }
 
@@ -285,7 +285,7 @@ unsafe extern "C" fn open(
     code(odd.as_ref())
 }
 
-unsafe extern "C" fn close(_: CK_SESSION_HANDLE) -> CK_RV {
+extern "C" fn close(_: CK_SESSION_HANDLE) -> CK_RV {
     code(odd().as_ref())
 }
 
@@ -306,7 +306,7 @@ unsafe extern "C" fn session(_: CK_SESSION_HANDLE, info: *mut CK_SESSION_INFO) -
     code(odd.as_ref())
 }
 
-unsafe extern "C" fn login(
+extern "C" fn login(
     _: CK_SESSION_HANDLE,
     _: CK_USER_TYPE,
     _: *mut CK_UTF8CHAR,
@@ -403,11 +403,7 @@ fn value(object: CK_OBJECT_HANDLE, kind: CK_ATTRIBUTE_TYPE) -> Vec<u8> {
     })
 }
 
-unsafe extern "C" fn begin(
-    _: CK_SESSION_HANDLE,
-    _: *mut CK_MECHANISM,
-    _: CK_OBJECT_HANDLE,
-) -> CK_RV {
+extern "C" fn begin(_: CK_SESSION_HANDLE, _: *mut CK_MECHANISM, _: CK_OBJECT_HANDLE) -> CK_RV {
     code(odd().as_ref())
 }
 

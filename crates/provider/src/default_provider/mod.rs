@@ -218,11 +218,11 @@ unsafe extern "C" fn is_default(provider: *const c_void, look: *mut c_void) -> c
     1
 }
 
-unsafe extern "C" fn goes(_provider: *const c_void, _found: *mut c_void) -> c_int {
+extern "C" fn goes(_provider: *const c_void, _found: *mut c_void) -> c_int {
     1
 }
 
 /// The default properties are told as well.
-unsafe extern "C" fn properties(_properties: *const c_char, _found: *mut c_void) -> c_int {
+extern "C" fn properties(_properties: *const c_char, _found: *mut c_void) -> c_int {
     1
 }

@@ -44,14 +44,14 @@ fn table(decode: *const c_void) -> Vec<Dispatch> {
 }
 
 /// A context is the provider: there is nothing to set.
-unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
+extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     provider
 }
 
-unsafe extern "C" fn freectx(_context: *mut c_void) {}
+extern "C" fn freectx(_context: *mut c_void) {}
 
 /// Public keys have files of their own.
-unsafe extern "C" fn does_selection(_provider: *mut c_void, selection: c_int) -> c_int {
+extern "C" fn does_selection(_provider: *mut c_void, selection: c_int) -> c_int {
     (selection == 0 || selection & SELECT_PRIVATE_KEY != 0).into()
 }
 

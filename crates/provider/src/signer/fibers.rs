@@ -266,16 +266,16 @@ mod tests {
 
     /// A libcrypto with one job and one wait context for each thread.
     fn fibers() -> Fibers {
-        unsafe extern "C" fn get_current_job() -> *mut c_void {
+        extern "C" fn get_current_job() -> *mut c_void {
             std::ptr::dangling_mut()
         }
-        unsafe extern "C" fn pause_job() -> c_int {
+        extern "C" fn pause_job() -> c_int {
             1
         }
-        unsafe extern "C" fn get_wait_ctx(job: *mut c_void) -> *mut c_void {
+        extern "C" fn get_wait_ctx(job: *mut c_void) -> *mut c_void {
             job
         }
-        unsafe extern "C" fn set_wait_fd(
+        extern "C" fn set_wait_fd(
             _wait_ctx: *mut c_void,
             key: *const c_void,
             descriptor: c_int,

@@ -265,14 +265,14 @@ impl Cipher {
     }
 
     pub fn key_bytes(&self) -> usize {
-        // SAFETY: the cipher is live.
+        // SAFETY: the cipher is live, and its key has a length.
         unsafe { (self.libcrypto.EVP_CIPHER_get_key_length)(self.cipher) as usize }
     }
 
     /// What EVP tells of the algorithm.
     pub fn description(&self) -> String {
         let lib = self.libcrypto;
-        // SAFETY: the cipher is live.
+        // SAFETY: the cipher is live, and its descriptions end with a zero.
         unsafe {
             format!(
                 "nid {} type {} block {} key {} iv {} mode {} flags {:x}",
@@ -306,7 +306,7 @@ impl Cipher {
     /// Parameters that can be got, got from a context, set to a context.
     pub fn listed(&self) -> [Vec<(String, u32)>; 3] {
         let lib = self.libcrypto;
-        // SAFETY: the cipher is live.
+        // SAFETY: the cipher is live, and its lists of parameters end.
         unsafe {
             [
                 Param::listed((lib.EVP_CIPHER_gettable_params)(self.cipher)),
@@ -326,7 +326,7 @@ impl Cipher {
 
 impl Drop for Cipher {
     fn drop(&mut self) {
-        // SAFETY: the cipher is live.
+        // SAFETY: the cipher is live, and this is the last use of it.
         unsafe { (self.libcrypto.EVP_CIPHER_free)(self.cipher) };
     }
 }
