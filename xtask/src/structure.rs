@@ -2,9 +2,10 @@
 //!
 //! Three checks are tables: [`edges`] lists which crate may depend on which, [`floors`] which module of
 //! a crate may use which ([`modules`] looks), and [`rooms`] which files may hold `unsafe`, intrinsics,
-//! threads and the environment. A fourth, [`lengths`], bounds the lines of a file. A fifth compares
-//! generated tables, assembly, circuits and the page of figures with what their generators write. Every check
-//! fails when it finds nothing to look at, so that it cannot pass by looking in the wrong place.
+//! threads and the environment. A fourth, [`lengths`], bounds the lines of a file. A fifth, [`safety`], wants
+//! preconditions of unsafe code named. A sixth compares generated tables, assembly, circuits and the page of
+//! figures with what their generators write. Every check fails when it finds nothing to look at, so that it
+//! cannot pass by looking in the wrong place.
 
 mod edges;
 mod files;
@@ -12,6 +13,7 @@ mod floors;
 mod lengths;
 mod modules;
 mod rooms;
+mod safety;
 
 use crate::tool::{Metadata, Result};
 use crate::{circuits, kernels, offers, performance, plan, proto};
@@ -24,6 +26,7 @@ pub fn run() -> Result<()> {
     let (modules, in_modules) = modules::check(&metadata)?;
     findings.extend(in_modules);
     findings.extend(lengths::check(&metadata.workspace_root)?);
+    findings.extend(safety::check(&metadata.workspace_root)?);
     findings.extend(plan::check(&metadata.workspace_root).err());
     findings.extend(offers::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());

@@ -1,0 +1,287 @@
+//! That unsafe code says what it relies on: every `unsafe fn` has a `# Safety` section, and no SAFETY comment stands
+//! more than three times, since a stock sentence names no precondition of its place.
+//!
+//! Methods of a trait's implementation have the section of the trait. A function that a macro writes counts where the
+//! macro is.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use super::files;
+use crate::tool::Result;
+
+/// How often one SAFETY comment may stand.
+const SAME_MAX: usize = 3;
+
+/// Files that still have faults; a file that has none leaves the list. Folders end in `/`.
+const OWED: &[&str] = &[
+    "crates/kernels/src/batch/beside.rs",
+    "crates/kernels/src/bits/des.rs",
+    "crates/kernels/src/bits/des_cbc.rs",
+    "crates/kernels/src/bits/des_gates.rs",
+    "crates/kernels/src/bits/des_ternary.rs",
+    "crates/kernels/src/bits/registers.rs",
+    "crates/kernels/src/bits/serpent.rs",
+    "crates/kernels/src/bits/serpent_gates.rs",
+    "crates/kernels/src/bits/serpent_ternary.rs",
+    "crates/kernels/src/hash/mod.rs",
+    "crates/kernels/src/hash/words.rs",
+    "crates/kernels/src/poly1305.rs",
+    "crates/kernels/src/portable/serpent.rs",
+    "crates/kernels/src/portable/tdes.rs",
+    "crates/kernels/src/sbox.rs",
+    "crates/kernels/src/stitched/chains.rs",
+    "crates/kernels/src/stitched/columns.rs",
+    "crates/kernels/src/stitched/mod.rs",
+    "crates/kernels/src/stitched/rows.rs",
+    "crates/kernels/src/stitched/state.rs",
+    "crates/kernels/src/testing.rs",
+    "crates/kernels/src/x86_64/aes.rs",
+    "crates/kernels/src/x86_64/bitslice.rs",
+    "crates/kernels/src/x86_64/cbc.rs",
+    "crates/kernels/src/x86_64/gcm/mod.rs",
+    "crates/kernels/src/x86_64/ghash_shuffles.rs",
+    "crates/kernels/src/x86_64/permute/mod.rs",
+    "crates/kernels/src/x86_64/tdes.rs",
+];
+
+/// Something that is wrong at a line of a file.
+struct Fault {
+    path: String,
+    line: usize,
+    what: String,
+}
+
+/// One line for every fault in the repository, and for every file that is owed no more.
+pub fn check(root: &Path) -> Result<Vec<String>> {
+    let is_hidden = |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        name.as_encoded_bytes().starts_with(b".")
+    };
+    let mut texts = Vec::new();
+    for file in files::sources(root, &is_hidden)? {
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        let name = file.strip_prefix(root).unwrap_or(&file).to_string_lossy();
+        texts.push((name.into_owned(), text));
+    }
+    if texts.is_empty() {
+        return Err(format!("{}: found no Rust source to check", root.display()));
+    }
+    judge(&texts, OWED)
+}
+
+/// `texts` are sources with their paths from the root of the repository.
+fn judge(texts: &[(String, String)], owed: &[&str]) -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    let mut comments = BTreeMap::<String, Vec<(&str, usize)>>::new();
+    for (path, text) in texts {
+        let stream: TokenStream = text.parse().map_err(|error: proc_macro2::LexError| {
+            format!("{path}:{}: not Rust: {error}", error.span().start().line)
+        })?;
+        sections(stream, false, &mut |line, name| {
+            let what = format!(
+                "unsafe fn {name} has no `# Safety` section – name its preconditions in one"
+            );
+            faults.push(Fault {
+                path: path.clone(),
+                line,
+                what,
+            });
+        });
+        for (line, comment) in comments_of(text) {
+            comments.entry(comment).or_default().push((path, line));
+        }
+    }
+    for (comment, places) in comments {
+        let times = places.len();
+        if times <= SAME_MAX {
+            continue;
+        }
+        faults.extend(places.into_iter().map(|(path, line)| Fault {
+            path: path.to_owned(),
+            line,
+            what: format!(
+                "this SAFETY comment stands {times} times – name the precondition of this place and who met it: \
+                 {comment}"
+            ),
+        }));
+    }
+    faults.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    let is_in = |path: &str, entry: &str| match entry.strip_suffix('/') {
+        Some(_) => path.starts_with(entry),
+        None => path == entry,
+    };
+    let is_done = |entry: &&&str| !faults.iter().any(|fault| is_in(&fault.path, entry));
+    let done = owed.iter().filter(is_done).map(|entry| {
+        format!(
+            "xtask/src/structure/safety.rs: OWED names {entry}, which has no faults – remove it"
+        )
+    });
+    let found = faults
+        .iter()
+        .filter(|fault| !owed.iter().any(|entry| is_in(&fault.path, entry)))
+        .map(|Fault { path, line, what }| format!("{path}:{line}: {what}"));
+    Ok(found.chain(done).collect())
+}
+
+/// The text of each SAFETY comment, as one line, with the line it begins at.
+fn comments_of(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut lines = text.lines().enumerate().peekable();
+    while let Some((i, line)) = lines.next() {
+        let Some(first) = line.trim_start().strip_prefix("// SAFETY") else {
+            continue;
+        };
+        let mut comment = first.trim_start_matches(':').trim().to_owned();
+        while let Some((_, more)) = lines.next_if(|(_, line)| line.trim_start().starts_with("//")) {
+            comment.push(' ');
+            comment.push_str(more.trim_start().trim_start_matches('/').trim());
+        }
+        found.push((i + 1, comment));
+    }
+    found
+}
+
+/// Tells `missing` of each `unsafe fn` without a section. `of_trait`: those here implement a trait.
+fn sections(stream: TokenStream, of_trait: bool, missing: &mut impl FnMut(usize, String)) {
+    let trees: Vec<TokenTree> = stream.into_iter().collect();
+    let word = |at: usize| match trees.get(at) {
+        Some(TokenTree::Ident(ident)) => ident.to_string(),
+        Some(TokenTree::Punct(sign)) => sign.to_string(),
+        _ => String::new(),
+    };
+    let (mut has_section, mut is_impl, mut implements) = (false, false, false);
+    for (at, tree) in trees.iter().enumerate() {
+        match tree {
+            TokenTree::Ident(ident) if ident == "impl" => (is_impl, implements) = (true, false),
+            // Not `for<'a>`, which is of a bound.
+            TokenTree::Ident(ident) if ident == "for" => {
+                implements |= is_impl && word(at + 1) != "<";
+            }
+            TokenTree::Ident(ident) if ident == "unsafe" => {
+                let mut next = at + 1;
+                if word(next) == "extern" {
+                    next += 1;
+                    next += usize::from(matches!(trees.get(next), Some(TokenTree::Literal(_))));
+                }
+                // A type of functions has no name.
+                let name = match word(next + 1).as_str() {
+                    "$" => format!("${}", word(next + 2)),
+                    name => name.to_owned(),
+                };
+                if word(next) == "fn" && !name.is_empty() && !has_section && !of_trait {
+                    missing(ident.span().start().line, name);
+                }
+            }
+            TokenTree::Punct(sign) if sign.as_char() == ';' => {
+                (has_section, is_impl) = (false, false);
+            }
+            TokenTree::Group(group) => {
+                let is_attribute = at > 0 && word(at - 1) == "#";
+                if is_attribute {
+                    has_section |= group.stream().to_string().contains("# Safety");
+                    continue;
+                }
+                let is_body = group.delimiter() == Delimiter::Brace;
+                sections(group.stream(), is_body && is_impl && implements, missing);
+                if is_body {
+                    (has_section, is_impl) = (false, false);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unsafe_function_without_a_section_is_reported() {
+        for (text, line) in [
+            ("unsafe fn f() {}", 1),
+            ("/// Does it.\npub(crate) unsafe fn f() {}", 2),
+            ("fn outer() {\n    #[inline]\n    unsafe fn f() {}\n}", 3),
+            ("\nunsafe extern \"C\" fn f() {}", 2),
+            ("trait T {\n    unsafe fn f();\n}", 2),
+            ("impl S {\n    unsafe fn f() {}\n}", 2),
+            ("impl S<fn(for<'a> &'a u8)> { unsafe fn f() {} }", 1),
+            (
+                "impl T for S {\n    fn g() {\n        unsafe fn f() {}\n    }\n}",
+                3,
+            ),
+            ("macro_rules! m { () => { unsafe fn f() {} } }", 1),
+            (
+                "/// # Safety\n/// Of the first alone.\nunsafe fn g() {}\nunsafe fn f() {}",
+                4,
+            ),
+        ] {
+            let found = judged(&[text]);
+            let said = format!("0.rs:{line}: unsafe fn f has no `# Safety` section");
+            assert!(
+                matches!(&found[..], [one] if one.starts_with(&said)),
+                "{text}: {found:?}"
+            );
+        }
+        let found = judged(&["macro_rules! m { ($n:ident) => { unsafe fn $n() {} } }"]);
+        assert!(found[0].contains("unsafe fn $n has"), "{found:?}");
+    }
+
+    #[test]
+    fn sections_implementations_and_types_are_not() {
+        for text in [
+            "/// Does it.\n///\n/// # Safety\n/// There is one.\n#[inline]\npub unsafe fn f() {}",
+            "impl<'a, F: for<'b> Fn(&'b u8)> T for S<'a, F> { unsafe fn f() {} unsafe fn g() {} }",
+            "type F = unsafe extern \"C\" fn(u8);\nfn f(g: unsafe fn()) {}",
+            "fn f() { unsafe { g() } }\nunsafe impl Send for S {}\nunsafe extern \"C\" { fn h(); }",
+            "#[target_feature(enable = \"avx2\")]\nfn f() {}",
+        ] {
+            assert_eq!(judged(&[text]), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_comment_may_stand_three_times() {
+        let one = "// SAFETY: as the caller\n    // says.\nfn f() {}\n";
+        let other =
+            "fn f() {} // SAFETY: as the caller says.\n    // SAFETY: as the caller   says.\n";
+        assert_eq!(judged(&[one, one, one]), [""; 0]);
+        let found = judged(&[one, &one.repeat(2), "", one]);
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert!(
+            found[2].starts_with("1.rs:4: this SAFETY comment stands 4 times"),
+            "{found:?}"
+        );
+        assert!(found[2].ends_with(": as the caller says."), "{found:?}");
+        // One behind code has to be short, and is not looked for.
+        assert_eq!(judged(&[other, one, one]), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_that_is_owed_may_have_faults_and_must() {
+        let texts = [("a/b.rs", "unsafe fn f() {}"), ("c.rs", "")].map(owned);
+        assert_eq!(judge(&texts, &["a/"]).unwrap(), [""; 0]);
+        assert_eq!(judge(&texts, &["a/b.rs"]).unwrap(), [""; 0]);
+        let found = judge(&texts, &["a/", "c.rs"]).unwrap();
+        assert!(
+            matches!(&found[..], [one] if one.contains("OWED names c.rs")),
+            "{found:?}"
+        );
+    }
+
+    fn judged(texts: &[&str]) -> Vec<String> {
+        let numbered = texts.iter().enumerate();
+        let texts: Vec<_> = numbered
+            .map(|(i, text)| owned((&format!("{i}.rs"), text)))
+            .collect();
+        judge(&texts, &[]).unwrap()
+    }
+
+    fn owned((path, text): (&str, &str)) -> (String, String) {
+        (path.to_owned(), text.to_owned())
+    }
+}
