@@ -101,8 +101,8 @@ impl Context {
         compute(self.provider(), key, true, number, by_default, |power| {
             match padding.message(power, ciphertext, Some(key.key())) {
                 Ok(message) => {
-                    // SAFETY: the core has a context of ours, and a ciphertext of `bytes` bytes; only a caller
-                    // who asks for a size may give none.
+                    // SAFETY: no message is longer than what the padding needs, for which there is room; and a place for
+                    // its length.
                     unsafe { place.set(&message) };
                     1
                 }
@@ -251,7 +251,8 @@ unsafe extern "C" fn decrypt(
         bytes: written,
         room,
     };
-    // SAFETY: as above, with a ciphertext of that length; only a caller who asks for a size may give none.
+    // SAFETY: the core has a context of ours, and a ciphertext of `bytes` bytes; only a caller who asks for a
+    // size may give none.
     unsafe {
         with::<Context>(context, |context, inner| {
             let decrypt: Crypt = inner.decrypt?;
