@@ -351,11 +351,18 @@ impl<'a> Value<'a> {
         let data = param.data.cast::<u8>();
         // SAFETY: the data have the size that the parameter gives, and are the caller's own.
         let place = unsafe { std::slice::from_raw_parts_mut(data, param.data_bytes) };
-        place.fill(0);
-        let number = number.to_le_bytes();
-        let bytes = place.len().min(number.len());
-        place[..bytes].copy_from_slice(&number[..bytes]);
         param.return_bytes = param.data_bytes;
+        let number = number.to_le_bytes();
+        // The widths that libcrypto asks for are a store each: it asks twice for each new context.
+        if let Ok(place) = <&mut [u8; 8]>::try_from(&mut *place) {
+            *place = number;
+        } else if let Ok(place) = <&mut [u8; 4]>::try_from(&mut *place) {
+            place.copy_from_slice(&number[..4]);
+        } else {
+            place.fill(0);
+            let bytes = place.len().min(number.len());
+            place[..bytes].copy_from_slice(&number[..bytes]);
+        }
         true
     }
 

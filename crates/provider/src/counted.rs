@@ -43,7 +43,8 @@ impl<A: Offered> Offered for CountedOffer<A> {
 
 pub(crate) struct Counted<C> {
     cipher: C,
-    usage: Arc<Usage>,
+    /// Open, or else this cipher is not chosen.
+    usage: Option<Arc<Usage>>,
     operation: Algorithm,
     direction: Direction,
 }
@@ -57,13 +58,13 @@ impl<C: Cipher> Cipher for Counted<C> {
         C::settable(operation)
     }
 
-    fn new(provider: &Provider, operation: Algorithm) -> Option<Self> {
-        Some(Self {
-            cipher: C::new(provider, operation)?,
-            usage: provider.usage.clone()?,
+    fn new(provider: &Provider, operation: Algorithm) -> Self {
+        Self {
+            cipher: C::new(provider, operation),
+            usage: provider.usage.clone(),
             operation,
             direction: Direction::Encrypt,
-        })
+        }
     }
 
     fn copy_to(&self, copy: &mut Self) {
@@ -116,15 +117,19 @@ impl<C: Cipher> Cipher for Counted<C> {
 
 impl<C> Counted<C> {
     fn count_event(&self, event: ContextEvent) {
-        self.usage
-            .record_context(self.operation, self.direction, event);
+        if let Some(usage) = &self.usage {
+            usage.record_context(self.operation, self.direction, event);
+        }
     }
 
     /// Associated data and ends of messages do not count as requests.
     fn count(&self, data: Data) {
-        if !data.output.is_null() && !data.input.is_null() && data.input_bytes > 0 {
-            self.usage
-                .record(self.operation, self.direction, data.input_bytes);
+        if let Some(usage) = &self.usage
+            && !data.output.is_null()
+            && !data.input.is_null()
+            && data.input_bytes > 0
+        {
+            usage.record(self.operation, self.direction, data.input_bytes);
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) trait Cipher: Sized {
     /// The parameters that a caller can set in a context, up to [`Param::END`].
     fn settable(operation: Algorithm) -> &'static [Param];
 
-    fn new(provider: &Provider, operation: Algorithm) -> Option<Self>;
+    fn new(provider: &Provider, operation: Algorithm) -> Self;
 
     /// Makes `copy`, which is new, the same as this.
     fn copy_to(&self, copy: &mut Self);
@@ -195,10 +195,8 @@ unsafe extern "C" fn newctx<A: Offered>(provider: *mut c_void) -> *mut c_void {
         let provider = unsafe { &*provider.cast::<Provider>() };
         // A place first: most of a context is room for its key, and not worth a copy.
         let place = Box::new_uninit();
-        match A::Cipher::new(provider, A::OPERATION) {
-            Some(cipher) => Box::into_raw(Box::write(place, Context { cipher, provider })).cast(),
-            None => null_mut(),
-        }
+        let cipher = A::Cipher::new(provider, A::OPERATION);
+        Box::into_raw(Box::write(place, Context { cipher, provider })).cast()
     })
 }
 

@@ -91,11 +91,22 @@ impl StreamContext {
         *place = None;
         let kind = stream_kind(algorithm)?;
         let other = Kernel::made_with_key(engine.cpu, algorithm, key)?;
-        let unkeyed = || {
-            let kernel = Kernel::unkeyed(engine.cpu, algorithm, other);
-            Self::with_kernel(engine, algorithm, kind, kernel)
-        };
-        key_bytes::put(place, unkeyed, |context| context.take_key(key))
+        let with = |kernel| Self::with_kernel(engine, algorithm, kind, kernel);
+        let take_key = |context: &mut Self| context.take_key(key);
+        // Each kernel is made where it stays: a choice among values would copy the chosen one.
+        match other {
+            Some(other) => key_bytes::put(place, || with(Kernel::Other(other)), take_key),
+            None if algorithm == Algorithm::ChaCha20 => {
+                let backend = chacha20::Backend::preferred(engine.cpu);
+                let kernel = || Kernel::ChaCha20(ChaCha20::unkeyed(backend));
+                key_bytes::put(place, || with(kernel()), take_key)
+            }
+            None => {
+                let backend = Backend::preferred(engine.cpu);
+                let kernel = || Kernel::Aes(Ctr::unkeyed(backend));
+                key_bytes::put(place, || with(kernel()), take_key)
+            }
+        }
     }
 
     #[inline(always)]

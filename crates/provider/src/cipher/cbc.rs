@@ -68,8 +68,8 @@ impl Cipher for Cbc {
     }
 
     #[inline(always)]
-    fn new(_provider: &Provider, operation: Algorithm) -> Option<Self> {
-        Some(Self {
+    fn new(_provider: &Provider, operation: Algorithm) -> Self {
+        Self {
             context: None,
             operation,
             direction: Direction::Encrypt,
@@ -83,7 +83,7 @@ impl Cipher for Cbc {
             tls_version: 0,
             tls_mac_bytes: 0,
             tls_mac: None,
-        })
+        }
     }
 
     fn copy_to(&self, copy: &mut Self) {

@@ -76,8 +76,8 @@ impl Cipher for ChaCha20Poly1305 {
     }
 
     #[inline(always)]
-    fn new(provider: &Provider, _operation: Algorithm) -> Option<Self> {
-        Some(Self {
+    fn new(provider: &Provider, _operation: Algorithm) -> Self {
+        Self {
             context: None,
             direction: Direction::Encrypt,
             iv: [0; IV_BYTES],
@@ -89,7 +89,7 @@ impl Cipher for ChaCha20Poly1305 {
             tls: None,
             tls_padding_bytes: 0,
             asks_for_tag: provider.host.has_aeads_of_4_0(),
-        })
+        }
     }
 
     fn copy_to(&self, copy: &mut Self) {

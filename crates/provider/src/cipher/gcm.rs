@@ -96,8 +96,8 @@ impl Cipher for Gcm {
     }
 
     #[inline(always)]
-    fn new(provider: &Provider, operation: Algorithm) -> Option<Self> {
-        Some(Self {
+    fn new(provider: &Provider, operation: Algorithm) -> Self {
+        Self {
             context: None,
             operation,
             direction: Direction::Encrypt,
@@ -111,7 +111,7 @@ impl Cipher for Gcm {
             tls_padding_bytes: 0,
             tls_records: 0,
             host: provider.host,
-        })
+        }
     }
 
     fn copy_to(&self, copy: &mut Self) {

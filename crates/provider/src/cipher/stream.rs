@@ -84,8 +84,8 @@ impl Cipher for Stream {
     }
 
     #[inline(always)]
-    fn new(_provider: &Provider, operation: Algorithm) -> Option<Self> {
-        Some(Self {
+    fn new(_provider: &Provider, operation: Algorithm) -> Self {
+        Self {
             context: None,
             operation,
             direction: Direction::Encrypt,
@@ -95,7 +95,7 @@ impl Cipher for Stream {
             tls_version: 0,
             tls_mac_bytes: 0,
             tls_mac: null(),
-        })
+        }
     }
 
     fn copy_to(&self, copy: &mut Self) {
