@@ -136,7 +136,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
-        "oarlock-bench",
+        "oarlock-measure",
         &[
             &["report"],
             &["run"],

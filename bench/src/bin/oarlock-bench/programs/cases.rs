@@ -1,11 +1,11 @@
 //! What is measured.
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::compared::Compared;
-use oarlock_bench::cases::Direction;
-use oarlock_bench::peers::openssl::{Life, Use};
 use oarlock_hostile::kinds;
+use oarlock_measure::cases::Direction;
+use oarlock_measure::peers::openssl::{Life, Use};
 
 use super::c_library::{CASES_IN_C, CLibrary};
 use super::context::{self, InMemory};

@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::{Direction, RsaKey};
-use oarlock_bench::peers::openssl::{Handshake, Life, Use};
-use oarlock_bench::run::provided::{Provided, Request};
+use oarlock_measure::Error;
+use oarlock_measure::cases::{Direction, RsaKey};
+use oarlock_measure::peers::openssl::{Handshake, Life, Use};
+use oarlock_measure::run::provided::{Provided, Request};
 
 use super::compared::{Compared, Quantity, STOCK};
 use super::setup::{Setup, Side};

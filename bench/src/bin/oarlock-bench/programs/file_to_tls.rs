@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use oarlock_bench::Error;
-use oarlock_bench::cpu_class;
+use oarlock_measure::Error;
+use oarlock_measure::cpu_class;
 
 use super::compared::{Compared, Quantity, in_turn};
 use super::data::{are_alike, make};

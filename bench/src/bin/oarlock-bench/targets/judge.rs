@@ -1,9 +1,9 @@
 //! Whether a target is met, by what was measured.
 
-use oarlock_bench::cases::Size;
-use oarlock_bench::measuring::Summary;
-use oarlock_bench::output::Ratio;
-use oarlock_bench::run::First;
+use oarlock_measure::cases::Size;
+use oarlock_measure::measuring::Summary;
+use oarlock_measure::output::Ratio;
+use oarlock_measure::run::First;
 
 use super::measure::Measured;
 use super::outcome::Outcome;
@@ -169,7 +169,7 @@ mod tests {
     use super::super::table::TARGETS;
     use super::*;
     use crate::programs::STOCK;
-    use oarlock_bench::cases::glob;
+    use oarlock_measure::cases::glob;
 
     /// What comes of the target whose line for `case` holds `what`: measured, met, note.
     fn judged(case: &str, what: &str, measured: &Measured) -> (Option<f64>, bool, String) {

@@ -18,11 +18,11 @@ mod target;
 use std::io::Write;
 
 use oarlock::costs::CpuClass;
-use oarlock_bench::Error;
-use oarlock_bench::args::Args;
-use oarlock_bench::cases::glob;
-use oarlock_bench::cpu_class;
-use oarlock_bench::output::{Record, json, write_out};
+use oarlock_measure::Error;
+use oarlock_measure::args::Args;
+use oarlock_measure::cases::glob;
+use oarlock_measure::cpu_class;
+use oarlock_measure::output::{Record, json, write_out};
 
 use crate::peers::{boringssl, versions};
 use crate::programs::packets;

@@ -517,7 +517,7 @@ const fn speed(bytes: usize) -> ProgramQuantity {
 
 #[cfg(test)]
 mod tests {
-    use oarlock_bench::cases::{CASES, PUBLIC_KEY_CASES, Size, glob};
+    use oarlock_measure::cases::{CASES, PUBLIC_KEY_CASES, Size, glob};
 
     use super::*;
     use crate::programs;

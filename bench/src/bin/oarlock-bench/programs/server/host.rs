@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use crate::programs::setup::{Setup, named_or_beside};
 use crate::system::child::{Running, said};
@@ -124,6 +124,6 @@ fn line_of<'a>(text: &'a str, start: &str) -> Option<&'a str> {
 const OPERATIONS: &str =
     "[\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]";
 /// Keys of the benchmark, which protect nothing.
-const RSA_2048: &str = include_str!("../../../../../keys/rsa2048.pem");
+const RSA_2048: &str = include_str!("../../../../../../crates/measure/keys/rsa2048.pem");
 const END: &str = "-----END RSA PRIVATE KEY-----";
 const START_MAX: Duration = Duration::from_secs(20);

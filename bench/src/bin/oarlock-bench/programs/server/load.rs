@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 use serde::Deserialize;
 
 use super::host::{Home, Host};

@@ -20,7 +20,7 @@ mod load;
 mod sides;
 mod sign;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::compared::Compared;
 use super::setup::Setup;

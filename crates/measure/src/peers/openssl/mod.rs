@@ -1,5 +1,5 @@
 //! The machine's OpenSSL, loaded at run time: what is measured is what programs here get, and the
-//! harness builds without its headers.
+//! crate builds without its headers.
 #![allow(unsafe_code)]
 
 /// A table `Functions` of those with these names and types, from the headers of OpenSSL 3.
