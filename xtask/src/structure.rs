@@ -2,10 +2,12 @@
 //!
 //! Three checks are tables: [`edges`] lists which crate may depend on which, [`floors`] which module of
 //! a crate may use which ([`modules`] looks), and [`rooms`] which files may hold `unsafe`, intrinsics,
-//! threads and the environment. A fourth, [`lengths`], bounds the lines of a file. A fifth compares
-//! generated tables, assembly, circuits and the page of figures with what their generators write. Every check
-//! fails when it finds nothing to look at, so that it cannot pass by looking in the wrong place.
+//! threads and the environment. A fourth, [`lengths`], bounds the lines of a file. [`bench`] compares
+//! the benchmark's workspace with this one, and the last check compares generated tables, assembly, circuits and the page
+//! of figures with what their generators write. Every check fails when it finds nothing to look at, so that it cannot
+//! pass by looking in the wrong place.
 
+mod bench;
 mod edges;
 mod files;
 mod floors;
@@ -17,13 +19,14 @@ use crate::tool::{Metadata, Result};
 use crate::{circuits, kernels, offers, performance, plan, proto};
 
 pub fn run() -> Result<()> {
-    let metadata = Metadata::load()?;
+    let metadata = Metadata::load_with_bench()?;
     let mut findings = edges::check(&metadata)?;
     let (files, in_rooms) = rooms::check(&metadata)?;
     findings.extend(in_rooms);
     let (modules, in_modules) = modules::check(&metadata)?;
     findings.extend(in_modules);
     findings.extend(lengths::check(&metadata.workspace_root)?);
+    findings.extend(bench::check(&metadata.workspace_root)?);
     findings.extend(plan::check(&metadata.workspace_root).err());
     findings.extend(offers::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
@@ -50,5 +53,5 @@ pub fn run() -> Result<()> {
 
 /// Prints the rooms of `package`, or of all, with their arrows and circles.
 pub fn print_modules(package: Option<&str>) -> Result<()> {
-    modules::print(&Metadata::load()?, package)
+    modules::print(&Metadata::load_with_bench()?, package)
 }

@@ -16,16 +16,15 @@ const HOUSE: &[(&str, Place)] = &[
     // What other programs bring along: the command reads it, and the fuzzer.
     ("oarlock-programs", Place::Floor(3)),
     ("oarlock-measure", Place::Floor(3)),
-    ("oarlock-bench", Place::Floor(4)),
-    // It asks the servers that oarlock-bench starts, as a process of its own, and so needs oarlock-net.
-    ("oarlock-load", Place::Floor(4)),
-    // It sends files for oarlock-bench, as a process of its own, and so needs oarlock-file.
-    ("oarlock-sender", Place::Floor(4)),
     ("oarlock-cli", Place::Floor(4)),
     ("oarlock-provider", Place::Floor(4)),
     ("oarlock-capi", Place::Floor(4)),
     ("oarlock-python", Place::Floor(4)),
     ("oarlock-vectors", Place::TestsOnly),
+    ("oarlock-bench", Place::Outside),
+    // Processes of the benchmark.
+    ("oarlock-load", Place::Outside),
+    ("oarlock-sender", Place::Outside),
     ("oarlock-fuzz", Place::Outside),
     ("oarlock-testing", Place::TestsOnly),
     ("oarlock-model", Place::TestsOnly),
@@ -214,6 +213,12 @@ mod tests {
                 "depend on no other crate",
             ),
             ("oarlock", "xtask", Some("dev"), "nothing may depend on it"),
+            (
+                "oarlock-cli",
+                "oarlock-bench",
+                None,
+                "nothing may depend on it",
+            ),
             (
                 "oarlock-cli",
                 "oarlock-shiny",

@@ -112,7 +112,7 @@ struct Transfer {
 impl Ends {
     fn new(setup: &Setup) -> Result<Self, Error> {
         let missing = "no `oarlock-sender` next to this program: build it (cargo build --release \
-                       --package oarlock-sender)";
+                       --manifest-path bench/Cargo.toml)";
         let ends = Self {
             program: named_or_beside(None, "oarlock-sender", missing)?,
             file: setup.file("file"),

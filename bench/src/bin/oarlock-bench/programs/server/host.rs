@@ -34,7 +34,7 @@ impl Home {
     pub(super) fn new(setup: &Setup, name: &str) -> Result<Self, Error> {
         let oarlock = setup.oarlock()?;
         let missing = "no `oarlock-load` next to this program: build it (cargo build --release \
-                       --package oarlock-load)";
+                       --manifest-path bench/Cargo.toml)";
         let load = named_or_beside(None, "oarlock-load", missing)?;
         let folder = setup.file(name);
         let clients = ["client", "hostile"].map(|name| format!("--client={name}"));

@@ -1,0 +1,69 @@
+//! The benchmark, in the long form: lints, and each kind of case once, so that none breaks unseen. Judges no speed.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::tool::{self, Result, cargo_in_bench};
+
+/// Options that measure one of each kind, in addition to [`GLANCE`]. The help of `oarlock-bench` explains the names.
+const KINDS: [&str; 32] = [
+    "--case=aes-128-ctr --size=1k --threads=2",
+    "--case=aes-256-gcm --size=1k",
+    "--case=camellia-128-ctr --size=64k --mode=burst,prefilled",
+    "--case=rsa-2048-private --depth=8",
+    "--case=rsa-2048-private --blocking=2",
+    "--case=rsa-2048-private --mixed",
+    "--case=rsa-2048-private --first",
+    "--seed-shape",
+    "--case=openssl-start",
+    "--case=openssl-context-aes-128-ctr",
+    "--case=openssl-key-sign",
+    "--case=openssl-speed-aes-128-ctr",
+    "--case=evp-copy-aes-128-gcm",
+    "--case=evp-handshake-p256",
+    "--case=ssh-aes128-ctr-umac-64-etm-scp",
+    "--case=https-aes-128-gcm",
+    "--case=tls-haproxy-rsa-2048",
+    "--case=tls-processes-rsa-2048",
+    "--case=tls-speed-rsa-2048",
+    "--case=file-encrypt",
+    "--case=file-many-encrypt",
+    "--case=file-unlock",
+    "--case=pipe-encrypt",
+    "--case=server-rsa2048",
+    "--case=server-boards-axl200",
+    "--case=server-kill",
+    "--case=hostile-*",
+    "--case=packet-*",
+    "--case=packet-file-to-tls",
+    "--case=device-*",
+    "--case=c-call",
+    "--case=c-*",
+];
+/// As short as it gets.
+const GLANCE: [&str; 2] = ["--quick", "--json"];
+
+pub fn check(root: &Path) -> Result<()> {
+    tool::status(cargo_in_bench(root, "fmt").args(["--all", "--check"]))?;
+    let mut lints = cargo_in_bench(root, "clippy");
+    lints.args(["--workspace", "--all-targets", "--locked"]);
+    tool::status(lints.args(["--", "-D", "warnings"]))
+}
+
+/// Measures one of each kind, with releases of the programs that take part. Cases that the machine lacks a program for are
+/// left out, as their messages say.
+pub fn run(root: &Path, target: &Path) -> Result<()> {
+    tool::status(cargo_in_bench(root, "build").args(["--release", "--locked"]))?;
+    for kind in KINDS {
+        let mut command = Command::new(target.join("release/oarlock-bench"));
+        command.args(kind.split(' ')).args(GLANCE);
+        let output = command.output();
+        let output = output.map_err(|error| format!("oarlock-bench: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        print!("{kind}\n{said}");
+        if !output.status.success() && !said.contains(" left out: ") {
+            return Err(format!("oarlock-bench {kind} ended with {}", output.status));
+        }
+    }
+    Ok(())
+}
