@@ -29,7 +29,6 @@ mod ciphers;
 mod handshakes;
 mod keys;
 mod library;
-mod lives;
 mod public_key;
 mod uses;
 
@@ -47,8 +46,6 @@ pub(crate) use keys::KeyReader;
 pub use keys::Use;
 pub use library::{Context, Libcrypto};
 pub(crate) use library::{Fetched, World};
-pub use lives::Life;
-pub(crate) use lives::Lives;
 pub use uses::Way;
 pub(crate) use uses::{Message, Uses};
 
