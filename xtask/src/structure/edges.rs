@@ -22,9 +22,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("oarlock-python", Place::Floor(4)),
     ("oarlock-vectors", Place::TestsOnly),
     ("oarlock-bench", Place::Outside),
-    // Processes of the benchmark.
-    ("oarlock-load", Place::Outside),
-    ("oarlock-sender", Place::Outside),
+    ("oarlock-bench-process", Place::Outside),
     ("oarlock-fuzz", Place::Outside),
     ("oarlock-testing", Place::TestsOnly),
     ("oarlock-model", Place::TestsOnly),

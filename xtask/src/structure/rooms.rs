@@ -39,7 +39,7 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/threads/mapped.rs", // a file that processes map together
             "bench/src/",                         // dlopen
             "crates/measure/src/",                // the same
-            "bench/sender/src/ssl.rs",            // libssl
+            "bench/process/src/tls/ssl.rs",       // libssl
             "crates/local/src/board/memory.rs",   // memory that processes share
             "crates/provider/",                   // foreign function interfaces
             "crates/capi/",

@@ -33,9 +33,9 @@ impl Home {
     /// For the case `name`.
     pub(super) fn new(setup: &Setup, name: &str) -> Result<Self, Error> {
         let oarlock = setup.oarlock()?;
-        let missing = "no `oarlock-load` next to this program: build it (cargo build --release \
+        let missing = "no `oarlock-bench-process` next to this program: build it (cargo build --release \
                        --manifest-path bench/Cargo.toml)";
-        let load = named_or_beside(None, "oarlock-load", missing)?;
+        let load = named_or_beside(None, "oarlock-bench-process", missing)?;
         let folder = setup.file(name);
         let clients = ["client", "hostile"].map(|name| format!("--client={name}"));
         said(
