@@ -22,7 +22,8 @@ pub(crate) struct Compared {
 pub(crate) const STOCK: &str = "openssl";
 
 /// What samples count.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(serde::Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Quantity {
     /// 10^9 bytes a second.
     Rate,
