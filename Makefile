@@ -1,15 +1,18 @@
 # make run    builds a release, then the main job: encrypts a real file, compared with openssl
 # make test   everything CI runs; make test-long adds what is run before a release
+# make bench  compares ciphers, signatures and every peer on this machine, in the short form
 # make build, make install, make uninstall, make package: for this machine, or for others
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install uninstall package test test-long
+.PHONY: help run build install uninstall package bench test test-long
 
 # Where rustup puts cargo, for shells that did not read the profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 # Where `make install` puts everything: below $(DESTDIR)$(PREFIX).
 PREFIX ?= /usr/local
+# What `make bench` measures.
+ARGS ?= --quick
 export PREFIX DESTDIR
 
 help:
@@ -20,8 +23,10 @@ help:
 	@echo 'make install          puts them, manual pages, completions, systemd units and the documentation'
 	@echo '                      below PREFIX=/usr/local (and DESTDIR); make uninstall removes them'
 	@echo 'make package          a Debian package of the same'
+	@echo 'make bench            compare every cipher and public-key operation with every peer, in short;'
+	@echo "make bench ARGS=--help the same with other options"
 	@echo 'make test             everything CI runs: 14 to 27 minutes on two cores from nothing, by the age of the CPU'
-	@echo 'make test-long        that, the exchange with rage, more rounds, fuzzing: up to an hour'
+	@echo 'make test-long        that, the exchange with rage, more rounds, the benchmark, fuzzing: up to an hour'
 
 run:
 	@scripts/system-packages run
@@ -39,6 +44,11 @@ install uninstall:
 
 package: build
 	@scripts/debian-package
+
+# Its own workspace, below bench/; `cargo xtask peers` builds more peers.
+bench:
+	@cargo build --release --locked --manifest-path bench/Cargo.toml
+	@"$${CARGO_TARGET_DIR:-target}/release/oarlock-bench" $(ARGS)
 
 # The list of steps is in xtask/src/ci.rs.
 test:

@@ -4,6 +4,7 @@
 //! The workspace is compiled once, with all its tests. Then the test programs run concurrently,
 //! as many as the machine has CPUs. A step that fails ends the run.
 
+mod bench;
 mod fuzz;
 pub mod package;
 mod programs;
@@ -85,11 +86,18 @@ pub fn run_long() -> Result<()> {
         peers::run_age()?;
         peers::run_rage()
     })?;
+    let metadata = Metadata::load()?;
+    let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
+    let benchmark = run.step("build of the benchmark", |_| Programs::build_bench(root))?;
+    run.step("formatting and lints of the benchmark", |_| {
+        bench::check(root)
+    })?;
     let mut all = programs
         .without(&[MODEL])
         .with(LONG_ROUNDS)
         .and(programs.of(&[MODEL]).with(LONG_PREEMPTIONS))
-        .and(unoptimized);
+        .and(unoptimized)
+        .and(benchmark);
     for hidden in MASKS {
         all = all.and(programs.of(&CPU_PACKAGES).with(mask(hidden)));
     }
@@ -120,21 +128,19 @@ pub fn run_long() -> Result<()> {
         tool::status(&mut documentation())
     })?;
     run.step("times that depend on secrets, the short form", |_| {
-        constant_time::check()
+        constant_time::check(root)
     })?;
-    let metadata = Metadata::load()?;
     run.step("branches that depend on secrets", |_| {
-        constant_time::look(&metadata.target_directory)
+        constant_time::look(root, target)
     })?;
     run.step("generated code of the protocol", |report| {
         report::shown(&mut proto::test(&metadata), report)
     })?;
-    run.step("Debian package", |_| {
-        package::check(&metadata.workspace_root, &metadata.target_directory)
+    run.step("Debian package", |_| package::check(root, target))?;
+    run.step("each kind of case of the benchmark", |_| {
+        bench::run(root, target)
     })?;
-    run.step("differential fuzzing", |_| {
-        fuzz::run(&metadata.workspace_root, &metadata.target_directory)
-    })?;
+    run.step("differential fuzzing", |_| fuzz::run(root, target))?;
     run.finish()
 }
 

@@ -40,10 +40,10 @@ pub fn for_openssl(oarlock: &str) -> String {
 mod tests {
     use super::*;
 
-    /// As `bench/src/cpu_class.rs` has them, which hides them from programs that it measures.
+    /// As `crates/measure/src/cpu_class.rs` has them, which hides them from programs that it measures.
     #[test]
     fn classes_are_hidden_alike_in_tables_and_benchmarks() {
-        let source = include_str!("../../bench/src/cpu_class.rs");
+        let source = include_str!("../../crates/measure/src/cpu_class.rs");
         for (mask, expected) in [
             ("-avx512", "~0x0:~0x5842d0230000"),
             ("-avx512,-vaes,-gfni", "~0x0:~0x5f42d0230000"),

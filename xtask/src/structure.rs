@@ -3,10 +3,11 @@
 //! Three checks are tables: [`edges`] lists which crate may depend on which, [`floors`] which module of
 //! a crate may use which ([`modules`] looks), and [`rooms`] which files may hold `unsafe`, intrinsics,
 //! threads and the environment. A fourth, [`lengths`], bounds the lines of a file. A fifth, [`safety`], wants
-//! preconditions of unsafe code named. A sixth compares generated tables, assembly, circuits and the page of
-//! figures with what their generators write. Every check fails when it finds nothing to look at, so that it
-//! cannot pass by looking in the wrong place.
+//! preconditions of unsafe code named. [`bench`] compares the benchmark's workspace with this one, and the last check
+//! compares generated tables, assembly, circuits and the page of figures with what their generators write. Every check
+//! fails when it finds nothing to look at, so that it cannot pass by looking in the wrong place.
 
+mod bench;
 mod edges;
 mod files;
 mod floors;
@@ -19,7 +20,7 @@ use crate::tool::{Metadata, Result};
 use crate::{circuits, kernels, offers, performance, plan, proto};
 
 pub fn run() -> Result<()> {
-    let metadata = Metadata::load()?;
+    let metadata = Metadata::load_with_bench()?;
     let mut findings = edges::check(&metadata)?;
     let (files, in_rooms) = rooms::check(&metadata)?;
     findings.extend(in_rooms);
@@ -27,6 +28,7 @@ pub fn run() -> Result<()> {
     findings.extend(in_modules);
     findings.extend(lengths::check(&metadata.workspace_root)?);
     findings.extend(safety::check(&metadata.workspace_root)?);
+    findings.extend(bench::check(&metadata.workspace_root)?);
     findings.extend(plan::check(&metadata.workspace_root).err());
     findings.extend(offers::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
@@ -53,5 +55,5 @@ pub fn run() -> Result<()> {
 
 /// Prints the rooms of `package`, or of all, with their arrows and circles.
 pub fn print_modules(package: Option<&str>) -> Result<()> {
-    modules::print(&Metadata::load()?, package)
+    modules::print(&Metadata::load_with_bench()?, package)
 }

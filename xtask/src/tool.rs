@@ -50,6 +50,15 @@ impl Metadata {
         Self::parse(&json)
     }
 
+    /// Adds the packages of the benchmark, which is a workspace of its own.
+    pub fn load_with_bench() -> Result<Self> {
+        let mut metadata = Self::load()?;
+        let mut command = cargo_in_bench(&metadata.workspace_root, "metadata");
+        let json = output(command.args(["--no-deps", "--format-version", "1"]))?;
+        metadata.packages.extend(Self::parse(&json)?.packages);
+        Ok(metadata)
+    }
+
     /// What cargo printed.
     pub fn parse(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|error| {
@@ -71,6 +80,14 @@ pub fn cargo() -> Command {
             command.env_remove(name);
         }
     }
+    command
+}
+
+/// Cargo in the workspace of the benchmark, of the repository at `root`.
+pub fn cargo_in_bench(root: &Path, verb: &str) -> Command {
+    let mut command = cargo();
+    let manifest = root.join("bench/Cargo.toml");
+    command.arg(verb).arg("--manifest-path").arg(manifest);
     command
 }
 

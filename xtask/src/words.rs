@@ -134,7 +134,7 @@ fn read(root: &Path) -> Result<BTreeMap<String, usize>> {
 }
 
 fn find() -> Result<(Metadata, Found)> {
-    let metadata = Metadata::load()?;
+    let metadata = Metadata::load_with_bench()?;
     let mut found = Found::new();
     let mut files = 0;
     walk(&metadata.workspace_root, &metadata, &mut files, &mut found)?;

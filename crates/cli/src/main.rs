@@ -114,7 +114,7 @@ enum Command {
     Top(top::Args),
     /// Measure Oarlock against the machine's OpenSSL, in turn in the same run
     #[command(after_help = "Example:\n  oarlock bench --quick --case 'aes-128-*' --threads 2")]
-    Bench(oarlock_bench::args::Args),
+    Bench(oarlock_measure::args::Args),
     /// Serve private-key operations to clients with certificates
     #[command(after_help = serve::EXAMPLES)]
     Serve(serve::Args),
@@ -200,14 +200,14 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn bench(args: &oarlock_bench::args::Args) -> Result<(), Failure> {
-    let peers = [oarlock_bench::peers::openssl::PEER];
-    let args = oarlock_bench::args::Args {
+fn bench(args: &oarlock_measure::args::Args) -> Result<(), Failure> {
+    let peers = [oarlock_measure::peers::openssl::PEER];
+    let args = oarlock_measure::args::Args {
         calibration: cache::read(cpu::visible()?).ok(),
         ..args.clone()
     };
-    oarlock_bench::run(&args, &peers, &mut io::stdout().lock()).map_err(|error| match error {
-        oarlock_bench::Error::Usage(what) => Failure::usage(what),
+    oarlock_measure::run(&args, &peers, &mut io::stdout().lock()).map_err(|error| match error {
+        oarlock_measure::Error::Usage(what) => Failure::usage(what),
         other => Failure::new(other.to_string()),
     })
 }

@@ -103,7 +103,7 @@ enum Step {
 const STEPS_MAX: usize = 200;
 const HANDLE: c_int = -1;
 const INTERNAL: c_int = -21;
-const KEY: &str = include_str!("../../../bench/keys/rsa1024.pem");
+const KEY: &str = include_str!("../../../crates/measure/keys/rsa1024.pem");
 const SCHEMES: [&str; 6] = [
     "pkcs1-sha256",
     "pss-sha256",

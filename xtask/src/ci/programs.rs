@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -57,6 +57,12 @@ impl Programs {
         });
         println!("{} test programs", programs.len());
         Ok(Self(programs))
+    }
+
+    /// Compiles the benchmark and its tests.
+    pub fn build_bench(root: &Path) -> Result<Self> {
+        let mut command = tool::cargo_in_bench(root, "build");
+        Ok(Self(built(command.args(["--workspace", "--all-targets"]))?))
     }
 
     /// Compiles the check of stacks as a program has the crate that says nothing about its optimization:
@@ -203,7 +209,7 @@ impl Program {
 
 /// Runs cargo with a build of tests. Returns the test programs that it made.
 fn built(command: &mut Command) -> Result<Vec<Program>> {
-    let metadata = Metadata::load()?;
+    let metadata = Metadata::load_with_bench()?;
     let json =
         tool::output_shown(command.args(["--locked", "--message-format=json-render-diagnostics"]))?;
     let mut programs = Vec::new();

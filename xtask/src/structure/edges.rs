@@ -15,17 +15,14 @@ const HOUSE: &[(&str, Place)] = &[
     ("oarlock-local", Place::Floor(3)),
     // What other programs bring along: the command reads it, and the fuzzer.
     ("oarlock-programs", Place::Floor(3)),
-    // The library stands here; its binary stands on floor 4, which cargo cannot tell apart.
-    ("oarlock-bench", Place::Floor(3)),
-    // It asks the servers that oarlock-bench starts, as a process of its own, and so needs oarlock-net.
-    ("oarlock-load", Place::Floor(4)),
-    // It sends files for oarlock-bench, as a process of its own, and so needs oarlock-file.
-    ("oarlock-sender", Place::Floor(4)),
+    ("oarlock-measure", Place::Floor(3)),
     ("oarlock-cli", Place::Floor(4)),
     ("oarlock-provider", Place::Floor(4)),
     ("oarlock-capi", Place::Floor(4)),
     ("oarlock-python", Place::Floor(4)),
     ("oarlock-vectors", Place::TestsOnly),
+    ("oarlock-bench", Place::Outside),
+    ("oarlock-bench-process", Place::Outside),
     ("oarlock-fuzz", Place::Outside),
     ("oarlock-testing", Place::TestsOnly),
     ("oarlock-model", Place::TestsOnly),
@@ -137,7 +134,7 @@ mod tests {
 
     #[test]
     fn edges_of_the_design_pass() {
-        assert_eq!(findings("oarlock-cli", "oarlock-bench", None), [""; 0]);
+        assert_eq!(findings("oarlock-cli", "oarlock-measure", None), [""; 0]);
         assert_eq!(findings("oarlock-cli", "oarlock-kernels", None), [""; 0]);
         assert_eq!(
             findings("oarlock", "oarlock-kernels", Some("build")),
@@ -214,6 +211,12 @@ mod tests {
                 "depend on no other crate",
             ),
             ("oarlock", "xtask", Some("dev"), "nothing may depend on it"),
+            (
+                "oarlock-cli",
+                "oarlock-bench",
+                None,
+                "nothing may depend on it",
+            ),
             (
                 "oarlock-cli",
                 "oarlock-shiny",

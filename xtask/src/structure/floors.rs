@@ -136,7 +136,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
-        "oarlock-bench",
+        "oarlock-measure",
         &[
             &["report"],
             &["run"],
@@ -166,8 +166,11 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
-        "oarlock-load",
-        &[&["ask", "attack", "local"], &["asks", "tally", "watch"]],
+        "oarlock-bench-process",
+        &[
+            &["ask", "attack", "local", "tls"],
+            &["asks", "tally", "watch"],
+        ],
     ),
     (
         "oarlock-vectors",

@@ -38,7 +38,8 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/threads/process.rs", // fork and AT_SECURE
             "crates/oarlock/src/threads/mapped.rs", // a file that processes map together
             "bench/src/",                         // dlopen
-            "bench/sender/src/ssl.rs",            // libssl
+            "crates/measure/src/",                // the same
+            "bench/process/src/tls/ssl.rs",       // libssl
             "crates/local/src/board/memory.rs",   // memory that processes share
             "crates/provider/",                   // foreign function interfaces
             "crates/capi/",
@@ -73,11 +74,11 @@ const RULES: &[Rule] = &[
         what: "a thread",
         allowed: &[
             "crates/oarlock/src/threads/pool/",
-            "bench/src/measuring/load.rs", // threads that ask, and those of peers
-            "crates/net/src/server/audit/", // its writer, which waits for the disk
-            "crates/net/src/server/dispatch/", // workers, which wait for devices
-            "crates/net/src/server/page.rs", // pages, apart from requests
-            "xtask/src/ci/programs.rs",    // test programs, several at a time
+            "crates/measure/src/measuring/load.rs", // threads that ask, and those of peers
+            "crates/net/src/server/audit/",         // its writer, which waits for the disk
+            "crates/net/src/server/dispatch/",      // workers, which wait for devices
+            "crates/net/src/server/page.rs",        // pages, apart from requests
+            "xtask/src/ci/programs.rs",             // test programs, several at a time
         ],
         within: "",
         binds_tests: false,
@@ -359,7 +360,7 @@ mod tests {
                 ":1: a thread – ",
             ),
             (
-                "bench/src/lib.rs",
+                "crates/measure/src/lib.rs",
                 "fn f() { thread::scope(|s| {}) }",
                 ":1: a thread – ",
             ),

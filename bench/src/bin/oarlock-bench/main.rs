@@ -11,10 +11,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use oarlock::costs::CpuClass;
-use oarlock_bench::args::Args;
-use oarlock_bench::cpu_class;
-use oarlock_bench::output::{json, write_out};
-use oarlock_bench::run::first;
+use oarlock_measure::args::Args;
+use oarlock_measure::cpu_class;
+use oarlock_measure::output::{json, write_out};
+use oarlock_measure::run::first;
 use peers::PEERS;
 
 /// Measures Oarlock and its peers, in turn in the same run, after comparing their outputs
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
             None if programs::are_named_by(&cli.args.case) && cli.args.report.is_none() => {
                 programs::run(&cli.args, &cli.programs, out)
             }
-            None => oarlock_bench::run(&cli.args, PEERS, out),
+            None => oarlock_measure::run(&cli.args, PEERS, out),
         });
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -97,13 +97,13 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oarlock_bench::cases::{CASES, PUBLIC_KEY_CASES};
+    use oarlock_measure::cases::{CASES, PUBLIC_KEY_CASES};
 
     /// Every cipher, each way, and every public-key operation, of every peer on this machine.
     #[test]
     fn peers_and_oarlock_agree() {
         let cli = Cli::parse_from(["oarlock-bench"]);
-        let compared = oarlock_bench::verify(&cli.args, PEERS).unwrap();
+        let compared = oarlock_measure::verify(&cli.args, PEERS).unwrap();
         // OpenSSL does all of them; of the ciphers RustCrypto too, of the rest AWS-LC.
         let cases = CASES.len() + PUBLIC_KEY_CASES.len();
         assert!(compared >= 2 * cases, "{compared}");

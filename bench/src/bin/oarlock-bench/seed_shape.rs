@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use cipher::StreamCipher;
 use oarlock::{Accelerator, Options};
-use oarlock_bench::Error;
-use oarlock_bench::args::Args;
-use oarlock_bench::measuring::Summary;
-use oarlock_bench::output::{json, write_out};
+use oarlock_measure::Error;
+use oarlock_measure::args::Args;
+use oarlock_measure::measuring::Summary;
+use oarlock_measure::output::{json, write_out};
 use serde::Serialize;
 
 /// One line.

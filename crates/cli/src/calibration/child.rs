@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use oarlock::Algorithm;
 use oarlock::costs::openssl::{LEVEL_MIN, MadeFor, Measured, Ratios, SIZES};
-use oarlock_bench::run::provided::Provided;
+use oarlock_measure::run::provided::Provided;
 use serde::{Deserialize, Serialize};
 
 use super::library::Library;
@@ -198,7 +198,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         .map_err(|untouched| Failure::new(untouched.to_string()))?;
     let folder = tempfile::tempdir().map_err(|error| Failure::new(reason(&error)))?;
     let configuration = nobody.write_with(&additions, folder.path())?;
-    let failure = |error: oarlock_bench::Error| Failure::new(error.to_string());
+    let failure = |error: oarlock_measure::Error| Failure::new(error.to_string());
     let both = Provided::open_in(&args.library, &configuration).map_err(failure)?;
     let told = |what| both.told_by(c"oarlock", what).map_err(failure);
     let (Some(provider), Some(verdict)) = (told(c"buildinfo")?, told(c"oarlock-calibration")?)
@@ -222,7 +222,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         verdict,
         ratios: found.ratios,
         noisy: found.noisy,
-        made: oarlock_bench::output::today(),
+        made: oarlock_measure::output::today(),
     };
     stdout::write(stdout::json("measure", &look)?)
 }

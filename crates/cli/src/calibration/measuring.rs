@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use oarlock::costs::openssl::{LEVEL_MIN, SIZES};
 use oarlock::{Accelerator, Algorithm, Direction, Kind};
-use oarlock_bench::Error;
-use oarlock_bench::peers::openssl::Way;
-use oarlock_bench::run::compared::{Compared, Spread};
-use oarlock_bench::run::provided::{Provided, Request};
+use oarlock_measure::Error;
+use oarlock_measure::peers::openssl::Way;
+use oarlock_measure::run::compared::{Compared, Spread};
+use oarlock_measure::run::provided::{Provided, Request};
 
 use crate::failure::Failure;
 use crate::options;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use oarlock::Kind;
 use oarlock::costs::openssl::LEVEL_MIN;
 use oarlock::costs::{Counted, CountedContexts, CountedLine};
-use oarlock_bench::Error;
-use oarlock_bench::peers::openssl::Way;
-use oarlock_bench::run::compared::Compared;
-use oarlock_bench::run::provided::{Provided, Rates, Request};
+use oarlock_measure::Error;
+use oarlock_measure::peers::openssl::Way;
+use oarlock_measure::run::compared::Compared;
+use oarlock_measure::run::provided::{Provided, Rates, Request};
 use serde::Serialize;
 
 use crate::calibration::Library;

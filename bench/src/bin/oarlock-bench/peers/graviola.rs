@@ -3,10 +3,10 @@
 
 use graviola::aead::{AesGcm, ChaCha20Poly1305};
 use graviola::signing::rsa::{SigningKey, VerifyingKey};
-use oarlock_bench::Error;
-use oarlock_bench::cases::{Algorithm, Case, RsaKey, RsaOperation, RsaRequest, Tasks};
-use oarlock_bench::cpu_class;
-use oarlock_bench::peers::{
+use oarlock_measure::Error;
+use oarlock_measure::cases::{Algorithm, Case, RsaKey, RsaOperation, RsaRequest, Tasks};
+use oarlock_measure::cpu_class;
+use oarlock_measure::peers::{
     Aead, Peer, PeerFactory, Presence, PublicKey, Sealed, SingleRsa, SingleRsaKey, Subject,
 };
 

@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 use libloading::Library;
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 /// What a session encrypts and authenticates with.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ mod pieces;
 mod ring;
 mod rustcrypto;
 
-use oarlock_bench::peers::{PeerFactory, openssl, own_version};
+use oarlock_measure::peers::{PeerFactory, openssl, own_version};
 
 /// All of them, with the machine's OpenSSL.
 pub(crate) const PEERS: &[PeerFactory] = &[

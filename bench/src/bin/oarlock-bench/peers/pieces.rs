@@ -1,6 +1,6 @@
 //! Streams out of libraries that take whole blocks only.
 
-use oarlock_bench::peers::Stream;
+use oarlock_measure::peers::Stream;
 
 /// A cipher whose requests begin at a block and are made of whole ones.
 pub(crate) trait WholeBlocks<const BYTES: usize> {

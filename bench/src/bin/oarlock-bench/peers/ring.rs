@@ -2,10 +2,10 @@
 //! 32 bytes of each under the clock, which takes less than a thousandth of the time of a signature
 //! and a hundredth of that of a verification.
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::{Case, RsaKey, RsaOperation, RsaRequest, Tasks};
-use oarlock_bench::cpu_class;
-use oarlock_bench::peers::{
+use oarlock_measure::Error;
+use oarlock_measure::cases::{Case, RsaKey, RsaOperation, RsaRequest, Tasks};
+use oarlock_measure::cpu_class;
+use oarlock_measure::peers::{
     Peer, PeerFactory, Presence, PublicKey, SingleRsa, SingleRsaKey, Subject,
 };
 use ring::rand::SystemRandom;

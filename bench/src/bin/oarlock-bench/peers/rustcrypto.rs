@@ -15,10 +15,10 @@ use cipher::{
 use ctr::{Ctr32BE, Ctr64BE, Ctr128BE, CtrCore};
 use des::TdesEde3;
 use inout::InOutBuf;
-use oarlock_bench::Error;
-use oarlock_bench::cases::{Algorithm, Case, Direction};
-use oarlock_bench::cpu_class;
-use oarlock_bench::peers::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
+use oarlock_measure::Error;
+use oarlock_measure::cases::{Algorithm, Case, Direction};
+use oarlock_measure::cpu_class;
+use oarlock_measure::peers::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
 
 /// The peer `rustcrypto`.
 pub(crate) const PEER: PeerFactory = PeerFactory {

@@ -14,9 +14,9 @@ use oarlock::Accelerator;
 use oarlock::cipher::{AcceleratedCtr, AnyAes, StreamCipher};
 use oarlock::job::{CompletionQueue, JobOptions, Order};
 use oarlock::rsa::{AcceleratedRsa, Hash, RsaPrivateKey, SignatureScheme};
-use oarlock_bench::Error;
-use oarlock_bench::cases::CASES;
-use oarlock_bench::peers::{AAD, Aead, Nonces, Sealed, Subject, openssl};
+use oarlock_measure::Error;
+use oarlock_measure::cases::CASES;
+use oarlock_measure::peers::{AAD, Aead, Nonces, Sealed, Subject, openssl};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::compared::{Compared, Quantity, STOCK};
@@ -57,7 +57,7 @@ const SEALED_MAX: usize = 20_000;
 const IN_FLIGHT: usize = 64;
 const SIGNATURES: usize = 1000;
 /// Several keys, one after the other.
-const KEYS: &str = include_str!("../../../../keys/rsa2048.pem");
+const KEYS: &str = include_str!("../../../../../crates/measure/keys/rsa2048.pem");
 const END: &str = "-----END RSA PRIVATE KEY-----";
 /// No threads but the caller.
 const ALONE: &CStr = c"max_threads=0";

@@ -1,11 +1,11 @@
 //! What is measured.
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::compared::Compared;
-use oarlock_bench::cases::Direction;
-use oarlock_bench::peers::openssl::{Life, Use};
 use oarlock_hostile::kinds;
+use oarlock_measure::cases::Direction;
+use oarlock_measure::peers::openssl::{Use, Way};
 
 use super::c_library::{CASES_IN_C, CLibrary};
 use super::context::{self, InMemory};
@@ -110,7 +110,7 @@ pub(crate) fn all() -> Vec<ProgramCase> {
         name: format!("openssl-key-{name}"),
         program: Program::Key(*what),
     }));
-    cases.extend(lives());
+    cases.extend(messages());
     cases.extend(IN_MEMORY.map(|(name, handshake)| ProgramCase {
         name: format!("evp-handshake-{name}"),
         program: Program::InMemory(handshake),
@@ -193,16 +193,16 @@ pub(crate) fn all() -> Vec<ProgramCase> {
 }
 
 /// Messages with contexts or keys of their own.
-fn lives() -> impl Iterator<Item = ProgramCase> {
+fn messages() -> impl Iterator<Item = ProgramCase> {
     let directions = [(Direction::Encrypt, ""), (Direction::Decrypt, "-decrypt")];
-    LIVES.iter().flat_map(move |(name, life)| {
+    WAYS.iter().flat_map(move |(name, way)| {
         let ciphers = CIPHERS.iter().flat_map(move |cipher| {
             directions.map(|(direction, suffix)| ProgramCase {
                 name: format!("evp-{name}-{cipher}{suffix}"),
                 program: Program::Message(context::Message {
                     cipher,
                     direction,
-                    life: *life,
+                    way: *way,
                 }),
             })
         });
@@ -277,10 +277,11 @@ const USES: [(&str, Use); 3] = [
     ("sign", Use::Sign),
 ];
 
-const LIVES: [(&str, Life); 3] = [
-    ("copy", Life::Copy),
-    ("new", Life::New),
-    ("rekey", Life::Rekey),
+/// How a message gets a context or a key of its own.
+const WAYS: [(&str, Way); 3] = [
+    ("copy", Way::Copied),
+    ("new", Way::Whole),
+    ("rekey", Way::NewKey),
 ];
 
 /// Handshakes in memory.

@@ -1,8 +1,8 @@
 //! What came out for one point of a case.
 
-use oarlock_bench::Error;
-use oarlock_bench::measuring::Summary;
-use oarlock_bench::output::{self, Entry};
+use oarlock_measure::Error;
+use oarlock_measure::measuring::Summary;
+use oarlock_measure::output::{self, Entry};
 
 /// Samples of two sides, taken in pairs.
 #[derive(Debug)]
@@ -22,7 +22,8 @@ pub(crate) struct Compared {
 pub(crate) const STOCK: &str = "openssl";
 
 /// What samples count.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(serde::Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Quantity {
     /// 10^9 bytes a second.
     Rate,
@@ -179,7 +180,7 @@ impl Compared {
         let unit = self.figure.unit();
         let at = match self.bytes {
             0 => String::new(),
-            bytes => format!(" {}", oarlock_bench::cases::Size(bytes)),
+            bytes => format!(" {}", oarlock_measure::cases::Size(bytes)),
         };
         let by = match self.threads {
             None => String::new(),

@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::{Direction, RsaKey};
-use oarlock_bench::peers::openssl::{Handshake, Life, Use};
-use oarlock_bench::run::provided::{Provided, Request};
+use oarlock_measure::Error;
+use oarlock_measure::cases::{Direction, RsaKey};
+use oarlock_measure::peers::openssl::{Handshake, Use, Way};
+use oarlock_measure::run::provided::{Provided, Request};
 
 use super::compared::{Compared, Quantity, STOCK};
 use super::setup::{Setup, Side};
@@ -36,7 +36,7 @@ pub(super) fn measure_key(setup: &Setup, what: Use) -> Result<Vec<Compared>, Err
 pub(crate) struct Message {
     pub(super) cipher: &'static str,
     pub(super) direction: Direction,
-    pub(super) life: Life,
+    pub(super) way: Way,
 }
 
 impl Message {
@@ -50,7 +50,7 @@ impl Message {
                 direction: self.direction,
                 bytes,
             };
-            let (ours, theirs) = provided.life_ns(&request, self.life, rounds)?;
+            let (ours, theirs) = provided.message_ns(&request, self.way, rounds)?;
             Ok(Compared {
                 bytes,
                 ..Compared::new(Quantity::Nanoseconds, STOCK, ours, theirs)

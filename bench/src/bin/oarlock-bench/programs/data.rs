@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 use rand::{Rng as _, SeedableRng as _};
 
 pub(crate) const TMPFS: &str = "/dev/shm";

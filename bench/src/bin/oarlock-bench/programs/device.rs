@@ -16,7 +16,7 @@ use oarlock::framework::{
 };
 use oarlock::job::Job;
 use oarlock::{Algorithm, Direction};
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use self::bursts::{BURST, boards, failed, framework, rate, register, specs};
 use super::compared::{Compared, Quantity};

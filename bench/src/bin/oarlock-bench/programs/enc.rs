@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::data::{TMPFS, are_alike, make};
 

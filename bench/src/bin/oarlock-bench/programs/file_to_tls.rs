@@ -1,7 +1,7 @@
 //! `packet-file-to-tls`: a file over loopback as records of TLS 1.3, by one call of Oarlock, compared with loops of
 //! SSL_write and with SSL_sendfile.
 //!
-//! Sender and receiver are processes of their own (`bench/sender`), with the same handshake by libssl. The receiver
+//! Sender and receiver are processes of their own (`bench/process`), with the same handshake by libssl. The receiver
 //! reads the bytes and decrypts none, the same for every sender. The figure is the sender's CPU time. On loopback it
 //! includes the kernel's work of receiving the packets.
 
@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use oarlock_bench::Error;
-use oarlock_bench::cpu_class;
+use oarlock_measure::Error;
+use oarlock_measure::cpu_class;
 
 use super::compared::{Compared, Quantity, in_turn};
 use super::data::{are_alike, make};
@@ -111,10 +111,10 @@ struct Transfer {
 
 impl Ends {
     fn new(setup: &Setup) -> Result<Self, Error> {
-        let missing = "no `oarlock-sender` next to this program: build it (cargo build --release \
-                       --package oarlock-sender)";
+        let missing = "no `oarlock-bench-process` next to this program: build it (cargo build --release \
+                       --manifest-path bench/Cargo.toml)";
         let ends = Self {
-            program: named_or_beside(None, "oarlock-sender", missing)?,
+            program: named_or_beside(None, "oarlock-bench-process", missing)?,
             file: setup.file("file"),
             certificate: setup.file("certificate.pem"),
         };
@@ -171,7 +171,7 @@ impl Ends {
         });
         let port = port
             .transpose()
-            .map_err(Error::io("oarlock-sender"))?
+            .map_err(Error::io("oarlock-bench-process"))?
             .unwrap_or_default();
         let mut send = self.command("send");
         send.args(["--way", way, "--suite", suite, "--port", port.trim()]);
@@ -181,7 +181,7 @@ impl Ends {
             .arg(&self.file)
             .stderr(Stdio::piped()))
         .output()
-        .map_err(Error::io("oarlock-sender"))?;
+        .map_err(Error::io("oarlock-bench-process"))?;
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(match output.status.code() {
@@ -197,7 +197,9 @@ impl Ends {
                 cpu_seconds,
                 seconds,
             }),
-            _ => Err(Error::Failed(format!("oarlock-sender said {said:?}"))),
+            _ => Err(Error::Failed(format!(
+                "oarlock-bench-process said {said:?}"
+            ))),
         }
     }
 }

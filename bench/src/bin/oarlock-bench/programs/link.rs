@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::process::Command;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 use rustix::process::geteuid;
 
 use crate::system::child::said;

@@ -41,9 +41,9 @@ mod versions;
 
 use std::io::Write;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::glob;
-use oarlock_bench::output::{Record, json, write_out};
+use oarlock_measure::Error;
+use oarlock_measure::cases::glob;
+use oarlock_measure::output::{Record, json, write_out};
 
 use crate::system::interrupt;
 pub(crate) use cases::{ProgramCase, all as cases, are_named_by};
@@ -67,7 +67,7 @@ and nginx, on this CPU or, with --class, as if it were of a lower class. It take
 
 /// Measures the cases whose names match `--case`.
 pub(crate) fn run(
-    args: &oarlock_bench::args::Args,
+    args: &oarlock_measure::args::Args,
     named: &Named,
     out: &mut dyn Write,
 ) -> Result<(), Error> {

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 use oarlock::Algorithm;
 use oarlock::costs::Usage;
-use oarlock_bench::Error;
-use oarlock_bench::cases::Size;
-use oarlock_bench::cpu_class;
+use oarlock_measure::Error;
+use oarlock_measure::cases::Size;
+use oarlock_measure::cpu_class;
 use tempfile::TempDir;
 
 use crate::system::interrupt;

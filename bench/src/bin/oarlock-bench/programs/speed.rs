@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use oarlock::Algorithm;
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::compared::{Compared, Quantity, pair};
 use super::setup::{Setup, Side};

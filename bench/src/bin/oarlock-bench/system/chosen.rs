@@ -10,8 +10,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use oarlock_bench::Error;
-use oarlock_bench::peers::openssl;
+use oarlock_measure::Error;
+use oarlock_measure::peers::openssl;
 
 use super::fetched;
 

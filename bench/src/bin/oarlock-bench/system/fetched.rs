@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 
 use libloading::Library;
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 pub(crate) fn load(file: &str) -> Result<Library, Error> {
     let path = find(file)

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, as under nohup, make [`check`]

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::Command;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 use rustix::fd::AsFd as _;
 use rustix::thread::{
     CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity, sched_setaffinity,

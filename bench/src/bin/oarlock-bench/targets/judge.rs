@@ -1,9 +1,9 @@
 //! Whether a target is met, by what was measured.
 
-use oarlock_bench::cases::Size;
-use oarlock_bench::measuring::Summary;
-use oarlock_bench::output::Ratio;
-use oarlock_bench::run::First;
+use oarlock_measure::cases::Size;
+use oarlock_measure::measuring::Summary;
+use oarlock_measure::output::Ratio;
+use oarlock_measure::run::First;
 
 use super::measure::Measured;
 use super::outcome::Outcome;
@@ -166,10 +166,10 @@ const RESIDENT_MIB_MAX: f64 = 64.0;
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::TARGETS;
+    use super::super::table::targets;
     use super::*;
     use crate::programs::STOCK;
-    use oarlock_bench::cases::glob;
+    use oarlock_measure::cases::glob;
 
     /// What comes of the target whose line for `case` holds `what`: measured, met, note.
     fn judged(case: &str, what: &str, measured: &Measured) -> (Option<f64>, bool, String) {
@@ -177,7 +177,8 @@ mod tests {
             let mut cases = target.cases.iter();
             cases.any(|pattern| glob::matches(pattern, case)) && target.name(case).contains(what)
         };
-        let target = TARGETS.iter().find(is_of).unwrap();
+        let targets = targets().unwrap();
+        let target = targets.iter().find(is_of).unwrap();
         match judge("", target, measured) {
             Ok(outcome) => (outcome.measured, outcome.met, outcome.note),
             Err(_) => (None, false, String::new()),

@@ -2,11 +2,11 @@
 
 use std::process::Command;
 
-use oarlock_bench::Error;
-use oarlock_bench::cpu_class::Mask;
-use oarlock_bench::measuring::Summary;
-use oarlock_bench::output::{Entry, Ratio};
-use oarlock_bench::run::First;
+use oarlock_measure::Error;
+use oarlock_measure::cpu_class::Mask;
+use oarlock_measure::measuring::Summary;
+use oarlock_measure::output::{Entry, Ratio};
+use oarlock_measure::run::First;
 use serde::de::DeserializeOwned;
 
 use super::target::{Comparison, CpuLimit, Target};

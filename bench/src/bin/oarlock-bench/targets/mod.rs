@@ -1,7 +1,7 @@
 //! `--targets`: what this project has promised, each target measured as it was promised.
 //!
 //! ```text
-//! table.rs    the targets                  measure.rs  what they are about, measured
+//! table.rs    bench/targets.toml, read     measure.rs  what they are about, measured
 //! target.rs   what a line of it says       judge.rs    whether it is met
 //!                                          outcome.rs  what is told
 //! ```
@@ -18,18 +18,18 @@ mod target;
 use std::io::Write;
 
 use oarlock::costs::CpuClass;
-use oarlock_bench::Error;
-use oarlock_bench::args::Args;
-use oarlock_bench::cases::glob;
-use oarlock_bench::cpu_class;
-use oarlock_bench::output::{Record, json, write_out};
+use oarlock_measure::Error;
+use oarlock_measure::args::Args;
+use oarlock_measure::cases::glob;
+use oarlock_measure::cpu_class;
+use oarlock_measure::output::{Record, json, write_out};
 
 use crate::peers::{boringssl, versions};
 use crate::programs::packets;
 use crate::programs::{self, are_named_by};
 use measure::{Measured, Measuring};
 use outcome::Outcome;
-use table::TARGETS;
+use table::targets;
 use target::{Comparison, Target};
 
 /// Measures the targets whose names `pattern` matches and writes a line for each.
@@ -48,7 +48,8 @@ pub(crate) fn run(
         is_allowed && glob::matches(pattern, &line.name)
     };
     let class = cpu_class::here().unwrap_or(CpuClass::F);
-    let mut groups = groups(class);
+    let targets = targets()?;
+    let mut groups = groups(&targets, class);
     leave_out_boringssl(&mut groups, &asked);
     if !groups.iter().flat_map(|group| &group.lines).any(asked) {
         let first = groups.first().and_then(|group| group.lines.first());
@@ -139,8 +140,8 @@ struct NamedTarget {
 }
 
 /// All lines on a CPU of `class`, in the order in which they are measured: those of whole programs case by case.
-fn groups(class: CpuClass) -> Vec<Group> {
-    let group = |case: &str, targets: &mut dyn Iterator<Item = &'static Target>| Group {
+fn groups<'a>(targets: &'a [Target], class: CpuClass) -> Vec<Group> {
+    let group = |case: &str, targets: &mut dyn Iterator<Item = &'a Target>| Group {
         case: case.to_owned(),
         lines: targets
             .flat_map(|target| target.by_size())
@@ -151,10 +152,10 @@ fn groups(class: CpuClass) -> Vec<Group> {
             .collect(),
     };
     let is_program = |target: &Target| matches!(target.comparison, Comparison::Program(_));
-    let is_promised = |target: &&'static Target| !target.of_matrix || target.is_promised_for(class);
+    let is_promised = |target: &&Target| !target.of_matrix || target.is_promised_for(class);
     let mut groups = Vec::new();
-    for targets in TARGETS.chunk_by(|a, b| a.is_measured_with(b) || is_program(a) && is_program(b))
-    {
+    let is_with = |a: &Target, b: &Target| a.is_measured_with(b) || is_program(a) && is_program(b);
+    for targets in targets.chunk_by(is_with) {
         if !targets.iter().any(is_program) {
             let cases = targets[0].cases.iter();
             groups.extend(cases.map(|case| group(case, &mut targets.iter().filter(is_promised))));
@@ -209,7 +210,8 @@ mod tests {
 
     #[test]
     fn no_two_targets_are_named_alike() {
-        let lines = groups(CpuClass::A)
+        let targets = targets().unwrap();
+        let lines = groups(&targets, CpuClass::A)
             .into_iter()
             .flat_map(|group| group.lines);
         let mut names: Vec<_> = lines.map(|line| line.name).collect();

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use oarlock::costs::CpuClass;
-use oarlock_bench::cases::Size;
+use oarlock_measure::cases::Size;
 
 use crate::programs::Quantity;
 use crate::programs::packets::{Line, Promise};

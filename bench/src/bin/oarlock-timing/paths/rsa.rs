@@ -310,7 +310,8 @@ fn decryptor(count: usize) -> (Accelerator, AcceleratedRsa) {
 
 /// Eight, in PEM, which protect nothing.
 fn keys() -> impl Iterator<Item = &'static str> + Clone {
-    include_str!("../../../../keys/rsa1024.pem").split_inclusive("-----END RSA PRIVATE KEY-----\n")
+    include_str!("../../../../../crates/measure/keys/rsa1024.pem")
+        .split_inclusive("-----END RSA PRIVATE KEY-----\n")
 }
 
 fn random(rng: &mut StdRng, bytes: usize) -> Vec<u8> {

@@ -82,7 +82,7 @@ pub enum RatioSource {
 }
 
 /// Thousandths from which on an operation counts as level. The same code measured against itself comes to 0.98 to 1.02
-/// at 64 bytes (bench/src/measuring/turns.rs), and other programs add to that: with 1 an operation that is level would
+/// at 64 bytes (crates/measure/src/measuring/turns.rs), and other programs add to that: with 1 an operation that is level would
 /// come and go.
 pub const LEVEL_MIN: u32 = 970;
 /// Nothing that was measured comes near: the tables have 0.04 to 6.5.

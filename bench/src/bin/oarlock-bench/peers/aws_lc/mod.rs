@@ -13,9 +13,9 @@ use aws_lc_sys::{
     EVP_AEAD_CTX_new, EVP_AEAD_CTX_open_gather, EVP_AEAD_CTX_seal_scatter, EVP_aead_aes_128_gcm,
     EVP_aead_aes_256_gcm, EVP_aead_chacha20_poly1305,
 };
-use oarlock_bench::Error;
-use oarlock_bench::cases::{Algorithm, Case, Direction, Tasks};
-use oarlock_bench::peers::{
+use oarlock_measure::Error;
+use oarlock_measure::cases::{Algorithm, Case, Direction, Tasks};
+use oarlock_measure::peers::{
     Aead, LaneQueue, Peer, PeerFactory, Presence, PublicKey, Sealed, SingleRsa, Stream, Subject,
 };
 

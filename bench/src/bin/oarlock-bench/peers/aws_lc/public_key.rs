@@ -10,9 +10,9 @@ use aws_lc_sys::{
     ERR_clear_error, NID_sha256, RSA, RSA_NO_PADDING, RSA_free, RSA_private_key_from_bytes,
     RSA_sign, RSA_sign_raw, RSA_verify,
 };
-use oarlock_bench::Error;
-use oarlock_bench::cases::{ModExpTasks, RsaKey, RsaOperation, RsaRequest};
-use oarlock_bench::peers::{Lanes, Results, SingleRsaKey};
+use oarlock_measure::Error;
+use oarlock_measure::cases::{ModExpTasks, RsaKey, RsaOperation, RsaRequest};
+use oarlock_measure::peers::{Lanes, Results, SingleRsaKey};
 
 /// Every private result is checked with the public exponent by aws-lc itself.
 pub(super) struct Key(NonNull<RSA>);

@@ -1,8 +1,8 @@
 //! Libraries that take a packet at a time, each with its key kept: OpenSSL, aws-lc.
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::{CASES, Case};
-use oarlock_bench::peers::{Aead, PeerFactory, Stream, Subject};
+use oarlock_measure::Error;
+use oarlock_measure::cases::{CASES, Case};
+use oarlock_measure::peers::{Aead, PeerFactory, Stream, Subject};
 
 use super::buffers::{Batch, Packets, bytes_of, iv_of};
 use super::side::{Done, Side};

@@ -5,9 +5,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use libloading::Library;
-use oarlock_bench::Error;
-use oarlock_bench::cases::Direction;
-use oarlock_bench::peers::Sealed;
+use oarlock_measure::Error;
+use oarlock_measure::cases::Direction;
+use oarlock_measure::peers::Sealed;
 
 use crate::system::fetched;
 

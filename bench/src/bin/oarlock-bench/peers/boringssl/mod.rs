@@ -6,9 +6,9 @@ mod library;
 
 use std::sync::Arc;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::{Algorithm, Case, Direction, RsaKey, RsaOperation, RsaRequest, Tasks};
-use oarlock_bench::peers::{
+use oarlock_measure::Error;
+use oarlock_measure::cases::{Algorithm, Case, Direction, RsaKey, RsaOperation, RsaRequest, Tasks};
+use oarlock_measure::peers::{
     Aead, Peer, PeerFactory, Presence, PublicKey, Sealed, SingleRsa, SingleRsaKey, Stream, Subject,
 };
 

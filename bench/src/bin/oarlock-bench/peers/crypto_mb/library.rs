@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use libloading::Library;
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 use pkcs1::RsaPrivateKeyRef;
 
 use crate::system::fetched;

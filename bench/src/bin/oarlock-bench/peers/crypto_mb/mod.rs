@@ -10,10 +10,10 @@ mod library;
 
 use std::sync::Arc;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::{Case, ModExpTasks, RsaOperation, RsaTasks, Tasks};
-use oarlock_bench::cpu_class;
-use oarlock_bench::peers::{
+use oarlock_measure::Error;
+use oarlock_measure::cases::{Case, ModExpTasks, RsaOperation, RsaTasks, Tasks};
+use oarlock_measure::cpu_class;
+use oarlock_measure::peers::{
     LaneQueue, Lanes, Peer, PeerFactory, Presence, PublicKey, Results, Subject,
 };
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use libloading::Library;
 use oarlock::costs::CpuClass;
-use oarlock_bench::Error;
-use oarlock_bench::cases::Direction;
-use oarlock_bench::cpu_class;
+use oarlock_measure::Error;
+use oarlock_measure::cases::Direction;
+use oarlock_measure::cpu_class;
 
 use crate::system::fetched;
 

@@ -7,9 +7,9 @@ pub(crate) mod packets;
 
 use std::sync::Arc;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::{Algorithm, Case, Direction};
-use oarlock_bench::peers::{Peer, PeerFactory, Presence, Sealed, Stream, Subject};
+use oarlock_measure::Error;
+use oarlock_measure::cases::{Algorithm, Case, Direction};
+use oarlock_measure::peers::{Peer, PeerFactory, Presence, Sealed, Stream, Subject};
 
 use super::pieces::{Pieces, WholeBlocks};
 use library::{Aes, Functions, Gcm, Key, Manager, Message};
@@ -139,7 +139,7 @@ struct Aead<K, Run> {
     run: Run,
 }
 
-impl<K, Run> oarlock_bench::peers::Aead for Aead<K, Run>
+impl<K, Run> oarlock_measure::peers::Aead for Aead<K, Run>
 where
     Run: Fn(&mut Manager, &K, Message<'_>, &mut [u8]) -> [u8; 16],
 {

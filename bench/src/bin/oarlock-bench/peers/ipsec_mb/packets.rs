@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::library::{Functions, Key, Manager};
 use crate::peers::batch::{Done, Packets, Side};

@@ -9,7 +9,7 @@ use oarlock::framework::{
 };
 use oarlock::job::{CompletionQueue, Order};
 use oarlock::{Accelerator, Algorithm};
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 /// Three algorithms that segments make no difference to but where they end, and one that is chained.
 pub(super) fn specs() -> [SessionSpec<'static>; 4] {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use oarlock::device::{EngineBoard, SimulatedEngine};
 use oarlock::framework::Framework;
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::super::compared::{Compared, Quantity};
 use super::bursts::{BURST, SAMPLE, boards, failed, framework, rate, register};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use oarlock::device::{EngineBoard, SimulatedEngine, visible_cpu};
 use oarlock::framework::{Check, Framework};
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::super::compared::{Compared, Quantity};
 use super::super::setup::Setup;
@@ -114,7 +114,7 @@ impl Neighbour {
         let program = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(program);
         command.arg("--neighbour").arg(path);
-        if let Some(mask) = oarlock_bench::cpu_class::mask_shown() {
+        if let Some(mask) = oarlock_measure::cpu_class::mask_shown() {
             mask.set(&mut command);
         }
         let mut child = command

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 use tempfile::TempDir;
 
 use super::tools::{Keys, Tool, Tools};

@@ -19,8 +19,8 @@ mod point;
 mod tools;
 mod unlock;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::Direction;
+use oarlock_measure::Error;
+use oarlock_measure::cases::Direction;
 
 use super::compared::Compared;
 use super::setup::Setup;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::Direction;
+use oarlock_measure::Error;
+use oarlock_measure::cases::Direction;
 
 use super::bench::{Bench, RunCost, remove};
 use super::point::Pairing;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::Direction;
+use oarlock_measure::Error;
+use oarlock_measure::cases::Direction;
 use rustix::pipe::fcntl_setpipe_size;
 
 use super::bench::{Bench, LIMIT, Log, RunCost, name, remove, taken};

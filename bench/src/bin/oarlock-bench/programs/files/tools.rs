@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::Direction;
+use oarlock_measure::Error;
+use oarlock_measure::cases::Direction;
 
 use crate::programs::setup::{Setup, Side};
 use crate::system::fetched;

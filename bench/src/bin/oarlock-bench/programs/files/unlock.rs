@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::ptr;
 use std::time::Instant;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::bench::{Bench, LIMIT, PASSPHRASE, RunCost, name, remove, taken};
 use super::point::Pairing;

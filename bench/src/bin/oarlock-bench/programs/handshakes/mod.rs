@@ -10,7 +10,7 @@ mod speed;
 
 use std::time::Duration;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use self::client::Client;
 pub(crate) use self::client::Kind;

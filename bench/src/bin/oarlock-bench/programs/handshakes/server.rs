@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::setup::{Setup, Side};

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::super::compared::{Compared, Quantity, in_turn, pair};
 use super::super::setup::{Setup, Side};

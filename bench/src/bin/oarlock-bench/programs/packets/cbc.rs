@@ -1,10 +1,10 @@
 //! AES-128-CBC encryption of streams, a key for each.
 
-use oarlock_bench::Error;
-use oarlock_bench::peers::openssl;
 use oarlock_kernels::aes::Backend;
 use oarlock_kernels::batch::{CbcStream, encrypt_cbc};
 use oarlock_kernels::cbc::Cbc;
+use oarlock_measure::Error;
+use oarlock_measure::peers::openssl;
 
 use super::line::{BELOW_A, Line, NEVER_SLOWER, Peer, Promise, cpu, refused};
 use crate::peers::batch::{

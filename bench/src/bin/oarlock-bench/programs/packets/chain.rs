@@ -7,13 +7,13 @@
 
 mod openssl;
 
-use oarlock_bench::Error;
 use oarlock_kernels::aes::Backend;
 use oarlock_kernels::batch::{
     CbcHmac, Cipher, Hash, HashBackend, HmacKey, Md5, Sha1, encrypt_then_mac,
 };
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::tdes;
+use oarlock_measure::Error;
 
 use super::cbc::IPSEC_MB_BYTES_MAX;
 use super::line::{BELOW_A, Line, NEVER_SLOWER, Peer, Promise, cpu, refused};

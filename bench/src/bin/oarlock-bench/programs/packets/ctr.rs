@@ -1,9 +1,9 @@
 //! AES-128-CTR, a key for each packet.
 
-use oarlock_bench::Error;
-use oarlock_bench::peers::openssl;
 use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::batch::{CtrPacket, apply_ctr};
+use oarlock_measure::Error;
+use oarlock_measure::peers::openssl;
 
 use super::line::{BELOW_A, Line, NEVER_SLOWER, Peer, Promise, cpu, refused};
 use crate::peers::batch::{Batch, Done, Packets, Side, bytes_of, each, iv_of, with_requests};

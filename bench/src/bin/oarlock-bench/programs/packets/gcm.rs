@@ -1,9 +1,9 @@
 //! AES-128-GCM, a key for each packet, kept with the powers of its hash key.
 
-use oarlock_bench::Error;
-use oarlock_bench::peers::openssl;
 use oarlock_kernels::batch::{GcmPacket, seal_gcm};
 use oarlock_kernels::gcm::Gcm;
+use oarlock_measure::Error;
+use oarlock_measure::peers::openssl;
 
 use super::line::{BELOW_A, Line, NEVER_SLOWER, Peer, Promise, cpu, refused};
 use crate::peers::aws_lc;

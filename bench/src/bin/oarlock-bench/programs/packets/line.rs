@@ -1,8 +1,8 @@
 //! What a line says: a batch, who does it, what is promised.
 
 use oarlock::Accelerator;
-use oarlock_bench::Error;
 use oarlock_kernels::cpu::Cpu;
+use oarlock_measure::Error;
 
 use crate::peers::batch::{Batch, Side};
 

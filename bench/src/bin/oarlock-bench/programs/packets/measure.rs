@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::Size;
+use oarlock_measure::Error;
+use oarlock_measure::cases::Size;
 
 use super::line::{Line, Peer, Way};
 use crate::peers::batch::{Batch, Done};

@@ -54,7 +54,7 @@ pub(crate) fn lines() -> impl Iterator<Item = &'static Line> {
 
 #[cfg(test)]
 mod tests {
-    use oarlock_bench::Error;
+    use oarlock_measure::Error;
 
     use super::*;
     use crate::peers::batch::{Batch, PACKETS_MAX};

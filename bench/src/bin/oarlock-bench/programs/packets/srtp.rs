@@ -5,7 +5,7 @@ use oarlock::Accelerator;
 use oarlock::packet::srtp::{
     Inbound, InboundPacket, Outbound, OutboundPacket, Policy, Suite as OurSuite,
 };
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::line::{Line, NEVER_SLOWER, Peer, Promise, refused};
 use crate::peers::batch::{Batch, Done, Side, bytes_of, with_requests};

@@ -1,6 +1,6 @@
 //! A case over lengths, for people.
 
-use oarlock_bench::cases::Size;
+use oarlock_measure::cases::Size;
 
 use crate::programs::compared::Compared;
 

@@ -6,9 +6,9 @@ use oarlock::Accelerator;
 use oarlock::packet::tls::{
     ContentType, Inbound, InboundRecord, Keys, Outbound, OutboundRecord, Suite,
 };
-use oarlock_bench::Error;
-use oarlock_bench::cases::{CASES, Case};
-use oarlock_bench::peers::{Aead, PeerFactory, Sealed, Subject, openssl};
+use oarlock_measure::Error;
+use oarlock_measure::cases::{CASES, Case};
+use oarlock_measure::peers::{Aead, PeerFactory, Sealed, Subject, openssl};
 
 use super::line::{BELOW_A, Line, NEVER_SLOWER, Peer, Promise, refused};
 use crate::peers::aws_lc;

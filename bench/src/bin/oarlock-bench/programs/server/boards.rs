@@ -1,6 +1,6 @@
 //! Simulated boards of the paper, behind a server, asked by clients with one connection each.
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::host::Home;
 use super::load::{ClientLoad, LoadReport, ONE};

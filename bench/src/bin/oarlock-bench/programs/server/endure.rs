@@ -1,6 +1,6 @@
 //! Much load, too much, and a server that dies.
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::host::Home;
 use super::load::{ClientLoad, LoadReport, ONE};

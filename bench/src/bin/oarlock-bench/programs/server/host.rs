@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use crate::programs::setup::{Setup, named_or_beside};
 use crate::system::child::{Running, said};
@@ -33,9 +33,9 @@ impl Home {
     /// For the case `name`.
     pub(super) fn new(setup: &Setup, name: &str) -> Result<Self, Error> {
         let oarlock = setup.oarlock()?;
-        let missing = "no `oarlock-load` next to this program: build it (cargo build --release \
-                       --package oarlock-load)";
-        let load = named_or_beside(None, "oarlock-load", missing)?;
+        let missing = "no `oarlock-bench-process` next to this program: build it (cargo build --release \
+                       --manifest-path bench/Cargo.toml)";
+        let load = named_or_beside(None, "oarlock-bench-process", missing)?;
         let folder = setup.file(name);
         let clients = ["client", "hostile"].map(|name| format!("--client={name}"));
         said(
@@ -124,6 +124,6 @@ fn line_of<'a>(text: &'a str, start: &str) -> Option<&'a str> {
 const OPERATIONS: &str =
     "[\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]";
 /// Keys of the benchmark, which protect nothing.
-const RSA_2048: &str = include_str!("../../../../../keys/rsa2048.pem");
+const RSA_2048: &str = include_str!("../../../../../../crates/measure/keys/rsa2048.pem");
 const END: &str = "-----END RSA PRIVATE KEY-----";
 const START_MAX: Duration = Duration::from_secs(20);

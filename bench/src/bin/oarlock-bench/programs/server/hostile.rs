@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oarlock_bench::Error;
 use oarlock_hostile::watch;
+use oarlock_measure::Error;
 
 use super::host::{Home, Host};
 use super::load::{ClientLoad, LoadReport, ONE};

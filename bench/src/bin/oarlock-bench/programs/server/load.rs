@@ -1,8 +1,8 @@
-//! Clients, by oarlock-load, on the last CPU; and the library in the server's place.
+//! Clients, by oarlock-bench-process, on the last CPU; and the library in the server's place.
 
 use std::process::Command;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 use serde::Deserialize;
 
 use super::host::{Home, Host};
@@ -137,11 +137,13 @@ impl Home {
 }
 
 fn report(command: &mut Command) -> Result<LoadReport, Error> {
-    let output = command.output().map_err(Error::io("oarlock-load"))?;
+    let output = command
+        .output()
+        .map_err(Error::io("oarlock-bench-process"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         return Err(Error::Failed(said.trim().to_owned()));
     }
     serde_json::from_slice(&output.stdout)
-        .map_err(|error| Error::Failed(format!("oarlock-load: its report: {error}")))
+        .map_err(|error| Error::Failed(format!("oarlock-bench-process: its report: {error}")))
 }

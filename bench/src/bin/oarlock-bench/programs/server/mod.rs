@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! host.rs     servers, each with a configuration of its own, on the first CPU
-//! load.rs     clients, by oarlock-load, on the last CPU; and the library in the server's place
+//! load.rs     clients, by oarlock-bench-process, on the last CPU; and the library in the server's place
 //! sign.rs     signatures of RSA-2048: for a CPU second, and one at a time
 //! sides.rs    what they are compared with
 //! boards.rs   simulated boards of the paper      endure.rs   much load, too much, and a server that dies
@@ -20,7 +20,7 @@ mod load;
 mod sides;
 mod sign;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::compared::Compared;
 use super::setup::Setup;

@@ -1,6 +1,6 @@
 //! What servers are compared with, in turn.
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use crate::programs::compared::in_turn;
 use crate::system::interrupt;

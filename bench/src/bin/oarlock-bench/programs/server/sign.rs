@@ -1,6 +1,6 @@
 //! Signatures of RSA-2048: for a CPU second, and one at a time.
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::host::Home;
 use super::load::{ClientLoad, LoadReport, ONE};

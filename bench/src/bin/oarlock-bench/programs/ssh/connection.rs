@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock_bench::Error;
-use oarlock_bench::cpu_class::Mask;
+use oarlock_measure::Error;
+use oarlock_measure::cpu_class::Mask;
 use rustix::process::geteuid;
 
 use super::suite::{Suite, TransferKind};

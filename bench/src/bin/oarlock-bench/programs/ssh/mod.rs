@@ -12,7 +12,7 @@ mod suite;
 use std::fs;
 use std::path::Path;
 
-use oarlock_bench::Error;
+use oarlock_measure::Error;
 
 use super::compared::{Compared, Quantity, STOCK, in_turn};
 use super::data::{TMPFS, are_alike, make};

@@ -5,9 +5,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use oarlock_bench::Error;
-use oarlock_bench::cases::Direction;
-use oarlock_bench::peers::openssl::{Context, Libcrypto};
+use oarlock_measure::Error;
+use oarlock_measure::cases::Direction;
+use oarlock_measure::peers::openssl::{Context, Libcrypto};
 
 use crate::peers::batch::{Batch, Done, Packets, Side, bytes_of, iv_of};
 

@@ -174,14 +174,18 @@ impl RsaKey {
     }
 }
 
-/// Those of `bench/keys`, which protect nothing: `openssl genrsa -traditional` made them.
+/// Those of `crates/measure/keys`, which protect nothing: `openssl genrsa -traditional` made them.
 fn rsa_keys(bits: usize) -> Result<Vec<RsaKey>, Error> {
     let text = match bits {
         1024 => include_str!("../../keys/rsa1024.pem"),
         2048 => include_str!("../../keys/rsa2048.pem"),
         3072 => include_str!("../../keys/rsa3072.pem"),
         4096 => include_str!("../../keys/rsa4096.pem"),
-        _ => return Err(Error::Failed(format!("bench/keys has no RSA-{bits}"))),
+        _ => {
+            return Err(Error::Failed(format!(
+                "crates/measure/keys has no RSA-{bits}"
+            )));
+        }
     };
     text.split_inclusive(END)
         .map(str::trim)
@@ -194,7 +198,7 @@ fn rsa_keys(bits: usize) -> Result<Vec<RsaKey>, Error> {
 }
 
 fn not_a_key(error: impl std::fmt::Display) -> Error {
-    Error::Failed(format!("bench/keys: {error}"))
+    Error::Failed(format!("crates/measure/keys: {error}"))
 }
 
 fn rsa_request(
@@ -252,7 +256,7 @@ const SHA256_INFO: &[u8] = &[
 const END: &str = "-----END RSA PRIVATE KEY-----";
 /// A multiple of the keys, and as many as are mostly in flight at once.
 const REQUESTS: usize = 64;
-/// The number of moduli, which is that of the keys of each size in `bench/keys`.
+/// The number of moduli, which is that of the keys of each size in `crates/measure/keys`.
 const MODULI: usize = 8;
 
 #[cfg(test)]

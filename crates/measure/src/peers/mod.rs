@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! chosen.rs                  the peers of a run
-//! own/  openssl/             Oarlock and its parts; the machine's OpenSSL. A binary may bring more
+//! own/  openssl/             Oarlock and its parts; the machine's OpenSSL. A caller may bring more
 //! subject.rs  public_key.rs  what a peer is: a cipher with its key, public-key requests in flight
 //! ```
 

@@ -6,7 +6,7 @@ use super::public_key::PublicKey;
 use crate::cases::{Case, Tasks};
 use crate::error::Error;
 
-/// How to come by a peer; a caller of the harness brings a list of these.
+/// How to come by a peer; a caller brings a list of these.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerFactory {
     /// As on the command line and in records.

@@ -1,21 +1,24 @@
-//! `oarlock-load`: clients of the cryptoserver in a process of their own. `oarlock-bench` starts it
-//! for its cases `server-*` and `hostile-*`. It also runs the same work on the library without a server.
+//! `oarlock-bench-process`: what `oarlock-bench` runs in a process of its own, so that its CPU time and memory are told from
+//! those of the other side.
 //!
 //! ```text
 //! asks.rs    requests and their expected answers: every answer is compared
-//! ask.rs     clients: closed loops, or a fixed number of requests a second
-//! attack.rs a hostile client, or an honest one in its place
-//! local.rs   the library, by jobs in flight or call by call
+//! ask.rs     clients of the cryptoserver: closed loops, or a fixed number of requests a second
+//! attack.rs  a hostile client, or an honest one in its place
+//! local.rs   the library without a server, by jobs in flight or call by call
 //! tally.rs   results                            watch.rs   the servers' CPU time, memory, descriptors
+//! tls/       either end of a file's way over TLS 1.3
 //! ```
 //!
-//! It writes one line of JSON: a [`Report`](tally::Report), or what an attack has [done](attack::Done).
+//! It writes one line: of JSON, a [`Report`](tally::Report) or what an attack has [done](attack::Done); or what an end of
+//! a file's way says.
 
 mod ask;
 mod asks;
 mod attack;
 mod local;
 mod tally;
+mod tls;
 mod watch;
 
 use std::process::ExitCode;
@@ -23,7 +26,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 
-/// Clients of the cryptoserver, started by oarlock-bench
+/// The other side of what oarlock-bench measures, started by it
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
@@ -39,6 +42,10 @@ enum Command {
     Attack(attack::Args),
     /// Make RSA-2048 signatures with the library
     Local(local::Args),
+    /// Listen on loopback, print the port, and read a file over TLS
+    Receive(tls::Receive),
+    /// Send a file over TLS as many times as asked, and print the CPU time and the time that took, in seconds
+    Send(tls::Send),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +53,8 @@ fn main() -> ExitCode {
         Command::Ask(args) => ask::run(args).and_then(line),
         Command::Attack(args) => attack::run(args).and_then(line),
         Command::Local(args) => local::run(args).and_then(line),
+        Command::Receive(args) => return tls::ended(tls::receive(args)),
+        Command::Send(args) => return tls::ended(tls::send(args)),
     };
     match line {
         Ok(line) => {
@@ -53,7 +62,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(why) => {
-            eprintln!("oarlock-load: {why}");
+            eprintln!("oarlock-bench-process: {why}");
             ExitCode::FAILURE
         }
     }

@@ -78,23 +78,29 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    pub(crate) fn new(bytes: usize) -> Self {
-        Self {
+    /// Makes one of at least `bytes` that `uses` can encrypt, or has sealed where an AEAD is to decrypt it.
+    pub(crate) fn new(uses: &Uses, direction: Direction, bytes: usize) -> Result<Self, Error> {
+        let granule = match uses.kind {
+            Kind::Cbc => 16,
+            _ => 1,
+        };
+        let bytes = bytes.max(1).next_multiple_of(granule);
+        let mut message = Self {
             input: vec![0x5a; bytes],
             output: vec![0; bytes + BLOCK_BYTES_MAX],
             tag: [0; TAG_BYTES],
+        };
+        if uses.kind == Kind::Aead && direction == Direction::Decrypt {
+            let sealing = uses.keyed(Direction::Encrypt)?;
+            sealing.timed(Way::Whole, &mut message, 1)?;
+            message.input.copy_from_slice(&message.output[..bytes]);
         }
+        Ok(message)
     }
 
     /// What was made of it.
     pub(crate) fn made(&self) -> (Vec<u8>, [u8; TAG_BYTES]) {
         (self.output.clone(), self.tag)
-    }
-
-    /// What was made becomes what is worked on, to be opened.
-    pub(crate) fn turn(&mut self) {
-        let bytes = self.input.len();
-        self.input.copy_from_slice(&self.output[..bytes]);
     }
 
     pub(crate) fn wipe(&mut self) {
@@ -107,7 +113,7 @@ pub(crate) struct Uses {
     functions: Functions,
     fetched: Fetched,
     key: Vec<u8>,
-    is_aead: bool,
+    kind: Kind,
 }
 
 functions! {
@@ -123,13 +129,22 @@ functions! {
 }
 
 impl Uses {
-    pub(crate) fn new(world: &Rc<World>, operation: Algorithm) -> Result<Self, Error> {
+    /// Fetches the implementation that has `properties`, as `provider=default`.
+    pub(crate) fn new(
+        world: &Rc<World>,
+        operation: Algorithm,
+        properties: &str,
+    ) -> Result<Self, Error> {
         Ok(Self {
             functions: Functions::of(world.libcrypto().library())?,
-            fetched: Fetched::new(world, operation.name(), "")?,
+            fetched: Fetched::new(world, operation.name(), properties)?,
             key: (0..operation.key_bytes() as u8).collect(),
-            is_aead: operation.kind() == Kind::Aead,
+            kind: operation.kind(),
         })
+    }
+
+    fn is_aead(&self) -> bool {
+        self.kind == Kind::Aead
     }
 
     /// A context that has its key.
@@ -195,8 +210,8 @@ impl Keyed<'_> {
     fn one(&self, way: Way, message: &mut Message) -> bool {
         let kept = &self.context;
         match way {
-            Way::Update if !self.uses.is_aead => self.update(kept, message),
-            Way::Cipher if !self.uses.is_aead => self.cipher(kept, message),
+            Way::Update if !self.uses.is_aead() => self.update(kept, message),
+            Way::Cipher if !self.uses.is_aead() => self.cipher(kept, message),
             Way::Cipher => self.begin(kept, None, false) && self.sealed_by_cipher(kept, message),
             Way::Update | Way::NewIv => self.begin(kept, None, false) && self.rest(kept, message),
             Way::NewKey => self.begin(kept, None, true) && self.rest(kept, message),
@@ -223,7 +238,7 @@ impl Keyed<'_> {
         let init = calls.EVP_CipherInit_ex2;
         // SAFETY: the context is live; the cipher takes a key of just this length, and an IV of at most 16 bytes.
         let begun = unsafe { init(made.0, type_, key, IV.as_ptr(), encrypts, none) };
-        if cipher.is_some() && !self.uses.is_aead {
+        if cipher.is_some() && !self.uses.is_aead() {
             // SAFETY: the context is live and has a cipher.
             unsafe { (calls.EVP_CIPHER_CTX_set_padding)(made.0, 0) };
         }
@@ -233,7 +248,7 @@ impl Keyed<'_> {
     /// All of a message behind its IV.
     fn rest(&self, made: &Made<'_>, message: &mut Message) -> bool {
         let calls = made.1;
-        if !self.uses.is_aead {
+        if !self.uses.is_aead() {
             return self.update(made, message) && self.ends(made, message);
         }
         if self.direction == Direction::Decrypt && !self.tag(made, SET_TAG, message) {

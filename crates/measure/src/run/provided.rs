@@ -13,8 +13,8 @@ use crate::cases::Direction;
 use crate::error::Error;
 use crate::measuring::{self, Buffer, Contestant, Mode, Summary, Work};
 use crate::peers::openssl::{
-    Context, Fetched, Handshake, Handshakes, KeyReader, Libcrypto, Life, Lives, OpenSslAead,
-    OpenSslChaCha20, OpenSslStream, Use, World,
+    Context, Fetched, Handshake, Handshakes, KeyReader, Libcrypto, Message, OpenSslAead,
+    OpenSslChaCha20, OpenSslStream, Use, Uses, Way, World,
 };
 use crate::peers::{AAD, Nonces, Sealed, Subject};
 
@@ -157,31 +157,27 @@ impl Provided {
         })
     }
 
-    /// Nanoseconds of a message whose context lives as `life` says: samples of Oarlock's and of the default provider's, in
-    /// pairs, both in the library context that has loaded the configuration.
+    /// Nanoseconds of a message, in one way of calling: samples of Oarlock's and of the default provider's, in pairs, both
+    /// in the library context that has loaded the configuration.
     ///
     /// # Errors
     /// [`Error::Unavailable`] for what one of the two does not have.
-    pub fn life_ns(
+    pub fn message_ns(
         &self,
         request: &Request,
-        life: Life,
+        way: Way,
         rounds: usize,
     ) -> Result<(Vec<f64>, Vec<f64>), Error> {
-        let operation = request.operation;
-        let key: Vec<u8> = (0..operation.key_bytes() as u8).collect();
-        let lives = |properties| {
-            let cipher = Fetched::new(&self.provided, operation.name(), properties)?;
-            let is_aead = operation.kind() == Kind::Aead;
-            Lives::new(cipher, &key, request.direction, request.bytes, is_aead)
-        };
-        let mut sides = [lives("provider=oarlock")?, lives("provider=default")?];
+        let uses = |properties| Uses::new(&self.provided, request.operation, properties);
+        let [ours, theirs] = [uses("provider=oarlock")?, uses("provider=default")?];
+        let mut message = Message::new(&theirs, request.direction, request.bytes)?;
+        let sides = [
+            ours.keyed(request.direction)?,
+            theirs.keyed(request.direction)?,
+        ];
         in_pairs(rounds, |side| {
-            let began = Instant::now();
-            for _ in 0..LIVES {
-                sides[side].run(life)?;
-            }
-            Ok(began.elapsed().as_nanos() as f64 / LIVES as f64)
+            let took = sides[side].timed(way, &mut message, MESSAGES)?;
+            Ok(took.as_nanos() as f64 / MESSAGES as f64)
         })
     }
 
@@ -306,7 +302,7 @@ const SAMPLE: Duration = Duration::from_millis(1);
 /// Contexts of a sample: about 1 ms.
 const CONTEXTS: usize = 2000;
 /// The same.
-const LIVES: usize = 2000;
+const MESSAGES: usize = 2000;
 /// Keys of a sample: 2 to 20 ms.
 const KEYS: usize = 40;
 

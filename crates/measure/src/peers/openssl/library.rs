@@ -309,10 +309,6 @@ impl Fetched {
         })
     }
 
-    pub(super) fn world(&self) -> &World {
-        &self.world
-    }
-
     /// The EVP_CIPHER, which lives as long as this does.
     pub(crate) fn cipher(&self) -> *const c_void {
         self.cipher

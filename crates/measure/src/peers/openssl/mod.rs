@@ -1,5 +1,5 @@
 //! The machine's OpenSSL, loaded at run time: what is measured is what programs here get, and the
-//! harness builds without its headers.
+//! crate builds without its headers.
 #![allow(unsafe_code)]
 
 /// A table `Functions` of those with these names and types, from the headers of OpenSSL 3.
@@ -29,7 +29,6 @@ mod ciphers;
 mod handshakes;
 mod keys;
 mod library;
-mod lives;
 mod public_key;
 mod uses;
 
@@ -47,8 +46,6 @@ pub(crate) use keys::KeyReader;
 pub use keys::Use;
 pub use library::{Context, Libcrypto};
 pub(crate) use library::{Fetched, World};
-pub use lives::Life;
-pub(crate) use lives::Lives;
 pub use uses::Way;
 pub(crate) use uses::{Message, Uses};
 

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use oarlock::Kind;
-
 use super::provided::{Provided, Request};
 use crate::cases::Direction;
 use crate::error::Error;
@@ -47,31 +45,22 @@ impl Compared {
         way: Way,
         sample: Duration,
     ) -> Result<Self, Error> {
-        let granule = match request.operation.kind() {
-            Kind::Cbc => 16,
-            _ => 1,
-        };
         let (ours, stock) = provided.worlds();
+        let sides = [
+            Uses::new(ours, request.operation, "")?,
+            Uses::new(stock, request.operation, "")?,
+        ];
         let mut compared = Self {
-            sides: [
-                Uses::new(ours, request.operation)?,
-                Uses::new(stock, request.operation)?,
-            ],
+            // Stock seals what both open.
+            message: Message::new(&sides[1], request.direction, request.bytes)?,
+            sides,
             way,
             direction: request.direction,
-            message: Message::new(request.bytes.max(1).next_multiple_of(granule)),
             calls: [1; 2],
             sample,
             ns: Vec::new(),
             places: request.bytes as u64,
         };
-        if request.operation.kind() == Kind::Aead && request.direction == Direction::Decrypt {
-            // Stock seals what both open.
-            let sealing = compared.sides[1].keyed(Direction::Encrypt)?;
-            sealing.timed(Way::Whole, &mut compared.message, 1)?;
-            drop(sealing);
-            compared.message.turn();
-        }
         // A release that does not do this at all is no reason to fail.
         let expected = compared.made_by(1)?;
         let found = compared.made_by(0);

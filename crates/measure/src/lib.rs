@@ -20,8 +20,8 @@
 //! cpu_class                        classes of CPUs, and how a lower one is shown
 //! ```
 //!
-//! The library knows the peers that every machine has: its OpenSSL, loaded at run time, and Oarlock's
-//! own parts. Its binary brings the rest. Nothing here asserts a time.
+//! It knows the peers that every machine has: its OpenSSL, loaded at run time, and Oarlock's own parts. The benchmark
+//! brings the rest. Nothing here asserts a time.
 
 pub mod args;
 pub mod cases;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs::File;
 use std::net::TcpStream;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use oarlock::Accelerator;
@@ -12,7 +12,7 @@ use oarlock::packet::tls::{Keys, Suite};
 use oarlock_file::tls::{Ended, Sender};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::ssl::{Missing, Ssl, Wish};
+use super::ssl::{Missing, Ssl, Wish};
 
 /// How the file is sent.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
@@ -27,15 +27,26 @@ pub(crate) enum Way {
     SslSendfile,
 }
 
-pub(crate) fn run(
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[arg(long, value_enum)]
     way: Way,
-    suite: &str,
-    certificate: &Path,
+    #[arg(long)]
+    suite: String,
+    /// With the certificate and its key, both in PEM
+    #[arg(long)]
+    certificate: PathBuf,
+    #[arg(long)]
     port: u16,
+    #[arg(long, default_value_t = 1)]
     times: usize,
-    file: &Path,
-) -> Result<(), Box<dyn Error>> {
-    let file = File::open(file)?;
+    file: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let Args { way, port, .. } = *args;
+    let suite = args.suite.as_str();
+    let file = File::open(&args.file)?;
     let bytes = file.metadata()?.len();
     let socket = TcpStream::connect(("127.0.0.1", port))?;
     socket.set_nodelay(true)?;
@@ -43,7 +54,7 @@ pub(crate) fn run(
         suite: Some(suite),
         wants_ktls: way == Way::SslSendfile,
     };
-    let mut ssl = Ssl::accept(&socket, &wish, certificate)?;
+    let mut ssl = Ssl::accept(&socket, &wish, &args.certificate)?;
     if way == Way::SslSendfile && !ssl.has_ktls() {
         return Err(Missing("the kernel does no TLS here (its module `tls`)".to_owned()).into());
     }
@@ -70,7 +81,7 @@ pub(crate) fn run(
         time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
     };
     let (cpu_began, began) = (cpu(), Instant::now());
-    for _ in 0..times {
+    for _ in 0..args.times {
         send()?;
     }
     println!("{} {}", cpu() - cpu_began, began.elapsed().as_secs_f64());

@@ -476,7 +476,7 @@ pub(super) mod tests {
     /// Every record that is kept can be read.
     #[test]
     fn records_of_before_are_read() {
-        let records = concat!(env!("CARGO_MANIFEST_DIR"), "/records");
+        let records = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/records");
         let mut lines_read = 0;
         for folder in std::fs::read_dir(records).unwrap() {
             for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {

@@ -204,12 +204,12 @@ fn key_of(der: &SecretDocument) -> Result<RsaPrivateKey, String> {
 }
 
 fn not_a_key(error: impl std::fmt::Display) -> String {
-    format!("bench/keys: {error}")
+    format!("crates/measure/keys: {error}")
 }
 
 /// Keys of the benchmark, which protect nothing.
-const RSA_1024: &str = include_str!("../../keys/rsa1024.pem");
-const RSA_2048: &str = include_str!("../../keys/rsa2048.pem");
+const RSA_1024: &str = include_str!("../../../crates/measure/keys/rsa1024.pem");
+const RSA_2048: &str = include_str!("../../../crates/measure/keys/rsa2048.pem");
 const END: &str = "-----END RSA PRIVATE KEY-----";
 /// About as many as are usually under way at once, and a multiple of the keys.
 const ASKS: usize = 64;
