@@ -18,9 +18,7 @@ use crate::programs::{Quantity, STOCK};
 /// Figures that take AVX-512, VAES or IFMA, or were measured there alone.
 const WIDE: &str = "A";
 /// What holds whatever the instructions are.
-const ANY: &str = "ABCDEF";
-/// With AES instructions hidden, wherever there is AVX2.
-const HIDDEN: &str = "ABCE";
+const ANY: &str = "ABCD";
 
 /// A number of client threads that the paper has a figure for.
 macro_rules! board {
@@ -73,7 +71,6 @@ pub(super) const TARGETS: &[Target] = &[
     target(CTR, Cipher(&ONE_CPU, below("64", "1k")), "auto over inline, one CPU", 0.95, ANY),
     target(CTR, Cipher(&ONE_CPU, to("1k", "64m")), "auto over inline, one CPU", 0.97, ANY),
     target(CTR, Cipher(&ONE_CPU, IDLE), "auto over inline, one CPU, after idle", 0.97, ANY),
-    target(CTR, Cipher(&TWO_MASKED, at("16m")), "2 threads over openssl, no AES-NI", 1.5, HIDDEN),
     // AEADs: one message a call, each under its own nonce.
     target(GCM, Cipher(&OPENSSL_SIZES, at("64")), "over openssl", 12.0, WIDE),
     target(GCM, Cipher(&OPENSSL_SIZES, at("1k")), "over openssl", 4.5, WIDE),
@@ -93,19 +90,16 @@ pub(super) const TARGETS: &[Target] = &[
     // Keystream made ahead: by helpers in idle time and next to a busy consumer, and by the caller.
     // docs/internals/prefetch.md has the bounds, and the inline rates of the classes, that these come from.
     target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class A", BURST_GB_PER_S / 4.8, "A"),
-    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, classes B, C and E", BURST_GB_PER_S / 1.6, "BCE"),
-    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, classes D and F", BURST_GB_PER_S / 0.5, "DF"),
+    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, classes B and C", BURST_GB_PER_S / 1.6, "BC"),
+    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class D", BURST_GB_PER_S / 0.5, "D"),
     target(CAMELLIA, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, class A", STEADY_SHARE * (2.0 - 4.8 / CROSSING_GB_PER_S), "A"),
-    target(CAMELLIA, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, below class A", STEADY_SHARE * (2.0 - 1.6 / CROSSING_GB_PER_S), "BCDEF"),
+    target(CAMELLIA, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, below class A", STEADY_SHARE * (2.0 - 1.6 / CROSSING_GB_PER_S), "BCD"),
     target(TRIPLE_DES, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class A", BURST_GB_PER_S / 2.4, "A"),
-    target(TRIPLE_DES, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, below class A", BURST_GB_PER_S / 0.75, "BCDEF"),
+    target(TRIPLE_DES, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, below class A", BURST_GB_PER_S / 0.75, "BCD"),
     target(TRIPLE_DES, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, class A", STEADY_SHARE * (2.0 - 2.4 / CROSSING_GB_PER_S), "A"),
-    target(TRIPLE_DES, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, below class A", STEADY_SHARE * (2.0 - 0.75 / CROSSING_GB_PER_S), "BCDEF"),
+    target(TRIPLE_DES, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, below class A", STEADY_SHARE * (2.0 - 0.75 / CROSSING_GB_PER_S), "BCD"),
     target(CTR, Cipher(&PREFILLED, at("16k")), "prefilled on the same core, over inline", 3.0, WIDE),
     target(CTR, Cipher(&PREFILLED, at("64k")), "prefilled on the same core, over inline", 1.25, WIDE),
-    // With GFNI the hash takes 0.7 of the time and bounds this at 1.43.
-    target(CONSUMER, Cipher(&PACKETS_NO_GFNI, at("32k")), PACKETS_OVER_ONE, 1.65, HIDDEN),
-    target(CONSUMER, Cipher(&PACKETS, at("32k")), PACKETS_OVER_OPENSSL, 1.4, HIDDEN),
     // The plan is as good as the best strategy that could have been forced, everywhere.
     target(EVERY_CIPHER, Cipher(&STRATEGIES, below("64", "4k")), "auto over the best strategy", 0.95, ANY),
     target(EVERY_CIPHER, Cipher(&STRATEGIES, to("4k", "1m")), "auto over the best strategy", 0.97, ANY),
@@ -157,7 +151,6 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["ssh-aes*", "ssh-chacha20-*"], Program(RATE), "rate over stock", 0.97, ANY),
     target(&["ssh-aes256-gcm-*"], Program(CPU_TIME), "stock's CPU time over ours", 1.0 / 0.95, WIDE),
     target(SSH_OTHERS, Program(CPU_TIME), "stock's CPU time over ours", LEVEL, ANY),
-    target(&["ssh-masked*"], Program(RATE), "rate over stock", 1.15, HIDDEN),
     target(&["ssh-gigabit-*", "ssh-one-cpu-*"], Program(RATE), "rate over stock", LEVEL, ANY),
     // The command, on files and streams.
     target(ENCRYPT_DECRYPT, Program(over(Quantity::Rate, "cp")), "over cp", 0.9, WIDE),
@@ -193,12 +186,10 @@ pub(super) const TARGETS: &[Target] = &[
     // The framework.
     target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE)), "CPU a byte, over an SSL_write loop", 1.27, "ABCD"),
     target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE_LONG)), "CPU a byte, over one of 256 KiB", 1.27, "ABCD"),
-    target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE)), "CPU a byte, over an SSL_write loop, classes E and F", 1.0, "EF"),
-    target(&["packet-file-to-tls"], Program(over(Quantity::CpuSeconds, SSL_WRITE_LONG)), "CPU a byte, over one of 256 KiB, classes E and F", 1.0, "EF"),
     target(&["c-call"], Program(over(Quantity::Nanoseconds, ALLOWED)), "10 ns over what the call of 64 bytes adds to Rust's", 1.0, ANY),
     target(&["c-aes-256-gcm"], Program(sealed(64)), "over EVP", 0.97, ANY),
     target(&["c-aes-256-gcm"], Program(sealed(1024)), "over EVP", 0.97, ANY),
-    target(&["c-aes-256-gcm"], Program(sealed(16384)), "over EVP", 0.97, "BCDEF"),
+    target(&["c-aes-256-gcm"], Program(sealed(16384)), "over EVP", 0.97, "BCD"),
     target(&["c-aes-256-gcm"], Program(sealed(16384)), "over EVP, class A", 2.5, WIDE),
     target(&["c-aes-256-gcm"], Program(sealed(1 << 20)), "over EVP", 0.97, ANY),
     target(&["c-sign"], Program(over(Quantity::Operations, RUST)), "a loop of poll over Rust's blocking queue", 0.95, ANY),
@@ -238,19 +229,19 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["tls-nginx-rsa-*"], Program(HANDSHAKE_CPU), "stock's CPU time over ours", 1.0, WIDE),
     target(&["tls-speed-rsa-????"], Program(over(Quantity::Operations, STOCK)), "signatures a CPU second over stock", 0.97, WIDE),
     target(&["tls-speed-rsa-2048-async", "tls-speed-rsa-4096-async"], Program(over(Quantity::Operations, STOCK)), "signatures a CPU second over stock", 2.5, WIDE),
-    target(&["tls-haproxy-rsa-*", "tls-haproxy-t*", "tls-nginx-*", "tls-apache-*"], Program(HANDSHAKE_CPU), "stock's CPU time over ours, below class A", 0.98, "BCDEF"),
-    target(&["tls-speed-*"], Program(over(Quantity::Operations, STOCK)), "signatures a CPU second over stock, below class A", 0.98, "BCDEF"),
+    target(&["tls-haproxy-rsa-*", "tls-haproxy-t*", "tls-nginx-*", "tls-apache-*"], Program(HANDSHAKE_CPU), "stock's CPU time over ours, below class A", 0.98, "BCD"),
+    target(&["tls-speed-*"], Program(over(Quantity::Operations, STOCK)), "signatures a CPU second over stock, below class A", 0.98, "BCD"),
     // Never slower: what every class of CPUs is held to, a line for each size.
     matrix(NOT_CHACHA, Cipher(&MATRIX_OPENSSL, ALL_SIZES), "over openssl", 0.97, ANY),
     matrix(NOT_CHACHA_AWS_LC, Cipher(&MATRIX_AWS_LC, ALL_SIZES), "over aws-lc", 0.97, ANY),
     matrix(CHACHA_ALL, Cipher(&MATRIX_OPENSSL, ALL_SIZES), "over openssl", 0.98, "BC"),
     matrix(CHACHA_ALL, Cipher(&MATRIX_AWS_LC, ALL_SIZES), "over aws-lc", 0.98, "BC"),
     matrix(CHACHA_AEAD, Cipher(&MATRIX_IPSEC_MB, ALL_SIZES), "over ipsec-mb", 0.98, "BC"),
-    matrix(CHACHA_ALL, Cipher(&MATRIX_OPENSSL, ALL_SIZES), "over openssl", 0.97, "ADEF"),
-    matrix(CHACHA_ALL, Cipher(&MATRIX_AWS_LC, ALL_SIZES), "over aws-lc", 0.97, "ADEF"),
+    matrix(CHACHA_ALL, Cipher(&MATRIX_OPENSSL, ALL_SIZES), "over openssl", 0.97, "AD"),
+    matrix(CHACHA_ALL, Cipher(&MATRIX_AWS_LC, ALL_SIZES), "over aws-lc", 0.97, "AD"),
     matrix(NOT_CHACHA_AWS_LC, Cipher(&MATRIX_BORINGSSL, ALL_SIZES), "over boringssl", 0.97, ANY),
     matrix(CHACHA_ALL, Cipher(&MATRIX_BORINGSSL, ALL_SIZES), "over boringssl", 0.98, "BC"),
-    matrix(CHACHA_ALL, Cipher(&MATRIX_BORINGSSL, ALL_SIZES), "over boringssl", 0.97, "ADEF"),
+    matrix(CHACHA_ALL, Cipher(&MATRIX_BORINGSSL, ALL_SIZES), "over boringssl", 0.97, "AD"),
     matrix(RSA, PublicKey(&MATRIX_RSA, Depth::At(1), BOTH), "over openssl and aws-lc", 0.97, ANY),
     matrix(RSA, PublicKey(&MATRIX_RSA, DEEP, BOTH), "over openssl and aws-lc", 0.97, ANY),
     matrix(RSA, PublicKey(&RSA_BORINGSSL, Depth::At(1), BORINGSSL), "over boringssl", 0.97, ANY),
@@ -269,7 +260,6 @@ const GCM: &[&str] = &["aes-256-gcm"];
 const CHACHA: &[&str] = &["chacha20-poly1305"];
 const CAMELLIA: &[&str] = &["camellia-128-ctr"];
 const TRIPLE_DES: &[&str] = &["des-ede3-ctr"];
-const CONSUMER: &[&str] = &["aes-128-ctr-then-hmac"];
 /// From the fastest to the slowest.
 const BESIDE_OTHERS: &[&str] = &[
     "aes-128-ctr",
@@ -378,14 +368,10 @@ runs! {
     TWO_4M: CipherRun = OPENSSL, threads: 2, peer: "inline", sizes: "4m";
     TWO: CipherRun = TWO_4M, sizes: "64,256,1k,4k,16k,64k,256k,1m,4m,16m,64m", mode: "back-to-back,after-idle";
     ONE_CPU: CipherRun = TWO, cpu: CpuLimit::OneCpu;
-    TWO_MASKED: CipherRun = OPENSSL, cpu: CpuLimit::Mask("-aes"), threads: 2, sizes: "16m";
     BURST: CipherRun = TWO_4M, sizes: "64k", mode: "burst", idle_ms: "20", strategy: Some("prefetch");
     /// Keystream that was made before the clock started is little of what is used in a sample.
     STEADY: CipherRun = TWO_4M, sizes: "4k,1m", sample_ms: Some("60");
     PREFILLED: CipherRun = OPENSSL, peer: "inline", sizes: "16k,64k", mode: "prefilled", strategy: Some("prefetch");
-    PACKETS: CipherRun = STEADY, cpu: CpuLimit::Mask("-aes"), peer: "openssl", sizes: "32k";
-    /// Without GFNI too, which makes AES of what is left four times as fast as anything else does.
-    PACKETS_NO_GFNI: CipherRun = PACKETS, cpu: CpuLimit::Mask("-aes,-gfni"), peer: "inline";
     /// At the sizes of the report.
     STRATEGIES: CipherRun = TWO_4M, peer: "inline,stripe,prefetch", sizes: "64,256,1k,4k,16k,64k,256k,1m";
     STRATEGIES_IDLE: CipherRun = STRATEGIES, sizes: "64k,256k,1m", mode: "after-idle";
@@ -407,8 +393,6 @@ const BURST_GB_PER_S: f64 = 8.0;
 const CROSSING_GB_PER_S: f64 = 19.0;
 /// The least share of the bound.
 const STEADY_SHARE: f64 = 0.96;
-const PACKETS_OVER_ONE: &str = "consumer with HMAC, no AES-NI nor GFNI: 2 threads over one";
-const PACKETS_OVER_OPENSSL: &str = "consumer with HMAC, no AES-NI: 2 threads over openssl";
 
 const ONE_CORE: PublicKeyRun = PublicKeyRun {
     threads: 1,
