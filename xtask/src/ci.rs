@@ -19,8 +19,8 @@ use self::report::Report;
 use crate::tool::{self, Metadata, Result, cargo};
 use crate::{constant_time, openssl_peers, peers, proto, structure, vectors, words};
 
-/// What the CPU may hide from the tests, so that they also see the classes of CPUs below this one.
-const MASKS: [&str; 3] = ["-avx512", "-avx512,-vaes", "-avx512,-vaes,-aes"];
+/// What the CPU may hide from the tests, so that they also see classes of CPUs below this one.
+const MASKS: [&str; 2] = ["-avx512", "-avx512,-vaes"];
 /// The crates whose tests depend on what the CPU can do. Those of the kernels call each of them by its name, and read no
 /// environment.
 const CPU_PACKAGES: [&str; 2] = ["oarlock", "oarlock-provider"];

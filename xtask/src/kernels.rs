@@ -1,6 +1,6 @@
 //! `cargo xtask kernels`: writes the assembly of the Montgomery kernels, for AVX-512 IFMA and, in
 //! [`doubles`], for AVX2 with FMA, of ChaCha20 for AVX2 ([`chacha20`]) and SSSE3 ([`chacha20_ssse3`]), of
-//! Poly1305 ([`halves`]), and of AES for SSSE3 ([`bitslice_ssse3`]).
+//! Poly1305 ([`halves`]).
 //!
 //! Montgomery multiplication: an operand is eight numbers, one in each lane: line `i` (64 bytes) holds digit `i`, of 52 bits,
 //! of all eight. What is above 52 bits in a line is to be ignored, as `vpmadd52` does. Sums of columns
@@ -10,7 +10,6 @@
 //! them all ([`blocks`]).
 
 mod assembly;
-mod bitslice_ssse3;
 mod blocks;
 mod chacha20;
 mod chacha20_ssse3;
@@ -66,10 +65,8 @@ fn files() -> Vec<(String, String)> {
     let chacha20 = chacha20::files().map(|(name, text)| (format!("chacha20_avx2/{name}"), text));
     let ssse3 =
         chacha20_ssse3::files().map(|(name, text)| (format!("chacha20_ssse3/{name}"), text));
-    let aes = bitslice_ssse3::files().map(|(name, text)| (format!("bitslice_ssse3/{name}"), text));
     in_ifma
         .chain(in_doubles)
-        .chain(aes)
         .chain(chacha20)
         .chain(ssse3)
         .chain(halves::files().map(|(name, text)| (name.to_owned(), text)))

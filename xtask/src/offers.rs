@@ -35,7 +35,7 @@ struct Class {
     lacks: &'static [&'static str],
 }
 
-const CLASSES: [Class; 6] = [
+const CLASSES: [Class; 4] = [
     Class {
         letter: 'A',
         oarlock: "",
@@ -59,18 +59,6 @@ const CLASSES: [Class; 6] = [
         oarlock: "-avx2",
         has: &["aes"],
         lacks: &["avx2"],
-    },
-    Class {
-        letter: 'E',
-        oarlock: "-avx512,-aes,-gfni",
-        has: &["avx2"],
-        lacks: &["aes", "avx512"],
-    },
-    Class {
-        letter: 'F',
-        oarlock: "-aes,-avx2",
-        has: &[],
-        lacks: &["aes", "avx2"],
     },
 ];
 

@@ -62,6 +62,10 @@ impl Offer {
         text
     }
 
+    pub(crate) fn is_measured(&self) -> bool {
+        self.ratios.is_some()
+    }
+
     /// The ratio of requests of `bytes` bytes, if it is known.
     pub(crate) fn ratio(&self, bytes: usize) -> Option<f64> {
         self.ratios.as_ref()?.get(&bytes).copied()
@@ -83,7 +87,10 @@ pub(crate) fn sources(offers: &[Offer]) -> String {
             sources.push(source);
         }
     }
-    sources.join(", ")
+    match sources.is_empty() {
+        true => "no figures without a calibration".to_owned(),
+        false => sources.join(", "),
+    }
 }
 
 /// What the figures are, for people.

@@ -30,13 +30,14 @@ use crate::portable::xor::xor;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{self, face};
 #[cfg(target_arch = "x86_64")]
-pub use crate::x86_64::{AesNi, Avx2, Avx512, Face, Gfni256, Gfni512, Ssse3, Vaes256, Vaes512};
+pub use crate::x86_64::{AesNi, Face, Vaes256, Vaes512};
 
 /// The code that computes AES. A value exists only where the CPU has its instructions; see
 /// [`Cpu::aes_backends`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
-    /// Constant-time bitsliced code for any CPU: the reference, not meant to be fast.
+    /// Constant-time bitsliced code for any CPU, also one of x86-64 without AES instructions: the reference, not meant
+    /// to be fast.
     Portable,
     /// `aesenc` on 128-bit registers.
     #[cfg(target_arch = "x86_64")]
@@ -47,22 +48,6 @@ pub enum Backend {
     /// `vaesenc` on 512-bit registers.
     #[cfg(target_arch = "x86_64")]
     Vaes512(Vaes512),
-    /// Constant-time byte shuffles on 128-bit registers, for a CPU without AES instructions, and bitsliced code
-    /// there for long runs.
-    #[cfg(target_arch = "x86_64")]
-    PermuteSsse3(Ssse3),
-    /// Constant-time bitsliced code on 256-bit registers, for a CPU without AES instructions.
-    #[cfg(target_arch = "x86_64")]
-    WideAvx2(Avx2),
-    /// The same on 512-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    WideAvx512(Avx512),
-    /// AES rounds made of GFNI on 256-bit registers, for a CPU without AES instructions.
-    #[cfg(target_arch = "x86_64")]
-    Gfni256(Gfni256),
-    /// The same on 512-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    Gfni512(Gfni512),
 }
 
 impl Backend {
@@ -73,11 +58,6 @@ impl Backend {
             Vaes512::new(cpu).map(Self::Vaes512),
             Vaes256::new(cpu).map(Self::Vaes256),
             AesNi::new(cpu).map(Self::AesNi),
-            Gfni512::new(cpu).map(Self::Gfni512),
-            Gfni256::new(cpu).map(Self::Gfni256),
-            Avx512::new(cpu).map(Self::WideAvx512),
-            Avx2::new(cpu).map(Self::WideAvx2),
-            Ssse3::new(cpu).map(Self::PermuteSsse3),
         ];
         #[cfg(not(target_arch = "x86_64"))]
         let special: [Option<Self>; 0] = { [] };
@@ -93,16 +73,6 @@ impl Backend {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
-            #[cfg(target_arch = "x86_64")]
-            Self::PermuteSsse3(_) => "permute-ssse3",
-            #[cfg(target_arch = "x86_64")]
-            Self::WideAvx2(_) => "wide-avx2",
-            #[cfg(target_arch = "x86_64")]
-            Self::WideAvx512(_) => "wide-avx512",
-            #[cfg(target_arch = "x86_64")]
-            Self::Gfni256(_) => "gfni-256",
-            #[cfg(target_arch = "x86_64")]
-            Self::Gfni512(_) => "gfni-512",
             #[cfg(target_arch = "x86_64")]
             Self::AesNi(_) => "aes-ni",
             #[cfg(target_arch = "x86_64")]
@@ -127,16 +97,6 @@ impl Schedule {
         match backend {
             Backend::Portable => self.expand_with(key, portable::aes::sub_word),
             #[cfg(target_arch = "x86_64")]
-            Backend::PermuteSsse3(token) => x86_64::permute::ssse3::expand(token, self, key),
-            #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(token) => x86_64::permute::avx2::expand(token, self, key),
-            #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx512(token) => x86_64::permute::avx2::expand(token.avx2(), self, key),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Gfni256(token) => x86_64::gfni::expand(token, self, key),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Gfni512(token) => x86_64::gfni::expand(token.gfni256(), self, key),
-            #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::aes_keys::expand(token, self, key),
             #[cfg(target_arch = "x86_64")]
             Backend::Vaes256(token) => x86_64::aes_keys::expand(token.aes_ni(), self, key),
@@ -152,18 +112,6 @@ impl Schedule {
         self.size = schedule.size;
         match backend {
             Backend::Portable => portable::aes::invert(schedule, self),
-            #[cfg(target_arch = "x86_64")]
-            Backend::PermuteSsse3(token) => x86_64::permute::ssse3::invert(token, schedule, self),
-            #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(token) => x86_64::permute::avx2::invert(token, schedule, self),
-            #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx512(token) => {
-                x86_64::permute::avx2::invert(token.avx2(), schedule, self)
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::Gfni256(token) => x86_64::gfni::invert(token, schedule, self),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Gfni512(token) => x86_64::gfni::invert(token.gfni256(), schedule, self),
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::aes_keys::invert(token, schedule, self),
             #[cfg(target_arch = "x86_64")]
@@ -314,56 +262,7 @@ impl Ctr {
             Backend::Vaes512(token) => {
                 x86_64::aes::ctr_vaes512(token, &self.schedule, counter, data);
             }
-            _ => self.run_without_aes(backend, counter, data),
-        }
-    }
-
-    /// Apart, because one jump to one of nine takes longer than 16 bytes of AES.
-    #[inline(never)]
-    fn run_without_aes(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
-        match backend {
-            #[cfg(target_arch = "x86_64")]
-            Backend::PermuteSsse3(token) => {
-                let (groups, rest) = x86_64::permute::split_whole(data);
-                let next = counter.wrapping_add((groups.len() / BLOCK_BYTES) as u128);
-                if !groups.is_empty() {
-                    x86_64::bitslice_ssse3::ctr(token, &self.schedule, counter, groups);
-                }
-                if !rest.is_empty() {
-                    x86_64::permute::ssse3::ctr(token, &self.schedule, next, rest);
-                }
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(token) => {
-                let (groups, rest) = x86_64::permute::split::<256, 512>(data);
-                let next = counter.wrapping_add((groups.len() / BLOCK_BYTES) as u128);
-                if !groups.is_empty() {
-                    x86_64::bitslice::ctr_avx2(token, &self.schedule, counter, groups);
-                }
-                if !rest.is_empty() {
-                    x86_64::permute::avx2::ctr(token, &self.schedule, next, rest);
-                }
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx512(token) => {
-                let (groups, rest) = x86_64::permute::split::<512, 256>(data);
-                let next = counter.wrapping_add((groups.len() / BLOCK_BYTES) as u128);
-                if !groups.is_empty() {
-                    x86_64::bitslice::ctr_avx512(token, &self.schedule, counter, groups);
-                }
-                if !rest.is_empty() {
-                    x86_64::permute::avx2::ctr(token.avx2(), &self.schedule, next, rest);
-                }
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::Gfni256(token) => {
-                x86_64::aes::ctr_gfni256(token, &self.schedule, counter, data);
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::Gfni512(token) => {
-                x86_64::aes::ctr_gfni512(token, &self.schedule, counter, data);
-            }
-            _ => portable::aes::ctr(&self.schedule, counter, data),
+            Backend::Portable => portable::aes::ctr(&self.schedule, counter, data),
         }
     }
 }

@@ -115,7 +115,7 @@ impl Cbc {
             Backend::Vaes512(token) => {
                 x86_64::cbc::decrypt_vaes512(token, &self.inverse, iv, data);
             }
-            backend => decrypt_without_aes_ni(backend, &self.inverse, iv, data),
+            Backend::Portable => portable::aes::cbc_decrypt(&self.inverse, iv, data),
         }
     }
 }
@@ -149,92 +149,7 @@ pub(crate) fn encrypt(
         Backend::Vaes512(token) => {
             x86_64::cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data);
         }
-        backend => encrypt_without_aes_ni(backend, schedule, iv, data),
-    }
-}
-
-/// Not inlined, while its callers are: with these backends inlined as well, the others saved registers that they do
-/// not use. That cost some 40 instructions a call, and a call of 16 bytes has 250 from EVP down.
-#[inline(never)]
-fn encrypt_without_aes_ni(
-    backend: Backend,
-    schedule: &Schedule,
-    iv: &mut [u8; BLOCK_BYTES],
-    data: InOutBuf<'_, '_, u8>,
-) {
-    match backend {
-        #[cfg(target_arch = "x86_64")]
-        Backend::PermuteSsse3(token) => {
-            x86_64::permute::ssse3::cbc_encrypt(token, schedule, iv, data);
-        }
-        #[cfg(target_arch = "x86_64")]
-        Backend::WideAvx2(token) => {
-            x86_64::permute::avx2::cbc_encrypt(token, schedule, iv, data);
-        }
-        #[cfg(target_arch = "x86_64")]
-        Backend::WideAvx512(token) => {
-            x86_64::permute::avx2::cbc_encrypt(token.avx2(), schedule, iv, data);
-        }
-        #[cfg(target_arch = "x86_64")]
-        Backend::Gfni256(token) => {
-            x86_64::cbc::encrypt_gfni(token, schedule, iv, data);
-        }
-        #[cfg(target_arch = "x86_64")]
-        Backend::Gfni512(token) => {
-            x86_64::cbc::encrypt_gfni(token.gfni256(), schedule, iv, data);
-        }
-        _ => portable::aes::cbc_encrypt(schedule, iv, data),
-    }
-}
-
-/// As [`encrypt_without_aes_ni`].
-#[inline(never)]
-fn decrypt_without_aes_ni(
-    backend: Backend,
-    inverse: &Schedule,
-    iv: &mut [u8; BLOCK_BYTES],
-    data: InOutBuf<'_, '_, u8>,
-) {
-    match backend {
-        #[cfg(target_arch = "x86_64")]
-        Backend::PermuteSsse3(token) => {
-            let (groups, rest) = x86_64::permute::split_whole(data);
-            if !groups.is_empty() {
-                x86_64::bitslice_ssse3::cbc_decrypt(token, inverse, iv, groups);
-            }
-            if !rest.is_empty() {
-                x86_64::permute::ssse3::cbc_decrypt(token, inverse, iv, rest);
-            }
-        }
-        #[cfg(target_arch = "x86_64")]
-        Backend::WideAvx2(token) => {
-            let (groups, rest) = x86_64::permute::split::<256, 512>(data);
-            if !groups.is_empty() {
-                x86_64::bitslice::cbc_decrypt_avx2(token, inverse, iv, groups);
-            }
-            if !rest.is_empty() {
-                x86_64::permute::avx2::cbc_decrypt(token, inverse, iv, rest);
-            }
-        }
-        #[cfg(target_arch = "x86_64")]
-        Backend::WideAvx512(token) => {
-            let (groups, rest) = x86_64::permute::split::<512, 256>(data);
-            if !groups.is_empty() {
-                x86_64::bitslice::cbc_decrypt_avx512(token, inverse, iv, groups);
-            }
-            if !rest.is_empty() {
-                x86_64::permute::avx2::cbc_decrypt(token.avx2(), inverse, iv, rest);
-            }
-        }
-        #[cfg(target_arch = "x86_64")]
-        Backend::Gfni256(token) => {
-            x86_64::cbc::decrypt_gfni256(token, inverse, iv, data);
-        }
-        #[cfg(target_arch = "x86_64")]
-        Backend::Gfni512(token) => {
-            x86_64::cbc::decrypt_gfni512(token, inverse, iv, data);
-        }
-        _ => portable::aes::cbc_decrypt(inverse, iv, data),
+        Backend::Portable => portable::aes::cbc_encrypt(schedule, iv, data),
     }
 }
 

@@ -30,8 +30,7 @@ pub enum Feature {
     Vaes,
     /// AVX-512 F, BW, VL and IFMA: 512-bit registers; with VAES, also for AES. Needs [`Feature::Avx2`].
     Avx512,
-    /// GFNI: arithmetic in GF(2^8) on vectors, which replaces AES instructions. Needs
-    /// [`Feature::Avx2`].
+    /// GFNI: arithmetic in GF(2^8) on vectors. Needs [`Feature::Avx2`].
     Gfni,
     /// Not an instruction: allows counter-mode caching (FACE). Needs [`Feature::Vaes`] and
     /// [`Feature::Avx512`].

@@ -33,20 +33,6 @@ pub mod aes {
     counters! {
         /// Runs of the portable kernel.
         PORTABLE,
-        /// Runs of the kernel made of byte shuffles on 128-bit registers.
-        PERMUTE_SSSE3,
-        /// Runs of the kernel made of byte shuffles on 256-bit registers.
-        PERMUTE_AVX2,
-        /// Runs of the bitsliced kernel on 128-bit registers.
-        WIDE_SSSE3,
-        /// Runs of the bitsliced kernel on 256-bit registers.
-        WIDE_AVX2,
-        /// Runs of the bitsliced kernel on 512-bit registers.
-        WIDE_AVX512,
-        /// Runs of the kernel made of GFNI on 256-bit registers.
-        GFNI256,
-        /// Runs of the kernel made of GFNI on 512-bit registers.
-        GFNI512,
         /// Runs of the AES-NI kernel.
         AES_NI,
         /// Runs of the 256-bit VAES kernel.
@@ -59,10 +45,6 @@ pub mod aes {
         FACE_FILL,
         /// Runs of GCM composed of AES-CTR and a GHASH apart.
         GCM_COMPOSED,
-        /// Runs of GHASH by byte shuffles on 128-bit registers.
-        GHASH_SSSE3,
-        /// Runs of GHASH by byte shuffles on 256-bit registers.
-        GHASH_AVX2,
         /// Runs of the AES-NI kernel of GCM.
         GCM_AES_NI,
         /// Runs of the 256-bit kernel of GCM.
@@ -93,10 +75,6 @@ pub mod batch {
         CBC_VAES256,
         /// Batches of AES-CBC encryption in 512-bit VAES.
         CBC_VAES512,
-        /// Batches of AES-CBC encryption in GFNI on 256-bit registers.
-        CBC_GFNI256,
-        /// Batches of AES-CBC encryption in GFNI on 512-bit registers.
-        CBC_GFNI512,
         /// Runs of AES-CBC encryption in 512-bit VAES, interleaved with a hash.
         CBC_BESIDE_HASH,
         /// Runs of AES-CBC encryption with AES-NI, interleaved with a hash by SHA-NI if there is one.

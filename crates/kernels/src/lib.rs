@@ -41,8 +41,6 @@ pub mod modexp;
 mod poly1305;
 mod portable;
 mod requests;
-#[cfg(target_arch = "x86_64")]
-mod sbox;
 pub mod serpent;
 mod stitched;
 pub mod tdes;

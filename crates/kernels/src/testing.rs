@@ -15,9 +15,8 @@ use crate::{
     legacy,
     legacy_keys::{self, field, tower},
     modexp::{Line, Modulus},
-    sbox,
 };
-use crate::{chacha20_poly1305, portable, serpent, tdes};
+use crate::{chacha20_poly1305, serpent, tdes};
 
 /// Round keys as they lie in memory.
 pub type RoundKeys = [[u32; 4]; 15];
@@ -155,17 +154,6 @@ pub fn poly1305_in_parts(key: &[u8; 32], first: &[u8], second: &[u8]) -> [u8; 16
         .times(power)
         .plus(Element::ZERO.absorb_padded(&one_time.r, second));
     one_time.tag(value)
-}
-
-/// SubWord by the circuit.
-#[cfg(target_arch = "x86_64")]
-pub fn sub_word_by_circuit(word: u32) -> u32 {
-    sbox::sub_word(word)
-}
-
-/// SubWord by the reference.
-pub fn sub_word(word: u32) -> u32 {
-    portable::aes::sub_word(word)
 }
 
 /// A line of these digits.

@@ -33,7 +33,7 @@ pub fn shown() -> Option<CpuClass> {
     let is_in_force = |class: &CpuClass| {
         mask(*class).is_some_and(|mask| mask.oarlock == oarlock && mask.for_openssl() == openssl)
     };
-    CpuClass::ALL.into_iter().find(is_in_force)
+    MEASURED.into_iter().find(is_in_force)
 }
 
 /// The mask of the class that is shown.
@@ -60,10 +60,10 @@ pub fn refuse_shown(peer: &str) -> Result<(), Error> {
 /// What letters there are.
 pub fn parse(letter: &str) -> Result<CpuClass, String> {
     let letter = letter.to_ascii_uppercase();
-    let mut classes = CpuClass::ALL.into_iter();
+    let mut classes = MEASURED.into_iter();
     classes
         .find(|class| class.to_string() == letter)
-        .ok_or_else(|| "a letter from A to F".to_owned())
+        .ok_or_else(|| "a letter from A to D".to_owned())
 }
 
 /// Goes on as if the CPU were of `class`: starts this program again, since libraries read their masks when they are
@@ -92,7 +92,8 @@ pub fn show(class: CpuClass) -> Result<(), Error> {
     Err(Error::io("this program again")(command.exec()))
 }
 
-/// What makes a machine that has more one of `class`; `None` for the class that lacks nothing.
+/// What makes a machine that has more one of `class`; `None` for the class that lacks nothing, and for that without AES
+/// instructions, which is not measured.
 const fn mask(class: CpuClass) -> Option<Mask> {
     const AVX512_ECX: u64 = 0x5842 << 32;
     const AVX512: u64 = 0xD023_0000 | AVX512_ECX;
@@ -101,33 +102,20 @@ const fn mask(class: CpuClass) -> Option<Mask> {
     const AVX_FMA: u64 = 1 << 60 | 1 << 44;
     const BELOW_AVX2: u64 = AVX512 | GFNI_VAES_VPCLMUL | AVX2_BMI_ADX;
     let (oarlock, openssl) = match class {
-        CpuClass::A => return None,
+        CpuClass::A | CpuClass::E => return None,
         CpuClass::B => ("-avx512", [0, AVX512]),
         CpuClass::C => ("-avx512,-vaes,-gfni", [0, AVX512 | GFNI_VAES_VPCLMUL]),
         CpuClass::D => ("-avx2", [AVX_FMA, BELOW_AVX2]),
-        CpuClass::E => ("-avx512,-aes,-gfni", [AES, AVX512 | GFNI_VAES_VPCLMUL]),
-        CpuClass::F => ("-aes,-avx2", [AES | AVX_FMA, BELOW_AVX2]),
     };
     Some(Mask { oarlock, openssl })
 }
 
 /// Whether a CPU of class `own` can show `other`.
 fn can_show(own: CpuClass, other: CpuClass) -> bool {
-    let has_aes = |class| !matches!(class, CpuClass::E | CpuClass::F);
-    let has_avx2 = |class| !matches!(class, CpuClass::D | CpuClass::F);
-    let has_both = (has_aes(own) || !has_aes(other)) && (has_avx2(own) || !has_avx2(other));
-    other >= own && has_both
+    other >= own && other != CpuClass::E
 }
 
 impl Mask {
-    /// Without AES-NI and PCLMULQDQ (CPUID leaf 1), VAES and VPCLMULQDQ (leaf 7). SSSE3 stays, and with it the best
-    /// code for CPUs without AES-NI, and SHA-NI: only because leaf 7 is named, for without the colon all of it is
-    /// hidden (OPENSSL_cpuid_setup in crypto/cpuid.c), and SHA-256 takes four times as long.
-    pub const NO_AES: Self = Self {
-        oarlock: "-aes",
-        openssl: [AES, 0x600 << 32],
-    };
-
     /// As `OPENSSL_ia32cap` takes it.
     pub fn for_openssl(self) -> String {
         let [first, second] = self.openssl;
@@ -155,8 +143,8 @@ impl Mask {
     }
 }
 
-/// PCLMULQDQ and AES-NI.
-const AES: u64 = 1 << 33 | 1 << 57;
+/// The classes that are measured.
+const MEASURED: [CpuClass; 4] = [CpuClass::A, CpuClass::B, CpuClass::C, CpuClass::D];
 const VARIABLES: [&str; 2] = ["OARLOCK_CPU", "OPENSSL_ia32cap"];
 
 #[cfg(test)]
@@ -168,12 +156,11 @@ mod tests {
     #[test]
     fn a_class_is_shown_by_those_that_have_all_of_it() {
         for (above, below) in [
-            ("A", "ABCDEF"),
-            ("B", "BCDEF"),
-            ("C", "CDEF"),
-            ("D", "DF"),
-            ("E", "EF"),
-            ("F", "F"),
+            ("A", "ABCD"),
+            ("B", "BCD"),
+            ("C", "CD"),
+            ("D", "D"),
+            ("E", ""),
         ] {
             let above = CpuClass::ALL
                 .into_iter()
@@ -219,7 +206,7 @@ mod tests {
         };
         let [first, second] = words(None);
         let masks = CpuClass::ALL.into_iter().filter_map(mask);
-        for mask in masks.chain([Mask::NO_AES]) {
+        for mask in masks {
             let left = [first & !mask.openssl[0], second & !mask.openssl[1]];
             assert_eq!(words(Some(mask)), left, "{mask:?}");
         }

@@ -23,10 +23,6 @@ const MAY_BE_SKIPPED: &[(&str, &str)] = &[
     // oarlock-kernels: one body of tests for every way to the same bytes; the portable one is never
     // skipped.
     ("aes_ni::", INSTRUCTIONS),
-    ("wide_avx2::", INSTRUCTIONS),
-    ("wide_avx512::", INSTRUCTIONS),
-    ("gfni256::", INSTRUCTIONS),
-    ("gfni512::", INSTRUCTIONS),
     ("vaes256::", INSTRUCTIONS),
     ("vaes512::", INSTRUCTIONS),
     ("face::", INSTRUCTIONS),

@@ -16,7 +16,6 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["cbc", "chacha20_poly1305", "gcm", "legacy", "modexp"], // what callers ask for
             &["aes", "chacha20", "serpent", "tdes", "xor"],
             &["x86_64"],
-            &["sbox"],
             &["portable"],
             &["bits", "stitched"],
             &["poly1305", "portable::xor", "requests"],

@@ -59,9 +59,11 @@ fn of_kernels(cpu: Cpu) -> Finding {
             "kernels",
             "none is faster than OpenSSL's on this CPU: only Camellia gains, from more cores",
         ),
-        (AesBackend::Portable, _) | (_, ChaCha20Backend::Portable) => {
-            Finding::note("kernels", text)
-        }
+        (AesBackend::Portable, _) => Finding::note(
+            "kernels",
+            format!("{text}: without AES instructions, AES is left to OpenSSL"),
+        ),
+        (_, ChaCha20Backend::Portable) => Finding::note("kernels", text),
         _ => Finding::ok("kernels", text),
     }
 }

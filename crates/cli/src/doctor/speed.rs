@@ -165,7 +165,12 @@ fn of_offers(offers: &[Offer]) -> Vec<Finding> {
     findings.push(Finding::ok("ratios", text));
     let (offered, withheld): (Vec<_>, Vec<_>) = offers.iter().partition(|one| one.is_offered);
     if offered.is_empty() {
-        let text = "nothing: OpenSSL is faster at everything that the provider has";
+        let text = match withheld.iter().any(|one| one.is_measured()) {
+            true => "nothing: OpenSSL is faster at everything that the provider has",
+            false => {
+                "nothing before a calibration, which `oarlock provider calibrate` makes: no table is about such a CPU"
+            }
+        };
         findings.push(Finding::no("offered", text));
     }
     for one in offered {

@@ -109,10 +109,16 @@ fn devices_lists_what_the_mask_leaves() {
 /// Names of what is offered to OpenSSL, and of what is not.
 fn offered(listing: &Value) -> [Vec<&str>; 2] {
     let all = listing["offered_to_openssl"].as_array().unwrap();
+    // No table compares what a CPU without AES instructions has.
+    let is_in_tables = has_aes(listing);
     [true, false].map(|is_offered| {
         let of_these = all.iter().filter(|one| one["is_offered"] == is_offered);
         let names = of_these.inspect(|one| {
             assert_eq!(one["why"].is_string(), !is_offered, "{one}");
+            if !is_in_tables {
+                assert!(one["ratios"].is_null() && one["source"].is_null(), "{one}");
+                return;
+            }
             assert_eq!(
                 one["ratios"].as_object().unwrap().len(),
                 SIZES.len(),
@@ -125,6 +131,11 @@ fn offered(listing: &Value) -> [Vec<&str>; 2] {
             .map(|one| one["operation"].as_str().unwrap())
             .collect()
     })
+}
+
+fn has_aes(listing: &Value) -> bool {
+    let mut features = listing["features"].as_array().unwrap().iter();
+    features.any(|feature| feature == "aes")
 }
 
 #[test]
@@ -147,6 +158,7 @@ fn what_openssl_does_not_get_is_what_the_provider_withholds() {
         let listing = serde_json::from_str(&listing).unwrap();
         let [offered, withheld] = offered(&listing);
         assert_eq!(offered.len() + withheld.len(), 14, "{listing}");
+        assert!(offered.is_empty() || has_aes(&listing), "{listing}");
 
         // The provider itself, in openssl.
         let mut command = oarlock();
@@ -183,22 +195,13 @@ fn what_openssl_does_not_get_is_what_the_provider_withholds() {
         }
         for name in &withheld {
             assert!(
-                text.contains(&format!("\nnote not offered    {name} ")),
+                [' ', ':']
+                    .iter()
+                    .any(|end| text.contains(&format!("\nnote not offered    {name}{end}"))),
                 "{text}"
             );
         }
     }
-    let listing = by_table(
-        oarlock().args(["devices", "--json"]),
-        "-aes,-avx2,-avx512,-gfni,-vaes",
-    );
-    let listing: Value = serde_json::from_str(&listing).unwrap();
-    let all = listing["offered_to_openssl"].as_array().unwrap();
-    let source = all[0]["source"].as_str().unwrap();
-    assert!(
-        source.starts_with("table of CPU class F and OpenSSL "),
-        "{source}"
-    );
 }
 
 #[test]

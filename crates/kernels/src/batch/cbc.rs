@@ -76,12 +76,8 @@ pub fn encrypt_cbc(backend: Backend, streams: &mut [CbcStream<'_>]) {
         Backend::Vaes256(token) => kernels::encrypt_vaes256(token, streams),
         #[cfg(target_arch = "x86_64")]
         Backend::Vaes512(token) => kernels::encrypt_vaes512(token, streams),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Gfni256(token) => kernels::encrypt_gfni256(token, streams),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Gfni512(token) => kernels::encrypt_gfni512(token, streams),
         // Bitsliced code has the key bits of one key in all lanes.
-        _ => {
+        Backend::Portable => {
             for stream in streams {
                 let data = stream.data.reborrow();
                 cbc::encrypt(backend, &stream.key.schedule, stream.iv, data);

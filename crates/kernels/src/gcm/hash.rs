@@ -12,9 +12,8 @@ use crate::aes::Backend;
 use crate::key::BLOCK_BYTES;
 use crate::portable;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::{
-    ghash::{FEW_BLOCKS, Few, LONG_BLOCKS, MIDDLE_BLOCKS, MORE_BLOCKS, Powers, SHORT_BLOCKS, View},
-    ghash_shuffles::{Shuffles, wipe_rows},
+use crate::x86_64::ghash::{
+    FEW_BLOCKS, Few, LONG_BLOCKS, MIDDLE_BLOCKS, MORE_BLOCKS, Powers, SHORT_BLOCKS, View,
 };
 
 /// Evaluates the first block with the kernels that do CTR and GHASH in one, where the backend has
@@ -99,17 +98,9 @@ const MIDDLE: u8 = 6;
 const TOWARDS_LONG: u8 = 7;
 #[cfg(target_arch = "x86_64")]
 const LONG: u8 = 8;
-/// In place of tables of powers, rows for shuffles: those of H.
-#[cfg(target_arch = "x86_64")]
-const ROWS: u8 = 9;
-#[cfg(target_arch = "x86_64")]
-const TOWARDS_MORE_ROWS: u8 = 10;
-#[cfg(target_arch = "x86_64")]
-const MORE_ROWS: u8 = 11;
 
-// SAFETY: tables are read and written by the key that has them. The rows of H are written by `set` alone, which has the
-// key to itself, and a table by the one thread that moves the key's `made` towards it; it is read after `made` has been
-// seen to have come there, with acquire and release between.
+// SAFETY: tables are read and written by the key that has them. A table is written by the one thread that moves the
+// key's `made` towards it; it is read after `made` has been seen to have come there, with acquire and release between.
 #[cfg(target_arch = "x86_64")]
 unsafe impl Sync for Tables {}
 
@@ -161,30 +152,17 @@ impl<T: Room> HashKey<T> {
             self.h = kernels::make_few(token, &mut self.few, h);
         }, else {
             self.h = portable::ghash::key(*h);
-            #[cfg(target_arch = "x86_64")]
-            self.make_rows(backend);
         });
     }
 
     /// Takes the key of another, but not its tables.
-    pub(super) fn set_as<U: Room>(&mut self, backend: Backend, other: &HashKey<U>) {
+    pub(super) fn set_as<U: Room>(&mut self, other: &HashKey<U>) {
         self.h = other.h;
         #[cfg(target_arch = "x86_64")]
         {
             self.wipe_tables();
             *self.messages.get_mut() = 0;
             self.few.clone_from(&other.few);
-            self.make_rows(backend);
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    fn make_rows(&mut self, backend: Backend) {
-        if let Some(shuffles) = shuffles_beside(backend)
-            && let Some(tables) = self.tables.as_mut().first_mut()
-        {
-            shuffles.make(tables.powers.get_mut(), self.h);
-            *self.made.get_mut() = ROWS;
         }
     }
 
@@ -364,8 +342,6 @@ impl<T: Room> HashKey<T> {
             FEW | FEW_USED => {}
             TOWARDS_SHORT | SHORT | SHORT_USED => powers.wipe::<SHORT_BLOCKS>(),
             TOWARDS_MIDDLE | MIDDLE => powers.wipe::<MIDDLE_BLOCKS>(),
-            ROWS => wipe_rows(powers, false),
-            TOWARDS_MORE_ROWS | MORE_ROWS => wipe_rows(powers, true),
             _ => powers.wipe::<LONG_BLOCKS>(),
         }
     }
@@ -375,65 +351,11 @@ impl<T: Room> HashKey<T> {
         by_backend!(backend, kernels(token) => {
             kernels::hash(token, self.view(backend, data.len()), y, data)
         }, else {
-            #[cfg(target_arch = "x86_64")]
-            if let Some((shuffles, rows)) = self.rows(backend) {
-                return self.hash_by_shuffles(shuffles, rows, y, data);
-            }
             portable::ghash::hash(self.h, y, data)
         })
     }
 
-    /// Shuffles and their rows, where there are such.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn rows(&self, backend: Backend) -> Option<(Shuffles, *mut Powers)> {
-        let shuffles = shuffles_beside(backend)?;
-        let has_rows = self.made.load(Ordering::Relaxed) >= ROWS;
-        has_rows.then_some((shuffles, self.table()?))
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    fn hash_by_shuffles(
-        &self,
-        shuffles: Shuffles,
-        rows: *mut Powers,
-        y: u128,
-        data: &[u8],
-    ) -> u128 {
-        let mut made = self.made.load(Ordering::Acquire);
-        if made == ROWS && data.len() >= MORE_ROWS_BYTES_MIN {
-            made = self.make_more_rows(shuffles, rows);
-        }
-        // SAFETY: `set` has made the rows of H, and the others have been seen to be made.
-        unsafe { shuffles.hash(rows, made == MORE_ROWS, y, data) }
-    }
-
-    /// What there is afterwards.
-    #[cfg(target_arch = "x86_64")]
-    #[cold]
-    fn make_more_rows(&self, shuffles: Shuffles, rows: *mut Powers) -> u8 {
-        let (relaxed, acquire) = (Ordering::Relaxed, Ordering::Acquire);
-        let mine = self
-            .made
-            .compare_exchange(ROWS, TOWARDS_MORE_ROWS, acquire, relaxed);
-        if let Err(now) = mine {
-            return now;
-        }
-        #[cfg(debug_assertions)]
-        crate::dispatch::aes::GCM_POWERS.hit();
-        // SAFETY: the exchange has made this thread the only one to touch the other rows, and shown that those of
-        // H have been made.
-        unsafe { shuffles.make_more(rows, self.h) };
-        self.made.store(MORE_ROWS, Ordering::Release);
-        MORE_ROWS
-    }
-
     pub(super) fn times_h(&self, backend: Backend, y: u128) -> u128 {
-        #[cfg(target_arch = "x86_64")]
-        if let Some((shuffles, rows)) = self.rows(backend) {
-            // A block of zeros adds nothing.
-            return self.hash_by_shuffles(shuffles, rows, y, &[0; BLOCK_BYTES]);
-        }
         times(backend, y, self.h)
     }
 
@@ -453,31 +375,6 @@ impl<T: Room> HashKey<T> {
 impl<T: Room> Drop for HashKey<T> {
     fn drop(&mut self) {
         self.forget();
-    }
-}
-
-/// Whether a key of `backend` wants its tables before it is set: it has rows in them for messages of any length.
-pub(super) fn wants_tables_at_once(backend: Backend) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return shuffles_beside(backend).is_some();
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = backend;
-        false
-    }
-}
-
-/// The shuffles to hash with on `backend`, if it has no carry-less multiplication but has shuffles.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-const fn shuffles_beside(backend: Backend) -> Option<Shuffles> {
-    match backend {
-        Backend::PermuteSsse3(token) => Some(Shuffles::Narrow(token)),
-        Backend::WideAvx2(token) => Some(Shuffles::Wide(token)),
-        Backend::WideAvx512(token) => Some(Shuffles::Wide(token.avx2())),
-        Backend::Gfni256(token) => Some(Shuffles::Wide(token.avx2())),
-        Backend::Gfni512(token) => Some(Shuffles::Wide(token.gfni256().avx2())),
-        Backend::Portable | Backend::AesNi(_) | Backend::Vaes256(_) | Backend::Vaes512(_) => None,
     }
 }
 
@@ -527,10 +424,6 @@ const fn earning_bytes_min(backend: Backend) -> usize {
         _ => 4 << 10,
     }
 }
-/// The fewest bytes of a message that makes more rows. By count, those of three powers take 600 cycles, and 16 blocks
-/// that have them save 900.
-#[cfg(target_arch = "x86_64")]
-const MORE_ROWS_BYTES_MIN: usize = 256;
 /// The fewest bytes of a message that makes the long table at once.
 #[cfg(target_arch = "x86_64")]
 const VERY_LONG_BYTES_MIN: usize = 32 << 10;

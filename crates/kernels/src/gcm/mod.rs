@@ -6,8 +6,8 @@
 //! y = ... (y ^ block) * H             GHASH over AAD, ciphertext, lengths
 //! ```
 //!
-//! Where the CPU multiplies without carry, CTR and GHASH are one loop (`x86_64/gcm`); elsewhere [`Ctr`] and
-//! a GHASH by byte shuffles (`x86_64/ghash_shuffles.rs`), or the portable one, take turns. GHASH is linear
+//! Where the CPU multiplies without carry, CTR and GHASH are one loop (`x86_64/gcm`); elsewhere the portable
+//! ones take turns. GHASH is linear
 //! in its input, so stripes of a message can be hashed apart, each from zero, and combined:
 //! y * H^blocks + stripe.
 //!
@@ -115,11 +115,6 @@ impl<T: Room> Gcm<T> {
         self.hash.has_tables()
     }
 
-    /// Whether room for tables is wanted before a key, for messages of any length.
-    pub fn wants_tables_at_once(&self) -> bool {
-        hash::wants_tables_at_once(self.backend())
-    }
-
     /// Gives room for tables, which long messages then fill, and returns what was there, wiped.
     pub fn set_tables(&mut self, tables: T) -> T {
         self.hash.set_tables(tables)
@@ -128,7 +123,7 @@ impl<T: Room> Gcm<T> {
     /// Takes the key of another of the same backend, without its tables: in less time than it takes to expand the key.
     pub fn set_key_of<U: Room>(&mut self, other: &Gcm<U>) {
         self.ctr.set_key_of(&other.ctr);
-        self.hash.set_as(self.ctr.backend(), &other.hash);
+        self.hash.set_as(&other.hash);
     }
 
     /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.

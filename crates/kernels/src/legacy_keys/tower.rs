@@ -1,6 +1,13 @@
 //! The field of AES over one of 16 elements, so that tables of 16 entries invert: each byte is i + k w,
 //! where w^2 + w = 1/a, with i in the upper and k in the lower half of the byte that stands for it.
-//! `x86_64/permute` says how an inverse is made of that.
+//! A shuffle looks up a table of 16 for every byte of a register, so that with j = i + k
+//!
+//! ```text
+//! io = 1 / (1/i + a/k) + j        1 / (i + k w)  =  (1/io) (1/a + w)  +  (1/jo) (1 + 1/a + w)
+//! jo = 1 / (1/j + a/k) + i
+//! ```
+//!
+//! takes five, and two more any linear map of the inverse.
 
 use super::field::{Matrix, product, times};
 

@@ -10,9 +10,8 @@ use core::arch::{asm, x86_64::*};
 use inout::InOutBuf;
 use zeroize::Zeroize as _;
 
-use super::gfni::Gfni;
 use super::lanes::Lanes;
-use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
+use super::{AesNi, Vaes256, Vaes512};
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 /// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
@@ -82,16 +81,6 @@ entry_point!(
     VAES512
 );
 
-entry_point!(ctr_gfni256, Gfni256, Gfni<__m256i>, 4, "avx2,gfni", GFNI256);
-entry_point!(
-    ctr_gfni512,
-    Gfni512,
-    Gfni<__m512i>,
-    4,
-    "avx2,gfni,avx512f,avx512bw,avx512vl",
-    GFNI512
-);
-
 /// The algorithm: groups of `UNROLL` registers, then one register at a time.
 ///
 /// Where registers are narrow, each instruction besides `aesenc` counts. There a group starts where
@@ -115,12 +104,12 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
     // more than that is touched.
     unsafe {
         // Keys of one block are operands in memory, and those of more have to be spread over registers first.
-        if V::HAS_AES && V::BLOCKS > 1 && bytes <= __m128i::BYTES {
+        if V::BLOCKS > 1 && bytes <= __m128i::BYTES {
             let keys = Keys::<__m128i>::new::<R>(schedule);
             let counters = __m128i::counters(counter);
             return one_by_one::<__m128i, R>(keys, counters, from, to, bytes);
         }
-        if V::BLOCKS == 1 && V::HAS_AES {
+        if V::BLOCKS == 1 {
             if bytes >= BY_WORDS_BYTES_MIN {
                 let done = ctr_by_words::<R>(schedule, counter, from, to, bytes);
                 (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
@@ -372,7 +361,7 @@ impl<'a, V: Lanes> Keys<'a, V> {
 
     #[inline(always)]
     pub(super) fn read_again(&mut self) {
-        if V::KEYS_IN_MEMORY {
+        if V::NARROW {
             // SAFETY: the address stays what it was, and valid as long.
             self.schedule = unsafe { &*anew(self.schedule) };
         }
@@ -384,7 +373,7 @@ impl<'a, V: Lanes> Keys<'a, V> {
     /// The instructions of `V` are enabled in the caller.
     #[inline(always)]
     pub(super) unsafe fn get(&self, round: usize) -> V {
-        if V::KEYS_IN_MEMORY {
+        if V::NARROW {
             let words = &self.schedule.round_keys[round];
             // SAFETY: as the caller vouches; a schedule is aligned to 16 bytes.
             unsafe { V::splat(_mm_load_si128(words.as_ptr().cast())) }

@@ -14,9 +14,8 @@ use core::arch::x86_64::*;
 use inout::InOutBuf;
 
 use super::aes::{Keys, anew, each_round};
-use super::gfni::Gfni;
 use super::lanes::Lanes;
-use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
+use super::{AesNi, Vaes256, Vaes512};
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 /// An entry point, and a function for each number of rounds. These are not generic: code that inlines the entry point
@@ -83,7 +82,6 @@ macro_rules! encrypt {
 }
 
 encrypt!(encrypt_aes_ni, AesNi, __m128i, "aes,sse4.1", AES_NI);
-encrypt!(encrypt_gfni, Gfni256, Gfni<__m128i>, "avx2,gfni", GFNI256);
 
 macro_rules! decrypt {
     ($name:ident, $token:ty, $lanes:ty, $half:ty, $one:ty, $unroll:literal, $features:literal, $counter:ident) => {
@@ -125,27 +123,6 @@ decrypt!(
     "aes,vaes,avx512f,avx512bw,avx512vl",
     VAES512
 );
-decrypt!(
-    decrypt_gfni256,
-    Gfni256,
-    Gfni<__m256i>,
-    Gfni<__m128i>,
-    Gfni<__m128i>,
-    4,
-    "avx2,gfni",
-    GFNI256
-);
-decrypt!(
-    decrypt_gfni512,
-    Gfni512,
-    Gfni<__m512i>,
-    Gfni<__m128i>,
-    Gfni<__m128i>,
-    4,
-    "avx2,gfni,avx512f,avx512bw,avx512vl",
-    GFNI512
-);
-
 /// # Safety
 /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
 /// at `to`, the same place or one that does not overlap. Of a last block that is not whole, nothing
@@ -251,14 +228,10 @@ unsafe fn decrypt<V: Lanes, Half: Lanes, One: Lanes, const R: usize, const UNROL
 ///
 /// For a single register of 512 bits, its keys have to be spread over 13 more, and while it is at work an Intel core
 /// has half as many units for all that is narrower: two of 256 bits take 0.6 of the time (Zen 5) and come sooner out of
-/// the stores of a caller. Where a round is many instructions, it takes the width.
+/// the stores of a caller.
 #[inline(always)]
 const fn wide_bytes_min<V: Lanes>() -> usize {
-    if V::HAS_AES && !V::NARROW {
-        2 * V::BYTES
-    } else {
-        V::BYTES
-    }
+    if V::NARROW { V::BYTES } else { 2 * V::BYTES }
 }
 
 /// What is left to decrypt, and the block before it.

@@ -49,13 +49,9 @@ pub(super) use needs_instructions;
 pub(super) trait Lanes: Copy {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
-    /// Less than 512 bits: there are 16 registers, too few for states and round keys, and two `aesenc` a cycle leave
-    /// fewer slots for other instructions.
+    /// Less than 512 bits: there are 16 registers, too few for states and round keys, so that keys are read when their
+    /// round comes, and two `aesenc` a cycle leave fewer slots for other instructions.
     const NARROW: bool = Self::BLOCKS < 4;
-    /// Round keys are read when their round comes.
-    const KEYS_IN_MEMORY: bool = Self::NARROW;
-    /// A round is one instruction.
-    const HAS_AES: bool = true;
 
     needs_instructions! {
         fn splat(block: __m128i) -> Self;

@@ -1,28 +1,25 @@
 //! x86-64: the tokens, and what each instruction set brings to the algorithms.
 
+mod bytes;
 mod chacha20_avx2;
 mod chacha20_block;
 mod chacha20_registers;
 mod chacha20_ssse3;
 mod clmul;
+mod gfni;
 mod lanes;
 
 pub(crate) mod aes;
 pub(crate) mod aes_keys;
 pub(crate) mod batch;
-pub(crate) mod bitslice;
-pub(crate) mod bitslice_ssse3;
 pub(crate) mod cbc;
 pub(crate) mod chacha20;
 pub(crate) mod doubles;
 pub(crate) mod face;
 pub(crate) mod gcm;
-pub(crate) mod gfni;
 pub(crate) mod ghash;
-pub(crate) mod ghash_shuffles;
 pub(crate) mod ifma;
 pub(crate) mod line;
-pub(crate) mod permute;
 pub(crate) mod poly1305;
 mod poly1305_avx2;
 pub(crate) mod poly1305_chain;
@@ -113,11 +110,6 @@ impl Avx512 {
     pub fn new(cpu: Cpu) -> Option<Self> {
         cpu.has(Feature::Avx512).then_some(Self(()))
     }
-
-    /// Features build on each other.
-    pub(crate) const fn avx2(self) -> Avx2 {
-        Avx2(())
-    }
 }
 
 impl Vaes256 {
@@ -148,11 +140,6 @@ impl Gfni256 {
     /// The token, where `cpu` has the instructions.
     pub fn new(cpu: Cpu) -> Option<Self> {
         cpu.has(Feature::Gfni).then_some(Self(()))
-    }
-
-    /// Features build on each other.
-    pub(crate) const fn avx2(self) -> Avx2 {
-        Avx2(())
     }
 }
 

@@ -4,7 +4,6 @@ use inout::InOutBuf;
 use oarlock_kernels::aes::{Ctr, InvalidKeyLength, dispatch};
 use oarlock_kernels::cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
-use oarlock_kernels::testing;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use super::{Way, alone, for_every_way, with_others};
@@ -244,18 +243,11 @@ fn the_kernel_that_was_asked_for_ran() {
     let counts = || {
         [
             &dispatch::PORTABLE,
-            &dispatch::WIDE_AVX2,
-            &dispatch::WIDE_AVX512,
-            &dispatch::GFNI256,
-            &dispatch::GFNI512,
             &dispatch::AES_NI,
             &dispatch::VAES256,
             &dispatch::VAES512,
             &dispatch::FACE,
             &dispatch::FACE_FILL,
-            &dispatch::PERMUTE_AVX2,
-            &dispatch::PERMUTE_SSSE3,
-            &dispatch::WIDE_SSSE3,
         ]
         .map(dispatch::Counter::get)
     };
@@ -275,22 +267,13 @@ fn the_kernel_that_was_asked_for_ran() {
             assert_eq!(
                 ran,
                 match way {
-                    Way::Portable => [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-                    // Of 10,000 bytes, 78 groups of 128 and 16.
-                    Way::PermuteSsse3 if long => [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1],
-                    Way::PermuteSsse3 => [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0],
-                    // The last 16 bytes of 10,000 are no group, the last 272 more than half of one.
-                    Way::WideAvx2 if long => [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0],
-                    Way::WideAvx512 if long => [0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-                    Way::WideAvx2 | Way::WideAvx512 => [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0],
-                    Way::Gfni256 => [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-                    Way::Gfni512 => [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
-                    Way::AesNi => [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
-                    Way::Vaes256 => [0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0],
-                    Way::Vaes512 => [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0],
-                    Way::Face if long => [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0],
-                    Way::FaceShared if long => [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0],
-                    Way::Face | Way::FaceShared => [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0],
+                    Way::Portable => [1, 0, 0, 0, 0, 0],
+                    Way::AesNi => [0, 1, 0, 0, 0, 0],
+                    Way::Vaes256 => [0, 0, 1, 0, 0, 0],
+                    Way::Vaes512 => [0, 0, 0, 1, 0, 0],
+                    Way::Face if long => [0, 0, 0, 0, 1, 1],
+                    Way::FaceShared if long => [0, 0, 0, 0, 1, 0],
+                    Way::Face | Way::FaceShared => [0, 0, 0, 1, 0, 0],
                 },
                 "{way:?}, {bytes} bytes"
             );
@@ -373,13 +356,4 @@ impl Flavor for Low32 {
 
 fn oracle<F: Flavor>(key: &[u8], counter: u128, skip: usize, data: &mut [u8]) {
     F::apply(key, &counter.to_be_bytes(), skip, data);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn the_circuit_is_the_s_box() {
-    for byte in 0..=255u8 {
-        let word = u32::from_le_bytes([byte, !byte, byte ^ 0x5a, byte.rotate_left(3)]);
-        assert_eq!(testing::sub_word_by_circuit(word), testing::sub_word(word));
-    }
 }

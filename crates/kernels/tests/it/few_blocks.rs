@@ -197,30 +197,3 @@ fn few_blocks_have_a_kernel() {
         }
     }
 }
-
-/// Where the CPU has shuffles and does not multiply without carry, they hash.
-#[test]
-fn byte_shuffles_hash() {
-    let _guard = alone();
-    let counts = || [&dispatch::GHASH_SSSE3, &dispatch::GHASH_AVX2].map(dispatch::Counter::get);
-    for (way, expected) in [
-        (Way::Portable, [0, 0]),
-        (Way::PermuteSsse3, [1, 0]),
-        (Way::WideAvx2, [0, 1]),
-        (Way::WideAvx512, [0, 1]),
-        (Way::Gfni256, [0, 1]),
-        (Way::Gfni512, [0, 1]),
-        (Way::AesNi, [0, 0]),
-    ] {
-        let Some(gcm) = way.gcm(&[0; 16]) else {
-            continue;
-        };
-        let mut message = gcm.begin(&[0; 12], &[]).unwrap();
-        let before = counts();
-        gcm.seal_next(&mut message, (&mut [0; 1600][..]).into())
-            .unwrap();
-        let after = counts();
-        let ran = [after[0] - before[0], after[1] - before[1]];
-        assert_eq!(ran, expected, "{way:?}");
-    }
-}

@@ -36,11 +36,6 @@ use rand::{RngExt, rngs::StdRng};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Portable,
-    PermuteSsse3,
-    WideAvx2,
-    WideAvx512,
-    Gfni256,
-    Gfni512,
     AesNi,
     Vaes256,
     Vaes512,
@@ -51,13 +46,8 @@ enum Way {
 }
 
 impl Way {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 6] = [
         Self::Portable,
-        Self::PermuteSsse3,
-        Self::WideAvx2,
-        Self::WideAvx512,
-        Self::Gfni256,
-        Self::Gfni512,
         Self::AesNi,
         Self::Vaes256,
         Self::Vaes512,
@@ -70,11 +60,6 @@ impl Way {
     fn cpu(self) -> Option<Cpu> {
         let (needed, mask): (&[Feature], _) = match self {
             Self::Portable => (&[], "-ssse3"),
-            Self::PermuteSsse3 => (&[Feature::Ssse3], "-aes,-avx2"),
-            Self::WideAvx2 => (&[Feature::Avx2], "-aes,-avx512,-gfni"),
-            Self::WideAvx512 => (&[Feature::Avx512], "-aes,-gfni"),
-            Self::Gfni256 => (&[Feature::Gfni], "-aes,-avx512"),
-            Self::Gfni512 => (&[Feature::Gfni, Feature::Avx512], "-aes"),
             Self::AesNi => (&[Feature::Aes], "-vaes"),
             Self::Vaes256 => (&[Feature::Vaes], "-avx512"),
             Self::Vaes512 => (&[Feature::Vaes, Feature::Avx512], "-face"),
@@ -104,11 +89,6 @@ impl Way {
                 let backend = cpu.aes_backends().next().unwrap();
                 let name = match self {
                     Self::Portable => "portable",
-                    Self::PermuteSsse3 => "permute-ssse3",
-                    Self::WideAvx2 => "wide-avx2",
-                    Self::WideAvx512 => "wide-avx512",
-                    Self::Gfni256 => "gfni-256",
-                    Self::Gfni512 => "gfni-512",
                     Self::AesNi => "aes-ni",
                     Self::Vaes256 => "vaes-256",
                     _ => "vaes-512",
@@ -200,11 +180,6 @@ fn alone() -> RwLockWriteGuard<'static, ()> {
 macro_rules! for_every_way {
     ($($body:ident),+ $(,)?) => {
         for_every_way! { @ portable Portable; $($body)+ }
-        for_every_way! { @ permute_ssse3 PermuteSsse3; $($body)+ }
-        for_every_way! { @ wide_avx2 WideAvx2; $($body)+ }
-        for_every_way! { @ wide_avx512 WideAvx512; $($body)+ }
-        for_every_way! { @ gfni256 Gfni256; $($body)+ }
-        for_every_way! { @ gfni512 Gfni512; $($body)+ }
         for_every_way! { @ aes_ni AesNi; $($body)+ }
         for_every_way! { @ vaes256 Vaes256; $($body)+ }
         for_every_way! { @ vaes512 Vaes512; $($body)+ }

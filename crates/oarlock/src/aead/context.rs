@@ -174,12 +174,7 @@ impl AeadContext {
         self.kernel_bytes_left = FirstLook::AEAD.kernel_bytes;
         let new_key = key;
         match &mut self.state {
-            State::Gcm { key, .. } => {
-                if key.wants_tables_at_once() && !key.has_tables() {
-                    key.set_tables(spare::take());
-                }
-                key.set_key(new_key)
-            }
+            State::Gcm { key, .. } => key.set_key(new_key),
             State::ChaCha20Poly1305 { key, .. } => key.set_key(new_key),
         }
         .map_err(key_bytes::refused)
@@ -204,9 +199,6 @@ impl AeadContext {
                     message: begun,
                 },
             ) => {
-                if of.wants_tables_at_once() {
-                    key.set_tables(spare::take());
-                }
                 key.set_key_of(of);
                 message.clone_from(begun);
             }

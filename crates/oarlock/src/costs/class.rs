@@ -4,7 +4,7 @@ use std::fmt;
 
 use oarlock_kernels::cpu::{Cpu, Feature};
 
-/// A kind of CPU, as far as the speed of kernels goes. CPUs of other architectures are of class F.
+/// A kind of CPU, as far as the speed of kernels goes. CPUs of other architectures are of class E.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CpuClass {
     /// AVX-512 with VAES and IFMA.
@@ -15,15 +15,13 @@ pub enum CpuClass {
     C,
     /// SSE with AES-NI.
     D,
-    /// AVX2 without AES instructions.
+    /// None of these. This library has no fast kernel for AES there, and no table compares it with OpenSSL.
     E,
-    /// None of these.
-    F,
 }
 
 impl CpuClass {
     /// Every class.
-    pub const ALL: [Self; 6] = [Self::A, Self::B, Self::C, Self::D, Self::E, Self::F];
+    pub const ALL: [Self; 5] = [Self::A, Self::B, Self::C, Self::D, Self::E];
 
     /// That of `cpu`, which a mask may have made a lower one.
     pub fn of(cpu: Cpu) -> Self {
@@ -36,8 +34,7 @@ impl CpuClass {
             (true, true) if has(Feature::Vaes) => Self::B,
             (true, true) => Self::C,
             (true, false) => Self::D,
-            (false, true) => Self::E,
-            (false, false) => Self::F,
+            (false, _) => Self::E,
         }
     }
 
@@ -49,7 +46,6 @@ impl CpuClass {
             Self::C => 'C',
             Self::D => 'D',
             Self::E => 'E',
-            Self::F => 'F',
         }
     }
 }
@@ -73,7 +69,7 @@ mod tests {
             (&[Aes, Avx2], CpuClass::C),
             (&[Aes], CpuClass::D),
             (&[Avx2, Gfni], CpuClass::E),
-            (&[], CpuClass::F),
+            (&[], CpuClass::E),
         ] {
             assert_eq!(CpuClass::with(|one| features.contains(&one)), class);
         }

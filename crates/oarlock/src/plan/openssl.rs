@@ -1,9 +1,10 @@
 //! What is offered to programs that use OpenSSL: the algorithms that are at least level with OpenSSL's own, by a
-//! calibration of this machine and that libcrypto, or else by the tables of this CPU class.
+//! calibration of this machine and that libcrypto, or else by the tables of this CPU class. There are none of CPUs
+//! without AES instructions: there everything is left to OpenSSL unless a calibration finds it level.
 
 use std::fmt;
 
-use oarlock_kernels::cpu::{Cpu, Family, Feature};
+use oarlock_kernels::cpu::{Cpu, Family};
 
 use crate::costs::class::CpuClass;
 use crate::costs::openssl::{Measured, RatioSource, Ratios, compiled, version};
@@ -93,17 +94,12 @@ fn provided_on(
     calibration: Option<&Measured>,
 ) -> Vec<Provided> {
     let class = CpuClass::of(cpu);
-    // No table knows the portable kernels, which are for the few CPUs of class F that have no SSSE3.
-    let is_in_tables = cpu.has(Feature::Ssse3);
     let of = |operation| {
         let measured = calibration.and_then(|calibration| {
             let found = calibration.ratios.iter().find(|one| one.0 == operation)?;
             Some((found.1, RatioSource::Calibration))
         });
-        let ratios = measured.or_else(|| {
-            let version = version(openssl).filter(|_| is_in_tables)?;
-            compiled(class, version, operation, processor)
-        });
+        let ratios = measured.or_else(|| compiled(class, version(openssl)?, operation, processor));
         let withheld = match ratios {
             _ if is_forced(operation, options) => None,
             Some((ratios, _)) if ratios.is_level() => None,
@@ -135,6 +131,8 @@ fn is_forced(operation: Algorithm, options: &Options) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use oarlock_kernels::cpu::Feature;
+
     use super::*;
     use crate::costs::openssl::{MadeFor, SIZES};
     use crate::costs::processors::{self, masked_cpus};
@@ -231,7 +229,7 @@ mod tests {
                     assert_eq!(all.len(), PROVIDED.len());
                     for one in all {
                         let it = format!("{} on {processor}, {cpu:?}, {openssl}", one.operation);
-                        assert_eq!(one.ratios.is_some(), cpu.has(Feature::Ssse3), "{it}");
+                        assert_eq!(one.ratios.is_some(), cpu.has(Feature::Aes), "{it}");
                         let is_level = one.ratios.is_some_and(|(ratios, _)| ratios.is_level());
                         assert_eq!(one.withheld.is_none(), is_level, "{it}");
                     }

@@ -24,18 +24,17 @@ const MASKS: [(&str, Option<&str>); 7] = [
     ("", None),
     ("-avx512", None),
     ("-vaes", None),
-    ("-aes", None),
-    ("-aes,-gfni", None),
-    ("-aes,-avx2", Some("cpu")),
-    (
-        "-ssse3",
-        if cfg!(feature = "aws-lc") {
-            Some("software")
-        } else {
-            Some("cpu")
-        },
-    ),
+    ("-aes", WITHOUT_AES),
+    ("-aes,-gfni", WITHOUT_AES),
+    ("-aes,-avx2", WITHOUT_AES),
+    ("-ssse3", WITHOUT_AES),
 ];
+
+const WITHOUT_AES: Option<&str> = if cfg!(feature = "aws-lc") {
+    Some("software")
+} else {
+    Some("cpu")
+};
 
 const STRATEGIES: [Strategy; 4] = [
     Strategy::Auto,

@@ -141,12 +141,6 @@ pub(crate) fn all() -> Vec<ProgramCase> {
             add(name, suite, kind, Setting::Here);
         }
     }
-    for (suffix, has_gfni) in [("", false), ("-with-gfni", true)] {
-        for kind in [TransferKind::Download, TransferKind::Upload] {
-            let name = format!("ssh-masked{suffix}-{}", kind.name());
-            add(name, &SUITES[0], kind, Setting::Masked { has_gfni });
-        }
-    }
     for suite in [&SUITES[0], &SUITES[5]] {
         let name = format!("ssh-gigabit-{}", suite.name());
         add(name, suite, TransferKind::Download, Setting::Gigabit);

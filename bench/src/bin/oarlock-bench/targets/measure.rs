@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use oarlock_measure::Error;
-use oarlock_measure::cpu_class::Mask;
 use oarlock_measure::measuring::Summary;
 use oarlock_measure::output::{Entry, Ratio};
 use oarlock_measure::run::First;
@@ -84,29 +83,11 @@ impl<'a> Measuring<'a> {
             CpuLimit::None => output(&mut command)?,
             CpuLimit::OneCpu => on_one_cpu(|| output(&mut command))?,
             CpuLimit::Beside => beside_a_busy_cpu(|| output(&mut command))?,
-            CpuLimit::Mask(oarlock) => {
-                let mask = Mask {
-                    oarlock,
-                    ..Mask::NO_AES
-                };
-                mask.set(&mut command);
-                output(&mut command)?
-            }
         };
         let mut ratios = Vec::new();
         for line in text.lines() {
             match read(line)? {
                 Entry::Ratio(ratio) => ratios.push(ratio),
-                Entry::Rate(rate)
-                    if matches!(cpu, CpuLimit::Mask(_))
-                        && rate.implementation == "openssl"
-                        && rate.median > NO_AES_GB_PER_S_MAX =>
-                {
-                    return Err(Error::Failed(format!(
-                        "{} makes {} GB/s: its AES instructions are not hidden",
-                        rate.implementation, rate.median
-                    )));
-                }
                 Entry::Rate(_) => {}
             }
         }
@@ -184,6 +165,3 @@ fn output(command: &mut Command) -> Result<String, Error> {
 fn read<T: DeserializeOwned>(line: &str) -> Result<T, Error> {
     serde_json::from_str(line).map_err(|error| Error::Failed(format!("{line:?}: {error}")))
 }
-
-/// More than this is made with AES instructions only: OpenSSL without them makes 0.6 to 0.8.
-const NO_AES_GB_PER_S_MAX: f64 = 2.0;

@@ -6,7 +6,7 @@
 //!                                          outcome.rs  what is told
 //! ```
 //!
-//! Ratios come from this program run again: on all CPUs, on one, or with AES instructions hidden. A
+//! Ratios come from this program run again: on all CPUs, or on one. A
 //! target that holds for many sizes is as good as the worst of them.
 
 mod judge;
@@ -47,7 +47,7 @@ pub(crate) fn run(
         };
         is_allowed && glob::matches(pattern, &line.name)
     };
-    let class = cpu_class::here().unwrap_or(CpuClass::F);
+    let class = cpu_class::here().unwrap_or(CpuClass::E);
     let targets = targets()?;
     let mut groups = groups(&targets, class);
     leave_out_boringssl(&mut groups, &asked);

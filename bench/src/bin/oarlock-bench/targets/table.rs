@@ -112,7 +112,6 @@ struct CipherLine {
     strategy: Option<String>,
     sample_ms: Option<String>,
     cpus: Option<Cpus>,
-    mask: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -223,11 +222,10 @@ impl Line {
 
 impl From<CipherLine> for Box<CipherRun> {
     fn from(line: CipherLine) -> Self {
-        let cpu = match (line.cpus, &line.mask) {
-            (Some(Cpus::One), _) => CpuLimit::OneCpu,
-            (Some(Cpus::OneIsBusy), _) => CpuLimit::Beside,
-            (None, Some(mask)) => CpuLimit::Mask(kept(mask)),
-            (None, None) => CpuLimit::None,
+        let cpu = match line.cpus {
+            Some(Cpus::One) => CpuLimit::OneCpu,
+            Some(Cpus::OneIsBusy) => CpuLimit::Beside,
+            None => CpuLimit::None,
         };
         Box::new(CipherRun {
             cpu,

@@ -67,8 +67,6 @@ pub(super) enum CpuLimit {
     None,
     /// Bound to one CPU, as by `taskset`.
     OneCpu,
-    /// Features hidden from Oarlock, AES among them, which is hidden from OpenSSL and aws-lc too.
-    Mask(&'static str),
     /// All, but a thread of another process is busy on the last.
     Beside,
 }

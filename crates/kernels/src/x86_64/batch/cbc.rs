@@ -14,8 +14,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use inout::InOutBuf;
 
-use super::super::gfni::Gfni;
-use super::super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512, cbc};
+use super::super::{AesNi, Vaes256, Vaes512, cbc};
 use super::gather::Gather;
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 use crate::requests::Chained;
@@ -82,25 +81,6 @@ encrypt!(
     CBC_VAES512,
     |token: Vaes512, schedule, iv, data| cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data)
 );
-encrypt!(
-    encrypt_gfni256,
-    Gfni256,
-    Gfni<__m256i>,
-    4 x 2,
-    "avx2,gfni",
-    CBC_GFNI256,
-    cbc::encrypt_gfni
-);
-encrypt!(
-    encrypt_gfni512,
-    Gfni512,
-    Gfni<__m512i>,
-    4 x 4,
-    "avx2,gfni,avx512f,avx512bw,avx512vl",
-    CBC_GFNI512,
-    |token: Gfni512, schedule, iv, data| cbc::encrypt_gfni(token.gfni256(), schedule, iv, data)
-);
-
 /// The kernel for one stream.
 type One<'a> = dyn FnMut(&Schedule, &mut [u8; BLOCK_BYTES], InOutBuf<'_, '_, u8>) + 'a;
 

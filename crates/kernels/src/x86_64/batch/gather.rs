@@ -2,7 +2,6 @@
 
 use core::arch::x86_64::*;
 
-use super::super::gfni::{GaloisField, Gfni};
 use super::super::lanes::{Lanes, by_contract};
 use crate::key::BLOCK_BYTES;
 
@@ -139,14 +138,5 @@ pub(super) unsafe fn transpose(rows: [__m512i; 4]) -> [__m512i; 4] {
             _mm512_shuffle_i64x2::<0x88>(high_01, high_23),
             _mm512_shuffle_i64x2::<0xdd>(high_01, high_23),
         ]
-    }
-}
-
-impl<V: GaloisField + Gather> Gather for Gfni<V> {
-    const FOURS: bool = false;
-
-    by_contract! {
-        fn gather(from: *const *const u8, at: usize) -> Self { Self(V::gather(from, at)) }
-        fn scatter(self, to: *const *mut u8, at: usize) { self.0.scatter(to, at) }
     }
 }

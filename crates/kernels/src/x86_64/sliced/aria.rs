@@ -9,7 +9,7 @@ use core::arch::{asm, x86_64::*};
 
 use inout::InOutBuf;
 
-use super::super::bitslice::Bits;
+use super::super::bytes::Bytes;
 use super::super::lanes::Lanes;
 use super::lanes::{NONE, Words, pick};
 use super::sbox::{Boxes, ByAes, ByGfni, ByShuffles};

@@ -2,11 +2,11 @@
 
 use core::arch::x86_64::*;
 
-use super::super::bitslice::Bits;
+use super::super::bytes::Bytes;
 use super::super::lanes::{Lanes, by_contract, needs_instructions};
 
 /// Words of 32 bits and halves of 64 in each 128 bits of a register.
-pub(super) trait Words: Bits {
+pub(super) trait Words: Bytes {
     needs_instructions! {
         fn splat_word(word: u32) -> Self;
         /// In each word the number of its block, from `first` on, where blocks lie one after the other

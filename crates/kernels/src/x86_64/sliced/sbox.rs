@@ -74,7 +74,7 @@ impl<V: Words> Boxes for ByAes<V> {
     }
 }
 
-/// By shuffles alone, as AES is computed in [`super::super::permute`].
+/// By shuffles alone, as Hamburg computes AES.
 pub(super) struct ByShuffles<V>(PhantomData<V>);
 
 impl<V: Words> Boxes for ByShuffles<V> {

@@ -8,7 +8,7 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use super::super::bitslice::Bits;
+use super::super::bytes::Bytes;
 use super::super::lanes::Lanes;
 use super::lanes::Words;
 use super::sbox::{Boxes, ByAes, ByGfni, ByShuffles};

@@ -24,7 +24,7 @@ fn ways() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static C
     .into_iter()
     .filter(move |(_, needs, _)| cpu.features().any(|feature| feature.name() == *needs))
     .map(|(mask, _, counter)| (mask, "cpu", Some(counter)))
-    .chain([("-ssse3", "software", None)])
+    .chain(["-aes", "-ssse3"].map(|mask| (mask, "software", None)))
 }
 
 fn check(vectors: &[CtrVector]) {

@@ -33,7 +33,7 @@ pub(super) const LINES: &[Line] = &[Line {
     ],
     promises: &[
         promise(8 << 10, "over openssl", 8.0, "A"),
-        promise(8 << 10, "over openssl", NEVER_SLOWER, "BCDEF"),
+        promise(8 << 10, "over openssl", NEVER_SLOWER, "BCD"),
         promise(8 << 10, "over ipsec-mb", NEVER_SLOWER, BELOW_A),
     ],
 }];

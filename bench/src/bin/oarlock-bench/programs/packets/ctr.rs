@@ -53,7 +53,7 @@ const fn over_openssl(bytes: usize) -> Promise {
         bytes,
         over: "over openssl",
         required: NEVER_SLOWER,
-        classes: "ABCDEF",
+        classes: "ABCD",
     }
 }
 

@@ -8,7 +8,6 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use oarlock_measure::Error;
-use oarlock_measure::cpu_class::Mask;
 use rustix::process::geteuid;
 
 use super::suite::{Suite, TransferKind};
@@ -41,9 +40,6 @@ pub(super) struct Connection<'a> {
     /// In place of loopback.
     pub(super) link: Option<&'a Link>,
     pub(super) client: Side,
-    /// What the client's CPU is not to have; AES instructions are then hidden from its libcrypto,
-    /// too.
-    pub(super) client_mask: Option<&'static str>,
     pub(super) server: Side,
 }
 
@@ -181,13 +177,6 @@ impl SshHosts {
             TransferKind::Scp => &programs.copier,
         });
         setup.dress(&mut command, connection.client);
-        if let Some(oarlock) = connection.client_mask {
-            let mask = Mask {
-                oarlock,
-                ..Mask::NO_AES
-            };
-            mask.set(&mut command);
-        }
         command.args(["-F", "none", "-i"]).arg(&self.key);
         for option in CLIENT_OPTIONS {
             command.args(["-o", option]);

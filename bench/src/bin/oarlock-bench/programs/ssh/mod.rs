@@ -38,7 +38,7 @@ impl Ssh {
         let hosts = SshHosts::new(setup)?;
         let link = match self.setting {
             Setting::Gigabit => Some(Link::new()?),
-            Setting::Here | Setting::Masked { .. } | Setting::OneCpu => None,
+            Setting::Here | Setting::OneCpu => None,
         };
         let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
         let data = folder.path().join("data");
@@ -88,7 +88,6 @@ impl Ssh {
     ) -> Result<(), Error> {
         make(data, VERIFIED_BYTES, SEED)?;
         let operation = operation(self.suite.operation)?;
-        let is_masked = matches!(self.setting, Setting::Masked { .. });
         for (server, ends) in [(Side::Stock, 1), (Side::Oarlock, 2)] {
             let connection = Connection {
                 server,
@@ -116,9 +115,6 @@ impl Ssh {
                 )));
             }
             fs::remove_file(copy).map_err(Error::io(copy.display()))?;
-            if is_masked {
-                break;
-            }
         }
         Ok(())
     }
@@ -136,7 +132,7 @@ impl Ssh {
         let work = || hosts.transfer(setup, &connection, files);
         match self.setting {
             Setting::OneCpu => on_one_cpu(work),
-            Setting::Here | Setting::Masked { .. } | Setting::Gigabit => work(),
+            Setting::Here | Setting::Gigabit => work(),
         }
     }
 
@@ -146,18 +142,13 @@ impl Ssh {
         link: Option<&'a Link>,
         side: Side,
     ) -> Connection<'a> {
-        let mask = match self.setting {
-            Setting::Masked { has_gfni } => Some(if has_gfni { "-aes" } else { "-aes,-gfni" }),
-            Setting::Here | Setting::Gigabit | Setting::OneCpu => None,
-        };
         Connection {
             programs,
             suite: self.suite,
             kind: self.kind,
             link,
             client: side,
-            client_mask: mask,
-            server: if mask.is_some() { Side::Stock } else { side },
+            server: side,
         }
     }
 
@@ -165,7 +156,7 @@ impl Ssh {
         let bytes = match self.setting {
             // More takes longer and tells nothing more: it goes at the pace of the link.
             Setting::Gigabit => 256 << 20,
-            Setting::Here | Setting::Masked { .. } | Setting::OneCpu => 1 << 30,
+            Setting::Here | Setting::OneCpu => 1 << 30,
         };
         if setup.quick { bytes / 4 } else { bytes }
     }

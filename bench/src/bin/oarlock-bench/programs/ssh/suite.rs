@@ -27,12 +27,6 @@ pub(crate) enum TransferKind {
 pub(crate) enum Setting {
     /// Over loopback.
     Here,
-    /// The same, with AES instructions hidden from the client on both sides, and with the stock
-    /// server on both.
-    Masked {
-        /// Whether ours may use GFNI, which has half of AES and which OpenSSL never uses.
-        has_gfni: bool,
-    },
     /// Over a link of 1 Gbit/s.
     Gigabit,
     /// Over loopback, everything on one CPU.

@@ -24,7 +24,7 @@ use super::sbox::{Boxes, ByAes, ByGfni};
 use super::{Sliced, entry_points};
 use crate::legacy_keys::camellia::Camellia;
 use crate::legacy_keys::camellia::{FIRST_AND_FOURTH, SECOND_AND_THIRD, Steps, expand};
-use crate::x86_64::bitslice::Bits;
+use crate::x86_64::bytes::Bytes;
 use crate::x86_64::lanes::{Lanes, needs_instructions};
 use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};
 pub(crate) use shuffled::{ctr_avx2, ctr_ssse3, expand_ssse3};

@@ -38,7 +38,7 @@ use super::super::lanes::Words;
 use super::super::sbox::{Inverse, look_up_both, nibbles};
 use super::{State, hidden, rounds};
 use crate::legacy_keys::camellia::{Camellia, Steps, expand};
-use crate::x86_64::bitslice::{wipe_stack, wipe_stack_narrow};
+use crate::x86_64::bytes::{wipe_stack, wipe_stack_narrow};
 use crate::x86_64::lanes::{Lanes, by_contract, needs_instructions};
 use crate::x86_64::{Avx2, Ssse3};
 
