@@ -44,7 +44,7 @@ enum Command {
     Local(local::Args),
     /// Listen on loopback, print the port, and read a file over TLS
     Receive(tls::Receive),
-    /// Send a file over TLS as many times as asked, and print the CPU time and the time that took, in seconds
+    /// Send a file over TLS, repeatedly if asked, and print the CPU time and the elapsed time, in seconds
     Send(tls::Send),
 }
 

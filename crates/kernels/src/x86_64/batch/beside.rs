@@ -47,8 +47,8 @@ impl<const R: usize> Encryption<'_, R> {
 impl<const R: usize> Beside for Encryption<'_, R> {
     #[inline(always)]
     unsafe fn begin(&mut self) {
-        // SAFETY: the hash begins each block in an `absorb` with these features enabled, and `rounds` was
-        // promised 64 bytes of each of 16 streams for it; `data` has room for four blocks of each.
+        // SAFETY: `absorb` calls this once for each block, with AVX-512 and VAES enabled. The caller of `rounds`
+        // promised 64 readable bytes of each of the 16 streams for it, and `data` has room for four blocks of each.
         unsafe {
             // The compiler must not read round keys beforehand, for which there are no registers.
             asm!("/* {0} */", inout(reg) self.keys, options(readonly, nostack, preserves_flags));
@@ -68,8 +68,8 @@ impl<const R: usize> Beside for Encryption<'_, R> {
         if operation > R {
             return;
         }
-        // SAFETY: called by the hash where AVX-512 and VAES are enabled. `keys` has a row for each of the `R +
-        // 1` operations; a part of the rounds of the hash is a block, of which `data` has four.
+        // SAFETY: the hash calls this with AVX-512 and VAES enabled. `keys` points to `R + 1` rows, and
+        // `operation` is at most `R`. `data` points to four rows, and the index is masked to 0 to 3.
         unsafe {
             let row = &mut (*self.data)[self.block & 3];
             for (i, state) in self.chain.iter_mut().enumerate() {
@@ -91,8 +91,8 @@ impl<const R: usize> Beside for Encryption<'_, R> {
 
     #[inline(always)]
     unsafe fn end(&mut self) {
-        // SAFETY: `begin` read the same 64 bytes of each stream, which `rounds` was promised to be writable
-        // too.
+        // SAFETY: the caller of `rounds` promised that each output stream is writable for `blocks` blocks of 64
+        // bytes, and `at` is the offset of the block that `begin` read.
         unsafe {
             for i in 0..REGISTERS {
                 let mut blocks = [self.chain[0]; 4];
@@ -120,8 +120,8 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function<Word: Registers>>(
     blocks: usize,
 ) {
     /// # Safety
-    /// Each pointer of `from` and of `lanes` is valid for `blocks` blocks of 64 bytes; `data` is valid for
-    /// writes.
+    /// Each pointer in `from` is readable for `blocks` blocks of 64 bytes, and so are the input pointers of
+    /// `lanes`; its output pointers are writable for as many. `data` is valid for reads and writes.
     #[target_feature(enable = "aes,vaes,avx512f,avx512bw,avx512vl")]
     unsafe fn rounds<H: Function<Word: Registers>, const R: usize>(
         rows: &mut Rows<H::Word>,
@@ -130,8 +130,9 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function<Word: Registers>>(
         data: *mut [[__m512i; REGISTERS]; 4],
         blocks: usize,
     ) {
-        // SAFETY: AVX-512 and VAES are enabled here; `H::absorb` reads 16 messages and `Encryption` its lanes
-        // as far as the caller of `rounds` promised. A row of the chain and a register have 64 bytes.
+        // SAFETY: this function enables AVX-512 and VAES. The caller of `rounds` promised `blocks` blocks of 64
+        // bytes behind each pointer, and neither `H::absorb` nor `Encryption` goes further. `lanes.chain` has a
+        // register of 64 bytes for each of `REGISTERS`.
         unsafe {
             let mut chain = [_mm512_setzero_si512(); REGISTERS];
             for (i, chain) in chain.iter_mut().enumerate() {

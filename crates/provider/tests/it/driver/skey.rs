@@ -45,8 +45,6 @@ pub const SELECT_PARAMETERS: c_int = 1;
 pub const SELECT_SECRET_KEY: c_int = 2;
 pub const SELECT_ALL: c_int = 3;
 
-// What is said of lengths at each function of EVP holds.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl SymmetricKeys {
     /// Imports a key of one type, by the management that `query` finds.
     pub fn import(
@@ -93,6 +91,7 @@ impl SymmetricKeys {
         let key = key.map_or(null(), |key| key.key.cast_const());
         let (iv, bytes) = iv.map_or((null(), 0), |iv| (iv.as_ptr(), iv.len()));
         let init = self.EVP_CipherInit_SKEY;
+        // SAFETY: the context is live; cipher and key are live or null; the IV is null or has `bytes` bytes.
         unsafe { init(context.as_ptr(), cipher, key, iv, bytes, encrypts, null()) }
     }
 
@@ -113,8 +112,6 @@ pub struct SecretKey<'a> {
     key: *mut c_void,
 }
 
-// The key is live; texts end with a zero.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl SecretKey<'_> {
     /// What an export hands over, each time that it does, and what it returns.
     pub fn export(&self, selection: c_int) -> (Vec<Exported>, i32) {
@@ -136,6 +133,7 @@ impl SecretKey<'_> {
         }
         let mut seen = Seen::new();
         let place = std::ptr::from_mut(&mut seen).cast();
+        // SAFETY: the key is live, and `note` takes `place` for the `Seen` that it points to during this call.
         let done = unsafe { (self.functions.EVP_SKEY_export)(self.key, selection, note, place) };
         (seen, done)
     }
@@ -143,21 +141,27 @@ impl SecretKey<'_> {
     pub fn octets(&self) -> Option<Vec<u8>> {
         let (mut octets, mut bytes) = (null(), 0);
         let get = self.functions.EVP_SKEY_get0_raw_key;
+        // SAFETY: the key is live, and both places are this function's.
         let done = unsafe { get(self.key, &mut octets, &mut bytes) };
+        // SAFETY: after a success, OpenSSL has set `octets` to `bytes` bytes that the live key owns.
         (done == 1).then(|| unsafe { std::slice::from_raw_parts(octets, bytes) }.to_vec())
     }
 
     pub fn has_id(&self) -> bool {
+        // SAFETY: the key is live, and what is returned is only compared with null.
         !unsafe { (self.functions.EVP_SKEY_get0_key_id)(self.key) }.is_null()
     }
 
     pub fn provider(&self) -> String {
+        // SAFETY: the key is live.
         let name = unsafe { (self.functions.EVP_SKEY_get0_provider_name)(self.key) };
+        // SAFETY: the name ends with a zero and lives as long as the key's provider.
         unsafe { CStr::from_ptr(name) }.to_str().unwrap().to_owned()
     }
 
     pub fn is_a(&self, kind: &str) -> bool {
         let kind = text(kind);
+        // SAFETY: the key is live, and the name ends with a zero.
         unsafe { (self.functions.EVP_SKEY_is_a)(self.key, kind.as_ptr()) == 1 }
     }
 
@@ -165,6 +169,7 @@ impl SecretKey<'_> {
     pub fn moved(&self, query: &str) -> Option<Self> {
         let (context, query) = (libcrypto().library_context(), text(query));
         let to = self.functions.EVP_SKEY_to_provider;
+        // SAFETY: key and library context are live, and the query ends with a zero.
         let key = unsafe { to(self.key, context, null_mut(), query.as_ptr()) };
         (!key.is_null()).then_some(Self {
             functions: self.functions,

@@ -150,11 +150,10 @@ fn text(text: &str) -> CString {
 /// OSSL_PARAM_UTF8_STRING.
 const UTF8_STRING: u32 = 4;
 
-// What is said of lengths at each function of EVP holds, or is what is tested: a length goes with its buffer.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Contexts {
     pub fn new(side: &Side, key: &RsaKey) -> Self {
         let functions = key.functions;
+        // SAFETY: library context and key are live, and the property query ends with a zero.
         unsafe {
             let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
                 libcrypto().library_context(),
@@ -184,6 +183,8 @@ impl Contexts {
             self.context
         };
         let mut seen = String::new();
+        // SAFETY: all contexts and the key are live, names end with a zero, and each length is that of the buffer
+        // next to it, or smaller where a wrong length is what is tested.
         unsafe {
             let result = match *call {
                 Call::SignInit => (functions.EVP_PKEY_sign_init)(self.context),
@@ -354,6 +355,7 @@ impl Contexts {
                 self.settings
             };
             let mut padding = 0;
+            // SAFETY: `settings` is one of this value's live contexts, and `padding` this function's.
             unsafe { (self.functions.EVP_PKEY_CTX_get_rsa_padding)(settings, &mut padding) };
             let _ = match padding {
                 6 => write!(seen, "PSS {room} "),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::host::{Home, Host};
 use crate::system::surroundings::{on_last_cpu, on_one_cpu};
 
-/// What came back; `bench/process/src/tally.rs` explains it.
+/// The results that the load process reports; `bench/process/src/tally.rs` explains each field.
 #[derive(Deserialize, Clone, Debug)]
 pub(super) struct LoadReport {
     pub(super) answered: u64,
