@@ -3,14 +3,17 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls of one kernel since the process started.
+#[derive(Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    const fn new() -> Self {
+    /// None so far.
+    pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    pub(crate) fn hit(&self) {
+    /// Counts a call.
+    pub fn hit(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -152,43 +155,6 @@ pub mod chacha20 {
         KEPT_POWERS,
         /// Parts of messages that were absorbed during rounds for later.
         MADE_BESIDE,
-    }
-}
-
-/// Counts of calls of the kernels of Camellia, SM4 and ARIA.
-#[cfg(target_arch = "x86_64")]
-pub mod legacy {
-    pub use super::Counter;
-
-    counters! {
-        /// Runs with shuffles on 128-bit registers.
-        PERMUTE_SSSE3,
-        /// Runs with shuffles on 256-bit registers.
-        PERMUTE_AVX2,
-        /// Runs with `aesenclast` on 128-bit registers.
-        AES_NI,
-        /// Runs with `vaesenclast` on 256-bit registers.
-        VAES256,
-        /// Runs with GFNI on 256-bit registers.
-        GFNI256,
-        /// Runs with GFNI on 512-bit registers.
-        GFNI512,
-    }
-}
-
-/// Counts of calls for Serpent.
-pub mod serpent {
-    pub use super::Counter;
-
-    counters! {
-        /// Runs on a block at a time.
-        PORTABLE,
-        /// Runs on 4 blocks a group.
-        SSE2,
-        /// Runs on 8 blocks a group.
-        AVX2,
-        /// Runs on 16 blocks a group.
-        AVX512,
     }
 }
 

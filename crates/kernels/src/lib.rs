@@ -1,7 +1,7 @@
 //! Cryptographic kernels: pure functions over slices.
 //!
 //! This crate starts no thread, allocates nothing, does no I/O and reads no environment; it is
-//! `no_std` apart from CPU feature detection. It is the only place with intrinsics. Each algorithm
+//! `no_std` apart from CPU feature detection. It is the only place with intrinsics, next to `oarlock-legacy`. Each algorithm
 //! is written once ([`aes`], [`chacha20`]); a backend supplies the instructions (`portable`, `x86_64`).
 //!
 //! Naming a backend takes its token, and a token exists only if the CPU was found to have the
@@ -26,6 +26,7 @@ mod bits;
 pub mod cbc;
 pub mod chacha20;
 pub mod chacha20_poly1305;
+pub mod counter;
 pub mod cpu;
 #[cfg(debug_assertions)]
 mod dispatch;
@@ -33,21 +34,19 @@ pub mod gcm;
 mod hash;
 mod key;
 #[cfg(target_arch = "x86_64")]
-pub mod legacy;
-#[cfg(target_arch = "x86_64")]
-mod legacy_keys;
-#[cfg(target_arch = "x86_64")]
 pub mod modexp;
 mod poly1305;
 mod portable;
 mod requests;
-pub mod serpent;
 mod stitched;
 pub mod tdes;
 #[cfg(debug_assertions)]
 #[doc(hidden)]
 pub mod testing;
-mod wipe;
+pub mod wipe;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 pub mod xor;
+
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::{AesNi, Avx2, Avx512, Gfni256, Gfni512, Ssse3, Vaes256};

@@ -12,11 +12,9 @@ use crate::poly1305::{Element, OneTimeKey, Plain, Steps};
 #[cfg(target_arch = "x86_64")]
 use crate::{
     aes::CachedCtr,
-    legacy,
-    legacy_keys::{self, field, tower},
     modexp::{Line, Modulus},
 };
-use crate::{chacha20_poly1305, serpent, tdes};
+use crate::{chacha20_poly1305, tdes};
 
 /// Round keys as they lie in memory.
 pub type RoundKeys = [[u32; 4]; 15];
@@ -29,11 +27,6 @@ pub fn round_keys(ctr: &Ctr) -> &RoundKeys {
 /// The round keys of both directions.
 pub fn cbc_round_keys(cbc: &Cbc) -> [&RoundKeys; 2] {
     [&cbc.schedule.round_keys, &cbc.inverse.round_keys]
-}
-
-/// The round keys of Serpent.
-pub fn serpent_keys(ctr: &serpent::Ctr) -> &[[u32; 4]; 33] {
-    &ctr.keys
 }
 
 /// The key of Triple DES, as masks and as what look-ups take.
@@ -172,94 +165,4 @@ pub fn digits(line: &Line) -> [u64; 8] {
 #[cfg(target_arch = "x86_64")]
 pub fn secrets(modulus: &Modulus) -> impl Iterator<Item = u64> {
     modulus.secrets()
-}
-
-/// What an S-box of the legacy ciphers, without constants, makes of a byte in the lower and in the upper
-/// half of 128 bits: by the matrices of GFNI, by the tables around the S-box of AES, and by tables alone.
-#[cfg(target_arch = "x86_64")]
-pub fn legacy_s_box(sbox: &LegacyBox, byte: u8, half: usize) -> [u8; 3] {
-    let by_rows = |map: &legacy_keys::sbox::Map, byte: u8| {
-        (0..8).fold(0, |sum, bit| {
-            let row = map.rows[half].to_le_bytes()[7 - bit];
-            sum | ((row & byte).count_ones() as u8 & 1) << bit
-        })
-    };
-    let by_nibbles = |map: &legacy_keys::sbox::Map, byte: u8| {
-        let [low, high] = &map.nibbles[half];
-        low[usize::from(byte & 15)] ^ high[usize::from(byte >> 4)]
-    };
-    let inverted = |byte| field::power(byte, 254);
-    let [before, after, after_aes] = [&sbox.0.before, &sbox.0.after, &sbox.0.after_aes];
-    let by_aes = match &sbox.0.before_inverse_aes {
-        None => by_nibbles(
-            after_aes,
-            field::times(&field::AES, inverted(by_nibbles(before, byte))),
-        ),
-        Some(before) => {
-            let undone = field::times(&field::inverse(&field::AES), by_nibbles(before, byte));
-            inverted(undone)
-        }
-    };
-    let by_tables = {
-        // As shuffles do: a byte whose highest bit is set takes nothing.
-        let pick = |table: &[u8; 16], byte: u8| match byte {
-            0..0x80 => table[usize::from(byte & 15)],
-            _ => 0,
-        };
-        let halves = by_nibbles(&sbox.0.into_halves, byte);
-        let (i, k) = (halves >> 4, halves & 15);
-        let a_by_k = pick(&tower::A_BY, k);
-        let io = pick(&tower::ONE_BY, pick(&tower::ONE_BY, i) ^ a_by_k) ^ i ^ k;
-        let jo = pick(&tower::ONE_BY, pick(&tower::ONE_BY, i ^ k) ^ a_by_k) ^ i;
-        let [by_io, by_jo] = &sbox.0.of_halves[half];
-        pick(by_io, io) ^ pick(by_jo, jo)
-    };
-    [
-        by_rows(after, inverted(by_rows(before, byte))),
-        by_aes,
-        by_tables,
-    ]
-}
-
-/// An S-box of the legacy ciphers.
-#[cfg(target_arch = "x86_64")]
-pub struct LegacyBox(&'static legacy_keys::sbox::SBox);
-
-/// Those of Camellia: the first and the fourth; the second and the third.
-#[cfg(target_arch = "x86_64")]
-pub const CAMELLIA_BOXES: [LegacyBox; 2] = [
-    LegacyBox(&legacy_keys::camellia::FIRST_AND_FOURTH),
-    LegacyBox(&legacy_keys::camellia::SECOND_AND_THIRD),
-];
-
-/// The S-box of SM4.
-#[cfg(target_arch = "x86_64")]
-pub const SM4_BOX: LegacyBox = LegacyBox(&legacy_keys::sm4::PLAIN);
-
-/// The four of ARIA.
-#[cfg(target_arch = "x86_64")]
-pub const ARIA_BOXES: [LegacyBox; 4] = {
-    let [s1, s2, x1, x2] = &legacy_keys::aria::BOXES;
-    [LegacyBox(s1), LegacyBox(s2), LegacyBox(x1), LegacyBox(x2)]
-};
-
-/// The expanded key of Camellia.
-#[cfg(target_arch = "x86_64")]
-pub fn camellia_schedule(key: &legacy::Ctr<legacy::Camellia>) -> &[u8] {
-    key.cipher.entries.as_flattened()
-}
-
-/// The expanded key of SM4.
-#[cfg(target_arch = "x86_64")]
-pub fn sm4_schedule(key: &legacy::Ctr<legacy::Sm4>) -> &[u8] {
-    // SAFETY: any bytes are bytes; there are four in each word.
-    unsafe {
-        core::slice::from_raw_parts(key.cipher.keys.as_ptr().cast(), 4 * key.cipher.keys.len())
-    }
-}
-
-/// The expanded key of ARIA.
-#[cfg(target_arch = "x86_64")]
-pub fn aria_schedule(key: &legacy::Ctr<legacy::Aria>) -> &[u8] {
-    key.cipher.keys.as_flattened().as_flattened()
 }

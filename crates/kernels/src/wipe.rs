@@ -74,9 +74,20 @@ impl<const N: usize> Drop for Secret<N> {
 
 /// Makes every item zero; `T::default()` must be that.
 #[inline(always)]
-pub(crate) fn wipe<T: Copy + Default>(items: &mut [T]) {
+pub fn wipe<T: Copy + Default>(items: &mut [T]) {
     items.fill(T::default());
     // The zeros are never read: the compiler must not know.
     core::hint::black_box(items.as_mut_ptr());
     compiler_fence(Ordering::SeqCst);
+}
+
+/// Wipes the stack that the functions before used: there are not registers enough for a circuit, so
+/// what the compiler spilled, up to 2 KiB, lies there.
+#[inline(never)]
+pub fn wipe_stack() {
+    let mut stack = MaybeUninit::<[u64; 256]>::uninit();
+    // SAFETY: the array is as long, and zeros are a value of it.
+    unsafe { ptr::write_bytes(stack.as_mut_ptr(), 0, 1) };
+    // The zeros are never read: the compiler must not know.
+    core::hint::black_box(stack.as_mut_ptr());
 }

@@ -4,6 +4,7 @@ use inout::InOutBuf;
 
 use crate::cpu::Cpu;
 use crate::portable;
+pub use crate::portable::xor::xor;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{self, Avx2};
 

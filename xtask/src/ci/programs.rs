@@ -71,7 +71,7 @@ impl Programs {
     pub fn build_unoptimized() -> Result<Self> {
         let mut command = cargo();
         command.args(["test", "--no-run", "--workspace", "--test", STACK]);
-        for package in ["oarlock-kernels", "oarlock"] {
+        for package in ["oarlock-kernels", "oarlock-legacy", "oarlock"] {
             let option = format!("profile.dev.package.{package}.opt-level=0");
             command.args(["--config", &option]);
         }

@@ -30,7 +30,7 @@ const MAY_BE_SKIPPED: &[(&str, &str)] = &[
     ("memory::a_dropped_table_is_wiped", INSTRUCTIONS),
     ("modexp::", INSTRUCTIONS),
     // Those of the backends that the CPU lacks, within tests that run with the others.
-    ("legacy::", INSTRUCTIONS),
+    ("words::", INSTRUCTIONS),
     // oarlock.
     (
         "a_fault_in_any_lane_is_seen_and_computed_anew",

@@ -76,8 +76,8 @@ pub(super) const CIPHERS: &[Cipher] = &[
         entry: |v| v,
         low_first: true,
         plane: "Words",
-        gates: "crates/kernels/src/bits/serpent_gates.rs",
-        ternary: "crates/kernels/src/bits/serpent_ternary.rs",
+        gates: "crates/legacy/src/serpent/gates.rs",
+        ternary: "crates/legacy/src/serpent/ternary.rs",
     },
 ];
 

@@ -11,17 +11,28 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock-kernels",
         &[
-            &["testing"],                                             // in debug builds alone
-            &["batch"],                                               // many requests at once
-            &["cbc", "chacha20_poly1305", "gcm", "legacy", "modexp"], // what callers ask for
-            &["aes", "chacha20", "serpent", "tdes", "xor"],
+            &["testing"],                                   // in debug builds alone
+            &["batch"],                                     // many requests at once
+            &["cbc", "chacha20_poly1305", "gcm", "modexp"], // what callers ask for
+            &["aes", "chacha20", "tdes", "xor"],
+            &["counter"],
             &["x86_64"],
             &["portable"],
             &["bits", "stitched"],
             &["poly1305", "portable::xor", "requests"],
-            &["key", "legacy_keys"],
+            &["key"],
             &["aead", "hash", "wipe"],
             &["cpu", "dispatch"],
+        ],
+    ),
+    (
+        "oarlock-legacy",
+        &[
+            &["testing"], // in debug builds alone
+            &["key"],     // what callers ask for
+            &["words"],
+            &["serpent", "sliced"],
+            &["dispatch", "error", "keys", "mode"],
         ],
     ),
     (

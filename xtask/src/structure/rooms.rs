@@ -26,6 +26,7 @@ const RULES: &[Rule] = &[
         what: "unsafe",
         allowed: &[
             "crates/kernels/",
+            "crates/legacy/",
             "crates/oarlock/src/threads/pool/", // a slice is split over threads
             "crates/oarlock/src/threads/prefetch/", // memory that threads fill and one reader reads
             "crates/oarlock/src/device/library.rs", // functions of a C library
@@ -57,6 +58,7 @@ const RULES: &[Rule] = &[
         what: "an intrinsic or assembly",
         allowed: &[
             "crates/kernels/",
+            "crates/legacy/",
             "bench/src/bin/oarlock-timing/clock.rs", // the time-stamp counter
             "bench/src/bin/oarlock-timing/memcheck.rs", // questions to valgrind
         ],

@@ -2,7 +2,8 @@
 
 use inout::InOutBuf;
 
-use crate::aes::{Backend, Ctr, is_one_run};
+use crate::aes::{Backend, Ctr};
+use crate::counter::is_one_run;
 use crate::key::Schedule;
 use crate::requests::{Counted, Request};
 #[cfg(target_arch = "x86_64")]

@@ -14,9 +14,6 @@
 //!
 //! No address and no branch depends on key, data or keystream.
 
-use core::mem::MaybeUninit;
-use core::ptr;
-
 use inout::InOutBuf;
 
 use super::registers::Plane;
@@ -96,17 +93,6 @@ pub(crate) struct Room<P: Plane> {
     masks: [P::Mask; 3 * 64],
     state: [[P; 32]; 2],
     planes: [P; 64],
-}
-
-/// Wipes the stack that the functions before used: there are not registers enough for a circuit, so
-/// what the compiler spilled, up to 2 KiB, lies there.
-#[inline(never)]
-pub(crate) fn wipe_stack() {
-    let mut stack = MaybeUninit::<[u64; 256]>::uninit();
-    // SAFETY: the array is as long, and zeros are a value of it.
-    unsafe { ptr::write_bytes(stack.as_mut_ptr(), 0, 1) };
-    // The zeros are never read: the compiler must not know.
-    core::hint::black_box(stack.as_mut_ptr());
 }
 
 /// The keystream of a pass from `counter` on.

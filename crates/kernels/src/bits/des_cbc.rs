@@ -9,7 +9,7 @@ use core::mem::MaybeUninit;
 use super::des::{KeyMasks, PLACES_OUT, pass_blocks, transpose, triple};
 use super::registers::Plane;
 use crate::requests::{Engine, Lanes, TdesChained};
-use crate::wipe::wipe;
+use crate::wipe::{wipe, wipe_stack};
 
 /// A register of whose first word each bit belongs to a stream that is encrypted: the other words are idle.
 ///
@@ -67,7 +67,7 @@ impl<P: Chains> Engine<64> for Words<P> {
 impl<P> Drop for Words<P> {
     fn drop(&mut self) {
         wipe(&mut self.keys.0);
-        super::des::wipe_stack();
+        wipe_stack();
     }
 }
 
@@ -238,5 +238,5 @@ pub(crate) fn decrypt_rest(keys: &KeyMasks, iv: &mut [u8; 8], data: inout::InOut
         core::ptr::copy_nonoverlapping(padded.as_ptr(), to, bytes);
     }
     wipe(&mut padded);
-    super::des::wipe_stack();
+    wipe_stack();
 }

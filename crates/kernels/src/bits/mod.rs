@@ -10,7 +10,3 @@ pub(crate) mod des_nibbles;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod des_ternary;
 pub(crate) mod registers;
-pub(crate) mod serpent;
-pub(crate) mod serpent_gates;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod serpent_ternary;

@@ -12,8 +12,8 @@ use super::hash::{by_backend, times};
 use super::{Gcm, MESSAGE_BYTES_MAX, PIECE_BYTES, Room, check_lengths};
 use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES};
 #[cfg(target_arch = "x86_64")]
-use crate::aes::bytes_before_wrap;
-use crate::aes::{Backend, carry_32};
+use crate::aes::Backend;
+use crate::counter::{bytes_before_wrap, carry_32};
 use crate::key::BLOCK_BYTES;
 use crate::portable::xor::xor;
 use crate::wipe::wipe;

@@ -28,7 +28,8 @@ pub use message::{Message, Partial};
 
 pub use crate::aead::NONCE_BYTES;
 use crate::aead::{AeadError, TAG_BYTES, tags_match};
-use crate::aes::{Backend, Ctr, carry_32};
+use crate::aes::{Backend, Ctr};
+use crate::counter::carry_32;
 use crate::cpu::Cpu;
 use crate::key::{BLOCK_BYTES, InvalidKeyLength};
 use crate::portable::xor::xor;

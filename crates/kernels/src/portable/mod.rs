@@ -4,6 +4,5 @@
 pub(crate) mod aes;
 pub(crate) mod chacha20;
 pub(crate) mod ghash;
-pub(crate) mod serpent;
 pub(crate) mod tdes;
 pub(crate) mod xor;

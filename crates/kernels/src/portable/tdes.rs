@@ -9,6 +9,7 @@ use crate::bits::des_cbc::{Chains, LaneKeys};
 use crate::bits::registers::{Plane, substitute};
 use crate::bits::{des_cbc, des_gates};
 use crate::requests::Lanes;
+use crate::wipe::wipe_stack;
 
 /// XORs keystream onto `data`, from byte `skip` (less than 8) of the block at `counter` on.
 pub(crate) fn ctr(keys: &KeyMasks, counter: u64, skip: usize, data: InOutBuf<'_, '_, u8>) {
@@ -20,7 +21,7 @@ pub(crate) fn ctr(keys: &KeyMasks, counter: u64, skip: usize, data: InOutBuf<'_,
     // SAFETY: words need no special instruction; the buffer vouches for `bytes` readable at `from`
     // and writable at `to`, which are the same or do not overlap.
     unsafe { des::ctr::<u64>(room.as_mut_ptr(), keys, counter, skip, from, to, bytes) };
-    des::wipe_stack();
+    wipe_stack();
 }
 
 /// CBC decryption of whole blocks. `iv` is the ciphertext block before the first, and becomes the last.
@@ -34,7 +35,7 @@ pub(crate) fn decrypt(keys: &KeyMasks, iv: &mut [u8; 8], data: InOutBuf<'_, '_, 
     // SAFETY: words need no special instruction; the buffer vouches for the passes.
     unsafe { des_cbc::decrypt::<u64>(room.as_mut_ptr(), keys, iv, from, to, passes) };
     des_cbc::decrypt_rest(keys, iv, rest);
-    des::wipe_stack();
+    wipe_stack();
 }
 
 // SAFETY: words need no special instruction.

@@ -8,7 +8,7 @@ use inout::InOutBuf;
 /// # Panics
 /// When they differ in length.
 #[inline(always)]
-pub(crate) fn xor(keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
+pub fn xor(keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
     assert_eq!(keystream.len(), data.len());
     let (from, to) = data.into_raw();
     // SAFETY: the buffer vouches for its length at both pointers.

@@ -8,6 +8,8 @@ use crate::key::BLOCK_BYTES;
 /// Writes methods of a trait of registers that need nothing but what the trait's method demands of its caller: the
 /// instructions of the register, and pointers that are valid for what the method says. A body that relies on more than
 /// that, such as a bound of its own, is written out, with its reason.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! by_contract {
     ($(
         $(#[$attribute:meta])*
@@ -30,6 +32,8 @@ macro_rules! by_contract {
 pub(super) use by_contract;
 
 /// Declares methods of a trait of registers that need the instructions of the implementing type and nothing else.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! needs_instructions {
     ($(
         $(#[$attribute:meta])*

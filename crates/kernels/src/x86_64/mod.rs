@@ -1,12 +1,10 @@
 //! x86-64: the tokens, and what each instruction set brings to the algorithms.
 
-mod bytes;
 mod chacha20_avx2;
 mod chacha20_block;
 mod chacha20_registers;
 mod chacha20_ssse3;
 mod clmul;
-mod gfni;
 mod lanes;
 
 pub(crate) mod aes;
@@ -24,8 +22,6 @@ pub(crate) mod poly1305;
 mod poly1305_avx2;
 pub(crate) mod poly1305_chain;
 mod poly1305_limbs;
-pub(crate) mod serpent;
-pub(crate) mod sliced;
 pub(crate) mod tdes;
 pub(crate) mod xor;
 
@@ -100,7 +96,7 @@ impl Avx2 {
     }
 
     /// Features build on each other.
-    pub(crate) const fn ssse3(self) -> Ssse3 {
+    pub const fn ssse3(self) -> Ssse3 {
         Ssse3(())
     }
 }
@@ -119,7 +115,7 @@ impl Vaes256 {
     }
 
     /// Features build on each other.
-    pub(crate) const fn aes_ni(self) -> AesNi {
+    pub const fn aes_ni(self) -> AesNi {
         AesNi(())
     }
 }
@@ -150,7 +146,7 @@ impl Gfni512 {
     }
 
     /// Features build on each other.
-    pub(crate) const fn gfni256(self) -> Gfni256 {
+    pub const fn gfni256(self) -> Gfni256 {
         Gfni256(())
     }
 }

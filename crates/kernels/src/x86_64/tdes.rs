@@ -11,6 +11,7 @@ use crate::bits::des_cbc::{Chains, LaneKeys};
 use crate::bits::registers::{Plane, Ternary, substitute};
 use crate::bits::{des_cbc, des_gates, des_ternary};
 use crate::requests::Lanes;
+use crate::wipe::wipe_stack;
 
 macro_rules! entry_points {
     ($($name:ident $token:ty, $plane:ty, $features:literal, $counter:ident;)+) => {$(
@@ -43,7 +44,7 @@ macro_rules! entry_points {
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
             // `from` and writable at `to`, which are the same or do not overlap.
             unsafe { with_features(room.as_mut_ptr(), keys, counter, skip, from, to, bytes) };
-            des::wipe_stack();
+            wipe_stack();
         }
     )+};
 }
@@ -79,7 +80,7 @@ macro_rules! decryption {
                 let mut room = MaybeUninit::uninit();
                 // SAFETY: the token proves the features; the buffer vouches for the passes.
                 unsafe { with_features(room.as_mut_ptr(), keys, iv, from, to, passes) };
-                des::wipe_stack();
+                wipe_stack();
             }
             rest
         }

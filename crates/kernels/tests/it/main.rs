@@ -12,15 +12,13 @@ mod chacha;
 mod cpu;
 mod few_blocks;
 mod gcm;
-#[cfg(target_arch = "x86_64")]
-mod legacy;
 mod memory;
 #[cfg(target_arch = "x86_64")]
 mod modexp;
+mod pages;
 mod published;
 #[cfg(target_arch = "x86_64")]
 mod rounding;
-mod serpent;
 mod tdes;
 mod vectors;
 

@@ -11,44 +11,13 @@ use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::gcm::{self, Gcm};
 use oarlock_kernels::testing;
 
+use super::pages::{Pages, assert_is_wiped};
 use super::{Way, for_every_way, with_others};
 
 for_every_way!(
     nothing_beyond_a_page_is_touched,
     nothing_beyond_a_page_is_touched_by_gcm,
 );
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn nothing_beyond_a_page_is_touched_by_legacy_ciphers() {
-    use oarlock_kernels::legacy::{self, Aria, Backend, Camellia, Sm4};
-    fn check<C: legacy::BlockCipher>(backend: Backend) {
-        let (input, output) = (Pages::new(1), Pages::new(1));
-        let mut ctr = Box::new(legacy::Ctr::<C>::unkeyed(backend));
-        ctr.set_key(&[7; 16]).unwrap();
-        for length in (0..=600).chain([1000, 1023, 1024, 1025, 2048, 2050, 4095, 4096]) {
-            for at in [0, input.bytes() - length] {
-                // SAFETY: both ranges lie within the two pages, each of `length` bytes, which no other test
-                // has.
-                unsafe {
-                    let (from, to) = (input.start().add(at), output.start().add(at));
-                    ctr.apply(9, 3, InOutBuf::from_raw(from, to, length));
-                    let data = core::slice::from_raw_parts_mut(from, length);
-                    ctr.apply(9, 3, data.into());
-                    let expected = core::slice::from_raw_parts(to, length);
-                    let data = core::slice::from_raw_parts(from, length);
-                    assert!(data == expected, "{ctr:?}, {length} bytes");
-                }
-            }
-        }
-    }
-    let _guard = with_others();
-    for backend in Backend::all(Cpu::detect()) {
-        check::<Camellia>(backend);
-        check::<Sm4>(backend);
-        check::<Aria>(backend);
-    }
-}
 
 /// Buffers that end where a page without access begins, and such that begin where one ends.
 fn nothing_beyond_a_page_is_touched(way: Way) {
@@ -453,36 +422,6 @@ fn a_dropped_modulus_is_wiped() {
     assert_is_wiped(&mut place, &secrets);
 }
 
-/// Drops the value in `place` and looks for pairs of `secrets` in what it leaves behind.
-pub(super) fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
-    let bytes = size_of::<T>();
-    let start = place.as_mut_ptr();
-    let look = |start: *mut T| -> Vec<u8> {
-        let start = start.cast::<u8>();
-        (0..bytes)
-            // SAFETY: the place is `bytes` long, and was zeroed before it was written.
-            .map(|i| unsafe { start.add(i).read_volatile() })
-            .collect()
-    };
-    let is_seen = |memory: &[u8], pair: &[u32]| {
-        let pair: Vec<u8> = pair.iter().flat_map(|word| word.to_le_bytes()).collect();
-        memory.windows(8).any(|window| window == pair)
-    };
-    let pairs = || secrets.chunks_exact(2).filter(|pair| *pair != [0, 0]);
-    let before = look(start);
-    assert!(
-        pairs().all(|pair| is_seen(&before, pair)),
-        "the test can see secrets"
-    );
-    // SAFETY: the caller has written a value; it is not used again.
-    unsafe { place.assume_init_drop() };
-    let after = look(start);
-    assert!(
-        !pairs().any(|pair| is_seen(&after, pair)),
-        "a secret is left"
-    );
-}
-
 pub(super) fn words(bytes: &[u8]) -> Vec<u32> {
     let (words, _) = bytes.as_chunks();
     words.iter().map(|word| u32::from_le_bytes(*word)).collect()
@@ -490,44 +429,4 @@ pub(super) fn words(bytes: &[u8]) -> Vec<u32> {
 
 fn key(bytes: u8) -> Vec<u8> {
     (0..bytes).map(|i| i.wrapping_mul(29) ^ 0x5c).collect()
-}
-
-/// Pages with one without access on either side.
-pub(super) struct Pages {
-    mapping: *mut u8,
-    count: usize,
-}
-
-const PAGE_BYTES: usize = 4096;
-
-impl Pages {
-    pub(super) fn new(count: usize) -> Self {
-        let bytes = (count + 2) * PAGE_BYTES;
-        // SAFETY: a fresh private mapping; the pages made accessible lie within it.
-        let mapping = unsafe {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            let mapping = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
-            assert_ne!(mapping, libc::MAP_FAILED);
-            let inner = mapping.byte_add(PAGE_BYTES);
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            assert_eq!(libc::mprotect(inner, count * PAGE_BYTES, access), 0);
-            mapping.cast()
-        };
-        Self { mapping, count }
-    }
-
-    pub(super) fn start(&self) -> *mut u8 {
-        self.mapping.wrapping_add(PAGE_BYTES)
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.count * PAGE_BYTES
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, which nothing refers to any more.
-        unsafe { libc::munmap(self.mapping.cast(), (self.count + 2) * PAGE_BYTES) };
-    }
 }

@@ -8,7 +8,8 @@ use oarlock_kernels::cpu::{Cpu, Feature};
 use oarlock_kernels::tdes::{Backend, Ctr, dispatch};
 use oarlock_kernels::testing;
 
-use super::memory::{Pages, assert_is_wiped, words};
+use super::memory::words;
+use super::pages::{Pages, assert_is_wiped};
 use super::{alone, with_others};
 
 const KEY: &[u8; 24] = b"three keys of DES, eight";

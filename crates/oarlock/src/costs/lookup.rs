@@ -9,9 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oarlock_kernels::cpu::{Cpu, Family, Feature};
-#[cfg(all(feature = "legacy", target_arch = "x86_64"))]
-use oarlock_kernels::legacy;
-use oarlock_kernels::{aes, chacha20, serpent, tdes};
+use oarlock_kernels::{aes, chacha20, tdes};
 
 use super::calibration::Calibration;
 use super::cost::{Cost, Machine, UNKNOWN};
@@ -146,32 +144,18 @@ pub(crate) fn kernel_backend(cpu: Cpu, algorithm: Algorithm) -> &'static str {
         Algorithm::ChaCha20 | Algorithm::ChaCha20Poly1305 => {
             chacha20::Backend::preferred(cpu).name()
         }
-        Algorithm::Serpent128Ctr | Algorithm::Serpent256Ctr => {
-            serpent::Backend::preferred(cpu).name()
-        }
         Algorithm::TripleDesCtr => tdes::Backend::preferred(cpu).name(),
-        #[cfg(all(feature = "legacy", target_arch = "x86_64"))]
-        _ => legacy_backend(cpu, algorithm).map_or("rustcrypto", legacy::Backend::name),
-        #[cfg(not(all(feature = "legacy", target_arch = "x86_64")))]
-        _ => "rustcrypto",
+        #[cfg(feature = "legacy")]
+        _ => algorithm
+            .legacy_cipher()
+            .map_or(NO_KERNEL, |cipher| cipher.backend(cpu)),
+        #[cfg(not(feature = "legacy"))]
+        _ => NO_KERNEL,
     }
 }
 
-/// The kernel of this library that computes the legacy cipher `algorithm` on `cpu`; `None` where
-/// RustCrypto's block cipher does.
-#[cfg(all(feature = "legacy", target_arch = "x86_64"))]
-pub(crate) fn legacy_backend(cpu: Cpu, algorithm: Algorithm) -> Option<legacy::Backend> {
-    match algorithm {
-        Algorithm::Camellia128Ctr | Algorithm::Camellia192Ctr | Algorithm::Camellia256Ctr => {
-            legacy::Backend::preferred::<legacy::Camellia>(cpu)
-        }
-        Algorithm::Aria128Ctr | Algorithm::Aria192Ctr | Algorithm::Aria256Ctr => {
-            legacy::Backend::preferred::<legacy::Aria>(cpu)
-        }
-        Algorithm::Sm4Ctr => legacy::Backend::preferred::<legacy::Sm4>(cpu),
-        _ => None,
-    }
-}
+/// The name of the backend for what no kernel of this library computes.
+const NO_KERNEL: &str = "rustcrypto";
 
 /// The cost of `algorithm` by aws-lc; `None` for what is not asked of it.
 #[cfg(feature = "aws-lc")]

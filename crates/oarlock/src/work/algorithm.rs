@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+#[cfg(feature = "legacy")]
+use oarlock_legacy::Cipher;
+
 /// What an algorithm does to its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -181,6 +184,23 @@ impl Algorithm {
             | Self::Aes192Cbc
             | Self::Aes256Cbc => true,
             _ => cfg!(feature = "legacy") && self.key_bytes() > 0,
+        }
+    }
+
+    /// What `oarlock-legacy` calls its cipher; `None` for others.
+    #[cfg(feature = "legacy")]
+    pub(crate) const fn legacy_cipher(self) -> Option<Cipher> {
+        match self {
+            Self::Camellia128Ctr | Self::Camellia192Ctr | Self::Camellia256Ctr => {
+                Some(Cipher::Camellia)
+            }
+            Self::Aria128Ctr | Self::Aria192Ctr | Self::Aria256Ctr => Some(Cipher::Aria),
+            Self::Serpent128Ctr | Self::Serpent256Ctr => Some(Cipher::Serpent),
+            Self::Twofish128Ctr | Self::Twofish256Ctr => Some(Cipher::Twofish),
+            Self::Sm4Ctr => Some(Cipher::Sm4),
+            Self::Cast5Ctr => Some(Cipher::Cast5),
+            Self::BlowfishCtr => Some(Cipher::Blowfish),
+            _ => None,
         }
     }
 

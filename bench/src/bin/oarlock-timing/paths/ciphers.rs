@@ -6,9 +6,10 @@ use oarlock_kernels::aes::{CachedCtr, Face};
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::chacha20::ChaCha20;
 use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::tdes;
+use oarlock_legacy::serpent;
 #[cfg(target_arch = "x86_64")]
-use oarlock_kernels::legacy::{self, Aria, Camellia, Sm4};
-use oarlock_kernels::{serpent, tdes};
+use oarlock_legacy::words::{self, Aria, Camellia, Sm4};
 
 use super::keyed::{self, CACHED_BYTES, COUNTER, Cipher, PUBLIC_KEY, accepted, bytes_for, ways};
 use crate::measure::Path;
@@ -47,24 +48,24 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
             Box::new(DecryptingTripleDes(tdes::Cbc::unkeyed(), backend))
         });
     }
-    for backend in cpu.serpent_backends() {
+    for backend in serpent::Backend::all(cpu) {
         let name = format!("serpent-256-ctr {}", backend.name());
         keyed::add(paths, &name, "", bytes_for(backend.name()), || {
             Box::new(serpent::Ctr::unkeyed(backend))
         });
     }
     #[cfg(target_arch = "x86_64")]
-    for backend in legacy::Backend::all(cpu) {
+    for backend in words::Backend::all(cpu) {
         let of = |algorithm| format!("{algorithm} {}", backend.name());
         let bytes = bytes_for(backend.name());
         keyed::add(paths, &of("camellia-256-ctr"), "", bytes, || {
-            Box::new(legacy::Ctr::<Camellia>::unkeyed(backend))
+            Box::new(words::Ctr::<Camellia>::unkeyed(backend))
         });
         keyed::add(paths, &of("aria-256-ctr"), "", bytes, || {
-            Box::new(legacy::Ctr::<Aria>::unkeyed(backend))
+            Box::new(words::Ctr::<Aria>::unkeyed(backend))
         });
         keyed::add(paths, &of("sm4-ctr"), "", bytes, || {
-            Box::new(WithHalfAKey(legacy::Ctr::<Sm4>::unkeyed(backend)))
+            Box::new(WithHalfAKey(words::Ctr::<Sm4>::unkeyed(backend)))
         });
     }
     for (backend, cpu) in ways(|cpu| accepted(ChaCha20::new(&PUBLIC_KEY, cpu)).backend().name()) {
@@ -100,7 +101,7 @@ impl Cipher for CachedCtr {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl<C: legacy::BlockCipher> Cipher for legacy::Ctr<C> {
+impl<C: words::BlockCipher> Cipher for words::Ctr<C> {
     fn set_key(&mut self, key: &[u8]) {
         accepted(Self::set_key(self, key));
     }

@@ -19,11 +19,11 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use crate::bits::des::wipe_stack;
 use crate::bits::des_bytes::Rounds;
 use crate::bits::des_nibbles::{BOXES, Row, Rows, STAGES, TABLES};
 use crate::requests::{self, Engine, Lanes, TdesChained};
 use crate::wipe::wipe;
+use crate::wipe::wipe_stack;
 use crate::x86_64::lanes::{by_contract, needs_instructions};
 use crate::x86_64::{Avx2, Ssse3};
 

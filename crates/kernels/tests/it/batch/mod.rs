@@ -23,7 +23,7 @@ use std::ops::Range;
 
 use rand::{RngExt, rngs::StdRng};
 
-use crate::memory::Pages;
+use crate::pages::Pages;
 
 /// Buffers of such lengths, each with the page after its last byte out of reach.
 struct Guarded {

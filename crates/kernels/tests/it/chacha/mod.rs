@@ -11,7 +11,7 @@ use oarlock_kernels::chacha20_poly1305::{Ahead, ChaCha20Poly1305};
 use oarlock_kernels::cpu::{Cpu, Feature};
 
 use super::alone;
-use super::memory::Pages;
+use super::pages::Pages;
 
 /// Makes each `fn body(backend: Backend)` a test that every backend of the machine runs.
 macro_rules! for_every_backend {

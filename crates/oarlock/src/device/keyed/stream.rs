@@ -9,9 +9,10 @@ use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
 use oarlock_kernels::cpu::Cpu;
 #[cfg(feature = "legacy")]
-use oarlock_kernels::{serpent, tdes};
+use oarlock_kernels::tdes;
 
 use super::begun::{Ahead, Begun};
+#[cfg(feature = "legacy")]
 use super::block;
 use super::keystream::Keystream;
 use crate::device::request::{CtrRequest, DeviceSession, Request};
@@ -191,14 +192,9 @@ pub(crate) fn keystream(
         #[cfg(feature = "legacy")]
         Algorithm::TripleDesCtr => Ok(triple_des(cpu, key)?),
         #[cfg(feature = "legacy")]
-        Algorithm::Serpent128Ctr | Algorithm::Serpent256Ctr => {
-            let mut ctr = Arc::new(serpent::Ctr::unkeyed(serpent::Backend::preferred(cpu)));
-            if let Some(ctr) = Arc::get_mut(&mut ctr) {
-                ctr.set_key(key).map_err(invalid)?;
-            }
-            Ok(ctr)
-        }
         _ => block::keystream(cpu, algorithm, key),
+        #[cfg(not(feature = "legacy"))]
+        _ => Err(InvalidKey(format!("{algorithm} is not built in"))),
     }
 }
 
@@ -231,13 +227,6 @@ impl Keystream for tdes::Ctr {
     fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         // Of its counter block, 8 bytes.
         tdes::Ctr::apply(self, counter as u64, skip, data);
-    }
-}
-
-#[cfg(feature = "legacy")]
-impl Keystream for serpent::Ctr {
-    fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
-        serpent::Ctr::apply(self, counter, skip, data);
     }
 }
 

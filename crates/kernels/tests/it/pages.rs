@@ -1,0 +1,74 @@
+//! Memory for tests: pages next to others without access, and places that are looked through once their value is dropped.
+//! The tests of `oarlock-legacy` have this file, too.
+
+use std::mem::MaybeUninit;
+
+/// Drops the value in `place` and looks for pairs of `secrets` in what it leaves behind.
+pub(crate) fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
+    let bytes = size_of::<T>();
+    let start = place.as_mut_ptr();
+    let look = |start: *mut T| -> Vec<u8> {
+        let start = start.cast::<u8>();
+        (0..bytes)
+            // SAFETY: the place is `bytes` long, and was zeroed before it was written.
+            .map(|i| unsafe { start.add(i).read_volatile() })
+            .collect()
+    };
+    let is_seen = |memory: &[u8], pair: &[u32]| {
+        let pair: Vec<u8> = pair.iter().flat_map(|word| word.to_le_bytes()).collect();
+        memory.windows(8).any(|window| window == pair)
+    };
+    let pairs = || secrets.chunks_exact(2).filter(|pair| *pair != [0, 0]);
+    let before = look(start);
+    assert!(
+        pairs().all(|pair| is_seen(&before, pair)),
+        "the test can see secrets"
+    );
+    // SAFETY: the caller has written a value; it is not used again.
+    unsafe { place.assume_init_drop() };
+    let after = look(start);
+    assert!(
+        !pairs().any(|pair| is_seen(&after, pair)),
+        "a secret is left"
+    );
+}
+
+/// Pages with one without access on either side.
+pub(crate) struct Pages {
+    mapping: *mut u8,
+    count: usize,
+}
+
+const PAGE_BYTES: usize = 4096;
+
+impl Pages {
+    pub(crate) fn new(count: usize) -> Self {
+        let bytes = (count + 2) * PAGE_BYTES;
+        // SAFETY: a fresh private mapping; the pages made accessible lie within it.
+        let mapping = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let mapping = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
+            assert_ne!(mapping, libc::MAP_FAILED);
+            let inner = mapping.byte_add(PAGE_BYTES);
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            assert_eq!(libc::mprotect(inner, count * PAGE_BYTES, access), 0);
+            mapping.cast()
+        };
+        Self { mapping, count }
+    }
+
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.mapping.wrapping_add(PAGE_BYTES)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.count * PAGE_BYTES
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the mapping of `new`, which nothing refers to any more.
+        unsafe { libc::munmap(self.mapping.cast(), (self.count + 2) * PAGE_BYTES) };
+    }
+}

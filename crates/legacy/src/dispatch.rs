@@ -1,0 +1,44 @@
+//! Counts of kernel calls, so that tests can prove which one ran. A release build has none of them.
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        $($(#[$doc])* pub static $name: Counter = Counter::new();)+
+    };
+}
+
+/// Counts of calls of the kernels of Camellia, SM4 and ARIA.
+#[cfg(target_arch = "x86_64")]
+pub mod words {
+    pub use oarlock_kernels::aes::dispatch::Counter;
+
+    counters! {
+        /// Runs with shuffles on 128-bit registers.
+        PERMUTE_SSSE3,
+        /// Runs with shuffles on 256-bit registers.
+        PERMUTE_AVX2,
+        /// Runs with `aesenclast` on 128-bit registers.
+        AES_NI,
+        /// Runs with `vaesenclast` on 256-bit registers.
+        VAES256,
+        /// Runs with GFNI on 256-bit registers.
+        GFNI256,
+        /// Runs with GFNI on 512-bit registers.
+        GFNI512,
+    }
+}
+
+/// Counts of calls for Serpent.
+pub mod serpent {
+    pub use oarlock_kernels::aes::dispatch::Counter;
+
+    counters! {
+        /// Runs on a block at a time.
+        PORTABLE,
+        /// Runs on 4 blocks a group.
+        SSE2,
+        /// Runs on 8 blocks a group.
+        AVX2,
+        /// Runs on 16 blocks a group.
+        AVX512,
+    }
+}

@@ -1,0 +1,75 @@
+//! Serpent on ordinary words, a block at a time.
+
+use inout::InOutBuf;
+
+use super::gates;
+use super::registers::{Words, substitute_words};
+use super::words::{self, RoundKeys};
+
+/// XORs keystream onto `data`, from byte `skip` (less than 16) of the block at `counter` on.
+pub(crate) fn ctr(keys: &RoundKeys, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+    #[cfg(debug_assertions)]
+    crate::dispatch::serpent::PORTABLE.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    // SAFETY: words need no special instruction; the buffer vouches for `bytes` readable at `from`
+    // and writable at `to`, which are the same or do not overlap.
+    unsafe { words::ctr::<u32>(keys, counter, skip, from, to, bytes) }
+}
+
+// SAFETY: no method needs a special instruction; pointers are as the caller vouches.
+impl Words for u32 {
+    const LANES: usize = 1;
+
+    #[inline(always)]
+    unsafe fn broadcast(word: u32) -> Self {
+        word
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: as the trait demands.
+        u32::from_le_bytes(unsafe { from.cast::<[u8; 4]>().read() })
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: as the trait demands.
+        unsafe { to.cast::<[u8; 4]>().write(self.to_le_bytes()) }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        self & other
+    }
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        self | other
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        self ^ other
+    }
+    #[inline(always)]
+    unsafe fn and_not(self, other: Self) -> Self {
+        self & !other
+    }
+    #[inline(always)]
+    unsafe fn not(self) -> Self {
+        !self
+    }
+    #[inline(always)]
+    unsafe fn shift_left<const N: i32, const REST: i32>(self) -> Self {
+        self << N
+    }
+    #[inline(always)]
+    unsafe fn rotate_left<const N: i32, const REST: i32>(self) -> Self {
+        self << N | self >> REST
+    }
+    #[inline(always)]
+    unsafe fn xor3(self, second: Self, third: Self) -> Self {
+        self ^ second ^ third
+    }
+    substitute_words!(gates);
+    #[inline(always)]
+    unsafe fn transpose(words: [Self; 4]) -> [Self; 4] {
+        words
+    }
+}

@@ -1,0 +1,146 @@
+//! Serpent on vector registers: see [`words`].
+
+use core::arch::x86_64::*;
+
+use inout::InOutBuf;
+
+use super::registers::{Ternary, Words, substitute_words};
+use super::words::{self, RoundKeys};
+use super::{gates, ternary};
+use oarlock_kernels::wipe::wipe_stack;
+use oarlock_kernels::{Avx2, Avx512, by_contract};
+
+macro_rules! entry_points {
+    ($($name:ident $token:ty, $words:ty, $features:literal, $counter:ident;)+) => {$(
+        /// XORs keystream onto `data`, from byte `skip` (less than 16) of the block at `counter` on.
+        pub(crate) fn $name(
+            _: $token,
+            keys: &RoundKeys,
+            counter: u128,
+            skip: usize,
+            data: InOutBuf<'_, '_, u8>,
+        ) {
+            /// # Safety
+            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not
+            /// overlap; `skip` is less than 16.
+            #[target_feature(enable = $features)]
+            unsafe fn with_features(
+                keys: &RoundKeys,
+                counter: u128,
+                skip: usize,
+                from: *const u8,
+                to: *mut u8,
+                bytes: usize,
+            ) {
+                // SAFETY: the instructions of `$words` are enabled here; the caller has `bytes` at both
+                // pointers, and `skip` within a block.
+                unsafe { words::ctr::<$words>(keys, counter, skip, from, to, bytes) }
+            }
+            #[cfg(debug_assertions)]
+            crate::dispatch::serpent::$counter.hit();
+            let bytes = data.len();
+            let (from, to) = data.into_raw();
+            // SAFETY: the token proves the features, and SSE2 needs none; the buffer has `bytes` at both
+            // pointers, the same or apart.
+            unsafe { with_features(keys, counter, skip, from, to, bytes) };
+            wipe_stack();
+        }
+    )+};
+}
+
+entry_points! {
+    ctr_sse2 (), __m128i, "sse2", SSE2;
+    ctr_avx2 Avx2, __m256i, "avx2", AVX2;
+    ctr_avx512 Avx512, __m512i, "avx512f", AVX512;
+}
+
+macro_rules! methods {
+    (
+        $load:ident $store:ident $pointer:ty, $broadcast:ident
+        $and:ident $or:ident $xor:ident $and_not:ident
+        $low_32:ident $high_32:ident $low_64:ident $high_64:ident
+    ) => {
+        const LANES: usize = size_of::<Self>() / 4;
+
+        by_contract! {
+            fn broadcast(word: u32) -> Self { $broadcast(word as i32) }
+            fn load(from: *const u8) -> Self { $load(from.cast::<$pointer>()) }
+            fn store(self, to: *mut u8) { $store(to.cast::<$pointer>(), self) }
+            fn and(self, other: Self) -> Self { $and(self, other) }
+            fn or(self, other: Self) -> Self { $or(self, other) }
+            fn xor(self, other: Self) -> Self { $xor(self, other) }
+            fn and_not(self, other: Self) -> Self { $and_not(other, self) }
+            fn not(self) -> Self { $xor(self, $broadcast(-1)) }
+            fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+                let (ab, cd) = ($low_32(a, b), $low_32(c, d));
+                let (high_ab, high_cd) = ($high_32(a, b), $high_32(c, d));
+                [
+                    $low_64(ab, cd),
+                    $high_64(ab, cd),
+                    $low_64(high_ab, high_cd),
+                    $high_64(high_ab, high_cd),
+                ]
+            }
+        }
+    };
+}
+
+/// What takes more than one instruction where there are but two operands.
+macro_rules! two_operands {
+    ($or:ident $xor:ident $shift_left:ident $shift_right:ident) => {
+        by_contract! {
+            fn shift_left<const N: i32, const REST: i32>(self) -> Self { $shift_left::<N>(self) }
+            fn rotate_left<const N: i32, const REST: i32>(self) -> Self {
+                $or($shift_left::<N>(self), $shift_right::<REST>(self))
+            }
+            fn xor3(self, second: Self, third: Self) -> Self { $xor($xor(self, second), third) }
+        }
+        substitute_words!(gates);
+    };
+}
+
+impl Words for __m128i {
+    methods! {
+        _mm_loadu_si128 _mm_storeu_si128 __m128i, _mm_set1_epi32
+        _mm_and_si128 _mm_or_si128 _mm_xor_si128 _mm_andnot_si128
+        _mm_unpacklo_epi32 _mm_unpackhi_epi32 _mm_unpacklo_epi64 _mm_unpackhi_epi64
+    }
+    two_operands!(_mm_or_si128 _mm_xor_si128 _mm_slli_epi32 _mm_srli_epi32);
+}
+
+impl Words for __m256i {
+    methods! {
+        _mm256_loadu_si256 _mm256_storeu_si256 __m256i, _mm256_set1_epi32
+        _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256 _mm256_andnot_si256
+        _mm256_unpacklo_epi32 _mm256_unpackhi_epi32 _mm256_unpacklo_epi64 _mm256_unpackhi_epi64
+    }
+    two_operands!(_mm256_or_si256 _mm256_xor_si256 _mm256_slli_epi32 _mm256_srli_epi32);
+}
+
+impl Words for __m512i {
+    methods! {
+        _mm512_loadu_si512 _mm512_storeu_si512 __m512i, _mm512_set1_epi32
+        _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512 _mm512_andnot_si512
+        _mm512_unpacklo_epi32 _mm512_unpackhi_epi32 _mm512_unpacklo_epi64 _mm512_unpackhi_epi64
+    }
+
+    by_contract! {
+        fn shift_left<const N: i32, const REST: i32>(self) -> Self {
+            _mm512_sll_epi32(self, _mm_cvtsi32_si128(N))
+        }
+        fn rotate_left<const N: i32, const REST: i32>(self) -> Self { _mm512_rol_epi32::<N>(self) }
+        fn xor3(self, second: Self, third: Self) -> Self {
+            const XOR: i32 = 0x96;
+            _mm512_ternarylogic_epi64::<XOR>(self, second, third)
+        }
+    }
+    substitute_words!(ternary);
+}
+
+impl Ternary for __m512i {
+    by_contract! {
+        fn look_up<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
+            _mm512_ternarylogic_epi64::<TABLE>(a, b, c)
+        }
+    }
+}
