@@ -32,9 +32,8 @@ usage: cargo xtask COMMAND
                  steps of `make test-long`
   package        build the Debian package, install it into a root of its own, use and remove it; a
                  step of `ci --long`
-  structure      check which crate and which module uses which, which files hold unsafe, intrinsics
-                 and threads, how long files are, and that generated files are up to date; with
-                 `--modules [CRATE]` print rooms, arrows and circles
+  structure      check which crate uses which, that modules form no circle, which files hold unsafe,
+                 intrinsics and threads, how long files are, and that generated files are up to date
   kernels        write the assembly of the kernels; with --check only compare it
   circuits       write the S-boxes of Triple DES and Serpent as code; with `--search SECONDS` look
                  for smaller ones first, so long for each
@@ -65,8 +64,6 @@ fn main() -> ExitCode {
             ci::package::check(&metadata.workspace_root, &metadata.target_directory)
         }),
         ["structure"] => structure::run(),
-        ["structure", "--modules"] => structure::print_modules(None),
-        ["structure", "--modules", package] => structure::print_modules(Some(package)),
         ["vectors"] => vectors::run(),
         ["plan"] => plan::run(),
         ["offers", ref arguments @ ..] => offers::run(arguments),

@@ -1,18 +1,17 @@
 //! `cargo xtask structure`: checks the layout of the workspace.
 //!
-//! Three checks are tables: [`edges`] lists which crate may depend on which, [`floors`] which module of
-//! a crate may use which ([`modules`] looks), and [`rooms`] which files may hold `unsafe`, intrinsics,
-//! threads and the environment. A fourth, [`lengths`], bounds the lines of a file. A fifth, [`safety`], wants
-//! preconditions of unsafe code named. [`bench`] compares the benchmark's workspace with this one, and the last check
-//! compares generated tables, assembly, circuits and the page of figures with what their generators write. Every check
-//! fails when it finds nothing to look at, so that it cannot pass by looking in the wrong place.
+//! Two checks are tables: [`edges`] lists which crate may depend on which, and [`rooms`] which files may hold `unsafe`,
+//! intrinsics, threads, the environment and `#[path]`. [`circles`] keeps the modules at the top of a crate from using each other in a
+//! circle, [`lengths`] bounds the lines of a file, and [`safety`] wants preconditions of unsafe code named. [`bench`]
+//! compares the benchmark's workspace with this one, and the last check compares generated tables, assembly, circuits
+//! and the page of figures with what their generators write. Every check fails when it finds nothing to look at, so
+//! that it cannot pass by looking in the wrong place.
 
 mod bench;
+mod circles;
 mod edges;
 mod files;
-mod floors;
 mod lengths;
-mod modules;
 mod rooms;
 mod safety;
 
@@ -24,8 +23,8 @@ pub fn run() -> Result<()> {
     let mut findings = edges::check(&metadata)?;
     let (files, in_rooms) = rooms::check(&metadata)?;
     findings.extend(in_rooms);
-    let (modules, in_modules) = modules::check(&metadata)?;
-    findings.extend(in_modules);
+    let (modules, in_circles) = circles::check(&metadata)?;
+    findings.extend(in_circles);
     findings.extend(lengths::check(&metadata.workspace_root)?);
     findings.extend(safety::check(&metadata.workspace_root)?);
     findings.extend(bench::check(&metadata.workspace_root)?);
@@ -51,9 +50,4 @@ pub fn run() -> Result<()> {
             "the structure is broken in {n} place(s), named above"
         )),
     }
-}
-
-/// Prints the rooms of `package`, or of all, with their arrows and circles.
-pub fn print_modules(package: Option<&str>) -> Result<()> {
-    modules::print(&Metadata::load_with_bench()?, package)
 }

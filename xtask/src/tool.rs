@@ -29,7 +29,6 @@ pub struct Package {
 /// A library, a program, a test, or a build script of a package.
 #[derive(Deserialize)]
 pub struct Target {
-    pub name: String,
     pub kind: Vec<String>,
     /// The file that is its root.
     pub src_path: PathBuf,

@@ -122,6 +122,18 @@ const RULES: &[Rule] = &[
         },
         remedy: "kernels allocate nothing: let the caller hand the memory down",
     },
+    Rule {
+        what: "a module with `#[path]`",
+        allowed: &[],
+        within: "",
+        binds_tests: false,
+        begins: |tokens| {
+            sign(tokens, 0) == Some('#')
+                && sign(tokens, 1) == Some('[')
+                && word(tokens, 2) == Some("path")
+        },
+        remedy: "put the file where its name says",
+    },
 ];
 
 /// The number of files read, and one line for everything that is where it may not be.
@@ -301,6 +313,11 @@ mod tests {
     #[test]
     fn planted_lines_are_reported_with_their_place() {
         for (path, text, said) in [
+            (
+                "crates/cli/src/main.rs",
+                "#[path = \"elsewhere.rs\"] mod a;",
+                ":1: a module with `#[path]` – ",
+            ),
             (
                 "crates/oarlock/src/plan.rs",
                 "fn f() {\n unsafe { g() } }",

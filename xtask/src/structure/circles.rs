@@ -1,0 +1,133 @@
+//! Circles of modules. Cargo keeps crates from using each other in a circle; this keeps the modules at the top of a
+//! crate from it.
+//!
+//! Sources are read as text: what follows `crate::` outside of comments, and before the tests at the end of a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::files;
+use crate::tool::{Metadata, Result};
+
+/// A module that counts as one at the top: the rest of `portable` is above its users.
+const APART: [&str; 1] = ["portable::xor"];
+
+/// For each module, the modules that it names.
+type Uses = BTreeMap<String, BTreeSet<String>>;
+
+/// The number of modules, and one line for each on a circle.
+pub fn check(metadata: &Metadata) -> Result<(usize, Vec<String>)> {
+    let (mut count, mut findings) = (0, Vec::new());
+    let targets = metadata.packages.iter().flat_map(|one| &one.targets);
+    let is_code = |kind: &String| matches!(kind.as_str(), "lib" | "bin" | "cdylib" | "rlib");
+    for target in targets.filter(|target| target.kind.iter().any(is_code)) {
+        let folder = target.src_path.parent().unwrap_or(Path::new("/"));
+        let mut uses = Uses::new();
+        for file in files::sources(folder, &|path| path.ends_with("tests"))? {
+            let place = file
+                .strip_prefix(folder)
+                .unwrap_or(&file)
+                .with_extension("");
+            let parts: Vec<_> = place.iter().map(|part| part.to_string_lossy()).collect();
+            let module = room(&parts.join("::"));
+            if !matches!(&*module, "lib" | "main" | "bin") && !place.ends_with("tests") {
+                let text = std::fs::read_to_string(&file)
+                    .map_err(|error| format!("{}: {error}", file.display()))?;
+                uses.entry(module).or_default().extend(named(&text));
+            }
+        }
+        count += uses.len();
+        findings.extend(on_circles(&uses).into_iter().map(|module| {
+            let folder = folder.strip_prefix(&metadata.workspace_root);
+            format!(
+                "{}: the module {module} uses itself by way of others – move what they share below both",
+                folder.unwrap_or(Path::new("")).display()
+            )
+        }));
+    }
+    Ok((count, findings))
+}
+
+/// The module at the top that holds the one of this path.
+fn room(path: &str) -> String {
+    let apart = APART.iter().find(|apart| path.starts_with(**apart));
+    let first = path.split("::").next().unwrap_or_default();
+    apart.map_or(first, |apart| apart).to_owned()
+}
+
+/// The modules that `text` names by `crate::NAME`, or in the braces of `crate::{...}`.
+fn named(text: &str) -> BTreeSet<String> {
+    let code = text.split("\nmod tests").next().unwrap_or_default();
+    let code: Vec<&str> = code
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default().trim())
+        .collect();
+    let code = code.concat();
+    let is_word = |sign: char| sign.is_alphanumeric() || sign == '_' || sign == ':';
+    let word = |text: &str| text.split(|sign| !is_word(sign)).next().map(room);
+    let rests = code.split("crate::").skip(1);
+    rests
+        .flat_map(|rest| match rest.strip_prefix('{') {
+            Some(list) => {
+                let mut depth = 0;
+                let parts = list.split_inclusive(['{', '}', ',']);
+                let mut names = Vec::new();
+                for part in parts.take_while(|part| !part.contains(';')) {
+                    names.extend((depth == 0).then(|| word(part.trim())).flatten());
+                    depth += i32::from(part.ends_with('{')) - i32::from(part.ends_with('}'));
+                }
+                names
+            }
+            None => word(rest).into_iter().collect(),
+        })
+        .collect()
+}
+
+fn on_circles(uses: &Uses) -> Vec<&String> {
+    let reached = |from: &String| {
+        let mut reached = BTreeSet::new();
+        let mut left: Vec<&String> = uses[from].iter().filter(|to| *to != from).collect();
+        while let Some(module) = left.pop() {
+            if reached.insert(module) {
+                left.extend(uses.get(module).into_iter().flatten());
+            }
+        }
+        reached
+    };
+    uses.keys()
+        .filter(|one| reached(one).contains(one))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_circle_is_found_and_a_line_is_none() {
+        let uses = |text: &str| named(text);
+        let mut modules = Uses::from([
+            (
+                "a".to_owned(),
+                uses("use crate::b::{Crate, of::A};\n// crate::a"),
+            ),
+            ("b".to_owned(), uses("fn f() { crate::c::g() }")),
+            (
+                "c".to_owned(),
+                uses("use crate::{Error, d::{a, b},\n    e};"),
+            ),
+        ]);
+        assert_eq!(on_circles(&modules), [""; 0]);
+        modules.insert(
+            "e".to_owned(),
+            uses("use crate::a;\nmod tests { use crate::b; }"),
+        );
+        assert_eq!(on_circles(&modules), ["a", "b", "c", "e"]);
+    }
+
+    #[test]
+    fn a_module_apart_is_no_part_of_its_parent() {
+        assert_eq!(room("portable::xor::wide"), "portable::xor");
+        assert_eq!(room("portable::aes"), "portable");
+    }
+}
