@@ -29,12 +29,12 @@ use crate::plan::report::PlanReport;
 use crate::rsa::modexp::AcceleratedModExp;
 #[cfg(feature = "rsa")]
 use crate::rsa::{AcceleratedRsa, AcceleratedRsaPublic};
-use crate::threads::page::Gauge;
 use crate::work::algorithm::Algorithm;
 #[cfg(feature = "rsa")]
 use crate::work::modulus::ByteOrder;
 #[cfg(feature = "rsa")]
 use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
+use oarlock_threads::page::Gauge;
 
 /// Devices, a pool of threads and a plan. It is a handle: clones share everything, threads may share
 /// it too, and sessions keep what it stands for alive. Its threads end when the last clone and the last

@@ -9,10 +9,10 @@ use crate::costs::published::Shown;
 use crate::device::CpuDevice;
 #[cfg(feature = "aws-lc")]
 use crate::device::SoftwareDevice;
-use crate::error::{Error, OptionsError};
 use crate::options::{Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};
 use crate::plan::engine::Engine;
-use crate::threads::process;
+use crate::{Error, OptionsError};
+use oarlock_threads::process;
 
 impl Accelerator {
     /// A builder with the defaults of [`Options`].
@@ -208,11 +208,11 @@ impl Builder {
                 .map_err(|error| error.from("OARLOCK_OPTIONS"))?;
         }
         self.options.validate()?;
-        let mut cpu = process::visible_cpu()?;
+        let mut cpu = crate::mask::visible_cpu()?;
         if let Some(mask) = self.cpu_mask {
             cpu = cpu
                 .masked(&mask)
-                .map_err(|error| OptionsError(error.to_string()).from("cpu_mask"))?;
+                .map_err(|error| OptionsError::new(error.to_string()).from("cpu_mask"))?;
         }
         process::watch_forks();
         let min_threads = self.options.min_threads;

@@ -15,11 +15,11 @@ use crate::device::keyed::Opened;
 use crate::device::{CpuDevice, Device, SessionParams};
 use crate::plan::engine::Engine;
 use crate::plan::prefetch::Consumer;
-use crate::threads::pool::Pool;
-use crate::threads::pool::tickets::{Role, Tickets};
-use crate::threads::prefetch::{Reader, Ring, RingSize, Source};
 use crate::work::algorithm::{Algorithm, Kind};
 use crate::work::counter::Geometry;
+use oarlock_threads::pool::Pool;
+use oarlock_threads::pool::{Role, Tickets};
+use oarlock_threads::prefetch::{Reader, Ring, RingSize, Source};
 
 /// Everything, within 20 ms where the machine is free.
 pub(crate) fn measure(engine: &Engine) -> Calibration {

@@ -100,30 +100,35 @@ mod calibrate;
 pub mod cipher;
 pub mod costs;
 pub mod device;
-mod error;
 #[cfg(feature = "rsa")]
 pub mod framework;
+mod mask;
 mod options;
 pub mod packet;
 pub mod plan;
 #[cfg(feature = "rsa")]
 pub mod rsa;
-mod threads;
 mod work;
 
 pub use accelerator::Accelerator;
 pub use builder::Builder;
-pub use error::{Error, OptionsError};
+pub use oarlock_threads::heap;
+pub use oarlock_threads::{Error, OptionsError};
 pub use options::{LaneUse, Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};
-pub use threads::heap;
-#[cfg(feature = "rsa")]
-pub use threads::job;
 pub use work::algorithm::{Algorithm, Direction, Kind};
+
+/// Jobs: requests that are submitted now and waited for later.
+#[cfg(feature = "rsa")]
+pub mod job {
+    pub use oarlock_threads::job::{
+        CompletionQueue, Job, JobOptions, Order, Priority, QueueFull, Start,
+    };
+}
 
 /// What crates that build on this one need to know of the process that they are in.
 #[cfg(feature = "rsa")]
 pub mod process {
-    use crate::threads::process;
+    use oarlock_threads::process;
 
     /// Whether this process may have confined itself by a filter of system calls (seccomp(2)), as OpenSSH does: whether
     /// `/proc/self/status` cannot be opened, now or earlier. It then makes no thread and no unusual system call, and what

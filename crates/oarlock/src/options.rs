@@ -179,7 +179,7 @@ impl Options {
             "lanes" => self.lanes = choice(name, value, &LANES)?,
             "publish" => self.publish = choice(name, value, &SWITCH)?,
             _ => {
-                return Err(OptionsError(format!(
+                return Err(OptionsError::new(format!(
                     "unknown option {name:?}: the options are {}",
                     NAMES.join(", ")
                 )));
@@ -200,7 +200,7 @@ impl Options {
         {
             let (name, value) = pair
                 .split_once('=')
-                .ok_or_else(|| OptionsError(format!("option {pair:?} is not NAME=VALUE")))?;
+                .ok_or_else(|| OptionsError::new(format!("option {pair:?} is not NAME=VALUE")))?;
             self.set(name.trim(), value.trim())?;
         }
         Ok(())
@@ -209,14 +209,14 @@ impl Options {
     /// Checks what single values cannot show.
     pub(crate) fn validate(&self) -> Result<(), OptionsError> {
         if self.cipher_blocks == 0 || !self.cipher_blocks.is_multiple_of(16) {
-            return Err(OptionsError(format!(
+            return Err(OptionsError::new(format!(
                 "cipher_blocks={} is not a positive multiple of 16",
                 self.cipher_blocks
             )));
         }
         if self.cipher_streams == Some(0) {
-            return Err(OptionsError(
-                "cipher_streams=0: a cipher has at least 1 stream".into(),
+            return Err(OptionsError::new(
+                "cipher_streams=0: a cipher has at least 1 stream",
             ));
         }
         for (name, count) in [
@@ -232,13 +232,13 @@ impl Options {
             ("cipher_threads", self.cipher_threads),
         ] {
             if count > THREADS_MAX {
-                return Err(OptionsError(format!(
+                return Err(OptionsError::new(format!(
                     "{name}={count} is more than {THREADS_MAX}"
                 )));
             }
         }
         if self.cipher_blocks > BLOCKS_MAX || self.cipher_streams() > STREAMS_MAX {
-            return Err(OptionsError(format!(
+            return Err(OptionsError::new(format!(
                 "cipher_blocks={} or cipher_streams={} is more than {BLOCKS_MAX} or {STREAMS_MAX}",
                 self.cipher_blocks,
                 self.cipher_streams()
@@ -247,7 +247,7 @@ impl Options {
         if let Threads::Exactly(max_threads) = self.max_threads
             && self.min_threads > max_threads
         {
-            return Err(OptionsError(format!(
+            return Err(OptionsError::new(format!(
                 "min_threads={} is more than max_threads={max_threads}",
                 self.min_threads
             )));
@@ -313,7 +313,7 @@ impl fmt::Display for Options {
 fn number(name: &str, value: &str) -> Result<usize, OptionsError> {
     value
         .parse()
-        .map_err(|_| OptionsError(format!("{name}={value} is not a whole number")))
+        .map_err(|_| OptionsError::new(format!("{name}={value} is not a whole number")))
 }
 
 fn choice<T: Copy>(name: &str, value: &str, choices: &[(&str, T)]) -> Result<T, OptionsError> {
@@ -323,7 +323,7 @@ fn choice<T: Copy>(name: &str, value: &str, choices: &[(&str, T)]) -> Result<T, 
         .map(|(_, choice)| *choice)
         .ok_or_else(|| {
             let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-            OptionsError(format!("{name}={value} is none of {}", words.join(", ")))
+            OptionsError::new(format!("{name}={value} is none of {}", words.join(", ")))
         })
 }
 

@@ -8,6 +8,7 @@ use crate::tool::{Dependency, Metadata, Package, Result};
 const HOUSE: &[(&str, Place)] = &[
     ("oarlock-kernels", Place::Floor(0)),
     ("oarlock-legacy", Place::Floor(1)),
+    ("oarlock-threads", Place::Floor(0)),
     // Clients that attack the cryptoserver. They know nothing of its code; its tests and the harness use them.
     ("oarlock-hostile", Place::Floor(1)),
     ("oarlock", Place::Floor(2)),
@@ -36,6 +37,10 @@ const ALLOWED_ONLY: &[(&str, &[&str], &str)] = &[(
     &["oarlock", "oarlock-local"],
     "no async runtime enters a foreign process",
 )];
+
+/// The facade, and the crates below it whose documentation has examples for its readers. Cargo compiles those with a
+/// dev-dependency.
+const FACADE: (&str, &[&str]) = ("oarlock", &["oarlock-threads"]);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
@@ -90,6 +95,9 @@ fn fault(package: &Package, from: Place, dependency: &Dependency) -> Option<Stri
     let dev = dependency.kind.as_deref() == Some("dev");
     if dev && dependency.name == package.name {
         return None; // a crate that switches on its own features for its tests
+    }
+    if dev && dependency.name == FACADE.0 && FACADE.1.contains(&package.name.as_str()) {
+        return None;
     }
     let Some(to) = place(&dependency.name) else {
         return Some(
@@ -151,6 +159,7 @@ mod tests {
             [""; 0]
         );
         assert_eq!(findings("oarlock", "oarlock", Some("dev")), [""; 0]);
+        assert_eq!(findings("oarlock-threads", "oarlock", Some("dev")), [""; 0]);
     }
 
     #[test]

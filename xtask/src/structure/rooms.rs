@@ -27,22 +27,22 @@ const RULES: &[Rule] = &[
         allowed: &[
             "crates/kernels/",
             "crates/legacy/",
-            "crates/oarlock/src/threads/pool/", // a slice is split over threads
-            "crates/oarlock/src/threads/prefetch/", // memory that threads fill and one reader reads
+            "crates/threads/src/pool/", // a slice is split over threads
+            "crates/threads/src/prefetch/", // memory that threads fill and one reader reads
             "crates/oarlock/src/device/library.rs", // functions of a C library
             "crates/oarlock/src/device/library/engine.rs", // functions of a C library
-            "crates/oarlock/src/aws_lc/",       // aws-lc
+            "crates/oarlock/src/aws_lc/", // aws-lc
             "crates/oarlock/src/device/software/", // aws-lc
-            "crates/oarlock/src/threads/heap.rs", // malloc_trim
-            "crates/oarlock/src/threads/locked.rs", // memory for secrets
-            "crates/oarlock/src/threads/page.rs", // a file that others read while this process counts in it
-            "crates/oarlock/src/threads/process.rs", // fork and AT_SECURE
-            "crates/oarlock/src/threads/mapped.rs", // a file that processes map together
-            "bench/src/",                         // dlopen
-            "crates/measure/src/",                // the same
-            "bench/process/src/tls/ssl.rs",       // libssl
-            "crates/local/src/board/memory.rs",   // memory that processes share
-            "crates/provider/",                   // foreign function interfaces
+            "crates/threads/src/heap.rs", // malloc_trim
+            "crates/threads/src/locked.rs", // memory for secrets
+            "crates/threads/src/page.rs", // a file that others read while this process counts in it
+            "crates/threads/src/process.rs", // fork and AT_SECURE
+            "crates/threads/src/mapped.rs", // a file that processes map together
+            "bench/src/",               // dlopen
+            "crates/measure/src/",      // the same
+            "bench/process/src/tls/ssl.rs", // libssl
+            "crates/local/src/board/memory.rs", // memory that processes share
+            "crates/provider/",         // foreign function interfaces
             "crates/capi/",
             "fuzz/src/capi/",   // calls of the C library
             "fuzz/src/pkcs11/", // functions of a PKCS#11 module
@@ -75,7 +75,7 @@ const RULES: &[Rule] = &[
     Rule {
         what: "a thread",
         allowed: &[
-            "crates/oarlock/src/threads/pool/",
+            "crates/threads/src/pool/",
             "crates/measure/src/measuring/load.rs", // threads that ask, and those of peers
             "crates/net/src/server/audit/",         // its writer, which waits for the disk
             "crates/net/src/server/dispatch/",      // workers, which wait for devices
@@ -85,7 +85,7 @@ const RULES: &[Rule] = &[
         within: "",
         binds_tests: false,
         begins: starts_thread,
-        remedy: "ask oarlock's pool: only crates/oarlock/src/threads/pool makes threads",
+        remedy: "ask oarlock's pool: only crates/threads/src/pool makes threads",
     },
     Rule {
         what: "the environment",
@@ -344,7 +344,7 @@ mod tests {
                 "unsafe – ",
             ),
             (
-                "crates/oarlock/src/threads/pool/mod.rs",
+                "crates/threads/src/pool/mod.rs",
                 "use core::arch::x86_64::*;",
                 "move it to crates/kernels",
             ),
@@ -435,7 +435,7 @@ mod tests {
                 "use std::collections::BTreeMap;",
             ),
             (
-                "crates/oarlock/src/threads/pool/mod.rs",
+                "crates/threads/src/pool/mod.rs",
                 "fn f() { unsafe { std::thread::spawn(g) } }",
             ),
             (

@@ -61,7 +61,7 @@ impl Drop for Stranger {
     }
 }
 
-/// A file of figures, as crates/oarlock/src/threads/page.rs has it, that says of each of `processes` that it has
+/// A file of figures, as crates/threads/src/page.rs has it, that says of each of `processes` that it has
 /// counted, and of the first that lanes were wrong and that three devices are down.
 fn spoofed(processes: &[u32]) -> Vec<u8> {
     let mut file = vec![0; Figures::FILE_BYTES];

@@ -10,8 +10,8 @@ use crate::costs::stats::AlgorithmStats;
 use crate::device::keyed::aead::AeadKey;
 use crate::plan::long::{Look, look};
 use crate::plan::pace::Way;
-use crate::threads::pool::Slots;
 use crate::work::algorithm::Direction;
+use oarlock_threads::pool::Slots;
 
 impl<A: Sync> AcceleratedAead<A> {
     /// What a message costs on one thread.

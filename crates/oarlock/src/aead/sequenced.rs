@@ -19,8 +19,8 @@ use crate::options::{PrefetchWorker, Strategy};
 use crate::plan::ahead::keystream_is_slower_than_its_way;
 use crate::plan::engine::Engine;
 use crate::plan::prefetch::Records;
-use crate::threads::prefetch::{Reader, RingSize, Source};
 use crate::work::algorithm::Algorithm;
+use oarlock_threads::prefetch::{Reader, RingSize, Source};
 
 /// How a nonce is made of a sequence number.
 #[derive(Clone, Copy)]

@@ -19,8 +19,8 @@ use oarlock_kernels::aead::{AeadError, TAG_BYTES, tags_match};
 use crate::costs::stats::AlgorithmStats;
 use crate::device::keyed::aead::{InParts, is_in_place};
 use crate::plan::long::LongRequest;
-use crate::threads::pool::Stripes;
 use crate::work::algorithm::Direction;
+use oarlock_threads::pool::Stripes;
 
 /// How a message is cut, and how many threads help.
 pub(crate) struct Cut<'a> {

@@ -5,7 +5,7 @@ pub(crate) mod modexp;
 pub(crate) mod rsa;
 
 use crate::Error;
-use crate::threads::process;
+use oarlock_threads::process;
 
 /// Frees what aws-lc keeps for the calling thread, before the thread's end does so. That takes locks of aws-lc, and a
 /// child that is forked at that moment would inherit them locked and never see them released. Source: aws-lc,

@@ -23,7 +23,7 @@ use zeroize::Zeroizing;
 
 use super::failed;
 use crate::Error;
-use crate::threads::process;
+use oarlock_threads::process;
 
 /// A key, checked. Wiped on drop, by aws-lc.
 pub(crate) struct SoftwareRsa {

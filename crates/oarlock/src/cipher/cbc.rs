@@ -18,8 +18,8 @@ use crate::plan::engine::Engine;
 use crate::plan::long::{LongRequest, Look, look};
 use crate::plan::pace::Way;
 use crate::plan::route::{self, Route};
-use crate::threads::pool::Stripes;
 use crate::work::algorithm::{Algorithm, Direction};
+use oarlock_threads::pool::Stripes;
 
 /// AES-CBC (SP 800-38A, 6.2), from [`Accelerator::cbc`](crate::Accelerator::cbc), which has an example: a chain of blocks that goes on from call to
 /// call. Its bytes are those of RustCrypto's `cbc` and of `openssl enc -aes-128-cbc` (`-nopad`

@@ -16,10 +16,10 @@ use crate::plan::long::{LongRequest, Look, look};
 use crate::plan::pace::Way;
 use crate::plan::prefetch::{Consumer, LOOKS_PER_RETRY, Prefetched, StreamSource};
 use crate::plan::route::Route;
-use crate::threads::pool::Stripes;
-use crate::threads::prefetch::Reader;
 use crate::work::algorithm::Direction;
 use crate::work::counter::{Geometry, advanced, advanced_within, distance};
+use oarlock_threads::pool::Stripes;
+use oarlock_threads::prefetch::Reader;
 
 /// All of a stream cipher but the engine, which a long request refers to while it changes the rest.
 pub(super) struct Stream<A: StreamKind> {

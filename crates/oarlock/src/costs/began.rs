@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::threads::process;
+use oarlock_threads::process;
 
 /// When a computation began.
 pub(crate) enum Began {

@@ -5,8 +5,8 @@ use std::ops::AddAssign;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::threads::process;
 use crate::work::algorithm::Algorithm;
+use oarlock_threads::process;
 
 /// Totals of an accelerator, from [`Accelerator::stats`](crate::Accelerator::stats).
 ///

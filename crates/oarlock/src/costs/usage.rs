@@ -23,9 +23,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::threads::mapped::Mapped;
-use crate::threads::process;
 use crate::work::algorithm::{Algorithm, Direction};
+use oarlock_threads::mapped::Mapped;
+use oarlock_threads::process;
 
 /// Counters of requests that all processes of a command share, in a file.
 ///

@@ -27,9 +27,9 @@ use super::registry::Registry;
 use crate::Error;
 use crate::costs::cost::Cost;
 use crate::costs::lookup::{Costs, kernel_cost};
-use crate::threads::wiped::Wiped;
 use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::operation::{ChainOrder, HashAlgorithm, Layout, Material, Service, Step};
+use oarlock_threads::wiped::Wiped;
 
 /// Keys of a session, set up for the CPU.
 pub(crate) struct LocalKeys {

@@ -25,13 +25,13 @@ use crate::costs::began::Began;
 use crate::costs::lanes::LaneCosts;
 use crate::costs::published::{Other, Shown};
 use crate::costs::stats::PublicKeyStats;
-use crate::threads::page::Gauge;
-use crate::threads::process;
 use crate::work::algorithm::Direction;
 use crate::work::lane_numbers::LanePrivate;
 use crate::work::request::{Buffer, PublicKeyRequest, TargetRef};
 use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 use crate::work::shape::{BatchKey, BatchKind};
+use oarlock_threads::page::Gauge;
+use oarlock_threads::process;
 
 /// Computes powers, in lanes where that pays.
 pub(crate) struct Lanes {

@@ -23,9 +23,9 @@ use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::rates::Rates;
 use super::request::DeviceError;
 use crate::aws_lc::rsa::RsaSecretPrimes;
-use crate::threads::process;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::{PublicKeyOperation, Shape};
+use oarlock_threads::process;
 
 /// A device that a shared library is, loaded by its path. It takes requests with the numbers of
 /// their keys, and none of keys that a device holds.

@@ -56,7 +56,7 @@ pub use self::simulated::{
 };
 #[cfg(feature = "aws-lc")]
 pub use self::software::SoftwareDevice;
-pub use crate::threads::process::visible_cpu;
+pub use crate::mask::visible_cpu;
 #[cfg(feature = "rsa")]
 pub use crate::work::request::PublicKeyRequest;
 #[cfg(feature = "rsa")]

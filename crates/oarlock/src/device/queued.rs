@@ -11,10 +11,10 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use super::request::DeviceError;
-use crate::threads::wiped::Wiped;
 use crate::work::algorithm::Direction;
 use crate::work::operation::{Layout, Material, Service, Step};
 use crate::work::request::PublicKeyRequest;
+use oarlock_threads::wiped::Wiped;
 
 /// A backend with a queue: an accelerator board, or anything else that takes requests now and answers
 /// later. Any number of threads may call it at once.

@@ -9,7 +9,7 @@ use super::request::DeviceError;
 use crate::Error;
 use crate::costs::choice;
 use crate::costs::cost::Cost;
-use crate::threads::process;
+use oarlock_threads::process;
 
 /// A device and whether it still may be used.
 pub(crate) struct Registration {

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::device::DeviceError;
 use crate::device::queued::{BlockingDevice, QueueOffer, QueuedDevice, Task};
-use crate::threads::pool::board::Background;
-use crate::threads::pool::{Limits, Pool, Scheduling};
-use crate::threads::process;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
+use oarlock_threads::pool::Background;
+use oarlock_threads::pool::{Limits, Pool, Scheduling};
+use oarlock_threads::process;
 
 /// A queue in front of a [`BlockingDevice`], with one thread for each call that the device takes at once.
 pub struct Blocking {

@@ -33,12 +33,12 @@ use crate::costs::published::{DeviceState, Other, ShownDevice};
 use crate::device::DeviceError;
 use crate::device::queued::{Bounce, QueuedDevice, Sink, Task, What};
 use crate::plan::engine::Engine;
-use crate::threads::page::{DeviceFigure, Gauge};
-use crate::threads::process;
-use crate::threads::wiped::Wiped;
 use crate::work::algorithm::Direction;
 use crate::work::buffers::Buffers;
 use crate::work::operation::Service;
+use oarlock_threads::page::{DeviceFigure, Gauge};
+use oarlock_threads::process;
+use oarlock_threads::wiped::Wiped;
 
 /// What all sessions of a framework share.
 pub(super) struct Core {

@@ -17,7 +17,7 @@
 use std::time::Duration;
 
 use crate::costs::published::{DeviceState, ShownDevice};
-use crate::threads::page::DeviceFigure;
+use oarlock_threads::page::DeviceFigure;
 
 /// The health of one device, under its lock.
 #[derive(Debug)]

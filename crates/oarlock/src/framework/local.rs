@@ -15,10 +15,10 @@ use crate::Error;
 use crate::device::compute::{Item, run_group};
 use crate::device::{CpuDevice, complete};
 use crate::plan::engine::Engine;
-use crate::threads::pool::board::Background;
-use crate::threads::wiped::Wiped;
 use crate::work::algorithm::Direction;
 use crate::work::operation::Service;
+use oarlock_threads::pool::Background;
+use oarlock_threads::wiped::Wiped;
 
 /// Where the queue is, and its requests go when they are done.
 pub(super) trait Home: Send + Sync {

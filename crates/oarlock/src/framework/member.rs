@@ -10,8 +10,8 @@ use super::parcel::Flight;
 use super::rates::{Expected, Rates, Window};
 use crate::costs::published::{DeviceState, ShownDevice};
 use crate::device::queued::{QueueOffer, QueuedDevice};
-use crate::threads::page::DeviceFigure;
 use crate::work::operation::Service;
+use oarlock_threads::page::DeviceFigure;
 
 /// How far a device's results are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

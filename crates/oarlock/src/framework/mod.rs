@@ -58,11 +58,11 @@ use self::session::InFlight;
 use crate::Error;
 use crate::accelerator::Accelerator;
 pub use crate::device::queued::{BlockingDevice, QueueOffer, QueuedDevice, Task};
-use crate::threads::job::{Job, QueueFull};
-use crate::threads::once::Slot;
 pub use crate::work::buffers::Buffers;
 pub use crate::work::operation::{ChainOrder, HashAlgorithm, IvBytes, Layout, Material, Service};
 use crate::work::request::PublicKeyRequest;
+use oarlock_threads::job::{Job, QueueFull};
+use oarlock_threads::once::Slot;
 
 /// The CPU and devices with queues. It is a handle: clones and sessions share everything. When the last of them is
 /// dropped, what is in flight is answered with [`Error::Cancelled`].
@@ -177,7 +177,9 @@ impl Framework {
         if !core.reserve() {
             return Err(QueueFull(request));
         }
-        let flight = Arc::new(Flight { slot: Slot::new() });
+        let flight = Arc::new(Flight {
+            slot: Slot::default(),
+        });
         let parcel = Parcel::new(Content::PublicKey(Arc::new(request)), place, core.now());
         core.dispatch(&flight, parcel);
         let core = Arc::clone(core);

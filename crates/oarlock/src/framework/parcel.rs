@@ -15,12 +15,12 @@ use crate::costs::cost::Cost;
 use crate::device::compute::LocalKeys;
 use crate::device::queued::QueueOffer;
 use crate::device::registry::Registry;
-use crate::threads::once::Slot;
 use crate::work::algorithm::{Direction, Kind};
 use crate::work::buffers::Buffers;
 use crate::work::counter::Geometry;
 use crate::work::operation::{IvBytes, Layout, Material, Service, Step};
 use crate::work::request::PublicKeyRequest;
+use oarlock_threads::once::Slot;
 
 /// A request that was submitted, as its handle and devices see it.
 pub(super) struct Flight {

@@ -12,12 +12,12 @@ use super::parcel::{Content, Flight, Inner, Link, Parcel};
 use super::request::{Answer, Iv, OwnKeys, Place, Request};
 use super::watch::Watched;
 use crate::Error;
-use crate::threads::job::{Job, Outcome, Pending, QueueFull};
-use crate::threads::once::Slot;
-use crate::threads::pool::sync::Parker;
 use crate::work::algorithm::{Direction, Kind};
 use crate::work::buffers::Buffers;
 use crate::work::operation::{Layout, Service};
+use oarlock_threads::job::{Job, Outcome, Pending, QueueFull};
+use oarlock_threads::once::Slot;
+use oarlock_threads::pool::Parker;
 
 /// Keys and a position, for any number of requests, from any number of threads. Clones share both.
 ///
@@ -133,7 +133,9 @@ pub(super) fn submit(
     if !core.reserve() {
         return Err(QueueFull(request));
     }
-    let flight = Arc::new(Flight { slot: Slot::new() });
+    let flight = Arc::new(Flight {
+        slot: Slot::default(),
+    });
     let job = Job::new(Box::new(InFlight {
         flight: Arc::clone(&flight),
         core: Arc::clone(core),

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crate::threads::pool::board::Background;
-use crate::threads::pool::{Limits, Pool, Scheduling};
+use oarlock_threads::pool::Background;
+use oarlock_threads::pool::{Limits, Pool, Scheduling};
 
 /// What is watched.
 pub(super) trait Watched: Send + Sync {

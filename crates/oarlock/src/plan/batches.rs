@@ -11,13 +11,13 @@ use crate::costs::stats::PublicKeyStats;
 use crate::device::complete;
 use crate::device::held::device_of;
 use crate::device::lanes::Lanes;
-use crate::threads::job::{Batcher, Job, JobOptions, Outcome, Queue, QueueFull, Slot};
-use crate::threads::page::Gauge;
-use crate::threads::pool::board::Background;
-use crate::threads::process;
 use crate::work::algorithm::Direction;
 use crate::work::request::{Buffer, PublicKeyRequest};
 use crate::work::shape::BatchKey;
+use oarlock_threads::job::{Batcher, Job, JobOptions, Outcome, Queue, QueueFull, Slot};
+use oarlock_threads::page::Gauge;
+use oarlock_threads::pool::Background;
+use oarlock_threads::process;
 
 /// Computes what the queue of jobs holds: in lanes, alone by aws-lc, or by the device that holds the
 /// key.
@@ -175,7 +175,7 @@ impl Jobs {
     /// Returns the counts of requests so far.
     pub(crate) fn stats(&self) -> PublicKeyStats {
         PublicKeyStats {
-            waiting: self.0.len(),
+            waiting: self.0.waiting(),
             ..self.0.batcher.0.stats()
         }
     }

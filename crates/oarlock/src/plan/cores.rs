@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::threads::process;
+use oarlock_threads::process;
 
 /// CPUs that this process may use: affinity and cgroup quota. Read once, when first needed. One in a
 /// sandbox, where nothing is read, since that could be the end of the process.

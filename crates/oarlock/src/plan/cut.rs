@@ -1,6 +1,6 @@
 //! How a request is cut into stripes, and how streams of keystream are cut into granules.
 
-use crate::threads::prefetch::RingSize;
+use oarlock_threads::prefetch::RingSize;
 
 /// How streams of `stream_bytes` are cut: a granule takes a few microseconds to make, so that a
 /// helper is soon there for others and a reader that runs into it has lost little.

@@ -19,13 +19,13 @@ use crate::costs::stats::Totals;
 use crate::device::registry::Registry;
 use crate::options::{Options, PrefetchWorker, Reservation, Threads};
 #[cfg(feature = "rsa")]
-use crate::threads::job::{Job, JobOptions, QueueFull, Start};
-use crate::threads::pool::board::Background;
-use crate::threads::pool::{Limits, Pool, Scheduling};
-use crate::threads::prefetch::{Budget, Ring};
-use crate::threads::process;
-#[cfg(feature = "rsa")]
 use crate::work::request::{Buffer, PublicKeyRequest};
+#[cfg(feature = "rsa")]
+use oarlock_threads::job::{Job, JobOptions, QueueFull, Start};
+use oarlock_threads::pool::Background;
+use oarlock_threads::pool::{Limits, Pool, Scheduling};
+use oarlock_threads::prefetch::{Budget, Ring};
+use oarlock_threads::process;
 
 /// What all sessions of an accelerator share: options, costs, devices, counts, the pool and the queue
 /// of jobs.

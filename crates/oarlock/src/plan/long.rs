@@ -13,9 +13,9 @@ use super::helpers::HelpersOf;
 use super::pace::{Pace, Way};
 use crate::costs::stats::AlgorithmStats;
 use crate::options::Strategy;
-use crate::threads::pool::Stripes;
-use crate::threads::pool::tickets::Role;
-use crate::threads::process;
+use oarlock_threads::pool::Role;
+use oarlock_threads::pool::Stripes;
+use oarlock_threads::process;
 
 /// What a request that may gain from help is to do.
 pub(crate) enum Look<'a> {

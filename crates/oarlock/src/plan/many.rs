@@ -16,8 +16,8 @@ use crate::costs::cost::Cost;
 use crate::costs::published::Other;
 use crate::costs::stats::AlgorithmStats;
 use crate::options::Strategy;
-use crate::threads::pool::Slots;
 use crate::work::algorithm::{Algorithm, Direction};
+use oarlock_threads::pool::Slots;
 
 /// How many pool threads may help with the packets of an association. Set at any time, from any thread,
 /// by any of its clones; a call that is under way ends as it began.

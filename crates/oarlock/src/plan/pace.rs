@@ -11,7 +11,7 @@ use super::wake::{STREAK_TO_WAKE, WATCH, Waking};
 use crate::costs::cost::{Cost, Machine};
 use crate::costs::live::LiveMachine;
 use crate::costs::lookup::Costs;
-use crate::threads::prefetch::RingSize;
+use oarlock_threads::prefetch::RingSize;
 
 /// The way of one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

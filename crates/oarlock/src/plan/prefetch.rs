@@ -9,9 +9,9 @@ use oarlock_kernels::xor::Xor;
 use super::ahead::{REQUESTS_PER_TIMED, RINGS_PER_REQUEST_MAX};
 use crate::device::keyed::keystream::Keystream;
 use crate::options::{PrefetchWorker, Strategy};
-use crate::threads::prefetch::{Reader, Ring, Source};
-use crate::threads::process;
 use crate::work::counter::{Geometry, advanced};
+use oarlock_threads::prefetch::{Reader, Ring, Source};
+use oarlock_threads::process;
 
 /// The keystream of a stream cipher, granule by granule.
 pub(crate) struct StreamSource {
@@ -283,7 +283,7 @@ mod tests {
     use oarlock_kernels::cpu::Cpu;
 
     use super::*;
-    use crate::threads::prefetch::RingSize;
+    use oarlock_threads::prefetch::RingSize;
 
     struct Nothing;
 

@@ -12,8 +12,8 @@ use crate::costs::stats::AlgorithmStats;
 use crate::device::keyed::Keyed;
 use crate::device::session::Session;
 use crate::options::Strategy;
-use crate::threads::process;
 use crate::work::algorithm::{Algorithm, Direction};
+use oarlock_threads::process;
 
 /// A session and its ways, for any number of threads at once.
 pub(crate) struct SharedRoute<K> {

@@ -23,13 +23,13 @@ pub use crate::aws_lc::rsa::{
     PrivateNumbers as RsaPrivateNumbers, RsaSecretNumbers, RsaSecretPrimes,
 };
 use crate::plan::engine::Engine;
-use crate::threads::job::{Job, JobOptions, QueueFull};
 pub use crate::work::modulus::{Base, ByteOrder};
 use crate::work::request::{Buffer, PublicKeyRequest, Purpose, Target, TargetRef};
 pub use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 pub use crate::work::rsa::padding::{Hash, PssSalt};
 pub use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme, tls_premaster_secret};
 use crate::work::shape::{BatchKey, BatchKind};
+use oarlock_threads::job::{Job, JobOptions, QueueFull};
 
 /// A private RSA key with an accelerator, from [`Accelerator::rsa`](crate::Accelerator::rsa). Threads may
 /// share it; clones are cheap and keep key and accelerator alive.

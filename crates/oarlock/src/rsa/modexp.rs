@@ -8,9 +8,9 @@ use zeroize::Zeroizing;
 use super::call;
 use crate::Error;
 use crate::plan::engine::Engine;
-use crate::threads::job::{Job, JobOptions, QueueFull};
 use crate::work::modulus::{Base, ByteOrder, Modulus};
 use crate::work::request::{PublicKeyRequest, Purpose, Target, TargetRef};
+use oarlock_threads::job::{Job, JobOptions, QueueFull};
 
 /// Powers modulo one number, with an accelerator, from
 /// [`Accelerator::modexp`](crate::Accelerator::modexp). Threads may share it; clones are cheap.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use inout::InOutBuf;
 
-use crate::threads::wiped::Wiped;
+use oarlock_threads::wiped::Wiped;
 
 /// Data in one piece or many, changed where they are or written elsewhere.
 ///

@@ -6,8 +6,8 @@ use oarlock_kernels::modexp::{Backend, Line, Modulus, Width, prepare};
 use zeroize::Zeroize;
 
 use crate::aws_lc::rsa::PrivateNumbers;
-use crate::threads::locked::Locked;
-use crate::threads::process;
+use oarlock_threads::locked::Locked;
+use oarlock_threads::process;
 
 /// What the kernels need of a private key.
 pub(crate) enum LanePrivate {
@@ -62,7 +62,7 @@ impl LanePrivate {
     /// Keys are made without an accelerator, so the mask is asked for here. With a bad one, which no
     /// accelerator takes, there are none.
     fn backend() -> Option<Backend> {
-        Backend::preferred(process::visible_cpu().ok()?)
+        Backend::preferred(crate::mask::visible_cpu().ok()?)
     }
 
     /// For a key that has none but its private exponent, which is no longer than the modulus.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path};
 
-use crate::threads::process;
+use oarlock_threads::process;
 
 /// The users whose files this process trusts: root and its own effective user. In a program with more rights than its
 /// user (AT_SECURE), root alone: there the effective user may be one step on the way to others.

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::rows::operation;
-use crate::threads::page::{
+use crate::work::algorithm::Direction;
+use oarlock_threads::page::{
     ADDRESS_BYTES, CLEARED, DEVICES, DeviceFigure, Gauge, LENGTH, MAGIC, NAME_BYTES, PROGRAM_BYTES,
     ROWS, SEATS, TAKEN, VERSION_AND_LENGTH, place,
 };
-use crate::work::algorithm::Direction;
 
 /// Figures of a process and of the children that it has forked, as they were when they were read. All
 /// counts are since the beginning.

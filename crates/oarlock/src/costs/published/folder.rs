@@ -17,8 +17,8 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::figures::Figures;
-use crate::threads::page::{LENGTH, UNFINISHED};
-use crate::threads::process;
+use oarlock_threads::page::{LENGTH, UNFINISHED};
+use oarlock_threads::process;
 
 /// A file of figures.
 #[derive(Debug)]
@@ -441,7 +441,7 @@ mod tests {
     fn ended(path: &Path) {
         let mut bytes = vec![0; LENGTH];
         bytes[..16].copy_from_slice(&Figures::file_begin());
-        let place = crate::threads::page::place::NAMESPACE;
+        let place = oarlock_threads::page::place::NAMESPACE;
         bytes[place..place + 8].copy_from_slice(&namespace().to_ne_bytes());
         fs::write(path, bytes).unwrap();
     }

@@ -28,11 +28,11 @@ pub use self::figures::{
 };
 pub use self::folder::{Found, clear, read, running};
 pub(crate) use self::rows::Other;
-#[cfg(feature = "rsa")]
-use crate::threads::page::{DeviceFigure, DevicePage};
-use crate::threads::page::{Gauge, Page};
-use crate::threads::process;
 use crate::work::algorithm::{Algorithm, Direction};
+#[cfg(feature = "rsa")]
+use oarlock_threads::page::{DeviceFigure, DevicePage};
+use oarlock_threads::page::{Gauge, Page};
+use oarlock_threads::process;
 
 /// Shows figures of this process, as [`Options::publish`](crate::Options::publish) does, for a program that
 /// has no accelerator. `metrics` is where a cryptoserver's page of metrics is.

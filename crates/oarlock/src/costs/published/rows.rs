@@ -1,7 +1,7 @@
 //! The rows that requests are counted in: those of the algorithms, and others behind them.
 
-use crate::threads::page::ROWS;
 use crate::work::algorithm::Algorithm;
+use oarlock_threads::page::ROWS;
 
 /// Rows behind those of the algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

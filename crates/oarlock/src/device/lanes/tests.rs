@@ -3,8 +3,8 @@ use std::cell::Cell;
 use super::*;
 use crate::Accelerator;
 use crate::aws_lc::rsa::{PrivateNumbers, SoftwareRsa, fill_random};
+use crate::mask::visible_cpu;
 use crate::rsa::{Hash, SignatureScheme};
-use crate::threads::process::visible_cpu;
 use crate::work::modulus::{Base, ByteOrder};
 use crate::work::request::{Purpose, Target};
 

@@ -15,9 +15,9 @@ use super::{
 };
 use crate::device::queued::{BlockingDevice, QueueOffer, Task};
 use crate::device::request::DeviceError;
-use crate::threads::process;
 use crate::work::algorithm::Direction;
 use crate::work::operation::{ChainOrder, Service};
+use oarlock_threads::process;
 
 /// A device that a shared library is, for ciphers, AEADs, MACs, hashes and chains of them. What is said of
 /// [`LibraryDevice`](crate::device::LibraryDevice) holds: load those alone that you trust as your own code.

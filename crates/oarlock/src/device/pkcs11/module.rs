@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use super::failure::{Failure, said};
 use crate::device::request::DeviceError;
-use crate::threads::process;
+use oarlock_threads::process;
 
 /// The name of a token of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]

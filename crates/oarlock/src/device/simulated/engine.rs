@@ -23,9 +23,9 @@ use crate::device::public_key::PublicKeyDevice;
 use crate::device::queued::{QueueOffer, QueuedDevice, Task};
 use crate::device::request::DeviceError;
 use crate::device::software::SoftwareDevice;
-use crate::threads::process;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
+use oarlock_threads::process;
 
 /// What a [`SimulatedEngine`] is.
 #[derive(Clone, Debug, PartialEq)]

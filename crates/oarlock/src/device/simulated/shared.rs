@@ -35,8 +35,8 @@ use std::sync::atomic::{
 use std::time::Duration;
 
 use crate::Error;
-use crate::threads::mapped::{Claims, Mapped};
-use crate::threads::process;
+use oarlock_threads::mapped::{Claims, Mapped};
+use oarlock_threads::process;
 
 /// What a board is, as far as it is shared.
 #[derive(Clone)]

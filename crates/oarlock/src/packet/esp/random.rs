@@ -3,7 +3,7 @@
 use zeroize::Zeroize;
 
 use super::suite::BLOCK_BYTES;
-use crate::threads::process;
+use oarlock_threads::process;
 
 /// IVs for the next packets, fetched many at a time: each request to the generator takes as long as
 /// hundreds of bytes.

@@ -12,7 +12,7 @@ use crate::aead::AcceleratedAead;
 use crate::packet::PacketError;
 use crate::plan::engine::Engine;
 use crate::plan::many::Flow;
-use crate::threads::wiped::WipedBox;
+use oarlock_threads::wiped::WipedBox;
 
 /// The keys of one direction of a connection, as a handshake hands them over.
 #[derive(Clone, Copy)]

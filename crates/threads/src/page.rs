@@ -1,0 +1,425 @@
+//! Counters of this process in a file that others may read while it runs. There is one for a process and
+//! the children that it forks, since a child in a sandbox could open none.
+//!
+//! ```text
+//! 0     header   magic 8, version and length 8, process 8, boot time 8, namespace 8, members 8, gauges
+//! 128   texts    program 32, address 64
+//! 256   devices  DEVICES of 128 bytes: name 32, state 8, counters
+//! 2304  seats    SEATS: process 8, boot time 8, requests and bytes by row
+//! ```
+//!
+//! A seat belongs to one thread, which adds without a locked instruction: a load, an addition and a
+//! store, in a cache line that no other thread writes to. The last seat is for all threads that find none free,
+//! with locked additions. A seat keeps its counts when its thread ends, for the next thread of its
+//! process. One of a process that has ended goes to another process, empty.
+//!
+//! The process leaves its file behind: a process may have confined itself by the time it ends, and a filter of system
+//! calls may kill one that removes a file, or asks whether others that count in it still run. OpenSSH's kills for both.
+//! The next process that looks at the folder removes the file (`costs::published`).
+#![allow(unsafe_code)]
+#![allow(missing_docs)] // a layout, drawn above: the names say what is where
+
+use std::cell::Cell;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use super::process::{self, Youngest};
+
+/// What the file holds. Made of atomics alone, so that any bytes are a value of it.
+#[repr(C)]
+pub struct Page {
+    magic: AtomicU64,
+    version_and_length: AtomicU64,
+    process: AtomicU64,
+    began_ns: AtomicU64,
+    namespace: AtomicU64,
+    _unused: AtomicU64,
+    gauges: [AtomicU64; Gauge::COUNT],
+    _reserved: [AtomicU64; 8 - Gauge::COUNT],
+    youngest: Youngest,
+    program: [AtomicU64; PROGRAM_BYTES / 8],
+    address: [AtomicU64; ADDRESS_BYTES / 8],
+    _reserved_too: [AtomicU64; 4],
+    devices: [DevicePage; DEVICES],
+    seats: [Seat; SEATS],
+}
+
+/// A figure of the whole process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Gauge {
+    /// Public-key requests that were computed alone, in groups, groups, and wrong results.
+    Alone,
+    InGroups,
+    Groups,
+    Faults,
+    /// Jobs and requests of a framework that wait or are under way.
+    Waiting,
+    InFlight,
+    /// Requests for which there was no place.
+    Refused,
+    /// Jobs of OpenSSL's that were paused and never went on.
+    Abandoned,
+}
+
+impl Gauge {
+    pub const COUNT: usize = 8;
+}
+
+/// A device.
+#[repr(C)]
+pub struct DevicePage {
+    name: [AtomicU64; NAME_BYTES / 8],
+    state: AtomicU64,
+    figures: [AtomicU64; DeviceFigure::COUNT],
+    _reserved: [AtomicU64; 11 - DeviceFigure::COUNT],
+}
+
+/// A figure of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum DeviceFigure {
+    Given,
+    Done,
+    Failed,
+    Stalled,
+    Late,
+    Breaches,
+    Opened,
+    Bytes,
+    InFlight,
+}
+
+impl DeviceFigure {
+    pub const COUNT: usize = 9;
+}
+
+#[repr(C)]
+struct Seat {
+    /// 0 of one that is free for anybody. [`TAKEN`] is set as long as its thread lives.
+    process: AtomicU64,
+    began_ns: AtomicU64,
+    _reserved: [AtomicU64; 6],
+    rows: [[Counter; 2]; ROWS],
+}
+
+#[repr(C)]
+struct Counter {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Seat {
+    /// For a thread of `process`, which has taken it for itself.
+    fn begin(&self, process: u64) {
+        for cell in self.rows.iter().flatten() {
+            cell.requests.store(0, Ordering::Relaxed);
+            cell.bytes.store(0, Ordering::Relaxed);
+        }
+        self.began_ns
+            .store(process::boot_time_ns(), Ordering::Relaxed);
+        self.process.store(process | TAKEN, Ordering::Release);
+    }
+}
+
+impl Page {
+    /// Makes the file, for this user alone, and counts in it from now on. If this process has one already,
+    /// that is returned, wherever it is.
+    ///
+    /// # Errors
+    /// No file can be made there.
+    pub fn publish(path: &Path, namespace: u64) -> io::Result<&'static Self> {
+        if let Some(page) = Self::current() {
+            return Ok(page);
+        }
+        process::watch_forks();
+        let page = Self::create(path, namespace)?;
+        let place = ptr::from_ref(page).cast_mut();
+        let before =
+            PAGE.compare_exchange(ptr::null_mut(), place, Ordering::AcqRel, Ordering::Acquire);
+        if before.is_err() {
+            // Another thread was faster. Its file is used; this one goes.
+            let _ = std::fs::remove_file(path);
+            // SAFETY: `create` mapped it, of this length, and nobody else has seen it.
+            unsafe { libc::munmap(place.cast(), LENGTH) };
+            return Self::current().ok_or_else(|| io::Error::other("no page"));
+        }
+        process::note_children(&page.youngest);
+        Ok(page)
+    }
+
+    /// Returns the page of this process, or of the one that forked it.
+    #[inline]
+    pub fn current() -> Option<&'static Self> {
+        // SAFETY: null, or a mapping of the page's length that is never unmapped.
+        unsafe { PAGE.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Counts requests of `bytes` together, in a row below [`ROWS`] and a column below 2.
+    #[inline(never)]
+    pub fn count(&self, row: usize, column: usize, requests: u64, bytes: u64) {
+        let (generation, seat) = SEAT.get();
+        let add = |counter: &AtomicU64, more: u64| {
+            let sum = counter.load(Ordering::Relaxed).wrapping_add(more);
+            counter.store(sum, Ordering::Relaxed);
+        };
+        if generation == process::fork_generation() + 1 && seat < SEATS - 1 {
+            let cell = &self.seats[seat].rows[row % ROWS][column % 2];
+            add(&cell.requests, requests);
+            add(&cell.bytes, bytes);
+        } else {
+            self.count_without_a_seat(row, column, requests, bytes);
+        }
+    }
+
+    #[cold]
+    fn count_without_a_seat(&self, row: usize, column: usize, requests: u64, bytes: u64) {
+        let generation = process::fork_generation() + 1;
+        if SEAT.get().0 != generation {
+            let seat = process::keeping_errno(|| self.take_seat());
+            SEAT.set((generation, seat));
+        }
+        // Even one's own for this once: it happens rarely.
+        let seat = SEAT.get().1.min(SEATS - 1);
+        let cell = &self.seats[seat].rows[row % ROWS][column % 2];
+        cell.requests.fetch_add(requests, Ordering::Relaxed);
+        cell.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A seat for the calling thread until it ends, or that of all others.
+    fn take_seat(&self) -> usize {
+        let nobodys = SEATS - 1;
+        // A thread at its end gets none that it would have to give back.
+        if LEAVE.try_with(|leave| leave.0.set(true)).is_err() {
+            return nobodys;
+        }
+        let own = u64::from(process::id());
+        let take = |seat: &Seat, from: u64, to: u64| {
+            let taken =
+                seat.process
+                    .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+            taken.is_ok()
+        };
+        let seats = &self.seats[..nobodys];
+        // One that a thread of this process has left.
+        if let Some(at) = seats.iter().position(|seat| take(seat, own, own | TAKEN)) {
+            return at;
+        }
+        let take_empty = |is_free: &dyn Fn(u64) -> bool| {
+            seats.iter().position(|seat| {
+                let owner = seat.process.load(Ordering::Acquire);
+                // While it is being emptied it is nobody's.
+                let is_taken = is_free(owner) && take(seat, owner, CLEARED | TAKEN | own);
+                if is_taken {
+                    seat.begin(own);
+                }
+                is_taken
+            })
+        };
+        // System calls are made last, when no seat was ever free: a filter may not allow them.
+        take_empty(&|owner| owner == 0)
+            .or_else(|| {
+                let may_ask = !process::is_sandboxed_by_now();
+                let has_ended = |owner: u64| process::has_ended((owner & !TAKEN & !CLEARED) as u32);
+                may_ask.then(|| take_empty(&has_ended)).flatten()
+            })
+            .unwrap_or(nobodys)
+    }
+
+    pub fn add(&self, gauge: Gauge, more: i64) {
+        // Of two's complement.
+        self.gauges[gauge as usize].fetch_add(more as u64, Ordering::Relaxed);
+    }
+
+    /// What this process calls itself.
+    pub fn set_program(&self, name: &str) {
+        put_text(&self.program, name);
+    }
+
+    /// Where its page of metrics is.
+    pub fn set_address(&self, address: &str) {
+        put_text(&self.address, address);
+    }
+
+    /// The place of a device of that name, which another of that name may have had before. None where all
+    /// are taken.
+    pub fn device(&'static self, name: &str) -> Option<&'static DevicePage> {
+        let mut words = [0; NAME_BYTES / 8];
+        for (word, bytes) in words.iter_mut().zip(name.as_bytes().chunks(8)) {
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(eight);
+        }
+        let is_named = |device: &&DevicePage| {
+            let named = device.name.iter().map(|word| word.load(Ordering::Relaxed));
+            device.state.load(Ordering::Acquire) != 0 && named.eq(words)
+        };
+        if let Some(device) = self.devices.iter().find(is_named) {
+            return Some(device);
+        }
+        let is_taken = |device: &&DevicePage| {
+            let state = &device.state;
+            let taken = state.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed);
+            taken.is_ok()
+        };
+        let device = self.devices.iter().find(is_taken)?;
+        for (place, word) in device.name.iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
+        Some(device)
+    }
+
+    /// Creates the file under a temporary name until it says which process it belongs to: if the process is killed
+    /// before that, no file is left that cannot be attributed.
+    fn create(path: &Path, namespace: u64) -> io::Result<&'static Self> {
+        let unfinished = path.with_extension(UNFINISHED);
+        let made = Self::create_unfinished(&unfinished, namespace)
+            .and_then(|page| std::fs::rename(&unfinished, path).map(|()| page));
+        if made.is_err() {
+            let _ = std::fs::remove_file(&unfinished);
+        }
+        made
+    }
+
+    fn create_unfinished(path: &Path, namespace: u64) -> io::Result<&'static Self> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        // Written, not left as a hole: a full disk is told here, and not by a signal later.
+        // In pieces from the stack: a host near its limit of memory is not to end for it.
+        io::copy(&mut io::repeat(0).take(LENGTH as u64), &mut file)?;
+        let page = Self::map(&file)?;
+        page.process.store(process::id().into(), Ordering::Relaxed);
+        page.began_ns
+            .store(process::boot_time_ns(), Ordering::Relaxed);
+        page.namespace.store(namespace, Ordering::Relaxed);
+        page.version_and_length
+            .store(VERSION_AND_LENGTH, Ordering::Relaxed);
+        page.magic.store(MAGIC, Ordering::Release);
+        Ok(page)
+    }
+
+    /// `file` has the length of the page.
+    fn map(file: &File) -> io::Result<&'static Self> {
+        // SAFETY: a new shared mapping wherever the kernel likes, of a file that is open for reading
+        // and writing.
+        let place = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                LENGTH,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if place == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the mapping is as long as the page, aligned for it, and unmapped by `publish` alone,
+        // which has not shown it to anybody then; any bytes are a value of it.
+        unsafe { place.cast::<Self>().as_ref() }
+            .ok_or_else(|| io::Error::other("mapped at address 0"))
+    }
+}
+
+impl DevicePage {
+    #[inline]
+    pub fn set_state(&self, state: u64) {
+        self.state.store(state, Ordering::Release);
+    }
+
+    pub fn set(&self, figure: DeviceFigure, value: u64) {
+        self.figures[figure as usize].store(value, Ordering::Relaxed);
+    }
+
+    pub fn add(&self, figure: DeviceFigure, more: u64) {
+        self.figures[figure as usize].fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+/// The extension of a file that is being made.
+pub const UNFINISHED: &str = "new";
+
+/// Cut to fit.
+fn put_text(place: &[AtomicU64], text: &str) {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(8 * place.len(), 0);
+    for (word, bytes) in place.iter().zip(bytes.chunks_exact(8)) {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(bytes);
+        word.store(u64::from_le_bytes(eight), Ordering::Relaxed);
+    }
+}
+
+thread_local! {
+    /// The generation of forks plus one in which this thread has taken a seat, and which. Without a `Drop`, so
+    /// that to look is one load.
+    static SEAT: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    static LEAVE: Leave = const { Leave(Cell::new(false)) };
+}
+
+/// Gives the thread's seat back at its end.
+struct Leave(Cell<bool>);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        let (generation, seat) = SEAT.replace((process::fork_generation() + 1, SEATS));
+        if generation == process::fork_generation() + 1
+            && let Some(page) = Page::current()
+            && seat < SEATS - 1
+        {
+            let owner = &page.seats[seat].process;
+            owner.fetch_and(!TAKEN, Ordering::Release);
+        }
+    }
+}
+
+static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
+
+pub const MAGIC: u64 = u64::from_le_bytes(*b"oarlive\x01");
+/// The version of the layout: raise it when anything takes another's place.
+const VERSION: u64 = 1;
+pub const LENGTH: usize = size_of::<Page>();
+pub const VERSION_AND_LENGTH: u64 = VERSION | (LENGTH as u64) << 32;
+/// Operations, in two directions each.
+pub const ROWS: usize = 48;
+pub const SEATS: usize = 64;
+pub const DEVICES: usize = 16;
+pub const NAME_BYTES: usize = 32;
+pub const PROGRAM_BYTES: usize = 32;
+pub const ADDRESS_BYTES: usize = 64;
+/// In the owner of a seat, above the number of the process.
+pub const TAKEN: u64 = 1 << 32;
+pub const CLEARED: u64 = 1 << 33;
+
+/// Where things are, for programs that read the file.
+pub mod place {
+    use std::mem::offset_of;
+
+    use super::{DevicePage, Page, Seat};
+
+    pub const PROCESS: usize = offset_of!(Page, process);
+    pub const BEGAN: usize = offset_of!(Page, began_ns);
+    pub const NAMESPACE: usize = offset_of!(Page, namespace);
+    pub const GAUGES: usize = offset_of!(Page, gauges);
+    pub const YOUNGEST: usize = offset_of!(Page, youngest);
+    pub const PROGRAM: usize = offset_of!(Page, program);
+    pub const ADDRESS: usize = offset_of!(Page, address);
+    pub const DEVICES: usize = offset_of!(Page, devices);
+    pub const DEVICE_BYTES: usize = size_of::<DevicePage>();
+    pub const DEVICE_STATE: usize = offset_of!(DevicePage, state);
+    pub const DEVICE_FIGURES: usize = offset_of!(DevicePage, figures);
+    pub const SEATS: usize = offset_of!(Page, seats);
+    pub const SEAT_BYTES: usize = size_of::<Seat>();
+    pub const SEAT_BEGAN: usize = offset_of!(Seat, began_ns);
+    pub const SEAT_ROWS: usize = offset_of!(Seat, rows);
+}

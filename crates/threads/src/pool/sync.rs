@@ -1,0 +1,93 @@
+//! The standard library's synchronization, or loom's when the protocol is model-checked.
+
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Condvar, Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Condvar, Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+};
+
+#[cfg(not(loom))]
+pub(super) fn pause() {
+    std::hint::spin_loop();
+}
+
+#[cfg(loom)]
+pub(super) fn pause() {
+    loom::thread::yield_now();
+}
+
+#[cfg_attr(loom, allow(unused_imports))]
+pub use self::waiting::{Parker, lock};
+
+/// What jobs wait with.
+#[cfg_attr(loom, allow(dead_code))]
+mod waiting {
+    use std::sync::PoisonError;
+    use std::time::Duration;
+
+    use super::{Mutex, MutexGuard};
+
+    /// Locks, also what a thread that panicked had locked: nothing here is left half changed.
+    pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a thread sleeps. One that is woken before does not sleep.
+    #[cfg(not(loom))]
+    pub struct Parker(std::thread::Thread);
+
+    #[cfg(not(loom))]
+    impl Parker {
+        /// For the calling thread.
+        pub fn current() -> Self {
+            Self(std::thread::current())
+        }
+
+        /// Wakes the thread, now or when it next parks.
+        pub fn unpark(&self) {
+            self.0.unpark();
+        }
+
+        /// For so long at most. Returns whether all of that has passed.
+        pub fn park_for(&self, time_max: Duration) -> bool {
+            let began = std::time::Instant::now();
+            // To wait sets errno.
+            crate::process::keeping_errno(|| std::thread::park_timeout(time_max));
+            began.elapsed() >= time_max
+        }
+    }
+
+    /// Loom's own `unpark` is lost on a thread that waits for a lock. No time passes.
+    #[cfg(loom)]
+    pub struct Parker(Mutex<bool>, super::Condvar);
+
+    #[cfg(loom)]
+    impl Parker {
+        pub fn current() -> Self {
+            Self(Mutex::new(false), super::Condvar::new())
+        }
+
+        pub fn unpark(&self) {
+            *lock(&self.0) = true;
+            self.1.notify_one();
+        }
+
+        pub fn park_for(&self, _: Duration) -> bool {
+            let mut is_woken = lock(&self.0);
+            while !*is_woken {
+                is_woken = self
+                    .1
+                    .wait(is_woken)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            *is_woken = false;
+            false
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Memory that threads fill ahead of its use: keystream, in streams that a cipher keeps.
+//!
+//! The streams lie in a [`Ring`], which has one [`Reader`]. They are filled by pool threads, by a
+//! thread of the idle class on the reader's own CPU, or by the session's owner in time of its own.
+
+mod budget;
+mod reader;
+mod ring;
+mod slots;
+
+pub use self::budget::Budget;
+pub use self::reader::Reader;
+pub use self::ring::{Ring, RingSize, Source};

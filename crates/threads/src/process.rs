@@ -1,0 +1,474 @@
+//! The few things about this process that only the C library and the kernel know.
+#![allow(unsafe_code)]
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// A variable of the environment; none where [that must not steer](is_privileged) the program.
+pub fn environment(name: &str) -> Option<String> {
+    if is_privileged() {
+        return None;
+    }
+    std::env::var(name).ok()
+}
+
+/// Whether the program runs with more rights than its user (AT_SECURE: set-user-ID and the like),
+/// so that the environment must not steer it.
+pub fn is_privileged() -> bool {
+    // SAFETY: getauxval has no precondition.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// How often this process has been made by fork since [`watch_forks`] was first called.
+#[inline]
+pub fn fork_generation() -> usize {
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// Whether this process is confined: it cannot open `/proc/self/status`. Then it is to make no thread
+/// and no system call that its host does not make as well. A filter of system calls may kill a
+/// process that makes one it does not list, as OpenSSH's does (sandbox-seccomp-filter.c), which refuses
+/// every open and lists neither clone3 nor sched_getaffinity nor mlock: so this is asked before any
+/// of them. `Seccomp: 2` in that file says nothing, since every container has it.
+///
+/// Where no /proc is mounted, as in a chroot, the answer is the same. That no descriptor is left says
+/// nothing (EMFILE, ENFILE): a process is not taken for confined by that, and the next to ask looks
+/// again. Otherwise looks once in a process, the first time.
+#[inline]
+pub fn is_sandboxed() -> bool {
+    known_sandbox().unwrap_or_else(look_for_sandbox)
+}
+
+/// Like [`is_sandboxed`], for a process that may have confined itself since that was first asked: a
+/// process that was not looks again.
+pub fn is_sandboxed_by_now() -> bool {
+    known_sandbox() == Some(true) || look_for_sandbox()
+}
+
+/// What was found in this process.
+#[inline]
+fn known_sandbox() -> Option<bool> {
+    let found = SANDBOX.load(Ordering::Relaxed);
+    (found >> 1 == fork_generation() + 1).then_some(found & 1 == 1)
+}
+
+#[cold]
+fn look_for_sandbox() -> bool {
+    let is_sandboxed = keeping_errno(|| {
+        // SAFETY: the path ends with a null byte, and the descriptor is closed by the code that opened it.
+        // Calls by their numbers, since the C library's are points where a host may have the
+        // thread cancelled, and no frame of Rust's can be unwound for that.
+        unsafe {
+            let descriptor = libc::syscall(
+                libc::SYS_openat,
+                libc::AT_FDCWD,
+                c"/proc/self/status".as_ptr(),
+                libc::O_RDONLY | libc::O_CLOEXEC,
+            );
+            if descriptor >= 0 {
+                libc::syscall(libc::SYS_close, descriptor);
+                return Some(false);
+            }
+            // It is the calling thread's, set by the call that failed.
+            match *libc::__errno_location() {
+                libc::EMFILE | libc::ENFILE => None,
+                _ => Some(true),
+            }
+        }
+    });
+    let Some(is_sandboxed) = is_sandboxed else {
+        return false;
+    };
+    let found = (fork_generation() + 1) << 1 | usize::from(is_sandboxed);
+    // If two threads look at once, the one that finds a sandbox is believed.
+    SANDBOX.fetch_max(found, Ordering::Relaxed);
+    is_sandboxed
+}
+
+/// Runs `section` and puts errno back: a host goes by its own, and need not expect that a request
+/// which ended well has changed it.
+#[inline]
+pub(crate) fn keeping_errno<T>(section: impl FnOnce() -> T) -> T {
+    struct Kept(*mut libc::c_int, libc::c_int);
+    impl Drop for Kept {
+        fn drop(&mut self) {
+            // SAFETY: it was this thread's when it was asked for, and `Kept` has not left it.
+            unsafe { *self.0 = self.1 };
+        }
+    }
+    // SAFETY: the C library gives the place of this thread's errno.
+    let _kept = unsafe {
+        let errno = libc::__errno_location();
+        Kept(errno, *errno)
+    };
+    section()
+}
+
+/// Begins to count forks and to keep them out of [`undivided`] sections, and of those that
+/// [`forks_wait_for`].
+pub fn watch_forks() {
+    extern "C" fn before() {
+        SECTIONS.fetch_add(FORK, Ordering::Acquire);
+        while !SECTIONS.load(Ordering::Acquire).is_multiple_of(LONG) {
+            give_way();
+        }
+        let begun = Instant::now();
+        while !SECTIONS.load(Ordering::Acquire).is_multiple_of(FORK)
+            && begun.elapsed() < FORK_WAIT_MAX
+        {
+            give_way();
+        }
+    }
+    extern "C" fn in_the_parent() {
+        SECTIONS.fetch_sub(FORK, Ordering::Release);
+    }
+    extern "C" fn in_the_child() {
+        // The other threads that were forking are not in the child.
+        SECTIONS.store(0, Ordering::Release);
+        FORKS.fetch_add(1, Ordering::Relaxed);
+        PROCESS.store(std::process::id(), Ordering::Relaxed);
+        // SAFETY: null, or what `note_children` was given, which is never freed.
+        if let Some(youngest) = unsafe { YOUNGEST.load(Ordering::Acquire).as_ref() } {
+            youngest.note();
+        }
+    }
+    // Not a `Once`: a child could inherit it half done and wait for it without end. Registered twice, the handlers do
+    // the same.
+    static IS_WATCHING: AtomicBool = AtomicBool::new(false);
+    if !IS_WATCHING.load(Ordering::Acquire) {
+        // SAFETY: the handlers touch atomics alone and, before the fork, yield, which is allowed
+        // around a fork. They stay mapped: this code is never unloaded while registered (the shared
+        // libraries made of it are linked -z nodelete). A failure (out of memory) leaves forks
+        // uncounted.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_the_parent), Some(in_the_child)) };
+        IS_WATCHING.store(true, Ordering::Release);
+    }
+}
+
+/// The number of this process. It is asked for once and again in each forked child, at the fork: a filter of
+/// system calls that is in place later sees no call.
+pub fn id() -> u32 {
+    match PROCESS.load(Ordering::Relaxed) {
+        0 => {
+            let id = std::process::id();
+            PROCESS.store(id, Ordering::Relaxed);
+            id
+        }
+        id => id,
+    }
+}
+
+/// The child that was forked last, where others can see it.
+#[repr(C)]
+pub(crate) struct Youngest {
+    process: AtomicU64,
+    began_ns: AtomicU64,
+}
+
+impl Youngest {
+    fn note(&self) {
+        self.began_ns.store(boot_time_ns(), Ordering::Relaxed);
+        self.process.store(id().into(), Ordering::Release);
+    }
+}
+
+/// Has every child that is forked from now on note itself in `youngest`. Only one is kept.
+pub(crate) fn note_children(youngest: &'static Youngest) {
+    watch_forks();
+    YOUNGEST.store(ptr::from_ref(youngest).cast_mut(), Ordering::Release);
+}
+
+/// Whether there is no process of that number. It asks by open(2) alone, as [`is_sandboxed_by_now`] does,
+/// which must have said no just before: a filter may allow opening files and kill a process that calls
+/// kill(2). Where `/proc` hides processes of other users (hidepid), those count as ended.
+pub fn has_ended(process: u32) -> bool {
+    let Ok(path) = std::ffi::CString::new(format!("/proc/{process}")) else {
+        return false;
+    };
+    keeping_errno(|| {
+        // SAFETY: the path ends with a null byte, and the descriptor is closed once, here. By their numbers
+        // as in `look_for_sandbox`. errno is the calling thread's, set by the call that failed.
+        unsafe {
+            let flags = libc::O_PATH | libc::O_CLOEXEC;
+            let descriptor = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags);
+            if descriptor >= 0 {
+                libc::syscall(libc::SYS_close, descriptor);
+            }
+            descriptor < 0 && *libc::__errno_location() == libc::ENOENT
+        }
+    })
+}
+
+/// Nanoseconds since the machine was started, those of its sleep too.
+pub fn boot_time_ns() -> u64 {
+    // SAFETY: the struct is filled by the call, which fails only on kernels without that clock; then it
+    // is zero.
+    unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+}
+
+/// The number of the user with whose rights the process runs.
+pub fn user() -> u32 {
+    // SAFETY: geteuid has no precondition.
+    unsafe { libc::geteuid() }
+}
+
+/// Runs `section` so that no fork falls into it: a child never inherits a lock that is taken, and
+/// data half changed, from a thread that it does not have. Short, not nested, and never around
+/// code of others, which might fork.
+#[inline]
+pub fn undivided<T>(section: impl FnOnce() -> T) -> T {
+    within(SHORT, section)
+}
+
+/// Runs `section`, of milliseconds, so that a fork comes before or after it, unless it would have to
+/// wait for more than 50 ms: it may have been called by a signal handler in the middle of one. While
+/// it waits, nobody enters a section of either kind. For code of others that takes locks of its own
+/// and does not fork; it calls nothing that is [`undivided`].
+#[inline]
+pub fn forks_wait_for<T>(section: impl FnOnce() -> T) -> T {
+    within(LONG, section)
+}
+
+#[inline]
+fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
+    struct Inside {
+        kind: u64,
+        fork_generation: usize,
+    }
+    impl Drop for Inside {
+        fn drop(&mut self) {
+            // A child that was forked in the middle of it has started to count from zero.
+            if self.fork_generation == fork_generation() {
+                SECTIONS.fetch_sub(self.kind, Ordering::Release);
+            }
+        }
+    }
+    #[cfg(debug_assertions)]
+    let _nesting = Nesting::enter();
+    let enter = |sections| (sections < FORK).then_some(sections + kind);
+    while SECTIONS
+        .fetch_update(Ordering::Acquire, Ordering::Relaxed, enter)
+        .is_err()
+    {
+        give_way();
+    }
+    let _inside = Inside {
+        kind,
+        fork_generation: fork_generation(),
+    };
+    // To wait for a lock sets it.
+    keeping_errno(section)
+}
+
+/// Lets other threads have the CPU, unless the process is confined by now: a filter may kill a process that yields.
+fn give_way() {
+    if is_sandboxed_by_now() {
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
+    }
+}
+
+/// Records that the calling thread is in a section: one within another would wait for a fork that waits for the outer
+/// one. A child that was forked in the middle of one starts over.
+#[cfg(debug_assertions)]
+struct Nesting(usize);
+
+#[cfg(debug_assertions)]
+impl Nesting {
+    fn enter() -> Self {
+        let this_process = fork_generation() + 1;
+        let before = SECTION_OF.replace(this_process);
+        assert!(
+            before != this_process || std::thread::panicking(),
+            "a section that no fork may divide lies within another"
+        );
+        Self(before)
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for Nesting {
+    fn drop(&mut self) {
+        SECTION_OF.set(self.0);
+    }
+}
+
+#[cfg(debug_assertions)]
+thread_local! {
+    /// The fork generation, plus one, in which the calling thread entered its section; 0 outside.
+    /// Without a `Drop`, which would register the thread with the standard library.
+    static SECTION_OF: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Runs `start` with every signal blocked, so that a thread it makes never runs the host's handlers.
+pub(crate) fn with_signals_blocked<T>(start: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are filled before they are read; the calls change this thread's mask alone,
+    // and it is put back. They fail only on a wrong first argument.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        let mut before = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = start();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}
+
+/// CPU time of the calling thread so far. Asking takes a system call, some 300 ns.
+pub fn thread_time() -> Duration {
+    // SAFETY: the struct is filled by the call, which fails only on a wrong argument.
+    let time = unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);
+        time
+    };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// How often the kernel has taken the CPU from the calling thread for another one.
+pub(crate) fn preemptions() -> i64 {
+    // SAFETY: the struct is filled by the call, which fails only on a wrong argument.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage.ru_nivcsw
+    }
+}
+
+/// Fills `bytes` from the kernel's generator, for where aws-lc's is not compiled in.
+///
+/// # Panics
+/// Where the kernel has none, or a filter of system calls refuses it: there is nothing to go on with.
+pub fn fill_random(bytes: &mut [u8]) {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let rest = &mut bytes[filled..];
+        // SAFETY: as many bytes as are said.
+        let more = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
+        match usize::try_from(more) {
+            Ok(more) => filled += more,
+            Err(_) => {
+                let error = std::io::Error::last_os_error();
+                let is_interrupted = error.kind() == std::io::ErrorKind::Interrupted;
+                assert!(is_interrupted, "no random numbers: {error}");
+            }
+        }
+    }
+}
+
+/// Returns the CPU that the calling thread is running on.
+pub fn cpu() -> usize {
+    // SAFETY: sched_getcpu has no precondition; it fails only on kernels without getcpu, and then
+    // gives a number that no CPU has.
+    unsafe { libc::sched_getcpu() as usize }
+}
+
+/// Puts the calling thread into the idle class: it runs when no other thread wants its CPU. Where
+/// that is not allowed nothing changes.
+pub(crate) fn become_idle_class() {
+    // SAFETY: the parameter is filled; thread 0 is the calling one.
+    unsafe {
+        let parameter: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameter);
+    }
+}
+
+/// A thread of this process, and the CPUs it might run on when it was asked.
+pub(crate) struct Thread {
+    id: libc::pthread_t,
+    allowed: libc::cpu_set_t,
+}
+
+impl Thread {
+    pub fn current() -> Self {
+        // SAFETY: pthread_self has no precondition; the set is plain bits, filled by the call, and
+        // stays empty where that fails.
+        unsafe {
+            let id = libc::pthread_self();
+            let mut allowed = std::mem::zeroed();
+            libc::pthread_getaffinity_np(id, CPU_SET_BYTES, &mut allowed);
+            Self { id, allowed }
+        }
+    }
+
+    /// Lets it run on `cpu` alone, if that is one it had. Where the call is not allowed nothing
+    /// changes.
+    ///
+    /// # Safety
+    /// The thread has not ended.
+    pub(crate) unsafe fn keep_to(&self, cpu: usize) {
+        if cpu >= 8 * CPU_SET_BYTES {
+            return;
+        }
+        // SAFETY: the caller says that the thread is there; `cpu` is a bit of the sets, which are plain bits.
+        unsafe {
+            if libc::CPU_ISSET(cpu, &self.allowed) {
+                let mut one: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(cpu, &mut one);
+                libc::pthread_setaffinity_np(self.id, CPU_SET_BYTES, &one);
+            }
+        }
+    }
+
+    /// Lets it run on all CPUs it had but `cpu`, unless that leaves none; on all where there is no
+    /// such CPU. `before` is what the last call kept it off: where somebody else has said since on
+    /// which CPUs it is to run, as taskset(1) does, that stays. Where a call is not allowed nothing
+    /// changes.
+    ///
+    /// # Safety
+    /// The thread has not ended.
+    pub(crate) unsafe fn keep_off(&self, cpu: usize, before: usize) {
+        let (others, expected) = (self.all_but(cpu), self.all_but(before));
+        // SAFETY: the caller says that the thread is there; the sets are plain bits, of which one is filled by
+        // the call.
+        unsafe {
+            let mut now: libc::cpu_set_t = std::mem::zeroed();
+            let failed = libc::pthread_getaffinity_np(self.id, CPU_SET_BYTES, &mut now) != 0;
+            if failed || libc::CPU_EQUAL(&now, &expected) || libc::CPU_EQUAL(&now, &self.allowed) {
+                libc::pthread_setaffinity_np(self.id, CPU_SET_BYTES, &others);
+            }
+        }
+    }
+
+    /// All CPUs it had, where there is no other.
+    fn all_but(&self, cpu: usize) -> libc::cpu_set_t {
+        let mut others = self.allowed;
+        // SAFETY: `cpu` is a bit of the set, which is plain bits.
+        unsafe {
+            if cpu < 8 * CPU_SET_BYTES {
+                libc::CPU_CLR(cpu, &mut others);
+            }
+            if libc::CPU_COUNT(&others) > 0 {
+                others
+            } else {
+                self.allowed
+            }
+        }
+    }
+}
+
+const CPU_SET_BYTES: usize = size_of::<libc::cpu_set_t>();
+
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+/// See [`id`]; 0 before it was first asked for.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// Where each child notes itself.
+static YOUNGEST: AtomicPtr<Youngest> = AtomicPtr::new(ptr::null_mut());
+/// What the last look for a sandbox found: the fork generation plus one, and in the lowest bit
+/// whether there is one. Nothing before the first look.
+static SANDBOX: AtomicUsize = AtomicUsize::new(0);
+/// [`SHORT`] for each thread in an [`undivided`] section, [`LONG`] for each in one that
+/// [`forks_wait_for`], and [`FORK`] for each that is forking.
+static SECTIONS: AtomicU64 = AtomicU64::new(0);
+const SHORT: u64 = 1;
+const LONG: u64 = 1 << 24;
+const FORK: u64 = 1 << 48;
+/// Several times what an operation takes that has to wait for a CPU.
+const FORK_WAIT_MAX: Duration = Duration::from_millis(50);
