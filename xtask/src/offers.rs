@@ -17,9 +17,9 @@ use crate::openssl_peers;
 use crate::processor::Cpu;
 use crate::tool::{self, Metadata, Result, cargo};
 
-const TABLES: &str = "crates/oarlock/src/costs/openssl/tables.rs";
+const TABLES: &str = "crates/engine/src/costs/openssl/tables.rs";
 /// The operations' names and variants.
-const ALGORITHMS: &str = "crates/oarlock/src/work/algorithm.rs";
+const ALGORITHMS: &str = "crates/engine/src/work/algorithm.rs";
 /// Calibrations of each class and library: one may fall into a moment when the machine is busy.
 const RUNS: usize = 3;
 /// The first of each line of versions. What is measured with any library of a line holds for all of it. OpenSSL has

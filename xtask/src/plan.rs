@@ -16,9 +16,9 @@ use crate::cpu_mask;
 use crate::processor::Cpu;
 use crate::tool::{self, Metadata, Result, cargo};
 
-const TABLES: &str = "crates/oarlock/src/costs/tables.rs";
+const TABLES: &str = "crates/engine/src/costs/tables.rs";
 /// The order of rows.
-const ALGORITHMS: &str = "crates/oarlock/src/work/algorithm.rs";
+const ALGORITHMS: &str = "crates/engine/src/work/algorithm.rs";
 /// Features that no backend's name tells: hiding them measures the same backend again, or another kernel under its name.
 const NO_CIPHER: [&str; 3] = ["ifma", "fma", "apart"];
 /// The feature that all others build on.

@@ -6,35 +6,21 @@ use std::sync::Arc;
 use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
 
-use crate::Error;
-use crate::aead::context::AeadContext;
-use crate::aead::{AcceleratedAead, NonceSequence, SequencedAead};
-use crate::calibrate;
-use crate::cipher::cbc::AcceleratedCbc;
-use crate::cipher::cbc_context::CbcContext;
-use crate::cipher::ctr::AcceleratedCtr;
-use crate::cipher::stream_context::StreamContext;
-use crate::cipher::{AnyAes, AnyStream};
-use crate::costs::calibration::{Calibration, MachineCosts};
-use crate::costs::lookup::CostSource;
-use crate::costs::openssl::Measured;
-use crate::costs::stats::Stats;
-use crate::device::Device;
-use crate::options::Options;
+use oarlock_engine::aead::{AcceleratedAead, AeadContext, NonceSequence, SequencedAead};
+use oarlock_engine::cipher::{
+    AcceleratedCbc, AcceleratedCtr, AnyAes, AnyStream, CbcContext, StreamContext,
+};
+use oarlock_engine::costs::openssl::Measured;
+use oarlock_engine::costs::{Calibration, CostSource, MachineCosts, Stats};
+use oarlock_engine::device::Device;
+use oarlock_engine::plan::{Engine, PlanReport, Provided, provided};
+#[cfg(feature = "rsa")]
+use oarlock_engine::rsa::{
+    AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, ByteOrder, RsaPrivateKey, RsaPublicKey,
+};
+use oarlock_engine::{Algorithm, Error, Options, measure};
+
 use crate::packet::{esp, srtp, tls};
-use crate::plan::engine::Engine;
-use crate::plan::openssl::{self, Provided};
-use crate::plan::report::PlanReport;
-#[cfg(feature = "rsa")]
-use crate::rsa::modexp::AcceleratedModExp;
-#[cfg(feature = "rsa")]
-use crate::rsa::{AcceleratedRsa, AcceleratedRsaPublic};
-use crate::work::algorithm::Algorithm;
-#[cfg(feature = "rsa")]
-use crate::work::modulus::ByteOrder;
-#[cfg(feature = "rsa")]
-use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
-use oarlock_threads::page::Gauge;
 
 /// Devices, a pool of threads and a plan. It is a handle: clones share everything, threads may share
 /// it too, and sessions keep what it stands for alive. Its threads end when the last clone and the last
@@ -432,13 +418,13 @@ impl Accelerator {
     /// Bytes of memory that the prefetch streams of all sessions take now; at most
     /// [`Options::prefetch_bytes`].
     pub fn prefetch_bytes(&self) -> usize {
-        self.0.prefetched.taken()
+        self.0.prefetch_bytes()
     }
 
     /// The CPU's features, without those that a mask hides.
     #[inline]
     pub fn cpu(&self) -> Cpu {
-        self.0.cpu
+        self.0.cpu()
     }
 
     /// Adds a device; sessions opened from now on may use it. [`Device`] has an example.
@@ -446,24 +432,19 @@ impl Accelerator {
     /// # Errors
     /// [`Error::InvalidInput`] if a device of that name is registered.
     pub fn register(&self, device: Arc<dyn Device>) -> Result<(), Error> {
-        self.0.registry.register(device)
+        self.0.register(device)
     }
 
     /// Removes a device; its sessions move to other devices with their next request. Returns whether
     /// it was registered. If no device is left, open sessions go on with this library's kernels, and new
     /// ones are refused.
     pub fn withdraw(&self, name: &str) -> bool {
-        self.0.registry.withdraw(name)
+        self.0.withdraw(name)
     }
 
     /// The devices, in order of registration.
     pub fn devices(&self) -> Vec<Arc<dyn Device>> {
-        self.0
-            .registry
-            .list()
-            .iter()
-            .map(|entry| Arc::clone(&entry.device))
-            .collect()
+        self.0.devices()
     }
 
     /// Measures what the plan decides by: every algorithm of the devices `cpu` and `software` and, if
@@ -479,7 +460,7 @@ impl Accelerator {
     /// # Ok::<(), oarlock::Error>(())
     /// ```
     pub fn calibrate(&self) -> Calibration {
-        calibrate::measure(&self.0)
+        measure(&self.0)
     }
 
     /// How a new session of `algorithm` would be planned, now and under these options.
@@ -492,45 +473,33 @@ impl Accelerator {
 
     /// What the ways between cores cost as far as known, and where these figures come from.
     pub fn machine_costs(&self) -> (MachineCosts, CostSource) {
-        let (_, source) = self.0.costs.machine();
-        let source = if self.0.machine.has_learned() {
-            CostSource::Live
-        } else {
-            source
-        };
-        (self.0.machine.get().into(), source)
+        self.0.machine_costs()
     }
 
     /// Counts of requests by device and algorithm, as far as sessions have handed them in: see
     /// [`Stats`].
     pub fn stats(&self) -> Stats {
-        let stats = self.0.totals.get();
-        #[cfg(feature = "rsa")]
-        let stats = Stats {
-            public_key: self.0.jobs.stats(),
-            ..stats
-        };
-        stats
+        self.0.stats()
     }
 
     /// Counts a paused job of OpenSSL's that never goes on, for live figures.
     #[doc(hidden)]
     pub fn show_abandoned(&self) {
-        self.0.shown.add(Gauge::Abandoned, 1);
+        self.0.show_abandoned();
     }
 
     /// Lists the operations that the OpenSSL provider has, and which of them it offers with an OpenSSL of the version
     /// `openssl`, as in "3.0.19": those that measured at least as fast as OpenSSL's own by `calibration`, and where
     /// that has no ratio, by the tables of this CPU's class. Options may offer more ([`Offer`](crate::Offer)).
     pub fn provided(&self, openssl: &str, calibration: Option<&Measured>) -> Vec<Provided> {
-        openssl::provided(self.cpu(), &self.options(), openssl, calibration)
+        provided(self.cpu(), &self.options(), openssl, calibration)
     }
 
     /// What computes several public-key requests at once, and how many of them take no longer than one:
     /// none on CPUs without AVX-512 IFMA and without FMA.
     #[cfg(feature = "rsa")]
     pub fn lanes(&self) -> Option<(&'static str, usize)> {
-        self.0.jobs.lanes()
+        self.0.lanes()
     }
 
     /// Pool threads that are there now.
@@ -577,15 +546,21 @@ impl fmt::Debug for Accelerator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Accelerator")
             .field("options", &self.options())
-            .field("cpu", &self.0.cpu)
+            .field("cpu", &self.0.cpu())
             .finish_non_exhaustive()
     }
 }
 
+impl AsRef<Arc<Engine>> for Accelerator {
+    fn as_ref(&self) -> &Arc<Engine> {
+        &self.0
+    }
+}
+
 #[cfg(feature = "rsa")]
-impl AcceleratedRsa {
-    /// The accelerator that it was made with.
-    pub fn accelerator(&self) -> Accelerator {
-        Accelerator(std::sync::Arc::clone(self.engine()))
+impl From<&AcceleratedRsa> for Accelerator {
+    /// The accelerator that the key is used with.
+    fn from(key: &AcceleratedRsa) -> Self {
+        Self(Arc::clone(key.engine()))
     }
 }

@@ -56,7 +56,7 @@
 //! | `simulated` | `device::SimulatedDevice`: accelerator boards with the latency and throughput of those of 2000, to try schedules with. Includes `rsa` | nothing in addition to `rsa` |
 //!
 //! Without any feature there are AES in CTR, CBC and GCM, ChaCha20, ChaCha20-Poly1305 and
-//! [`Accelerator::block_ctr`], in 16 crates and without a C compiler:
+//! [`Accelerator::block_ctr`], in 18 crates and without a C compiler:
 //! `oarlock = { path = "...", default-features = false }`.
 //!
 //! # In your project
@@ -68,7 +68,8 @@
 //! ```toml
 //! # Cargo.toml
 //! [profile.dev.package]
-//! oarlock.opt-level = 3
+//! oarlock-engine.opt-level = 3
+//! oarlock-threads.opt-level = 3
 //! oarlock-kernels.opt-level = 3
 //!
 //! # .cargo/config.toml
@@ -92,30 +93,18 @@
 #![cfg_attr(not(feature = "rsa"), allow(rustdoc::broken_intra_doc_links))]
 
 mod accelerator;
-pub mod aead;
-#[cfg(feature = "rsa")]
-mod aws_lc;
 mod builder;
-mod calibrate;
-pub mod cipher;
-pub mod costs;
-pub mod device;
-#[cfg(feature = "rsa")]
-pub mod framework;
-mod mask;
-mod options;
 pub mod packet;
-pub mod plan;
-#[cfg(feature = "rsa")]
-pub mod rsa;
-mod work;
 
 pub use accelerator::Accelerator;
 pub use builder::Builder;
+pub use oarlock_engine::{
+    Algorithm, Direction, Error, Kind, LaneUse, Offer, Options, OptionsError, PrefetchWorker,
+    Reservation, Strategy, Threads, aead, cipher, costs, device, plan,
+};
+#[cfg(feature = "rsa")]
+pub use oarlock_engine::{framework, rsa};
 pub use oarlock_threads::heap;
-pub use oarlock_threads::{Error, OptionsError};
-pub use options::{LaneUse, Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};
-pub use work::algorithm::{Algorithm, Direction, Kind};
 
 /// Jobs: requests that are submitted now and waited for later.
 #[cfg(feature = "rsa")]

@@ -71,7 +71,9 @@ impl Programs {
     pub fn build_unoptimized() -> Result<Self> {
         let mut command = cargo();
         command.args(["test", "--no-run", "--workspace", "--test", STACK]);
-        for package in ["oarlock-kernels", "oarlock-legacy", "oarlock"] {
+        for package in
+            ["kernels", "legacy", "threads", "engine"].map(|name| format!("oarlock-{name}"))
+        {
             let option = format!("profile.dev.package.{package}.opt-level=0");
             command.args(["--config", &option]);
         }

@@ -15,11 +15,11 @@ const EXEMPT: &[(&str, &str)] = &[
         "`cargo xtask proto` writes it, in one piece",
     ),
     (
-        "crates/oarlock/src/costs/openssl/tables.rs",
+        "crates/engine/src/costs/openssl/tables.rs",
         "`cargo xtask offers` writes it, with tables for each family of processors",
     ),
     (
-        "crates/oarlock/src/costs/tables.rs",
+        "crates/engine/src/costs/tables.rs",
         "`cargo xtask plan` writes it, with a table for each family of processors",
     ),
 ];

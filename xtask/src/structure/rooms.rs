@@ -29,10 +29,10 @@ const RULES: &[Rule] = &[
             "crates/legacy/",
             "crates/threads/src/pool/", // a slice is split over threads
             "crates/threads/src/prefetch/", // memory that threads fill and one reader reads
-            "crates/oarlock/src/device/library.rs", // functions of a C library
-            "crates/oarlock/src/device/library/engine.rs", // functions of a C library
-            "crates/oarlock/src/aws_lc/", // aws-lc
-            "crates/oarlock/src/device/software/", // aws-lc
+            "crates/engine/src/device/library.rs", // functions of a C library
+            "crates/engine/src/device/library/engine.rs", // functions of a C library
+            "crates/engine/src/aws_lc/", // aws-lc
+            "crates/engine/src/device/software/", // aws-lc
             "crates/threads/src/heap.rs", // malloc_trim
             "crates/threads/src/locked.rs", // memory for secrets
             "crates/threads/src/page.rs", // a file that others read while this process counts in it
@@ -319,7 +319,7 @@ mod tests {
                 ":1: a module with `#[path]` – ",
             ),
             (
-                "crates/oarlock/src/plan.rs",
+                "crates/engine/src/plan.rs",
                 "fn f() {\n unsafe { g() } }",
                 ":2: unsafe – ",
             ),
@@ -334,12 +334,12 @@ mod tests {
                 ":1: unsafe – ",
             ),
             (
-                "crates/oarlock/src/device/software_x.rs",
+                "crates/engine/src/device/software_x.rs",
                 "unsafe fn f() {}",
                 ":1: unsafe – ",
             ),
             (
-                "crates/oarlock/src/plan.rs",
+                "crates/engine/src/plan.rs",
                 "macro_rules! m { () => { unsafe { g() } } }",
                 "unsafe – ",
             ),
@@ -384,7 +384,7 @@ mod tests {
                 ":1: a thread – ",
             ),
             (
-                "crates/oarlock/src/plan.rs",
+                "crates/engine/src/plan.rs",
                 "fn f() { libc::pthread_create() }",
                 ":1: a thread – ",
             ),
@@ -439,7 +439,7 @@ mod tests {
                 "fn f() { unsafe { std::thread::spawn(g) } }",
             ),
             (
-                "crates/oarlock/src/device/software/aes.rs",
+                "crates/engine/src/device/software/aes.rs",
                 "unsafe fn f() {}",
             ),
             (
@@ -447,11 +447,11 @@ mod tests {
                 "fn f() { unsafe { g() }; std::thread::scope(h); }",
             ),
             (
-                "crates/oarlock/src/plan.rs",
+                "crates/engine/src/plan.rs",
                 "fn f() { std::thread::available_parallelism(); }",
             ),
             (
-                "crates/oarlock/src/plan.rs",
+                "crates/engine/src/plan.rs",
                 "fn f() { std::env::var(\"A\"); }",
             ),
         ] {

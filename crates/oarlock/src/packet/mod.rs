@@ -15,7 +15,7 @@ pub mod tls;
 use std::fmt;
 
 pub use self::replay::ReplayWindow;
-use crate::Error;
+use oarlock_engine::Error;
 
 /// Why a packet was not done. Its payload is zeroed where it had been decrypted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::frame::Frame;
 use super::protection::Protection;
 use super::suite::Suite;
-use crate::Error;
-use crate::plan::engine::Engine;
-use crate::plan::many::Flow;
-use crate::work::algorithm::Direction;
+use oarlock_engine::Direction;
+use oarlock_engine::Error;
+use oarlock_engine::plan::Engine;
+use oarlock_engine::plan::Flow;
 
 /// One direction of a security association, as a key exchange agrees on it.
 #[derive(Clone, Copy)]

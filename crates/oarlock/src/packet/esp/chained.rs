@@ -21,12 +21,11 @@ use super::frame::{Frame, UPPER_HALF_BYTES};
 use super::inbound_packet::InboundPacket;
 use super::outbound_packet::{Ivs, OutboundPacket};
 use super::suite::{COUNTER_IV_BYTES, Cipher, HEADER_BYTES, ICV_BYTES_MAX, Integrity, SALT_BYTES};
-use crate::Error;
-use crate::costs::cost::Cost;
-use crate::costs::lookup::kernel_cost;
 use crate::packet::PacketError;
-use crate::plan::engine::Engine;
-use crate::work::algorithm::Algorithm;
+use oarlock_engine::Algorithm;
+use oarlock_engine::Error;
+use oarlock_engine::costs::Cost;
+use oarlock_engine::plan::Engine;
 
 /// The keys of a cipher and of an HMAC. Wiped on drop, by the kernels.
 pub(super) struct EncryptThenMac {
@@ -141,7 +140,7 @@ impl EncryptThenMac {
             Cipher::TripleDesCbc => Some(Algorithm::TripleDesCtr),
             other => other.algorithm(),
         };
-        let cipher = algorithm.map(|it| kernel_cost(&engine.costs, engine.cpu, it));
+        let cipher = algorithm.map(|it| engine.kernel_cost(it));
         let lanes = match HashBackend::preferred(self.cpu).name() {
             "avx512" => 1.0,
             "avx2" => 0.35,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::association::{Association, Parts};
 use super::inbound_packet::InboundPacket;
-use crate::Error;
 use crate::packet::ReplayWindow;
-use crate::plan::engine::Engine;
-use crate::plan::many::Workers;
-use crate::work::algorithm::Direction;
+use oarlock_engine::Direction;
+use oarlock_engine::Error;
+use oarlock_engine::plan::Engine;
+use oarlock_engine::plan::Workers;
 
 /// Opens packets of one association, from [`Accelerator::esp_inbound`](crate::Accelerator::esp_inbound).
 pub struct Inbound {

@@ -56,4 +56,4 @@ pub use self::inbound_packet::{InboundPacket, Opened};
 pub use self::outbound::Outbound;
 pub use self::outbound_packet::OutboundPacket;
 pub use self::suite::{Cipher, Integrity, Suite};
-pub use crate::plan::many::Workers;
+pub use oarlock_engine::plan::Workers;

@@ -7,10 +7,10 @@ use super::association::{Association, Parts};
 use super::outbound_packet::{Ivs, OutboundPacket};
 use super::random::RandomIvs;
 use super::suite::Suite;
-use crate::Error;
-use crate::plan::engine::Engine;
-use crate::plan::many::Workers;
-use crate::work::algorithm::Direction;
+use oarlock_engine::Direction;
+use oarlock_engine::Error;
+use oarlock_engine::plan::Engine;
+use oarlock_engine::plan::Workers;
 
 /// Seals packets of one association, from [`Accelerator::esp_outbound`](crate::Accelerator::esp_outbound).
 pub struct Outbound {

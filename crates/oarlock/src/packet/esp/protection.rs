@@ -7,12 +7,12 @@ use super::frame::Frame;
 use super::inbound_packet::InboundPacket;
 use super::outbound_packet::{Ivs, OutboundPacket};
 use super::suite::{COUNTER_IV_BYTES, HEADER_BYTES, SALT_BYTES, Suite};
-use crate::Error;
-use crate::aead::{AcceleratedAead, TAG_BYTES};
 use crate::packet::PacketError;
-use crate::plan::engine::Engine;
-use crate::plan::many::Flow;
-use crate::work::algorithm::Algorithm;
+use oarlock_engine::Algorithm;
+use oarlock_engine::Error;
+use oarlock_engine::aead::{AcceleratedAead, TAG_BYTES};
+use oarlock_engine::plan::Engine;
+use oarlock_engine::plan::Flow;
 
 pub(super) enum Protection {
     Aead {
@@ -32,7 +32,7 @@ impl Protection {
     ) -> Result<(Self, Flow), Error> {
         match (suite, suite.aead(), key.split_last_chunk()) {
             (Suite::EncryptThenMac(cipher, integrity), ..) => {
-                let keyed = EncryptThenMac::new(engine.cpu, cipher, integrity, key)?;
+                let keyed = EncryptThenMac::new(engine.cpu(), cipher, integrity, key)?;
                 let cost = keyed.cost(engine);
                 let flow = Flow::open(engine, cost, EncryptThenMac::RUN_MIN)?;
                 Ok((Self::EncryptThenMac(Box::new(keyed)), flow))

@@ -3,6 +3,7 @@
 use zeroize::Zeroize;
 
 use super::suite::BLOCK_BYTES;
+use oarlock_engine::fill_random;
 use oarlock_threads::process;
 
 /// IVs for the next packets, fetched many at a time: each request to the generator takes as long as
@@ -41,7 +42,7 @@ impl RandomIvs {
             self.ivs.zeroize();
             self.ivs = vec![[0; BLOCK_BYTES]; count];
         }
-        fill(self.ivs.as_flattened_mut());
+        fill_random(self.ivs.as_flattened_mut());
         self.used = 0;
         self.fork_generation = process::fork_generation();
     }
@@ -51,16 +52,6 @@ impl Drop for RandomIvs {
     fn drop(&mut self) {
         self.ivs.zeroize();
     }
-}
-
-#[cfg(feature = "rsa")]
-fn fill(bytes: &mut [u8]) {
-    crate::aws_lc::rsa::fill_random(bytes);
-}
-
-#[cfg(not(feature = "rsa"))]
-fn fill(bytes: &mut [u8]) {
-    process::fill_random(bytes);
 }
 
 /// At least: 4 KiB.

@@ -2,8 +2,8 @@
 
 use oarlock_kernels::tdes;
 
-use crate::aead::TAG_BYTES;
-use crate::work::algorithm::Algorithm;
+use oarlock_engine::Algorithm;
+use oarlock_engine::aead::TAG_BYTES;
 
 /// What encrypts and authenticates the packets of an association.
 ///

@@ -8,11 +8,10 @@ use super::mac::{Digest, TOGETHER, digest};
 use super::streams::Streams;
 use super::wire::{ENCRYPTED, Header, RTCP_BYTES};
 use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State, WORD_BYTES};
-use crate::Error;
-use crate::costs::published::Other;
 use crate::packet::PacketError;
-use crate::plan::engine::{Engine, Reserved};
-use crate::work::algorithm::Direction;
+use oarlock_engine::Direction;
+use oarlock_engine::Error;
+use oarlock_engine::plan::{Engine, Reserved};
 use oarlock_kernels::aead::{TAG_BYTES, tags_match};
 
 /// Authenticates and decrypts SRTP and SRTCP packets, from
@@ -166,11 +165,10 @@ impl Inbound {
         }
         let bytes: usize = packets.iter().map(|packet| packet.buffer.len()).sum();
         let (count, bytes) = (packets.len() as u64, bytes as u64);
-        let shown = self.engine.shown;
-        shown.count_other(Other::Chained, Direction::Decrypt, count, bytes);
+        self.engine.show_chained(Direction::Decrypt, count, bytes);
         let mut digests = [[0; 20]; N];
         digest(
-            self.engine.cpu,
+            self.engine.cpu(),
             packets
                 .iter()
                 .filter(|packet| packet.result.is_ok())

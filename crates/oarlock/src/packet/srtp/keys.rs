@@ -8,10 +8,10 @@ use oarlock_kernels::batch::{HmacKey, Sha1};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{MasterKey, Policy, PolicyKeys, Protocol, SALT_BYTES, Suite};
-use crate::Error;
-use crate::aead::AcceleratedAead;
 use crate::packet::PacketError;
-use crate::plan::engine::Engine;
+use oarlock_engine::Error;
+use oarlock_engine::aead::AcceleratedAead;
+use oarlock_engine::plan::Engine;
 
 /// The master keys of a context. They have identifiers of one length, or there is one key without.
 pub(super) struct Keys {
@@ -308,7 +308,7 @@ impl Derivation {
 
 /// Expanded where it stays: moved, it would leave a copy behind.
 fn keyed_ctr(engine: &Engine, key: &[u8]) -> Result<Box<Ctr>, Error> {
-    let mut ctr = Box::new(Ctr::unkeyed(Backend::preferred(engine.cpu)));
+    let mut ctr = Box::new(Ctr::unkeyed(Backend::preferred(engine.cpu())));
     (ctr.set_key(key)).map_err(|error| Error::InvalidKey(error.to_string()))?;
     Ok(ctr)
 }

@@ -56,7 +56,7 @@ use std::fmt;
 pub use self::inbound::{Inbound, InboundPacket, Unprotected};
 pub use self::outbound::{Outbound, OutboundPacket};
 pub use self::state::State;
-use crate::work::algorithm::Algorithm;
+use oarlock_engine::Algorithm;
 
 /// What encrypts and authenticates the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

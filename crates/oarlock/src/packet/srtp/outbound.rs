@@ -8,11 +8,10 @@ use super::mac::{Digest, TOGETHER, digest};
 use super::streams::Streams;
 use super::wire::{ENCRYPTED, Header, RTCP_BYTES};
 use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State, WORD_BYTES};
-use crate::Error;
-use crate::costs::published::Other;
 use crate::packet::PacketError;
-use crate::plan::engine::{Engine, Reserved};
-use crate::work::algorithm::Direction;
+use oarlock_engine::Direction;
+use oarlock_engine::Error;
+use oarlock_engine::plan::{Engine, Reserved};
 
 /// Protects RTP and RTCP packets, from [`Accelerator::srtp_outbound`](crate::Accelerator::srtp_outbound).
 pub struct Outbound {
@@ -117,8 +116,7 @@ impl Outbound {
         }
         let bytes: usize = packets.iter().map(|packet| packet.bytes).sum();
         let (count, bytes) = (packets.len() as u64, bytes as u64);
-        let shown = self.engine.shown;
-        shown.count_other(Other::Chained, Direction::Encrypt, count, bytes);
+        self.engine.show_chained(Direction::Encrypt, count, bytes);
         let key = self.keys.get(self.key, protocol);
         if let Some(ctr) = key.ctr()
             && (protocol == Protocol::Rtp || self.rtcp_encrypted)
@@ -145,7 +143,7 @@ impl Outbound {
         let mut digests = [[0; 20]; N];
         if let Some(mac) = key.mac() {
             digest(
-                self.engine.cpu,
+                self.engine.cpu(),
                 (packets.iter())
                     .filter(|packet| packet.result.is_ok())
                     .map(|packet| (mac, &packet.buffer[..packet.bytes + WORD_BYTES])),

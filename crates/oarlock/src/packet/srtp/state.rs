@@ -3,8 +3,8 @@
 use super::keys::Keys;
 use super::streams::Streams;
 use super::{MasterKey, Policy, Protocol, Suite};
-use crate::Error;
 use crate::packet::ReplayWindow;
+use oarlock_engine::Error;
 
 /// Where a context is: roll-over counter, highest index and window of each source, and how many packets
 /// each key has served. It holds no key.

@@ -1,7 +1,7 @@
 //! How long records are.
 
 use super::keys::TAG_BYTES;
-use crate::Error;
+use oarlock_engine::Error;
 
 /// How long the records of a sender are, and how a long buffer is cut into them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use super::cut::{CONTENT_BYTES_MAX, HEADER_BYTES};
 use super::inner::content_of;
 use super::keys::{KeySet, Keys, Side, TAG_BYTES};
 use super::suite::{ContentType, Suite};
-use crate::Error;
 use crate::packet::PacketError;
-use crate::plan::engine::Engine;
-use crate::plan::many::Workers;
+use oarlock_engine::Error;
+use oarlock_engine::plan::Engine;
+use oarlock_engine::plan::Workers;
 
 /// Opens records of one direction of a connection, from
 /// [`Accelerator::tls_inbound`](crate::Accelerator::tls_inbound).

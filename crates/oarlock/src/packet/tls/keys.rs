@@ -7,11 +7,11 @@ use zeroize::Zeroizing;
 
 use super::secret::{Protocol, Secret};
 use super::suite::Suite;
-use crate::Error;
-use crate::aead::AcceleratedAead;
 use crate::packet::PacketError;
-use crate::plan::engine::Engine;
-use crate::plan::many::Flow;
+use oarlock_engine::Error;
+use oarlock_engine::aead::AcceleratedAead;
+use oarlock_engine::plan::Engine;
+use oarlock_engine::plan::Flow;
 use oarlock_threads::wiped::WipedBox;
 
 /// The keys of one direction of a connection, as a handshake hands them over.
@@ -111,8 +111,8 @@ impl KeySet {
         let mut key = Zeroizing::new([0; KEY_BYTES_MAX]);
         let key = &mut key[..suite.key_bytes()];
         let mut iv = Zeroizing::new([0; NONCE_BYTES]);
-        secret.expand(engine.cpu, b"key", key);
-        secret.expand(engine.cpu, b"iv", &mut *iv);
+        secret.expand(engine.cpu(), b"key", key);
+        secret.expand(engine.cpu(), b"iv", &mut *iv);
         Ok(Self {
             suite,
             aead: session(engine, suite, key)?,
@@ -124,13 +124,13 @@ impl KeySet {
 
     /// The keys of the next generation (RFC 8446, 7.2).
     pub(super) fn next(&self, engine: &Arc<Engine>) -> Result<Self, Error> {
-        let secret = self.known_secret()?.next(engine.cpu);
+        let secret = self.known_secret()?.next(engine.cpu());
         Self::derive(engine, self.suite, secret)
     }
 
     /// Another key of the same secret.
     pub(super) fn expand(&self, engine: &Engine, label: &[u8], to: &mut [u8]) -> Result<(), Error> {
-        self.known_secret()?.expand(engine.cpu, label, to);
+        self.known_secret()?.expand(engine.cpu(), label, to);
         Ok(())
     }
 
@@ -286,6 +286,6 @@ fn session(
     Ok(WipedBox::new(session))
 }
 
-pub(super) const TAG_BYTES: usize = crate::aead::TAG_BYTES;
+pub(super) const TAG_BYTES: usize = oarlock_engine::aead::TAG_BYTES;
 pub(super) const KEY_BYTES_MAX: usize = 32;
 const NONCE_BYTES: usize = 12;

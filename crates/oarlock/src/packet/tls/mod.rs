@@ -57,4 +57,4 @@ pub use self::message::{is_key_update, key_update};
 pub use self::outbound::Outbound;
 pub use self::outbound_record::OutboundRecord;
 pub use self::suite::{ContentType, Suite};
-pub use crate::plan::many::Workers;
+pub use oarlock_engine::plan::Workers;

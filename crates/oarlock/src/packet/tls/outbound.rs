@@ -9,10 +9,10 @@ use super::cut::{Cut, HEADER_BYTES};
 use super::keys::{KeySet, Keys, Side};
 use super::outbound_record::{Numbered, OutboundRecord};
 use super::suite::{ContentType, Suite};
-use crate::Error;
 use crate::packet::PacketError;
-use crate::plan::engine::Engine;
-use crate::plan::many::Workers;
+use oarlock_engine::Error;
+use oarlock_engine::plan::Engine;
+use oarlock_engine::plan::Workers;
 
 /// Seals records of one direction of a connection, from
 /// [`Accelerator::tls_outbound`](crate::Accelerator::tls_outbound).

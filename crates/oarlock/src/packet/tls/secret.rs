@@ -5,7 +5,7 @@ use oarlock_kernels::cpu::Cpu;
 use zeroize::Zeroizing;
 
 use super::suite::Suite;
-use crate::Error;
+use oarlock_engine::Error;
 
 /// A traffic secret of one direction. Wiped on drop.
 pub(super) struct Secret {

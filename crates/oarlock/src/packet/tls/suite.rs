@@ -1,6 +1,6 @@
 //! Cipher suites and content types.
 
-use crate::work::algorithm::Algorithm;
+use oarlock_engine::Algorithm;
 
 /// A cipher suite of TLS 1.3 and DTLS 1.3 (RFC 8446, appendix B.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -154,7 +154,7 @@ fn a_queue_that_is_dropped_cancels_what_is_left() {
         queue.push(submit(&rsa, &[number]), ());
     }
     drop(queue);
-    let stats = |rsa: &AcceleratedRsa| rsa.accelerator().stats().public_key;
+    let stats = |rsa: &AcceleratedRsa| Accelerator::from(rsa).stats().public_key;
     assert_eq!(stats(&rsa).waiting, 0);
     let signature = submit(&rsa, &[1]).wait();
     // That one alone, before the request that verifies it.
@@ -168,7 +168,7 @@ fn callers_who_meet_get_each_his_own() {
     for max_threads in [0, 2] {
         let rsa = rsa(max_threads);
         let small = RsaPrivateKey::from_pem(keys::RSA1024).unwrap();
-        let small = rsa.accelerator().rsa(&small);
+        let small = Accelerator::from(&rsa).rsa(&small);
         let (begin, done) = (Barrier::new(24), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for thread in 0..24u8 {
@@ -187,7 +187,7 @@ fn callers_who_meet_get_each_his_own() {
             }
         });
         assert_eq!(done.load(Ordering::Relaxed), 24 * 30);
-        let stats = rsa.accelerator().stats().public_key;
+        let stats = Accelerator::from(&rsa).stats().public_key;
         assert_eq!((stats.faults, stats.waiting), (0, 0));
     }
 }
@@ -212,6 +212,6 @@ fn a_cpu_without_lanes_gives_the_same() {
         assert_eq!(signature, other.wait());
         verify(&without, &[number], &signature.unwrap());
     }
-    let stats = without.accelerator().stats().public_key;
+    let stats = Accelerator::from(&without).stats().public_key;
     assert_eq!((stats.groups, stats.faults), (0, 0));
 }

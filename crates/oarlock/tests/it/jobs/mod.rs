@@ -131,7 +131,7 @@ fn without_threads_a_job_waits_for_who_asks() {
     let rsa = rsa(0);
     let job = submit(&rsa, b"message");
     // Nobody could do it.
-    assert_eq!(rsa.accelerator().threads(), 0);
+    assert_eq!(Accelerator::from(&rsa).threads(), 0);
     assert!(!job.is_finished());
     let mut job = pin!(job);
     let counted = Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0)));

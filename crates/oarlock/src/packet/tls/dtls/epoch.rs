@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::mask::Mask;
-use crate::Error;
 use crate::packet::tls::keys::{KeySet, Keys};
 use crate::packet::tls::secret::Protocol;
-use crate::plan::engine::Engine;
+use oarlock_engine::Error;
+use oarlock_engine::plan::Engine;
 
 /// What protects the records of an epoch.
 pub(super) struct Epoch {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::Error;
 use crate::packet::PacketError;
+use oarlock_engine::Error;
 
 /// What a sender puts into its headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

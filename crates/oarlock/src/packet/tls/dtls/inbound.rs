@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::epoch::Epoch;
 use super::header::ConnectionId;
 use super::inbound_record::{InboundRecord, Split};
-use crate::Error;
 use crate::packet::tls::cut::CONTENT_BYTES_MAX;
 use crate::packet::tls::keys::Keys;
 use crate::packet::{PacketError, ReplayWindow};
-use crate::plan::engine::Engine;
-use crate::plan::many::{Flow, Workers};
+use oarlock_engine::Error;
+use oarlock_engine::plan::Engine;
+use oarlock_engine::plan::{Flow, Workers};
 
 /// Opens records of one direction of a connection, from
 /// [`Accelerator::dtls_inbound`](crate::Accelerator::dtls_inbound).

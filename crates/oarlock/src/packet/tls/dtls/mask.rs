@@ -4,10 +4,10 @@ use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
 use zeroize::Zeroizing;
 
-use crate::Error;
 use crate::packet::tls::keys::{KEY_BYTES_MAX, KeySet, TAG_BYTES};
 use crate::packet::tls::suite::Suite;
-use crate::plan::engine::Engine;
+use oarlock_engine::Error;
+use oarlock_engine::plan::Engine;
 
 /// The key that numbers are encrypted with. Wiped on drop.
 pub(super) enum Mask {
@@ -24,13 +24,13 @@ impl Mask {
         // Expanded where they stay: moved, they would leave a copy behind.
         match keys.suite() {
             Suite::ChaCha20Poly1305Sha256 => {
-                let backend = chacha20::Backend::preferred(engine.cpu);
+                let backend = chacha20::Backend::preferred(engine.cpu());
                 let mut chacha20 = Box::new(ChaCha20::unkeyed(backend));
                 chacha20.set_key(key).map_err(|error| invalid(&error))?;
                 Ok(Self::ChaCha20(chacha20))
             }
             _ => {
-                let mut ctr = Box::new(Ctr::unkeyed(Backend::preferred(engine.cpu)));
+                let mut ctr = Box::new(Ctr::unkeyed(Backend::preferred(engine.cpu())));
                 ctr.set_key(key).map_err(|error| invalid(&error))?;
                 Ok(Self::Aes(ctr))
             }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use super::epoch::Epoch;
 use super::header::{ConnectionId, Format};
-use crate::Error;
 use crate::packet::PacketError;
 use crate::packet::tls::cut::Cut;
 use crate::packet::tls::keys::{Keys, TAG_BYTES};
 use crate::packet::tls::outbound_record::{Numbered, OutboundRecord};
 use crate::packet::tls::suite::Suite;
-use crate::plan::engine::Engine;
-use crate::plan::many::{Flow, Workers};
+use oarlock_engine::Error;
+use oarlock_engine::plan::Engine;
+use oarlock_engine::plan::{Flow, Workers};
 
 /// Seals records of one direction of a connection, from
 /// [`Accelerator::dtls_outbound`](crate::Accelerator::dtls_outbound).

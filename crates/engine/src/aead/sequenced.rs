@@ -1,0 +1,409 @@
+//! Messages whose nonces are a sequence, so that keystream and MAC key can be made ahead.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use inout::InOutBuf;
+use oarlock_kernels::aead::{AeadError, TAG_BYTES};
+use oarlock_kernels::chacha20;
+use oarlock_kernels::chacha20_poly1305::ChaCha20Poly1305;
+use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::gcm::Gcm;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{AcceleratedAead, refused, wrong_tag_length};
+use crate::Error;
+use crate::device::keyed::aead::unkeyed_gcm;
+use crate::options::{PrefetchWorker, Strategy};
+use crate::plan::ahead::keystream_is_slower_than_its_way;
+use crate::plan::engine::Engine;
+use crate::plan::prefetch::Records;
+use crate::work::algorithm::Algorithm;
+use oarlock_threads::prefetch::{Reader, RingSize, Source};
+
+/// How a nonce is made of a sequence number.
+#[derive(Clone, Copy)]
+pub enum NonceSequence {
+    /// The number, big-endian, XORed onto the last 8 bytes of a fixed IV: TLS 1.3 (RFC 8446, 5.3),
+    /// QUIC (RFC 9001, 5.3), SRTP (RFC 7714, 8.1, with SSRC and salt in `iv`).
+    Xor {
+        /// Secret or not as the protocol has it.
+        iv: [u8; 12],
+    },
+    /// 4 fixed bytes, then the number, big-endian: ESP (RFC 4106, 4), TLS 1.2 (RFC 5288, 3), SSH
+    /// (RFC 5647, 7.1).
+    Counter {
+        /// Salt or fixed field.
+        fixed: [u8; 4],
+    },
+}
+
+impl NonceSequence {
+    /// The nonce of message `number`.
+    pub fn nonce(&self, number: u64) -> [u8; 12] {
+        let (mut nonce, mask) = match self {
+            Self::Xor { iv } => (*iv, u64::MAX),
+            Self::Counter { fixed } => {
+                let mut nonce = [0; 12];
+                nonce[..4].copy_from_slice(fixed);
+                (nonce, 0)
+            }
+        };
+        for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+            *byte = *byte & mask as u8 ^ of_number;
+        }
+        nonce
+    }
+}
+
+impl Zeroize for NonceSequence {
+    fn zeroize(&mut self) {
+        match self {
+            Self::Xor { iv } => iv.zeroize(),
+            Self::Counter { fixed } => fixed.zeroize(),
+        }
+    }
+}
+
+impl fmt::Debug for NonceSequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Xor { .. } => "Xor",
+            Self::Counter { .. } => "Counter",
+        })
+    }
+}
+
+/// An AEAD under nonces that follow each other, from
+/// `Accelerator::sequenced_aead`, which has an example.
+///
+/// Each message takes the next nonce. For a cipher that is slower than keystream comes over from
+/// another core, or under [`Strategy::Prefetch`], keystream and one-time MAC key of the next
+/// messages are made ahead; what is not ready is computed at once. Output is that of
+/// [`AcceleratedAead`]. Wiped on drop.
+///
+/// After a fork parent and child go on with the same numbers: only one of them may seal, or each
+/// needs a key of its own. To begin to seal a message uses its number up, even if that fails or
+/// panics: a device may have sent it already, and another message under the same nonce would give
+/// both away.
+pub struct SequencedAead {
+    aead: AcceleratedAead,
+    /// Shared with the threads that make keystream ahead, so that there is one copy to wipe.
+    nonces: Arc<Zeroizing<NonceSequence>>,
+    /// The number of the next message.
+    next: u64,
+    record_bytes_max: usize,
+    /// The kernel for records: a copy of its own, since the session's may be replaced while a worker uses it.
+    key: Arc<Kernel>,
+    worker: Option<PrefetchWorker>,
+    records: Option<Records>,
+    prefetched: u64,
+}
+
+/// A key that any thread can use. Always in an `Arc`, so its size moves nowhere.
+#[allow(clippy::large_enum_variant)]
+enum Kernel {
+    Gcm(Gcm),
+    ChaCha20Poly1305(ChaCha20Poly1305),
+}
+
+impl Kernel {
+    fn new(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Arc<Self>, Error> {
+        let mut kernel = Arc::new(match algorithm {
+            Algorithm::ChaCha20Poly1305 => {
+                Self::ChaCha20Poly1305(ChaCha20Poly1305::unkeyed(chacha20::Backend::preferred(cpu)))
+            }
+            _ => Self::Gcm(*unkeyed_gcm(cpu)),
+        });
+        // In place, so that no copy of the key is left behind.
+        match Arc::get_mut(&mut kernel) {
+            Some(Self::Gcm(gcm)) => gcm.set_key(key).map_err(|error| error.to_string()),
+            Some(Self::ChaCha20Poly1305(aead)) => {
+                aead.set_key(key).map_err(|error| error.to_string())
+            }
+            None => Ok(()),
+        }
+        .map_err(Error::InvalidKey)?;
+        Ok(kernel)
+    }
+
+    fn head_bytes(&self) -> usize {
+        match self {
+            Self::Gcm(_) => Gcm::KEYSTREAM_HEAD_BYTES,
+            Self::ChaCha20Poly1305(_) => ChaCha20Poly1305::KEYSTREAM_HEAD_BYTES,
+        }
+    }
+
+    fn seal(
+        &self,
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+        keystream: &[u8],
+    ) -> Result<[u8; TAG_BYTES], AeadError> {
+        match self {
+            Self::Gcm(gcm) => gcm.seal_with_keystream(aad, data, keystream),
+            Self::ChaCha20Poly1305(aead) => aead.seal_with_keystream(aad, data, keystream),
+        }
+    }
+
+    fn open(
+        &self,
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+        keystream: &[u8],
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
+        match self {
+            Self::Gcm(gcm) => gcm.open_with_keystream(aad, data, keystream, tag),
+            Self::ChaCha20Poly1305(aead) => aead.open_with_keystream(aad, data, keystream, tag),
+        }
+    }
+}
+
+/// Keystream message by message.
+struct RecordSource {
+    key: Arc<Kernel>,
+    nonces: Arc<Zeroizing<NonceSequence>>,
+}
+
+impl Source for RecordSource {
+    fn make(&self, base: u128, index: u64, granule: &mut [u8]) {
+        let nonce = self.nonces.nonce((base as u64).wrapping_add(index));
+        // The nonce has 12 bytes and the granule is far below the limit, so there is no error.
+        let _ = match &*self.key {
+            Kernel::Gcm(gcm) => gcm.keystream(&nonce, granule),
+            Kernel::ChaCha20Poly1305(aead) => aead.keystream(&nonce, granule),
+        };
+    }
+}
+
+impl SequencedAead {
+    #[doc(hidden)]
+    pub fn open_session(
+        engine: &Arc<Engine>,
+        algorithm: Algorithm,
+        key: &[u8],
+        nonces: NonceSequence,
+        record_bytes_max: usize,
+    ) -> Result<Self, Error> {
+        let aead = AcceleratedAead::open_session(engine, algorithm, key)?;
+        let options = engine.options();
+        let gains = keystream_is_slower_than_its_way(engine, algorithm);
+        let worker = match options.strategy {
+            Strategy::Prefetch => Some(options.prefetch_worker),
+            Strategy::Auto if gains && engine.helpers_max() > 0 => Some(options.prefetch_worker),
+            _ => None,
+        };
+        let mut sequenced = Self {
+            aead,
+            nonces: Arc::new(Zeroizing::new(nonces)),
+            next: 0,
+            record_bytes_max,
+            key: Kernel::new(engine.cpu, algorithm, key)?,
+            worker,
+            records: None,
+            prefetched: 0,
+        };
+        if worker.is_some() {
+            sequenced.records = sequenced.new_records(0);
+            sequenced.call_worker();
+        }
+        Ok(sequenced)
+    }
+
+    /// Encrypts the next message and returns its tag.
+    ///
+    /// # Errors
+    /// Those of [`AcceleratedAead::seal`]: the number is used up all the same. [`Error::InvalidInput`]
+    /// if all 2^64 numbers are used up: a new key is needed.
+    pub fn seal_next(
+        &mut self,
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], Error> {
+        let sequence = self.sequence_left()?;
+        self.next = sequence + 1;
+        let key = Arc::clone(&self.key);
+        let sealed = match self.ready(sequence, data.len()) {
+            Some(keystream) => {
+                let sealed = key.seal(aad, data, keystream).map_err(refused);
+                self.prefetched += u64::from(sealed.is_ok());
+                sealed
+            }
+            None => self.aead.seal(&self.nonces.nonce(sequence), aad, data),
+        };
+        self.go_on();
+        sealed
+    }
+
+    /// Decrypts the next message if `tag`, 16 bytes, is its tag. A message that is refused does not
+    /// count: the next call is for the same number.
+    ///
+    /// # Errors
+    /// Those of [`AcceleratedAead::open`]; [`Error::InvalidInput`] if all numbers are used up.
+    pub fn open_next(
+        &mut self,
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+        tag: &[u8],
+    ) -> Result<(), Error> {
+        let sequence = self.sequence_left()?;
+        let Ok(tag) = tag.try_into() else {
+            return Err(wrong_tag_length(tag.len()));
+        };
+        let key = Arc::clone(&self.key);
+        match self.ready(sequence, data.len()) {
+            Some(keystream) => {
+                key.open(aad, data, keystream, tag).map_err(refused)?;
+                self.prefetched += 1;
+            }
+            None => self
+                .aead
+                .open(&self.nonces.nonce(sequence), aad, data, tag)?,
+        }
+        self.next = sequence + 1;
+        self.go_on();
+        Ok(())
+    }
+
+    /// The number of the next message.
+    pub fn sequence(&self) -> u64 {
+        self.next
+    }
+
+    /// Goes on with message `number`, as after a loss. Never go back to a number that was sealed under
+    /// this key.
+    pub fn set_sequence(&mut self, number: u64) {
+        self.next = number;
+        if let Some(records) = &mut self.records {
+            records.take(number);
+        }
+        self.call_worker();
+    }
+
+    /// The number of messages whose keystream was ready when they came.
+    pub fn prefetched(&self) -> u64 {
+        self.prefetched
+    }
+
+    /// Makes keystream of the next messages on the calling thread, for up to `budget`. Returns for how
+    /// many messages.
+    pub fn prefill(&mut self, budget: Duration) -> usize {
+        if self.records.as_ref().is_none_or(Records::is_orphaned) {
+            self.records = self.new_records(self.next);
+        }
+        match &self.records {
+            Some(records) => records.ring().fill_for(budget) as usize,
+            None => 0,
+        }
+    }
+
+    fn sequence_left(&self) -> Result<u64, Error> {
+        if self.next == u64::MAX {
+            return Err(Error::InvalidInput(
+                "the sequence numbers under this key are used up: set up a new key".into(),
+            ));
+        }
+        Ok(self.next)
+    }
+
+    fn ready(&mut self, sequence: u64, bytes: usize) -> Option<&[u8]> {
+        if self.records.as_ref().is_some_and(Records::is_orphaned) {
+            self.records = None;
+            self.records = self.new_records(sequence);
+        }
+        let wanted = self.key.head_bytes() + bytes;
+        let keystream = self.records.as_mut()?.take(sequence)?;
+        (keystream.len() >= wanted).then_some(keystream)
+    }
+
+    /// What is made ahead is to lie ahead of the next message.
+    fn go_on(&mut self) {
+        if let Some(records) = &mut self.records {
+            records.take(self.next);
+            self.call_worker();
+        }
+    }
+
+    /// Streams from message `first` on.
+    fn new_records(&self, first: u64) -> Option<Records> {
+        let engine = self.aead.route.engine()?;
+        let options = engine.options();
+        let granule_bytes = self
+            .key
+            .head_bytes()
+            .checked_add(self.record_bytes_max)?
+            .checked_next_multiple_of(64)?;
+        let stream_bytes = options.cipher_blocks * 16;
+        let size = RingSize {
+            granule_bytes,
+            segment: (stream_bytes / granule_bytes).max(1),
+            streams: options.cipher_streams(),
+        };
+        let source = RecordSource {
+            key: Arc::clone(&self.key),
+            nonces: Arc::clone(&self.nonces),
+        };
+        let reader = Reader::new(
+            size,
+            Box::new(source),
+            &engine.prefetched,
+            options.prefetch_bytes,
+        )?;
+        Some(Records::new(reader, first))
+    }
+
+    fn call_worker(&self) {
+        if let (Some(engine), Some(records), Some(worker)) =
+            (self.aead.route.engine(), &self.records, self.worker)
+        {
+            engine.fill(records.ring(), worker);
+        }
+    }
+}
+
+impl fmt::Debug for SequencedAead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SequencedAead")
+            .field("aead", &self.aead)
+            .field("nonces", &**self.nonces)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use zeroize::ZeroizeOnDrop;
+
+    use super::*;
+    use crate::testing::Accelerator;
+
+    #[test]
+    fn the_iv_is_wiped_with_the_last_who_has_it() {
+        fn is_wiped_on_drop(_: &impl ZeroizeOnDrop) {}
+        for nonces in [
+            NonceSequence::Xor { iv: [7; 12] },
+            NonceSequence::Counter { fixed: [7; 4] },
+        ] {
+            let mut wiped = nonces;
+            wiped.zeroize();
+            assert_eq!(wiped.nonce(0), [0; 12]);
+            let accelerator = Accelerator::builder()
+                .max_threads(0)
+                .strategy(Strategy::Prefetch)
+                .build()
+                .unwrap();
+            let session = accelerator
+                .sequenced_aead(Algorithm::Aes128Gcm, &[7; 16], nonces, 100)
+                .unwrap();
+            is_wiped_on_drop(&*session.nonces);
+            let held = Arc::downgrade(&session.nonces);
+            assert_eq!(held.strong_count(), 2, "the session and its streams");
+            drop(session);
+            assert_eq!(held.strong_count(), 0);
+        }
+    }
+}

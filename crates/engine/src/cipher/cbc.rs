@@ -1,0 +1,507 @@
+//! AES in cipher block chaining mode, inline or, when it decrypts, in stripes.
+//!
+//! A block is decrypted with the ciphertext block before it, so a stripe needs the last ciphertext
+//! block of the stripe before. In place, the thread that does that stripe overwrites it: these blocks
+//! are copied before the stripes are posted.
+
+use std::fmt;
+use std::sync::Arc;
+
+use inout::InOutBuf;
+use oarlock_kernels::aes::BLOCK_BYTES;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::Error;
+use crate::device::keyed::cbc::{CbcKey, chain};
+use crate::options::Strategy;
+use crate::plan::engine::Engine;
+use crate::plan::long::{LongRequest, Look, look};
+use crate::plan::pace::Way;
+use crate::plan::route::{self, Route};
+use crate::work::algorithm::{Algorithm, Direction};
+use oarlock_threads::pool::Stripes;
+
+/// AES-CBC (SP 800-38A, 6.2), from `Accelerator::cbc`, which has an example: a chain of blocks that goes on from call to
+/// call. Its bytes are those of RustCrypto's `cbc` and of `openssl enc -aes-128-cbc` (`-nopad`
+/// without padding).
+///
+/// Encryption takes each block with the ciphertext of the one before, so it is always done on the
+/// calling thread, one block after the other. Decryption is done there or with the pool's help; it
+/// makes no keystream, so [`Strategy::Prefetch`] means inline. A request is done when the call
+/// returns.
+///
+/// CBC does not authenticate. An attacker that can alter ciphertext alters the plaintext, and one that
+/// also learns whether decryption succeeded can read it: see [`decrypt_padded`](Self::decrypt_padded). An IV
+/// must not be predictable (SP 800-38A, appendix C): take a fresh random one for each message.
+///
+/// Key and schedules are wiped on drop.
+pub struct AcceleratedCbc {
+    engine: Arc<Engine>,
+    chain: Chain,
+}
+
+/// All but the engine, which a long request refers to while it changes the rest.
+struct Chain {
+    route: Route<CbcKey>,
+    /// The ciphertext block before the next one.
+    iv: Chained,
+    /// The message has been padded, or its padding taken off: nothing can follow.
+    has_ended: bool,
+    /// Decryption of less is inline without a look at clock or pool.
+    long_bytes: usize,
+    /// Ciphertext blocks before stripes, kept so that a long request need not allocate.
+    before_stripes: Vec<[u8; BLOCK_BYTES]>,
+}
+
+/// A block that each request takes from the one before. Aligned, since what was stored across two
+/// cache lines is not forwarded to the next load: 16 bytes would take 1.5 times as long (Zen 5),
+/// wherever the allocator happens to put them so.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+pub(super) struct Chained(pub(super) [u8; BLOCK_BYTES]);
+
+impl AcceleratedCbc {
+    #[doc(hidden)]
+    pub fn open(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
+        let algorithm = aes_cbc(key)?;
+        let iv = block(iv)?;
+        let mut chain = Chain {
+            route: Route::open(engine, algorithm, key)?,
+            iv: Chained(iv),
+            has_ended: false,
+            long_bytes: 0,
+            before_stripes: Vec::new(),
+        };
+        chain.follow_options(engine);
+        Ok(Self {
+            engine: Arc::clone(engine),
+            chain,
+        })
+    }
+
+    /// Encrypts the next blocks of the message, in place or from one buffer to another.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] unless `data` is whole blocks of 16 bytes, or when the message has
+    /// [ended](Self::encrypt_padded); nothing has changed then.
+    #[inline]
+    pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        self.chain.check(data.len())?;
+        self.chain
+            .crypt_inline(&self.engine, Direction::Encrypt, data);
+        Ok(())
+    }
+
+    /// Decrypts the next blocks of the message, in place or from one buffer to another.
+    ///
+    /// # Errors
+    /// Those of [`encrypt`](Self::encrypt).
+    #[inline]
+    pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        self.chain.check(data.len())?;
+        self.decrypt_blocks(data);
+        Ok(())
+    }
+
+    /// Pads the rest of the message as PKCS #7 does (RFC 5652, 6.3), by 1 to 16 bytes, and encrypts
+    /// it. The message ends with it: the next begins by [`set_iv`](Self::set_iv) or
+    /// [`set_key`](Self::set_key).
+    ///
+    /// Where `data` has no room for the padding it moves, and the plaintext is wiped where it was.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when the message has ended already; nothing has changed then.
+    pub fn encrypt_padded(&mut self, data: &mut Vec<u8>) -> Result<(), Error> {
+        self.chain.check(0)?;
+        let padding_bytes = BLOCK_BYTES - data.len() % BLOCK_BYTES;
+        let padded_bytes = data.len() + padding_bytes;
+        if data.capacity() < padded_bytes {
+            let mut moved = Vec::with_capacity(padded_bytes);
+            moved.extend_from_slice(data);
+            std::mem::replace(data, moved).zeroize();
+        }
+        data.resize(padded_bytes, padding_bytes as u8);
+        self.chain
+            .crypt_inline(&self.engine, Direction::Encrypt, data.as_mut_slice().into());
+        self.chain.has_ended = true;
+        Ok(())
+    }
+
+    /// Decrypts the rest of the message and takes its padding off. The message ends with it, as
+    /// with [`encrypt_padded`](Self::encrypt_padded).
+    ///
+    /// **Padding oracles.** An attacker that can send chosen ciphertexts and learn, from an answer or
+    /// from its time, which of them had valid padding decrypts any message block by block
+    /// (Vaudenay, "Security Flaws Induced by CBC Padding", EUROCRYPT 2002). The padding is looked at
+    /// in a time that does not depend on it, but the result and the length of the plaintext tell
+    /// about it. So authenticate the ciphertext, and decrypt none that fails to verify; or use an
+    /// AEAD.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPadding`] where the padding is wrong: what was decrypted is wiped, `data` is
+    /// empty and the message has ended. [`Error::InvalidInput`] unless `data` is at least one and
+    /// only whole blocks, or when the message has ended already; nothing has changed then.
+    pub fn decrypt_padded(&mut self, data: &mut Vec<u8>) -> Result<(), Error> {
+        self.chain.check(data.len())?;
+        if data.is_empty() {
+            return Err(Error::InvalidInput(
+                "a padded message has at least one block of 16 bytes".into(),
+            ));
+        }
+        self.decrypt_blocks(data.as_mut_slice().into());
+        self.chain.has_ended = true;
+        let padding_bytes = data.last_chunk().and_then(padding_bytes);
+        let Some(padding_bytes) = padding_bytes else {
+            data.zeroize();
+            return Err(Error::InvalidPadding);
+        };
+        data.truncate(data.len() - padding_bytes);
+        Ok(())
+    }
+
+    /// Begins a message with the same key at `iv`, 16 bytes. Never waits.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for another length; nothing has changed then.
+    pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
+        self.chain.iv.0 = block(iv)?;
+        self.chain.has_ended = false;
+        Ok(())
+    }
+
+    /// The ciphertext block before the next one.
+    pub(crate) fn iv(&self) -> [u8; BLOCK_BYTES] {
+        self.chain.iv.0
+    }
+
+    /// Begins a message with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is
+    /// wiped.
+    ///
+    /// # Errors
+    /// As `Accelerator::cbc`; nothing has changed then.
+    pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
+        let algorithm = aes_cbc(key)?;
+        let iv = block(iv)?;
+        let session = route::open(&self.engine, algorithm, key)?;
+        self.chain.route.replace(Some(&self.engine), session);
+        self.chain.iv.0 = iv;
+        self.chain.has_ended = false;
+        self.chain.look_again();
+        Ok(())
+    }
+
+    /// Sends requests this way from now on, whatever the accelerator's options say. Encryption is
+    /// inline whatever is set, and so are requests to a driver, which spreads its own work.
+    pub fn set_strategy(&mut self, strategy: Strategy) {
+        self.chain.route.strategy.set(strategy);
+        self.chain.look_again();
+    }
+
+    /// The device that serves this session now.
+    pub fn device(&self) -> &str {
+        self.chain.route.session.device()
+    }
+
+    /// Hands the counts since the last time in to `Accelerator::stats`.
+    pub fn hand_in_stats(&mut self) {
+        self.chain.route.hand_in(Some(&self.engine));
+    }
+
+    /// Whole blocks.
+    #[inline(always)]
+    fn decrypt_blocks(&mut self, data: InOutBuf<'_, '_, u8>) {
+        if data.len() < self.chain.long_bytes {
+            self.chain
+                .crypt_inline(&self.engine, Direction::Decrypt, data);
+        } else {
+            self.chain.decrypt_long(&self.engine, data);
+        }
+    }
+}
+
+#[cold]
+pub(super) fn no_whole_blocks(bytes: usize) -> Error {
+    Error::InvalidInput(format!(
+        "CBC takes whole blocks of 16 bytes, not {bytes} bytes: pad them"
+    ))
+}
+
+impl Chain {
+    #[inline(always)]
+    fn check(&self, bytes: usize) -> Result<(), Error> {
+        if bytes.is_multiple_of(BLOCK_BYTES) && !self.has_ended {
+            Ok(())
+        } else {
+            Err(self.refusal(bytes))
+        }
+    }
+
+    #[cold]
+    fn refusal(&self, bytes: usize) -> Error {
+        if !self.has_ended {
+            return no_whole_blocks(bytes);
+        }
+        Error::InvalidInput(
+            "the message has ended with its padding: begin the next one by set_iv".into(),
+        )
+    }
+
+    /// The whole of a request on this thread.
+    #[inline(always)]
+    fn crypt_inline(&mut self, engine: &Engine, direction: Direction, data: InOutBuf<'_, '_, u8>) {
+        let bytes = data.len();
+        self.crypt_here(engine, direction, data);
+        self.count(direction, bytes);
+    }
+
+    #[inline(always)]
+    fn crypt_here(&mut self, engine: &Engine, direction: Direction, data: InOutBuf<'_, '_, u8>) {
+        if self.route.session.has_lost_its_device() {
+            return self.crypt_elsewhere(engine, direction, data);
+        }
+        if let CbcKey::Kernel(cbc) = &self.route.session.keyed {
+            return chain(&**cbc, direction, &mut self.iv.0, data);
+        }
+        self.crypt_by_the_device(engine, direction, data);
+    }
+
+    #[inline(never)]
+    fn crypt_by_the_device(
+        &mut self,
+        engine: &Engine,
+        direction: Direction,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        let keyed = &self.route.session.keyed;
+        if let Err(data) = keyed.crypt(direction, &mut self.iv.0, data) {
+            self.crypt_elsewhere(engine, direction, data);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn crypt_elsewhere(
+        &mut self,
+        engine: &Engine,
+        direction: Direction,
+        mut data: InOutBuf<'_, '_, u8>,
+    ) {
+        let iv = &mut self.iv.0;
+        self.route
+            .elsewhere(Some(engine), data.reborrow(), |key, data| {
+                key.crypt(direction, iv, data)
+            });
+        self.look_again();
+    }
+
+    #[inline(always)]
+    fn count(&mut self, direction: Direction, bytes: usize) {
+        let algorithm = self.route.session.params().algorithm;
+        self.route.shown.count(algorithm, direction, bytes);
+        self.route.counts.requests += 1;
+        self.route.counts.bytes += bytes as u64;
+    }
+
+    /// Decryption that may gain from help.
+    #[cold]
+    #[inline(never)]
+    fn decrypt_long(&mut self, engine: &Engine, data: InOutBuf<'_, '_, u8>) {
+        self.follow_options(engine);
+        let session = &self.route.session;
+        let may_be_cut = session.keyed.shared().is_some() && !session.has_lost_its_device();
+        let strategy = self.route.strategy.get();
+        match look(
+            engine,
+            strategy,
+            &mut self.route.pace,
+            data.len(),
+            may_be_cut,
+        ) {
+            Look::Inline => return self.crypt_inline(engine, Direction::Decrypt, data),
+            Look::PassOver => {
+                self.crypt_inline(engine, Direction::Decrypt, data);
+                return self.route.pace.pass_over();
+            }
+            Look::At(request, way) => {
+                match way {
+                    Way::Inline => self.crypt_inline(engine, Direction::Decrypt, data),
+                    Way::Stripe { helpers } => {
+                        self.decrypt_in_stripes(engine, &request, helpers, data);
+                    }
+                }
+                request.end(way, &mut self.route.pace, &mut self.route.counts);
+            }
+        }
+        self.look_again();
+        if self.route.counts.striped_requests > 0 {
+            self.route.hand_in(Some(engine));
+        }
+    }
+
+    fn decrypt_in_stripes(
+        &mut self,
+        engine: &Engine,
+        request: &LongRequest<'_>,
+        helpers: usize,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        let bytes = data.len();
+        let stripe_bytes = self.route.pace.stripe_bytes(bytes, helpers + 1);
+        let stripe_bytes = Stripes::stripe_bytes_within(bytes, stripe_bytes);
+        // With the key at hand even if its device is withdrawn by now: the request is under way.
+        let shared = self.route.session.keyed.shared();
+        let Some(keyed) = shared.filter(|_| bytes > stripe_bytes) else {
+            return self.crypt_inline(engine, Direction::Decrypt, data);
+        };
+        let ciphertext = data.get_in();
+        self.before_stripes.clear();
+        self.before_stripes.push(self.iv.0);
+        self.before_stripes.extend(
+            ciphertext
+                .chunks(stripe_bytes)
+                .filter_map(|stripe| stripe.last_chunk()),
+        );
+        let before_stripes = &*self.before_stripes;
+        let stripes = Stripes::cut(data, stripe_bytes);
+        let counts = &mut self.route.counts;
+        request.share(helpers, &stripes, counts, &|number, stripe| {
+            let mut iv = before_stripes[number as usize];
+            keyed.decrypt(&mut iv, stripe);
+        });
+        // Behind the last stripe.
+        if let Some(block) = before_stripes.last() {
+            self.iv.0 = *block;
+        }
+        self.count(Direction::Decrypt, bytes);
+    }
+
+    /// Follows the accelerator's options if they have changed.
+    fn follow_options(&mut self, engine: &Engine) {
+        if self.route.follow_options(engine).is_some() {
+            self.look_again();
+        }
+    }
+
+    /// Determines again from which length on decryption reads the clock and asks the pool.
+    fn look_again(&mut self) {
+        self.long_bytes = self.route.long_bytes(BLOCK_BYTES);
+    }
+}
+
+impl ZeroizeOnDrop for AcceleratedCbc {}
+
+impl Drop for AcceleratedCbc {
+    fn drop(&mut self) {
+        self.hand_in_stats();
+    }
+}
+
+impl fmt::Debug for AcceleratedCbc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcceleratedCbc")
+            .field("algorithm", &self.chain.route.session.params().algorithm)
+            .field("device", &self.device())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How many bytes of padding end with the last block of a message; `None` where the padding is
+/// wrong. Takes the same time whatever the block holds.
+fn padding_bytes(last: &[u8; BLOCK_BYTES]) -> Option<usize> {
+    let count = last[BLOCK_BYTES - 1];
+    let mut wrong = all_ones_if_below(16, count) | all_ones_if_below(count, 1);
+    for (before_end, byte) in (0..).zip(last.iter().rev()) {
+        wrong |= all_ones_if_below(before_end, count) & (byte ^ count);
+    }
+    // The compiler may not turn the loop into one that ends early.
+    (std::hint::black_box(wrong) == 0).then_some(count.into())
+}
+
+/// 0xff where `a` is less than `b`, else 0; without a branch.
+fn all_ones_if_below(a: u8, b: u8) -> u8 {
+    ((u16::from(a).wrapping_sub(b.into())) >> 8) as u8
+}
+
+fn aes_cbc(key: &[u8]) -> Result<Algorithm, Error> {
+    Algorithm::aes_cbc(key.len()).ok_or_else(|| {
+        Error::InvalidKey(format!(
+            "an AES key has 16, 24 or 32 bytes, this one has {}",
+            key.len()
+        ))
+    })
+}
+
+fn block(iv: &[u8]) -> Result<[u8; BLOCK_BYTES], Error> {
+    iv.try_into().map_err(|_| {
+        Error::InvalidInput(format!(
+            "an IV of AES-CBC has 16 bytes, this one has {}",
+            iv.len()
+        ))
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::testing::Accelerator;
+
+    #[test]
+    fn padding_is_that_of_rfc_5652_and_no_other() {
+        for count in 0..=255u8 {
+            for others in 0..=17 {
+                let mut block = [others; BLOCK_BYTES];
+                let end = BLOCK_BYTES.saturating_sub(count.into());
+                block[end..].fill(count);
+                block[BLOCK_BYTES - 1] = count;
+                let expected = (1..=16).contains(&count).then_some(count.into());
+                assert_eq!(padding_bytes(&block), expected, "{count} {others}");
+                for at in end..BLOCK_BYTES - 1 {
+                    for bit in 0..8 {
+                        let mut corrupted = block;
+                        corrupted[at] ^= 1 << bit;
+                        assert_eq!(padding_bytes(&corrupted), None, "{count} {at} {bit}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn inline_requests_take_no_lock() {
+        for mask in ["", "-avx512", "-aes"] {
+            let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
+            let mut cipher = accelerator.cbc(&[0x2b; 16], &[0xf0; 16]).unwrap();
+            let mut forced = accelerator.cbc(&[0x2b; 16], &[0xf0; 16]).unwrap();
+            forced.set_strategy(Strategy::Inline);
+            // The pool is there, so that its locks could be asked for.
+            accelerator.0.pool();
+            let (done, wait) = mpsc::channel();
+            let requests = accelerator.0.with_every_lock_held(|| {
+                std::thread::spawn(move || {
+                    let mut data = vec![0; 3_000_000];
+                    for bytes in [0, 16, 64, 1008, 16_384] {
+                        cipher.encrypt((&mut data[..bytes]).into()).unwrap();
+                        cipher.decrypt((&mut data[..bytes]).into()).unwrap();
+                        cipher.set_iv(&[1; 16]).unwrap();
+                    }
+                    // Long enough for a look at clock and pool, not for a helper.
+                    let long_bytes = cipher.chain.long_bytes.next_multiple_of(16);
+                    for _ in 0..2 {
+                        cipher.decrypt((&mut data[..long_bytes]).into()).unwrap();
+                    }
+                    forced.encrypt((&mut data[..]).into()).unwrap();
+                    forced.decrypt((&mut data[..]).into()).unwrap();
+                    done.send((cipher, forced)).unwrap();
+                });
+                wait.recv_timeout(oarlock_testing::LIMIT)
+            });
+            assert!(
+                requests.is_ok(),
+                "{mask}: an inline request waits for a lock"
+            );
+        }
+    }
+}

@@ -1,0 +1,361 @@
+#![allow(clippy::unwrap_used)]
+
+use std::fmt;
+use std::sync::mpsc;
+
+use cipher::{
+    KeyIvInit, SeekNum, StreamCipher, StreamCipherCoreWrapper, StreamCipherSeek,
+    StreamCipherSeekCore,
+};
+
+use super::*;
+use crate::cipher::Aes128;
+use crate::cipher::ctr::AcceleratedCtr;
+use crate::device::{
+    Device, DeviceError, DeviceSession, Offer, OpenSession, Request, SessionParams,
+};
+use crate::testing::Accelerator;
+
+const KEY: [u8; 16] = [0x2b; 16];
+const IV: [u8; 16] = [0xf0; 16];
+
+type Core = ctr::CtrCore<aes::Aes128, ctr::flavors::Ctr128BE>;
+type Oracle = StreamCipherCoreWrapper<Core>;
+
+/// Both at block `block` of the stream, where no seek in bytes leads.
+fn at_block(block: u128) -> (Oracle, AcceleratedCtr<Aes128>) {
+    let mut core = Core::new(&KEY.into(), &IV.into());
+    core.set_block_pos(block);
+    let mut ours = AcceleratedCtr::<Aes128>::new(&KEY.into(), &IV.into());
+    ours.stream.counter = ours.stream.iv.wrapping_add(block);
+    (Oracle::from_core(core), ours)
+}
+
+fn assert_same_position(oracle: &Oracle, ours: &AcceleratedCtr<Aes128>, what: &str) {
+    assert_eq!(
+        oracle.try_current_pos::<i32>().ok(),
+        ours.try_current_pos::<i32>().ok(),
+        "i32, {what}"
+    );
+    assert_eq!(
+        oracle.try_current_pos::<u32>().ok(),
+        ours.try_current_pos::<u32>().ok(),
+        "u32, {what}"
+    );
+    assert_eq!(
+        oracle.try_current_pos::<u64>().ok(),
+        ours.try_current_pos::<u64>().ok(),
+        "u64, {what}"
+    );
+    assert_eq!(
+        oracle.try_current_pos::<usize>().ok(),
+        ours.try_current_pos::<usize>().ok(),
+        "usize, {what}"
+    );
+    assert_eq!(
+        oracle.try_current_pos::<u128>().ok(),
+        ours.try_current_pos::<u128>().ok(),
+        "u128, {what}"
+    );
+}
+
+#[test]
+fn the_end_of_the_stream_is_where_rustcrypto_has_it() {
+    for before in 0..6 {
+        for first in 0..40 {
+            let (mut oracle, mut ours) = at_block(u128::MAX - before);
+            for bytes in [first, 1, 0, 15, 16, 17, 1] {
+                let what = format!("{before} blocks before, {first} first, then {bytes}");
+                let (mut expected, mut data) = ([0; 40], [0; 40]);
+                assert_eq!(
+                    oracle.try_apply_keystream(&mut expected[..bytes]).is_ok(),
+                    ours.try_apply_keystream(&mut data[..bytes]).is_ok(),
+                    "{what}"
+                );
+                assert_eq!(expected, data, "{what}");
+                for more in 0..40 {
+                    assert_eq!(
+                        oracle.check_remaining(more).is_ok(),
+                        ours.check_remaining(more).is_ok(),
+                        "{what}, {more} more"
+                    );
+                }
+                assert_same_position(&oracle, &ours, &what);
+            }
+        }
+    }
+    // Where the checks look closer: 2^64 blocks before.
+    for before in [(1 << 64) - 1, 1 << 64, (1 << 64) + 1] {
+        let (oracle, ours) = at_block(u128::MAX - before);
+        for bytes in [0, 1, 1 << 40, isize::MAX as usize] {
+            assert_eq!(
+                oracle.check_remaining(bytes).is_ok(),
+                ours.check_remaining(bytes).is_ok()
+            );
+        }
+    }
+}
+
+#[test]
+fn beyond_the_end_the_unchecked_stream_goes_on_as_rustcryptos() {
+    for before in 0..3 {
+        for bytes in [16, 32, 48, 64, 80, 96] {
+            let (mut oracle, mut ours) = at_block(u128::MAX - before);
+            let (mut expected, mut data) = ([0; 96], [0; 96]);
+            oracle.unchecked_apply_keystream(&mut expected[..bytes]);
+            ours.unchecked_apply_keystream(&mut data[..bytes]);
+            assert_eq!(expected, data);
+            assert_same_position(&oracle, &ours, &format!("{before} {bytes}"));
+            assert_eq!(
+                oracle.check_remaining(16).is_ok(),
+                ours.check_remaining(16).is_ok()
+            );
+        }
+    }
+}
+
+/// Whatever counts in the counter block: all but its last block can be used.
+#[test]
+fn every_stream_ends_before_its_last_block() {
+    let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+    for algorithm in crate::Algorithm::ALL.iter().filter(|it| it.is_built_in()) {
+        let crate::Kind::Stream {
+            block_bytes,
+            iv_bytes,
+            counter_bits,
+        } = algorithm.kind()
+        else {
+            continue;
+        };
+        let block_bytes = block_bytes as u128;
+        if counter_bits == 128 {
+            // Its bytes are no number, and it is looked at above.
+            continue;
+        }
+        let key = vec![3; algorithm.key_bytes()];
+        let iv = vec![0xff; iv_bytes];
+        let mut cipher = accelerator.stream(*algorithm, &key, &iv).unwrap();
+        let end = (u128::MAX >> (128 - counter_bits)) * block_bytes;
+        for before in 0..6 * block_bytes {
+            cipher.seek(end - before);
+            for bytes in (0..8 * block_bytes).chain([1 << 20, 1 << 40]) {
+                let is_enough = cipher.check_remaining(bytes as usize).is_ok();
+                assert_eq!(
+                    is_enough,
+                    bytes <= before,
+                    "{algorithm}: {bytes} of {before}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn seeks_are_rustcryptos_for_every_kind_of_number() {
+    fn check<T: SeekNum + Copy + fmt::Debug>(positions: &[T]) {
+        for &position in positions {
+            let (mut oracle, mut ours) = at_block(3);
+            let what = format!("{position:?}");
+            assert_eq!(
+                oracle.try_seek(position).is_ok(),
+                ours.try_seek(position).is_ok(),
+                "{what}"
+            );
+            assert_same_position(&oracle, &ours, &what);
+            let (mut expected, mut data) = ([0; 100], [0; 100]);
+            assert_eq!(
+                oracle.try_apply_keystream(&mut expected).is_ok(),
+                ours.try_apply_keystream(&mut data).is_ok(),
+                "{what}"
+            );
+            assert_eq!(expected, data, "{what}");
+            assert_same_position(&oracle, &ours, &what);
+        }
+    }
+    macro_rules! ends {
+        ($($number:ty)*) => {$(
+            let mut positions: Vec<$number> = (0..40).collect();
+            positions.extend((<$number>::MAX - 120)..=<$number>::MAX);
+            positions.extend((1..40).map(|less| <$number>::MAX / 2 - less));
+            positions.extend((1..40).map(|less| <$number>::MAX / 16 - less));
+            check(&positions);
+        )*};
+    }
+    ends!(i32 u32 u64 usize u128);
+}
+
+/// A device that computes with the kernels, and may be asked for anything.
+struct Driver(&'static str, u64);
+struct Slot(oarlock_kernels::aes::Ctr);
+
+impl Device for Driver {
+    fn name(&self) -> &str {
+        self.0
+    }
+    fn probe(&self, _: &SessionParams) -> Option<Offer> {
+        Some(Offer {
+            preference: 0,
+            bytes_per_second: self.1,
+        })
+    }
+    fn open_session(&self, _: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
+        let cpu = oarlock_kernels::cpu::Cpu::PORTABLE;
+        let ctr = oarlock_kernels::aes::Ctr::new(key, cpu)
+            .map_err(|error| DeviceError(error.to_string()))?;
+        Ok(OpenSession::from_driver(Box::new(Slot(ctr))))
+    }
+    fn capacity(&self) -> usize {
+        1
+    }
+}
+
+impl DeviceSession for Slot {
+    fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError> {
+        for request in batch {
+            let Request::Keystream(request) = request else {
+                return Err(DeviceError("streams only".into()));
+            };
+            self.0
+                .apply(request.counter, request.skip, request.data.reborrow());
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_device_withdrawn_once_the_stripes_are_decided_on_leaves_none_undone() {
+    let accelerator = Accelerator::builder().max_threads(2).build().unwrap();
+    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+    let mut oracle = Oracle::new(&KEY.into(), &IV.into());
+    let (mut expected, mut data) = (vec![0; 100_005], vec![0; 100_005]);
+    oracle.apply_keystream(&mut expected);
+    cipher.apply_keystream(&mut data[..5]);
+    // The only one left is a driver, whose sessions cannot be shared. No request looks between
+    // its choice of stripes and their start, so this is where a withdrawal may fall.
+    accelerator.register(Arc::new(Driver("slow", 1))).unwrap();
+    accelerator.withdraw("cpu");
+    accelerator.withdraw("software");
+    let request = LongRequest::begin(&accelerator.0, 100_000);
+    cipher
+        .stream
+        .apply_in_stripes(&cipher.engine, &request, 1, (&mut data[5..]).into());
+    assert!(data == expected);
+    // Nor does it if the session has moved there.
+    let (mut again, mut oracle_again) = (vec![0; 100_000], vec![0; 100_000]);
+    oracle.apply_keystream(&mut oracle_again);
+    cipher.apply_keystream(&mut again[..3]);
+    assert_eq!(cipher.device(), "slow");
+    cipher
+        .stream
+        .apply_in_stripes(&cipher.engine, &request, 1, (&mut again[3..]).into());
+    assert!(again == oracle_again);
+}
+
+#[test]
+fn a_session_that_moves_while_its_requests_are_passed_over_begins_anew() {
+    let accelerator = Accelerator::builder().max_threads(2).build().unwrap();
+    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+    let bytes = cipher.stream.unseen_bytes_max;
+    let mut data = vec![0; bytes];
+    // The first stands alone, so the next would be passed over.
+    cipher.apply_keystream(&mut data[..bytes]);
+    accelerator.withdraw("cpu");
+    cipher.apply_keystream(&mut data[..bytes]);
+    assert!(cipher.stream.route.pace.looks_at(1));
+}
+
+#[test]
+fn a_session_that_moves_in_the_middle_of_its_streams_goes_on_looking_at_them() {
+    let accelerator = Accelerator::builder()
+        .max_threads(0)
+        .strategy(Strategy::Prefetch)
+        .build()
+        .unwrap();
+    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+    let mut oracle = Oracle::new(&KEY.into(), &IV.into());
+    let (mut expected, mut data) = ([0; 300], [0; 300]);
+    oracle.apply_keystream(&mut expected);
+    cipher.apply_keystream(&mut data[..100]);
+    assert_eq!(cipher.stream.unseen_bytes_max, 0);
+    accelerator.withdraw("cpu");
+    cipher.apply_keystream(&mut data[100..200]);
+    assert_ne!(cipher.device(), "cpu");
+    assert_eq!(cipher.stream.unseen_bytes_max, 0);
+    cipher.apply_keystream(&mut data[200..]);
+    assert_eq!(data, expected);
+}
+
+#[test]
+fn a_session_without_room_for_streams_gets_them_once_another_has_gone() {
+    let builder = Accelerator::builder()
+        .max_threads(0)
+        .strategy(Strategy::Prefetch);
+    let of_one = {
+        let accelerator = builder.clone().build().unwrap();
+        accelerator.ctr(&KEY, &IV).unwrap().prefetch_bytes()
+    };
+    let accelerator = builder.prefetch_bytes(of_one).build().unwrap();
+    let first = accelerator.ctr(&KEY, &IV).unwrap();
+    let mut second = accelerator.ctr(&KEY, &IV).unwrap();
+    assert_eq!(second.prefetch_bytes(), 0);
+    for _ in 0..2 * LOOKS_PER_RETRY {
+        second.stream.retry_prefetch(&second.engine);
+    }
+    assert_eq!(second.prefetch_bytes(), 0);
+    drop(first);
+    let asked = (1..=LOOKS_PER_RETRY).find(|_| {
+        second.stream.retry_prefetch(&second.engine);
+        second.prefetch_bytes() > 0
+    });
+    assert_eq!(asked, Some(LOOKS_PER_RETRY));
+    // They are where the stream is, and its requests look at them.
+    let (mut expected, mut data) = ([0; 1000], [0; 1000]);
+    Oracle::new(&KEY.into(), &IV.into()).apply_keystream(&mut expected);
+    assert!(second.prefill(Duration::MAX) > 0);
+    second.apply_keystream(&mut data);
+    assert_eq!(data, expected);
+    assert_eq!(second.stream.route.counts.prefetched_bytes, 1000);
+    // One that is to have none does not ask.
+    drop(second);
+    let mut inline = accelerator.ctr(&KEY, &IV).unwrap();
+    inline.set_strategy(Strategy::Inline);
+    for _ in 0..2 * LOOKS_PER_RETRY {
+        inline.stream.retry_prefetch(&inline.engine);
+    }
+    assert_eq!(inline.prefetch_bytes(), 0);
+}
+
+#[test]
+fn inline_requests_take_no_lock() {
+    for mask in ["", "-avx512", "-aes"] {
+        let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
+        let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+        let mut forced = accelerator.ctr(&KEY, &IV).unwrap();
+        forced.set_strategy(Strategy::Inline);
+        // The pool is there, so that its locks could be asked for.
+        accelerator.0.pool();
+        let (done, wait) = mpsc::channel();
+        let requests = accelerator.0.with_every_lock_held(|| {
+            std::thread::spawn(move || {
+                let mut data = vec![0; 3_000_000];
+                for bytes in [0, 1, 15, 64, 1000, 16_384] {
+                    cipher.apply_keystream(&mut data[..bytes]);
+                    cipher.seek(bytes);
+                    cipher.set_iv(&IV).unwrap();
+                }
+                // Long enough for a look at clock and pool, not for a helper.
+                let long_bytes = cipher.stream.unseen_bytes_max;
+                for _ in 0..2 {
+                    cipher.apply_keystream(&mut data[..long_bytes]);
+                }
+                forced.apply_keystream(&mut data);
+                done.send((cipher, forced)).unwrap();
+            });
+            wait.recv_timeout(oarlock_testing::LIMIT)
+        });
+        assert!(
+            requests.is_ok(),
+            "{mask}: an inline request waits for a lock"
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! Costs: tables by processor family, calibrations of one machine, what requests turn out to take, and ratios to
+//! OpenSSL's own implementations; also the counts of finished work, and the part of them that other processes see.
+
+#[cfg(feature = "rsa")]
+pub(crate) mod began;
+pub(crate) mod calibration;
+pub(crate) mod choice;
+pub(crate) mod class;
+pub(crate) mod cost;
+#[cfg(feature = "rsa")]
+pub(crate) mod lanes;
+pub(crate) mod live;
+pub(crate) mod lookup;
+#[cfg(feature = "rsa")]
+pub(crate) mod median;
+pub mod openssl;
+#[cfg(test)]
+pub(crate) mod processors;
+pub mod published;
+pub(crate) mod stats;
+mod table;
+mod tables;
+pub(crate) mod usage;
+
+pub use calibration::{AlgorithmCost, Calibration, MachineCosts};
+pub use class::CpuClass;
+pub use cost::Cost;
+pub use lookup::CostSource;
+pub use stats::{AlgorithmStats, PublicKeyStats, Stats};
+pub use usage::{
+    Computed, ContextEvent, Counted, CountedContexts, CountedLine, PrivateOperations, Usage,
+};

@@ -1,0 +1,35 @@
+//! The engine: what can be asked (`work`), what it costs ([`costs`]), who can compute it ([`device`]), which way it goes
+//! ([`plan`]), and the sessions in front of that. Between two threads stands `oarlock_threads`, and no other thing is below
+//! but kernels.
+//!
+//! This crate is a part of `oarlock`, which has the handle (`Accelerator`) and what people depend on. What is here in
+//! addition serves the crates of this workspace, and makes no promise of stability to others. A whole session, with
+//! its context, key and plan, lies in this one crate, so that a short request is compiled as one piece.
+
+// The documentation links to what the default features bring.
+#![cfg_attr(not(feature = "rsa"), allow(rustdoc::broken_intra_doc_links))]
+
+pub mod aead;
+#[cfg(feature = "rsa")]
+mod aws_lc;
+mod calibrate;
+pub mod cipher;
+pub mod costs;
+pub mod device;
+#[cfg(feature = "rsa")]
+pub mod framework;
+mod mask;
+mod options;
+pub mod plan;
+mod random;
+#[cfg(feature = "rsa")]
+pub mod rsa;
+#[cfg(test)]
+mod testing;
+mod work;
+
+pub use calibrate::measure;
+pub use oarlock_threads::{Error, OptionsError};
+pub use options::{LaneUse, Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};
+pub use random::fill_random;
+pub use work::algorithm::{Algorithm, Direction, Kind};

@@ -1,0 +1,459 @@
+//! What all sessions of an accelerator share. It knows no session and no way of a request.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+
+use oarlock_kernels::cpu::Cpu;
+
+#[cfg(feature = "rsa")]
+use super::batches::Jobs;
+#[cfg(feature = "rsa")]
+use super::cores::callers_max;
+use super::cores::{Busy, Callers, cpus};
+use super::crowd::Crowd;
+use crate::Error;
+use crate::costs::calibration::MachineCosts;
+use crate::costs::cost::Cost;
+use crate::costs::live::LiveMachine;
+use crate::costs::lookup::{CostSource, Costs, kernel_cost};
+use crate::costs::published::{Other, Shown};
+use crate::costs::stats::{Stats, Totals};
+use crate::device::Device;
+use crate::device::registry::Registry;
+use crate::options::{Options, PrefetchWorker, Reservation, Threads};
+use crate::work::algorithm::{Algorithm, Direction};
+#[cfg(feature = "rsa")]
+use crate::work::request::{Buffer, PublicKeyRequest};
+#[cfg(feature = "rsa")]
+use oarlock_threads::job::{Job, JobOptions, QueueFull, Start};
+use oarlock_threads::page::Gauge;
+use oarlock_threads::pool::Background;
+use oarlock_threads::pool::{Limits, Pool, Scheduling};
+use oarlock_threads::prefetch::{Budget, Ring};
+use oarlock_threads::process;
+
+/// What all sessions of an accelerator share: options, costs, devices, counts, the pool and the queue
+/// of jobs.
+pub struct Engine {
+    options: RwLock<Options>,
+    /// A copy of some `options`, for requests that must not wait for a lock.
+    pub(crate) live: Live,
+    pub(crate) cpu: Cpu,
+    /// What is counted for others to see.
+    pub(crate) shown: Shown,
+    pub(crate) costs: Costs,
+    pub(crate) machine: LiveMachine,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) totals: Totals,
+    /// Before the pool, so that it is dropped first: a thread that waits for a job then need not wait
+    /// for the pool.
+    #[cfg(feature = "rsa")]
+    pub(crate) jobs: Jobs,
+    /// Made when first needed: making it reads how many CPUs there are.
+    pool: OnceLock<Arc<Pool>>,
+    /// One thread, for prefetch next to the consumer.
+    idle_pool: OnceLock<Arc<Pool>>,
+    /// Whether the program is not ours: then all guests in it share one pool of each kind.
+    is_guest: bool,
+    pub(crate) prefetched: Arc<Budget>,
+    callers: Callers,
+    pub(super) crowd: Crowd,
+    /// Threads kept by ciphers under [`Reservation::Exclusive`].
+    reserved: Mutex<usize>,
+}
+
+/// Options that long requests read.
+#[derive(Default)]
+pub(crate) struct Live {
+    /// Counts changes; sessions take theirs over when it moves.
+    version: AtomicUsize,
+    /// The most threads, or [`AUTO`] for one for each CPU.
+    max_threads: AtomicUsize,
+    cipher_threads: AtomicUsize,
+}
+
+const AUTO: usize = usize::MAX;
+
+/// The pools of guests, as long as one of them has them: a program that loads the provider into many library contexts
+/// gets helpers for one.
+static SHARED: Mutex<Weak<Pool>> = Mutex::new(Weak::new());
+static SHARED_IDLE: Mutex<Weak<Pool>> = Mutex::new(Weak::new());
+
+impl Live {
+    fn set(&self, options: &Options) {
+        let max_threads = match options.max_threads {
+            Threads::Auto => AUTO,
+            Threads::Exactly(count) => count,
+        };
+        self.max_threads.store(max_threads, Ordering::Relaxed);
+        self.cipher_threads
+            .store(options.cipher_threads, Ordering::Relaxed);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn version(&self) -> usize {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn cipher_threads(&self) -> usize {
+        self.cipher_threads.load(Ordering::Relaxed)
+    }
+}
+
+impl Engine {
+    /// Makes an engine with options that were checked.
+    pub(crate) fn new(
+        options: Options,
+        cpu: Cpu,
+        costs: Costs,
+        #[cfg(feature = "rsa")] jobs_max: usize,
+    ) -> Self {
+        let live = Live::default();
+        live.set(&options);
+        Self {
+            options: RwLock::new(options),
+            live,
+            cpu,
+            shown: Shown::default(),
+            machine: LiveMachine::new(costs.machine().0),
+            costs,
+            registry: Arc::default(),
+            totals: Totals::default(),
+            #[cfg(feature = "rsa")]
+            jobs: Jobs::new(cpu, jobs_max, callers_max),
+            pool: OnceLock::new(),
+            idle_pool: OnceLock::new(),
+            is_guest: false,
+            prefetched: Arc::default(),
+            callers: Callers::default(),
+            crowd: Crowd::default(),
+            reserved: Mutex::new(0),
+        }
+    }
+
+    /// The CPU, less what a mask hides of it.
+    #[inline]
+    pub fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
+    /// The cost of `algorithm` by this library's kernels on one thread.
+    pub fn kernel_cost(&self, algorithm: Algorithm) -> Cost {
+        kernel_cost(&self.costs, self.cpu, algorithm)
+    }
+
+    /// The costs of the ways between cores, and where they come from.
+    pub fn machine_costs(&self) -> (MachineCosts, CostSource) {
+        let (_, source) = self.costs.machine();
+        let source = if self.machine.has_learned() {
+            CostSource::Live
+        } else {
+            source
+        };
+        (self.machine.get().into(), source)
+    }
+
+    /// What sessions and jobs have counted.
+    pub fn stats(&self) -> Stats {
+        let stats = self.totals.get();
+        #[cfg(feature = "rsa")]
+        let stats = Stats {
+            public_key: self.jobs.stats(),
+            ..stats
+        };
+        stats
+    }
+
+    /// Counts packets and records that a cipher and an HMAC have gone over, for others to see.
+    pub fn show_chained(&self, direction: Direction, requests: u64, bytes: u64) {
+        self.shown
+            .count_other(Other::Chained, direction, requests, bytes);
+    }
+
+    /// Counts a job of OpenSSL's that was paused and never went on.
+    pub fn show_abandoned(&self) {
+        self.shown.add(Gauge::Abandoned, 1);
+    }
+
+    /// The lanes for public keys, and how many there are.
+    #[cfg(feature = "rsa")]
+    pub fn lanes(&self) -> Option<(&'static str, usize)> {
+        self.jobs.lanes()
+    }
+
+    /// Memory that keystream made ahead takes.
+    pub fn prefetch_bytes(&self) -> usize {
+        self.prefetched.taken()
+    }
+
+    /// Offers a device to sessions.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for a name that is taken.
+    pub fn register(&self, device: Arc<dyn Device>) -> Result<(), Error> {
+        self.registry.register(device)
+    }
+
+    /// Withdraws a device. Returns whether it was there.
+    pub fn withdraw(&self, name: &str) -> bool {
+        self.registry.withdraw(name)
+    }
+
+    /// The devices, in order of registration.
+    pub fn devices(&self) -> Vec<Arc<dyn Device>> {
+        let entries = self.registry.list();
+        entries
+            .iter()
+            .map(|entry| Arc::clone(&entry.device))
+            .collect()
+    }
+
+    /// Before there are sessions.
+    pub(crate) fn show(&mut self, shown: Shown) {
+        self.shown = shown;
+        #[cfg(feature = "rsa")]
+        self.jobs.show(shown);
+    }
+
+    /// Before there is a pool.
+    pub(crate) fn become_guest(&mut self) {
+        self.is_guest = true;
+    }
+
+    /// Changes the options, which fit.
+    pub fn set_options(&self, options: Options) {
+        // A pool that is there has had the CPUs counted; without one nobody looks at them yet.
+        process::undivided(|| {
+            let mut current = self.options.write().unwrap_or_else(PoisonError::into_inner);
+            self.live.set(&options);
+            *current = options;
+            // Under the lock, so that of two changes the later one stays.
+            if let Some(pool) = self.pool.get() {
+                match self.is_guest {
+                    // Others have it, too.
+                    true => pool.widen(self.limits(&options)),
+                    false => pool.set_limits(self.limits(&options)),
+                }
+            }
+        });
+        if options.min_threads > 0 {
+            self.pool().start_up();
+        }
+    }
+
+    /// Pool threads that are there now. Asking does not make the pool.
+    pub fn threads(&self) -> usize {
+        self.pool.get().map_or(0, |pool| pool.threads())
+    }
+
+    /// The pool; made now if it was not needed before.
+    pub fn pool(&self) -> &Pool {
+        if let Some(pool) = self.pool.get() {
+            return pool;
+        }
+        cpus();
+        process::undivided(|| {
+            // Held until the pool is there: options that changed before that would find no pool to change.
+            let options = self.options.read().unwrap_or_else(PoisonError::into_inner);
+            let join = || self.join(&SHARED, self.limits(&options));
+            self.pool.get_or_init(join).as_ref()
+        })
+    }
+
+    /// Where a section must not be divided, [`cpus`] has been asked before.
+    fn limits(&self, options: &Options) -> Limits {
+        Limits {
+            min_threads: options.min_threads,
+            // The thread that posts a task takes part in it, so one CPU is taken already; not so with jobs.
+            max_threads: self.threads_busy_max().max(options.min_threads),
+            spin: options.spin && cpus() > 1,
+            scheduling: Scheduling::Normal,
+            is_guest: self.is_guest,
+            at_end: leave_thread,
+        }
+    }
+
+    /// The options that count now.
+    pub fn options(&self) -> Options {
+        process::undivided(|| *self.options.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The thread of the idle class; made now if it was not needed before.
+    pub(crate) fn idle_pool(&self) -> &Pool {
+        if let Some(pool) = self.idle_pool.get() {
+            return pool;
+        }
+        let limits = Limits {
+            min_threads: 0,
+            max_threads: 1,
+            spin: false,
+            scheduling: Scheduling::Idle,
+            is_guest: self.is_guest,
+            at_end: leave_thread,
+        };
+        process::undivided(|| {
+            let join = || self.join(&SHARED_IDLE, limits);
+            self.idle_pool.get_or_init(join).as_ref()
+        })
+    }
+
+    /// A pool of this engine's own, or that of all guests in the process. Within an undivided section.
+    fn join(&self, shared: &Mutex<Weak<Pool>>, limits: Limits) -> Arc<Pool> {
+        if !self.is_guest {
+            return Arc::new(Pool::new(limits));
+        }
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = shared.upgrade() {
+            pool.widen(limits);
+            return pool;
+        }
+        let pool = Arc::new(Pool::new(limits));
+        *shared = Arc::downgrade(&pool);
+        pool
+    }
+
+    /// Helpers that would take work at once. Asking does not make the pool.
+    pub(crate) fn helpers_awake(&self) -> usize {
+        self.pool.get().map_or(0, |pool| pool.awake())
+    }
+
+    pub(crate) fn threads_max(&self) -> usize {
+        match self.live.max_threads.load(Ordering::Relaxed) {
+            AUTO => cpus(),
+            count => count,
+        }
+    }
+
+    /// For the proof that a request takes none.
+    #[cfg(test)]
+    pub(crate) fn with_every_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
+        let run = || {
+            let _reserved = self.reserved.lock();
+            self.pool().with_every_lock_held(run)
+        };
+        self.registry
+            .with_lock_held(|| self.totals.with_lock_held(run))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_options_locked<T>(&self, run: impl FnOnce() -> T) -> T {
+        let _held = self.options.write();
+        run()
+    }
+
+    /// Helpers for one caller. On one CPU and in a sandbox there are none, whatever the options say.
+    pub fn helpers_max(&self) -> usize {
+        match self.threads_max() {
+            0 => 0,
+            count => count.min(cpus() - 1),
+        }
+    }
+
+    /// CPUs that no caller is busy on, counting the one that asks as busy.
+    pub(crate) fn cores_free(&self) -> usize {
+        cpus().saturating_sub(self.callers.count().max(1))
+    }
+
+    /// Has `ring` filled by `worker`, where there is enough to fill.
+    pub(crate) fn fill(&self, ring: &Arc<Ring>, worker: PrefetchWorker) {
+        let (pool, workers_max): (fn(&Self) -> &Pool, _) = match worker {
+            PrefetchWorker::Pool => (
+                Self::pool,
+                self.helpers_max().min(self.live.cipher_threads()),
+            ),
+            // Not where no thread is to be made; one CPU will do.
+            PrefetchWorker::Idle => match self.threads_max() {
+                0 => (Self::idle_pool, 0),
+                _ => (Self::idle_pool, (!process::is_sandboxed()).into()),
+            },
+        };
+        if workers_max > 0 && ring.enlist(workers_max) {
+            let is_urgent = ring.is_low();
+            pool(self).in_background(Arc::clone(ring) as Arc<dyn Background>, is_urgent);
+        }
+    }
+
+    /// Pool threads that work on jobs at once: a thread that submits one need not take part, so there may be as
+    /// many as CPUs. On one CPU there are none.
+    pub(crate) fn threads_busy_max(&self) -> usize {
+        match self.helpers_max() {
+            0 => 0,
+            _ => self.threads_max().min(cpus()),
+        }
+    }
+
+    /// Has pool threads come for the jobs that wait, where there may be any.
+    #[cfg(feature = "rsa")]
+    pub(crate) fn serve_jobs(&self, for_call: bool) {
+        if let Some(work) = self.jobs.enlist(self.threads_busy_max(), for_call) {
+            self.pool().in_jobs(work);
+        }
+    }
+
+    /// Puts what `make` makes of `buffers` into the queue of jobs, unless that is full.
+    #[cfg(feature = "rsa")]
+    pub(crate) fn submit<R, T: 'static>(
+        &self,
+        buffers: R,
+        make: impl FnOnce(R) -> PublicKeyRequest,
+        options: JobOptions,
+        convert: fn(Buffer) -> T,
+    ) -> Result<Job<T>, QueueFull<R>> {
+        let job = self.jobs.submit(buffers, make, options, convert)?;
+        if options.start == Start::AtOnce {
+            self.serve_jobs(false);
+        }
+        Ok(job)
+    }
+
+    pub(crate) fn enter(&self) -> Busy<'_> {
+        self.callers.enter()
+    }
+
+    /// Keeps `cipher_threads` threads where the options ask for it.
+    pub fn reserve(self: &Arc<Self>) -> Result<Option<Reserved>, Error> {
+        let options = self.options();
+        if options.reservation == Reservation::Shared {
+            return Ok(None);
+        }
+        let wanted = options.cipher_threads;
+        let threads_max = self.threads_max();
+        process::undivided(|| {
+            let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+            let free = threads_max.saturating_sub(*reserved);
+            if wanted > free {
+                return Err(Error::NoThreadsFree { wanted, free });
+            }
+            *reserved += wanted;
+            Ok(())
+        })?;
+        Ok(Some(Reserved {
+            engine: Arc::clone(self),
+            threads: wanted,
+        }))
+    }
+}
+
+/// Threads that a cipher keeps for itself.
+pub struct Reserved {
+    engine: Arc<Engine>,
+    threads: usize,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        process::undivided(|| {
+            *self
+                .engine
+                .reserved
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) -= self.threads;
+        });
+    }
+}
+
+/// Called by pool threads before they end.
+fn leave_thread() {
+    #[cfg(feature = "rsa")]
+    crate::aws_lc::leave_thread();
+}

@@ -1,0 +1,43 @@
+//! Chooses the way of a request: by expected time, not by bytes.
+//!
+//! ```text
+//! inline                      setup + bytes / rate
+//! stripe, helpers awake       hand-offs + inline / (helpers + 1)
+//! stripe, helpers asleep      calls + wake-up + (inline - wake-up) / (helpers + 1)
+//! keystream made ahead        see docs/internals/prefetch.md
+//! ```
+//!
+//! What these cost is told by [`costs`](crate::costs); from there it follows the session's own figures, the
+//! hand-off as well as the rate. Not every request is looked at: a look at clock and pool takes
+//! 50 ns when these are in the cache and up to 2 µs when not.
+
+pub(crate) mod ahead;
+#[cfg(feature = "rsa")]
+pub(crate) mod batches;
+pub(crate) mod cores;
+mod crowd;
+mod cut;
+pub(crate) mod engine;
+mod fan_out;
+pub(crate) mod first_look;
+mod helpers;
+pub(crate) mod long;
+pub(crate) mod many;
+pub(crate) mod openssl;
+pub(crate) mod pace;
+pub(crate) mod prefetch;
+#[cfg(test)]
+mod processors;
+pub(crate) mod report;
+pub(crate) mod route;
+mod setup;
+pub(crate) mod shared_route;
+mod strategy;
+mod stripe;
+mod wake;
+
+pub use engine::{Engine, Reserved};
+pub use many::{Flow, Workers};
+pub use openssl::{Provided, Withheld, provided};
+pub use report::{MadeAhead, PlanReport};
+pub use setup::Setup;

@@ -1,0 +1,249 @@
+//! What is offered to programs that use OpenSSL: the algorithms that are at least level with OpenSSL's own, by a
+//! calibration of this machine and that libcrypto, or else by the tables of this CPU class. There are none of CPUs
+//! without AES instructions: there everything is left to OpenSSL unless a calibration finds it level.
+
+use std::fmt;
+
+use oarlock_kernels::cpu::{Cpu, Family};
+
+use crate::costs::class::CpuClass;
+use crate::costs::openssl::{Measured, RatioSource, Ratios, compiled, version};
+use crate::options::{Offer, Options, Strategy};
+use crate::work::algorithm::Algorithm;
+
+/// What the provider has, whether or not this machine offers it.
+const PROVIDED: [Algorithm; 14] = [
+    Algorithm::Aes128Ctr,
+    Algorithm::Aes192Ctr,
+    Algorithm::Aes256Ctr,
+    Algorithm::Aes128Gcm,
+    Algorithm::Aes192Gcm,
+    Algorithm::Aes256Gcm,
+    Algorithm::Aes128Cbc,
+    Algorithm::Aes192Cbc,
+    Algorithm::Aes256Cbc,
+    Algorithm::ChaCha20,
+    Algorithm::ChaCha20Poly1305,
+    Algorithm::Camellia128Ctr,
+    Algorithm::Camellia192Ctr,
+    Algorithm::Camellia256Ctr,
+];
+
+/// An operation of the OpenSSL provider: what is known of its speed, and whether it is offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Provided {
+    /// The operation.
+    pub operation: Algorithm,
+    /// The ratio of its rate to OpenSSL's own, and where that comes from; `None` for an OpenSSL without providers.
+    pub ratios: Option<(Ratios, RatioSource)>,
+    /// Why it is left to OpenSSL; `None` if it is offered.
+    pub withheld: Option<Withheld>,
+}
+
+/// Why an operation is left to OpenSSL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Withheld {
+    /// OpenSSL is faster with requests of this length.
+    Slower {
+        /// Our rate in thousandths of OpenSSL's.
+        thousandths: u32,
+        /// Bytes of the requests.
+        bytes: usize,
+    },
+    /// Neither a table nor a calibration says how fast it is.
+    Unknown,
+}
+
+impl Provided {
+    /// Whether OpenSSL is faster, and this is offered all the same: by [`Offer::All`], or by a strategy.
+    pub fn is_forced(&self) -> bool {
+        let is_level = self.ratios.is_some_and(|(ratios, _)| ratios.is_level());
+        self.withheld.is_none() && !is_level
+    }
+}
+
+impl fmt::Display for Withheld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slower { thousandths, bytes } => write!(
+                f,
+                "OpenSSL is faster: {:.2} of its rate with {bytes} bytes",
+                f64::from(*thousandths) / 1000.0
+            ),
+            Self::Unknown => f.write_str("it was not measured against this OpenSSL"),
+        }
+    }
+}
+
+/// Rates each of [`PROVIDED`] against an OpenSSL of the version `openssl`.
+#[doc(hidden)]
+pub fn provided(
+    cpu: Cpu,
+    options: &Options,
+    openssl: &str,
+    calibration: Option<&Measured>,
+) -> Vec<Provided> {
+    provided_on(Cpu::family(), cpu, options, openssl, calibration)
+}
+
+/// The same on any processor.
+fn provided_on(
+    processor: Option<Family>,
+    cpu: Cpu,
+    options: &Options,
+    openssl: &str,
+    calibration: Option<&Measured>,
+) -> Vec<Provided> {
+    let class = CpuClass::of(cpu);
+    let of = |operation| {
+        let measured = calibration.and_then(|calibration| {
+            let found = calibration.ratios.iter().find(|one| one.0 == operation)?;
+            Some((found.1, RatioSource::Calibration))
+        });
+        let ratios = measured.or_else(|| compiled(class, version(openssl)?, operation, processor));
+        let withheld = match ratios {
+            _ if is_forced(operation, options) => None,
+            Some((ratios, _)) if ratios.is_level() => None,
+            Some((ratios, _)) => {
+                let (thousandths, bytes) = ratios.lowest();
+                Some(Withheld::Slower { thousandths, bytes })
+            }
+            None => Some(Withheld::Unknown),
+        };
+        Provided {
+            operation,
+            ratios,
+            withheld,
+        }
+    };
+    PROVIDED.into_iter().map(of).collect()
+}
+
+/// Camellia alone goes by the strategy: it is for programs with cores to spare.
+fn is_forced(operation: Algorithm, options: &Options) -> bool {
+    let is_spread = matches!(options.strategy, Strategy::Stripe | Strategy::Prefetch);
+    let is_camellia = matches!(
+        operation,
+        Algorithm::Camellia128Ctr | Algorithm::Camellia192Ctr | Algorithm::Camellia256Ctr
+    );
+    options.offer == Offer::All || is_spread && is_camellia
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use oarlock_kernels::cpu::Feature;
+
+    use super::*;
+    use crate::costs::openssl::{MadeFor, SIZES};
+    use crate::costs::processors::{self, masked_cpus};
+
+    fn calibration(of: &[(Algorithm, [u32; SIZES.len()])]) -> Measured {
+        let ratio = |one: &(Algorithm, [u32; SIZES.len()])| {
+            (one.0, Ratios::from_thousandths(one.1).unwrap())
+        };
+        Measured {
+            made_for: MadeFor::default(),
+            made: "2026-11-23".into(),
+            ratios: of.iter().map(ratio).collect(),
+        }
+    }
+
+    fn find(all: &[Provided], operation: Algorithm) -> Provided {
+        *all.iter().find(|one| one.operation == operation).unwrap()
+    }
+
+    #[test]
+    fn a_calibration_replaces_the_table_both_ways() {
+        let options = Options::default();
+        let cpu = Cpu::detect();
+        let by_table = provided(cpu, &options, "3.0.19", None);
+        assert_eq!(by_table.len(), PROVIDED.len());
+        let level = [1000; SIZES.len()];
+        let slow = [2000, 2000, 2000, 2000, 740, 2000, 2000];
+        for (ratios, withheld) in [
+            (level, None),
+            (
+                slow,
+                Some(Withheld::Slower {
+                    thousandths: 740,
+                    bytes: 16384,
+                }),
+            ),
+        ] {
+            for operation in PROVIDED {
+                let calibration = calibration(&[(operation, ratios)]);
+                let by_both = provided(cpu, &options, "3.0.19", Some(&calibration));
+                let one = find(&by_both, operation);
+                assert_eq!(one.withheld, withheld, "{operation}");
+                assert_eq!(one.ratios.unwrap().1, RatioSource::Calibration);
+                // What it does not have goes by the table as before.
+                for other in PROVIDED.into_iter().filter(|it| *it != operation) {
+                    assert_eq!(find(&by_both, other), find(&by_table, other));
+                }
+            }
+        }
+        let said = find(
+            &provided(
+                cpu,
+                &options,
+                "3.0.19",
+                Some(&calibration(&[(Algorithm::ChaCha20, slow)])),
+            ),
+            Algorithm::ChaCha20,
+        );
+        assert_eq!(
+            said.withheld.unwrap().to_string(),
+            "OpenSSL is faster: 0.74 of its rate with 16384 bytes"
+        );
+    }
+
+    #[test]
+    fn options_offer_what_is_slower() {
+        let slow: Vec<_> = PROVIDED
+            .map(|operation| (operation, [500; SIZES.len()]))
+            .into();
+        let calibration = calibration(&slow);
+        let offered = |options: &str| -> Vec<Algorithm> {
+            let options: Options = options.parse().unwrap();
+            let all = provided(Cpu::detect(), &options, "4.0.0", Some(&calibration));
+            let offered = all.into_iter().filter(|one| one.withheld.is_none());
+            offered
+                .inspect(|one| assert!(one.is_forced()))
+                .map(|one| one.operation)
+                .collect()
+        };
+        assert_eq!(offered(""), []);
+        assert_eq!(offered("offer=auto,strategy=inline"), []);
+        assert_eq!(offered("offer=all"), PROVIDED);
+        assert_eq!(offered("strategy=stripe"), PROVIDED[11..]);
+        assert_eq!(offered("strategy=prefetch"), PROVIDED[11..]);
+    }
+
+    #[test]
+    fn every_processor_knows_what_it_offers_under_every_mask() {
+        let options = Options::default();
+        for cpu in masked_cpus() {
+            for (processor, family) in processors::all() {
+                for openssl in ["3.0.19", "3.5.4", "4.0.0"] {
+                    let all = provided_on(family, cpu, &options, openssl, None);
+                    assert_eq!(all.len(), PROVIDED.len());
+                    for one in all {
+                        let it = format!("{} on {processor}, {cpu:?}, {openssl}", one.operation);
+                        assert_eq!(one.ratios.is_some(), cpu.has(Feature::Aes), "{it}");
+                        let is_level = one.ratios.is_some_and(|(ratios, _)| ratios.is_level());
+                        assert_eq!(one.withheld.is_none(), is_level, "{it}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn beside_an_openssl_without_providers_nothing_is_known() {
+        let all = provided(Cpu::detect(), &Options::default(), "1.1.1w", None);
+        let is_unknown =
+            |one: &Provided| one.ratios.is_none() && one.withheld == Some(Withheld::Unknown);
+        assert!(all.iter().all(is_unknown));
+    }
+}

@@ -1,0 +1,116 @@
+//! How an engine is made.
+
+use std::sync::Arc;
+
+use oarlock_threads::process;
+
+use super::engine::Engine;
+use crate::costs::calibration::Calibration;
+use crate::costs::lookup::Costs;
+use crate::costs::published::Shown;
+use crate::device::CpuDevice;
+#[cfg(feature = "aws-lc")]
+use crate::device::SoftwareDevice;
+use crate::mask::visible_cpu;
+use crate::options::Options;
+use crate::{Error, OptionsError};
+
+/// What is said of an engine before there is one.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// What it may use.
+    pub options: Options,
+    /// What to hide of the CPU, as in `OARLOCK_CPU`.
+    pub cpu_mask: Option<String>,
+    /// The program is not ours: see [`Limits::is_guest`](oarlock_threads::pool::Limits::is_guest).
+    pub guest: bool,
+    /// What was measured on this machine.
+    pub calibration: Option<Calibration>,
+    /// How many jobs may wait; 1024 unless set.
+    #[cfg(feature = "rsa")]
+    pub jobs_max: Option<usize>,
+}
+
+impl Setup {
+    /// Makes the engine, with the devices that are compiled in.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for options, a mask or a calibration that cannot be.
+    pub fn open(self) -> Result<Arc<Engine>, Error> {
+        self.options.validate()?;
+        let mut cpu = visible_cpu()?;
+        if let Some(mask) = self.cpu_mask {
+            cpu = cpu
+                .masked(&mask)
+                .map_err(|error| OptionsError::new(error.to_string()).from("cpu_mask"))?;
+        }
+        process::watch_forks();
+        let min_threads = self.options.min_threads;
+        let costs = match self.calibration {
+            Some(calibration) => {
+                calibration.validate()?;
+                Costs::calibrated(calibration)
+            }
+            None => Costs::default(),
+        };
+        let mut engine = Engine::new(
+            self.options,
+            cpu,
+            costs.clone(),
+            #[cfg(feature = "rsa")]
+            self.jobs_max.unwrap_or(JOBS_MAX),
+        );
+        if self.guest {
+            engine.become_guest();
+        }
+        engine.show(Shown::where_asked(self.options.publish));
+        let engine = Arc::new(engine);
+        let registry = &engine.registry;
+        registry.register(Arc::new(CpuDevice::with_costs(cpu, costs.clone())))?;
+        #[cfg(feature = "aws-lc")]
+        registry.register(Arc::new(SoftwareDevice::with_costs(cpu, costs)))?;
+        if min_threads > 0 {
+            engine.pool();
+        }
+        Ok(engine)
+    }
+}
+
+#[cfg(feature = "rsa")]
+const JOBS_MAX: usize = 1024;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::options::Threads;
+    use crate::plan::cores::cpus;
+
+    #[test]
+    fn a_pool_made_while_options_change_has_the_new_limits() {
+        if cpus() == 1 {
+            return;
+        }
+        for round in 0..3000 {
+            let mut setup = Setup::default();
+            setup.options.max_threads = Threads::Exactly(1);
+            let engine = setup.open().unwrap();
+            let mut options = engine.options();
+            options.max_threads = Threads::Exactly(0);
+            let together = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    together.wait();
+                    engine.pool();
+                });
+                together.wait();
+                // From before the other's first step to after its last, round by round.
+                for _ in 0..round % 100 {
+                    std::hint::spin_loop();
+                }
+                engine.set_options(options);
+            });
+            assert_eq!(engine.pool().max_threads(), 0, "round {round}");
+        }
+    }
+}

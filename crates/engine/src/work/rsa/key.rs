@@ -1,0 +1,600 @@
+//! RSA keys: read from the formats they are kept in, and checked.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use pkcs1::RsaPrivateKeyRef;
+use pkcs8::der::Decode;
+use pkcs8::der::asn1::UintRef;
+use pkcs8::spki::SubjectPublicKeyInfoRef;
+use pkcs8::{Document, ObjectIdentifier, PrivateKeyInfoRef, SecretDocument};
+use sha2::{Digest, Sha256};
+use ssh_key::private::KeypairData;
+use ssh_key::public::KeyData;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::Error;
+use crate::aws_lc::rsa::{PrivateNumbers, RsaSecretNumbers, SoftwareRsa};
+use crate::work::lane_numbers::{LaneModulus, LanePrivate};
+
+/// An RSA public key (RFC 8017, 3.1) of 1024 to 4096 bits.
+///
+/// ```
+/// let key = oarlock::rsa::RsaPublicKey::from_pem(include_str!("../../../../oarlock/tests/keys/rsa2048.pub.pem"))?;
+/// assert_eq!(key.bits(), 2048);
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct RsaPublicKey(Arc<Public>);
+
+pub(crate) struct Public {
+    /// Without leading zeros.
+    pub(crate) n: Vec<u8>,
+    e: Vec<u8>,
+    bits: usize,
+    pub(crate) short_exponent: u64,
+    pub(crate) software: SoftwareRsa,
+    pub(crate) lanes: LaneModulus,
+}
+
+/// An RSA private key (RFC 8017, 3.2) of 1024 to 4096 bits, with its two primes or without. Clones share it; it is
+/// wiped when the last of them and the last session goes.
+///
+/// ```
+/// let pem = include_str!("../../../../oarlock/tests/keys/rsa2048.pem");
+/// let key = oarlock::rsa::RsaPrivateKey::from_pem(pem)?;
+/// assert_eq!(key.public_key().bits(), 2048);
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct RsaPrivateKey(Arc<Private>);
+
+pub(crate) struct Private {
+    public: RsaPublicKey,
+    pub(crate) place: Place,
+    has_primes: bool,
+    pub(crate) lanes: Option<LanePrivate>,
+    /// What implicit rejection is keyed with: SHA-256 of d with the bytes of n, or, of a key whose
+    /// d is not here, of a power by it.
+    pub(crate) rejection_key: Zeroizing<[u8; 32]>,
+}
+
+/// Where a private key is.
+pub(crate) enum Place {
+    Here(SoftwareRsa),
+    Device(Arc<dyn Holder>),
+}
+
+/// A device that holds a private key, as the key sees it.
+pub(crate) trait Holder: Any + Send + Sync {
+    /// The device's name.
+    fn name(&self) -> &Arc<str>;
+
+    /// What the device knows the key by.
+    fn id(&self) -> &[u8];
+
+    /// Whether the device is better given several requests at once than one by each thread.
+    fn batches(&self) -> bool;
+
+    /// `number`, less than the modulus and as long, to the power of d; checked.
+    fn power(&self, key: &RsaPrivateKey, number: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error>;
+}
+
+impl RsaPublicKey {
+    /// From a modulus and a public exponent, both big-endian; leading zeros are passed over.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] unless the modulus is odd and has 1024 to 4096 bits, and the exponent
+    /// is odd and between 3 and 2^33.
+    pub fn from_numbers(modulus: &[u8], exponent: &[u8]) -> Result<Self, Error> {
+        let (n, e) = (significant(modulus), significant(exponent));
+        let bits = check_modulus(n)?;
+        let software = SoftwareRsa::public(n, e).map_err(invalid)?;
+        Ok(Self(Arc::new(Public {
+            n: n.to_vec(),
+            e: e.to_vec(),
+            bits,
+            // Less than 2^33, or aws-lc had refused it.
+            short_exponent: e.iter().fold(0, |e, byte| e << 8 | u64::from(*byte)),
+            software,
+            lanes: LaneModulus::default(),
+        })))
+    }
+
+    /// From text: PEM of SubjectPublicKeyInfo (`PUBLIC KEY`, RFC 7468, 13) or of PKCS#1
+    /// (`RSA PUBLIC KEY`), or a line of OpenSSH's (`ssh-rsa ...`).
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] says what is wrong.
+    pub fn from_pem(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
+        if text.starts_with("ssh-") {
+            return Self::from_openssh(text);
+        }
+        let (label, document) = Document::from_pem(text).map_err(not_pem)?;
+        match label {
+            "PUBLIC KEY" => Self::from_spki(document.as_bytes()),
+            "RSA PUBLIC KEY" => Self::from_pkcs1(document.as_bytes()),
+            label => Err(unknown_label(label, "PUBLIC KEY or RSA PUBLIC KEY")),
+        }
+    }
+
+    /// From DER: SubjectPublicKeyInfo (RFC 5280, 4.1) or RSAPublicKey (RFC 8017, A.1.1).
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] says what is wrong.
+    pub fn from_der(der: &[u8]) -> Result<Self, Error> {
+        if SubjectPublicKeyInfoRef::from_der(der).is_ok() {
+            Self::from_spki(der)
+        } else {
+            Self::from_pkcs1(der)
+        }
+    }
+
+    /// Bits of the modulus.
+    pub fn bits(&self) -> usize {
+        self.0.bits
+    }
+
+    /// Bytes of the modulus, of a signature and of a ciphertext.
+    pub fn bytes(&self) -> usize {
+        self.0.n.len()
+    }
+
+    /// The modulus, big-endian, without leading zeros.
+    pub fn modulus(&self) -> &[u8] {
+        &self.0.n
+    }
+
+    /// The public exponent, big-endian, without leading zeros.
+    pub fn exponent(&self) -> &[u8] {
+        &self.0.e
+    }
+
+    pub(crate) fn parts(&self) -> &Public {
+        &self.0
+    }
+
+    fn from_spki(der: &[u8]) -> Result<Self, Error> {
+        let info = SubjectPublicKeyInfoRef::from_der(der)
+            .map_err(|error| invalid(format!("not a SubjectPublicKeyInfo: {error}")))?;
+        check_algorithm(info.algorithm.oid)?;
+        let key = info.subject_public_key.as_bytes();
+        Self::from_pkcs1(key.ok_or_else(|| invalid("the public key is not whole bytes"))?)
+    }
+
+    fn from_pkcs1(der: &[u8]) -> Result<Self, Error> {
+        let key = pkcs1::RsaPublicKeyRef::from_der(der)
+            .map_err(|error| invalid(format!("not an RSAPublicKey (RFC 8017, A.1.1): {error}")))?;
+        Self::from_numbers(key.modulus.as_bytes(), key.public_exponent.as_bytes())
+    }
+
+    fn from_openssh(line: &str) -> Result<Self, Error> {
+        let key = ssh_key::PublicKey::from_openssh(line)
+            .map_err(|error| invalid(format!("not a public key of OpenSSH: {error}")))?;
+        let KeyData::Rsa(key) = key.key_data() else {
+            return Err(not_rsa(key.algorithm().as_ref()));
+        };
+        Self::from_numbers(key.n.as_bytes(), key.e.as_bytes())
+    }
+}
+
+impl RsaPrivateKey {
+    /// From PEM: PKCS#8 (`PRIVATE KEY`, RFC 5958), PKCS#1 (`RSA PRIVATE KEY`) or OpenSSH's own
+    /// (`OPENSSH PRIVATE KEY`). Not encrypted ones.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] says what is wrong; see [`from_der`](Self::from_der).
+    pub fn from_pem(pem: &str) -> Result<Self, Error> {
+        let pem = pem.trim();
+        if pem.starts_with("-----BEGIN OPENSSH PRIVATE KEY-----") {
+            return Self::from_openssh(pem);
+        }
+        if pem.contains("\nProc-Type:") {
+            return Err(encrypted());
+        }
+        let (label, document) = SecretDocument::from_pem(pem).map_err(not_pem)?;
+        match label {
+            "PRIVATE KEY" => Self::from_pkcs8(document.as_bytes()),
+            "RSA PRIVATE KEY" => Self::from_pkcs1(document.as_bytes()),
+            "ENCRYPTED PRIVATE KEY" => Err(encrypted()),
+            label => Err(unknown_label(
+                label,
+                "PRIVATE KEY, RSA PRIVATE KEY or OPENSSH PRIVATE KEY",
+            )),
+        }
+    }
+
+    /// From DER: PrivateKeyInfo (PKCS#8) or RSAPrivateKey (RFC 8017, A.1.2).
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] says what is wrong: the form, a modulus that is even or has less than
+    /// 1024 or more than 4096 bits, a public exponent that is even or not between 3 and 2^33, or
+    /// which parts contradict each other. Whether the primes are primes is not looked at; where
+    /// they are not, operations fail with [`Error::DeviceFailed`].
+    pub fn from_der(der: &[u8]) -> Result<Self, Error> {
+        if PrivateKeyInfoRef::from_der(der).is_ok() {
+            Self::from_pkcs8(der)
+        } else {
+            Self::from_pkcs1(der)
+        }
+    }
+
+    /// From a modulus, a public and a private exponent, big-endian: a key without its primes, whose
+    /// operations take some four times as long.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] says what is wrong: as [`from_der`](Self::from_der). Whether the
+    /// exponents belong together shows in the first operation.
+    pub fn from_numbers(n: &[u8], e: &[u8], d: &[u8]) -> Result<Self, Error> {
+        let public = RsaPublicKey::from_numbers(n, e)?;
+        check_length(d, public.modulus())?;
+        let software = SoftwareRsa::private_without_primes(n, e, d).map_err(invalid)?;
+        let mut two = vec![0; public.bytes()];
+        two[public.bytes() - 1] = 2;
+        software
+            .apply_private(&two)
+            .map_err(|_| invalid("the private exponent is not the inverse of the public one"))?;
+        let lanes = LanePrivate::without_primes(d, public.bits());
+        Ok(Self::new(public, software, false, lanes, d))
+    }
+
+    /// From all numbers of a key of two primes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] says what is wrong: as [`from_der`](Self::from_der).
+    pub fn from_all_numbers(numbers: &PrivateNumbers<'_>) -> Result<Self, Error> {
+        let public = RsaPublicKey::from_numbers(numbers.n, numbers.e)?;
+        let PrivateNumbers {
+            d,
+            p,
+            q,
+            dp,
+            dq,
+            qinv,
+            ..
+        } = numbers;
+        for part in [d, p, q, dp, dq, qinv] {
+            check_length(part, public.modulus())?;
+        }
+        let software = SoftwareRsa::private(numbers).map_err(invalid)?;
+        let lanes = LanePrivate::new(numbers, public.bits());
+        Ok(Self::new(public, software, true, lanes, numbers.d))
+    }
+
+    /// A key that `holder` has. `rejection_key` is what implicit rejection is keyed with.
+    pub(crate) fn held_by_holder(
+        public: RsaPublicKey,
+        holder: Arc<dyn Holder>,
+        rejection_key: Zeroizing<[u8; 32]>,
+    ) -> Self {
+        Self(Arc::new(Private {
+            public,
+            place: Place::Device(holder),
+            has_primes: false,
+            lanes: None,
+            rejection_key,
+        }))
+    }
+
+    /// A copy of its secret numbers, for a device that takes them with a request; `None` of a key
+    /// that a device holds.
+    ///
+    /// The copy lies in the heap, in memory that may be swapped out and that core dumps show. Anyone
+    /// that has it has the key: keep it for the time of a request.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where memory has run out.
+    pub fn secret_numbers(&self) -> Result<Option<RsaSecretNumbers>, Error> {
+        match &self.0.place {
+            Place::Here(software) => software.secret_numbers().map(Some),
+            Place::Device(_) => Ok(None),
+        }
+    }
+
+    /// A name for this key that only who has its private half can know: SHA-256 of `purpose`, of how long that is, and of
+    /// all that is secret of it. `None` of a key that a device holds.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where memory has run out.
+    pub fn secret_name(&self, purpose: &str) -> Result<Option<Zeroizing<[u8; 32]>>, Error> {
+        let Some(secret) = self.secret_numbers()? else {
+            return Ok(None);
+        };
+        let mut hashed = Zeroizing::new(Vec::with_capacity(
+            8 + purpose.len() + self.public_key().bytes() + secret.d.len(),
+        ));
+        hashed.extend_from_slice(&(purpose.len() as u64).to_le_bytes());
+        hashed.extend_from_slice(purpose.as_bytes());
+        hashed.extend_from_slice(self.public_key().modulus());
+        hashed.extend_from_slice(&secret.d);
+        Ok(Some(digest(&hashed)))
+    }
+
+    /// What the device that holds this key knows it by; `None` for a key that is here.
+    pub fn held_id(&self) -> Option<&[u8]> {
+        self.holder().map(|holder| holder.id())
+    }
+
+    /// The name of the device that holds this key; `None` for a key that is here.
+    pub fn held_by(&self) -> Option<&str> {
+        self.holder().map(|holder| &**holder.name())
+    }
+
+    /// Whether it is here with its two primes.
+    pub fn has_primes(&self) -> bool {
+        self.0.has_primes
+    }
+
+    pub(crate) fn holder(&self) -> Option<&dyn Holder> {
+        match &self.0.place {
+            Place::Here(_) => None,
+            Place::Device(holder) => Some(&**holder),
+        }
+    }
+
+    /// The public half.
+    pub fn public_key(&self) -> &RsaPublicKey {
+        &self.0.public
+    }
+
+    pub(crate) fn parts(&self) -> &Private {
+        &self.0
+    }
+
+    fn from_pkcs8(der: &[u8]) -> Result<Self, Error> {
+        let info = PrivateKeyInfoRef::from_der(der)
+            .map_err(|error| invalid(format!("not a PKCS#8 private key: {error}")))?;
+        check_algorithm(info.algorithm.oid)?;
+        Self::from_pkcs1(info.private_key.as_bytes())
+    }
+
+    fn from_pkcs1(der: &[u8]) -> Result<Self, Error> {
+        let key = RsaPrivateKeyRef::from_der(der)
+            .map_err(|error| invalid(format!("not an RSAPrivateKey (RFC 8017, A.1.2): {error}")))?;
+        if key.other_prime_infos.is_some() {
+            return Err(invalid("the key has more than two primes"));
+        }
+        let has_none = |numbers: &[UintRef<'_>]| {
+            let mut numbers = numbers.iter();
+            numbers.all(|number| significant(number.as_bytes()).is_empty())
+        };
+        if has_none(&[
+            key.prime1,
+            key.prime2,
+            key.exponent1,
+            key.exponent2,
+            key.coefficient,
+        ]) {
+            return Self::from_numbers(
+                key.modulus.as_bytes(),
+                key.public_exponent.as_bytes(),
+                key.private_exponent.as_bytes(),
+            );
+        }
+        Self::from_all_numbers(&PrivateNumbers {
+            n: key.modulus.as_bytes(),
+            e: key.public_exponent.as_bytes(),
+            d: key.private_exponent.as_bytes(),
+            p: key.prime1.as_bytes(),
+            q: key.prime2.as_bytes(),
+            dp: key.exponent1.as_bytes(),
+            dq: key.exponent2.as_bytes(),
+            qinv: key.coefficient.as_bytes(),
+        })
+    }
+
+    fn from_openssh(pem: &str) -> Result<Self, Error> {
+        let key = ssh_key::PrivateKey::from_openssh(pem)
+            .map_err(|error| invalid(format!("not a private key of OpenSSH: {error}")))?;
+        if key.is_encrypted() {
+            return Err(encrypted());
+        }
+        let KeypairData::Rsa(pair) = key.key_data() else {
+            return Err(not_rsa(key.algorithm().as_ref()));
+        };
+        let [d, p, q] = [&pair.private.d, &pair.private.p, &pair.private.q].map(|n| n.as_bytes());
+        for part in [d, p, q] {
+            check_length(part, pair.public.n.as_bytes())?;
+        }
+        // The format leaves them out.
+        let (dp, dq) = (reduced(d, &less_one(p)), reduced(d, &less_one(q)));
+        Self::from_all_numbers(&PrivateNumbers {
+            n: pair.public.n.as_bytes(),
+            e: pair.public.e.as_bytes(),
+            d,
+            p,
+            q,
+            dp: &dp,
+            dq: &dq,
+            qinv: pair.private.iqmp.as_bytes(),
+        })
+    }
+
+    /// Makes a key of what is checked. `d` is no longer than the modulus.
+    fn new(
+        public: RsaPublicKey,
+        software: SoftwareRsa,
+        has_primes: bool,
+        lanes: Option<LanePrivate>,
+        d: &[u8],
+    ) -> Self {
+        let mut padded = Zeroizing::new(vec![0; public.bytes()]);
+        let d = significant(d);
+        let at = padded.len() - d.len();
+        padded[at..].copy_from_slice(d);
+        Self(Arc::new(Private {
+            public,
+            place: Place::Here(software),
+            has_primes,
+            lanes,
+            rejection_key: digest(&padded),
+        }))
+    }
+}
+
+impl PartialEq for RsaPublicKey {
+    fn eq(&self, other: &Self) -> bool {
+        (self.modulus(), self.exponent()) == (other.modulus(), other.exponent())
+    }
+}
+
+impl Eq for RsaPublicKey {}
+
+impl fmt::Debug for RsaPublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RsaPublicKey")
+            .field("bits", &self.bits())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Shows only the size.
+impl fmt::Debug for RsaPrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RsaPrivateKey")
+            .field("bits", &self.public_key().bits())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The bits of `n`, which has no leading zeros.
+fn check_modulus(n: &[u8]) -> Result<usize, Error> {
+    let bits = 8 * n.len() - n.first().map_or(0, |first| first.leading_zeros() as usize);
+    if !(BITS_MIN..=BITS_MAX).contains(&bits) {
+        return Err(invalid(format!(
+            "the modulus has {bits} bits: RSA keys have {BITS_MIN} to {BITS_MAX} here"
+        )));
+    }
+    if n[n.len() - 1].is_multiple_of(2) {
+        return Err(invalid("the modulus is even"));
+    }
+    Ok(bits)
+}
+
+/// No part of a private key is longer than the modulus; lengths are not secret.
+fn check_length(part: &[u8], modulus: &[u8]) -> Result<(), Error> {
+    if significant(part).len() > significant(modulus).len() {
+        return Err(invalid(
+            "a part of the private key is longer than the modulus",
+        ));
+    }
+    Ok(())
+}
+
+fn check_algorithm(oid: ObjectIdentifier) -> Result<(), Error> {
+    if oid == pkcs1::ALGORITHM_OID {
+        Ok(())
+    } else {
+        Err(not_rsa(&oid.to_string()))
+    }
+}
+
+fn significant(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    &number[zeros..]
+}
+
+/// An odd number less one; of an even one, which is no prime, the same.
+fn less_one(odd: &[u8]) -> Zeroizing<Vec<u8>> {
+    let mut even = Zeroizing::new(odd.to_vec());
+    if let Some(last) = even.last_mut() {
+        *last &= !1;
+    }
+    even
+}
+
+/// `number` mod `modulus`, big-endian, by shifts and subtractions that depend on lengths alone:
+/// bit after bit of `number` is shifted into a remainder, and the modulus taken off where it fits.
+fn reduced(number: &[u8], modulus: &[u8]) -> Zeroizing<Vec<u8>> {
+    // Little-endian, with room for one bit more than the modulus has.
+    let limbs = modulus.len().div_ceil(8) + 1;
+    let mut divisor = Zeroizing::new(vec![0u64; limbs]);
+    for (i, byte) in modulus.iter().rev().enumerate() {
+        divisor[i / 8] |= u64::from(*byte) << (8 * (i % 8));
+    }
+    let mut rest = Zeroizing::new(vec![0u64; limbs]);
+    let mut less = Zeroizing::new(vec![0u64; limbs]);
+    for byte in number {
+        for shift in (0..8).rev() {
+            let mut carry = u64::from(byte >> shift & 1);
+            let mut borrow = 0;
+            for ((rest, divisor), less) in rest.iter_mut().zip(&*divisor).zip(&mut *less) {
+                let shifted = *rest << 1 | carry;
+                carry = *rest >> 63;
+                *rest = shifted;
+                let difference =
+                    u128::from(shifted).wrapping_sub(u128::from(*divisor) + u128::from(borrow));
+                *less = difference as u64;
+                borrow = (difference >> 127) as u64;
+            }
+            // All ones where the modulus did not fit. The barrier keeps it from becoming a branch.
+            let keeps = std::hint::black_box(borrow.wrapping_neg());
+            for (rest, less) in rest.iter_mut().zip(&*less) {
+                *rest = (*rest & keeps) | (*less & !keeps);
+            }
+        }
+    }
+    let bytes = (0..modulus.len()).rev();
+    Zeroizing::new(
+        bytes
+            .map(|i| (rest[i / 8] >> (8 * (i % 8))) as u8)
+            .collect(),
+    )
+}
+
+pub(crate) fn digest(secret: &[u8]) -> Zeroizing<[u8; 32]> {
+    let mut kept = Zeroizing::new([0; 32]);
+    let mut digest = Sha256::digest(secret);
+    kept.copy_from_slice(&digest);
+    digest.zeroize();
+    kept
+}
+
+fn invalid(what: impl Into<String>) -> Error {
+    Error::InvalidKey(what.into())
+}
+
+fn encrypted() -> Error {
+    invalid("the private key is encrypted: decrypt it first, as with openssl pkey or ssh-keygen -p")
+}
+
+fn not_pem(error: impl fmt::Display) -> Error {
+    invalid(format!("not a key in PEM: {error}"))
+}
+
+fn unknown_label(label: &str, known: &str) -> Error {
+    invalid(format!("PEM of {label:?}: expected {known}"))
+}
+
+fn not_rsa(algorithm: &str) -> Error {
+    invalid(format!("a key of {algorithm}, not of RSA (rsaEncryption)"))
+}
+
+const BITS_MIN: usize = 1024;
+const BITS_MAX: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reduction_is_that_of_numbers_that_fit_a_machine_word() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835_u128;
+        for _ in 0..2000 {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            let (number, divisor) = (seed, (seed >> 64).max(1) >> (seed & 31));
+            let divisor = divisor.max(1);
+            let result = reduced(&number.to_be_bytes(), &(divisor as u64).to_be_bytes());
+            assert_eq!(
+                u128::from(u64::from_be_bytes(
+                    result[..].try_into().unwrap_or_default()
+                )),
+                number % divisor
+            );
+        }
+    }
+}
