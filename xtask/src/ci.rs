@@ -23,7 +23,12 @@ use crate::{constant_time, openssl_peers, peers, proto, structure, vectors, word
 const MASKS: [&str; 2] = ["-avx512", "-avx512,-vaes"];
 /// The crates whose tests depend on what the CPU can do. Those of the kernels call each of them by its name, and read no
 /// environment.
-const CPU_PACKAGES: [&str; 3] = ["oarlock", "oarlock-engine", "oarlock-provider"];
+const CPU_PACKAGES: [&str; 4] = [
+    "oarlock",
+    "oarlock-engine",
+    "oarlock-packet",
+    "oarlock-provider",
+];
 /// The package of the model check.
 const MODEL: &str = "oarlock-model";
 /// Rounds of the differential test of the provider in the long form, by environment variable.
@@ -58,10 +63,10 @@ pub fn run() -> Result<()> {
     run.step("age, which the tests exchange files with", |_| {
         peers::run_age()
     })?;
-    let [facade, engine, provider] = CPU_PACKAGES;
+    let [below @ .., provider] = CPU_PACKAGES;
     // The rest of the provider's tests start programs, which take minutes.
     let those = &["differences::", "differential::", "vectors::"];
-    let masked = programs.of(&[facade, engine]);
+    let masked = programs.of(&below);
     let masked = masked.and(programs.of(&[provider]).only(those));
     let masked = masked.with(mask(MASKS[0]));
     let all = programs.and(unoptimized).and(masked);

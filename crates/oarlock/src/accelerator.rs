@@ -19,8 +19,7 @@ use oarlock_engine::rsa::{
     AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, ByteOrder, RsaPrivateKey, RsaPublicKey,
 };
 use oarlock_engine::{Algorithm, Error, Options, measure};
-
-use crate::packet::{esp, srtp, tls};
+use oarlock_packet::{esp, srtp, tls};
 
 /// Devices, a pool of threads and a plan. It is a handle: clones share everything, threads may share
 /// it too, and sessions keep what it stands for alive. Its threads end when the last clone and the last

@@ -56,7 +56,7 @@
 //! | `simulated` | `device::SimulatedDevice`: accelerator boards with the latency and throughput of those of 2000, to try schedules with. Includes `rsa` | nothing in addition to `rsa` |
 //!
 //! Without any feature there are AES in CTR, CBC and GCM, ChaCha20, ChaCha20-Poly1305 and
-//! [`Accelerator::block_ctr`], in 18 crates and without a C compiler:
+//! [`Accelerator::block_ctr`], in 19 crates and without a C compiler:
 //! `oarlock = { path = "...", default-features = false }`.
 //!
 //! # In your project
@@ -69,6 +69,7 @@
 //! # Cargo.toml
 //! [profile.dev.package]
 //! oarlock-engine.opt-level = 3
+//! oarlock-packet.opt-level = 3
 //! oarlock-threads.opt-level = 3
 //! oarlock-kernels.opt-level = 3
 //!
@@ -94,7 +95,6 @@
 
 mod accelerator;
 mod builder;
-pub mod packet;
 
 pub use accelerator::Accelerator;
 pub use builder::Builder;
@@ -104,6 +104,7 @@ pub use oarlock_engine::{
 };
 #[cfg(feature = "rsa")]
 pub use oarlock_engine::{framework, rsa};
+pub use oarlock_packet as packet;
 pub use oarlock_threads::heap;
 
 /// Jobs: requests that are submitted now and waited for later.

@@ -71,8 +71,8 @@ impl Programs {
     pub fn build_unoptimized() -> Result<Self> {
         let mut command = cargo();
         command.args(["test", "--no-run", "--workspace", "--test", STACK]);
-        for package in
-            ["kernels", "legacy", "threads", "engine"].map(|name| format!("oarlock-{name}"))
+        for package in ["kernels", "legacy", "threads", "engine", "packet"]
+            .map(|name| format!("oarlock-{name}"))
         {
             let option = format!("profile.dev.package.{package}.opt-level=0");
             command.args(["--config", &option]);

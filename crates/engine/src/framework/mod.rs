@@ -1,6 +1,6 @@
 //! One framework over cores, tokens and boards: any request, on whatever is expected to do it first.
 //!
-//! A [`Framework`] belongs to an [`Accelerator`]. Devices with queues of their own
+//! A [`Framework`] belongs to an `Accelerator`. Devices with queues of their own
 //! ([`QueuedDevice`]) are registered with it and may leave while it runs. A [`FrameworkSession`] is a key
 //! and a position; a request without one has keys of its own ([`Framework::submit`]). Requests own their
 //! data, and go to the device whose queue, rate and latency promise the first answer, or stay on the CPU. A

@@ -7,7 +7,7 @@ use super::frame::Frame;
 use super::inbound_packet::InboundPacket;
 use super::outbound_packet::{Ivs, OutboundPacket};
 use super::suite::{COUNTER_IV_BYTES, HEADER_BYTES, SALT_BYTES, Suite};
-use crate::packet::PacketError;
+use crate::PacketError;
 use oarlock_engine::Algorithm;
 use oarlock_engine::Error;
 use oarlock_engine::aead::{AcceleratedAead, TAG_BYTES};

@@ -41,7 +41,7 @@ impl<'a> Association<'a> {
         self
     }
 
-    /// Packets that may arrive late, up to [`ReplayWindow::SIZE_MAX`](crate::packet::ReplayWindow::SIZE_MAX).
+    /// Packets that may arrive late, up to [`ReplayWindow::SIZE_MAX`](crate::ReplayWindow::SIZE_MAX).
     #[must_use]
     pub fn replay_window(mut self, packets: usize) -> Self {
         self.window = packets;

@@ -15,13 +15,13 @@ use super::cut::{CONTENT_BYTES_MAX, HEADER_BYTES};
 use super::inner::content_of;
 use super::keys::{KeySet, Keys, Side, TAG_BYTES};
 use super::suite::{ContentType, Suite};
-use crate::packet::PacketError;
+use crate::PacketError;
 use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Workers;
 
 /// Opens records of one direction of a connection, from
-/// [`Accelerator::tls_inbound`](crate::Accelerator::tls_inbound).
+/// `Accelerator::tls_inbound`.
 pub struct Inbound {
     side: Side,
     content_bytes_max: usize,
@@ -77,7 +77,8 @@ pub enum End {
 }
 
 impl Inbound {
-    pub(crate) fn open_connection(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
+    #[doc(hidden)]
+    pub fn open_connection(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
         Ok(Self {
             side: Side::open(engine, keys)?,
             content_bytes_max: CONTENT_BYTES_MAX,
@@ -227,7 +228,7 @@ impl Inbound {
     /// As [`update`](Self::update), with keys that the handshake derived.
     ///
     /// # Errors
-    /// As [`Accelerator::tls_inbound`](crate::Accelerator::tls_inbound): the old ones stay.
+    /// As `Accelerator::tls_inbound`: the old ones stay.
     pub fn set_keys(&mut self, keys: &Keys<'_>) -> Result<(), Error> {
         self.side.set_keys(keys)
     }

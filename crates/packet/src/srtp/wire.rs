@@ -1,7 +1,7 @@
 //! Headers.
 
 use super::Protocol;
-use crate::packet::PacketError;
+use crate::PacketError;
 
 /// What SRTP needs of the header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

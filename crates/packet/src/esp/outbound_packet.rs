@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::frame::Frame;
 use super::suite::{BLOCK_BYTES, HEADER_BYTES, TRAILER_BYTES};
-use crate::packet::PacketError;
+use crate::PacketError;
 
 /// A packet to seal, in a buffer with room around its payload.
 #[derive(Debug)]

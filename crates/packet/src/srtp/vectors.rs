@@ -1,8 +1,11 @@
 //! The examples of the RFCs, which begin with session keys.
 
+use std::sync::Arc;
+
+use oarlock_engine::plan::{Engine, Setup};
+
 use super::keys::{Derivation, Keys};
 use super::{Inbound, InboundPacket, Outbound, OutboundPacket, Policy, Protocol, Suite};
-use crate::Accelerator;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = (hex.chars())
@@ -12,10 +15,17 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 /// One for each way in which the kernels compute on this CPU.
-fn accelerators() -> impl Iterator<Item = Accelerator> {
+fn engines() -> impl Iterator<Item = Arc<Engine>> {
     ["", "-avx512", "-vaes", "-avx2", "-aes", "-aes,-avx2"]
         .into_iter()
-        .map(|mask| Accelerator::builder().cpu_mask(mask).build().unwrap())
+        .map(|mask| {
+            let cpu_mask = Some(mask.into());
+            let setup = Setup {
+                cpu_mask,
+                ..Setup::default()
+            };
+            setup.open().unwrap()
+        })
 }
 
 #[test]
@@ -44,10 +54,10 @@ fn keys_are_derived_as_in_rfc_3711_b3_and_rfc_6188_7() {
             "355b10973cd95b9eacf4061c7e1a7151e7cfbfcb",
         ],
     ];
-    for accelerator in accelerators() {
+    for engine in engines() {
         for example in examples {
             let [key, salt, cipher_key, cipher_salt, mac_key] = example.map(bytes);
-            let derivation = Derivation::new(&accelerator.0, &key, &salt).unwrap();
+            let derivation = Derivation::new(&engine, &key, &salt).unwrap();
             for (label, expected) in [(0, cipher_key), (1, mac_key), (2, cipher_salt)] {
                 let mut derived = vec![0xff; expected.len()];
                 derivation.derive(label, &mut derived);
@@ -86,10 +96,10 @@ fn keystream_is_that_of_rfc_3711_b2_and_rfc_6188_7() {
              6eb246913062a16891433e97dd01a57f",
         ),
     ];
-    for accelerator in accelerators() {
+    for engine in engines() {
         for (suite, key, first, last) in examples {
             let salt = bytes("f0f1f2f3f4f5f6f7f8f9fafbfcfd");
-            let keys = Keys::of_session_keys(&accelerator.0, suite, &bytes(key), &salt);
+            let keys = Keys::of_session_keys(&engine, suite, &bytes(key), &salt);
             let key = keys.get(0, Protocol::Rtp);
             let mut keystream = vec![0; 0xff02 * 16];
             let ctr = key.ctr().unwrap();
@@ -154,8 +164,8 @@ fn packets_of_rfc_7714_17() {
 }
 
 fn both_ways(suite: Suite, encrypted: bool, protocol: Protocol, plain: &[u8], protected: &[u8]) {
-    for accelerator in accelerators() {
-        let engine = &accelerator.0;
+    for engine in engines() {
+        let engine = &engine;
         let key: Vec<u8> = (0..32).collect();
         // Master keys of which nothing is used.
         let policy = Policy::new(suite, &[0; 44][..suite.key_bytes()]).encrypt_rtcp(encrypted);

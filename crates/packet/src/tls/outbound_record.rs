@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::cut::{BEHIND_BYTES, Cut, HEADER_BYTES};
 use super::keys::{KeySet, TAG_BYTES};
 use super::suite::ContentType;
-use crate::packet::PacketError;
+use crate::PacketError;
 
 /// A record to seal, in a buffer with room around its content.
 #[derive(Debug)]

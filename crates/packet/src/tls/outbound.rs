@@ -9,20 +9,21 @@ use super::cut::{Cut, HEADER_BYTES};
 use super::keys::{KeySet, Keys, Side};
 use super::outbound_record::{Numbered, OutboundRecord};
 use super::suite::{ContentType, Suite};
-use crate::packet::PacketError;
+use crate::PacketError;
 use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Workers;
 
 /// Seals records of one direction of a connection, from
-/// [`Accelerator::tls_outbound`](crate::Accelerator::tls_outbound).
+/// `Accelerator::tls_outbound`.
 pub struct Outbound {
     side: Side,
     cut: Cut,
 }
 
 impl Outbound {
-    pub(crate) fn open(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
+    #[doc(hidden)]
+    pub fn open(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
         Ok(Self {
             side: Side::open(engine, keys)?,
             cut: Cut::default(),
@@ -131,7 +132,7 @@ impl Outbound {
     /// As [`update`](Self::update), with keys that the handshake derived.
     ///
     /// # Errors
-    /// As [`Accelerator::tls_outbound`](crate::Accelerator::tls_outbound): the old ones stay.
+    /// As `Accelerator::tls_outbound`: the old ones stay.
     pub fn set_keys(&mut self, keys: &Keys<'_>) -> Result<(), Error> {
         self.side.set_keys(keys)
     }

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::secret::{Protocol, Secret};
 use super::suite::Suite;
-use crate::packet::PacketError;
+use crate::PacketError;
 use oarlock_engine::Error;
 use oarlock_engine::aead::AcceleratedAead;
 use oarlock_engine::plan::Engine;

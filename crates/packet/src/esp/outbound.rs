@@ -12,7 +12,7 @@ use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Workers;
 
-/// Seals packets of one association, from [`Accelerator::esp_outbound`](crate::Accelerator::esp_outbound).
+/// Seals packets of one association, from `Accelerator::esp_outbound`.
 pub struct Outbound {
     parts: Parts,
     /// Where the cipher must have them.
@@ -26,7 +26,8 @@ impl Outbound {
     /// [`Suite::before_bytes`](super::Suite::before_bytes) are enough for one of that suite.
     pub const BEFORE_BYTES: usize = Suite::BEFORE_BYTES_MAX;
 
-    pub(crate) fn open(engine: &Arc<Engine>, association: &Association<'_>) -> Result<Self, Error> {
+    #[doc(hidden)]
+    pub fn open(engine: &Arc<Engine>, association: &Association<'_>) -> Result<Self, Error> {
         let parts = Parts::open(engine, association, Direction::Encrypt)?;
         let wants_random_ivs = parts.protection.wants_random_ivs();
         Ok(Self {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::suite::ContentType;
-use crate::packet::PacketError;
+use crate::PacketError;
 
 /// The content of an inner plaintext, and its type: the last byte that is not 0. How long this takes
 /// depends on the length of the padding, as RFC 8446 expects (appendix E.3).

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::frame::Frame;
 use super::suite::{HEADER_BYTES, TRAILER_BYTES};
-use crate::packet::{PacketError, ReplayWindow};
+use crate::{PacketError, ReplayWindow};
 
 /// A packet to open: from its SPI to the end of its ICV.
 #[derive(Debug)]

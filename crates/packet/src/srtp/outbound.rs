@@ -8,12 +8,12 @@ use super::mac::{Digest, TOGETHER, digest};
 use super::streams::Streams;
 use super::wire::{ENCRYPTED, Header, RTCP_BYTES};
 use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State, WORD_BYTES};
-use crate::packet::PacketError;
+use crate::PacketError;
 use oarlock_engine::Direction;
 use oarlock_engine::Error;
 use oarlock_engine::plan::{Engine, Reserved};
 
-/// Protects RTP and RTCP packets, from [`Accelerator::srtp_outbound`](crate::Accelerator::srtp_outbound).
+/// Protects RTP and RTCP packets, from `Accelerator::srtp_outbound`.
 pub struct Outbound {
     engine: Arc<Engine>,
     keys: Keys,
@@ -26,7 +26,8 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    pub(crate) fn open(engine: &Arc<Engine>, policy: &Policy<'_>) -> Result<Self, Error> {
+    #[doc(hidden)]
+    pub fn open(engine: &Arc<Engine>, policy: &Policy<'_>) -> Result<Self, Error> {
         Ok(Self {
             _reserved: engine.reserve()?,
             engine: engine.clone(),
@@ -62,7 +63,7 @@ impl Outbound {
     /// Adds a master key, as for [`Policy::with_keys`].
     ///
     /// # Errors
-    /// As [`Accelerator::srtp_outbound`](crate::Accelerator::srtp_outbound).
+    /// As `Accelerator::srtp_outbound`.
     pub fn add_key(&mut self, key: MasterKey<'_>) -> Result<(), Error> {
         self.keys.add(&self.engine, key)
     }

@@ -3,7 +3,7 @@
 use super::keys::Keys;
 use super::streams::Streams;
 use super::{MasterKey, Policy, Protocol, Suite};
-use crate::packet::ReplayWindow;
+use crate::ReplayWindow;
 use oarlock_engine::Error;
 
 /// Where a context is: roll-over counter, highest index and window of each source, and how many packets

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::Protocol;
-use crate::packet::{PacketError, ReplayWindow};
+use crate::{PacketError, ReplayWindow};
 
 /// Up to a bound of sources, found by a table of places with open addressing. Its multiplier is random, so
 /// that nobody outside can choose sources that collide; a search is bounded by the number of sources in

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::epoch::Epoch;
 use super::header::ConnectionId;
 use super::inbound_record::{InboundRecord, Split};
-use crate::packet::tls::cut::CONTENT_BYTES_MAX;
-use crate::packet::tls::keys::Keys;
-use crate::packet::{PacketError, ReplayWindow};
+use crate::tls::cut::CONTENT_BYTES_MAX;
+use crate::tls::keys::Keys;
+use crate::{PacketError, ReplayWindow};
 use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::{Flow, Workers};
 
 /// Opens records of one direction of a connection, from
-/// [`Accelerator::dtls_inbound`](crate::Accelerator::dtls_inbound).
+/// `Accelerator::dtls_inbound`.
 ///
 /// It keeps the keys of up to four epochs, which two bits tell apart: records of one may still be on their
 /// way when the next has begun.
@@ -48,7 +48,8 @@ impl Known {
 }
 
 impl Inbound {
-    pub(crate) fn open_connection(
+    #[doc(hidden)]
+    pub fn open_connection(
         engine: &Arc<Engine>,
         epoch: u64,
         keys: &Keys<'_>,
@@ -144,7 +145,7 @@ impl Inbound {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for an epoch that is not later; as
-    /// [`Accelerator::dtls_inbound`](crate::Accelerator::dtls_inbound).
+    /// `Accelerator::dtls_inbound`.
     pub fn add_epoch(&mut self, epoch: u64, keys: &Keys<'_>) -> Result<(), Error> {
         let newest = self.epochs.last().map_or(0, |known| known.epoch.number);
         if epoch <= newest {
@@ -238,15 +239,18 @@ const AT_ONCE_LONG: usize = 1 << 14;
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::Accelerator;
-    use crate::packet::tls::{ContentType, OutboundRecord, Suite};
+    use crate::tls::dtls::Outbound;
+    use crate::tls::{ContentType, OutboundRecord, Suite};
+    use oarlock_engine::plan::Setup;
 
     #[test]
     fn an_epoch_with_too_many_forgeries_is_given_up() {
-        let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+        let mut setup = Setup::default();
+        setup.options.max_threads = 0.into();
+        let engine = setup.open().unwrap();
         let keys = Keys::from_secret(Suite::ChaCha20Poly1305Sha256, &[7; 32]);
-        let mut outbound = accelerator.dtls_outbound(3, &keys).unwrap();
-        let mut inbound = accelerator.dtls_inbound(3, &keys).unwrap();
+        let mut outbound = Outbound::open(&engine, 3, &keys).unwrap();
+        let mut inbound = Inbound::open_connection(&engine, 3, &keys).unwrap();
         inbound.epochs[0].forgeries = FORGERIES_MAX - 1;
         let mut open = |is_forged: bool| {
             let mut buffer = [0; 40];

@@ -5,20 +5,21 @@ use std::sync::Arc;
 
 use super::association::{Association, Parts};
 use super::inbound_packet::InboundPacket;
-use crate::packet::ReplayWindow;
+use crate::ReplayWindow;
 use oarlock_engine::Direction;
 use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Workers;
 
-/// Opens packets of one association, from [`Accelerator::esp_inbound`](crate::Accelerator::esp_inbound).
+/// Opens packets of one association, from `Accelerator::esp_inbound`.
 pub struct Inbound {
     parts: Parts,
     window: ReplayWindow,
 }
 
 impl Inbound {
-    pub(crate) fn open_association(
+    #[doc(hidden)]
+    pub fn open_association(
         engine: &Arc<Engine>,
         association: &Association<'_>,
     ) -> Result<Self, Error> {

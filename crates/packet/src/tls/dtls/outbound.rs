@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use super::epoch::Epoch;
 use super::header::{ConnectionId, Format};
-use crate::packet::PacketError;
-use crate::packet::tls::cut::Cut;
-use crate::packet::tls::keys::{Keys, TAG_BYTES};
-use crate::packet::tls::outbound_record::{Numbered, OutboundRecord};
-use crate::packet::tls::suite::Suite;
+use crate::PacketError;
+use crate::tls::cut::Cut;
+use crate::tls::keys::{Keys, TAG_BYTES};
+use crate::tls::outbound_record::{Numbered, OutboundRecord};
+use crate::tls::suite::Suite;
 use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::{Flow, Workers};
 
 /// Seals records of one direction of a connection, from
-/// [`Accelerator::dtls_outbound`](crate::Accelerator::dtls_outbound).
+/// `Accelerator::dtls_outbound`.
 pub struct Outbound {
     engine: Arc<Engine>,
     epoch: Epoch,
@@ -26,7 +26,8 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    pub(crate) fn open(engine: &Arc<Engine>, epoch: u64, keys: &Keys<'_>) -> Result<Self, Error> {
+    #[doc(hidden)]
+    pub fn open(engine: &Arc<Engine>, epoch: u64, keys: &Keys<'_>) -> Result<Self, Error> {
         let epoch = Epoch::open(engine, epoch, keys)?;
         Ok(Self {
             engine: Arc::clone(engine),

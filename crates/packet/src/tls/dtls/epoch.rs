@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::mask::Mask;
-use crate::packet::tls::keys::{KeySet, Keys};
-use crate::packet::tls::secret::Protocol;
+use crate::tls::keys::{KeySet, Keys};
+use crate::tls::secret::Protocol;
 use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::epoch::Epoch;
 use super::header::{ConnectionId, Header};
-use crate::packet::tls::inner::content_of;
-use crate::packet::tls::keys::TAG_BYTES;
-use crate::packet::tls::suite::ContentType;
-use crate::packet::{PacketError, ReplayWindow};
+use crate::tls::inner::content_of;
+use crate::tls::keys::TAG_BYTES;
+use crate::tls::suite::ContentType;
+use crate::{PacketError, ReplayWindow};
 
 /// A record to open: all of it, from the first byte of its header. Made by
 /// [`Inbound::split`](super::Inbound::split).

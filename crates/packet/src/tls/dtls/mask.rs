@@ -4,8 +4,8 @@ use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
 use zeroize::Zeroizing;
 
-use crate::packet::tls::keys::{KEY_BYTES_MAX, KeySet, TAG_BYTES};
-use crate::packet::tls::suite::Suite;
+use crate::tls::keys::{KEY_BYTES_MAX, KeySet, TAG_BYTES};
+use crate::tls::suite::Suite;
 use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::packet::PacketError;
+use crate::PacketError;
 use oarlock_engine::Error;
 
 /// What a sender puts into its headers.

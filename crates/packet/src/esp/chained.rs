@@ -21,7 +21,7 @@ use super::frame::{Frame, UPPER_HALF_BYTES};
 use super::inbound_packet::InboundPacket;
 use super::outbound_packet::{Ivs, OutboundPacket};
 use super::suite::{COUNTER_IV_BYTES, Cipher, HEADER_BYTES, ICV_BYTES_MAX, Integrity, SALT_BYTES};
-use crate::packet::PacketError;
+use crate::PacketError;
 use oarlock_engine::Algorithm;
 use oarlock_engine::Error;
 use oarlock_engine::costs::Cost;

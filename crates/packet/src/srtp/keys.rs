@@ -8,7 +8,7 @@ use oarlock_kernels::batch::{HmacKey, Sha1};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{MasterKey, Policy, PolicyKeys, Protocol, SALT_BYTES, Suite};
-use crate::packet::PacketError;
+use crate::PacketError;
 use oarlock_engine::Error;
 use oarlock_engine::aead::AcceleratedAead;
 use oarlock_engine::plan::Engine;

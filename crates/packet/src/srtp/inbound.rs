@@ -8,14 +8,14 @@ use super::mac::{Digest, TOGETHER, digest};
 use super::streams::Streams;
 use super::wire::{ENCRYPTED, Header, RTCP_BYTES};
 use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State, WORD_BYTES};
-use crate::packet::PacketError;
+use crate::PacketError;
 use oarlock_engine::Direction;
 use oarlock_engine::Error;
 use oarlock_engine::plan::{Engine, Reserved};
 use oarlock_kernels::aead::{TAG_BYTES, tags_match};
 
 /// Authenticates and decrypts SRTP and SRTCP packets, from
-/// [`Accelerator::srtp_inbound`](crate::Accelerator::srtp_inbound).
+/// `Accelerator::srtp_inbound`.
 pub struct Inbound {
     engine: Arc<Engine>,
     keys: Keys,
@@ -26,7 +26,8 @@ pub struct Inbound {
 }
 
 impl Inbound {
-    pub(crate) fn open(engine: &Arc<Engine>, policy: &Policy<'_>) -> Result<Self, Error> {
+    #[doc(hidden)]
+    pub fn open(engine: &Arc<Engine>, policy: &Policy<'_>) -> Result<Self, Error> {
         Ok(Self {
             _reserved: engine.reserve()?,
             engine: engine.clone(),
@@ -52,7 +53,7 @@ impl Inbound {
     /// Adds a master key, as for [`Policy::with_keys`].
     ///
     /// # Errors
-    /// As [`Accelerator::srtp_inbound`](crate::Accelerator::srtp_inbound).
+    /// As `Accelerator::srtp_inbound`.
     pub fn add_key(&mut self, key: MasterKey<'_>) -> Result<(), Error> {
         self.keys.add(&self.engine, key)
     }
