@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use oarlock::device::BareQueue;
+use oarlock_engine::device::BareQueue;
 
 fuzz_target!(|input: Input| {
     match input {

@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use oarlock::Algorithm;
-use oarlock::costs::openssl::{FILE_BYTES_MAX, MadeFor, Measured, Ratios, Stored};
+use oarlock_engine::costs::openssl::{FILE_BYTES_MAX, MadeFor, Measured, Ratios, Stored};
 
 fuzz_target!(|input: Input| {
     match input {

@@ -14,6 +14,9 @@ use cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyIvInit, StreamCipherCore
 use inout::InOutBuf;
 use oarlock::Accelerator;
 use oarlock::Algorithm;
+use oarlock_engine::aead::AeadContext;
+use oarlock_engine::cipher::CbcContext;
+use oarlock_engine::cipher::StreamContext;
 
 fuzz_target!(|input: Input| {
     match &input.subject {
@@ -117,9 +120,12 @@ impl Input {
         };
         let mut key = self.key;
         let accelerator = self.server.accelerator();
-        let mut ours = accelerator
-            .stream_context(operation, &key[..operation.key_bytes()])
-            .unwrap();
+        let mut ours = StreamContext::new(
+            accelerator.as_ref(),
+            operation,
+            &key[..operation.key_bytes()],
+        )
+        .unwrap();
         let (mut counter, mut skip) = (0, 0);
         for step in steps.iter().take(STEPS_MAX) {
             match step {
@@ -212,9 +218,12 @@ impl Input {
         };
         let mut key = self.key;
         let accelerator = self.server.accelerator();
-        let mut ours = accelerator
-            .cbc_context(operation, &key[..operation.key_bytes()])
-            .unwrap();
+        let mut ours = CbcContext::new(
+            accelerator.as_ref(),
+            operation,
+            &key[..operation.key_bytes()],
+        )
+        .unwrap();
         let mut iv = [0; 16];
         for step in steps.iter().take(STEPS_MAX) {
             let (decrypts, blocks) = match step {
@@ -268,9 +277,12 @@ impl Input {
         };
         let mut key = self.key;
         let accelerator = self.server.accelerator();
-        let mut ours = accelerator
-            .aead_context(operation, &key[..operation.key_bytes()])
-            .unwrap();
+        let mut ours = AeadContext::new(
+            accelerator.as_ref(),
+            operation,
+            &key[..operation.key_bytes()],
+        )
+        .unwrap();
         for message in messages.iter().take(STEPS_MAX) {
             if let Some(other) = message.key {
                 key[0] = other;

@@ -2,7 +2,7 @@
 //! would act on in what is read from them.
 
 use arbitrary::Arbitrary;
-use oarlock::costs::published::Figures;
+use oarlock_engine::costs::published::Figures;
 use oarlock_net::client::PageFigures;
 
 fuzz_target!(|input: Input| {

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use oarlock::Accelerator;
 use oarlock::Algorithm;
-use oarlock::costs::{AlgorithmCost, Calibration, MachineCosts};
 use oarlock::device::{Cpu, Feature};
+use oarlock_engine::costs::{AlgorithmCost, Calibration, MachineCosts};
 use serde::{Deserialize, Serialize};
 
 use crate::cpu;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use oarlock::Accelerator;
-use oarlock::costs::openssl::{Measured, RatioSource, SIZES};
-use oarlock::plan::Provided;
+use oarlock_engine::costs::openssl::{Measured, RatioSource, SIZES};
+use oarlock_engine::plan::Provided;
+use oarlock_engine::plan::provided;
 use serde::Serialize;
 
 /// An operation, as `--json` has it.
@@ -28,7 +29,12 @@ pub(crate) fn all(
     openssl: &str,
     calibration: Option<&Measured>,
 ) -> Vec<Offer> {
-    let provided = accelerator.provided(openssl, calibration);
+    let provided = provided(
+        accelerator.cpu(),
+        &accelerator.options(),
+        openssl,
+        calibration,
+    );
     let offer = |one: &Provided| Offer {
         operation: one.operation.name(),
         is_offered: one.withheld.is_none(),

@@ -1,7 +1,7 @@
 //! The accelerator of this process, and its options.
 
-use oarlock::costs::Calibration;
 use oarlock::{Accelerator, Builder, Options};
+use oarlock_engine::costs::Calibration;
 
 use crate::failure::Failure;
 use crate::{cache, cpu};

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// Announces the ports on standard output, for a process that started the server and waits for them.
 fn announce(server: &Server) {
     // For `oarlock top`. Where there is no private folder, as in some containers, it serves all the same.
-    let _ = oarlock::costs::published::show(server.metrics());
+    let _ = oarlock_engine::costs::published::show(server.metrics());
     let mut text = String::new();
     for address in server.addresses() {
         text.push_str(&format!("listening on {address}\n"));

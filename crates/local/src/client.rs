@@ -156,7 +156,7 @@ impl Visit<'_> {
 /// Asks the server at `path` for the board of a key.
 fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
     // A filter of system calls may kill a process that asks.
-    if oarlock::process::is_sandboxed() {
+    if oarlock_threads::process::is_sandboxed_by_now() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let name = |purpose| {
@@ -167,7 +167,7 @@ fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
     let lanes = rsa.lanes().ok_or(io::ErrorKind::Unsupported)?;
     let frame = join::asked(&name);
     // A child that another thread forks during this would inherit socket and board.
-    oarlock::process::forks_wait_for(|| {
+    oarlock_threads::process::forks_wait_for(|| {
         let socket = connected(path, PATIENCE)?;
         let mut control = SendAncillaryBuffer::default();
         let parts = [IoSlice::new(&frame[..])];

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use oarlock::costs::Calibration;
 use oarlock::{Options, Strategy};
+use oarlock_engine::costs::Calibration;
 
 use crate::cases::Size;
 

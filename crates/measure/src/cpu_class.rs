@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use oarlock::Accelerator;
-use oarlock::costs::CpuClass;
+use oarlock_engine::costs::CpuClass;
 
 use crate::error::Error;
 

@@ -6,14 +6,11 @@ use std::sync::Arc;
 use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
 
-use oarlock_engine::aead::{AcceleratedAead, AeadContext, NonceSequence, SequencedAead};
-use oarlock_engine::cipher::{
-    AcceleratedCbc, AcceleratedCtr, AnyAes, AnyStream, CbcContext, StreamContext,
-};
-use oarlock_engine::costs::openssl::Measured;
+use oarlock_engine::aead::{AcceleratedAead, NonceSequence, SequencedAead};
+use oarlock_engine::cipher::{AcceleratedCbc, AcceleratedCtr, AnyAes, AnyStream};
 use oarlock_engine::costs::{Calibration, CostSource, MachineCosts, Stats};
 use oarlock_engine::device::Device;
-use oarlock_engine::plan::{Engine, PlanReport, Provided, provided};
+use oarlock_engine::plan::{Engine, PlanReport};
 #[cfg(feature = "rsa")]
 use oarlock_engine::rsa::{
     AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, ByteOrder, RsaPrivateKey, RsaPublicKey,
@@ -186,78 +183,6 @@ impl Accelerator {
     /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`](crate::Reservation::Exclusive).
     pub fn cbc(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCbc, Error> {
         AcceleratedCbc::open(&self.0, key, iv)
-    }
-
-    /// The stream cipher `algorithm` under `key`, at position 0, for programs that set key and position
-    /// at different times. See [`StreamContext`].
-    ///
-    /// # Errors
-    /// [`Error::InvalidInput`] unless `algorithm` is a stream cipher that is built in;
-    /// [`Error::InvalidKey`] unless `key` has [`Algorithm::key_bytes`].
-    pub fn stream_context(&self, algorithm: Algorithm, key: &[u8]) -> Result<StreamContext, Error> {
-        StreamContext::new(&self.0, algorithm, key)
-    }
-
-    /// As [`stream_context`](Self::stream_context), but creates the context in `place`. Moving a context
-    /// leaves a copy of its key behind; one that stays in its place leaves none.
-    ///
-    /// # Errors
-    /// Those of [`stream_context`](Self::stream_context); `place` is empty then.
-    pub fn stream_context_in(
-        &self,
-        place: &mut Option<StreamContext>,
-        algorithm: Algorithm,
-        key: &[u8],
-    ) -> Result<(), Error> {
-        StreamContext::put(place, &self.0, algorithm, key)
-    }
-
-    /// AES-CBC under `key` and an IV of zeros, for programs that set key and IV at different times. See
-    /// [`CbcContext`].
-    ///
-    /// # Errors
-    /// [`Error::InvalidInput`] unless `algorithm` is AES-CBC; [`Error::InvalidKey`] unless `key` has
-    /// [`Algorithm::key_bytes`].
-    pub fn cbc_context(&self, algorithm: Algorithm, key: &[u8]) -> Result<CbcContext, Error> {
-        CbcContext::new(&self.0, algorithm, key)
-    }
-
-    /// As [`cbc_context`](Self::cbc_context), but creates the context in `place`; see
-    /// [`stream_context_in`](Self::stream_context_in).
-    ///
-    /// # Errors
-    /// Those of [`cbc_context`](Self::cbc_context); `place` is empty then.
-    pub fn cbc_context_in(
-        &self,
-        place: &mut Option<CbcContext>,
-        algorithm: Algorithm,
-        key: &[u8],
-    ) -> Result<(), Error> {
-        CbcContext::put(place, &self.0, algorithm, key)
-    }
-
-    /// An authenticated cipher under `key`, for programs that set key and nonce at different times. See
-    /// [`AeadContext`].
-    ///
-    /// # Errors
-    /// [`Error::InvalidInput`] unless `algorithm` is an AEAD; [`Error::InvalidKey`] unless `key` has
-    /// [`Algorithm::key_bytes`].
-    pub fn aead_context(&self, algorithm: Algorithm, key: &[u8]) -> Result<AeadContext, Error> {
-        AeadContext::new(&self.0, algorithm, key)
-    }
-
-    /// As [`aead_context`](Self::aead_context), but creates the context in `place`; see
-    /// [`stream_context_in`](Self::stream_context_in).
-    ///
-    /// # Errors
-    /// Those of [`aead_context`](Self::aead_context); `place` is empty then.
-    pub fn aead_context_in(
-        &self,
-        place: &mut Option<AeadContext>,
-        algorithm: Algorithm,
-        key: &[u8],
-    ) -> Result<(), Error> {
-        AeadContext::put(place, &self.0, algorithm, key)
     }
 
     /// The sender's side of an IPsec association; [`packet::esp`](crate::packet::esp) has an example.
@@ -479,19 +404,6 @@ impl Accelerator {
     /// [`Stats`].
     pub fn stats(&self) -> Stats {
         self.0.stats()
-    }
-
-    /// Counts a paused job of OpenSSL's that never goes on, for live figures.
-    #[doc(hidden)]
-    pub fn show_abandoned(&self) {
-        self.0.show_abandoned();
-    }
-
-    /// Lists the operations that the OpenSSL provider has, and which of them it offers with an OpenSSL of the version
-    /// `openssl`, as in "3.0.19": those that measured at least as fast as OpenSSL's own by `calibration`, and where
-    /// that has no ratio, by the tables of this CPU's class. Options may offer more ([`Offer`](crate::Offer)).
-    pub fn provided(&self, openssl: &str, calibration: Option<&Measured>) -> Vec<Provided> {
-        provided(self.cpu(), &self.options(), openssl, calibration)
     }
 
     /// What computes several public-key requests at once, and how many of them take no longer than one:

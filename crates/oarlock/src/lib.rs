@@ -100,12 +100,11 @@ pub use accelerator::Accelerator;
 pub use builder::Builder;
 pub use oarlock_engine::{
     Algorithm, Direction, Error, Kind, LaneUse, Offer, Options, OptionsError, PrefetchWorker,
-    Reservation, Strategy, Threads, aead, cipher, costs, device, plan,
+    Reservation, Strategy, Threads,
 };
 #[cfg(feature = "rsa")]
 pub use oarlock_engine::{framework, rsa};
 pub use oarlock_packet as packet;
-pub use oarlock_threads::heap;
 
 /// Jobs: requests that are submitted now and waited for later.
 #[cfg(feature = "rsa")]
@@ -115,41 +114,65 @@ pub mod job {
     };
 }
 
-/// What crates that build on this one need to know of the process that they are in.
-#[cfg(feature = "rsa")]
-pub mod process {
-    use oarlock_threads::process;
+/// Authenticated encryption behind RustCrypto's traits: whole messages, messages in pieces, and records with
+/// consecutive nonces.
+pub mod aead {
+    pub use oarlock_engine::aead::{
+        AcceleratedAead, Aead, AeadInOut, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, Buffer,
+        ChaCha20Poly1305, InOutBuf, KeyInit, Nonce, NonceSequence, Opener, Payload, Sealer,
+        SequencedAead, TAG_BYTES,
+    };
+}
 
-    /// Whether this process may have confined itself by a filter of system calls (seccomp(2)), as OpenSSH does: whether
-    /// `/proc/self/status` cannot be opened, now or earlier. It then makes no thread and no unusual system call, and what
-    /// builds on this crate should not either.
-    ///
-    /// ```
-    /// assert!(!oarlock::process::is_sandboxed());
-    /// ```
-    pub fn is_sandboxed() -> bool {
-        process::is_sandboxed_by_now()
-    }
+/// Ciphers without authentication: stream ciphers behind RustCrypto's traits, and AES-CBC.
+///
+/// The traits are re-exported here: `use oarlock::cipher::{StreamCipher, StreamCipherSeek}` needs no
+/// dependency on the crate `cipher`, and cannot name a version of it other than the one that these
+/// types implement.
+pub mod cipher {
+    pub use oarlock_engine::cipher::{
+        AcceleratedCbc, AcceleratedCtr, Aes128, Aes192, Aes256, AnyAes, AnyStream, InOutBuf,
+        KeyIvInit, StreamCipher, StreamCipherError, StreamCipherSeek, StreamKind,
+    };
+}
 
-    /// How often this process has been made by fork(2) since the first accelerator was built: another number than the
-    /// parent's. A fork that does not go through the C library is not counted; such a child has another process number.
-    ///
-    /// ```
-    /// assert_eq!(oarlock::process::fork_generation(), 0);
-    /// ```
-    pub fn fork_generation() -> usize {
-        process::fork_generation()
-    }
+/// What was measured and counted: calibrations, and the totals of an accelerator.
+pub mod costs {
+    pub use oarlock_engine::costs::{
+        AlgorithmCost, AlgorithmStats, Calibration, CostSource, MachineCosts, PublicKeyStats, Stats,
+    };
+}
 
-    /// Runs `section`, of milliseconds at most, so that a fork by another thread comes before or after it, unless that
-    /// would have to wait for more than 50 ms. It must not call this crate.
-    ///
-    /// ```
-    /// assert_eq!(oarlock::process::forks_wait_for(|| 7), 7);
-    /// ```
-    pub fn forks_wait_for<T>(section: impl FnOnce() -> T) -> T {
-        process::forks_wait_for(section)
-    }
+/// Devices: who can compute a request.
+///
+/// A [`Device`](device::Device) is registered with an [`Accelerator`] and may be withdrawn while sessions use it; `docs/devices.md` says
+/// how to write one.
+pub mod device {
+    #[cfg(feature = "aws-lc")]
+    pub use oarlock_engine::device::SoftwareDevice;
+    pub use oarlock_engine::device::{
+        AeadRequest, CbcRequest, Cpu, CpuDevice, CtrRequest, Device, DeviceError, DeviceSession,
+        Feature, Offer, OpenSession, Request, SessionParams, visible_cpu,
+    };
+    #[cfg(feature = "rsa")]
+    pub use oarlock_engine::device::{
+        Answer, Ciphers, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, PublicKeyRequest,
+        PublicKeys, Shape, complete,
+    };
+    #[cfg(feature = "simulated")]
+    pub use oarlock_engine::device::{
+        EngineBoard, Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice,
+        SimulatedEngine, When,
+    };
+    #[cfg(feature = "library")]
+    pub use oarlock_engine::device::{LibraryDevice, LibraryEngine};
+    #[cfg(feature = "pkcs11")]
+    pub use oarlock_engine::device::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
+}
+
+/// How a session is planned, as [`Accelerator::plan`] tells.
+pub mod plan {
+    pub use oarlock_engine::plan::{MadeAhead, PlanReport};
 }
 
 /// The crates of RustCrypto whose traits and types are in this crate's interface, in the versions

@@ -10,6 +10,9 @@ use std::sync::{Mutex, PoisonError};
 
 use cipher::{StreamCipher, StreamCipherSeek};
 use oarlock::{Accelerator, Algorithm, Strategy};
+use oarlock_engine::aead::AeadContext;
+use oarlock_engine::cipher::CbcContext;
+use oarlock_engine::cipher::StreamContext;
 
 struct Watching;
 
@@ -262,9 +265,7 @@ fn use_in_place(
     match operation {
         Algorithm::Aes256Cbc => {
             let mut place = Box::new(None);
-            accelerator
-                .cbc_context_in(&mut place, operation, key)
-                .unwrap();
+            CbcContext::put(&mut place, accelerator.as_ref(), operation, key).unwrap();
             let context = place.as_mut().as_mut().unwrap();
             context.decrypt((&mut data[..]).into()).unwrap();
             if let Some(key) = other_key {
@@ -273,9 +274,7 @@ fn use_in_place(
         }
         Algorithm::Aes256Gcm | Algorithm::ChaCha20Poly1305 => {
             let mut place = Box::new(None);
-            accelerator
-                .aead_context_in(&mut place, operation, key)
-                .unwrap();
+            AeadContext::put(&mut place, accelerator.as_ref(), operation, key).unwrap();
             let context = place.as_mut().as_mut().unwrap();
             context.begin(&[1; 12]).unwrap();
             context.seal_next((&mut data[..5]).into()).unwrap();
@@ -286,9 +285,7 @@ fn use_in_place(
         }
         _ => {
             let mut place = Box::new(None);
-            accelerator
-                .stream_context_in(&mut place, operation, key)
-                .unwrap();
+            StreamContext::put(&mut place, accelerator.as_ref(), operation, key).unwrap();
             let context = place.as_mut().as_mut().unwrap();
             context.apply((&mut data[..5]).into());
             context.apply((&mut data[5..]).into());
@@ -305,25 +302,29 @@ fn a_new_key_of_a_context_allocates_nothing() {
     let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
     for mask in ["", "-avx512", "-vaes", "-aes"] {
         let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
-        drop(accelerator.aead_context(Algorithm::Aes256Gcm, &[7; 32]));
+        drop(AeadContext::new(
+            accelerator.as_ref(),
+            Algorithm::Aes256Gcm,
+            &[7; 32],
+        ));
         let before = ALLOCATIONS.get();
         for operation in [Algorithm::Aes256Ctr, Algorithm::ChaCha20] {
             let mut place = None;
-            accelerator
-                .stream_context_in(&mut place, operation, &[1; 32])
-                .unwrap();
+            StreamContext::put(&mut place, accelerator.as_ref(), operation, &[1; 32]).unwrap();
             place.as_mut().unwrap().set_key(&[2; 32]).unwrap();
         }
         let mut place = None;
-        accelerator
-            .cbc_context_in(&mut place, Algorithm::Aes256Cbc, &[1; 32])
-            .unwrap();
+        CbcContext::put(
+            &mut place,
+            accelerator.as_ref(),
+            Algorithm::Aes256Cbc,
+            &[1; 32],
+        )
+        .unwrap();
         place.as_mut().unwrap().set_key(&[2; 32]).unwrap();
         for operation in [Algorithm::Aes256Gcm, Algorithm::ChaCha20Poly1305] {
             let mut place = None;
-            accelerator
-                .aead_context_in(&mut place, operation, &[1; 32])
-                .unwrap();
+            AeadContext::put(&mut place, accelerator.as_ref(), operation, &[1; 32]).unwrap();
             place.as_mut().unwrap().set_key(&[2; 32]).unwrap();
         }
         assert_eq!(ALLOCATIONS.get(), before, "{mask}");

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use oarlock::costs::openssl::{FILE_BYTES_MAX, Stored, Trusted};
+use oarlock_engine::costs::openssl::{FILE_BYTES_MAX, Stored, Trusted};
 
 /// What `path` holds.
 ///

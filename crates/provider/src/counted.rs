@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use oarlock::Algorithm;
 use oarlock::Direction;
-use oarlock::costs::{ContextEvent, Usage};
+use oarlock_engine::costs::{ContextEvent, Usage};
 
 use crate::abi::{Param, Params};
 use crate::dispatch::{Cipher, Data, Offered};

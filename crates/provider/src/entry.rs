@@ -7,9 +7,10 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::sync::{Mutex, OnceLock};
 
-use oarlock::costs::Computed;
-use oarlock::costs::openssl::Measured;
 use oarlock::{Accelerator, Options};
+use oarlock_engine::costs::Computed;
+use oarlock_engine::costs::openssl::Measured;
+use oarlock_engine::plan::provided;
 
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_ASYM_CIPHER, OPERATION_CIPHER, OPERATION_DECODER,
@@ -94,7 +95,12 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     };
     let mut ciphers = Vec::new();
     if made.is_some() {
-        let provided = accelerator.provided(openssl.unwrap_or_default(), measured.as_ref());
+        let provided = provided(
+            accelerator.cpu(),
+            &accelerator.options(),
+            openssl.unwrap_or_default(),
+            measured.as_ref(),
+        );
         let offered = provided.iter().filter(|one| one.withheld.is_none());
         ciphers.extend(offered.filter_map(|one| cipher::algorithm(one.operation, usage.is_some())));
     }
@@ -103,7 +109,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     let search = Search { handle, core };
     let (counted, shown) = (usage.clone(), accelerator.clone());
     let tell_lost = move || {
-        shown.show_abandoned();
+        shown.as_ref().show_abandoned();
         if let Some(usage) = &counted {
             usage.record_private(Computed::Abandoned, 1);
         }

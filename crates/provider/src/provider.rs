@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock::Accelerator;
-use oarlock::costs::{Computed, Usage};
+use oarlock_engine::costs::{Computed, Usage};
 
 use crate::abi::{Algorithm, Dispatch};
 use crate::default_provider::rsa::DefaultRsa;

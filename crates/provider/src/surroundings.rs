@@ -5,7 +5,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use oarlock::Accelerator;
-use oarlock::costs::openssl::MadeFor;
+use oarlock_engine::costs::openssl::MadeFor;
 
 use crate::libcrypto::Libcrypto;
 

@@ -8,7 +8,7 @@
 /// Does nothing where the C library is not glibc, which alone has malloc_trim(3).
 ///
 /// ```
-/// oarlock::heap::give_back();
+/// oarlock_threads::heap::give_back();
 /// ```
 pub fn give_back() {
     #[cfg(target_env = "gnu")]

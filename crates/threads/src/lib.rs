@@ -1,7 +1,7 @@
 //! Threads, and memory for them and for secrets: what the engine stands on. Nothing here knows an algorithm.
 //!
-//! This crate is a part of `oarlock`, whose users name what they need of it by `oarlock::job`, `oarlock::heap` and
-//! `oarlock::process`. It makes no promise of stability to others.
+//! This crate is a part of `oarlock`, whose users see jobs and errors of it, as `oarlock::job` and `oarlock::Error`. It
+//! makes no promise of stability to others.
 
 mod error;
 pub mod heap;

@@ -38,7 +38,12 @@ const HOUSE: &[(&str, Place)] = &[
 /// Crates that may use less than their floor allows.
 const ALLOWED_ONLY: &[(&str, &[&str], &str)] = &[(
     "oarlock-provider",
-    &["oarlock", "oarlock-local"],
+    &[
+        "oarlock",
+        "oarlock-engine",
+        "oarlock-threads",
+        "oarlock-local",
+    ],
     "no async runtime enters a foreign process",
 )];
 
@@ -201,13 +206,13 @@ mod tests {
                 "oarlock-provider",
                 "oarlock-net",
                 None,
-                "only oarlock and oarlock-local",
+                "only oarlock and oarlock-engine and",
             ),
             (
                 "oarlock-provider",
                 "oarlock-kernels",
                 None,
-                "only oarlock and oarlock-local",
+                "only oarlock and oarlock-engine and",
             ),
             (
                 "oarlock",

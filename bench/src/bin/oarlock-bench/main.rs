@@ -10,7 +10,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use oarlock::costs::CpuClass;
+use oarlock_engine::costs::CpuClass;
 use oarlock_measure::args::Args;
 use oarlock_measure::cpu_class;
 use oarlock_measure::output::{json, write_out};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use oarlock::Algorithm;
-use oarlock::costs::openssl::{LEVEL_MIN, MadeFor, Measured, Ratios, SIZES};
+use oarlock_engine::costs::openssl::{LEVEL_MIN, MadeFor, Measured, Ratios, SIZES};
 use oarlock_measure::run::provided::Provided;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oarlock::costs::openssl::Trusted;
+use oarlock_engine::costs::openssl::Trusted;
 
 use crate::elf::Linked;
 use crate::failure::{Failure, reason};

@@ -12,8 +12,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use oarlock::costs::openssl::{LEVEL_MIN, SIZES};
 use oarlock::{Accelerator, Algorithm, Direction, Kind};
+use oarlock_engine::costs::openssl::{LEVEL_MIN, SIZES};
+use oarlock_engine::plan::provided;
 use oarlock_measure::Error;
 use oarlock_measure::peers::openssl::Way;
 use oarlock_measure::run::compared::{Compared, Spread};
@@ -36,7 +37,7 @@ pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
     let began = Instant::now();
     let accelerator = options::built(Accelerator::builder().max_threads(0))?;
     let mut cases = Vec::new();
-    for one in accelerator.provided("", None) {
+    for one in provided(accelerator.cpu(), &accelerator.options(), "", None) {
         cases.extend(cases_of(both, one.operation)?);
     }
     for _ in 0..PASSES {

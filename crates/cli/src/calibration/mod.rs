@@ -16,7 +16,7 @@ mod place;
 
 use std::path::{Path, PathBuf};
 
-use oarlock::costs::openssl::{MadeFor, Measured, Stored};
+use oarlock_engine::costs::openssl::{MadeFor, Measured, Stored};
 
 pub(crate) use self::child::{MeasureArgs, measure};
 pub(crate) use self::library::Library;

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use oarlock::costs::openssl::{Measured, Stored};
+use oarlock_engine::costs::openssl::{Measured, Stored};
 
 use crate::cache;
 use crate::failure::{Failure, reason};

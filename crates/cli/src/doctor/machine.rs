@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use oarlock::cipher::{AesBackend, ChaCha20Backend};
 use oarlock::device::{Cpu, Feature};
+use oarlock_engine::cipher::{AesBackend, ChaCha20Backend};
 
 use super::finding::Finding;
 use crate::failure::Failure;

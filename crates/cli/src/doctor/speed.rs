@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use oarlock::Accelerator;
-use oarlock::costs::openssl::Measured;
+use oarlock_engine::costs::openssl::Measured;
 
 use super::finding::Finding;
 use super::program::OpenSsl;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use oarlock::costs::{Usage, published};
+use oarlock_engine::costs::{Usage, published};
 
 use self::child::OWN_FAILURE;
 pub(crate) use self::report::Report;

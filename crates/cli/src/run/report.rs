@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use oarlock::Kind;
-use oarlock::costs::openssl::LEVEL_MIN;
-use oarlock::costs::{Counted, CountedContexts, CountedLine};
+use oarlock_engine::costs::openssl::LEVEL_MIN;
+use oarlock_engine::costs::{Counted, CountedContexts, CountedLine};
 use oarlock_measure::Error;
 use oarlock_measure::peers::openssl::Way;
 use oarlock_measure::run::compared::Compared;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use oarlock::costs::published::{DeviceFigures, DeviceState, Figures, ProcessFigures};
+use oarlock_engine::costs::published::{DeviceFigures, DeviceState, Figures, ProcessFigures};
 use oarlock_net::client::PageFigures;
 use serde::Serialize;
 
@@ -110,7 +110,7 @@ impl Row {
             .operations
             .iter()
             .map(|one| {
-                let same = |other: &&oarlock::costs::published::OperationFigures| {
+                let same = |other: &&oarlock_engine::costs::published::OperationFigures| {
                     (other.name, other.direction) == (one.name, one.direction)
                 };
                 let known = known.and_then(|it| it.operations.iter().find(same));

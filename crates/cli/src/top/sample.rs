@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use oarlock::costs::published::{self, Figures, Found};
+use oarlock_engine::costs::published::{self, Figures, Found};
 use oarlock_net::client::PageFigures;
 use serde::Serialize;
 use tokio::task::JoinSet;

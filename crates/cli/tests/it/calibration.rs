@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use oarlock::costs::openssl::{Measured, Ratios, SIZES, Stored};
 use oarlock::device::{Cpu, Feature};
 use oarlock::{Accelerator, Algorithm};
+use oarlock_engine::costs::openssl::{Measured, Ratios, SIZES, Stored};
+use oarlock_engine::plan::provided;
 use oarlock_testing::{is_root, lossy, names, skip};
 use serde_json::Value;
 
@@ -578,7 +579,7 @@ fn stored(change: impl FnOnce(&mut Measured)) -> Stored {
         // All of them: a busy machine may have hidden some.
         let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
         let level = Ratios::from_thousandths([1000; SIZES.len()]).unwrap();
-        let all = accelerator.provided("", None).into_iter();
+        let all = provided(accelerator.cpu(), &accelerator.options(), "", None).into_iter();
         measured.ratios = all.map(|one| (one.operation, level)).collect();
         measured.made = "2026-11-23".into();
         measured

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use oarlock::costs::openssl::SIZES;
+use oarlock_engine::costs::openssl::SIZES;
 use serde_json::Value;
 
 use crate::common::{IV, assert_fails, assert_one_line, enc, oarlock, provider, run, stderr};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use oarlock::costs::published::Figures;
+use oarlock_engine::costs::published::Figures;
 use oarlock_testing::lossy;
 use oarlock_testing::process::is_child;
 use serde_json::Value;

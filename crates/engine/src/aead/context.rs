@@ -19,14 +19,14 @@ use crate::plan::first_look::FirstLook;
 use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::key_bytes::{self, KeyBytes};
 
-/// An authenticated cipher whose key and nonce are set apart and whose messages come in pieces, from
-/// `Accelerator::aead_context`.
+/// An authenticated cipher whose key and nonce are set apart and whose messages come in pieces.
 ///
 /// ```
 /// use oarlock::{Accelerator, Algorithm};
+/// use oarlock_engine::aead::AeadContext;
 ///
 /// let accelerator = Accelerator::builder().build()?;
-/// let mut aead = accelerator.aead_context(Algorithm::Aes256Gcm, &[7; 32])?;
+/// let mut aead = AeadContext::new(accelerator.as_ref(), Algorithm::Aes256Gcm, &[7; 32])?;
 /// aead.begin(&[1; 12])?;
 /// aead.aad(b"header")?;
 /// let mut data = *b"attack at dawn";
@@ -110,7 +110,11 @@ fn begin_due(
 }
 
 impl AeadContext {
-    #[doc(hidden)]
+    /// An authenticated cipher under `key`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] unless `algorithm` is an AEAD; [`Error::InvalidKey`] unless `key` has
+    /// [`Algorithm::key_bytes`].
     pub fn new(engine: &Arc<Engine>, algorithm: Algorithm, key: &[u8]) -> Result<Self, Error> {
         check(algorithm)?;
         let mut context = Self::unkeyed(engine, algorithm);
@@ -118,7 +122,11 @@ impl AeadContext {
         Ok(context)
     }
 
-    #[doc(hidden)]
+    /// As [`new`](Self::new), but creates the context in `place`. Moving a context leaves a copy of its key behind; one
+    /// that stays in its place leaves none.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new); `place` is empty then.
     pub fn put(
         place: &mut Option<Self>,
         engine: &Arc<Engine>,

@@ -14,14 +14,15 @@ use crate::plan::first_look::FirstLook;
 use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::key_bytes::{self, KeyBytes};
 
-/// AES-CBC whose key and IV are set apart, from `Accelerator::cbc_context`. It knows whole blocks
+/// AES-CBC whose key and IV are set apart. It knows whole blocks
 /// and no padding; what is said of CBC at [`AcceleratedCbc`] holds here.
 ///
 /// ```
 /// use oarlock::{Accelerator, Algorithm};
+/// use oarlock_engine::cipher::CbcContext;
 ///
 /// let accelerator = Accelerator::builder().build()?;
-/// let mut cipher = accelerator.cbc_context(Algorithm::Aes128Cbc, &[7; 16])?;
+/// let mut cipher = CbcContext::new(accelerator.as_ref(), Algorithm::Aes128Cbc, &[7; 16])?;
 /// cipher.set_iv([1; 16]);
 /// let mut data = *b"attack at dawn!!";
 /// cipher.encrypt((&mut data[..]).into())?;
@@ -48,7 +49,11 @@ pub struct CbcContext {
 }
 
 impl CbcContext {
-    #[doc(hidden)]
+    /// AES-CBC under `key` and an IV of zeros.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] unless `algorithm` is AES-CBC; [`Error::InvalidKey`] unless `key` has
+    /// [`Algorithm::key_bytes`].
     pub fn new(engine: &Arc<Engine>, algorithm: Algorithm, key: &[u8]) -> Result<Self, Error> {
         check(algorithm)?;
         let mut context = Self::unkeyed(engine, algorithm);
@@ -56,7 +61,11 @@ impl CbcContext {
         Ok(context)
     }
 
-    #[doc(hidden)]
+    /// As [`new`](Self::new), but creates the context in `place`. Moving a context leaves a copy of its key behind; one
+    /// that stays in its place leaves none.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new); `place` is empty then.
     pub fn put(
         place: &mut Option<Self>,
         engine: &Arc<Engine>,

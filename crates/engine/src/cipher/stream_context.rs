@@ -23,13 +23,14 @@ use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::counter::advanced_within;
 use crate::work::key_bytes::{self, KeyBytes};
 
-/// A stream cipher whose key and position are set apart, from `Accelerator::stream_context`.
+/// A stream cipher whose key and position are set apart.
 ///
 /// ```
 /// use oarlock::{Accelerator, Algorithm};
+/// use oarlock_engine::cipher::StreamContext;
 ///
 /// let accelerator = Accelerator::builder().build()?;
-/// let mut cipher = accelerator.stream_context(Algorithm::Aes128Ctr, &[7; 16])?;
+/// let mut cipher = StreamContext::new(accelerator.as_ref(), Algorithm::Aes128Ctr, &[7; 16])?;
 /// let mut data = *b"attack at dawn";
 /// cipher.apply((&mut data[..]).into());
 /// cipher.set_counter(0, 0);
@@ -69,7 +70,11 @@ enum Kernel {
 }
 
 impl StreamContext {
-    #[doc(hidden)]
+    /// A stream cipher under `key`, at the beginning of the stream of an IV of zeros.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] unless `algorithm` is a stream cipher that is built in; [`Error::InvalidKey`] unless `key` has
+    /// [`Algorithm::key_bytes`].
     pub fn new(engine: &Arc<Engine>, algorithm: Algorithm, key: &[u8]) -> Result<Self, Error> {
         let kind = stream_kind(algorithm)?;
         let other = Kernel::made_with_key(engine.cpu, algorithm, key)?;
@@ -79,7 +84,11 @@ impl StreamContext {
         Ok(context)
     }
 
-    #[doc(hidden)]
+    /// As [`new`](Self::new), but creates the context in `place`. Moving a context leaves a copy of its key behind; one
+    /// that stays in its place leaves none.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new); `place` is empty then.
     pub fn put(
         place: &mut Option<Self>,
         engine: &Arc<Engine>,

@@ -32,7 +32,7 @@ use oarlock_threads::process;
 /// ```
 /// use oarlock::Algorithm;
 /// use oarlock::Direction;
-/// use oarlock::costs::Usage;
+/// use oarlock_engine::costs::Usage;
 ///
 /// let path = std::env::temp_dir().join(format!("usage-{}", std::process::id()));
 /// let ours = Usage::create(&path)?;

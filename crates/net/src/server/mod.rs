@@ -439,7 +439,7 @@ async fn give_back_memory(counts: Arc<Counts>) {
         if counts.ended() != ended {
             ended = counts.ended();
             // It fails only while the runtime shuts down.
-            let _ = spawn_blocking(oarlock::heap::give_back).await;
+            let _ = spawn_blocking(oarlock_threads::heap::give_back).await;
         }
     }
 }

@@ -5,9 +5,9 @@ use aes_gcm::{AesGcm, aes};
 use cbc::cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit, StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
 use oarlock::Algorithm;
-use oarlock::aead::AeadContext;
-use oarlock::cipher::{CbcContext, StreamContext};
 use oarlock::{Accelerator, Error, Strategy};
+use oarlock_engine::aead::AeadContext;
+use oarlock_engine::cipher::{CbcContext, StreamContext};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::common::{accelerator, random_bytes};
@@ -49,9 +49,9 @@ fn streams_go_on_from_call_to_call() {
                 let key: Vec<u8> = (0..operation.key_bytes()).map(|_| rng.random()).collect();
                 match &mut context {
                     Some(context) => context.set_key(&key).unwrap(),
-                    place => accelerator
-                        .stream_context_in(place, operation, &key)
-                        .unwrap(),
+                    place => {
+                        StreamContext::put(place, accelerator.as_ref(), operation, &key).unwrap()
+                    }
                 }
                 let context = context.as_mut().unwrap();
                 for _ in 0..2 {
@@ -125,9 +125,8 @@ fn block(operation: Algorithm) -> usize {
 #[test]
 fn chacha20_carries_into_the_nonce() {
     let accelerator = accelerator();
-    let mut context = accelerator
-        .stream_context(Algorithm::ChaCha20, &[7; 32])
-        .unwrap();
+    let mut context =
+        StreamContext::new(accelerator.as_ref(), Algorithm::ChaCha20, &[7; 32]).unwrap();
     // Words of the nonce are little-endian: ff ff 00 00 carries to 00 00 01 00.
     let nonce = |first: [u8; 4]| u128::from(u32::from_be_bytes(first)) << 96;
     for bytes_before in [0, 1, 63, 64, 100, 200_000] {
@@ -153,7 +152,7 @@ fn chains_go_on_from_call_to_call() {
             let (key, iv): ([u8; 32], [u8; 16]) = (rng.random(), rng.random());
             match &mut context {
                 Some(context) => context.set_key(&key).unwrap(),
-                place => accelerator.cbc_context_in(place, operation, &key).unwrap(),
+                place => CbcContext::put(place, accelerator.as_ref(), operation, &key).unwrap(),
             }
             let context = context.as_mut().unwrap();
             check_chain(&name, &mut rng, context, &key, iv);
@@ -217,7 +216,9 @@ fn messages_come_in_pieces() {
                 let key: [u8; 32] = rng.random();
                 match &mut context {
                     Some(context) => context.set_key(&key).unwrap(),
-                    place => accelerator.aead_context_in(place, operation, &key).unwrap(),
+                    place => {
+                        AeadContext::put(place, accelerator.as_ref(), operation, &key).unwrap()
+                    }
                 }
                 let context = context.as_mut().unwrap();
                 for _ in 0..3 {
@@ -323,16 +324,16 @@ fn what_does_not_fit_is_refused() {
     let invalid_input = |error: Option<Error>| matches!(error, Some(Error::InvalidInput(_)));
     let key = [0; 16];
     assert!(invalid_input(
-        accelerator.stream_context(Algorithm::Aes128Gcm, &key).err()
+        StreamContext::new(accelerator.as_ref(), Algorithm::Aes128Gcm, &key).err()
     ));
     assert!(invalid_input(
-        accelerator.cbc_context(Algorithm::Aes128Ctr, &key).err()
+        CbcContext::new(accelerator.as_ref(), Algorithm::Aes128Ctr, &key).err()
     ));
     assert!(invalid_input(
-        accelerator.aead_context(Algorithm::Aes128Ctr, &key).err()
+        AeadContext::new(accelerator.as_ref(), Algorithm::Aes128Ctr, &key).err()
     ));
 
-    let mut cbc = accelerator.cbc_context(Algorithm::Aes128Cbc, &key).unwrap();
+    let mut cbc = CbcContext::new(accelerator.as_ref(), Algorithm::Aes128Cbc, &key).unwrap();
     for bytes in [1, 15, 17, 70_001] {
         let mut data = vec![7; bytes];
         assert!(invalid_input(cbc.encrypt(data.as_mut_slice().into()).err()));
@@ -340,9 +341,8 @@ fn what_does_not_fit_is_refused() {
         assert_eq!((data, cbc.iv()), (vec![7; bytes], [0; 16]));
     }
 
-    let mut aead = accelerator
-        .aead_context(Algorithm::ChaCha20Poly1305, &[0; 32])
-        .unwrap();
+    let mut aead =
+        AeadContext::new(accelerator.as_ref(), Algorithm::ChaCha20Poly1305, &[0; 32]).unwrap();
     assert!(invalid_input(aead.begin(&[0; 8]).err()));
     assert!(invalid_input(aead.aad(b"none has begun").err()));
     assert!(invalid_input(
@@ -367,9 +367,10 @@ fn without_a_key_there_is_no_context() {
             ] {
                 let what = format!("{name}, {operation}, {wrong_bytes}");
                 let key = vec![7; operation.key_bytes()];
-                let new = accelerator.stream_context(operation, &wrong);
+                let new = StreamContext::new(accelerator.as_ref(), operation, &wrong);
                 assert!(is_refused(new.map(|_| ())), "{what}");
-                let mut context = accelerator.stream_context(operation, &key).unwrap();
+                let mut context =
+                    StreamContext::new(accelerator.as_ref(), operation, &key).unwrap();
                 context.set_counter(1, 3);
                 let mut expected = [0; 100];
                 context.clone().apply((&mut expected[..]).into());
@@ -379,14 +380,14 @@ fn without_a_key_there_is_no_context() {
                 context.apply((&mut found[..]).into());
                 assert_eq!(found, expected, "{what}");
                 let mut place = Some(context);
-                let put = accelerator.stream_context_in(&mut place, operation, &wrong);
+                let put = StreamContext::put(&mut place, accelerator.as_ref(), operation, &wrong);
                 assert!(is_refused(put) && place.is_none(), "{what}");
             }
             let operation = Algorithm::Aes256Cbc;
             let what = format!("{name}, {operation}, {wrong_bytes}");
-            let new = accelerator.cbc_context(operation, &wrong);
+            let new = CbcContext::new(accelerator.as_ref(), operation, &wrong);
             assert!(is_refused(new.map(|_| ())), "{what}");
-            let mut context = accelerator.cbc_context(operation, &[7; 32]).unwrap();
+            let mut context = CbcContext::new(accelerator.as_ref(), operation, &[7; 32]).unwrap();
             context.set_iv([1; 16]);
             let mut expected = [0; 96];
             context.clone().encrypt((&mut expected[..]).into()).unwrap();
@@ -396,19 +397,20 @@ fn without_a_key_there_is_no_context() {
             context.encrypt((&mut found[..]).into()).unwrap();
             assert_eq!(found, expected, "{what}");
             let mut place = Some(context);
-            let put = accelerator.cbc_context_in(&mut place, operation, &wrong);
+            let put = CbcContext::put(&mut place, accelerator.as_ref(), operation, &wrong);
             assert!(is_refused(put) && place.is_none(), "{what}");
             for operation in [Algorithm::Aes256Gcm, Algorithm::ChaCha20Poly1305] {
                 let what = format!("{name}, {operation}, {wrong_bytes}");
-                let new = accelerator.aead_context(operation, &wrong);
+                let new = AeadContext::new(accelerator.as_ref(), operation, &wrong);
                 assert!(is_refused(new.map(|_| ())), "{what}");
-                let mut context = accelerator.aead_context(operation, &[7; 32]).unwrap();
+                let mut context =
+                    AeadContext::new(accelerator.as_ref(), operation, &[7; 32]).unwrap();
                 context.begin(&[1; 12]).unwrap();
                 let expected = context.clone().finish().unwrap();
                 assert!(is_refused(context.set_key(&wrong)), "{what}");
                 assert_eq!(context.finish().unwrap(), expected, "{what}");
                 let mut place = Some(context);
-                let put = accelerator.aead_context_in(&mut place, operation, &wrong);
+                let put = AeadContext::put(&mut place, accelerator.as_ref(), operation, &wrong);
                 assert!(is_refused(put) && place.is_none(), "{what}");
             }
         }
@@ -420,7 +422,7 @@ fn a_message_ends_once() {
     let accelerator = accelerator();
     for operation in [Algorithm::Aes128Gcm, Algorithm::ChaCha20Poly1305] {
         let key = vec![7; operation.key_bytes()];
-        let mut context = accelerator.aead_context(operation, &key).unwrap();
+        let mut context = AeadContext::new(accelerator.as_ref(), operation, &key).unwrap();
         let is_refused = |context: &mut AeadContext| {
             let mut data = [9; 20];
             assert!(context.seal_next((&mut data[..]).into()).is_err());

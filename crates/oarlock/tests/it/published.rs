@@ -8,8 +8,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use cipher::StreamCipher as _;
-use oarlock::costs::published::{self, Figures, Found};
 use oarlock::{Accelerator, Algorithm, Direction};
+use oarlock_engine::aead::AeadContext;
+use oarlock_engine::cipher::CbcContext;
+use oarlock_engine::cipher::StreamContext;
+use oarlock_engine::costs::published::{self, Figures, Found};
 use oarlock_testing::process::{alone_as, as_child, is_child};
 use oarlock_testing::{is_root, lossy, names, until};
 
@@ -86,19 +89,15 @@ fn every_interface_counts_each_request_once() {
     let mut data = vec![0; 3_000_000];
 
     let mut ctr = accelerator.ctr(&[1; 16], &[0; 16]).unwrap();
-    let mut stream = accelerator
-        .stream_context(Algorithm::Aes256Ctr, &[2; 32])
-        .unwrap();
-    let mut chacha = accelerator
-        .stream_context(Algorithm::ChaCha20, &[2; 32])
-        .unwrap();
+    let mut stream =
+        StreamContext::new(accelerator.as_ref(), Algorithm::Aes256Ctr, &[2; 32]).unwrap();
+    let mut chacha =
+        StreamContext::new(accelerator.as_ref(), Algorithm::ChaCha20, &[2; 32]).unwrap();
     let aead = accelerator.aead(Algorithm::Aes128Gcm, &[3; 16]).unwrap();
-    let mut context = accelerator
-        .aead_context(Algorithm::Aes256Gcm, &[4; 32])
-        .unwrap();
-    let mut pieces = accelerator
-        .aead_context(Algorithm::ChaCha20Poly1305, &[5; 32])
-        .unwrap();
+    let mut context =
+        AeadContext::new(accelerator.as_ref(), Algorithm::Aes256Gcm, &[4; 32]).unwrap();
+    let mut pieces =
+        AeadContext::new(accelerator.as_ref(), Algorithm::ChaCha20Poly1305, &[5; 32]).unwrap();
     for (number, size) in sizes.into_iter().enumerate() {
         let data = &mut data[..size];
         let nonce = [number as u8; 12];
@@ -116,9 +115,8 @@ fn every_interface_counts_each_request_once() {
         pieces.finish().unwrap();
     }
     let mut cbc = accelerator.cbc(&[6; 16], &[0; 16]).unwrap();
-    let mut cbc_context = accelerator
-        .cbc_context(Algorithm::Aes192Cbc, &[7; 24])
-        .unwrap();
+    let mut cbc_context =
+        CbcContext::new(accelerator.as_ref(), Algorithm::Aes192Cbc, &[7; 24]).unwrap();
     for size in [16, 4096, 3_000_000] {
         cbc.encrypt((&mut data[..size]).into()).unwrap();
         cbc.decrypt((&mut data[..size]).into()).unwrap();
@@ -236,9 +234,9 @@ fn forked_children_count_as_processes_of_their_own() {
 fn a_device_that_fails_is_seen_to() {
     use std::sync::Arc;
 
-    use oarlock::costs::published::DeviceState;
     use oarlock::device::{EngineBoard, Fault, Injection, SimulatedEngine, When, visible_cpu};
     use oarlock::framework::{Check, Framework, Place, Request, SessionSpec};
+    use oarlock_engine::costs::published::DeviceState;
     if apart() {
         return;
     }

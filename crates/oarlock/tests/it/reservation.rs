@@ -19,6 +19,9 @@
 use oarlock::aead::NonceSequence;
 use oarlock::packet::{esp, srtp, tls};
 use oarlock::{Accelerator, Algorithm, Error, Kind, Reservation};
+use oarlock_engine::aead::AeadContext;
+use oarlock_engine::cipher::CbcContext;
+use oarlock_engine::cipher::StreamContext;
 
 /// What was opened: a call gives it another key. Dropped, it gives back what it keeps.
 type Open = Box<dyn FnMut(u64) -> Result<(), Error>>;
@@ -392,15 +395,11 @@ fn contexts_keep_their_threads_once_and_go_on_without() {
     let accelerator = exclusive(4, 2);
     // Enough that each opens a session of its own, if it can.
     let mut data = vec![0; 4 << 20];
-    let mut stream = accelerator
-        .stream_context(Algorithm::Aes128Ctr, &KEY[..16])
-        .unwrap();
-    let mut cbc = accelerator
-        .cbc_context(Algorithm::Aes128Cbc, &KEY[..16])
-        .unwrap();
-    let mut aead = accelerator
-        .aead_context(Algorithm::Aes128Gcm, &KEY[..16])
-        .unwrap();
+    let mut stream =
+        StreamContext::new(accelerator.as_ref(), Algorithm::Aes128Ctr, &KEY[..16]).unwrap();
+    let mut cbc = CbcContext::new(accelerator.as_ref(), Algorithm::Aes128Cbc, &KEY[..16]).unwrap();
+    let mut aead =
+        AeadContext::new(accelerator.as_ref(), Algorithm::Aes128Gcm, &KEY[..16]).unwrap();
     assert_eq!(free(&accelerator), 4);
     for _ in 0..3 {
         let before = data.clone();

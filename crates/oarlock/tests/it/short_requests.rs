@@ -5,6 +5,7 @@ use std::time::Duration;
 use cipher::{StreamCipher, StreamCipherSeek};
 use oarlock::cipher::{AcceleratedCtr, AnyStream};
 use oarlock::{Accelerator, Algorithm, Kind, Strategy};
+use oarlock_engine::cipher::StreamContext;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -128,7 +129,7 @@ fn contexts_give_it_too() {
         ] {
             let accelerator = accelerator_by(mask, Strategy::Auto);
             let key = &KEY[..algorithm.key_bytes()];
-            let mut context = accelerator.stream_context(algorithm, key).unwrap();
+            let mut context = StreamContext::new(accelerator.as_ref(), algorithm, key).unwrap();
             let mut marks = vec![(context.counter(), 0)];
             let mut position = 0;
             for _ in 0..400 {

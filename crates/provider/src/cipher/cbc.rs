@@ -3,7 +3,7 @@
 
 use oarlock::Algorithm;
 use oarlock::Direction;
-use oarlock::cipher::CbcContext;
+use oarlock_engine::cipher::CbcContext;
 use zeroize::Zeroize;
 
 use super::tls_padding::{self, Mac};
@@ -138,7 +138,7 @@ impl Cipher for Cbc {
             (Some(context), Some(key)) => context.set_key(key),
             (place, Some(key)) => {
                 let accelerator = &provider.accelerator;
-                accelerator.cbc_context_in(place, self.operation, key)
+                CbcContext::put(place, accelerator.as_ref(), self.operation, key)
             }
         };
         if self.has_iv

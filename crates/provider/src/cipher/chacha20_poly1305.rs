@@ -4,8 +4,8 @@
 use inout::InOutBuf;
 use oarlock::Algorithm;
 use oarlock::Direction;
-use oarlock::aead::AeadContext;
 use oarlock::aead::TAG_BYTES;
+use oarlock_engine::aead::AeadContext;
 use zeroize::Zeroize;
 
 use super::secret::are_equal;
@@ -138,7 +138,12 @@ impl Cipher for ChaCha20Poly1305 {
                 Some(context) => context.set_key(key),
                 place => {
                     let accelerator = &provider.accelerator;
-                    accelerator.aead_context_in(place, Algorithm::ChaCha20Poly1305, key)
+                    AeadContext::put(
+                        place,
+                        accelerator.as_ref(),
+                        Algorithm::ChaCha20Poly1305,
+                        key,
+                    )
                 }
             }
             .map_err(|_| Reason::InvalidKeyLength)?;

@@ -3,8 +3,8 @@
 
 use oarlock::Algorithm;
 use oarlock::Direction;
-use oarlock::aead::AeadContext;
 use oarlock::aead::TAG_BYTES;
+use oarlock_engine::aead::AeadContext;
 use zeroize::Zeroize;
 
 use super::iv::{IV_BYTES_MAX, Iv};
@@ -168,7 +168,7 @@ impl Cipher for Gcm {
                 Some(context) => context.set_key(key),
                 place => {
                     let accelerator = &provider.accelerator;
-                    accelerator.aead_context_in(place, self.operation, key)
+                    AeadContext::put(place, accelerator.as_ref(), self.operation, key)
                 }
             }
             .map_err(|_| Reason::InvalidKeyLength)?;

@@ -5,7 +5,7 @@ use std::ptr::null;
 
 use oarlock::Algorithm;
 use oarlock::Direction;
-use oarlock::cipher::StreamContext;
+use oarlock_engine::cipher::StreamContext;
 
 use super::values::{got, set};
 use crate::abi::{Param, Params, Value};
@@ -149,7 +149,7 @@ impl Cipher for Stream {
             (Some(context), Some(key)) => context.set_key(key),
             (place, Some(key)) => {
                 let accelerator = &provider.accelerator;
-                accelerator.stream_context_in(place, self.operation, key)
+                StreamContext::put(place, accelerator.as_ref(), self.operation, key)
             }
         };
         if let (Some(context), Some(counter)) = (&mut self.context, counter) {

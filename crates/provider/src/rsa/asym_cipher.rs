@@ -6,8 +6,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use oarlock::costs::Computed;
 use oarlock::rsa::RsaPublicKey;
+use oarlock_engine::costs::Computed;
 
 use super::default_context::{Around, described, forwarding, freectx, with};
 use super::keymgmt::Key;

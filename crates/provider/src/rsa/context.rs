@@ -5,8 +5,8 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null;
 use std::sync::Arc;
 
-use oarlock::costs::Computed;
 use oarlock::rsa::{Hash, PssSalt, RsaPublicKey, SignatureScheme};
+use oarlock_engine::costs::Computed;
 
 use super::default_context::Around;
 use super::keymgmt::Key;

@@ -4,8 +4,8 @@
 use std::ffi::c_int;
 
 use oarlock::Error;
-use oarlock::costs::Computed;
 use oarlock::rsa::{AcceleratedRsa, Power};
+use oarlock_engine::costs::Computed;
 
 use crate::provider::Provider;
 

@@ -3,8 +3,8 @@
 
 use std::ffi::c_int;
 
-use oarlock::costs::Computed;
 use oarlock::rsa::{PssSalt, SignatureScheme};
+use oarlock_engine::costs::Computed;
 use oarlock_local::relay::{Operation, Question, Reference};
 use zeroize::Zeroizing;
 

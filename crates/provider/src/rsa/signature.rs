@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use oarlock::costs::Computed;
+use oarlock_engine::costs::Computed;
 
 use super::context::{Context, Message};
 use super::default_context::{Around, described, forwarding, freectx, with};

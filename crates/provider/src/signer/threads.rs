@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use oarlock::job::{JobOptions, Start};
-use oarlock::process::is_sandboxed;
 use oarlock::rsa::AcceleratedRsa;
+use oarlock_threads::process::is_sandboxed_by_now as is_sandboxed;
 use zeroize::Zeroizing;
 
 use super::batch::Company;

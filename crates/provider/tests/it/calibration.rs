@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::chown;
 use std::process::Command;
 
-use oarlock::Accelerator;
-use oarlock::costs::openssl::{MadeFor, Measured, Ratios, SIZES, Stored};
+use oarlock::Options;
 use oarlock::device::visible_cpu;
+use oarlock_engine::costs::openssl::{MadeFor, Measured, Ratios, SIZES, Stored};
+use oarlock_engine::plan::provided;
 use oarlock_testing::{is_root, lossy};
 
 use crate::host::{Accelerated, Machine, open_folder, succeeds};
@@ -108,11 +109,7 @@ fn all_slow(accelerated: &Accelerated) -> String {
             ia32cap: std::env::var("OPENSSL_ia32cap").unwrap_or_default(),
         },
         made: "2026-11-23".into(),
-        ratios: Accelerator::builder()
-            .max_threads(0)
-            .build()
-            .unwrap()
-            .provided("", None)
+        ratios: provided(visible_cpu().unwrap(), &Options::default(), "", None)
             .iter()
             .map(|one| {
                 (

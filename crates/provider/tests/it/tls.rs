@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use oarlock::Algorithm;
-use oarlock::costs::Usage;
+use oarlock_engine::costs::Usage;
 use oarlock_testing::{LIMIT, seeded_noise as noise, until};
 use tempfile::{NamedTempFile, TempDir};
 

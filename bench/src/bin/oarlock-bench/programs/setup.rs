@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use oarlock::Algorithm;
-use oarlock::costs::Usage;
+use oarlock_engine::costs::Usage;
 use oarlock_measure::Error;
 use oarlock_measure::cases::Size;
 use oarlock_measure::cpu_class;

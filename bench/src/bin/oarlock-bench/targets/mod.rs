@@ -17,7 +17,7 @@ mod target;
 
 use std::io::Write;
 
-use oarlock::costs::CpuClass;
+use oarlock_engine::costs::CpuClass;
 use oarlock_measure::Error;
 use oarlock_measure::args::Args;
 use oarlock_measure::cases::glob;

@@ -331,7 +331,7 @@ mod tests {
 
     use super::*;
     use crate::programs;
-    use oarlock::costs::CpuClass;
+    use oarlock_engine::costs::CpuClass;
 
     fn names_cipher(name: &str) -> bool {
         CASES.iter().any(|case| case.name == name)

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use oarlock::costs::CpuClass;
+use oarlock_engine::costs::CpuClass;
 use oarlock_measure::cases::Size;
 
 use crate::programs::Quantity;

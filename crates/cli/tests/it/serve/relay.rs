@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock::costs::published;
+use oarlock_engine::costs::published;
 use oarlock_testing::{Attacked, is_root, lossy, until};
 use rustix::process::Signal;
 

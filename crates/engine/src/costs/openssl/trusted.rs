@@ -11,7 +11,7 @@ use oarlock_threads::process;
 /// user (AT_SECURE), root alone: there the effective user may be one step on the way to others.
 ///
 /// ```
-/// use oarlock::costs::openssl::Trusted;
+/// use oarlock_engine::costs::openssl::Trusted;
 ///
 /// let path = std::path::Path::new("/etc/passwd");
 /// let trusted = Trusted::here();

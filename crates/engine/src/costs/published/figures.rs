@@ -143,7 +143,7 @@ impl Figures {
     /// What is wrong with them: another length, another version of Oarlock, no such file at all.
     ///
     /// ```
-    /// use oarlock::costs::published::Figures;
+    /// use oarlock_engine::costs::published::Figures;
     ///
     /// assert!(Figures::parse(b"oarlive").is_err());
     /// ```

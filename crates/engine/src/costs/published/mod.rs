@@ -5,7 +5,7 @@
 //! [`show`]. Nothing that is secret is shown: no key, no data, no nonce.
 //!
 //! ```no_run
-//! use oarlock::costs::published;
+//! use oarlock_engine::costs::published;
 //!
 //! for found in published::running() {
 //!     match found.figures {
@@ -42,7 +42,7 @@ use oarlock_threads::process;
 /// rights than its user, or is confined, shows nothing.
 ///
 /// ```no_run
-/// oarlock::costs::published::show(Some("127.0.0.1:9464".parse()?))?;
+/// oarlock_engine::costs::published::show(Some("127.0.0.1:9464".parse()?))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn show(metrics: Option<SocketAddr>) -> Result<(), String> {

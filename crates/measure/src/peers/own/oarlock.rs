@@ -1,7 +1,7 @@
 //! Oarlock as it is offered, with the options of a measurement.
 
-use oarlock::costs::Calibration;
 use oarlock::{Accelerator, Strategy};
+use oarlock_engine::costs::Calibration;
 
 use super::ciphers;
 use super::jobs::{self, CallStyle};

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use oarlock::Accelerator;
-use oarlock::costs::published::{self, PublicKeyFigures};
+use oarlock_engine::costs::published::{self, PublicKeyFigures};
 use oarlock_testing::{Attacked, lossy, until};
 
 use self::site::Site;

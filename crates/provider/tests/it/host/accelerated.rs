@@ -11,8 +11,8 @@ use std::process::Command;
 
 use oarlock::Algorithm;
 use oarlock::Direction;
-use oarlock::costs::openssl::Stored;
-use oarlock::costs::{Counted, Usage};
+use oarlock_engine::costs::openssl::Stored;
+use oarlock_engine::costs::{Counted, Usage};
 use oarlock_testing::{lossy, until};
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use libloading::Library;
-use oarlock::costs::CpuClass;
+use oarlock_engine::costs::CpuClass;
 use oarlock_measure::Error;
 use oarlock_measure::cases::Direction;
 use oarlock_measure::cpu_class;
