@@ -213,8 +213,8 @@ impl Accelerator {
         StreamContext::new(&self.0, algorithm, key)
     }
 
-    /// As [`stream_context`](Self::stream_context), but creates the context in `place`. Moving a context
-    /// leaves a copy of its key behind; one that stays in its place leaves none.
+    /// As [`stream_context`](Self::stream_context), but creates the context in `place`: moving one takes as long as
+    /// encrypting a block.
     ///
     /// # Errors
     /// Those of [`stream_context`](Self::stream_context); `place` is empty then.

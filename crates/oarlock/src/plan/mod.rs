@@ -30,6 +30,7 @@ pub(crate) mod prefetch;
 mod processors;
 pub(crate) mod report;
 pub(crate) mod route;
+pub(crate) mod shared_key;
 pub(crate) mod shared_route;
 mod strategy;
 mod stripe;
