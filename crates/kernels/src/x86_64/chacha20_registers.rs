@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-use super::lanes::by_contract;
+use crate::contract::by_contract;
 use crate::stitched::{self, Data, Register, Rows, Words};
 
 /// A row.

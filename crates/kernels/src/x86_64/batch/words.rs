@@ -5,9 +5,9 @@
 use core::arch::x86_64::*;
 
 use super::gather::transpose;
+use crate::contract::by_contract;
 use crate::hash::words::{Word, Words};
 use crate::hash::{Function, Rows};
-use crate::x86_64::lanes::by_contract;
 use crate::x86_64::{Avx2, Avx512};
 
 /// Eight words of 32 bits.
