@@ -1,6 +1,8 @@
 //! How the methods of registers are declared and written, whose instructions not every CPU has.
-
 //!
+//! What makes a register out of anything else is unsafe, and demands its instructions of the caller. What takes a register of
+//! a type of ours can be safe: there would be none without the instructions.
+
 /// Declares methods of a trait of registers that need the instructions of the implementing type and nothing else.
 #[doc(hidden)]
 #[macro_export]
@@ -43,3 +45,26 @@ macro_rules! by_contract {
     )+};
 }
 pub(crate) use by_contract;
+
+/// Writes safe methods of a register that take one, for a type whose field is private. Pointers in a body lead to arrays of a
+/// register's length.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! by_possession {
+    ($(
+        $(#[$attribute:meta])*
+        fn $name:ident $(<$(const $parameter:ident: $type:ty),+>)? ($($argument:tt)*) -> $result:ty {
+            $($body:tt)*
+        }
+    )+) => {$(
+        $(#[$attribute])*
+        #[inline(always)]
+        fn $name $(<$(const $parameter: $type),+>)? ($($argument)*) -> $result {
+            // SAFETY: the method is given a register of this type. Whatever made the first of them is unsafe, and its caller
+            // had the instructions of the type, which are all that the intrinsics here ask for.
+            unsafe { $($body)* }
+        }
+    )+};
+}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use by_possession;
