@@ -1,7 +1,7 @@
 //! How the methods of registers are declared and written, whose instructions not every CPU has.
 //!
-//! What makes a register out of anything else is unsafe, and demands its instructions of the caller. What takes a register of
-//! a type of ours can be safe: there would be none without the instructions.
+//! A method that makes a register out of anything else is unsafe, and demands its instructions of the caller. One that is
+//! given a register of a type of ours can be safe: without the instructions there would be none.
 
 /// Declares methods of a trait of registers that need the instructions of the implementing type and nothing else.
 #[doc(hidden)]
@@ -46,8 +46,7 @@ macro_rules! by_contract {
 }
 pub(crate) use by_contract;
 
-/// Writes safe methods of a register that take one, for a type whose field is private. Pointers in a body lead to arrays of a
-/// register's length.
+/// Writes safe methods that are given a register, for a type whose field is private.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! by_possession {
