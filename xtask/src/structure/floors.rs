@@ -22,7 +22,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["poly1305", "portable::xor", "requests"],
             &["key"],
             &["aead", "hash", "wipe"],
-            &["cpu", "dispatch"],
+            &["contract", "cpu", "dispatch"],
         ],
     ),
     (
