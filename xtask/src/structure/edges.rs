@@ -160,13 +160,13 @@ mod tests {
                 "oarlock-kernels",
                 "oarlock",
                 None,
-                "an upward edge, floor 1 to floor 2",
+                "an upward edge, floor 0 to floor 2",
             ),
             (
                 "oarlock-kernels",
                 "oarlock",
                 Some("dev"),
-                "an upward edge, floor 1 to floor 2",
+                "an upward edge, floor 0 to floor 2",
             ),
             (
                 "oarlock-file",
