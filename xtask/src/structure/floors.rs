@@ -208,6 +208,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
                 "tokens",
                 "words",
             ],
+            &["families"],
             &["cpu_mask", "go", "openssl_peers", "processor", "shim"],
             &["fetch"],
             &["tool"],
