@@ -113,7 +113,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock-cli",
         &[
-            // Commands.
+            &["files", "programs", "servers"], // the commands of each feature
             &[
                 "age", "devices", "doctor", "enc", "local", "manual", "pki", "serve", "sign",
             ],
