@@ -113,7 +113,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock-cli",
         &[
-            // Commands.
+            &["files", "programs", "servers"], // the commands of each feature
             &[
                 "age", "devices", "doctor", "enc", "local", "manual", "pki", "serve", "sign",
             ],
@@ -208,6 +208,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
                 "tokens",
                 "words",
             ],
+            &["families"],
             &["cpu_mask", "go", "openssl_peers", "processor", "shim"],
             &["fetch"],
             &["tool"],
