@@ -1,24 +1,27 @@
-# make run    builds a release, then the main job: encrypts a real file, compared with openssl
+# make run    builds `oarlock enc`, does the main job: encrypts a real file, compared with openssl; then builds the rest
 # make test   everything CI runs; make test-long adds what is run before a release
 # make bench  compares ciphers, signatures and every peer on this machine, in the short form
-# make build, make install, make uninstall, make package: for this machine, or for others
+# make provider, make build, make install, make uninstall, make package: for this machine, or for others
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install uninstall package bench test test-long
+.PHONY: help run provider build install uninstall package bench test test-long
 
 # Where rustup puts cargo, for shells that did not read the profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 # Where `make install` puts everything: below $(DESTDIR)$(PREFIX).
 PREFIX ?= /usr/local
+# The command without features; the other package is not compiled (crates/cli/features/src/lib.rs).
+FIRST = --package oarlock-cli --no-default-features --package oarlock-cli-features --bin oarlock
 # What `make bench` measures.
 ARGS ?= --quick
 export PREFIX DESTDIR
 
 help:
-	@echo 'make run              build a release, encrypt a file with oarlock and with openssl,'
-	@echo '                      compare bytes and speeds, then a short benchmark'
+	@echo 'make run              build `oarlock enc`, encrypt a file with it and with openssl, compare bytes and'
+	@echo '                      speeds, then build the whole command and run a short benchmark'
 	@echo 'make run FILE=PATH    the same with your own file of at least 256 MiB'
+	@echo 'make provider         the OpenSSL provider alone'
 	@echo 'make build            a release of the command, the provider and the C library, then'
 	@echo 'make install          puts them, manual pages, completions, systemd units and the documentation'
 	@echo '                      below PREFIX=/usr/local (and DESTDIR); make uninstall removes them'
@@ -30,9 +33,16 @@ help:
 
 run:
 	@scripts/system-packages run
-	@echo 'building the oarlock command: 3 to 8 minutes on two cores the first time, seconds after that'
-	@cargo build --release --locked --package oarlock-cli
+	@echo 'building `oarlock enc`: 3 minutes on two cores the first time, seconds after that'
+	@cargo build --release --locked $(FIRST)
 	@scripts/main-job
+	@echo 'building the rest of the command: as long again'
+	@cargo build --release --locked --package oarlock-cli
+	@"$${CARGO_TARGET_DIR:-target}/release/oarlock" bench --quick
+
+provider:
+	@scripts/system-packages run
+	@cargo build --release --locked --package oarlock-provider
 
 build:
 	@scripts/system-packages run

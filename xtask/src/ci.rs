@@ -185,6 +185,9 @@ impl Run {
             Programs::build_unoptimized()
         })?;
         self.step("lints", |_| tool::status(&mut lints()))?;
+        self.step("lints of what `make run` builds first", |_| {
+            tool::status(&mut lints_of_the_first_part())
+        })?;
         Ok((programs, unoptimized))
     }
 
@@ -224,6 +227,15 @@ fn documentation() -> Command {
     let mut command = cargo();
     command.args(["doc", "--workspace", "--lib", "--no-deps", "--locked"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
+    command
+}
+
+/// As `FIRST` of the Makefile.
+fn lints_of_the_first_part() -> Command {
+    let mut command = cargo();
+    command.args(["clippy", "--locked", "--package", "oarlock-cli"]);
+    command.args(["--no-default-features", "--package", "oarlock-cli-features"]);
+    command.args(["--bin", "oarlock", "--", "-D", "warnings"]);
     command
 }
 

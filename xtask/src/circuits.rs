@@ -168,19 +168,16 @@ impl Found {
         // A `String` takes everything.
         let _ = write!(
             text,
-            "\n/// {} gates.\n///\n/// # Safety\n/// The instructions of `P` are enabled in the caller.\n\
-             #[inline(always)]\n\
-             pub(crate) unsafe fn s{number}<P: {plane}>(input: [P; {inputs}]) -> [P; {outputs}] {{\n    \
-             let [{}] = input;\n    \
-             // SAFETY: as the caller vouches.\n    \
-             unsafe {{\n",
+            "\n/// {} gates.\n#[inline(always)]\n\
+             pub(crate) fn s{number}<P: {plane}>(input: [P; {inputs}]) -> [P; {outputs}] {{\n    \
+             let [{}] = input;\n",
             self.gates.len(),
             names(&(0..inputs).collect::<Vec<_>>()),
         );
         for (i, gate) in self.gates.iter().enumerate() {
-            let _ = writeln!(text, "        let x{} = {};", inputs + i, gate.code());
+            let _ = writeln!(text, "    let x{} = {};", inputs + i, gate.code());
         }
-        let _ = write!(text, "        [{}]\n    }}\n}}\n", names(&self.outputs));
+        let _ = write!(text, "    [{}]\n}}\n", names(&self.outputs));
     }
 }
 

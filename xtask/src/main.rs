@@ -6,6 +6,7 @@ mod ci;
 mod circuits;
 mod constant_time;
 mod cpu_mask;
+mod families;
 mod fetch;
 mod go;
 mod kernels;
@@ -37,9 +38,9 @@ usage: cargo xtask COMMAND
   kernels        write the assembly of the kernels; with --check only compare it
   circuits       write the S-boxes of Triple DES and Serpent as code; with `--search SECONDS` look
                  for smaller ones first, so long for each
-  plan           measure this machine and write its entry of the plan's tables
+  plan           measure this machine and write its costs, which the plan starts from
   offers         measure the OpenSSL provider against OpenSSL's ciphers, under the mask of each
-                 CPU class, and write the tables by which it offers them; `offers AC FILE` does it
+                 CPU class, and write the ratios by which it offers them; `offers AC FILE` does it
                  for these classes and this libcrypto alone
   words          check the prose of documents, comments and messages; with --record lower the
                  counts of xtask/words.txt, with `--list PACKAGE` print the places of one package

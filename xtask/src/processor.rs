@@ -1,7 +1,5 @@
 //! The processor that this machine has: what measured tables belong to.
 
-use std::fmt;
-
 use crate::tool::Result;
 
 /// What /proc/cpuinfo says.
@@ -21,6 +19,21 @@ impl Cpu {
     pub(crate) fn line(&self) -> String {
         let (first, last) = self.models();
         format!("{} {} {first}-{last}", self.vendor, self.family)
+    }
+
+    /// Whether such a line names it.
+    pub(crate) fn is_one_of(&self, line: &str) -> bool {
+        let words: Vec<_> = line.split([' ', '-']).collect();
+        let [vendor, family, first, last] = words[..] else {
+            return false;
+        };
+        let is = |word: &str, holds: fn(u32, u32) -> bool, number| {
+            word.parse().is_ok_and(|word| holds(word, number))
+        };
+        vendor == self.vendor
+            && is(family, |one, other| one == other, self.family)
+            && is(first, |first, model| first <= model, self.model)
+            && is(last, |last, model| model <= last, self.model)
     }
 
     pub(crate) fn read() -> Result<Self> {
@@ -43,16 +56,5 @@ impl Cpu {
             family: number("cpu family")?,
             model: number("model")?,
         })
-    }
-}
-
-impl fmt::Display for Cpu {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            vendor,
-            family,
-            model,
-        } = self;
-        write!(f, "{vendor} family {family} model {model}")
     }
 }

@@ -16,7 +16,7 @@ mod rooms;
 mod safety;
 
 use crate::tool::{Metadata, Result};
-use crate::{circuits, kernels, offers, performance, plan, proto};
+use crate::{circuits, families, kernels, performance, proto};
 
 pub fn run() -> Result<()> {
     let metadata = Metadata::load_with_bench()?;
@@ -28,8 +28,7 @@ pub fn run() -> Result<()> {
     findings.extend(lengths::check(&metadata.workspace_root)?);
     findings.extend(safety::check(&metadata.workspace_root)?);
     findings.extend(bench::check(&metadata.workspace_root)?);
-    findings.extend(plan::check(&metadata.workspace_root).err());
-    findings.extend(offers::check(&metadata.workspace_root).err());
+    findings.extend(families::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
     findings.extend(circuits::check(&metadata.workspace_root).err());
     findings.extend(performance::check(&metadata.workspace_root).err());

@@ -39,6 +39,9 @@ pub struct Dependency {
     pub name: String,
     /// `None` for a normal dependency, else `build` or `dev`.
     pub kind: Option<String>,
+    /// Whether a feature brings it.
+    #[serde(default)]
+    pub optional: bool,
     /// Set for dependencies inside this repository.
     pub path: Option<PathBuf>,
 }

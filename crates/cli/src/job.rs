@@ -114,6 +114,7 @@ pub(crate) fn failed(
             ))
         }
         // A plugin was waited for.
+        #[cfg(feature = "age")]
         Error::Identity(error) => match interrupt.check() {
             Err(interrupted) => interrupted,
             Ok(()) => refused(&input.name, Error::Identity(error)),

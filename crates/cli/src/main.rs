@@ -12,6 +12,7 @@
 //! arguments.rs  what the user may have meant          failure.rs    the one line on stderr
 //! colours.rs    where a terminal has them
 //!
+//! files.rs      the commands of the feature `age`     programs.rs, servers.rs     those of these features
 //! age/          encrypt, decrypt, keygen, inspect: age files
 //! devices/      what this machine has, self-tested     top/       what runs just now
 //! run/          one command with the provider    provider/      the same for the whole machine
@@ -24,45 +25,74 @@
 //! elf.rs        what a program is linked with
 //! ```
 
+// Of what the commands that are left out would use.
+#![cfg_attr(
+    not(all(feature = "age", feature = "programs", feature = "servers")),
+    allow(dead_code)
+)]
+
+#[cfg(feature = "age")]
 mod age;
 mod arguments;
+#[cfg(feature = "programs")]
 mod cache;
+#[cfg(feature = "programs")]
 mod calibration;
 mod colours;
 mod cpu;
+#[cfg(feature = "servers")]
 mod daemon;
+#[cfg(feature = "programs")]
 mod devices;
+#[cfg(feature = "programs")]
 mod doctor;
+#[cfg(feature = "programs")]
 mod elf;
 mod enc;
 mod failure;
+#[cfg(feature = "age")]
+mod files;
 mod folder;
 mod help;
 mod input;
 mod interrupt;
 mod job;
 mod keys;
+#[cfg(feature = "servers")]
 mod local;
 mod manual;
+#[cfg(feature = "programs")]
 mod offers;
+#[cfg(feature = "programs")]
 mod openssl;
+#[cfg(feature = "programs")]
 mod openssl_conf;
 mod options;
 mod output;
 mod passphrase;
+#[cfg(feature = "servers")]
 mod pki;
+#[cfg(feature = "programs")]
+mod programs;
 mod progress;
+#[cfg(feature = "programs")]
 mod provider;
+#[cfg(feature = "servers")]
 mod remote;
+#[cfg(feature = "programs")]
 mod run;
+#[cfg(feature = "servers")]
 mod serve;
+#[cfg(feature = "servers")]
+mod servers;
+#[cfg(feature = "servers")]
 mod sign;
 mod stdout;
 mod terminal;
+#[cfg(feature = "servers")]
 mod top;
 
 use std::ffi::OsString;
-use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -79,66 +109,21 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Encrypt a file or a stream to recipients or with a passphrase, as age does
-    #[command(after_help = age::encrypt::EXAMPLES)]
-    Encrypt(age::encrypt::Args),
-    /// Decrypt files of `oarlock encrypt`, age or rage
-    #[command(after_help = age::decrypt::EXAMPLES)]
-    Decrypt(age::decrypt::Args),
-    /// Make an identity for `decrypt -i`, and the recipient for `encrypt -r`
-    #[command(after_help = age::keygen::EXAMPLES)]
-    Keygen(age::keygen::Args),
-    /// Show what an age file reveals without a key: kinds of recipients, sizes
-    #[command(after_help = age::inspect::EXAMPLES)]
-    Inspect(age::inspect::Args),
+    #[cfg(feature = "age")]
+    #[command(flatten)]
+    Files(files::Command),
     /// Encrypt a file or a stream in the format of `openssl enc -pbkdf2` or `openssl enc -K -iv`
     #[command(after_help = enc::EXAMPLES)]
     Enc(enc::Args),
     /// Decrypt files of `oarlock enc` or `openssl enc`
     #[command(after_help = enc::EXAMPLES)]
     Dec(enc::DecArgs),
-    /// Run a command with the OpenSSL provider, without installing anything
-    #[command(after_help = run::EXAMPLES)]
-    Run(run::Args),
-    /// Install, remove or check the OpenSSL provider for the whole machine
-    #[command(subcommand)]
-    Provider(provider::Command),
-    /// Say whether this machine and a program will use the OpenSSL provider, and if not, why
-    #[command(after_help = doctor::EXAMPLES)]
-    Doctor(doctor::Args),
-    /// List CPU features, devices, and every operation by backend with its self-test and rate
-    #[command(after_help = devices::EXAMPLES)]
-    Devices(devices::Args),
-    /// Show live what running accelerators and cryptoservers do: rates, queues, lanes, health of devices
-    #[command(after_help = top::EXAMPLES)]
-    Top(top::Args),
-    /// Measure Oarlock against the machine's OpenSSL, in turn in the same run
-    #[command(after_help = "Example:\n  oarlock bench --quick --case 'aes-128-*' --threads 2")]
-    Bench(oarlock_measure::args::Args),
-    /// Serve private-key operations to clients with certificates
-    #[command(after_help = serve::EXAMPLES)]
-    Serve(serve::Args),
-    /// Compute signatures of several processes of this machine together
-    #[command(after_help = local::EXAMPLES)]
-    Local(local::Args),
-    /// Let unmodified servers of this machine sign with keys of a cryptoserver
-    #[command(after_help = remote::relay::EXAMPLES)]
-    Relay(remote::relay::Args),
-    /// Make, renew and revoke certificates for a cryptoserver
-    #[command(subcommand)]
-    Pki(pki::Command),
-    /// Sign a file or a digest with a key of a cryptoserver
-    #[command(after_help = sign::EXAMPLES)]
-    Sign(sign::Args),
-    /// Verify a signature with a public key, from a file or a cryptoserver
-    #[command(after_help = remote::verify::EXAMPLES)]
-    Verify(remote::verify::Args),
-    /// List the keys of a cryptoserver, with algorithm, size and rights
-    #[command(after_help = remote::list::EXAMPLES)]
-    Keys(remote::list::Args),
-    /// Print the public key of a key of a cryptoserver
-    #[command(after_help = remote::public::EXAMPLES)]
-    Pubkey(remote::public::Args),
+    #[cfg(feature = "programs")]
+    #[command(flatten)]
+    Programs(programs::Command),
+    #[cfg(feature = "servers")]
+    #[command(flatten)]
+    Servers(servers::Command),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  oarlock completions bash > /etc/bash_completion.d/oarlock")]
     Completions {
@@ -170,26 +155,14 @@ fn main() -> ExitCode {
 
 fn carry_out(command: Command) -> Result<ExitCode, Failure> {
     match command {
+        #[cfg(feature = "age")]
+        Command::Files(command) => command.carry_out(),
         Command::Enc(args) => enc::encrypt(&args),
         Command::Dec(args) => enc::decrypt(&args),
-        Command::Encrypt(args) => age::encrypt::run(&args),
-        Command::Decrypt(args) => age::decrypt::run(&args),
-        Command::Keygen(args) => age::keygen::run(&args),
-        Command::Inspect(args) => age::inspect::run(&args),
-        Command::Devices(args) => devices::run(&args),
-        Command::Bench(args) => bench(&args),
-        Command::Top(args) => return top::run(&args),
-        Command::Run(args) => return run::run(&args),
-        Command::Doctor(args) => return doctor::run(&args),
-        Command::Provider(command) => return provider::run(&command),
-        Command::Serve(args) => serve::run(&args),
-        Command::Local(args) => local::run(&args),
-        Command::Relay(args) => remote::relay::run(&args),
-        Command::Pki(command) => pki::run(&command),
-        Command::Sign(args) => sign::run(&args),
-        Command::Verify(args) => remote::verify::run(&args),
-        Command::Keys(args) => remote::list::run(&args),
-        Command::Pubkey(args) => remote::public::run(&args),
+        #[cfg(feature = "programs")]
+        Command::Programs(command) => return command.carry_out(),
+        #[cfg(feature = "servers")]
+        Command::Servers(command) => return command.carry_out(),
         Command::Man(args) => manual::run(&args, Cli::command()),
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -198,16 +171,4 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         }
     }?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn bench(args: &oarlock_measure::args::Args) -> Result<(), Failure> {
-    let peers = [oarlock_measure::peers::openssl::PEER];
-    let args = oarlock_measure::args::Args {
-        calibration: cache::read(cpu::visible()?).ok(),
-        ..args.clone()
-    };
-    oarlock_measure::run(&args, &peers, &mut io::stdout().lock()).map_err(|error| match error {
-        oarlock_measure::Error::Usage(what) => Failure::usage(what),
-        other => Failure::new(other.to_string()),
-    })
 }

@@ -3,8 +3,10 @@
 use oarlock::{Accelerator, Builder, Options};
 use oarlock_engine::costs::Calibration;
 
+#[cfg(feature = "programs")]
+use crate::cache;
+use crate::cpu;
 use crate::failure::Failure;
-use crate::{cache, cpu};
 
 /// Reads `name=value,...`. Unless `cipher_threads` is set, a cipher may use a thread for every CPU, since
 /// the process has only one cipher.
@@ -36,10 +38,11 @@ pub(crate) fn build(options: Options) -> Result<Accelerator, Failure> {
 
 /// Builds an accelerator that plans by the stored calibration, if it fits this machine.
 pub(crate) fn build_calibrated(options: Options) -> Result<Accelerator, Failure> {
-    match cache::read(cpu::visible()?) {
-        Ok(calibration) => calibrated(options, calibration),
-        Err(_) => build(options),
+    #[cfg(feature = "programs")]
+    if let Ok(calibration) = cache::read(cpu::visible()?) {
+        return calibrated(options, calibration);
     }
+    build(options)
 }
 
 /// Builds an accelerator that plans by `calibration`.

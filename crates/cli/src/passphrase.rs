@@ -7,8 +7,12 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use age::cli_common::Passphrase as OfWords;
-use age::secrecy::{ExposeSecret as _, SecretString};
+#[cfg(feature = "age")]
+use age::{
+    cli_common::Passphrase as OfWords,
+    secrecy::{ExposeSecret as _, SecretString},
+};
+#[cfg(feature = "age")]
 use rand_core::OsRng;
 use rustix::fs::OFlags;
 use zeroize::Zeroizing;
@@ -67,6 +71,7 @@ impl Passphrase {
     }
 
     /// For age, whose passphrases are text.
+    #[cfg(feature = "age")]
     pub(crate) fn secret(&self) -> Result<SecretString, Failure> {
         let text = std::str::from_utf8(&self.0);
         let text = text.map_err(|_| Failure::usage("the passphrase: is not UTF-8 text"))?;
@@ -154,8 +159,12 @@ pub(crate) fn ask(asker: &Asker) -> Result<Passphrase, Failure> {
 
 /// Asks for a new one, twice. Who gives none gets one of ten random words, as from age.
 pub(crate) fn ask_for_new(asker: &Asker) -> Result<Passphrase, Failure> {
-    let question = "Passphrase (leave it empty to get one of random words): ";
+    let question = match cfg!(feature = "age") {
+        true => "Passphrase (leave it empty to get one of random words): ",
+        false => "Passphrase: ",
+    };
     let passphrase = asker.secret(question).map_err(none)?;
+    #[cfg(feature = "age")]
     if passphrase.is_empty() {
         let (OfWords::Typed(words) | OfWords::Generated(words)) = OfWords::random(OsRng);
         let words = words.expose_secret();

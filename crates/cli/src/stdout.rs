@@ -3,7 +3,6 @@
 use std::io::{self, Write as _};
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, major, minor};
-use serde::Serialize;
 
 use crate::failure::{Failure, reason};
 
@@ -36,7 +35,8 @@ pub(crate) fn check_open() -> Result<(), Failure> {
 }
 
 /// What `command` prints with `--json`: `value` as a line of JSON.
-pub(crate) fn json(command: &str, value: &impl Serialize) -> Result<String, Failure> {
+#[cfg(any(feature = "age", feature = "programs", feature = "servers"))]
+pub(crate) fn json(command: &str, value: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string(value)
         .map(|line| line + "\n")
         .map_err(|error| Failure::new(format!("{command}: {error}")))

@@ -74,8 +74,10 @@ pub enum Error {
     /// A passphrase would take more than 2 to this power rounds of scrypt, or the number is missing.
     ExcessiveWork(u8),
     /// An identity failed, with the `age` crate's reason.
+    #[cfg(feature = "age")]
     Identity(::age::DecryptError),
     /// A recipient failed, with the `age` crate's reason.
+    #[cfg(feature = "age")]
     Recipient(::age::EncryptError),
     /// A post-quantum recipient was given together with one that is not, through which a quantum computer could open
     /// the file.
@@ -137,8 +139,10 @@ impl fmt::Display for Error {
             Self::NoMatchingIdentity => f.write_str(words::NO_IDENTITY_FITS),
             Self::WrongPassphrase => f.write_str("it was encrypted with another passphrase"),
             Self::ExcessiveWork(most) => f.write_str(&words::excessive(*most)),
-            Self::Identity(error) => f.write_str(&words::of_identity(error)),
-            Self::Recipient(error) => f.write_str(&words::of_recipient(error)),
+            #[cfg(feature = "age")]
+            Self::Identity(error) => f.write_str(&words::age::of_identity(error)),
+            #[cfg(feature = "age")]
+            Self::Recipient(error) => f.write_str(&words::age::of_recipient(error)),
             Self::MixedPostQuantum => f.write_str(
                 "post-quantum recipients are mixed with others, through which a quantum computer could open the file: \
                  give those of one kind only",
@@ -161,7 +165,9 @@ impl std::error::Error for Error {
             Self::Read { error, .. } | Self::Write { error, .. } | Self::Random(error) => {
                 Some(error)
             }
+            #[cfg(feature = "age")]
             Self::Identity(error) => Some(error),
+            #[cfg(feature = "age")]
             Self::Recipient(error) => Some(error),
             Self::Engine(error) => Some(error),
             Self::Record(error) => Some(error),

@@ -12,6 +12,7 @@
 //! A format transforms one chunk ([`Format`]). The pipeline reads, lets the workers of an
 //! [`oarlock::Accelerator`] transform chunks in parallel, and writes them in order.
 
+#[cfg(feature = "age")]
 pub mod age;
 mod bytes;
 mod error;

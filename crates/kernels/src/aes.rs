@@ -164,11 +164,6 @@ impl Ctr {
         self.schedule.expand(key, self.backend)
     }
 
-    /// Takes the key of another of the same backend: in less time than it takes to expand the key.
-    pub fn set_key_of(&mut self, other: &Self) {
-        self.schedule.set_as(&other.schedule);
-    }
-
     /// As [`set_key`](Self::set_key), and encrypts a block of zeros.
     pub(crate) fn set_key_and_encrypt_zeros(
         &mut self,

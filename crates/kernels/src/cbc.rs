@@ -68,13 +68,6 @@ impl Cbc {
         self.schedule.expand(key, self.backend)
     }
 
-    /// Takes the key of another of the same backend, ready for what that one is ready for: in less time than it takes to expand
-    /// the key.
-    pub fn set_key_of(&mut self, other: &Self) {
-        self.schedule.set_as(&other.schedule);
-        self.inverse.set_as(&other.inverse);
-    }
-
     /// Makes the schedule for decryption, which takes as long as that for encryption.
     pub fn make_ready_to_decrypt(&mut self) {
         self.inverse.invert(&self.schedule, self.backend);

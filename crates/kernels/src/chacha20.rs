@@ -330,11 +330,6 @@ impl ChaCha20 {
         }
     }
 
-    /// Takes the key of another.
-    pub fn set_key_of(&mut self, other: &Self) {
-        self.key = other.key;
-    }
-
     /// Takes `key` (32 bytes), which replaces the previous one.
     ///
     /// # Errors

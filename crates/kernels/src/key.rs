@@ -43,13 +43,6 @@ impl Schedule {
         wipe(&mut self.round_keys);
     }
 
-    /// Takes the round keys of another.
-    #[inline(always)]
-    pub(crate) fn set_as(&mut self, other: &Self) {
-        self.round_keys = other.round_keys;
-        self.size = other.size;
-    }
-
     /// Takes on the size of `key`. Round keys of a longer key before it are wiped.
     #[inline]
     pub(crate) fn resize(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {

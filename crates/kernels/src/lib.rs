@@ -26,6 +26,7 @@ mod bits;
 pub mod cbc;
 pub mod chacha20;
 pub mod chacha20_poly1305;
+mod contract;
 pub mod counter;
 pub mod cpu;
 #[cfg(debug_assertions)]

@@ -6,6 +6,8 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::contract::needs_instructions;
+
 /// Bytes in a block.
 pub(crate) const BLOCK_BYTES: usize = 16;
 
@@ -71,13 +73,15 @@ impl OneTimeKey {
 }
 
 /// How blocks are absorbed on their own, without ChaCha20's rounds.
-///
-/// # Safety
-/// Every method needs the instructions of its implementor.
 pub(crate) trait Steps {
-    /// One after the other.
-    unsafe fn chain(r: &Multiplier, value: Element, blocks: &[[u8; BLOCK_BYTES]]) -> Element;
+    needs_instructions! {
+        /// One after the other.
+        fn chain(r: &Multiplier, value: Element, blocks: &[[u8; BLOCK_BYTES]]) -> Element;
+    }
     /// In two halves, a chain each; `join` is r to the power of the blocks of one, an even number.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of the implementing type; `blocks` are four or a multiple of it.
     unsafe fn halves(
         r: &Multiplier,
         join: Element,
@@ -89,7 +93,6 @@ pub(crate) trait Steps {
 /// In Rust.
 pub(crate) enum Plain {}
 
-// No instructions beyond the target's are needed.
 impl Steps for Plain {
     #[inline(always)]
     unsafe fn chain(r: &Multiplier, value: Element, blocks: &[[u8; BLOCK_BYTES]]) -> Element {
@@ -174,7 +177,7 @@ impl Element {
     /// The same.
     ///
     /// # Safety
-    /// As [`Steps`].
+    /// The CPU has the instructions of `S`.
     pub(crate) unsafe fn absorb_padded_by<S: Steps>(mut self, r: &Multiplier, data: &[u8]) -> Self {
         let (mut blocks, rest) = data.as_chunks();
         while blocks.len() >= TWO_CHAINS_BLOCKS_MIN {
@@ -182,12 +185,12 @@ impl Element {
             let join = Self::power(r, half as u64);
             while blocks.len() >= 2 * half {
                 let (halves, others) = blocks.split_at(2 * half);
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller has the instructions of `S`; a half is an even number of blocks, at least 14.
                 self = unsafe { S::halves(r, join, self, halves) };
                 blocks = others;
             }
         }
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `S`, which is all that a chain of steps takes.
         unsafe {
             self = S::chain(r, self, blocks);
             if !rest.is_empty() {
@@ -200,7 +203,7 @@ impl Element {
     /// Absorbs `data`, as [`absorb_padded`](Self::absorb_padded), and `last` behind it.
     ///
     /// # Safety
-    /// As [`Steps`].
+    /// The CPU has the instructions of `S`.
     #[inline(always)]
     pub(crate) unsafe fn absorb_all<S: Steps>(
         self,
@@ -208,7 +211,7 @@ impl Element {
         data: &[u8],
         last: Option<&[u8; BLOCK_BYTES]>,
     ) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `S` for the data and for the block behind them.
         unsafe {
             let value = self.absorb_padded_by::<S>(r, data);
             match last {
@@ -269,7 +272,7 @@ impl Element {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) unsafe fn read(from: *const [u64; 3]) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has three limbs at `from`.
         Self([0, 1, 2].map(|i| unsafe { from.cast::<u64>().add(i).read_volatile() }))
     }
 

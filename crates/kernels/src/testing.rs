@@ -108,26 +108,31 @@ pub fn poly1305(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
         .fold(Element::ZERO, |value, block| value.step(r, block));
     let tag = one_time.tag(by_steps);
     assert_eq!(one_time.tag(Element::ZERO.absorb_padded(r, message)), tag);
-    by_steps_of::<Plain>(&one_time, message, tag);
+    // SAFETY: in Rust there are no instructions beyond the target's.
+    unsafe { by_steps_of::<Plain>(&one_time, message, tag) };
     #[cfg(target_arch = "x86_64")]
     {
         use crate::x86_64::poly1305_chain::{Mul, Mulx};
-        by_steps_of::<Mul>(&one_time, message, tag);
-        // AVX2 comes with BMI2 here.
+        // SAFETY: every x86-64 has `mul`.
+        unsafe { by_steps_of::<Mul>(&one_time, message, tag) };
         if crate::x86_64::Avx2::new(crate::cpu::Cpu::detect()).is_some() {
-            by_steps_of::<Mulx>(&one_time, message, tag);
+            // SAFETY: the token of AVX2 proves BMI2 too.
+            unsafe { by_steps_of::<Mulx>(&one_time, message, tag) };
         }
     }
     tag
 }
 
-/// Asserts that two chains, and one for what is left, give this tag. The CPU has the instructions.
-fn by_steps_of<S: Steps>(one_time: &OneTimeKey, message: &[u8], tag: [u8; 16]) {
+/// Asserts that two chains, and one for what is left, give this tag.
+///
+/// # Safety
+/// The CPU has the instructions of `S`.
+unsafe fn by_steps_of<S: Steps>(one_time: &OneTimeKey, message: &[u8], tag: [u8; 16]) {
     let r = &one_time.r;
     let blocks = message.as_chunks().0;
     let (halves, rest) = blocks.split_at(blocks.len() / 4 * 4);
     let mut value = Element::ZERO;
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `S`; the blocks of two halves are four or a multiple of it.
     unsafe {
         if !halves.is_empty() {
             let join = Element::power(r, halves.len() as u64 / 2);

@@ -49,7 +49,8 @@
 //! | feature | brings | costs |
 //! |---|---|---|
 //! | `legacy` (default) | Camellia, Twofish, Serpent, ARIA, SM4, CAST-128, Blowfish and Triple DES in counter mode | 6 more crates |
-//! | `rsa` (default) | the modules [`rsa`], [`job`] and [`framework`]: RSA keys, signatures, encryption, modular exponentiation, jobs. Includes `aws-lc` | 45 more crates, a C compiler, most of the build time |
+//! | `rsa` (default) | the modules [`rsa`], [`job`] and [`framework`]: RSA keys, signatures, encryption, modular exponentiation, jobs. Includes `aws-lc` | 28 more crates, a C compiler, most of the build time |
+//! | `ssh` (default) | RSA keys as OpenSSH keeps them. Includes `rsa` | 14 crates in addition to those of `rsa` |
 //! | `aws-lc` | the device `software`: AES and ChaCha20-Poly1305 by aws-lc, for CPUs that lack the instructions of our kernels, and when a device fails | 7 more crates, a C compiler |
 //! | `pkcs11` | `device::Pkcs11Device`: keys on PKCS#11 tokens. Includes `rsa` | 4 crates in addition to those of `rsa` |
 //! | `library` | `device::LibraryDevice`: devices in shared libraries, behind a C interface. Includes `rsa` | 1 crate in addition to those of `rsa` |

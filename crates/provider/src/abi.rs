@@ -277,14 +277,35 @@ impl<'a> Params<'a> {
         // texts that end with a zero.
         unsafe {
             while !(*at).key.is_null() {
-                let key = CStr::from_ptr((*at).key).to_bytes();
-                take(key, Value(at, PhantomData))?;
+                take(name_bytes((*at).key), Value(at, PhantomData))?;
                 at = at.add(1);
             }
         }
         Ok(())
     }
 }
+
+/// The bytes of the name of a parameter. Calling strlen(3) takes longer than reading one.
+///
+/// # Safety
+/// `name` ends with a zero, and lives as long as the bytes are used.
+#[inline(always)]
+unsafe fn name_bytes<'a>(name: *const c_char) -> &'a [u8] {
+    let first = name.cast::<u8>();
+    // SAFETY: no byte behind the zero is read, and all before it are the name's.
+    unsafe {
+        // A loop without a bound would be compiled to a call of strlen.
+        for bytes in 0..NAME_BYTES {
+            if first.add(bytes).read() == 0 {
+                return std::slice::from_raw_parts(first, bytes);
+            }
+        }
+        CStr::from_ptr(name).to_bytes()
+    }
+}
+
+/// As long as names are that are asked for in contexts.
+const NAME_BYTES: usize = 16;
 
 /// The value of a parameter. Types and sizes follow OSSL_PARAM_int(3); numbers are little-endian, as on
 /// every machine that this is built for.

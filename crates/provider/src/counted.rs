@@ -1,8 +1,10 @@
 //! Ciphers that count their requests, for `oarlock run --stats`. They have tables of their own, so that
 //! uncounted ciphers pay nothing.
+#![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -58,13 +60,16 @@ impl<C: Cipher> Cipher for Counted<C> {
         C::settable(operation)
     }
 
-    fn new(provider: &Provider, operation: Algorithm) -> Self {
-        Self {
-            cipher: C::new(provider, operation),
+    fn put(place: &mut MaybeUninit<Self>, provider: &Provider, operation: Algorithm) {
+        let mut cipher = MaybeUninit::uninit();
+        C::put(&mut cipher, provider, operation);
+        place.write(Self {
+            // SAFETY: made in the line before.
+            cipher: unsafe { cipher.assume_init() },
             usage: provider.usage.clone(),
             operation,
             direction: Direction::Encrypt,
-        }
+        });
     }
 
     fn copy_to(&self, copy: &mut Self) {

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
 use inout::InOutBuf;
@@ -24,7 +25,8 @@ pub(crate) trait Cipher: Sized {
     /// The parameters that a caller can set in a context, up to [`Param::END`].
     fn settable(operation: Algorithm) -> &'static [Param];
 
-    fn new(provider: &Provider, operation: Algorithm) -> Self;
+    /// Makes a new one in `place`, by [`write_fields`]: one that is moved takes longer than encrypting a block.
+    fn put(place: &mut MaybeUninit<Self>, provider: &Provider, operation: Algorithm);
 
     /// Makes `copy`, which is new, the same as this.
     fn copy_to(&self, copy: &mut Self);
@@ -51,6 +53,21 @@ pub(crate) trait Cipher: Sized {
 
     fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason>;
 }
+
+/// Writes each field of a structure to a place for one.
+macro_rules! write_fields {
+    ($place:expr, Self { $($field:ident: $value:expr,)+ }) => {{
+        let place: *mut Self = $place.as_mut_ptr();
+        // Compiles if all fields are there.
+        let _ = |Self { $($field: _,)+ }: Self| ();
+        $(
+            let value = $value;
+            // SAFETY: the place is one for this structure, and nobody else has it.
+            unsafe { (&raw mut (*place).$field).write(value) };
+        )+
+    }};
+}
+pub(crate) use write_fields;
 
 /// Input and output of a call, as OpenSSL hands them over.
 #[derive(Clone, Copy)]
@@ -139,6 +156,7 @@ pub(crate) trait Offered {
 }
 
 /// A context as OpenSSL holds it.
+#[repr(C)]
 struct Context<C> {
     cipher: C,
     /// Lives as long as the context: the core tears no provider down that has one.
@@ -193,10 +211,14 @@ unsafe extern "C" fn newctx<A: Offered>(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: the core hands over the provider that `OSSL_provider_init` gave it, which lives.
         let provider = unsafe { &*provider.cast::<Provider>() };
-        // A place first: most of a context is room for its key, and not worth a copy.
-        let place = Box::new_uninit();
-        let cipher = A::Cipher::new(provider, A::OPERATION);
-        Box::into_raw(Box::write(place, Context { cipher, provider })).cast()
+        let mut context = Box::<Context<MaybeUninit<A::Cipher>>>::new_uninit();
+        let place = context.as_mut_ptr();
+        // SAFETY: the place is one for a context without its cipher, which `put` makes.
+        unsafe {
+            (&raw mut (*place).provider).write(provider);
+            A::Cipher::put(&mut (*place).cipher, provider, A::OPERATION);
+        }
+        Box::into_raw(context).cast()
     })
 }
 

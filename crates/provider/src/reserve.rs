@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! 64 slots of  256 bytes   handles, nodes, entries
-//! 64 slots of 2048 bytes   contexts (512 to 768 bytes), keys, lists
+//! 64 slots of 4096 bytes   contexts, keys, lists
 //! ```
 //!
 //! One bit of a word stands for each slot, so that taking and returning one needs no lock and works after
@@ -28,7 +28,7 @@ static ALLOCATOR: Reserved<System> = Reserved::new(System);
 struct Reserved<A> {
     allocator: A,
     small: Slots<256>,
-    large: Slots<2048>,
+    large: Slots<4096>,
 }
 
 /// Slots of `BYTES`, a multiple of [`ALIGNMENT`].
@@ -69,7 +69,7 @@ impl<A> Reserved<A> {
         if self.small.place(address).is_some() {
             Some(256)
         } else {
-            self.large.place(address).map(|_| 2048)
+            self.large.place(address).map(|_| 4096)
         }
     }
 
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn nothing_is_taken_while_there_is_memory() {
         let reserve = Reserved::new(System);
-        for bytes in [1, 256, 2048, 100_000] {
+        for bytes in [1, 256, 4096, 100_000] {
             // SAFETY: it is given back as it was taken.
             unsafe {
                 let memory = reserve.alloc(layout(bytes));
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn slots_are_apart_and_come_back() {
-        for (bytes, count) in [(1, 128), (256, 128), (257, 64), (2048, 64), (2049, 0)] {
+        for (bytes, count) in [(1, 128), (256, 128), (257, 64), (4096, 64), (4097, 0)] {
             let reserve = spent();
             for _ in 0..3 {
                 let slots = exhaust(&reserve, layout(bytes));
@@ -335,17 +335,17 @@ mod tests {
             // Within its slot, and into a larger one.
             assert_eq!(reserve.realloc(memory, layout(100), 256), memory);
             let moved = reserve.realloc(memory, layout(256), 2000);
-            assert_eq!(reserve.room(moved), Some(2048));
+            assert_eq!(reserve.room(moved), Some(4096));
             assert!(holds(moved, 100, 7));
             // There is no slot for more; it stays as it was.
-            assert!(reserve.realloc(moved, layout(2000), 4000).is_null());
+            assert!(reserve.realloc(moved, layout(2000), 8000).is_null());
             assert!(holds(moved, 100, 7));
             // Back to the allocator, which has memory again, and out of it, when it has not.
             reserve.allocator.is_spent.store(false, Ordering::Relaxed);
-            let outside = reserve.realloc(moved, layout(2000), 4000);
+            let outside = reserve.realloc(moved, layout(2000), 8000);
             assert_eq!(reserve.room(outside), None);
             reserve.allocator.is_spent.store(true, Ordering::Relaxed);
-            let inside = reserve.realloc(outside, layout(4000), 50);
+            let inside = reserve.realloc(outside, layout(8000), 50);
             assert_eq!(reserve.room(inside), Some(256));
             assert!(holds(inside, 50, 7));
             reserve.dealloc(inside, layout(50));
@@ -359,7 +359,7 @@ mod tests {
         let work = |number: u8| {
             let mut held: Vec<(*mut u8, usize)> = Vec::new();
             for round in 0..20_000_usize {
-                let bytes = 1 + round * 37 % 2048;
+                let bytes = 1 + round * 37 % 4096;
                 // SAFETY: what was allocated is filled, looked at, and given back once.
                 unsafe {
                     let slot = reserve.alloc(layout(bytes));

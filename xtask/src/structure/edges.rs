@@ -1,5 +1,6 @@
 //! Which crate may depend on which: floors, never up, never sideways.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::tool::{Dependency, Metadata, Package, Result};
@@ -23,6 +24,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("oarlock-programs", Place::Floor(5)),
     ("oarlock-measure", Place::Floor(5)),
     ("oarlock-cli", Place::Floor(6)),
+    ("oarlock-cli-features", Place::Outside),
     ("oarlock-provider", Place::Floor(6)),
     ("oarlock-capi", Place::Floor(6)),
     ("oarlock-python", Place::Floor(6)),
@@ -53,6 +55,8 @@ const FACADE: (&str, &[&str]) = (
     "oarlock",
     &["oarlock-threads", "oarlock-engine", "oarlock-packet"],
 );
+/// The package whose dependencies are those that features of the command bring.
+const FEATURES: &str = "oarlock-cli-features";
 
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
@@ -76,7 +80,27 @@ pub fn check(metadata: &Metadata) -> Result<Vec<String>> {
             .unwrap_or(&package.manifest_path);
         findings.extend(check_package(package, manifest));
     }
+    findings.extend(check_features(&metadata.packages));
     Ok(findings)
+}
+
+/// One line for every dependency that `make run` would compile twice: for its part of the command, and for the whole.
+fn check_features(packages: &[Package]) -> Vec<String> {
+    let of = |names: &'static [&'static str]| {
+        let named = packages.iter().filter(|one| names.contains(&&*one.name));
+        named.flat_map(|package| &package.dependencies)
+    };
+    let optional = of(&["oarlock-cli", "oarlock-file"]).filter(|one| one.optional);
+    let optional: BTreeSet<&str> = optional.map(|one| &*one.name).collect();
+    let listed: BTreeSet<&str> = of(&[FEATURES]).map(|one| &*one.name).collect();
+    let differ = optional.symmetric_difference(&listed);
+    let line = |name| {
+        format!(
+            "crates/cli/features/Cargo.toml: {name} – list the optional dependencies of oarlock-cli and oarlock-file, \
+             with their features, and no others"
+        )
+    };
+    differ.map(line).collect()
 }
 
 fn check_package(package: &Package, manifest: &Path) -> Vec<String> {
@@ -272,6 +296,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_feature_brings_is_listed_for_the_first_part_of_the_command() {
+        let mut metadata = planted("oarlock-cli", "oarlock-net", None);
+        metadata.packages[0].dependencies[0].optional = true;
+        let found = check(&metadata).unwrap();
+        assert!(
+            found.len() == 1 && found[0].contains(": oarlock-net – list"),
+            "{found:?}"
+        );
+        let listed = planted(FEATURES, "oarlock-net", None);
+        metadata.packages.extend(listed.packages);
+        assert_eq!(check(&metadata).unwrap(), [""; 0]);
+        metadata.packages[0].dependencies[0].optional = false;
+        assert_eq!(check(&metadata).unwrap().len(), 1);
+    }
+
+    #[test]
     fn no_crates_is_an_error() {
         let mut metadata = planted("oarlock", "oarlock-kernels", None);
         metadata.packages.clear();
@@ -291,6 +331,7 @@ mod tests {
                 dependencies: vec![Dependency {
                     name: to.into(),
                     kind: kind.map(Into::into),
+                    optional: false,
                     path: Some("/house/crates/y".into()),
                 }],
             }],

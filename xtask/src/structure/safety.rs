@@ -15,35 +15,6 @@ use crate::tool::Result;
 /// How often one SAFETY comment may stand.
 const SAME_MAX: usize = 3;
 
-/// Files that still have faults; a file that has none leaves the list. Folders end in `/`.
-const OWED: &[&str] = &[
-    "crates/kernels/src/batch/beside.rs",
-    "crates/kernels/src/bits/des.rs",
-    "crates/kernels/src/bits/des_cbc.rs",
-    "crates/kernels/src/bits/des_gates.rs",
-    "crates/kernels/src/bits/des_ternary.rs",
-    "crates/kernels/src/bits/registers.rs",
-    "crates/kernels/src/hash/mod.rs",
-    "crates/kernels/src/hash/words.rs",
-    "crates/kernels/src/poly1305.rs",
-    "crates/kernels/src/portable/tdes.rs",
-    "crates/kernels/src/stitched/chains.rs",
-    "crates/kernels/src/stitched/columns.rs",
-    "crates/kernels/src/stitched/mod.rs",
-    "crates/kernels/src/stitched/rows.rs",
-    "crates/kernels/src/stitched/state.rs",
-    "crates/kernels/src/testing.rs",
-    "crates/kernels/src/x86_64/aes.rs",
-    "crates/kernels/src/x86_64/cbc.rs",
-    "crates/kernels/src/x86_64/gcm/mod.rs",
-    "crates/kernels/src/x86_64/tdes.rs",
-    "crates/legacy/src/serpent/gates.rs",
-    "crates/legacy/src/serpent/portable.rs",
-    "crates/legacy/src/serpent/registers.rs",
-    "crates/legacy/src/serpent/ternary.rs",
-    "crates/legacy/src/serpent/words.rs",
-];
-
 /// Something that is wrong at a line of a file.
 struct Fault {
     path: String,
@@ -51,7 +22,7 @@ struct Fault {
     what: String,
 }
 
-/// One line for every fault in the repository, and for every file that is owed no more.
+/// One line for every fault in the repository.
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let is_hidden = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
@@ -67,11 +38,11 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     if texts.is_empty() {
         return Err(format!("{}: found no Rust source to check", root.display()));
     }
-    judge(&texts, OWED)
+    judge(&texts)
 }
 
 /// `texts` are sources with their paths from the root of the repository.
-fn judge(texts: &[(String, String)], owed: &[&str]) -> Result<Vec<String>> {
+fn judge(texts: &[(String, String)]) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     let mut comments = BTreeMap::<String, Vec<(&str, usize)>>::new();
     for (path, text) in texts {
@@ -107,21 +78,8 @@ fn judge(texts: &[(String, String)], owed: &[&str]) -> Result<Vec<String>> {
         }));
     }
     faults.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
-    let is_in = |path: &str, entry: &str| match entry.strip_suffix('/') {
-        Some(_) => path.starts_with(entry),
-        None => path == entry,
-    };
-    let is_done = |entry: &&&str| !faults.iter().any(|fault| is_in(&fault.path, entry));
-    let done = owed.iter().filter(is_done).map(|entry| {
-        format!(
-            "xtask/src/structure/safety.rs: OWED names {entry}, which has no faults – remove it"
-        )
-    });
-    let found = faults
-        .iter()
-        .filter(|fault| !owed.iter().any(|entry| is_in(&fault.path, entry)))
-        .map(|Fault { path, line, what }| format!("{path}:{line}: {what}"));
-    Ok(found.chain(done).collect())
+    let said = |Fault { path, line, what }| format!("{path}:{line}: {what}");
+    Ok(faults.into_iter().map(said).collect())
 }
 
 /// The text of each SAFETY comment, as one line, with the line it begins at.
@@ -258,27 +216,11 @@ mod tests {
         assert_eq!(judged(&[other, one, one]), [""; 0]);
     }
 
-    #[test]
-    fn a_file_that_is_owed_may_have_faults_and_must() {
-        let texts = [("a/b.rs", "unsafe fn f() {}"), ("c.rs", "")].map(owned);
-        assert_eq!(judge(&texts, &["a/"]).unwrap(), [""; 0]);
-        assert_eq!(judge(&texts, &["a/b.rs"]).unwrap(), [""; 0]);
-        let found = judge(&texts, &["a/", "c.rs"]).unwrap();
-        assert!(
-            matches!(&found[..], [one] if one.contains("OWED names c.rs")),
-            "{found:?}"
-        );
-    }
-
     fn judged(texts: &[&str]) -> Vec<String> {
         let numbered = texts.iter().enumerate();
         let texts: Vec<_> = numbered
-            .map(|(i, text)| owned((&format!("{i}.rs"), text)))
+            .map(|(i, text)| (format!("{i}.rs"), (*text).to_owned()))
             .collect();
-        judge(&texts, &[]).unwrap()
-    }
-
-    fn owned((path, text): (&str, &str)) -> (String, String) {
-        (path.to_owned(), text.to_owned())
+        judge(&texts).unwrap()
     }
 }

@@ -1,7 +1,6 @@
 //! Operations, by device and backend.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use oarlock::device::{Device, SessionParams};
 use oarlock::{Accelerator, Options};
 use serde::Serialize;
 
+#[cfg(feature = "servers")]
 use super::others::Others;
 use super::rate::speed;
 #[cfg(test)]
@@ -35,6 +35,7 @@ pub(super) struct Listing {
     devices: Vec<DeviceEntry>,
     /// What computes several public-key requests at once.
     lanes: Option<LanesEntry>,
+    #[cfg(feature = "servers")]
     #[serde(flatten)]
     others: Others,
     operations: Vec<OperationEntry>,
@@ -88,8 +89,10 @@ struct Rate {
 }
 
 impl Listing {
-    pub(super) fn of(accelerator: &Accelerator, config: Option<&Path>) -> Result<Self, Failure> {
-        let others = Others::find(config)?;
+    pub(super) fn of(
+        accelerator: &Accelerator,
+        #[cfg(feature = "servers")] others: Others,
+    ) -> Result<Self, Failure> {
         let accelerators = masked(accelerator)?;
         let operations = Algorithm::ALL
             .iter()
@@ -139,6 +142,7 @@ impl Listing {
             lanes: accelerator
                 .lanes()
                 .map(|(backend, at_once)| LanesEntry { backend, at_once }),
+            #[cfg(feature = "servers")]
             others,
             operations,
         })
@@ -181,6 +185,7 @@ impl Listing {
             None => "none: neither AVX-512 IFMA nor FMA".to_owned(),
         };
         let _ = writeln!(text, "{:<18} {lanes}", "lanes");
+        #[cfg(feature = "servers")]
         text.push_str(&self.others.to_text());
         // Devices side by side, in the order of their coming.
         let devices: Vec<&str> = self.devices.iter().map(|one| &*one.name).collect();

@@ -8,6 +8,7 @@
 //! ```
 
 mod listing;
+#[cfg(feature = "servers")]
 mod others;
 mod plan;
 mod rate;
@@ -42,6 +43,7 @@ pub(crate) struct Args {
     json: bool,
 
     /// Also list the devices of a cryptoserver's configuration: tokens, libraries, simulated boards
+    #[cfg(feature = "servers")]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "calibrate"])]
     config: Option<PathBuf>,
 
@@ -74,7 +76,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.plan {
         return plan::show(&accelerator, args.json);
     }
-    let listing = Listing::of(&accelerator, args.config.as_deref())?;
+    let listing = Listing::of(
+        &accelerator,
+        #[cfg(feature = "servers")]
+        others::Others::find(args.config.as_deref())?,
+    )?;
     let text = if args.json {
         stdout::json("devices", &listing)?
     } else {

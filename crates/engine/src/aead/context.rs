@@ -7,17 +7,17 @@ use inout::InOutBuf;
 use oarlock_kernels::aead::{STRIPE_ALIGN, TAG_BYTES};
 use oarlock_kernels::chacha20;
 use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305, Due};
-use oarlock_kernels::gcm::{self, Gcm};
-use oarlock_kernels::{aes, cpu::Cpu};
+use oarlock_kernels::gcm;
 
-use super::spare::{self, Room};
+use super::gcm_key::GcmKey;
 use super::{AcceleratedAead, refused};
 use crate::Error;
 use crate::device::keyed::aead::KeyInParts;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
+use crate::plan::shared_key::{Kernel, SharedKey};
 use crate::work::algorithm::{Algorithm, Direction, Kind};
-use crate::work::key_bytes::{self, KeyBytes};
+use crate::work::key_bytes;
 
 /// An authenticated cipher whose key and nonce are set apart and whose messages come in pieces.
 ///
@@ -39,28 +39,22 @@ use crate::work::key_bytes::{self, KeyBytes};
 ///
 /// Key, schedule, tables and what is known of a message are wiped on drop.
 pub struct AeadContext {
-    engine: Arc<Engine>,
-    algorithm: Algorithm,
-    key: KeyBytes,
     state: State,
-    /// Bytes that GCM may still do before its key gets room for tables of powers: one of a few records stays small.
-    bytes_before_tables: usize,
     /// Long pieces that the kernel may still do before a session is opened.
     kernel_bytes_left: usize,
     session: Option<Box<AcceleratedAead>>,
 }
 
-/// A key in its kernel, and the message, once it has begun. Each message begins and ends in its place: one that is moved leaves
-/// copies.
-// A box would cost as much as the key that is put there.
+/// A key, and the message, once it has begun. Each message begins and ends in its place: one that is moved leaves copies.
+// A box would cost as much as a message.
 #[allow(clippy::large_enum_variant)]
 enum State {
     Gcm {
-        key: Gcm<Room>,
+        key: SharedKey<GcmKey>,
         message: Option<gcm::Message>,
     },
     ChaCha20Poly1305 {
-        key: ChaCha20Poly1305,
+        key: SharedKey<ChaCha20Poly1305>,
         message: Option<chacha20_poly1305::Message>,
         /// A message that has no data yet.
         due: Option<Due>,
@@ -109,6 +103,18 @@ fn begin_due(
     *due = None;
 }
 
+impl Kernel for ChaCha20Poly1305 {
+    #[inline(always)]
+    fn unkeyed(&self) -> Self {
+        Self::unkeyed(self.backend())
+    }
+
+    #[inline(always)]
+    fn set_key(&mut self, _: &Engine, _: Algorithm, key: &[u8]) -> Result<(), Error> {
+        self.set_key(key).map_err(key_bytes::refused)
+    }
+}
+
 impl AeadContext {
     /// An authenticated cipher under `key`.
     ///
@@ -117,16 +123,17 @@ impl AeadContext {
     /// [`Algorithm::key_bytes`].
     pub fn new(engine: &Arc<Engine>, algorithm: Algorithm, key: &[u8]) -> Result<Self, Error> {
         check(algorithm)?;
-        let mut context = Self::unkeyed(engine, algorithm);
-        context.set_key(key)?;
-        Ok(context)
+        Ok(match algorithm {
+            Algorithm::ChaCha20Poly1305 => Self::chacha20_poly1305(keyed(engine, key)?),
+            _ => Self::gcm(GcmKey::shared(engine, algorithm, key)?),
+        })
     }
 
-    /// As [`new`](Self::new), but creates the context in `place`. Moving a context leaves a copy of its key behind; one
-    /// that stays in its place leaves none.
+    /// As [`new`](Self::new), but creates the context in `place`: moving one takes as long as encrypting a block.
     ///
     /// # Errors
     /// Those of [`new`](Self::new); `place` is empty then.
+    #[inline(always)]
     pub fn put(
         place: &mut Option<Self>,
         engine: &Arc<Engine>,
@@ -135,35 +142,37 @@ impl AeadContext {
     ) -> Result<(), Error> {
         *place = None;
         check(algorithm)?;
-        let unkeyed = || Self::unkeyed(engine, algorithm);
-        key_bytes::put(place, unkeyed, |context| context.set_key(key))
+        // Not by `insert`, which would make it elsewhere and copy it.
+        if algorithm == Algorithm::ChaCha20Poly1305 {
+            let key = keyed(engine, key)?;
+            place.get_or_insert_with(|| Self::chacha20_poly1305(key));
+        } else {
+            let key = GcmKey::shared(engine, algorithm, key)?;
+            place.get_or_insert_with(|| Self::gcm(key));
+        }
+        Ok(())
     }
 
     #[inline(always)]
-    fn unkeyed(engine: &Arc<Engine>, algorithm: Algorithm) -> Self {
-        let cpu = engine.cpu;
-        let state = match algorithm {
-            Algorithm::ChaCha20Poly1305 => State::ChaCha20Poly1305 {
-                key: ChaCha20Poly1305::unkeyed(chacha20::Backend::preferred(cpu)),
-                message: None,
-                due: None,
-                ahead: None,
-            },
-            _ => State::Gcm {
-                key: unkeyed_gcm(cpu),
-                message: None,
-            },
-        };
+    fn gcm(key: SharedKey<GcmKey>) -> Self {
+        Self::with_state(State::Gcm { key, message: None })
+    }
+
+    #[inline(always)]
+    fn chacha20_poly1305(key: SharedKey<ChaCha20Poly1305>) -> Self {
+        Self::with_state(State::ChaCha20Poly1305 {
+            key,
+            message: None,
+            due: None,
+            ahead: None,
+        })
+    }
+
+    #[inline(always)]
+    fn with_state(state: State) -> Self {
         Self {
-            engine: Arc::clone(engine),
-            algorithm,
-            key: KeyBytes::default(),
             state,
-            bytes_before_tables: match algorithm {
-                Algorithm::ChaCha20Poly1305 => 0,
-                _ => BYTES_BEFORE_TABLES,
-            },
-            kernel_bytes_left: 0,
+            kernel_bytes_left: FirstLook::AEAD.kernel_bytes,
             session: None,
         }
     }
@@ -173,60 +182,53 @@ impl AeadContext {
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
+    #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key.set(self.algorithm, key)?;
+        let new_key = key;
+        match &mut self.state {
+            State::Gcm { key, .. } => key.set(new_key),
+            State::ChaCha20Poly1305 { key, .. } => key.set(new_key),
+        }?;
         self.state.end_message();
         self.session = None;
         self.kernel_bytes_left = FirstLook::AEAD.kernel_bytes;
-        let new_key = key;
-        match &mut self.state {
-            State::Gcm { key, .. } => key.set_key(new_key),
-            State::ChaCha20Poly1305 { key, .. } => key.set_key(new_key),
-        }
-        .map_err(key_bytes::refused)
+        Ok(())
     }
 
-    /// Makes a copy, with the message under way, where it stays: one that is moved leaves its key behind.
+    /// Makes a copy that shares the key and has the message under way, where it stays: a message that is moved leaves
+    /// copies of what its tag is made of.
+    #[inline]
     pub fn clone_in(&self, place: &mut Option<Self>) {
         *place = None;
-        place
-            .get_or_insert_with(|| Self::unkeyed(&self.engine, self.algorithm))
-            .set_as(self);
+        match &self.state {
+            State::Gcm { key, message } => {
+                let copy = place.get_or_insert_with(|| Self::gcm(key.clone()));
+                if let State::Gcm { message: place, .. } = &mut copy.state {
+                    place.clone_from(message);
+                }
+            }
+            State::ChaCha20Poly1305 {
+                key, message, due, ..
+            } => {
+                let copy = place.get_or_insert_with(|| Self::chacha20_poly1305(key.clone()));
+                if let State::ChaCha20Poly1305 {
+                    message: place,
+                    due: due_place,
+                    ..
+                } = &mut copy.state
+                {
+                    place.clone_from(message);
+                    due_place.clone_from(due);
+                }
+            }
+        }
     }
 
-    /// Takes the key and the message of another of the same algorithm. `self` has none.
-    fn set_as(&mut self, other: &Self) {
-        self.key.set_as(&other.key);
-        match (&mut self.state, &other.state) {
-            (
-                State::Gcm { key, message },
-                State::Gcm {
-                    key: of,
-                    message: begun,
-                },
-            ) => {
-                key.set_key_of(of);
-                message.clone_from(begun);
-            }
-            (
-                State::ChaCha20Poly1305 {
-                    key, message, due, ..
-                },
-                State::ChaCha20Poly1305 {
-                    key: of,
-                    message: begun,
-                    due: begins,
-                    ..
-                },
-            ) => {
-                key.set_key_of(of);
-                message.clone_from(begun);
-                due.clone_from(begins);
-            }
-            // Both are of the same algorithm.
-            _ => {}
+    fn algorithm(&self) -> Algorithm {
+        match &self.state {
+            State::Gcm { key, .. } => key.algorithm(),
+            State::ChaCha20Poly1305 { key, .. } => key.algorithm(),
         }
-        self.kernel_bytes_left = FirstLook::AEAD.kernel_bytes;
     }
 
     /// Begins a message, in place of the one before. Under one key no nonce may seal twice.
@@ -456,23 +458,15 @@ impl AeadContext {
     /// Counts what the kernel is to do, for others to see, and towards room for tables. Whole messages of a session are counted
     /// there.
     #[inline(always)]
-    fn count(&mut self, direction: Direction, bytes: usize) {
-        self.engine.shown.count(self.algorithm, direction, bytes);
-        if bytes > gcm::FEW_BYTES_MAX && self.bytes_before_tables > 0 {
-            self.count_towards_tables(bytes);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn count_towards_tables(&mut self, bytes: usize) {
-        self.bytes_before_tables = self.bytes_before_tables.saturating_sub(bytes);
-        if self.bytes_before_tables == 0
-            && let State::Gcm { key, .. } = &mut self.state
-            && !key.has_tables()
-        {
-            key.set_tables(spare::take());
-        }
+    fn count(&self, direction: Direction, bytes: usize) {
+        let (engine, algorithm) = match &self.state {
+            State::Gcm { key, .. } => {
+                key.count(bytes);
+                (key.engine(), key.algorithm())
+            }
+            State::ChaCha20Poly1305 { key, .. } => (key.engine(), key.algorithm()),
+        };
+        engine.shown.count(algorithm, direction, bytes);
     }
 
     /// Stripes begin and end at multiples of 64 bytes: what is before and behind goes inline.
@@ -549,9 +543,10 @@ impl AeadContext {
                 self.kernel_bytes_left = left;
                 return None;
             }
-            let open =
-                |key: &[u8]| AcceleratedAead::open_session(&self.engine, self.algorithm, key);
-            let session = self.key.with(open);
+            let session = match &self.state {
+                State::Gcm { key, .. } => open_session(key),
+                State::ChaCha20Poly1305 { key, .. } => open_session(key),
+            };
             self.session = session.ok().map(Box::new);
         }
         self.session.as_deref()
@@ -621,15 +616,16 @@ fn data_have_begun() -> Error {
     Error::InvalidInput("associated data come before the data of a message".into())
 }
 
-/// Returns an AES-GCM without a key: 700 bytes, with tables of five KiB in the [`Room`], and with counter-mode caching
-/// where `cpu` allows it.
 #[inline(always)]
-fn unkeyed_gcm(cpu: Cpu) -> Gcm<Room> {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(face) = aes::Face::new(cpu) {
-        return Gcm::unkeyed_cached_with(Room::default(), face);
-    }
-    Gcm::unkeyed_with(Room::default(), aes::Backend::preferred(cpu))
+fn keyed(engine: &Arc<Engine>, key: &[u8]) -> Result<SharedKey<ChaCha20Poly1305>, Error> {
+    let backend = chacha20::Backend::preferred(engine.cpu);
+    SharedKey::new(engine, Algorithm::ChaCha20Poly1305, key, || {
+        ChaCha20Poly1305::unkeyed(backend)
+    })
+}
+
+fn open_session<K>(key: &SharedKey<K>) -> Result<AcceleratedAead, Error> {
+    key.with_bytes(|bytes| AcceleratedAead::open_session(key.engine(), key.algorithm(), bytes))
 }
 
 #[cold]
@@ -639,31 +635,16 @@ fn no_message() -> Error {
 
 impl Clone for AeadContext {
     fn clone(&self) -> Self {
-        let mut copy = Self::unkeyed(&self.engine, self.algorithm);
-        copy.set_as(self);
-        copy
-    }
-}
-
-impl Drop for AeadContext {
-    #[inline]
-    fn drop(&mut self) {
-        if let State::Gcm { key, .. } = &mut self.state
-            && key.has_tables()
-        {
-            spare::keep(key.set_tables(Room::default()));
-        }
+        let mut copy = None;
+        self.clone_in(&mut copy);
+        copy.unwrap_or_else(|| unreachable!("no copy was made"))
     }
 }
 
 impl fmt::Debug for AeadContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AeadContext")
-            .field("algorithm", &self.algorithm)
+            .field("algorithm", &self.algorithm())
             .finish_non_exhaustive()
     }
 }
-
-/// A key gets room for tables of powers with so many bytes. Below, they would save less than the room costs, and the keys of a
-/// TLS connection that carries no more than a handshake would have 4 KiB each.
-const BYTES_BEFORE_TABLES: usize = 4 << 10;

@@ -5,9 +5,9 @@
 //! [`AcceleratedAead`] implements.
 
 pub(crate) mod context;
+mod gcm_key;
 mod many;
 mod sequenced;
-mod spare;
 mod streamed;
 mod striped;
 

@@ -11,8 +11,9 @@ use super::cbc::{AcceleratedCbc, Chained, no_whole_blocks};
 use crate::Error;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
+use crate::plan::shared_key::{Kernel, SharedKey};
 use crate::work::algorithm::{Algorithm, Direction, Kind};
-use crate::work::key_bytes::{self, KeyBytes};
+use crate::work::key_bytes;
 
 /// AES-CBC whose key and IV are set apart. It knows whole blocks
 /// and no padding; what is said of CBC at [`AcceleratedCbc`] holds here.
@@ -35,10 +36,7 @@ use crate::work::key_bytes::{self, KeyBytes};
 ///
 /// Key and schedules are wiped on drop.
 pub struct CbcContext {
-    engine: Arc<Engine>,
-    algorithm: Algorithm,
-    key: KeyBytes,
-    kernel: Cbc,
+    key: SharedKey<Cbc>,
     /// The kernel has only what encryption needs.
     is_to_encrypt: bool,
     iv: Chained,
@@ -48,6 +46,18 @@ pub struct CbcContext {
     kernel_bytes_left: usize,
 }
 
+impl Kernel for Cbc {
+    #[inline(always)]
+    fn unkeyed(&self) -> Self {
+        Self::unkeyed(self.backend())
+    }
+
+    #[inline(always)]
+    fn set_key(&mut self, _: &Engine, _: Algorithm, key: &[u8]) -> Result<(), Error> {
+        self.set_key_to_encrypt(key).map_err(key_bytes::refused)
+    }
+}
+
 impl CbcContext {
     /// AES-CBC under `key` and an IV of zeros.
     ///
@@ -55,17 +65,15 @@ impl CbcContext {
     /// [`Error::InvalidInput`] unless `algorithm` is AES-CBC; [`Error::InvalidKey`] unless `key` has
     /// [`Algorithm::key_bytes`].
     pub fn new(engine: &Arc<Engine>, algorithm: Algorithm, key: &[u8]) -> Result<Self, Error> {
-        check(algorithm)?;
-        let mut context = Self::unkeyed(engine, algorithm);
-        context.set_key(key)?;
-        Ok(context)
+        let key = keyed(engine, algorithm, key)?;
+        Ok(Self::with_key(key, true))
     }
 
-    /// As [`new`](Self::new), but creates the context in `place`. Moving a context leaves a copy of its key behind; one
-    /// that stays in its place leaves none.
+    /// As [`new`](Self::new), but creates the context in `place`: moving one takes as long as encrypting a block.
     ///
     /// # Errors
     /// Those of [`new`](Self::new); `place` is empty then.
+    #[inline(always)]
     pub fn put(
         place: &mut Option<Self>,
         engine: &Arc<Engine>,
@@ -73,25 +81,30 @@ impl CbcContext {
         key: &[u8],
     ) -> Result<(), Error> {
         *place = None;
-        check(algorithm)?;
-        let unkeyed = || Self::unkeyed(engine, algorithm);
-        key_bytes::put(place, unkeyed, |context| context.set_key(key))
+        let key = keyed(engine, algorithm, key)?;
+        // Not by `insert`, which would make it elsewhere and copy it.
+        place.get_or_insert_with(|| Self::with_key(key, true));
+        Ok(())
+    }
+
+    /// Makes a copy in `place`: one that is moved takes longer.
+    #[inline(always)]
+    pub fn clone_in(&self, place: &mut Option<Self>) {
+        *place = None;
+        let copy = || Self::with_key(self.key.clone(), self.is_to_encrypt);
+        place.get_or_insert_with(copy).iv = self.iv;
     }
 
     #[inline(always)]
-    fn unkeyed(engine: &Arc<Engine>, algorithm: Algorithm) -> Self {
-        let backend = Backend::preferred(engine.cpu);
-        let first_look = FirstLook::cbc(backend);
+    fn with_key(key: SharedKey<Cbc>, is_to_encrypt: bool) -> Self {
+        let first_look = FirstLook::cbc(key.backend());
         Self {
-            engine: Arc::clone(engine),
-            algorithm,
-            key: KeyBytes::default(),
-            kernel: Cbc::unkeyed(backend),
-            is_to_encrypt: false,
+            key,
+            is_to_encrypt,
             iv: Chained([0; BLOCK_BYTES]),
             session: None,
             first_look,
-            kernel_bytes_left: 0,
+            kernel_bytes_left: first_look.kernel_bytes,
         }
     }
 
@@ -99,32 +112,30 @@ impl CbcContext {
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
+    #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key.set(self.algorithm, key)?;
+        self.key.set(key)?;
         self.session = None;
         self.kernel_bytes_left = self.first_look.kernel_bytes;
-        self.kernel
-            .set_key_to_encrypt(key)
-            .map_err(key_bytes::refused)?;
         self.is_to_encrypt = true;
         Ok(())
     }
 
-    /// Makes a copy where it stays: one that is moved leaves its key behind.
-    pub fn clone_in(&self, place: &mut Option<Self>) {
-        *place = None;
-        place
-            .get_or_insert_with(|| Self::unkeyed(&self.engine, self.algorithm))
-            .set_as(self);
+    /// Expands the key for decryption, which the first decryption does otherwise. Copies that are made after that share
+    /// it.
+    #[inline(always)]
+    pub fn prepare_to_decrypt(&mut self) {
+        if self.is_to_encrypt {
+            self.expand_to_decrypt();
+        }
     }
 
-    /// Takes the key and the IV of another. `self` has none.
-    fn set_as(&mut self, other: &Self) {
-        self.key.set_as(&other.key);
-        self.kernel.set_key_of(&other.kernel);
-        self.is_to_encrypt = other.is_to_encrypt;
-        self.kernel_bytes_left = self.first_look.kernel_bytes;
-        self.iv = other.iv;
+    #[inline(never)]
+    fn expand_to_decrypt(&mut self) {
+        if let Some(kernel) = self.key.own() {
+            kernel.make_ready_to_decrypt();
+            self.is_to_encrypt = false;
+        }
     }
 
     /// Takes `iv` for the ciphertext block before the next one.
@@ -153,7 +164,7 @@ impl CbcContext {
             return by_session(session, &mut self.iv.0, data, AcceleratedCbc::encrypt);
         }
         self.show(Direction::Encrypt, data.len());
-        self.kernel.encrypt(&mut self.iv.0, data);
+        self.key.encrypt(&mut self.iv.0, data);
         Ok(())
     }
 
@@ -172,19 +183,17 @@ impl CbcContext {
         {
             return by_session(session, &mut self.iv.0, data, AcceleratedCbc::decrypt);
         }
-        if self.is_to_encrypt {
-            self.is_to_encrypt = false;
-            self.kernel.make_ready_to_decrypt();
-        }
+        self.prepare_to_decrypt();
         self.show(Direction::Decrypt, data.len());
-        self.kernel.decrypt(&mut self.iv.0, data);
+        self.key.decrypt(&mut self.iv.0, data);
         Ok(())
     }
 
     /// Counts what the kernel does for others to see; a session counts for itself.
     #[inline(always)]
     fn show(&self, direction: Direction, bytes: usize) {
-        self.engine.shown.count(self.algorithm, direction, bytes);
+        let shown = self.key.engine().shown;
+        shown.count(self.key.algorithm(), direction, bytes);
     }
 
     #[cold]
@@ -205,13 +214,20 @@ impl CbcContext {
     #[inline(never)]
     fn has_session(&mut self) -> bool {
         if self.session.is_none() {
-            let session = self
-                .key
-                .with(|key| AcceleratedCbc::open(&self.engine, key, &self.iv.0));
+            let open = |key: &[u8]| AcceleratedCbc::open(self.key.engine(), key, &self.iv.0);
+            let session = self.key.with_bytes(open);
             self.session = session.ok().map(Box::new);
         }
         self.session.is_some()
     }
+}
+
+/// Makes the kernel with `key`, for encryption.
+#[inline(always)]
+fn keyed(engine: &Arc<Engine>, algorithm: Algorithm, key: &[u8]) -> Result<SharedKey<Cbc>, Error> {
+    check(algorithm)?;
+    let backend = Backend::preferred(engine.cpu);
+    SharedKey::new(engine, algorithm, key, || Cbc::unkeyed(backend))
 }
 
 #[inline(always)]
@@ -238,9 +254,10 @@ fn by_session(
 }
 
 impl Clone for CbcContext {
+    /// Shares the key. The copy has the IV, and no session yet.
     fn clone(&self) -> Self {
-        let mut copy = Self::unkeyed(&self.engine, self.algorithm);
-        copy.set_as(self);
+        let mut copy = Self::with_key(self.key.clone(), self.is_to_encrypt);
+        copy.iv = self.iv;
         copy
     }
 }
@@ -248,7 +265,7 @@ impl Clone for CbcContext {
 impl fmt::Debug for CbcContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CbcContext")
-            .field("algorithm", &self.algorithm)
+            .field("algorithm", &self.key.algorithm())
             .finish_non_exhaustive()
     }
 }

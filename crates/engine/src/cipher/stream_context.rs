@@ -19,9 +19,10 @@ use crate::device::keyed::stream::keystream;
 use crate::options::Strategy;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
+use crate::plan::shared_key::{Kernel, SharedKey};
 use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::counter::advanced_within;
-use crate::work::key_bytes::{self, KeyBytes};
+use crate::work::key_bytes;
 
 /// A stream cipher whose key and position are set apart.
 ///
@@ -41,16 +42,15 @@ use crate::work::key_bytes::{self, KeyBytes};
 ///
 /// Key, schedule and keystream are wiped on drop.
 pub struct StreamContext {
-    engine: Arc<Engine>,
+    key: SharedKey<Keyed>,
     algorithm: Algorithm,
     kind: AnyStream,
-    key: KeyBytes,
-    kernel: Kernel,
     /// Counter block of the next byte, and bytes of it that are used up.
     counter: u128,
     skip: usize,
-    /// Keystream that was made ahead, for ciphers that are slow at single blocks.
-    begun: Begun,
+    /// Keystream that was made ahead, for ciphers that are slow at single blocks; none for AES, whose contexts stay small
+    /// enough to be moved in registers.
+    begun: Option<Box<Begun>>,
     /// A request of fewer bytes is computed by the kernel, even if there is a session.
     short_bytes: usize,
     /// A request of fewer bytes is computed on the calling thread, even if the session computes it.
@@ -61,12 +61,37 @@ pub struct StreamContext {
     session: Option<Box<AcceleratedCtr<AnyStream>>>,
 }
 
+/// A kernel and its key.
 // A box would cost as much as the key that is put there.
 #[allow(clippy::large_enum_variant)]
-enum Kernel {
+enum Keyed {
     Aes(Ctr),
     ChaCha20(ChaCha20),
     Other(Arc<dyn Keystream>),
+}
+
+impl Kernel for Keyed {
+    /// Returns one that has the same key where there is none without.
+    #[inline(always)]
+    fn unkeyed(&self) -> Self {
+        match self {
+            Self::Aes(ctr) => Self::Aes(Ctr::unkeyed(ctr.backend())),
+            Self::ChaCha20(chacha) => Self::ChaCha20(ChaCha20::unkeyed(chacha.backend())),
+            Self::Other(kernel) => Self::Other(Arc::clone(kernel)),
+        }
+    }
+
+    #[inline(always)]
+    fn set_key(&mut self, engine: &Engine, algorithm: Algorithm, key: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Aes(ctr) => ctr.set_key(key).map_err(key_bytes::refused),
+            Self::ChaCha20(chacha) => chacha.set_key(key).map_err(key_bytes::refused),
+            Self::Other(kernel) => {
+                *kernel = other(engine.cpu, algorithm, key)?;
+                Ok(())
+            }
+        }
+    }
 }
 
 impl StreamContext {
@@ -76,19 +101,15 @@ impl StreamContext {
     /// [`Error::InvalidInput`] unless `algorithm` is a stream cipher that is built in; [`Error::InvalidKey`] unless `key` has
     /// [`Algorithm::key_bytes`].
     pub fn new(engine: &Arc<Engine>, algorithm: Algorithm, key: &[u8]) -> Result<Self, Error> {
-        let kind = stream_kind(algorithm)?;
-        let other = Kernel::made_with_key(engine.cpu, algorithm, key)?;
-        let kernel = Kernel::unkeyed(engine.cpu, algorithm, other);
-        let mut context = Self::with_kernel(engine, algorithm, kind, kernel);
-        context.take_key(key)?;
-        Ok(context)
+        let (key, kind) = keyed(engine, algorithm, key)?;
+        Ok(Self::with_key(key, kind))
     }
 
-    /// As [`new`](Self::new), but creates the context in `place`. Moving a context leaves a copy of its key behind; one
-    /// that stays in its place leaves none.
+    /// As [`new`](Self::new), but creates the context in `place`: moving one takes as long as encrypting a block.
     ///
     /// # Errors
     /// Those of [`new`](Self::new); `place` is empty then.
+    #[inline(always)]
     pub fn put(
         place: &mut Option<Self>,
         engine: &Arc<Engine>,
@@ -96,45 +117,36 @@ impl StreamContext {
         key: &[u8],
     ) -> Result<(), Error> {
         *place = None;
-        let kind = stream_kind(algorithm)?;
-        let other = Kernel::made_with_key(engine.cpu, algorithm, key)?;
-        let with = |kernel| Self::with_kernel(engine, algorithm, kind, kernel);
-        let take_key = |context: &mut Self| context.take_key(key);
-        // Each kernel is made where it stays: a choice among values would copy the chosen one.
-        match other {
-            Some(other) => key_bytes::put(place, || with(Kernel::Other(other)), take_key),
-            None if algorithm == Algorithm::ChaCha20 => {
-                let backend = chacha20::Backend::preferred(engine.cpu);
-                let kernel = || Kernel::ChaCha20(ChaCha20::unkeyed(backend));
-                key_bytes::put(place, || with(kernel()), take_key)
-            }
-            None => {
-                let backend = Backend::preferred(engine.cpu);
-                let kernel = || Kernel::Aes(Ctr::unkeyed(backend));
-                key_bytes::put(place, || with(kernel()), take_key)
-            }
-        }
+        let (key, kind) = keyed(engine, algorithm, key)?;
+        // Not by `insert`, which would make it elsewhere and copy it.
+        place.get_or_insert_with(|| Self::with_key(key, kind));
+        Ok(())
     }
 
+    /// Makes a copy in `place`: one that is moved takes longer.
     #[inline(always)]
-    fn with_kernel(
-        engine: &Arc<Engine>,
-        algorithm: Algorithm,
-        kind: AnyStream,
-        kernel: Kernel,
-    ) -> Self {
+    pub fn clone_in(&self, place: &mut Option<Self>) {
+        *place = None;
+        let copy = place.get_or_insert_with(|| Self::with_key(self.key.clone(), self.kind));
+        (copy.counter, copy.skip) = (self.counter, self.skip);
+    }
+
+    /// At position 0.
+    #[inline(always)]
+    fn with_key(key: SharedKey<Keyed>, kind: AnyStream) -> Self {
+        let algorithm = key.algorithm();
+        let first_look = first_look(&key);
+        let begun = begun(&key);
         Self {
-            engine: Arc::clone(engine),
+            key,
             algorithm,
             kind,
-            key: KeyBytes::default(),
-            kernel,
             counter: 0,
             skip: 0,
-            begun: Begun::new(engine.cpu, algorithm, Ahead::of(engine.cpu, algorithm)),
-            short_bytes: 0,
-            helped_bytes: 0,
-            kernel_bytes_left: 0,
+            begun,
+            short_bytes: first_look.short_bytes,
+            helped_bytes: first_look.helped_bytes,
+            kernel_bytes_left: first_look.kernel_bytes,
             session: None,
         }
     }
@@ -143,68 +155,18 @@ impl StreamContext {
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
+    #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        if let Kernel::Other(kernel) = &mut self.kernel {
-            *kernel = other(self.engine.cpu, self.algorithm, key)?;
-        }
-        self.take_key(key)
-    }
-
-    /// Makes a copy where it stays: one that is moved leaves its key behind.
-    pub fn clone_in(&self, place: &mut Option<Self>) {
-        *place = None;
-        place.get_or_insert_with(|| self.unkeyed()).set_as(self);
-    }
-
-    /// Makes a context of the same algorithm without a key, except in a kernel that can only be made with one.
-    #[inline(always)]
-    fn unkeyed(&self) -> Self {
-        let kernel = match &self.kernel {
-            Kernel::Aes(ctr) => Kernel::Aes(Ctr::unkeyed(ctr.backend())),
-            Kernel::ChaCha20(chacha) => Kernel::ChaCha20(ChaCha20::unkeyed(chacha.backend())),
-            Kernel::Other(kernel) => Kernel::Other(Arc::clone(kernel)),
-        };
-        Self::with_kernel(&self.engine, self.algorithm, self.kind, kernel)
-    }
-
-    /// Takes the key and the position of another. `self` is [`unkeyed`](Self::unkeyed).
-    fn set_as(&mut self, other: &Self) {
-        (self.counter, self.skip) = (other.counter, other.skip);
-        self.key.set_as(&other.key);
-        match (&mut self.kernel, &other.kernel) {
-            (Kernel::Aes(ctr), Kernel::Aes(other)) => ctr.set_key_of(other),
-            (Kernel::ChaCha20(chacha), Kernel::ChaCha20(other)) => chacha.set_key_of(other),
-            // It has its key.
-            _ => {}
-        }
-        self.begin_first_look();
-    }
-
-    /// As [`set_key`](Self::set_key), where a kernel that is made with its key has it already.
-    fn take_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key.set(self.algorithm, key)?;
+        self.key.set(key)?;
         self.session = None;
-        self.begun.forget();
-        match &mut self.kernel {
-            Kernel::Aes(ctr) => ctr.set_key(key).map_err(key_bytes::refused)?,
-            Kernel::ChaCha20(chacha) => chacha.set_key(key).map_err(key_bytes::refused)?,
-            Kernel::Other(_) => {}
+        if let Some(begun) = &mut self.begun {
+            begun.forget();
         }
-        self.begin_first_look();
-        Ok(())
-    }
-
-    /// With a new key: what the kernel may do before there is a session.
-    fn begin_first_look(&mut self) {
-        let first_look = match &self.kernel {
-            Kernel::Aes(ctr) => FirstLook::aes_ctr(ctr.backend()),
-            Kernel::ChaCha20(_) => FirstLook::CHACHA20,
-            Kernel::Other(_) if self.has_lanes() => FirstLook::LEGACY,
-            Kernel::Other(_) => FirstLook::OTHER_STREAM,
-        };
+        let first_look = first_look(&self.key);
         self.short_bytes = first_look.short_bytes;
         self.helped_bytes = first_look.helped_bytes;
         self.kernel_bytes_left = first_look.kernel_bytes;
+        Ok(())
     }
 
     /// Goes to byte `skip` of the block that is made of `counter`: for AES and other block ciphers
@@ -220,7 +182,9 @@ impl StreamContext {
             self.block_bytes()
         );
         (self.counter, self.skip) = (counter, skip);
-        self.begun.seek(counter, skip);
+        if let Some(begun) = &mut self.begun {
+            begun.seek(counter, skip);
+        }
     }
 
     /// The position of the next byte, as [`set_counter`](Self::set_counter) takes it.
@@ -250,7 +214,7 @@ impl StreamContext {
     fn run(&mut self, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
         if bytes < self.short_bytes
-            && let Kernel::Aes(ctr) = &self.kernel
+            && let Keyed::Aes(ctr) = &*self.key
         {
             ctr.apply(self.counter, self.skip, data);
             self.advance(bytes);
@@ -266,10 +230,12 @@ impl StreamContext {
     fn run_by_kernel(&mut self, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
         let (counter, skip) = (self.counter, self.skip);
-        match &self.kernel {
-            Kernel::Aes(ctr) => ctr.apply(counter, skip, data),
-            Kernel::ChaCha20(chacha) => self.begun.apply(chacha, counter, skip, data),
-            Kernel::Other(kernel) => self.begun.apply(&**kernel, counter, skip, data),
+        match (&*self.key, &mut self.begun) {
+            (Keyed::Aes(ctr), _) => ctr.apply(counter, skip, data),
+            (Keyed::ChaCha20(chacha), Some(begun)) => begun.apply(chacha, counter, skip, data),
+            (Keyed::ChaCha20(chacha), None) => chacha.apply(counter, skip, data),
+            (Keyed::Other(kernel), Some(begun)) => begun.apply(&**kernel, counter, skip, data),
+            (Keyed::Other(kernel), None) => kernel.apply(counter, skip, data),
         }
         self.advance(bytes);
         self.show(bytes);
@@ -283,7 +249,7 @@ impl StreamContext {
         if self.algorithm == Algorithm::ChaCha20
             && bytes < self.helped_bytes
             && matches!(
-                self.engine.options().strategy,
+                self.key.engine().options().strategy,
                 Strategy::Auto | Strategy::Inline
             )
         {
@@ -305,7 +271,9 @@ impl StreamContext {
                 }
                 session.unchecked_apply_keystream_inout(data);
                 self.advance(bytes);
-                self.begun.seek(self.counter, self.skip);
+                if let Some(begun) = &mut self.begun {
+                    begun.seek(self.counter, self.skip);
+                }
             }
             None => self.run_by_kernel(data),
         }
@@ -317,8 +285,9 @@ impl StreamContext {
             return;
         };
         let iv = &[0; 16][..iv_bytes];
-        let open = |key: &[u8]| AcceleratedCtr::open_stream(&self.engine, self.algorithm, key, iv);
-        self.session = self.key.with(open).ok().map(Box::new);
+        let (engine, algorithm) = (self.key.engine(), self.algorithm);
+        let open = |key: &[u8]| AcceleratedCtr::open_stream(engine, algorithm, key, iv);
+        self.session = self.key.with_bytes(open).ok().map(Box::new);
     }
 
     #[inline(always)]
@@ -337,20 +306,16 @@ impl StreamContext {
     /// Counts what the kernel has done for others to see; a session counts for itself.
     #[inline(always)]
     fn show(&self, bytes: usize) {
-        let shown = self.engine.shown;
+        let shown = self.key.engine().shown;
         shown.count(self.algorithm, Direction::Encrypt, bytes);
-    }
-
-    /// Whether this is a kernel of ours that makes many blocks at once.
-    fn has_lanes(&self) -> bool {
-        kernel_backend(self.engine.cpu, self.algorithm) != "rustcrypto"
     }
 }
 
 impl Clone for StreamContext {
+    /// Shares the key. The copy has the position, and no session yet.
     fn clone(&self) -> Self {
-        let mut copy = self.unkeyed();
-        copy.set_as(self);
+        let mut copy = Self::with_key(self.key.clone(), self.kind);
+        (copy.counter, copy.skip) = (self.counter, self.skip);
         copy
     }
 }
@@ -361,6 +326,60 @@ impl fmt::Debug for StreamContext {
             .field("algorithm", &self.algorithm)
             .finish_non_exhaustive()
     }
+}
+
+/// What the kernel may do with a new key before there is a session.
+#[inline(always)]
+fn first_look(key: &SharedKey<Keyed>) -> FirstLook {
+    match &**key {
+        Keyed::Aes(ctr) => FirstLook::aes_ctr(ctr.backend()),
+        Keyed::ChaCha20(_) => FirstLook::CHACHA20,
+        // A kernel of ours, which makes many blocks at once.
+        Keyed::Other(_) if kernel_backend(key.engine().cpu, key.algorithm()) != "rustcrypto" => {
+            FirstLook::LEGACY
+        }
+        Keyed::Other(_) => FirstLook::OTHER_STREAM,
+    }
+}
+
+#[inline(always)]
+fn begun(key: &SharedKey<Keyed>) -> Option<Box<Begun>> {
+    match &**key {
+        Keyed::Aes(_) => None,
+        _ => Some(new_begun(key.engine().cpu, key.algorithm())),
+    }
+}
+
+#[inline(never)]
+fn new_begun(cpu: Cpu, algorithm: Algorithm) -> Box<Begun> {
+    Box::new(Begun::new(cpu, algorithm, Ahead::of(cpu, algorithm)))
+}
+
+/// Makes the kernel of `algorithm` with `key`.
+#[inline(always)]
+fn keyed(
+    engine: &Arc<Engine>,
+    algorithm: Algorithm,
+    key: &[u8],
+) -> Result<(SharedKey<Keyed>, AnyStream), Error> {
+    let kind = stream_kind(algorithm)?;
+    // Each kernel is made where it stays: a choice among values would copy the chosen one.
+    let key = match algorithm {
+        Algorithm::Aes128Ctr | Algorithm::Aes192Ctr | Algorithm::Aes256Ctr => {
+            let backend = Backend::preferred(engine.cpu);
+            SharedKey::new(engine, algorithm, key, || Keyed::Aes(Ctr::unkeyed(backend)))
+        }
+        Algorithm::ChaCha20 => {
+            let backend = chacha20::Backend::preferred(engine.cpu);
+            let unkeyed = || Keyed::ChaCha20(ChaCha20::unkeyed(backend));
+            SharedKey::new(engine, algorithm, key, unkeyed)
+        }
+        _ => {
+            let kernel = other(engine.cpu, algorithm, key)?;
+            SharedKey::of_keyed(engine, algorithm, key, Keyed::Other(kernel))
+        }
+    }?;
+    Ok((key, kind))
 }
 
 #[inline(always)]
@@ -376,36 +395,6 @@ fn stream_kind(algorithm: Algorithm) -> Result<AnyStream, Error> {
 fn other(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Arc<dyn Keystream>, Error> {
     key_bytes::check(algorithm, key)?;
     keystream(cpu, algorithm, key).map_err(|error| Error::InvalidKey(error.0.to_string()))
-}
-
-impl Kernel {
-    /// The kernel of ciphers that have no place for a key before they get it.
-    #[inline(always)]
-    fn made_with_key(
-        cpu: Cpu,
-        algorithm: Algorithm,
-        key: &[u8],
-    ) -> Result<Option<Arc<dyn Keystream>>, Error> {
-        match algorithm {
-            Algorithm::Aes128Ctr
-            | Algorithm::Aes192Ctr
-            | Algorithm::Aes256Ctr
-            | Algorithm::ChaCha20 => Ok(None),
-            _ => other(cpu, algorithm, key).map(Some),
-        }
-    }
-
-    /// For [`take_key`](StreamContext::take_key).
-    #[inline(always)]
-    fn unkeyed(cpu: Cpu, algorithm: Algorithm, other: Option<Arc<dyn Keystream>>) -> Self {
-        match other {
-            Some(kernel) => Self::Other(kernel),
-            None if algorithm == Algorithm::ChaCha20 => {
-                Self::ChaCha20(ChaCha20::unkeyed(chacha20::Backend::preferred(cpu)))
-            }
-            None => Self::Aes(Ctr::unkeyed(Backend::preferred(cpu))),
-        }
-    }
 }
 
 const CHACHA_BLOCK_BYTES: u64 = 64;

@@ -220,18 +220,21 @@ fn table_of(processor: Option<Family>) -> Option<&'static Table> {
 
 fn number_of(processor: Option<Family>) -> Option<usize> {
     let processor = processor?;
-    let is_its = |table: &Table| table.is_of(processor);
+    let is_its = |table: &Table| table.processors.include(processor);
     tables::FAMILIES.iter().position(is_its)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     use crate::costs::calibration::{AlgorithmCost, MachineCosts};
     use crate::costs::cost::BYTES_PER_NS_MIN;
     use crate::costs::processors::{self, masked_cpus};
+    use crate::costs::table::Row;
 
     #[test]
     fn every_operation_has_a_cost_on_every_processor_under_every_mask() {
@@ -322,7 +325,8 @@ mod tests {
         assert_eq!(name(&Costs::default()), name(&own), "the second time");
         for (processor, family) in processors::all() {
             let measured = tables::FAMILIES.iter();
-            let mut measured = measured.filter(|table| family.is_some_and(|it| table.is_of(it)));
+            let is_its = |table: &&Table| family.is_some_and(|it| table.processors.include(it));
+            let mut measured = measured.filter(is_its);
             let costs = Costs::of_processor(family);
             assert_eq!(
                 name(&costs),
@@ -373,7 +377,7 @@ mod tests {
             assert!(!keys.is_empty());
             assert!(keys.is_sorted_by(|a, b| a < b), "{}", table.name);
             assert!(table.rows.iter().all(|row| row.kilobytes_per_second > 0));
-            assert!(table.models.0 <= table.models.1);
+            assert!(table.processors.models.0 <= table.processors.models.1);
             let MachineCosts {
                 handoff_ns,
                 wake_ns,
@@ -386,22 +390,55 @@ mod tests {
     }
 
     #[test]
+    fn the_generic_table_is_the_worst_of_all() {
+        let all = || tables::FAMILIES.iter();
+        let key = |row: &Row| (row.algorithm, row.device, row.backend);
+        let measured: BTreeSet<_> = all().flat_map(|table| table.rows).map(key).collect();
+        let generic: Vec<_> = tables::GENERIC.rows.iter().map(key).collect();
+        assert!(measured.into_iter().eq(generic));
+        for row in tables::GENERIC.rows {
+            let find = |table: &Table| table.find(row.algorithm, row.device, row.backend);
+            let costs = || all().filter_map(find);
+            let worst = find(&tables::GENERIC).unwrap();
+            let slowest = costs().map(|cost| cost.bytes_per_ns);
+            assert_eq!(worst.bytes_per_ns, slowest.fold(f64::MAX, f64::min));
+            let longest = costs().map(|cost| cost.setup_ns).fold(0.0, f64::max);
+            assert_eq!(worst.setup_ns, longest);
+        }
+        let figures = |machine: MachineCosts| {
+            let rate = (
+                machine.other_core_bytes_per_second,
+                machine.own_core_bytes_per_second,
+            );
+            [
+                machine.handoff_ns,
+                machine.wake_ns,
+                u64::MAX - rate.0,
+                u64::MAX - rate.1,
+            ]
+        };
+        let worst = |number: usize| all().map(|table| figures(table.machine)[number]).max();
+        let generic = figures(tables::GENERIC.machine).map(Some);
+        assert_eq!(generic, [0, 1, 2, 3].map(worst));
+    }
+
+    #[test]
     fn a_family_is_its_vendor_family_and_models() {
-        let table = &tables::FAMILIES[0];
-        let vendor = table.vendor.as_bytes().try_into().unwrap();
+        let of = tables::FAMILIES[0].processors;
+        let vendor = of.vendor.as_bytes().try_into().unwrap();
         let cpu = Family {
             vendor,
-            family: table.family,
-            model: table.models.0,
+            family: of.family,
+            model: of.models.0,
         };
-        assert!(table.is_of(cpu));
-        let model = table.models.1;
-        assert!(table.is_of(Family { model, ..cpu }));
-        let model = table.models.1 + 1;
-        assert!(!table.is_of(Family { model, ..cpu }));
+        assert!(of.include(cpu));
+        let model = of.models.1;
+        assert!(of.include(Family { model, ..cpu }));
+        let model = of.models.1 + 1;
+        assert!(!of.include(Family { model, ..cpu }));
         let family = cpu.family + 1;
-        assert!(!table.is_of(Family { family, ..cpu }));
+        assert!(!of.include(Family { family, ..cpu }));
         let vendor = *b"CentaurHauls";
-        assert!(!table.is_of(Family { vendor, ..cpu }));
+        assert!(!of.include(Family { vendor, ..cpu }));
     }
 }

@@ -3,6 +3,7 @@
 use oarlock_kernels::cpu::{Cpu, Family};
 
 use super::lookup::{Costs, kernel_backend};
+use super::table::Processors;
 use super::tables;
 use crate::work::algorithm::Algorithm;
 
@@ -18,8 +19,12 @@ pub(crate) fn all() -> Vec<(&'static str, Option<Family>)> {
         })
     };
     let measured = tables::FAMILIES.iter().flat_map(|table| {
-        let (first, last) = table.models;
-        [first, last].map(|model| (table.name, of(table.vendor, table.family, model)))
+        let Processors {
+            vendor,
+            family,
+            models: (first, last),
+        } = table.processors;
+        [first, last].map(|model| (table.name, of(vendor, family, model)))
     });
     let others = [
         ("Zen 2", of("AuthenticAMD", 23, 49)),

@@ -1,4 +1,4 @@
-//! The form of the generated tables.
+//! The form of the tables that the build script writes.
 
 use oarlock_kernels::cpu::Family;
 
@@ -6,14 +6,36 @@ use super::calibration::MachineCosts;
 use super::cost::Cost;
 use crate::work::algorithm::Algorithm;
 
-/// One of the generated tables.
-#[derive(Debug)]
-pub(super) struct Table {
-    pub(super) name: &'static str,
+/// Processors that are built alike, as CPUID numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Processors {
     pub(super) vendor: &'static str,
     pub(super) family: u32,
     /// From the first to the last.
     pub(super) models: (u32, u32),
+}
+
+impl Processors {
+    pub(super) const fn new(vendor: &'static str, family: u32, models: (u32, u32)) -> Self {
+        Self {
+            vendor,
+            family,
+            models,
+        }
+    }
+
+    pub(super) fn include(&self, cpu: Family) -> bool {
+        self.vendor.as_bytes() == cpu.vendor
+            && self.family == cpu.family
+            && (self.models.0..=self.models.1).contains(&cpu.model)
+    }
+}
+
+/// The costs of a family.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    pub(super) processors: Processors,
     pub(super) machine: MachineCosts,
     /// By algorithm.
     pub(super) rows: &'static [Row],
@@ -35,7 +57,7 @@ impl Row {
     }
 }
 
-/// As the generator writes it.
+/// As the build script writes it.
 pub(super) const fn row(
     algorithm: Algorithm,
     device: &'static str,
@@ -52,7 +74,7 @@ pub(super) const fn row(
     }
 }
 
-/// As the generator writes it, rates in megabytes a second.
+/// As the build script writes it, rates in megabytes a second.
 pub(super) const fn machine(
     handoff_ns: u64,
     wake_ns: u64,
@@ -68,12 +90,6 @@ pub(super) const fn machine(
 }
 
 impl Table {
-    pub(super) fn is_of(&self, cpu: Family) -> bool {
-        self.vendor.as_bytes() == cpu.vendor
-            && self.family == cpu.family
-            && (self.models.0..=self.models.1).contains(&cpu.model)
-    }
-
     pub(super) fn find(&self, algorithm: Algorithm, device: &str, backend: &str) -> Option<Cost> {
         self.rows_of(algorithm)
             .find(|row| (row.device, row.backend) == (device, backend))
@@ -124,9 +140,7 @@ mod tests {
     const fn table(rows: &'static [Row]) -> Table {
         Table {
             name: "",
-            vendor: "",
-            family: 0,
-            models: (0, 0),
+            processors: Processors::new("", 0, (0, 0)),
             machine: machine(1, 2, 3, 4),
             rows,
         }

@@ -31,6 +31,7 @@ mod processors;
 pub(crate) mod report;
 pub(crate) mod route;
 mod setup;
+pub(crate) mod shared_key;
 pub(crate) mod shared_route;
 mod strategy;
 mod stripe;

@@ -109,7 +109,8 @@ impl Kernel<16> for Wide {
         steps: usize,
     ) {
         let (tokens, lanes, size) = (self.tokens, &mut self.lanes, self.size);
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has `steps` times 64 bytes of each stream and message, and the keys, which `begin` laid out,
+        // are of length `size`.
         unsafe {
             match messages {
                 Some((rows, from)) => {
@@ -156,7 +157,8 @@ impl<const N: usize> Kernel<N> for Narrow<N> {
         steps: usize,
     ) {
         let (tokens, streams, size) = (self.tokens, &mut self.streams, self.size);
-        // SAFETY: as the caller vouches; `encrypt_then_mac` asks for a hash with instructions of its own.
+        // SAFETY: the caller has `steps` times 64 bytes of each stream and message, and the keys live; `encrypt_then_mac` asks
+        // for a hash with instructions of its own.
         unsafe { stitched::absorb_and_encrypt::<H, N>(tokens, messages, streams, size, steps) }
     }
 }
@@ -298,13 +300,13 @@ fn step<H: Hash, const LANES: usize>(
     for (lane, (slot, rest)) in slots.iter().zip(&mut *rests).enumerate() {
         let place = match slot.pending() {
             0 => idle.as_mut_ptr(),
-            // SAFETY: within the packet, which stays borrowed.
+            // SAFETY: `pending` bytes from `next` on are within the packet, which stays borrowed, and fit into a step.
             pending @ 1..STEP_BYTES => unsafe {
                 let from = slot.start.add(slot.next);
                 core::ptr::copy_nonoverlapping(from, rest.as_mut_ptr(), pending);
                 rest.as_mut_ptr()
             },
-            // SAFETY: as above.
+            // SAFETY: `next` is within the packet, which stays borrowed.
             _ => unsafe { slot.start.add(slot.next) },
         };
         kernel.place(lane, place);
@@ -323,7 +325,7 @@ fn step<H: Hash, const LANES: usize>(
         match slot.pending() {
             0 => continue,
             pending @ 1..STEP_BYTES => {
-                // SAFETY: as above.
+                // SAFETY: these are the bytes that were taken out of the packet, which stays borrowed.
                 unsafe {
                     let to = slot.start.add(slot.next);
                     core::ptr::copy_nonoverlapping(rest.as_ptr(), to, pending);

@@ -140,7 +140,8 @@ impl HashBackend {
         blocks: usize,
     ) {
         let from = pointers.as_ptr();
-        // SAFETY: as the caller vouches; plain code needs no instructions.
+        // SAFETY: the tokens prove the instructions, and plain code needs none; the caller has a pointer that is good for
+        // `blocks` blocks in each lane that a backend reads.
         unsafe {
             match self {
                 #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,5 @@
 //! Triple DES in CBC mode (SP 800-67; SP 800-38A, section 6.2) of independent streams.
 
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::__m128i;
-
 use inout::InOutBuf;
 
 use crate::bits::des_cbc::Words;
@@ -10,6 +7,8 @@ use crate::requests::{self, TdesChained};
 use crate::tdes::{BLOCK_BYTES, Cbc, CbcBackend, assert_whole_blocks};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::batch::{tdes as kernels, tdes_nibbles as nibbles};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::tdes::Xmm;
 
 /// A stream of Triple DES in CBC mode: whole blocks under a key and an IV of its own.
 pub struct TdesCbcStream<'a> {
@@ -64,7 +63,7 @@ pub fn encrypt_tdes_cbc(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) 
     match backend {
         CbcBackend::Portable => requests::encrypt(&mut Words::<u64>::new(), streams),
         #[cfg(target_arch = "x86_64")]
-        CbcBackend::Sse2 => requests::encrypt(&mut Words::<__m128i>::new(), streams),
+        CbcBackend::Sse2 => requests::encrypt(&mut Words::<Xmm>::new(), streams),
         #[cfg(target_arch = "x86_64")]
         CbcBackend::NibblesSsse3(token) => nibbles::ssse3::encrypt(token, streams),
         #[cfg(target_arch = "x86_64")]

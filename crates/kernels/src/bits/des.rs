@@ -44,7 +44,7 @@ pub(crate) unsafe fn ctr<P: Plane>(
     mut to: *mut u8,
     mut bytes: usize,
 ) {
-    // SAFETY: the instructions and the room are the caller's promise; `bytes` counts what is left at
+    // SAFETY: the caller has the instructions of `P` and the room; `bytes` counts what is left at
     // both pointers. Every array is written before it is read, and a pass fills all 64 registers.
     unsafe {
         let masks = &mut (*room).masks;
@@ -106,24 +106,19 @@ unsafe fn make<P: Plane>(
     state: &mut [[P; 32]; 2],
     planes: &mut [P; 64],
 ) {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        count(counter, state.as_flattened_mut());
-        let [left, right] = triple::<P, false>(masks, state);
-        for (i, plane) in left.iter().chain(&*right).enumerate() {
-            planes[PLACES_OUT[i]] = *plane;
-        }
-        transpose(planes);
+    // SAFETY: the caller has the instructions of `P`.
+    unsafe { count(counter, state.as_flattened_mut()) };
+    let [left, right] = triple::<P, false>(masks, state);
+    for (i, plane) in left.iter().chain(&*right).enumerate() {
+        planes[PLACES_OUT[i]] = *plane;
     }
+    transpose(planes);
 }
 
 /// The 48 rounds of encryption, or of decryption, between the initial and the final permutation. Returns the
 /// left half, then the right one.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(super) unsafe fn triple<'a, P: Plane, const DECRYPT: bool>(
+pub(super) fn triple<'a, P: Plane, const DECRYPT: bool>(
     masks: &[P::Mask; 3 * 64],
     state: &'a mut [[P; 32]; 2],
 ) -> [&'a mut [P; 32]; 2] {
@@ -131,18 +126,15 @@ pub(super) unsafe fn triple<'a, P: Plane, const DECRYPT: bool>(
     for stage in 0..3 {
         let key = if DECRYPT { 2 - stage } else { stage };
         let backwards = DECRYPT != (stage == 1);
-        // SAFETY: as the caller vouches. Key bits are numbered from 0 to 63, of three keys.
-        unsafe {
-            let masks = masks.as_ptr().add(64 * key);
-            for pair in 0..8 {
-                let (first, second) = if backwards {
-                    (15 - 2 * pair, 14 - 2 * pair)
-                } else {
-                    (2 * pair, 2 * pair + 1)
-                };
-                round(left, right, masks, &ROUND_KEYS[first]);
-                round(right, left, masks, &ROUND_KEYS[second]);
-            }
+        let masks = &masks.as_chunks::<64>().0[key];
+        for pair in 0..8 {
+            let (first, second) = if backwards {
+                (15 - 2 * pair, 14 - 2 * pair)
+            } else {
+                (2 * pair, 2 * pair + 1)
+            };
+            round(left, right, masks, first);
+            round(right, left, masks, second);
         }
         // The halves are exchanged at the end of DES, and the final permutation is undone by the
         // initial one of the next.
@@ -157,7 +149,7 @@ pub(super) unsafe fn triple<'a, P: Plane, const DECRYPT: bool>(
 /// The instructions of `P` are enabled in the caller.
 #[inline(always)]
 unsafe fn count<P: Plane>(counter: u64, state: &mut [P]) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `P`, and `lanes_with` is asked for as many bits as lanes are numbered by.
     unsafe {
         let lane_bits = P::LANES.ilog2() as usize;
         let mut carry = P::broadcast(0);
@@ -191,32 +183,23 @@ const WORDS_WITH: [u64; 6] = [
     0xffff_ffff_0000_0000,
 ];
 
-/// XORs f of `right` and a round key onto `left` (FIPS 46-3).
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller; `masks` has those of 64 bits.
+/// XORs f of `right` and the key of a round, from 0, onto `left` (FIPS 46-3).
 #[inline(always)]
-unsafe fn round<P: Plane>(
-    left: &mut [P; 32],
-    right: &[P; 32],
-    masks: *const P::Mask,
-    bits: &[u8; 48],
-) {
+fn round<P: Plane>(left: &mut [P; 32], right: &[P; 32], masks: &[P::Mask; 64], number: usize) {
+    let bits = &ROUND_KEYS[number];
     macro_rules! s_box {
         ($($number:literal)+) => {$({
             let mut input = [right[0]; 6];
             for (i, input) in input.iter_mut().enumerate() {
                 // Selection E: four bits of the box, and one more on either side.
                 let bit = right[(4 * $number + i + 31) % 32];
-                // SAFETY: as the caller vouches; key bits are less than 64.
-                *input = unsafe { bit.xor_mask(masks.add(bits[6 * $number + i].into())) };
+                // SAFETY: round keys consist of bits 0 to 63 of a key.
+                let mask = unsafe { masks.get_unchecked(usize::from(bits[6 * $number + i])) };
+                *input = bit.xor_mask(mask);
             }
-            // SAFETY: as the caller vouches.
-            let output = unsafe { P::substitute::<$number>(input) };
-            for (i, output) in output.into_iter().enumerate() {
+            for (i, output) in P::substitute::<$number>(input).into_iter().enumerate() {
                 let place = PLACES_AFTER_P[4 * $number + i];
-                // SAFETY: as the caller vouches.
-                left[place] = unsafe { left[place].xor(output) };
+                left[place] = left[place].xor(output);
             }
         })+};
     }
@@ -224,51 +207,39 @@ unsafe fn round<P: Plane>(
 }
 
 /// Makes bit j of register i bit i of register j, in every lane.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(super) unsafe fn transpose<P: Plane>(planes: &mut [P; 64]) {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        for first in 0..8 {
-            let mut x = [planes[0]; 8];
-            for (i, x) in x.iter_mut().enumerate() {
-                *x = planes[first + 8 * i];
-            }
-            exchange::<P, 32, 4>(&mut x);
-            exchange::<P, 16, 2>(&mut x);
-            exchange::<P, 8, 1>(&mut x);
-            for (i, x) in x.into_iter().enumerate() {
-                planes[first + 8 * i] = x;
-            }
+pub(super) fn transpose<P: Plane>(planes: &mut [P; 64]) {
+    for first in 0..8 {
+        let mut x = [planes[0]; 8];
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = planes[first + 8 * i];
         }
-        for planes in planes.as_chunks_mut::<8>().0 {
-            let mut x = *planes;
-            exchange::<P, 4, 4>(&mut x);
-            exchange::<P, 2, 2>(&mut x);
-            exchange::<P, 1, 1>(&mut x);
-            *planes = x;
+        exchange::<P, 32, 4>(&mut x);
+        exchange::<P, 16, 2>(&mut x);
+        exchange::<P, 8, 1>(&mut x);
+        for (i, x) in x.into_iter().enumerate() {
+            planes[first + 8 * i] = x;
         }
+    }
+    for planes in planes.as_chunks_mut::<8>().0 {
+        let mut x = *planes;
+        exchange::<P, 4, 4>(&mut x);
+        exchange::<P, 2, 2>(&mut x);
+        exchange::<P, 1, 1>(&mut x);
+        *planes = x;
     }
 }
 
 /// Exchanges, in registers that are `APART`, the bits of the lower one whose number has bit `BITS`
 /// with those of the upper one whose number has not.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-unsafe fn exchange<P: Plane, const BITS: u32, const APART: usize>(x: &mut [P; 8]) {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let mask = P::broadcast(!WORDS_WITH[BITS.ilog2() as usize]);
-        for low in (0..8).filter(|i| i & APART == 0) {
-            let high = low + APART;
-            let change = x[low].shift_right::<BITS>().xor(x[high]).and(mask);
-            x[high] = x[high].xor(change);
-            x[low] = x[low].xor(change.shift_left::<BITS>());
-        }
+fn exchange<P: Plane, const BITS: u32, const APART: usize>(x: &mut [P; 8]) {
+    let mask = x[0].filled_with(!WORDS_WITH[BITS.ilog2() as usize]);
+    for low in (0..8).filter(|i| i & APART == 0) {
+        let high = low + APART;
+        let change = x[low].shift_right::<BITS>().xor(x[high]).and(mask);
+        x[high] = x[high].xor(change);
+        x[low] = x[low].xor(change.shift_left::<BITS>());
     }
 }
 

@@ -59,7 +59,7 @@ impl<P: Chains> Engine<64> for Words<P> {
     }
 
     unsafe fn run(&mut self, lanes: &mut Lanes<64>, blocks: usize) {
-        // SAFETY: the lanes are as the caller vouches.
+        // SAFETY: the caller has `blocks` in each lane that has some left.
         unsafe { P::encrypt(&self.keys, lanes, blocks) };
     }
 }
@@ -81,7 +81,7 @@ pub(crate) unsafe fn encrypt_lanes<P: Plane<Mask = P>>(
     lanes: &mut Lanes<64>,
     blocks: usize,
 ) {
-    // SAFETY: the instructions are the caller's promise, and that there are `blocks` where a lane has some left; the
+    // SAFETY: the caller has the instructions of `P`, and `blocks` where a lane has some left; the
     // keys are as many registers of at most `LANES_MAX` words, and aligned as these. A register has `LANES` words,
     // which have the alignment of one.
     unsafe {
@@ -143,13 +143,9 @@ pub(crate) unsafe fn encrypt_lanes<P: Plane<Mask = P>>(
 }
 
 /// From 64 blocks in each lane to the state.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-unsafe fn enter<P: Plane>(planes: &mut [P; 64], state: &mut [[P; 32]; 2]) {
-    // SAFETY: as the caller vouches.
-    unsafe { transpose(planes) };
+fn enter<P: Plane>(planes: &mut [P; 64], state: &mut [[P; 32]; 2]) {
+    transpose(planes);
     for (i, bits) in state.as_flattened_mut().iter_mut().enumerate() {
         *bits = planes[PLACES_OUT[i]];
     }
@@ -177,7 +173,7 @@ pub(crate) unsafe fn decrypt<P: Plane>(
     mut to: *mut u8,
     passes: usize,
 ) {
-    // SAFETY: the instructions, the room and the pointers are the caller's promise. All of the room is
+    // SAFETY: the caller has the instructions of `P`, the room, and the passes at both pointers. All of the room is
     // written before it is read.
     unsafe {
         let masks = &mut (*room).masks;

@@ -5,531 +5,483 @@
 use super::registers::Plane;
 
 /// 59 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s1<P: Plane>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s1<P: Plane>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::xor(x3, x0);
-        let x7 = P::not(x5);
-        let x8 = P::and(x6, x3);
-        let x9 = P::and_not(x7, x2);
-        let x10 = P::or(x8, x9);
-        let x11 = P::and(x5, x6);
-        let x12 = P::or(x10, x11);
-        let x13 = P::and(x10, x7);
-        let x14 = P::xor(x6, x2);
-        let x15 = P::xor(x13, x14);
-        let x16 = P::and(x1, x15);
-        let x17 = P::xor(x12, x16);
-        let x18 = P::and_not(x14, x16);
-        let x19 = P::xor(x11, x1);
-        let x20 = P::xor(x18, x19);
-        let x21 = P::xor(x14, x7);
-        let x22 = P::and(x21, x20);
-        let x23 = P::and(x3, x22);
-        let x24 = P::xor(x20, x23);
-        let x25 = P::or(x4, x24);
-        let x26 = P::xor(x17, x25);
-        let x27 = P::and(x22, x15);
-        let x28 = P::xor(x27, x26);
-        let x29 = P::xor(x26, x12);
-        let x30 = P::or(x2, x29);
-        let x31 = P::xor(x28, x30);
-        let x32 = P::and(x20, x13);
-        let x33 = P::or(x26, x2);
-        let x34 = P::xor(x32, x33);
-        let x35 = P::and_not(x19, x12);
-        let x36 = P::xor(x35, x3);
-        let x37 = P::and(x0, x36);
-        let x38 = P::xor(x34, x37);
-        let x39 = P::and(x4, x38);
-        let x40 = P::xor(x31, x39);
-        let x41 = P::and_not(x5, x37);
-        let x42 = P::xor(x41, x14);
-        let x43 = P::or(x41, x40);
-        let x44 = P::or(x43, x3);
-        let x45 = P::and(x1, x44);
-        let x46 = P::xor(x42, x45);
-        let x47 = P::or(x46, x9);
-        let x48 = P::xor(x47, x17);
-        let x49 = P::xor(x34, x27);
-        let x50 = P::xor(x49, x15);
-        let x51 = P::and(x0, x50);
-        let x52 = P::xor(x48, x51);
-        let x53 = P::and_not(x52, x4);
-        let x54 = P::xor(x46, x53);
-        let x55 = P::xor(x54, x40);
-        let x56 = P::xor(x55, x26);
-        let x57 = P::and(x52, x43);
-        let x58 = P::and(x4, x57);
-        let x59 = P::xor(x56, x58);
-        let x60 = P::xor(x58, x3);
-        let x61 = P::or(x24, x7);
-        let x62 = P::or(x60, x61);
-        let x63 = P::and_not(x62, x1);
-        let x64 = P::xor(x59, x63);
-        [x64, x40, x26, x54]
-    }
+    let x6 = P::xor(x3, x0);
+    let x7 = P::not(x5);
+    let x8 = P::and(x6, x3);
+    let x9 = P::and_not(x7, x2);
+    let x10 = P::or(x8, x9);
+    let x11 = P::and(x5, x6);
+    let x12 = P::or(x10, x11);
+    let x13 = P::and(x10, x7);
+    let x14 = P::xor(x6, x2);
+    let x15 = P::xor(x13, x14);
+    let x16 = P::and(x1, x15);
+    let x17 = P::xor(x12, x16);
+    let x18 = P::and_not(x14, x16);
+    let x19 = P::xor(x11, x1);
+    let x20 = P::xor(x18, x19);
+    let x21 = P::xor(x14, x7);
+    let x22 = P::and(x21, x20);
+    let x23 = P::and(x3, x22);
+    let x24 = P::xor(x20, x23);
+    let x25 = P::or(x4, x24);
+    let x26 = P::xor(x17, x25);
+    let x27 = P::and(x22, x15);
+    let x28 = P::xor(x27, x26);
+    let x29 = P::xor(x26, x12);
+    let x30 = P::or(x2, x29);
+    let x31 = P::xor(x28, x30);
+    let x32 = P::and(x20, x13);
+    let x33 = P::or(x26, x2);
+    let x34 = P::xor(x32, x33);
+    let x35 = P::and_not(x19, x12);
+    let x36 = P::xor(x35, x3);
+    let x37 = P::and(x0, x36);
+    let x38 = P::xor(x34, x37);
+    let x39 = P::and(x4, x38);
+    let x40 = P::xor(x31, x39);
+    let x41 = P::and_not(x5, x37);
+    let x42 = P::xor(x41, x14);
+    let x43 = P::or(x41, x40);
+    let x44 = P::or(x43, x3);
+    let x45 = P::and(x1, x44);
+    let x46 = P::xor(x42, x45);
+    let x47 = P::or(x46, x9);
+    let x48 = P::xor(x47, x17);
+    let x49 = P::xor(x34, x27);
+    let x50 = P::xor(x49, x15);
+    let x51 = P::and(x0, x50);
+    let x52 = P::xor(x48, x51);
+    let x53 = P::and_not(x52, x4);
+    let x54 = P::xor(x46, x53);
+    let x55 = P::xor(x54, x40);
+    let x56 = P::xor(x55, x26);
+    let x57 = P::and(x52, x43);
+    let x58 = P::and(x4, x57);
+    let x59 = P::xor(x56, x58);
+    let x60 = P::xor(x58, x3);
+    let x61 = P::or(x24, x7);
+    let x62 = P::or(x60, x61);
+    let x63 = P::and_not(x62, x1);
+    let x64 = P::xor(x59, x63);
+    [x64, x40, x26, x54]
 }
 
 /// 53 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s2<P: Plane>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s2<P: Plane>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::xor(x4, x0);
-        let x7 = P::and_not(x1, x5);
-        let x8 = P::xor(x6, x7);
-        let x9 = P::xor(x4, x1);
-        let x10 = P::and_not(x8, x9);
-        let x11 = P::and_not(x4, x10);
-        let x12 = P::or(x5, x11);
-        let x13 = P::xor(x9, x12);
-        let x14 = P::and_not(x13, x2);
-        let x15 = P::xor(x8, x14);
-        let x16 = P::not(x13);
-        let x17 = P::and_not(x4, x2);
-        let x18 = P::and_not(x5, x17);
-        let x19 = P::and_not(x16, x5);
-        let x20 = P::or(x18, x19);
-        let x21 = P::and_not(x20, x3);
-        let x22 = P::xor(x15, x21);
-        let x23 = P::and_not(x6, x10);
-        let x24 = P::and_not(x5, x1);
-        let x25 = P::or(x23, x24);
-        let x26 = P::and(x23, x5);
-        let x27 = P::and(x4, x1);
-        let x28 = P::xor(x26, x27);
-        let x29 = P::or(x3, x28);
-        let x30 = P::xor(x25, x29);
-        let x31 = P::and_not(x20, x28);
-        let x32 = P::or(x12, x8);
-        let x33 = P::xor(x31, x32);
-        let x34 = P::and_not(x33, x2);
-        let x35 = P::xor(x30, x34);
-        let x36 = P::xor(x19, x8);
-        let x37 = P::and(x25, x9);
-        let x38 = P::xor(x36, x37);
-        let x39 = P::xor(x36, x17);
-        let x40 = P::and_not(x39, x20);
-        let x41 = P::or(x2, x40);
-        let x42 = P::xor(x38, x41);
-        let x43 = P::or(x37, x1);
-        let x44 = P::and_not(x43, x3);
-        let x45 = P::xor(x42, x44);
-        let x46 = P::and(x35, x22);
-        let x47 = P::xor(x44, x41);
-        let x48 = P::xor(x46, x47);
-        let x49 = P::and(x4, x20);
-        let x50 = P::xor(x48, x49);
-        let x51 = P::or(x36, x30);
-        let x52 = P::xor(x51, x9);
-        let x53 = P::xor(x35, x0);
-        let x54 = P::and_not(x48, x53);
-        let x55 = P::and(x2, x54);
-        let x56 = P::xor(x52, x55);
-        let x57 = P::and(x5, x56);
-        let x58 = P::xor(x50, x57);
-        [x45, x22, x58, x35]
-    }
+    let x6 = P::xor(x4, x0);
+    let x7 = P::and_not(x1, x5);
+    let x8 = P::xor(x6, x7);
+    let x9 = P::xor(x4, x1);
+    let x10 = P::and_not(x8, x9);
+    let x11 = P::and_not(x4, x10);
+    let x12 = P::or(x5, x11);
+    let x13 = P::xor(x9, x12);
+    let x14 = P::and_not(x13, x2);
+    let x15 = P::xor(x8, x14);
+    let x16 = P::not(x13);
+    let x17 = P::and_not(x4, x2);
+    let x18 = P::and_not(x5, x17);
+    let x19 = P::and_not(x16, x5);
+    let x20 = P::or(x18, x19);
+    let x21 = P::and_not(x20, x3);
+    let x22 = P::xor(x15, x21);
+    let x23 = P::and_not(x6, x10);
+    let x24 = P::and_not(x5, x1);
+    let x25 = P::or(x23, x24);
+    let x26 = P::and(x23, x5);
+    let x27 = P::and(x4, x1);
+    let x28 = P::xor(x26, x27);
+    let x29 = P::or(x3, x28);
+    let x30 = P::xor(x25, x29);
+    let x31 = P::and_not(x20, x28);
+    let x32 = P::or(x12, x8);
+    let x33 = P::xor(x31, x32);
+    let x34 = P::and_not(x33, x2);
+    let x35 = P::xor(x30, x34);
+    let x36 = P::xor(x19, x8);
+    let x37 = P::and(x25, x9);
+    let x38 = P::xor(x36, x37);
+    let x39 = P::xor(x36, x17);
+    let x40 = P::and_not(x39, x20);
+    let x41 = P::or(x2, x40);
+    let x42 = P::xor(x38, x41);
+    let x43 = P::or(x37, x1);
+    let x44 = P::and_not(x43, x3);
+    let x45 = P::xor(x42, x44);
+    let x46 = P::and(x35, x22);
+    let x47 = P::xor(x44, x41);
+    let x48 = P::xor(x46, x47);
+    let x49 = P::and(x4, x20);
+    let x50 = P::xor(x48, x49);
+    let x51 = P::or(x36, x30);
+    let x52 = P::xor(x51, x9);
+    let x53 = P::xor(x35, x0);
+    let x54 = P::and_not(x48, x53);
+    let x55 = P::and(x2, x54);
+    let x56 = P::xor(x52, x55);
+    let x57 = P::and(x5, x56);
+    let x58 = P::xor(x50, x57);
+    [x45, x22, x58, x35]
 }
 
 /// 53 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s3<P: Plane>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s3<P: Plane>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::xor(x1, x0);
-        let x7 = P::xor(x5, x2);
-        let x8 = P::xor(x6, x7);
-        let x9 = P::and_not(x1, x8);
-        let x10 = P::xor(x9, x3);
-        let x11 = P::xor(x10, x2);
-        let x12 = P::or(x0, x11);
-        let x13 = P::xor(x9, x12);
-        let x14 = P::and_not(x13, x4);
-        let x15 = P::xor(x8, x14);
-        let x16 = P::and(x13, x5);
-        let x17 = P::and_not(x0, x16);
-        let x18 = P::and_not(x17, x3);
-        let x19 = P::xor(x15, x18);
-        let x20 = P::xor(x10, x4);
-        let x21 = P::or(x15, x14);
-        let x22 = P::and_not(x21, x5);
-        let x23 = P::and_not(x22, x1);
-        let x24 = P::xor(x20, x23);
-        let x25 = P::not(x6);
-        let x26 = P::xor(x25, x19);
-        let x27 = P::and_not(x11, x26);
-        let x28 = P::and_not(x27, x3);
-        let x29 = P::xor(x25, x28);
-        let x30 = P::and_not(x29, x0);
-        let x31 = P::xor(x24, x30);
-        let x32 = P::and_not(x15, x31);
-        let x33 = P::and_not(x8, x32);
-        let x34 = P::xor(x32, x1);
-        let x35 = P::and_not(x5, x34);
-        let x36 = P::and(x3, x35);
-        let x37 = P::xor(x33, x36);
-        let x38 = P::xor(x32, x2);
-        let x39 = P::and_not(x27, x32);
-        let x40 = P::xor(x31, x2);
-        let x41 = P::xor(x39, x40);
-        let x42 = P::and(x3, x41);
-        let x43 = P::xor(x38, x42);
-        let x44 = P::and(x4, x43);
-        let x45 = P::xor(x37, x44);
-        let x46 = P::or(x31, x25);
-        let x47 = P::xor(x46, x7);
-        let x48 = P::and_not(x38, x30);
-        let x49 = P::xor(x48, x20);
-        let x50 = P::or(x0, x49);
-        let x51 = P::xor(x47, x50);
-        let x52 = P::and(x45, x3);
-        let x53 = P::xor(x43, x16);
-        let x54 = P::and(x53, x7);
-        let x55 = P::or(x1, x54);
-        let x56 = P::xor(x52, x55);
-        let x57 = P::and_not(x56, x4);
-        let x58 = P::xor(x51, x57);
-        [x31, x45, x58, x19]
-    }
+    let x6 = P::xor(x1, x0);
+    let x7 = P::xor(x5, x2);
+    let x8 = P::xor(x6, x7);
+    let x9 = P::and_not(x1, x8);
+    let x10 = P::xor(x9, x3);
+    let x11 = P::xor(x10, x2);
+    let x12 = P::or(x0, x11);
+    let x13 = P::xor(x9, x12);
+    let x14 = P::and_not(x13, x4);
+    let x15 = P::xor(x8, x14);
+    let x16 = P::and(x13, x5);
+    let x17 = P::and_not(x0, x16);
+    let x18 = P::and_not(x17, x3);
+    let x19 = P::xor(x15, x18);
+    let x20 = P::xor(x10, x4);
+    let x21 = P::or(x15, x14);
+    let x22 = P::and_not(x21, x5);
+    let x23 = P::and_not(x22, x1);
+    let x24 = P::xor(x20, x23);
+    let x25 = P::not(x6);
+    let x26 = P::xor(x25, x19);
+    let x27 = P::and_not(x11, x26);
+    let x28 = P::and_not(x27, x3);
+    let x29 = P::xor(x25, x28);
+    let x30 = P::and_not(x29, x0);
+    let x31 = P::xor(x24, x30);
+    let x32 = P::and_not(x15, x31);
+    let x33 = P::and_not(x8, x32);
+    let x34 = P::xor(x32, x1);
+    let x35 = P::and_not(x5, x34);
+    let x36 = P::and(x3, x35);
+    let x37 = P::xor(x33, x36);
+    let x38 = P::xor(x32, x2);
+    let x39 = P::and_not(x27, x32);
+    let x40 = P::xor(x31, x2);
+    let x41 = P::xor(x39, x40);
+    let x42 = P::and(x3, x41);
+    let x43 = P::xor(x38, x42);
+    let x44 = P::and(x4, x43);
+    let x45 = P::xor(x37, x44);
+    let x46 = P::or(x31, x25);
+    let x47 = P::xor(x46, x7);
+    let x48 = P::and_not(x38, x30);
+    let x49 = P::xor(x48, x20);
+    let x50 = P::or(x0, x49);
+    let x51 = P::xor(x47, x50);
+    let x52 = P::and(x45, x3);
+    let x53 = P::xor(x43, x16);
+    let x54 = P::and(x53, x7);
+    let x55 = P::or(x1, x54);
+    let x56 = P::xor(x52, x55);
+    let x57 = P::and_not(x56, x4);
+    let x58 = P::xor(x51, x57);
+    [x31, x45, x58, x19]
 }
 
 /// 42 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s4<P: Plane>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s4<P: Plane>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::xor(x2, x0);
-        let x7 = P::and_not(x2, x6);
-        let x8 = P::xor(x7, x3);
-        let x9 = P::and_not(x8, x4);
-        let x10 = P::xor(x6, x9);
-        let x11 = P::and_not(x8, x7);
-        let x12 = P::xor(x10, x4);
-        let x13 = P::or(x0, x12);
-        let x14 = P::xor(x11, x13);
-        let x15 = P::and(x1, x14);
-        let x16 = P::xor(x10, x15);
-        let x17 = P::xor(x8, x1);
-        let x18 = P::or(x16, x12);
-        let x19 = P::xor(x17, x18);
-        let x20 = P::and(x16, x14);
-        let x21 = P::not(x10);
-        let x22 = P::or(x2, x21);
-        let x23 = P::xor(x20, x22);
-        let x24 = P::or(x0, x23);
-        let x25 = P::xor(x19, x24);
-        let x26 = P::and_not(x25, x5);
-        let x27 = P::xor(x16, x26);
-        let x28 = P::xor(x19, x4);
-        let x29 = P::xor(x18, x13);
-        let x30 = P::or(x29, x2);
-        let x31 = P::and(x1, x30);
-        let x32 = P::xor(x28, x31);
-        let x33 = P::and(x32, x30);
-        let x34 = P::xor(x33, x17);
-        let x35 = P::and_not(x21, x32);
-        let x36 = P::or(x34, x1);
-        let x37 = P::xor(x35, x36);
-        let x38 = P::or(x4, x34);
-        let x39 = P::and(x37, x38);
-        let x40 = P::or(x5, x39);
-        let x41 = P::xor(x32, x40);
-        let x42 = P::xor(x21, x15);
-        let x43 = P::and_not(x5, x25);
-        let x44 = P::xor(x42, x43);
-        let x45 = P::not(x32);
-        let x46 = P::and(x5, x39);
-        let x47 = P::xor(x45, x46);
-        [x41, x47, x27, x44]
-    }
+    let x6 = P::xor(x2, x0);
+    let x7 = P::and_not(x2, x6);
+    let x8 = P::xor(x7, x3);
+    let x9 = P::and_not(x8, x4);
+    let x10 = P::xor(x6, x9);
+    let x11 = P::and_not(x8, x7);
+    let x12 = P::xor(x10, x4);
+    let x13 = P::or(x0, x12);
+    let x14 = P::xor(x11, x13);
+    let x15 = P::and(x1, x14);
+    let x16 = P::xor(x10, x15);
+    let x17 = P::xor(x8, x1);
+    let x18 = P::or(x16, x12);
+    let x19 = P::xor(x17, x18);
+    let x20 = P::and(x16, x14);
+    let x21 = P::not(x10);
+    let x22 = P::or(x2, x21);
+    let x23 = P::xor(x20, x22);
+    let x24 = P::or(x0, x23);
+    let x25 = P::xor(x19, x24);
+    let x26 = P::and_not(x25, x5);
+    let x27 = P::xor(x16, x26);
+    let x28 = P::xor(x19, x4);
+    let x29 = P::xor(x18, x13);
+    let x30 = P::or(x29, x2);
+    let x31 = P::and(x1, x30);
+    let x32 = P::xor(x28, x31);
+    let x33 = P::and(x32, x30);
+    let x34 = P::xor(x33, x17);
+    let x35 = P::and_not(x21, x32);
+    let x36 = P::or(x34, x1);
+    let x37 = P::xor(x35, x36);
+    let x38 = P::or(x4, x34);
+    let x39 = P::and(x37, x38);
+    let x40 = P::or(x5, x39);
+    let x41 = P::xor(x32, x40);
+    let x42 = P::xor(x21, x15);
+    let x43 = P::and_not(x5, x25);
+    let x44 = P::xor(x42, x43);
+    let x45 = P::not(x32);
+    let x46 = P::and(x5, x39);
+    let x47 = P::xor(x45, x46);
+    [x41, x47, x27, x44]
 }
 
 /// 58 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s5<P: Plane>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s5<P: Plane>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::and_not(x5, x3);
-        let x7 = P::xor(x4, x0);
-        let x8 = P::xor(x6, x7);
-        let x9 = P::xor(x8, x2);
-        let x10 = P::xor(x9, x3);
-        let x11 = P::or(x10, x4);
-        let x12 = P::and(x1, x11);
-        let x13 = P::xor(x9, x12);
-        let x14 = P::or(x13, x7);
-        let x15 = P::or(x1, x14);
-        let x16 = P::xor(x10, x15);
-        let x17 = P::not(x3);
-        let x18 = P::and_not(x10, x13);
-        let x19 = P::or(x2, x18);
-        let x20 = P::xor(x17, x19);
-        let x21 = P::and_not(x20, x5);
-        let x22 = P::xor(x16, x21);
-        let x23 = P::or(x0, x22);
-        let x24 = P::xor(x13, x23);
-        let x25 = P::and(x6, x2);
-        let x26 = P::and_not(x10, x21);
-        let x27 = P::xor(x25, x26);
-        let x28 = P::xor(x15, x5);
-        let x29 = P::or(x28, x2);
-        let x30 = P::and(x3, x29);
-        let x31 = P::or(x6, x30);
-        let x32 = P::and_not(x31, x1);
-        let x33 = P::xor(x27, x32);
-        let x34 = P::and(x33, x9);
-        let x35 = P::and_not(x28, x10);
-        let x36 = P::xor(x34, x35);
-        let x37 = P::xor(x36, x19);
-        let x38 = P::and(x4, x37);
-        let x39 = P::xor(x33, x38);
-        let x40 = P::or(x28, x6);
-        let x41 = P::xor(x40, x16);
-        let x42 = P::or(x38, x3);
-        let x43 = P::and(x1, x42);
-        let x44 = P::xor(x41, x43);
-        let x45 = P::and_not(x28, x1);
-        let x46 = P::or(x45, x42);
-        let x47 = P::and_not(x1, x46);
-        let x48 = P::xor(x47, x8);
-        let x49 = P::or(x2, x48);
-        let x50 = P::xor(x46, x49);
-        let x51 = P::and(x0, x50);
-        let x52 = P::xor(x44, x51);
-        let x53 = P::and_not(x50, x37);
-        let x54 = P::xor(x53, x27);
-        let x55 = P::xor(x52, x42);
-        let x56 = P::and(x55, x41);
-        let x57 = P::and(x0, x56);
-        let x58 = P::xor(x54, x57);
-        let x59 = P::and(x55, x48);
-        let x60 = P::or(x54, x35);
-        let x61 = P::xor(x59, x60);
-        let x62 = P::or(x5, x61);
-        let x63 = P::xor(x58, x62);
-        [x63, x52, x24, x39]
-    }
+    let x6 = P::and_not(x5, x3);
+    let x7 = P::xor(x4, x0);
+    let x8 = P::xor(x6, x7);
+    let x9 = P::xor(x8, x2);
+    let x10 = P::xor(x9, x3);
+    let x11 = P::or(x10, x4);
+    let x12 = P::and(x1, x11);
+    let x13 = P::xor(x9, x12);
+    let x14 = P::or(x13, x7);
+    let x15 = P::or(x1, x14);
+    let x16 = P::xor(x10, x15);
+    let x17 = P::not(x3);
+    let x18 = P::and_not(x10, x13);
+    let x19 = P::or(x2, x18);
+    let x20 = P::xor(x17, x19);
+    let x21 = P::and_not(x20, x5);
+    let x22 = P::xor(x16, x21);
+    let x23 = P::or(x0, x22);
+    let x24 = P::xor(x13, x23);
+    let x25 = P::and(x6, x2);
+    let x26 = P::and_not(x10, x21);
+    let x27 = P::xor(x25, x26);
+    let x28 = P::xor(x15, x5);
+    let x29 = P::or(x28, x2);
+    let x30 = P::and(x3, x29);
+    let x31 = P::or(x6, x30);
+    let x32 = P::and_not(x31, x1);
+    let x33 = P::xor(x27, x32);
+    let x34 = P::and(x33, x9);
+    let x35 = P::and_not(x28, x10);
+    let x36 = P::xor(x34, x35);
+    let x37 = P::xor(x36, x19);
+    let x38 = P::and(x4, x37);
+    let x39 = P::xor(x33, x38);
+    let x40 = P::or(x28, x6);
+    let x41 = P::xor(x40, x16);
+    let x42 = P::or(x38, x3);
+    let x43 = P::and(x1, x42);
+    let x44 = P::xor(x41, x43);
+    let x45 = P::and_not(x28, x1);
+    let x46 = P::or(x45, x42);
+    let x47 = P::and_not(x1, x46);
+    let x48 = P::xor(x47, x8);
+    let x49 = P::or(x2, x48);
+    let x50 = P::xor(x46, x49);
+    let x51 = P::and(x0, x50);
+    let x52 = P::xor(x44, x51);
+    let x53 = P::and_not(x50, x37);
+    let x54 = P::xor(x53, x27);
+    let x55 = P::xor(x52, x42);
+    let x56 = P::and(x55, x41);
+    let x57 = P::and(x0, x56);
+    let x58 = P::xor(x54, x57);
+    let x59 = P::and(x55, x48);
+    let x60 = P::or(x54, x35);
+    let x61 = P::xor(x59, x60);
+    let x62 = P::or(x5, x61);
+    let x63 = P::xor(x58, x62);
+    [x63, x52, x24, x39]
 }
 
 /// 54 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s6<P: Plane>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s6<P: Plane>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::and(x5, x0);
-        let x7 = P::xor(x6, x1);
-        let x8 = P::or(x4, x0);
-        let x9 = P::xor(x7, x8);
-        let x10 = P::xor(x4, x0);
-        let x11 = P::or(x9, x6);
-        let x12 = P::xor(x10, x11);
-        let x13 = P::or(x2, x12);
-        let x14 = P::xor(x9, x13);
-        let x15 = P::and(x5, x4);
-        let x16 = P::or(x15, x12);
-        let x17 = P::and_not(x14, x5);
-        let x18 = P::and(x2, x17);
-        let x19 = P::xor(x16, x18);
-        let x20 = P::and(x3, x19);
-        let x21 = P::xor(x14, x20);
-        let x22 = P::xor(x10, x5);
-        let x23 = P::and(x12, x4);
-        let x24 = P::or(x22, x23);
-        let x25 = P::not(x1);
-        let x26 = P::xor(x24, x22);
-        let x27 = P::xor(x25, x26);
-        let x28 = P::and_not(x27, x3);
-        let x29 = P::xor(x24, x28);
-        let x30 = P::xor(x3, x0);
-        let x31 = P::xor(x21, x12);
-        let x32 = P::or(x30, x31);
-        let x33 = P::xor(x32, x27);
-        let x34 = P::and_not(x0, x33);
-        let x35 = P::and_not(x34, x5);
-        let x36 = P::xor(x32, x35);
-        let x37 = P::and(x2, x36);
-        let x38 = P::xor(x29, x37);
-        let x39 = P::and(x7, x5);
-        let x40 = P::xor(x14, x2);
-        let x41 = P::xor(x39, x40);
-        let x42 = P::and_not(x23, x39);
-        let x43 = P::or(x3, x42);
-        let x44 = P::xor(x41, x43);
-        let x45 = P::and(x21, x9);
-        let x46 = P::xor(x45, x5);
-        let x47 = P::and_not(x46, x1);
-        let x48 = P::xor(x44, x47);
-        let x49 = P::xor(x48, x21);
-        let x50 = P::and(x38, x1);
-        let x51 = P::xor(x49, x50);
-        let x52 = P::and_not(x38, x46);
-        let x53 = P::or(x4, x52);
-        let x54 = P::xor(x51, x53);
-        let x55 = P::and_not(x50, x35);
-        let x56 = P::or(x48, x1);
-        let x57 = P::xor(x55, x56);
-        let x58 = P::and(x0, x57);
-        let x59 = P::xor(x54, x58);
-        [x59, x38, x48, x21]
-    }
+    let x6 = P::and(x5, x0);
+    let x7 = P::xor(x6, x1);
+    let x8 = P::or(x4, x0);
+    let x9 = P::xor(x7, x8);
+    let x10 = P::xor(x4, x0);
+    let x11 = P::or(x9, x6);
+    let x12 = P::xor(x10, x11);
+    let x13 = P::or(x2, x12);
+    let x14 = P::xor(x9, x13);
+    let x15 = P::and(x5, x4);
+    let x16 = P::or(x15, x12);
+    let x17 = P::and_not(x14, x5);
+    let x18 = P::and(x2, x17);
+    let x19 = P::xor(x16, x18);
+    let x20 = P::and(x3, x19);
+    let x21 = P::xor(x14, x20);
+    let x22 = P::xor(x10, x5);
+    let x23 = P::and(x12, x4);
+    let x24 = P::or(x22, x23);
+    let x25 = P::not(x1);
+    let x26 = P::xor(x24, x22);
+    let x27 = P::xor(x25, x26);
+    let x28 = P::and_not(x27, x3);
+    let x29 = P::xor(x24, x28);
+    let x30 = P::xor(x3, x0);
+    let x31 = P::xor(x21, x12);
+    let x32 = P::or(x30, x31);
+    let x33 = P::xor(x32, x27);
+    let x34 = P::and_not(x0, x33);
+    let x35 = P::and_not(x34, x5);
+    let x36 = P::xor(x32, x35);
+    let x37 = P::and(x2, x36);
+    let x38 = P::xor(x29, x37);
+    let x39 = P::and(x7, x5);
+    let x40 = P::xor(x14, x2);
+    let x41 = P::xor(x39, x40);
+    let x42 = P::and_not(x23, x39);
+    let x43 = P::or(x3, x42);
+    let x44 = P::xor(x41, x43);
+    let x45 = P::and(x21, x9);
+    let x46 = P::xor(x45, x5);
+    let x47 = P::and_not(x46, x1);
+    let x48 = P::xor(x44, x47);
+    let x49 = P::xor(x48, x21);
+    let x50 = P::and(x38, x1);
+    let x51 = P::xor(x49, x50);
+    let x52 = P::and_not(x38, x46);
+    let x53 = P::or(x4, x52);
+    let x54 = P::xor(x51, x53);
+    let x55 = P::and_not(x50, x35);
+    let x56 = P::or(x48, x1);
+    let x57 = P::xor(x55, x56);
+    let x58 = P::and(x0, x57);
+    let x59 = P::xor(x54, x58);
+    [x59, x38, x48, x21]
 }
 
 /// 55 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s7<P: Plane>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s7<P: Plane>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::xor(x4, x3);
-        let x7 = P::xor(x6, x0);
-        let x8 = P::and_not(x6, x4);
-        let x9 = P::xor(x8, x1);
-        let x10 = P::or(x2, x9);
-        let x11 = P::xor(x7, x10);
-        let x12 = P::and(x9, x5);
-        let x13 = P::xor(x12, x11);
-        let x14 = P::xor(x12, x5);
-        let x15 = P::and_not(x14, x1);
-        let x16 = P::xor(x13, x15);
-        let x17 = P::xor(x16, x2);
-        let x18 = P::and_not(x12, x17);
-        let x19 = P::and(x0, x18);
-        let x20 = P::xor(x16, x19);
-        let x21 = P::or(x5, x11);
-        let x22 = P::xor(x21, x7);
-        let x23 = P::xor(x22, x2);
-        let x24 = P::and_not(x3, x1);
-        let x25 = P::xor(x23, x24);
-        let x26 = P::xor(x9, x6);
-        let x27 = P::and_not(x2, x24);
-        let x28 = P::xor(x26, x27);
-        let x29 = P::and_not(x28, x5);
-        let x30 = P::xor(x25, x29);
-        let x31 = P::and_not(x29, x17);
-        let x32 = P::or(x31, x8);
-        let x33 = P::xor(x24, x20);
-        let x34 = P::and(x33, x10);
-        let x35 = P::and(x5, x34);
-        let x36 = P::xor(x32, x35);
-        let x37 = P::and(x0, x36);
-        let x38 = P::xor(x30, x37);
-        let x39 = P::not(x30);
-        let x40 = P::and_not(x3, x27);
-        let x41 = P::or(x40, x15);
-        let x42 = P::and(x5, x41);
-        let x43 = P::xor(x39, x42);
-        let x44 = P::xor(x30, x17);
-        let x45 = P::and(x43, x3);
-        let x46 = P::xor(x44, x45);
-        let x47 = P::or(x0, x46);
-        let x48 = P::xor(x43, x47);
-        let x49 = P::and_not(x24, x42);
-        let x50 = P::xor(x49, x16);
-        let x51 = P::or(x30, x7);
-        let x52 = P::xor(x51, x45);
-        let x53 = P::and_not(x52, x4);
-        let x54 = P::xor(x50, x53);
-        let x55 = P::and_not(x38, x49);
-        let x56 = P::or(x43, x34);
-        let x57 = P::and(x1, x56);
-        let x58 = P::xor(x55, x57);
-        let x59 = P::and(x2, x58);
-        let x60 = P::xor(x54, x59);
-        [x38, x48, x60, x20]
-    }
+    let x6 = P::xor(x4, x3);
+    let x7 = P::xor(x6, x0);
+    let x8 = P::and_not(x6, x4);
+    let x9 = P::xor(x8, x1);
+    let x10 = P::or(x2, x9);
+    let x11 = P::xor(x7, x10);
+    let x12 = P::and(x9, x5);
+    let x13 = P::xor(x12, x11);
+    let x14 = P::xor(x12, x5);
+    let x15 = P::and_not(x14, x1);
+    let x16 = P::xor(x13, x15);
+    let x17 = P::xor(x16, x2);
+    let x18 = P::and_not(x12, x17);
+    let x19 = P::and(x0, x18);
+    let x20 = P::xor(x16, x19);
+    let x21 = P::or(x5, x11);
+    let x22 = P::xor(x21, x7);
+    let x23 = P::xor(x22, x2);
+    let x24 = P::and_not(x3, x1);
+    let x25 = P::xor(x23, x24);
+    let x26 = P::xor(x9, x6);
+    let x27 = P::and_not(x2, x24);
+    let x28 = P::xor(x26, x27);
+    let x29 = P::and_not(x28, x5);
+    let x30 = P::xor(x25, x29);
+    let x31 = P::and_not(x29, x17);
+    let x32 = P::or(x31, x8);
+    let x33 = P::xor(x24, x20);
+    let x34 = P::and(x33, x10);
+    let x35 = P::and(x5, x34);
+    let x36 = P::xor(x32, x35);
+    let x37 = P::and(x0, x36);
+    let x38 = P::xor(x30, x37);
+    let x39 = P::not(x30);
+    let x40 = P::and_not(x3, x27);
+    let x41 = P::or(x40, x15);
+    let x42 = P::and(x5, x41);
+    let x43 = P::xor(x39, x42);
+    let x44 = P::xor(x30, x17);
+    let x45 = P::and(x43, x3);
+    let x46 = P::xor(x44, x45);
+    let x47 = P::or(x0, x46);
+    let x48 = P::xor(x43, x47);
+    let x49 = P::and_not(x24, x42);
+    let x50 = P::xor(x49, x16);
+    let x51 = P::or(x30, x7);
+    let x52 = P::xor(x51, x45);
+    let x53 = P::and_not(x52, x4);
+    let x54 = P::xor(x50, x53);
+    let x55 = P::and_not(x38, x49);
+    let x56 = P::or(x43, x34);
+    let x57 = P::and(x1, x56);
+    let x58 = P::xor(x55, x57);
+    let x59 = P::and(x2, x58);
+    let x60 = P::xor(x54, x59);
+    [x38, x48, x60, x20]
 }
 
 /// 52 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s8<P: Plane>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s8<P: Plane>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::xor(x2, x0);
-        let x7 = P::not(x1);
-        let x8 = P::or(x3, x7);
-        let x9 = P::xor(x6, x8);
-        let x10 = P::or(x9, x2);
-        let x11 = P::and_not(x10, x1);
-        let x12 = P::or(x11, x0);
-        let x13 = P::and_not(x12, x3);
-        let x14 = P::xor(x11, x13);
-        let x15 = P::or(x4, x14);
-        let x16 = P::xor(x9, x15);
-        let x17 = P::and_not(x7, x2);
-        let x18 = P::xor(x15, x4);
-        let x19 = P::xor(x17, x18);
-        let x20 = P::and_not(x4, x19);
-        let x21 = P::and_not(x16, x20);
-        let x22 = P::or(x3, x21);
-        let x23 = P::xor(x19, x22);
-        let x24 = P::and(x5, x23);
-        let x25 = P::xor(x16, x24);
-        let x26 = P::and_not(x20, x10);
-        let x27 = P::xor(x26, x14);
-        let x28 = P::and(x21, x8);
-        let x29 = P::xor(x28, x7);
-        let x30 = P::or(x4, x29);
-        let x31 = P::xor(x27, x30);
-        let x32 = P::xor(x31, x14);
-        let x33 = P::and_not(x16, x32);
-        let x34 = P::or(x32, x1);
-        let x35 = P::xor(x34, x8);
-        let x36 = P::or(x0, x35);
-        let x37 = P::xor(x33, x36);
-        let x38 = P::and_not(x37, x5);
-        let x39 = P::xor(x31, x38);
-        let x40 = P::xor(x35, x21);
-        let x41 = P::xor(x40, x39);
-        let x42 = P::xor(x41, x19);
-        let x43 = P::or(x1, x42);
-        let x44 = P::xor(x40, x43);
-        let x45 = P::and_not(x6, x41);
-        let x46 = P::xor(x45, x35);
-        let x47 = P::or(x0, x46);
-        let x48 = P::xor(x46, x47);
-        let x49 = P::or(x5, x48);
-        let x50 = P::xor(x44, x49);
-        let x51 = P::xor(x50, x39);
-        let x52 = P::xor(x51, x17);
-        let x53 = P::and_not(x15, x17);
-        let x54 = P::and(x3, x53);
-        let x55 = P::xor(x52, x54);
-        let x56 = P::or(x5, x55);
-        let x57 = P::xor(x16, x56);
-        [x57, x50, x39, x25]
-    }
+    let x6 = P::xor(x2, x0);
+    let x7 = P::not(x1);
+    let x8 = P::or(x3, x7);
+    let x9 = P::xor(x6, x8);
+    let x10 = P::or(x9, x2);
+    let x11 = P::and_not(x10, x1);
+    let x12 = P::or(x11, x0);
+    let x13 = P::and_not(x12, x3);
+    let x14 = P::xor(x11, x13);
+    let x15 = P::or(x4, x14);
+    let x16 = P::xor(x9, x15);
+    let x17 = P::and_not(x7, x2);
+    let x18 = P::xor(x15, x4);
+    let x19 = P::xor(x17, x18);
+    let x20 = P::and_not(x4, x19);
+    let x21 = P::and_not(x16, x20);
+    let x22 = P::or(x3, x21);
+    let x23 = P::xor(x19, x22);
+    let x24 = P::and(x5, x23);
+    let x25 = P::xor(x16, x24);
+    let x26 = P::and_not(x20, x10);
+    let x27 = P::xor(x26, x14);
+    let x28 = P::and(x21, x8);
+    let x29 = P::xor(x28, x7);
+    let x30 = P::or(x4, x29);
+    let x31 = P::xor(x27, x30);
+    let x32 = P::xor(x31, x14);
+    let x33 = P::and_not(x16, x32);
+    let x34 = P::or(x32, x1);
+    let x35 = P::xor(x34, x8);
+    let x36 = P::or(x0, x35);
+    let x37 = P::xor(x33, x36);
+    let x38 = P::and_not(x37, x5);
+    let x39 = P::xor(x31, x38);
+    let x40 = P::xor(x35, x21);
+    let x41 = P::xor(x40, x39);
+    let x42 = P::xor(x41, x19);
+    let x43 = P::or(x1, x42);
+    let x44 = P::xor(x40, x43);
+    let x45 = P::and_not(x6, x41);
+    let x46 = P::xor(x45, x35);
+    let x47 = P::or(x0, x46);
+    let x48 = P::xor(x46, x47);
+    let x49 = P::or(x5, x48);
+    let x50 = P::xor(x44, x49);
+    let x51 = P::xor(x50, x39);
+    let x52 = P::xor(x51, x17);
+    let x53 = P::and_not(x15, x17);
+    let x54 = P::and(x3, x53);
+    let x55 = P::xor(x52, x54);
+    let x56 = P::or(x5, x55);
+    let x57 = P::xor(x16, x56);
+    [x57, x50, x39, x25]
 }

@@ -5,314 +5,266 @@
 use super::registers::Ternary;
 
 /// 28 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s1<P: Ternary>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s1<P: Ternary>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::look_up::<0x69>(x5, x4, x2);
-        let x7 = P::look_up::<0x71>(x6, x5, x4);
-        let x8 = P::look_up::<0xca>(x3, x7, x6);
-        let x9 = P::look_up::<0x2d>(x8, x3, x2);
-        let x10 = P::look_up::<0xca>(x1, x9, x8);
-        let x11 = P::look_up::<0x5c>(x5, x3, x2);
-        let x12 = P::look_up::<0x61>(x11, x6, x9);
-        let x13 = P::look_up::<0x1d>(x12, x10, x2);
-        let x14 = P::look_up::<0xca>(x1, x13, x12);
-        let x15 = P::look_up::<0xca>(x0, x14, x10);
-        let x16 = P::look_up::<0x6a>(x6, x4, x3);
-        let x17 = P::look_up::<0x8e>(x16, x6, x2);
-        let x18 = P::look_up::<0xca>(x1, x17, x16);
-        let x19 = P::look_up::<0x1e>(x18, x15, x1);
-        let x20 = P::look_up::<0x1d>(x18, x11, x10);
-        let x21 = P::look_up::<0xca>(x5, x19, x20);
-        let x22 = P::look_up::<0xca>(x0, x21, x18);
-        let x23 = P::look_up::<0x36>(x17, x14, x9);
-        let x24 = P::look_up::<0xc6>(x23, x10, x7);
-        let x25 = P::look_up::<0xca>(x0, x24, x23);
-        let x26 = P::look_up::<0x46>(x17, x16, x15);
-        let x27 = P::look_up::<0xda>(x26, x14, x25);
-        let x28 = P::look_up::<0xca>(x5, x27, x25);
-        let x29 = P::look_up::<0x16>(x21, x18, x3);
-        let x30 = P::look_up::<0x69>(x29, x10, x11);
-        let x31 = P::look_up::<0x82>(x29, x10, x4);
-        let x32 = P::look_up::<0x96>(x31, x16, x24);
-        let x33 = P::look_up::<0xca>(x0, x30, x32);
-        [x15, x28, x33, x22]
-    }
+    let x6 = P::look_up::<0x69>(x5, x4, x2);
+    let x7 = P::look_up::<0x71>(x6, x5, x4);
+    let x8 = P::look_up::<0xca>(x3, x7, x6);
+    let x9 = P::look_up::<0x2d>(x8, x3, x2);
+    let x10 = P::look_up::<0xca>(x1, x9, x8);
+    let x11 = P::look_up::<0x5c>(x5, x3, x2);
+    let x12 = P::look_up::<0x61>(x11, x6, x9);
+    let x13 = P::look_up::<0x1d>(x12, x10, x2);
+    let x14 = P::look_up::<0xca>(x1, x13, x12);
+    let x15 = P::look_up::<0xca>(x0, x14, x10);
+    let x16 = P::look_up::<0x6a>(x6, x4, x3);
+    let x17 = P::look_up::<0x8e>(x16, x6, x2);
+    let x18 = P::look_up::<0xca>(x1, x17, x16);
+    let x19 = P::look_up::<0x1e>(x18, x15, x1);
+    let x20 = P::look_up::<0x1d>(x18, x11, x10);
+    let x21 = P::look_up::<0xca>(x5, x19, x20);
+    let x22 = P::look_up::<0xca>(x0, x21, x18);
+    let x23 = P::look_up::<0x36>(x17, x14, x9);
+    let x24 = P::look_up::<0xc6>(x23, x10, x7);
+    let x25 = P::look_up::<0xca>(x0, x24, x23);
+    let x26 = P::look_up::<0x46>(x17, x16, x15);
+    let x27 = P::look_up::<0xda>(x26, x14, x25);
+    let x28 = P::look_up::<0xca>(x5, x27, x25);
+    let x29 = P::look_up::<0x16>(x21, x18, x3);
+    let x30 = P::look_up::<0x69>(x29, x10, x11);
+    let x31 = P::look_up::<0x82>(x29, x10, x4);
+    let x32 = P::look_up::<0x96>(x31, x16, x24);
+    let x33 = P::look_up::<0xca>(x0, x30, x32);
+    [x15, x28, x33, x22]
 }
 
 /// 27 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s2<P: Ternary>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s2<P: Ternary>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::look_up::<0x1c>(x5, x4, x3);
-        let x7 = P::look_up::<0x93>(x5, x4, x3);
-        let x8 = P::look_up::<0xca>(x2, x7, x6);
-        let x9 = P::look_up::<0x8b>(x8, x6, x3);
-        let x10 = P::look_up::<0xca>(x0, x9, x8);
-        let x11 = P::look_up::<0x96>(x8, x2, x0);
-        let x12 = P::look_up::<0x4b>(x11, x3, x5);
-        let x13 = P::look_up::<0xca>(x1, x10, x12);
-        let x14 = P::look_up::<0xb6>(x11, x4, x2);
-        let x15 = P::look_up::<0x1e>(x14, x6, x12);
-        let x16 = P::look_up::<0x65>(x14, x5, x3);
-        let x17 = P::look_up::<0x9c>(x11, x9, x7);
-        let x18 = P::look_up::<0xca>(x4, x17, x16);
-        let x19 = P::look_up::<0xca>(x1, x15, x18);
-        let x20 = P::look_up::<0xbc>(x4, x2, x0);
-        let x21 = P::look_up::<0x48>(x20, x1, x16);
-        let x22 = P::look_up::<0x4a>(x9, x2, x0);
-        let x23 = P::look_up::<0x29>(x22, x3, x8);
-        let x24 = P::look_up::<0x69>(x20, x5, x0);
-        let x25 = P::look_up::<0xca>(x4, x23, x24);
-        let x26 = P::look_up::<0xca>(x1, x21, x25);
-        let x27 = P::look_up::<0x69>(x23, x19, x13);
-        let x28 = P::look_up::<0x96>(x15, x6, x1);
-        let x29 = P::look_up::<0xca>(x2, x28, x27);
-        let x30 = P::look_up::<0x34>(x26, x8, x3);
-        let x31 = P::look_up::<0x9a>(x30, x4, x27);
-        let x32 = P::look_up::<0xca>(x0, x29, x31);
-        [x26, x13, x32, x19]
-    }
+    let x6 = P::look_up::<0x1c>(x5, x4, x3);
+    let x7 = P::look_up::<0x93>(x5, x4, x3);
+    let x8 = P::look_up::<0xca>(x2, x7, x6);
+    let x9 = P::look_up::<0x8b>(x8, x6, x3);
+    let x10 = P::look_up::<0xca>(x0, x9, x8);
+    let x11 = P::look_up::<0x96>(x8, x2, x0);
+    let x12 = P::look_up::<0x4b>(x11, x3, x5);
+    let x13 = P::look_up::<0xca>(x1, x10, x12);
+    let x14 = P::look_up::<0xb6>(x11, x4, x2);
+    let x15 = P::look_up::<0x1e>(x14, x6, x12);
+    let x16 = P::look_up::<0x65>(x14, x5, x3);
+    let x17 = P::look_up::<0x9c>(x11, x9, x7);
+    let x18 = P::look_up::<0xca>(x4, x17, x16);
+    let x19 = P::look_up::<0xca>(x1, x15, x18);
+    let x20 = P::look_up::<0xbc>(x4, x2, x0);
+    let x21 = P::look_up::<0x48>(x20, x1, x16);
+    let x22 = P::look_up::<0x4a>(x9, x2, x0);
+    let x23 = P::look_up::<0x29>(x22, x3, x8);
+    let x24 = P::look_up::<0x69>(x20, x5, x0);
+    let x25 = P::look_up::<0xca>(x4, x23, x24);
+    let x26 = P::look_up::<0xca>(x1, x21, x25);
+    let x27 = P::look_up::<0x69>(x23, x19, x13);
+    let x28 = P::look_up::<0x96>(x15, x6, x1);
+    let x29 = P::look_up::<0xca>(x2, x28, x27);
+    let x30 = P::look_up::<0x34>(x26, x8, x3);
+    let x31 = P::look_up::<0x9a>(x30, x4, x27);
+    let x32 = P::look_up::<0xca>(x0, x29, x31);
+    [x26, x13, x32, x19]
 }
 
 /// 26 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s3<P: Ternary>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s3<P: Ternary>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::look_up::<0x78>(x4, x2, x1);
-        let x7 = P::look_up::<0x1f>(x6, x2, x1);
-        let x8 = P::look_up::<0xca>(x5, x6, x7);
-        let x9 = P::look_up::<0xa2>(x5, x4, x2);
-        let x10 = P::look_up::<0xc9>(x9, x1, x6);
-        let x11 = P::look_up::<0xca>(x3, x8, x10);
-        let x12 = P::look_up::<0x32>(x7, x5, x1);
-        let x13 = P::look_up::<0x96>(x12, x3, x6);
-        let x14 = P::look_up::<0xca>(x0, x13, x11);
-        let x15 = P::look_up::<0xac>(x4, x3, x2);
-        let x16 = P::look_up::<0x96>(x15, x1, x5);
-        let x17 = P::look_up::<0xe4>(x5, x2, x1);
-        let x18 = P::look_up::<0xd7>(x17, x4, x7);
-        let x19 = P::look_up::<0x1a>(x18, x16, x12);
-        let x20 = P::look_up::<0xca>(x3, x19, x18);
-        let x21 = P::look_up::<0xca>(x0, x20, x16);
-        let x22 = P::look_up::<0xa2>(x6, x5, x3);
-        let x23 = P::look_up::<0x69>(x22, x0, x16);
-        let x24 = P::look_up::<0x16>(x18, x14, x11);
-        let x25 = P::look_up::<0x85>(x24, x1, x23);
-        let x26 = P::look_up::<0xca>(x2, x23, x25);
-        let x27 = P::look_up::<0x12>(x14, x9, x5);
-        let x28 = P::look_up::<0x5e>(x27, x22, x25);
-        let x29 = P::look_up::<0x32>(x24, x16, x0);
-        let x30 = P::look_up::<0x5e>(x29, x9, x13);
-        let x31 = P::look_up::<0xca>(x1, x28, x30);
-        [x14, x26, x31, x21]
-    }
+    let x6 = P::look_up::<0x78>(x4, x2, x1);
+    let x7 = P::look_up::<0x1f>(x6, x2, x1);
+    let x8 = P::look_up::<0xca>(x5, x6, x7);
+    let x9 = P::look_up::<0xa2>(x5, x4, x2);
+    let x10 = P::look_up::<0xc9>(x9, x1, x6);
+    let x11 = P::look_up::<0xca>(x3, x8, x10);
+    let x12 = P::look_up::<0x32>(x7, x5, x1);
+    let x13 = P::look_up::<0x96>(x12, x3, x6);
+    let x14 = P::look_up::<0xca>(x0, x13, x11);
+    let x15 = P::look_up::<0xac>(x4, x3, x2);
+    let x16 = P::look_up::<0x96>(x15, x1, x5);
+    let x17 = P::look_up::<0xe4>(x5, x2, x1);
+    let x18 = P::look_up::<0xd7>(x17, x4, x7);
+    let x19 = P::look_up::<0x1a>(x18, x16, x12);
+    let x20 = P::look_up::<0xca>(x3, x19, x18);
+    let x21 = P::look_up::<0xca>(x0, x20, x16);
+    let x22 = P::look_up::<0xa2>(x6, x5, x3);
+    let x23 = P::look_up::<0x69>(x22, x0, x16);
+    let x24 = P::look_up::<0x16>(x18, x14, x11);
+    let x25 = P::look_up::<0x85>(x24, x1, x23);
+    let x26 = P::look_up::<0xca>(x2, x23, x25);
+    let x27 = P::look_up::<0x12>(x14, x9, x5);
+    let x28 = P::look_up::<0x5e>(x27, x22, x25);
+    let x29 = P::look_up::<0x32>(x24, x16, x0);
+    let x30 = P::look_up::<0x5e>(x29, x9, x13);
+    let x31 = P::look_up::<0xca>(x1, x28, x30);
+    [x14, x26, x31, x21]
 }
 
 /// 21 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s4<P: Ternary>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s4<P: Ternary>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::look_up::<0xb4>(x3, x2, x1);
-        let x7 = P::look_up::<0x16>(x6, x3, x1);
-        let x8 = P::look_up::<0xca>(x4, x7, x6);
-        let x9 = P::look_up::<0x38>(x6, x4, x1);
-        let x10 = P::look_up::<0xc5>(x9, x2, x7);
-        let x11 = P::look_up::<0xca>(x0, x10, x8);
-        let x12 = P::look_up::<0x9a>(x3, x1, x0);
-        let x13 = P::look_up::<0xb6>(x12, x4, x10);
-        let x14 = P::look_up::<0x6b>(x13, x10, x6);
-        let x15 = P::look_up::<0xca>(x2, x14, x13);
-        let x16 = P::look_up::<0xca>(x5, x11, x15);
-        let x17 = P::look_up::<0xb1>(x15, x11, x5);
-        let x18 = P::look_up::<0xb4>(x10, x6, x1);
-        let x19 = P::look_up::<0x6c>(x12, x7, x4);
-        let x20 = P::look_up::<0xca>(x0, x19, x18);
-        let x21 = P::look_up::<0x58>(x2, x1, x0);
-        let x22 = P::look_up::<0x1e>(x21, x6, x11);
-        let x23 = P::look_up::<0x49>(x22, x18, x10);
-        let x24 = P::look_up::<0xca>(x4, x23, x22);
-        let x25 = P::look_up::<0xca>(x5, x20, x24);
-        let x26 = P::look_up::<0x4e>(x24, x20, x5);
-        [x25, x26, x16, x17]
-    }
+    let x6 = P::look_up::<0xb4>(x3, x2, x1);
+    let x7 = P::look_up::<0x16>(x6, x3, x1);
+    let x8 = P::look_up::<0xca>(x4, x7, x6);
+    let x9 = P::look_up::<0x38>(x6, x4, x1);
+    let x10 = P::look_up::<0xc5>(x9, x2, x7);
+    let x11 = P::look_up::<0xca>(x0, x10, x8);
+    let x12 = P::look_up::<0x9a>(x3, x1, x0);
+    let x13 = P::look_up::<0xb6>(x12, x4, x10);
+    let x14 = P::look_up::<0x6b>(x13, x10, x6);
+    let x15 = P::look_up::<0xca>(x2, x14, x13);
+    let x16 = P::look_up::<0xca>(x5, x11, x15);
+    let x17 = P::look_up::<0xb1>(x15, x11, x5);
+    let x18 = P::look_up::<0xb4>(x10, x6, x1);
+    let x19 = P::look_up::<0x6c>(x12, x7, x4);
+    let x20 = P::look_up::<0xca>(x0, x19, x18);
+    let x21 = P::look_up::<0x58>(x2, x1, x0);
+    let x22 = P::look_up::<0x1e>(x21, x6, x11);
+    let x23 = P::look_up::<0x49>(x22, x18, x10);
+    let x24 = P::look_up::<0xca>(x4, x23, x22);
+    let x25 = P::look_up::<0xca>(x5, x20, x24);
+    let x26 = P::look_up::<0x4e>(x24, x20, x5);
+    [x25, x26, x16, x17]
 }
 
 /// 27 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s5<P: Ternary>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s5<P: Ternary>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::look_up::<0xb6>(x4, x2, x0);
-        let x7 = P::look_up::<0x69>(x6, x1, x5);
-        let x8 = P::look_up::<0xa4>(x5, x4, x2);
-        let x9 = P::look_up::<0xb5>(x8, x0, x7);
-        let x10 = P::look_up::<0x3e>(x5, x4, x2);
-        let x11 = P::look_up::<0x6c>(x10, x0, x7);
-        let x12 = P::look_up::<0xca>(x1, x11, x9);
-        let x13 = P::look_up::<0xca>(x3, x7, x12);
-        let x14 = P::look_up::<0x65>(x13, x10, x8);
-        let x15 = P::look_up::<0x28>(x5, x4, x2);
-        let x16 = P::look_up::<0x2c>(x15, x3, x6);
-        let x17 = P::look_up::<0xca>(x1, x16, x14);
-        let x18 = P::look_up::<0x65>(x11, x9, x3);
-        let x19 = P::look_up::<0x4d>(x17, x14, x9);
-        let x20 = P::look_up::<0xca>(x5, x18, x19);
-        let x21 = P::look_up::<0xca>(x0, x20, x17);
-        let x22 = P::look_up::<0xb8>(x18, x17, x6);
-        let x23 = P::look_up::<0x96>(x22, x1, x8);
-        let x24 = P::look_up::<0xb0>(x22, x17, x16);
-        let x25 = P::look_up::<0x1e>(x24, x13, x5);
-        let x26 = P::look_up::<0xca>(x4, x24, x25);
-        let x27 = P::look_up::<0xca>(x0, x26, x23);
-        let x28 = P::look_up::<0xca>(x27, x1, x0);
-        let x29 = P::look_up::<0x96>(x28, x13, x21);
-        let x30 = P::look_up::<0x90>(x11, x5, x3);
-        let x31 = P::look_up::<0xc9>(x30, x27, x29);
-        let x32 = P::look_up::<0xca>(x4, x29, x31);
-        [x32, x13, x21, x27]
-    }
+    let x6 = P::look_up::<0xb6>(x4, x2, x0);
+    let x7 = P::look_up::<0x69>(x6, x1, x5);
+    let x8 = P::look_up::<0xa4>(x5, x4, x2);
+    let x9 = P::look_up::<0xb5>(x8, x0, x7);
+    let x10 = P::look_up::<0x3e>(x5, x4, x2);
+    let x11 = P::look_up::<0x6c>(x10, x0, x7);
+    let x12 = P::look_up::<0xca>(x1, x11, x9);
+    let x13 = P::look_up::<0xca>(x3, x7, x12);
+    let x14 = P::look_up::<0x65>(x13, x10, x8);
+    let x15 = P::look_up::<0x28>(x5, x4, x2);
+    let x16 = P::look_up::<0x2c>(x15, x3, x6);
+    let x17 = P::look_up::<0xca>(x1, x16, x14);
+    let x18 = P::look_up::<0x65>(x11, x9, x3);
+    let x19 = P::look_up::<0x4d>(x17, x14, x9);
+    let x20 = P::look_up::<0xca>(x5, x18, x19);
+    let x21 = P::look_up::<0xca>(x0, x20, x17);
+    let x22 = P::look_up::<0xb8>(x18, x17, x6);
+    let x23 = P::look_up::<0x96>(x22, x1, x8);
+    let x24 = P::look_up::<0xb0>(x22, x17, x16);
+    let x25 = P::look_up::<0x1e>(x24, x13, x5);
+    let x26 = P::look_up::<0xca>(x4, x24, x25);
+    let x27 = P::look_up::<0xca>(x0, x26, x23);
+    let x28 = P::look_up::<0xca>(x27, x1, x0);
+    let x29 = P::look_up::<0x96>(x28, x13, x21);
+    let x30 = P::look_up::<0x90>(x11, x5, x3);
+    let x31 = P::look_up::<0xc9>(x30, x27, x29);
+    let x32 = P::look_up::<0xca>(x4, x29, x31);
+    [x32, x13, x21, x27]
 }
 
 /// 26 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s6<P: Ternary>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s6<P: Ternary>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::look_up::<0xe5>(x3, x1, x0);
-        let x7 = P::look_up::<0xa3>(x6, x1, x0);
-        let x8 = P::look_up::<0xca>(x4, x6, x7);
-        let x9 = P::look_up::<0x69>(x4, x3, x0);
-        let x10 = P::look_up::<0xca>(x5, x8, x9);
-        let x11 = P::look_up::<0x96>(x9, x5, x1);
-        let x12 = P::look_up::<0x43>(x11, x10, x5);
-        let x13 = P::look_up::<0xca>(x4, x11, x12);
-        let x14 = P::look_up::<0xca>(x2, x10, x13);
-        let x15 = P::look_up::<0xd6>(x11, x8, x0);
-        let x16 = P::look_up::<0x95>(x15, x7, x9);
-        let x17 = P::look_up::<0x27>(x13, x11, x6);
-        let x18 = P::look_up::<0x49>(x13, x6, x3);
-        let x19 = P::look_up::<0xca>(x5, x17, x18);
-        let x20 = P::look_up::<0xca>(x2, x19, x16);
-        let x21 = P::look_up::<0xb2>(x18, x9, x1);
-        let x22 = P::look_up::<0x6a>(x21, x3, x11);
-        let x23 = P::look_up::<0xbc>(x7, x4, x1);
-        let x24 = P::look_up::<0x95>(x23, x16, x22);
-        let x25 = P::look_up::<0xca>(x2, x24, x22);
-        let x26 = P::look_up::<0xd8>(x24, x7, x5);
-        let x27 = P::look_up::<0x95>(x26, x4, x11);
-        let x28 = P::look_up::<0xab>(x27, x26, x24);
-        let x29 = P::look_up::<0xb2>(x11, x6, x3);
-        let x30 = P::look_up::<0xca>(x5, x28, x29);
-        let x31 = P::look_up::<0xca>(x2, x27, x30);
-        [x14, x25, x31, x20]
-    }
+    let x6 = P::look_up::<0xe5>(x3, x1, x0);
+    let x7 = P::look_up::<0xa3>(x6, x1, x0);
+    let x8 = P::look_up::<0xca>(x4, x6, x7);
+    let x9 = P::look_up::<0x69>(x4, x3, x0);
+    let x10 = P::look_up::<0xca>(x5, x8, x9);
+    let x11 = P::look_up::<0x96>(x9, x5, x1);
+    let x12 = P::look_up::<0x43>(x11, x10, x5);
+    let x13 = P::look_up::<0xca>(x4, x11, x12);
+    let x14 = P::look_up::<0xca>(x2, x10, x13);
+    let x15 = P::look_up::<0xd6>(x11, x8, x0);
+    let x16 = P::look_up::<0x95>(x15, x7, x9);
+    let x17 = P::look_up::<0x27>(x13, x11, x6);
+    let x18 = P::look_up::<0x49>(x13, x6, x3);
+    let x19 = P::look_up::<0xca>(x5, x17, x18);
+    let x20 = P::look_up::<0xca>(x2, x19, x16);
+    let x21 = P::look_up::<0xb2>(x18, x9, x1);
+    let x22 = P::look_up::<0x6a>(x21, x3, x11);
+    let x23 = P::look_up::<0xbc>(x7, x4, x1);
+    let x24 = P::look_up::<0x95>(x23, x16, x22);
+    let x25 = P::look_up::<0xca>(x2, x24, x22);
+    let x26 = P::look_up::<0xd8>(x24, x7, x5);
+    let x27 = P::look_up::<0x95>(x26, x4, x11);
+    let x28 = P::look_up::<0xab>(x27, x26, x24);
+    let x29 = P::look_up::<0xb2>(x11, x6, x3);
+    let x30 = P::look_up::<0xca>(x5, x28, x29);
+    let x31 = P::look_up::<0xca>(x2, x27, x30);
+    [x14, x25, x31, x20]
 }
 
 /// 28 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s7<P: Ternary>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s7<P: Ternary>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::look_up::<0xa6>(x5, x2, x1);
-        let x7 = P::look_up::<0x14>(x6, x5, x2);
-        let x8 = P::look_up::<0xca>(x4, x7, x6);
-        let x9 = P::look_up::<0xc7>(x6, x4, x2);
-        let x10 = P::look_up::<0xca>(x3, x9, x8);
-        let x11 = P::look_up::<0x98>(x6, x3, x1);
-        let x12 = P::look_up::<0x2d>(x11, x2, x5);
-        let x13 = P::look_up::<0x17>(x12, x9, x1);
-        let x14 = P::look_up::<0xca>(x4, x12, x13);
-        let x15 = P::look_up::<0xca>(x0, x10, x14);
-        let x16 = P::look_up::<0x94>(x10, x2, x1);
-        let x17 = P::look_up::<0xc9>(x16, x3, x7);
-        let x18 = P::look_up::<0xc4>(x17, x10, x9);
-        let x19 = P::look_up::<0xca>(x4, x17, x18);
-        let x20 = P::look_up::<0x8c>(x14, x12, x5);
-        let x21 = P::look_up::<0xe5>(x20, x10, x19);
-        let x22 = P::look_up::<0xca>(x0, x21, x19);
-        let x23 = P::look_up::<0x1b>(x20, x14, x1);
-        let x24 = P::look_up::<0xd8>(x16, x14, x5);
-        let x25 = P::look_up::<0xca>(x3, x24, x23);
-        let x26 = P::look_up::<0xb6>(x12, x6, x4);
-        let x27 = P::look_up::<0x53>(x26, x2, x25);
-        let x28 = P::look_up::<0xca>(x0, x25, x27);
-        let x29 = P::look_up::<0x7a>(x6, x1, x0);
-        let x30 = P::look_up::<0xa9>(x29, x7, x14);
-        let x31 = P::look_up::<0x4a>(x30, x13, x0);
-        let x32 = P::look_up::<0x4b>(x31, x20, x29);
-        let x33 = P::look_up::<0xca>(x3, x32, x30);
-        [x15, x33, x22, x28]
-    }
+    let x6 = P::look_up::<0xa6>(x5, x2, x1);
+    let x7 = P::look_up::<0x14>(x6, x5, x2);
+    let x8 = P::look_up::<0xca>(x4, x7, x6);
+    let x9 = P::look_up::<0xc7>(x6, x4, x2);
+    let x10 = P::look_up::<0xca>(x3, x9, x8);
+    let x11 = P::look_up::<0x98>(x6, x3, x1);
+    let x12 = P::look_up::<0x2d>(x11, x2, x5);
+    let x13 = P::look_up::<0x17>(x12, x9, x1);
+    let x14 = P::look_up::<0xca>(x4, x12, x13);
+    let x15 = P::look_up::<0xca>(x0, x10, x14);
+    let x16 = P::look_up::<0x94>(x10, x2, x1);
+    let x17 = P::look_up::<0xc9>(x16, x3, x7);
+    let x18 = P::look_up::<0xc4>(x17, x10, x9);
+    let x19 = P::look_up::<0xca>(x4, x17, x18);
+    let x20 = P::look_up::<0x8c>(x14, x12, x5);
+    let x21 = P::look_up::<0xe5>(x20, x10, x19);
+    let x22 = P::look_up::<0xca>(x0, x21, x19);
+    let x23 = P::look_up::<0x1b>(x20, x14, x1);
+    let x24 = P::look_up::<0xd8>(x16, x14, x5);
+    let x25 = P::look_up::<0xca>(x3, x24, x23);
+    let x26 = P::look_up::<0xb6>(x12, x6, x4);
+    let x27 = P::look_up::<0x53>(x26, x2, x25);
+    let x28 = P::look_up::<0xca>(x0, x25, x27);
+    let x29 = P::look_up::<0x7a>(x6, x1, x0);
+    let x30 = P::look_up::<0xa9>(x29, x7, x14);
+    let x31 = P::look_up::<0x4a>(x30, x13, x0);
+    let x32 = P::look_up::<0x4b>(x31, x20, x29);
+    let x33 = P::look_up::<0xca>(x3, x32, x30);
+    [x15, x33, x22, x28]
 }
 
 /// 26 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s8<P: Ternary>(input: [P; 6]) -> [P; 4] {
+pub(crate) fn s8<P: Ternary>(input: [P; 6]) -> [P; 4] {
     let [x0, x1, x2, x3, x4, x5] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x6 = P::look_up::<0x3a>(x4, x3, x2);
-        let x7 = P::look_up::<0x1a>(x6, x4, x3);
-        let x8 = P::look_up::<0xca>(x1, x7, x6);
-        let x9 = P::look_up::<0x9e>(x8, x3, x2);
-        let x10 = P::look_up::<0x3d>(x9, x4, x7);
-        let x11 = P::look_up::<0xca>(x0, x8, x10);
-        let x12 = P::look_up::<0x68>(x4, x2, x0);
-        let x13 = P::look_up::<0x86>(x12, x3, x6);
-        let x14 = P::look_up::<0x85>(x13, x11, x8);
-        let x15 = P::look_up::<0xca>(x1, x14, x13);
-        let x16 = P::look_up::<0xca>(x5, x15, x11);
-        let x17 = P::look_up::<0x92>(x13, x5, x4);
-        let x18 = P::look_up::<0xa6>(x17, x0, x6);
-        let x19 = P::look_up::<0x4b>(x18, x16, x3);
-        let x20 = P::look_up::<0x4b>(x18, x12, x2);
-        let x21 = P::look_up::<0xca>(x5, x19, x20);
-        let x22 = P::look_up::<0xca>(x1, x21, x18);
-        let x23 = P::look_up::<0xd6>(x13, x1, x0);
-        let x24 = P::look_up::<0x96>(x23, x4, x18);
-        let x25 = P::look_up::<0x68>(x9, x8, x4);
-        let x26 = P::look_up::<0x95>(x25, x0, x24);
-        let x27 = P::look_up::<0xca>(x5, x24, x26);
-        let x28 = P::look_up::<0xb6>(x23, x9, x4);
-        let x29 = P::look_up::<0x96>(x28, x7, x14);
-        let x30 = P::look_up::<0x55>(x29, x28, x15);
-        let x31 = P::look_up::<0xca>(x5, x29, x30);
-        [x16, x27, x22, x31]
-    }
+    let x6 = P::look_up::<0x3a>(x4, x3, x2);
+    let x7 = P::look_up::<0x1a>(x6, x4, x3);
+    let x8 = P::look_up::<0xca>(x1, x7, x6);
+    let x9 = P::look_up::<0x9e>(x8, x3, x2);
+    let x10 = P::look_up::<0x3d>(x9, x4, x7);
+    let x11 = P::look_up::<0xca>(x0, x8, x10);
+    let x12 = P::look_up::<0x68>(x4, x2, x0);
+    let x13 = P::look_up::<0x86>(x12, x3, x6);
+    let x14 = P::look_up::<0x85>(x13, x11, x8);
+    let x15 = P::look_up::<0xca>(x1, x14, x13);
+    let x16 = P::look_up::<0xca>(x5, x15, x11);
+    let x17 = P::look_up::<0x92>(x13, x5, x4);
+    let x18 = P::look_up::<0xa6>(x17, x0, x6);
+    let x19 = P::look_up::<0x4b>(x18, x16, x3);
+    let x20 = P::look_up::<0x4b>(x18, x12, x2);
+    let x21 = P::look_up::<0xca>(x5, x19, x20);
+    let x22 = P::look_up::<0xca>(x1, x21, x18);
+    let x23 = P::look_up::<0xd6>(x13, x1, x0);
+    let x24 = P::look_up::<0x96>(x23, x4, x18);
+    let x25 = P::look_up::<0x68>(x9, x8, x4);
+    let x26 = P::look_up::<0x95>(x25, x0, x24);
+    let x27 = P::look_up::<0xca>(x5, x24, x26);
+    let x28 = P::look_up::<0xb6>(x23, x9, x4);
+    let x29 = P::look_up::<0x96>(x28, x7, x14);
+    let x30 = P::look_up::<0x55>(x29, x28, x15);
+    let x31 = P::look_up::<0xca>(x5, x29, x30);
+    [x16, x27, x22, x31]
 }

@@ -65,11 +65,6 @@ impl ChaCha20Poly1305 {
         }
     }
 
-    /// Takes the key of another.
-    pub fn set_key_of(&mut self, other: &Self) {
-        self.cipher.set_key_of(&other.cipher);
-    }
-
     /// Takes `key` (32 bytes), which replaces the previous one.
     ///
     /// # Errors

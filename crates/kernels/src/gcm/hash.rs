@@ -126,8 +126,8 @@ impl<T: Room> HashKey<T> {
         core::mem::replace(&mut self.tables, tables)
     }
 
-    pub(super) fn has_tables(&self) -> bool {
-        !self.tables.as_ref().is_empty()
+    pub(super) const fn tables(&self) -> &T {
+        &self.tables
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -153,17 +153,6 @@ impl<T: Room> HashKey<T> {
         }, else {
             self.h = portable::ghash::key(*h);
         });
-    }
-
-    /// Takes the key of another, but not its tables.
-    pub(super) fn set_as<U: Room>(&mut self, other: &HashKey<U>) {
-        self.h = other.h;
-        #[cfg(target_arch = "x86_64")]
-        {
-            self.wipe_tables();
-            *self.messages.get_mut() = 0;
-            self.few.clone_from(&other.few);
-        }
     }
 
     /// Whether this message of so many bytes is one of the key's first, and short: a key of TLS has four before the data,

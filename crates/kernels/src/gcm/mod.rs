@@ -111,20 +111,25 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// Whether there is room for tables.
-    pub fn has_tables(&self) -> bool {
-        self.hash.has_tables()
+    /// Returns one without a key, run by the same backend, with that room for tables, or none.
+    #[inline(always)]
+    pub const fn unkeyed_as<U: Room>(&self, tables: U) -> Gcm<U> {
+        Gcm {
+            ctr: Ctr::unkeyed(self.backend()),
+            hash: HashKey::unkeyed(tables),
+            #[cfg(target_arch = "x86_64")]
+            face: self.face,
+        }
+    }
+
+    /// Returns the room for tables, or none. If it is filled through this reference, long messages begin to use it.
+    pub const fn tables(&self) -> &T {
+        self.hash.tables()
     }
 
     /// Gives room for tables, which long messages then fill, and returns what was there, wiped.
     pub fn set_tables(&mut self, tables: T) -> T {
         self.hash.set_tables(tables)
-    }
-
-    /// Takes the key of another of the same backend, without its tables: in less time than it takes to expand the key.
-    pub fn set_key_of<U: Room>(&mut self, other: &Gcm<U>) {
-        self.ctr.set_key_of(&other.ctr);
-        self.hash.set_as(&other.hash);
     }
 
     /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.

@@ -27,8 +27,9 @@ pub trait Function: 'static {
     /// Takes `blocks` blocks of `V::LANES` messages into their states.
     ///
     /// # Safety
-    /// The instructions of `V` are enabled in the caller; each of the pointers that `from` holds is good
-    /// for as many blocks; `rows` has `V::LANES` words in each of `WORDS` rows.
+    /// The instructions of `V` and of `beside` are enabled in the caller; each of the pointers that `from` holds is good
+    /// for as many blocks, and `beside` has as much left as goes with them; `rows` has `V::LANES` words in each of `WORDS`
+    /// rows.
     unsafe fn absorb<V: Words<Word = Self::Word>>(
         rows: &mut Rows<Self::Word>,
         from: *const *const u8,
@@ -49,33 +50,39 @@ pub enum Own {
 
 /// What is interleaved with a hash of blocks of 64 bytes, whose chain leaves units idle: four parts for each block,
 /// in the gaps of its rounds.
-///
-/// # Safety
-/// Every method needs the instructions of its implementor.
 pub trait Beside {
     /// Before the rounds of a block.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of the implementing type, and what this was made of has as much left as goes with a
+    /// block.
     unsafe fn begin(&mut self);
     /// After round `I` of the `N` rounds of a part.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of the implementing type; [`begin`](Self::begin) was called for this block.
     unsafe fn step<const I: usize, const N: usize>(&mut self);
     /// After the rounds of a block.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of the implementing type; all steps of the block were called.
     unsafe fn end(&mut self);
 }
 
-// SAFETY: as the trait demands.
 impl<B: Beside> Beside for &mut B {
     #[inline(always)]
     unsafe fn begin(&mut self) {
-        // SAFETY: as the trait demands.
+        // SAFETY: the caller has the instructions of `B`, and as much left as goes with a block.
         unsafe { (**self).begin() }
     }
     #[inline(always)]
     unsafe fn step<const I: usize, const N: usize>(&mut self) {
-        // SAFETY: as the trait demands.
+        // SAFETY: the caller has the instructions of `B`, and began the block.
         unsafe { (**self).step::<I, N>() }
     }
     #[inline(always)]
     unsafe fn end(&mut self) {
-        // SAFETY: as the trait demands.
+        // SAFETY: the caller has the instructions of `B`, and called all steps of the block.
         unsafe { (**self).end() }
     }
 }
@@ -131,26 +138,31 @@ macro_rules! common {
 
 /// Loads the state, runs `$rounds` for each block, with its 16 words in `$w`, adds and stores.
 macro_rules! for_each_block {
-    ($v:ident, $words:literal, $rows:ident, $from:ident, $blocks:ident, $beside:ident, |$state:ident, $w:ident| $rounds:block) => {{
-        let mut sums = [$v::splat(0); $words];
-        for (sum, row) in sums.iter_mut().zip(&$rows.0) {
-            *sum = $v::load(row.as_ptr());
-        }
-        for block in 0..$blocks {
-            #[allow(unused_mut)] // MD5 has no message schedule
-            let mut $w = $v::block::<{ Self::BIG_ENDIAN }>($from, block * Self::BLOCK_BYTES);
-            let mut $state = sums;
-            $beside.begin();
-            $rounds
-            $beside.end();
-            for (sum, word) in sums.iter_mut().zip($state) {
-                *sum = sum.plus(word);
+    ($v:ident, $words:literal, $rows:ident, $from:ident, $blocks:ident, $beside:ident, |$state:ident, $w:ident| $rounds:block) => {
+        // SAFETY: the caller of `absorb` has the instructions of `$v`, which constants in `$rounds` take too, and in `$from` a
+        // pointer for each lane that is good for `$blocks` blocks; rows have room for a register. It has as much for `$beside`,
+        // which is begun, goes through its steps and ends in each block.
+        unsafe {
+            let mut sums = [$v::splat(0); $words];
+            for (sum, row) in sums.iter_mut().zip(&$rows.0) {
+                *sum = $v::load(row.as_ptr());
+            }
+            for block in 0..$blocks {
+                #[allow(unused_mut)] // MD5 has no message schedule
+                let mut $w = $v::block::<{ Self::BIG_ENDIAN }>($from, block * Self::BLOCK_BYTES);
+                let mut $state = sums;
+                $beside.begin();
+                $rounds
+                $beside.end();
+                for (sum, word) in sums.iter_mut().zip($state) {
+                    *sum = sum.plus(word);
+                }
+            }
+            for (row, sum) in $rows.0.iter_mut().zip(sums) {
+                sum.store(row.as_mut_ptr());
             }
         }
-        for (row, sum) in $rows.0.iter_mut().zip(sums) {
-            sum.store(row.as_mut_ptr());
-        }
-    }};
+    };
 }
 
 impl Function for Sha1 {
@@ -188,15 +200,12 @@ impl Function for Sha1 {
                 )+
             };
         }
-        // SAFETY: as the trait demands.
-        unsafe {
-            for_each_block!(V, 5, rows, from, blocks, beside, |state, w| {
-                rounds!(state, w, choose, 0x5a82_7999; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
-                rounds!(state, w, parity, 0x6ed9_eba1; 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39);
-                rounds!(state, w, majority, 0x8f1b_bcdc; 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59);
-                rounds!(state, w, parity, 0xca62_c1d6; 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79);
-            });
-        }
+        for_each_block!(V, 5, rows, from, blocks, beside, |state, w| {
+            rounds!(state, w, choose, 0x5a82_7999; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
+            rounds!(state, w, parity, 0x6ed9_eba1; 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39);
+            rounds!(state, w, majority, 0x8f1b_bcdc; 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59);
+            rounds!(state, w, parity, 0xca62_c1d6; 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79);
+        });
     }
 }
 
@@ -250,51 +259,15 @@ impl Function for Sha256 {
         blocks: usize,
         mut beside: impl Beside,
     ) {
-        // SAFETY: as the trait demands.
-        unsafe {
-            for_each_block!(V, 8, rows, from, blocks, beside, |state, w| {
-                let [first, rest @ ..] = &K256;
-                sha2_rounds!(V, state, w, first, beside, false,
-                    [2 13 22], [6 11 25], [7 18 3], [17 19 10], 32; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-                for k in rest {
-                    sha2_rounds!(V, state, w, k, beside, true,
-                        [2 13 22], [6 11 25], [7 18 3], [17 19 10], 32; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-                }
-            });
-        }
-    }
-}
-
-/// That of SHA-512, and of SHA-384.
-#[inline(always)]
-unsafe fn absorb_512<V: Words<Word = u64>, H: Function<Word = u64>>(
-    rows: &mut Rows<u64>,
-    from: *const *const u8,
-    blocks: usize,
-) {
-    // SAFETY: as the trait demands.
-    unsafe {
-        let mut sums = [V::splat(0); 8];
-        for (sum, row) in sums.iter_mut().zip(&rows.0) {
-            *sum = V::load(row.as_ptr());
-        }
-        for block in 0..blocks {
-            let mut w = V::block::<true>(from, block * H::BLOCK_BYTES);
-            let mut state = sums;
-            let [first, rest @ ..] = &K512;
-            sha2_rounds!(V, state, w, first, (), false,
-                [28 34 39], [14 18 41], [1 8 7], [19 61 6], 64; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+        for_each_block!(V, 8, rows, from, blocks, beside, |state, w| {
+            let [first, rest @ ..] = &K256;
+            sha2_rounds!(V, state, w, first, beside, false,
+                [2 13 22], [6 11 25], [7 18 3], [17 19 10], 32; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
             for k in rest {
-                sha2_rounds!(V, state, w, k, (), true,
-                    [28 34 39], [14 18 41], [1 8 7], [19 61 6], 64; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+                sha2_rounds!(V, state, w, k, beside, true,
+                    [2 13 22], [6 11 25], [7 18 3], [17 19 10], 32; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
             }
-            for (sum, word) in sums.iter_mut().zip(state) {
-                *sum = sum.plus(word);
-            }
-        }
-        for (row, sum) in rows.0.iter_mut().zip(sums) {
-            sum.store(row.as_mut_ptr());
-        }
+        });
     }
 }
 
@@ -311,8 +284,16 @@ macro_rules! sha512 {
                 blocks: usize,
                 _: impl Beside,
             ) {
-                // SAFETY: as the trait demands.
-                unsafe { absorb_512::<V, Self>(rows, from, blocks) }
+                let mut beside = ();
+                for_each_block!(V, 8, rows, from, blocks, beside, |state, w| {
+                    let [first, rest @ ..] = &K512;
+                    sha2_rounds!(V, state, w, first, beside, false,
+                        [28 34 39], [14 18 41], [1 8 7], [19 61 6], 64; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+                    for k in rest {
+                        sha2_rounds!(V, state, w, k, beside, true,
+                            [28 34 39], [14 18 41], [1 8 7], [19 61 6], 64; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+                    }
+                });
             }
         }
     };
@@ -385,15 +366,12 @@ impl Function for Md5 {
                 )+
             };
         }
-        // SAFETY: as the trait demands.
-        unsafe {
-            for_each_block!(V, 4, rows, from, blocks, beside, |state, w| {
-                rounds!(state, w, |x, y, z| x.choose(y, z), 0, 1, 0; 7 12 17 22; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-                rounds!(state, w, |x, y, z| z.choose(x, y), 1, 5, 16; 5 9 14 20; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-                rounds!(state, w, |x, y, z| x.parity(y, z), 5, 3, 32; 4 11 16 23; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-                rounds!(state, w, |x, y, z| x.md5_i(y, z), 0, 7, 48; 6 10 15 21; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-            });
-        }
+        for_each_block!(V, 4, rows, from, blocks, beside, |state, w| {
+            rounds!(state, w, |x, y, z| x.choose(y, z), 0, 1, 0; 7 12 17 22; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            rounds!(state, w, |x, y, z| z.choose(x, y), 1, 5, 16; 5 9 14 20; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            rounds!(state, w, |x, y, z| x.parity(y, z), 5, 3, 32; 4 11 16 23; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            rounds!(state, w, |x, y, z| x.md5_i(y, z), 0, 7, 48; 6 10 15 21; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+        });
     }
 }
 

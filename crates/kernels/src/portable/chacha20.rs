@@ -76,24 +76,23 @@ fn crypt_blocks(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
 
 type Lanes = [u32; 4];
 
-// SAFETY (this and the next implementation): no method needs an instruction that the target lacks; pointers are as the caller vouches.
 impl Register for Lanes {
     #[inline(always)]
-    unsafe fn add(mut self, other: Self) -> Self {
+    fn add(mut self, other: Self) -> Self {
         for (word, other) in self.iter_mut().zip(other) {
             *word = word.wrapping_add(other);
         }
         self
     }
     #[inline(always)]
-    unsafe fn xor(mut self, other: Self) -> Self {
+    fn xor(mut self, other: Self) -> Self {
         for (word, other) in self.iter_mut().zip(other) {
             *word ^= other;
         }
         self
     }
     #[inline(always)]
-    unsafe fn rotate_left<const BITS: u32>(mut self) -> Self {
+    fn rotate_left<const BITS: u32>(mut self) -> Self {
         for word in &mut self {
             *word = word.rotate_left(BITS);
         }
@@ -117,7 +116,7 @@ impl Words for Lanes {
         for block in 0..Self::BLOCKS {
             for (i, word) in words.iter().enumerate() {
                 let at = block * BLOCK_BYTES + 4 * i;
-                // SAFETY: `at` and the three bytes after it are less than BYTES.
+                // SAFETY: the caller has four blocks at both pointers, and `at` is the start of a word of theirs.
                 unsafe {
                     let data = u32::from_le_bytes(from.add(at).cast::<[u8; 4]>().read());
                     let data = (data ^ word[block]).to_le_bytes();

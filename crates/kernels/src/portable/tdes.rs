@@ -43,12 +43,11 @@ unsafe impl Chains for u64 {
     unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize) {
         #[cfg(debug_assertions)]
         crate::dispatch::batch::TDES_BITS.hit();
-        // SAFETY: as the caller vouches.
+        // SAFETY: words need no special instruction; the caller has `blocks` in each lane that has some left.
         unsafe { des_cbc::encrypt_lanes::<Self>(keys, lanes, blocks) }
     }
 }
 
-// SAFETY: no method needs a special instruction; pointers are as the caller vouches.
 impl Plane for u64 {
     const LANES: usize = 1;
     type Mask = Self;
@@ -63,50 +62,53 @@ impl Plane for u64 {
         0
     }
     #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: as the trait demands.
-        u64::from_le_bytes(unsafe { from.cast::<[u8; 8]>().read() })
-    }
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: as the trait demands.
-        unsafe { to.cast::<[u8; 8]>().write(self.to_le_bytes()) }
-    }
-    #[inline(always)]
     unsafe fn mask(word: u64) -> Self::Mask {
         word
     }
     #[inline(always)]
-    unsafe fn xor_mask(self, mask: *const Self::Mask) -> Self {
-        // SAFETY: as the trait demands.
-        self ^ unsafe { *mask }
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: the caller has 8 bytes to read at `from`, which is good for an array of them.
+        u64::from_le_bytes(unsafe { from.cast::<[u8; 8]>().read() })
     }
     #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: the caller has room for 8 bytes at `to`, which is good for an array of them.
+        unsafe { to.cast::<[u8; 8]>().write(self.to_le_bytes()) }
+    }
+    #[inline(always)]
+    fn filled_with(self, word: u64) -> Self {
+        word
+    }
+    #[inline(always)]
+    fn xor_mask(self, mask: &Self::Mask) -> Self {
+        self ^ *mask
+    }
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
         self & other
     }
     #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
+    fn or(self, other: Self) -> Self {
         self | other
     }
     #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
+    fn xor(self, other: Self) -> Self {
         self ^ other
     }
     #[inline(always)]
-    unsafe fn and_not(self, other: Self) -> Self {
+    fn and_not(self, other: Self) -> Self {
         self & !other
     }
     #[inline(always)]
-    unsafe fn not(self) -> Self {
+    fn not(self) -> Self {
         !self
     }
     #[inline(always)]
-    unsafe fn shift_left<const N: u32>(self) -> Self {
+    fn shift_left<const N: u32>(self) -> Self {
         self << N
     }
     #[inline(always)]
-    unsafe fn shift_right<const N: u32>(self) -> Self {
+    fn shift_right<const N: u32>(self) -> Self {
         self >> N
     }
     substitute!(des_gates);

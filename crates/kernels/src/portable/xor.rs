@@ -26,7 +26,7 @@ pub(crate) unsafe fn xor_bytes(keystream: &[u8], from: *const u8, to: *mut u8) {
     let mut at = 0;
     macro_rules! xor {
         ($type:ty) => {
-            // SAFETY: as the caller vouches; what the type has is left behind `at`.
+            // SAFETY: the caller has `bytes` at both pointers, of which as many as the type has are left behind `at`.
             unsafe {
                 let word = from.add(at).cast::<$type>().read_unaligned();
                 let word = word ^ key.add(at).cast::<$type>().read_unaligned();
@@ -37,7 +37,7 @@ pub(crate) unsafe fn xor_bytes(keystream: &[u8], from: *const u8, to: *mut u8) {
     }
     // No wider than what keystream is stored with: a load waits for several stores to be done.
     while bytes - at >= size_of::<[u64; 4]>() {
-        // SAFETY: as the caller vouches; as many are left behind `at`.
+        // SAFETY: the caller has `bytes` at both pointers, of which as many are left behind `at`.
         unsafe {
             let mut words = from.add(at).cast::<[u64; 4]>().read_unaligned();
             let key = key.add(at).cast::<[u64; 4]>().read_unaligned();

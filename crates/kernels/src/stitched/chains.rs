@@ -34,7 +34,7 @@ pub(crate) trait Powers {
     /// As [`Run`].
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, value: Element, data: &[u8]) -> Element {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of these powers, and so of `Self::Steps`.
         unsafe { value.absorb_padded_by::<Self::Steps>(r, data) }
     }
     /// As [`absorb`](Self::absorb), by powers that are there; then `last`.
@@ -49,14 +49,14 @@ pub(crate) trait Powers {
         data: &[u8],
         last: Option<&Block>,
     ) -> Element {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of these powers, and so of `Self::Steps`.
         unsafe { value.absorb_all::<Self::Steps>(r, data, last) }
     }
     /// XORs as much keystream onto `data`; absorbs the ciphertext as [`absorb_more`](Self::absorb_more)
     /// does, and reads it no second time.
     ///
     /// # Safety
-    /// As [`Run`]; and `the data as for all that is XORed.
+    /// As [`Run`]; `data` are readable and writable, in the same place or in two that do not overlap.
     unsafe fn xor_and_absorb(
         &self,
         direction: Direction,
@@ -97,16 +97,23 @@ pub(crate) trait Making {
 /// Poly1305 of a run of chunks, each absorbed by ten calls of [`Beside::step`].
 ///
 /// # Safety
-/// Every method, and `step`, needs the instructions of the registers it belongs to, and the chunk
+/// Every unsafe method, and `step`, needs the instructions of the registers it belongs to, and the chunk
 /// last named to be readable.
 pub(crate) trait Run: Beside {
-    /// What is absorbed next.
-    unsafe fn chunk(&mut self, from: *const u8);
+    /// Names what is absorbed next.
+    fn chunk(&mut self, from: *const u8);
+    /// After the ten calls.
+    ///
+    /// # Safety
+    /// As [`Run`].
     unsafe fn end_of_chunk(&mut self);
     /// Absorbs the chunk last named, on its own.
+    ///
+    /// # Safety
+    /// As [`Run`].
     #[inline(always)]
     unsafe fn whole_chunk(&mut self) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of this run, and the chunk, for its ten steps and what ends them.
         unsafe {
             for at in 0..DOUBLE_ROUNDS {
                 self.step(at);
@@ -115,6 +122,9 @@ pub(crate) trait Run: Beside {
         }
     }
     /// Absorbs `rest`, the last block filled up with zeros, and `last`.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of the registers that this belongs to.
     unsafe fn end(self, r: &Multiplier, rest: &[u8], last: Option<&Block>) -> Element;
 }
 
@@ -213,7 +223,8 @@ impl<const BYTES: usize, S: Steps> Powers for ChainPowers<BYTES, S> {
         data: Data,
         last: Option<&Block>,
     ) -> Element {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `S`, and `data` at both pointers, as many as there is keystream. They are
+        // read before they are decrypted, or after they were encrypted.
         unsafe {
             if direction == Direction::Open {
                 let ciphertext = core::slice::from_raw_parts(data.from, data.bytes);
@@ -228,10 +239,9 @@ impl<const BYTES: usize, S: Steps> Powers for ChainPowers<BYTES, S> {
     }
 }
 
-// SAFETY: there are no instructions beyond the target's; the caller vouches for the chunk.
 impl<const BYTES: usize, S: Steps> Run for Chains<'_, BYTES, S> {
     #[inline(always)]
-    unsafe fn chunk(&mut self, from: *const u8) {
+    fn chunk(&mut self, from: *const u8) {
         self.from = from.cast();
     }
     #[inline(always)]
@@ -242,7 +252,7 @@ impl<const BYTES: usize, S: Steps> Run for Chains<'_, BYTES, S> {
     #[inline(always)]
     unsafe fn whole_chunk(&mut self) {
         let Self { powers, from, .. } = *self;
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `S`, and the chunk that `from` names: two halves, of 8 or 16 blocks.
         self.first = unsafe {
             let chunk = core::slice::from_raw_parts(from, 2 * Self::HALF_BLOCKS);
             S::halves(&powers.r, powers.join, self.first, chunk)
@@ -255,12 +265,12 @@ impl<const BYTES: usize, S: Steps> Run for Chains<'_, BYTES, S> {
             let half = blocks * MAC_BYTES;
             if rest.len() >= 2 * half {
                 let (halves, left) = rest.split_at(2 * half);
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller has the instructions of `S`; these are twice 8 blocks, or twice 4.
                 value = unsafe { S::halves(r, power, value, halves.as_chunks().0) };
                 rest = left;
             }
         }
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `S`.
         unsafe { value.absorb_all::<S>(r, rest, last) }
     }
 }

@@ -3,27 +3,35 @@
 //! Register i of 16 holds word i of as many blocks as it has lanes, so that a quarter round needs
 //! no shuffle; the blocks are put together at the end.
 
+use crate::contract::needs_instructions;
+
 use super::state::{Beside, DOUBLE_ROUNDS, Register, SIGMA, Start, UNLIKE_FROM};
 
 /// A register of 32-bit words, one of each of `BLOCKS` blocks.
-///
-/// # Safety
-/// Every method needs the instructions of its implementor. Pointers need not be aligned.
 pub(crate) trait Words: Register {
     const BLOCKS: usize;
 
-    unsafe fn splat(word: u32) -> Self;
-    /// `first`, `first + 1`, ... modulo 2^32.
-    unsafe fn counters(first: u32) -> Self;
+    needs_instructions! {
+        fn splat(word: u32) -> Self;
+        /// `first`, `first + 1`, ... modulo 2^32.
+        fn counters(first: u32) -> Self;
+    }
     /// XORs the blocks, put together out of their 16 words, onto as many bytes of `from`, and
     /// writes the result to `to`.
+    ///
+    /// # Safety
+    /// `BLOCKS` blocks are readable at `from` and writable at `to`, aligned or not, the same place or one that does not
+    /// overlap.
     unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8);
     /// The same in [`XOR_STEPS`] steps, of which this is number `step`; `words` stay where they are
     /// from the first to the last.
+    ///
+    /// # Safety
+    /// As [`xor_blocks`](Self::xor_blocks).
     #[inline(always)]
     unsafe fn xor_blocks_step(words: &mut [Self; 16], step: usize, from: *const u8, to: *mut u8) {
         if step + 1 == XOR_STEPS {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller has `BLOCKS` blocks at both pointers.
             unsafe { Self::xor_blocks(*words, from, to) }
         }
     }
@@ -32,10 +40,10 @@ pub(crate) trait Words: Register {
 /// The keystream of `V::BLOCKS` blocks. `beside` is called once in each of the ten double rounds.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller.
+/// The instructions of `V` are enabled in the caller, who also grants what the ten steps of `beside` need.
 #[inline(always)]
 pub(super) unsafe fn block_words<V: Words, B: Beside>(start: Start<'_>, beside: &mut B) -> [V; 16] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `V`, and what `beside` needs in each double round.
     unsafe {
         let mut initial = [V::splat(0); 16];
         for (to, word) in initial.iter_mut().zip(SIGMA.iter().chain(start.key)) {
@@ -88,11 +96,8 @@ pub(super) unsafe fn block_words<V: Words, B: Beside>(start: Start<'_>, beside: 
 /// Two of them run one instruction behind the others. In step, four rotations would wait for the
 /// two pipes that rotate while the others idle: on Zen 4 that takes 650 cycles for 1 KiB where
 /// this takes 580 (and 480 would be the limit).
-///
-/// # Safety
-/// The instructions of `V` are enabled in the caller.
 #[inline(always)]
-unsafe fn round<V: Words>(x: &mut [V; 16], turn: usize) {
+fn round<V: Words>(x: &mut [V; 16], turn: usize) {
     macro_rules! staggered {
         ($($at:literal)+) => {
             $(
@@ -103,35 +108,26 @@ unsafe fn round<V: Words>(x: &mut [V; 16], turn: usize) {
             )+
         };
     }
-    // SAFETY: as the caller vouches.
-    unsafe {
-        staggered!(0 1 2 3 4 5 6 7 8 9 10 11 12);
-    }
+    staggered!(0 1 2 3 4 5 6 7 8 9 10 11 12);
 }
 
 /// Instruction `AT` of the twelve of quarter round `i`; nothing for any other `AT`.
-///
-/// # Safety
-/// The instructions of `V` are enabled in the caller.
 #[inline(always)]
-unsafe fn instruction<V: Words, const AT: i32>(x: &mut [V; 16], turn: usize, i: usize) {
+fn instruction<V: Words, const AT: i32>(x: &mut [V; 16], turn: usize, i: usize) {
     let a = i;
     let b = 4 + (i + turn) % 4;
     let c = 8 + (i + 2 * turn) % 4;
     let d = 12 + (i + 3 * turn) % 4;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        match AT {
-            0 | 6 => x[a] = x[a].add(x[b]),
-            1 | 7 => x[d] = x[d].xor(x[a]),
-            2 => x[d] = x[d].rotate_left::<16>(),
-            3 | 9 => x[c] = x[c].add(x[d]),
-            4 | 10 => x[b] = x[b].xor(x[c]),
-            5 => x[b] = x[b].rotate_left::<12>(),
-            8 => x[d] = x[d].rotate_left::<8>(),
-            11 => x[b] = x[b].rotate_left::<7>(),
-            _ => {}
-        }
+    match AT {
+        0 | 6 => x[a] = x[a].add(x[b]),
+        1 | 7 => x[d] = x[d].xor(x[a]),
+        2 => x[d] = x[d].rotate_left::<16>(),
+        3 | 9 => x[c] = x[c].add(x[d]),
+        4 | 10 => x[b] = x[b].xor(x[c]),
+        5 => x[b] = x[b].rotate_left::<12>(),
+        8 => x[d] = x[d].rotate_left::<8>(),
+        11 => x[b] = x[b].rotate_left::<7>(),
+        _ => {}
     }
 }
 

@@ -39,8 +39,8 @@ use crate::portable::xor::xor_bytes;
 /// How a backend does as many blocks at once as it does best.
 ///
 /// # Safety
-/// Every method needs the instructions of its implementor. Pointers need not be aligned. Data are readable
-/// and writable, in the same place or in two that do not overlap.
+/// Every method needs the instructions of its implementor, [`Powers`](Self::Powers) and [`Steps`](Self::Steps) included.
+/// Pointers need not be aligned. Data are readable and writable, in the same place or in two that do not overlap.
 pub(crate) trait Chunk {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
@@ -50,12 +50,18 @@ pub(crate) trait Chunk {
     type Steps: Steps;
 
     /// Returns `mac` with `data` and then `last` absorbed, without rounds and without powers.
+    ///
+    /// # Safety
+    /// As [`Chunk`].
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, mac: Element, data: &[u8], last: Option<&Block>) -> Element {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `Self::Steps`.
         unsafe { mac.absorb_all::<Self::Steps>(r, data, last) }
     }
     /// XORs keystream from `start` on onto `data`.
+    ///
+    /// # Safety
+    /// As [`Chunk`].
     unsafe fn crypt(start: Start<'_>, data: Data);
     /// Whether this many bytes are computed soonest as chunks, with nothing during or after them.
     #[inline(always)]
@@ -64,13 +70,19 @@ pub(crate) trait Chunk {
         false
     }
     /// XORs keystream onto data for which [`are_chunks`](Self::are_chunks) holds.
+    ///
+    /// # Safety
+    /// As [`Chunk`]; `are_chunks` holds of their length.
     #[inline(always)]
     unsafe fn crypt_chunks(start: Start<'_>, data: Data) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has what `crypt` asks for: the instructions and `data`.
         unsafe { Self::crypt(start, data) }
     }
     /// XORs keystream onto whole chunks, at least one, and absorbs a chunk during the rounds of each. To seal, the
     /// first absorbed is what `running` has yet to absorb, and it is left with the last one.
+    ///
+    /// # Safety
+    /// As [`Chunk`]; `data` are whole chunks. To seal, the chunk last named to `running` is readable.
     unsafe fn crypt_and_mac_chunks(
         direction: Direction,
         start: Start<'_>,
@@ -79,12 +91,18 @@ pub(crate) trait Chunk {
     );
     /// Makes block 0 at `start`, and behind it in `place` keystream of at least `bytes`, at most a chunk.
     /// Powers where data of that length are absorbed sooner with them.
+    ///
+    /// # Safety
+    /// As [`Chunk`].
     unsafe fn begin(
         start: Start<'_>,
         bytes: usize,
         place: &mut Keystream,
     ) -> (OneTimeKey, Option<Self::Powers>);
     /// Makes block 0 at `start`, and encrypts the first chunk of `data` in the same run, where that is possible.
+    ///
+    /// # Safety
+    /// As [`Chunk`].
     #[inline(always)]
     unsafe fn begin_and_seal(
         start: Start<'_>,
@@ -97,6 +115,9 @@ pub(crate) trait Chunk {
     /// From this length on, powers are made during the first rounds when r is known already.
     const MAKING_BYTES_MIN: usize = usize::MAX;
     /// As [`begin`](Self::begin), of data at `start` and with r known; only for so many bytes.
+    ///
+    /// # Safety
+    /// As [`Chunk`]; `bytes` are at least [`MAKING_BYTES_MIN`](Self::MAKING_BYTES_MIN).
     unsafe fn make(
         start: Start<'_>,
         r: &Multiplier,
@@ -107,12 +128,18 @@ pub(crate) trait Chunk {
         None
     }
     /// XORs keystream that is there onto as many bytes.
+    ///
+    /// # Safety
+    /// As [`Chunk`]; `data` are at least as many as there is keystream.
     #[inline(always)]
     unsafe fn xor(keystream: &[u8], data: Data) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has as many bytes of `data` as of `keystream` at both pointers.
         unsafe { xor_bytes(keystream, data.from, data.to) }
     }
     /// XORs keystream onto less than a chunk, and at least a byte; `running` absorbs its chunk during the rounds.
+    ///
+    /// # Safety
+    /// As [`Chunk`]; the chunk last named to `running` is readable.
     unsafe fn crypt_rest_and_mac(
         start: Start<'_>,
         running: &mut <Self::Powers as Powers>::Run<'_>,
@@ -127,7 +154,8 @@ pub(crate) trait Chunk {
 #[inline(always)]
 pub(crate) unsafe fn crypt_in_columns<V: Words>(mut start: Start<'_>, mut data: Data) {
     let chunk = V::BLOCKS * BLOCK_BYTES;
-    // SAFETY: as the caller vouches; the place has room for the blocks.
+    // SAFETY: the caller has the instructions of `V`, and `data` at both pointers, of which each step takes a chunk. The
+    // place has room for as many blocks.
     unsafe {
         while data.bytes >= chunk {
             V::xor_blocks(block_words(start, &mut Nothing), data.from, data.to);
@@ -149,7 +177,6 @@ pub(crate) unsafe fn crypt_in_columns<V: Words>(mut start: Start<'_>, mut data: 
 /// or else of the wider `R`, have room for them. `M` makes `P`.
 pub(crate) struct InColumnsOrRows<V, S, R, P, M>(PhantomData<(V, S, R, P, M)>);
 
-// SAFETY: the caller enables the instructions of `V` and `R`, and vouches for the pointers.
 impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
     for InColumnsOrRows<V, S, R, P, M>
 {
@@ -160,7 +187,7 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
     #[inline(always)]
     unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
         let chunks = data.bytes / Self::BYTES;
-        // SAFETY: as above.
+        // SAFETY: the caller has the instructions of `V`, `S` and `R`, and `data`: the whole chunks, and what is behind them.
         unsafe {
             if chunks > 0 {
                 Self::crypt_chunks(start, data.from, data.to, chunks);
@@ -180,7 +207,8 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
         running: &mut P::Run<'_>,
         mut data: Data,
     ) {
-        // SAFETY: as above.
+        // SAFETY: the caller has the instructions of `V` and `P`, and whole chunks of `data`. `running` absorbs the chunk that
+        // is named here before it is decrypted or after it was encrypted, or the one before, for which the caller answers.
         unsafe {
             while data.bytes > 0 {
                 if direction == Direction::Open {
@@ -204,7 +232,8 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
         bytes: usize,
         place: &mut Keystream,
     ) -> (OneTimeKey, Option<P>) {
-        // SAFETY: as above; the place has room for the blocks.
+        // SAFETY: the caller has the instructions of `V`, `S`, `R` and `M`; the place has room for block 0 and a chunk. The
+        // room of powers was filled by all double rounds when they are taken out.
         unsafe {
             if bytes < M::BYTES_MIN {
                 let bytes = BLOCK_BYTES + bytes;
@@ -236,7 +265,8 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
         bytes: usize,
         place: &mut Keystream,
     ) -> Option<P> {
-        // SAFETY: as above; the place has room for the blocks.
+        // SAFETY: the caller has the instructions of `V`, `R` and `M`; the place has room for block 0 and a chunk. The room
+        // of powers was filled by all double rounds.
         unsafe {
             #[cfg(debug_assertions)]
             crate::dispatch::chacha20::POWERS_BESIDE.hit();
@@ -248,13 +278,14 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
 
     #[inline(always)]
     unsafe fn xor(keystream: &[u8], data: Data) {
-        // SAFETY: as above.
+        // SAFETY: the caller has the instructions of `R`, and as many bytes of `data` as of `keystream`.
         unsafe { R::xor_bytes(keystream, data) }
     }
 
     #[inline(always)]
     unsafe fn crypt_rest_and_mac(start: Start<'_>, running: &mut P::Run<'_>, data: Data) {
-        // SAFETY: as above.
+        // SAFETY: the caller has the instructions of `V`, `S`, `R` and `P`, less than a chunk of `data`, and the chunk that
+        // `running` absorbs in the ten double rounds.
         unsafe {
             Self::crypt_rest(start, running, data);
             running.end_of_chunk();
@@ -266,7 +297,7 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
     /// Keystream of at least `bytes`, or of a chunk, in `place` behind room for block 0.
     ///
     /// # Safety
-    /// As [`Chunk`].
+    /// As [`Chunk`]; the caller grants what `beside` needs.
     #[inline(always)]
     unsafe fn keystream<B: Beside>(
         start: Start<'_>,
@@ -274,7 +305,8 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
         place: &mut Keystream,
         beside: &mut B,
     ) {
-        // SAFETY: as the caller vouches; the place has room for the blocks.
+        // SAFETY: the caller has the instructions of `V` and `R`, and grants what `beside` needs; the place has room for
+        // block 0 and a chunk, and there are as many zeros.
         unsafe {
             // With so much else to do, three sets take longer than columns.
             if bytes <= 2 * R::SET_BYTES {
@@ -290,10 +322,11 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
     /// XORs keystream onto `chunks` chunks, at least one.
     ///
     /// # Safety
-    /// As [`Chunk`].
+    /// As [`Chunk`], for as many chunks at `from` and `to`.
     #[inline(always)]
     unsafe fn crypt_chunks(start: Start<'_>, from: *const u8, to: *mut u8, chunks: usize) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `V`, and the chunks at both pointers. The words of one are put
+        // together during the rounds of the next, where `before` names its places.
         unsafe {
             let words = block_words(start, &mut Nothing);
             if chunks < 2 {
@@ -313,10 +346,11 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
     /// XORs keystream onto less than a chunk, and at least a byte.
     ///
     /// # Safety
-    /// As [`Chunk`].
+    /// As [`Chunk`]; the caller grants what `beside` needs.
     #[inline(always)]
     unsafe fn crypt_rest<B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
-        // SAFETY: as the caller vouches; the place has room for the blocks.
+        // SAFETY: the caller has the instructions of `V`, `S` and `R`, grants what `beside` needs, and has `data` at both
+        // pointers: no more than the sets that take them, or than a chunk, for which the place has room.
         unsafe {
             if data.bytes <= rows::SETS_MAX * S::SET_BYTES {
                 rows::crypt::<S, B>(start, beside, data);
@@ -349,7 +383,7 @@ impl<V: Words> Beside for Before<V> {
     #[inline(always)]
     unsafe fn step(&mut self, double_round: usize) {
         if double_round < XOR_STEPS {
-            // SAFETY: as the caller vouches for the instructions, and `from` and `to` for a chunk.
+            // SAFETY: the caller has the instructions of `V`; `crypt_chunks` names a chunk of its data at both pointers.
             unsafe { V::xor_blocks_step(&mut self.words, double_round, self.from, self.to) }
         }
     }
@@ -388,7 +422,8 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
         rest_bytes,
         last: None,
     };
-    // SAFETY: as the caller vouches. What follows the first chunk is again such a buffer.
+    // SAFETY: the caller has the instructions of `C`, and `data`: what is behind the first chunk is also readable and
+    // writable. Whatever a run is told to absorb next is a chunk of the data's ciphertext.
     unsafe {
         if powers.is_none() && data.bytes >= C::MAKING_BYTES_MIN {
             let mut place = Keystream::new();
@@ -450,7 +485,8 @@ pub(crate) unsafe fn first<C: Chunk>(
 ) -> (OneTimeKey, Element) {
     let lengths = (aad.len() as u128 | (data.bytes as u128) << 64).to_le_bytes();
     let mut place = Keystream::new();
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `C`, and `data`, which `begin` leaves alone and `begin_and_seal` encrypts
+    // a chunk of.
     unsafe {
         let sealed = match direction {
             Direction::Seal => C::begin_and_seal(start, data, &mut place),
@@ -499,7 +535,7 @@ impl Part<'_> {
             Direction::Seal => to.cast_const(),
             Direction::Open => from,
         };
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has `bytes` of data at both pointers, of which `rest_bytes` are the end.
         unsafe { core::slice::from_raw_parts(from, bytes - self.rest_bytes) }
     }
 
@@ -529,7 +565,9 @@ impl Part<'_> {
             bytes: first_bytes,
             ..data
         };
-        // SAFETY: as the caller vouches; what follows the first chunk is again such a buffer.
+        // SAFETY: the caller has the instructions of `C`, and the data: what is behind a part is also readable and writable.
+        // Keystream is as long as what it is XORed onto. A run is told to absorb the first chunk, before it is decrypted or
+        // after it was encrypted.
         unsafe {
             if data.bytes <= C::BYTES {
                 if let Some(powers) = &powers {
@@ -578,7 +616,7 @@ impl Part<'_> {
     /// absorb.
     ///
     /// # Safety
-    /// As [`Chunk`].
+    /// As [`Chunk`]; to seal, the chunk last named to `running` is readable.
     #[inline(always)]
     unsafe fn chunks<C: Chunk>(self, mut running: <C::Powers as Powers>::Run<'_>) -> Element {
         let Self {
@@ -589,7 +627,8 @@ impl Part<'_> {
             rest_bytes,
             last,
         } = self;
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `C`, the data, which each step shortens, and to seal the chunk before
+        // them. What is absorbed at the end is ciphertext: not yet decrypted, or encrypted by then.
         unsafe {
             let count = data.bytes / C::BYTES;
             if count > 0 {

@@ -18,6 +18,8 @@
 
 use core::ptr;
 
+use crate::contract::needs_instructions;
+
 use super::state::{
     BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Register, SIGMA, Start, UNLIKE_FROM,
 };
@@ -25,29 +27,40 @@ use crate::portable::xor::xor_bytes;
 use crate::wipe::Secret;
 
 /// A register of rows, one of each of `BLOCKS` blocks.
-///
-/// # Safety
-/// Every method needs the instructions of its implementor. Pointers need not be aligned.
 pub(crate) trait Rows: Register {
     const BLOCKS: usize;
     const SET_BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
 
-    /// The same row for all blocks.
-    unsafe fn repeat_words(row: &[u32; 4]) -> Self;
-    /// The same row for all blocks, its first word in the low bits.
-    unsafe fn repeat(row: u128) -> Self;
-    /// `first`, `first + 1`, ... in the first word of each row; zeros else.
-    unsafe fn counters(first: u32) -> Self;
+    needs_instructions! {
+        /// The same row for all blocks.
+        fn repeat_words(row: &[u32; 4]) -> Self;
+        /// The same row for all blocks, its first word in the low bits.
+        fn repeat(row: u128) -> Self;
+        /// `first`, `first + 1`, ... in the first word of each row; zeros else.
+        fn counters(first: u32) -> Self;
+    }
     /// Word i of each row comes from word i + `BY`, modulo 4.
-    unsafe fn turn<const BY: u32>(self) -> Self;
+    fn turn<const BY: u32>(self) -> Self;
     /// The blocks one after the other, from their rows.
-    unsafe fn blocks(set: [Self; 4]) -> [Self; 4];
+    fn blocks(set: [Self; 4]) -> [Self; 4];
+    /// Reads a register.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `from` is valid for reads of a register, aligned or not.
     unsafe fn load(from: *const u8) -> Self;
+    /// Writes a register.
+    ///
+    /// # Safety
+    /// `to` is valid for writes of a register, aligned or not.
     unsafe fn store(self, to: *mut u8);
     /// XORs keystream onto as many bytes.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of this type; `data` are at least as many, readable and writable, in the same place or
+    /// in two that do not overlap.
     #[inline(always)]
     unsafe fn xor_bytes(keystream: &[u8], data: Data) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has as many bytes of `data` as of `keystream` at both pointers.
         unsafe { xor_bytes(keystream, data.from, data.to) }
     }
 }
@@ -62,7 +75,7 @@ pub(crate) unsafe fn sets<R: Rows, B: Beside, const SETS: usize>(
     start: Start<'_>,
     beside: &mut B,
 ) -> [[R; 4]; SETS] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `R`, and what `beside` needs in each double round.
     unsafe {
         let (key, row) = start.parts();
         let (halves, _) = key.as_chunks();
@@ -99,38 +112,34 @@ pub(crate) unsafe fn sets<R: Rows, B: Beside, const SETS: usize>(
 }
 
 /// # Safety
-/// As [`sets`].
+/// The caller grants what `beside` needs; `at` is below [`DOUBLE_ROUNDS`].
 #[inline(always)]
 unsafe fn double_round<R: Rows, B: Beside, const SETS: usize>(
     x: &mut [[R; 4]; SETS],
     beside: &mut B,
     at: usize,
 ) {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        round(x);
-        for set in x.iter_mut() {
-            set[0] = set[0].turn::<3>();
-            set[3] = set[3].turn::<2>();
-            set[2] = set[2].turn::<1>();
-        }
-        beside.step(at);
-        round(x);
-        for set in x.iter_mut() {
-            set[0] = set[0].turn::<1>();
-            set[3] = set[3].turn::<2>();
-            set[2] = set[2].turn::<3>();
-        }
-        beside.second_step(at);
+    round(x);
+    for set in x.iter_mut() {
+        set[0] = set[0].turn::<3>();
+        set[3] = set[3].turn::<2>();
+        set[2] = set[2].turn::<1>();
     }
+    // SAFETY: the caller grants what `beside` needs, and `at` is one of ten.
+    unsafe { beside.step(at) };
+    round(x);
+    for set in x.iter_mut() {
+        set[0] = set[0].turn::<1>();
+        set[3] = set[3].turn::<2>();
+        set[2] = set[2].turn::<3>();
+    }
+    // SAFETY: as for the first step.
+    unsafe { beside.second_step(at) };
 }
 
 /// Four quarter rounds of every block.
-///
-/// # Safety
-/// The instructions of `R` are enabled in the caller.
 #[inline(always)]
-unsafe fn round<R: Rows, const SETS: usize>(x: &mut [[R; 4]; SETS]) {
+fn round<R: Rows, const SETS: usize>(x: &mut [[R; 4]; SETS]) {
     macro_rules! half {
         ($rotate_d:literal $rotate_b:literal) => {
             for [a, b, _, _] in x.iter_mut() {
@@ -147,21 +156,17 @@ unsafe fn round<R: Rows, const SETS: usize>(x: &mut [[R; 4]; SETS]) {
             }
         };
     }
-    // SAFETY: as the caller vouches.
-    unsafe {
-        half!(16 12);
-        half!(8 7);
-    }
+    half!(16 12);
+    half!(8 7);
 }
 
 /// Writes sets, put together, to `to`.
 ///
 /// # Safety
-/// The instructions of `R` are enabled in the caller; `SETS` times `R::SET_BYTES` bytes are
-/// writable at `to`.
+/// `SETS` times `R::SET_BYTES` bytes are writable at `to`.
 #[inline(always)]
 unsafe fn store_sets<R: Rows, const SETS: usize>(sets: [[R; 4]; SETS], to: *mut u8) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has room for the sets at `to`, of which each takes `R::SET_BYTES`.
     unsafe {
         for (i, set) in sets.into_iter().enumerate() {
             for (j, part) in R::blocks(set).into_iter().enumerate() {
@@ -184,7 +189,8 @@ pub(crate) unsafe fn keystream<R: Rows, B: Beside>(
     beside: &mut B,
 ) {
     debug_assert!(bytes <= SETS_MAX * R::SET_BYTES);
-    // SAFETY: as the caller vouches; `write` has room for as many sets as it is passed.
+    // SAFETY: the caller has the instructions of `R`, and grants what `beside` needs; `write` has room for as many sets as
+    // it is passed.
     unsafe {
         let mut write = |sets| {
             let to = place.write(before + sets * R::SET_BYTES);
@@ -207,7 +213,8 @@ pub(crate) unsafe fn keystream<R: Rows, B: Beside>(
 #[inline(always)]
 pub(crate) unsafe fn crypt<R: Rows, B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
     debug_assert!(data.bytes <= SETS_MAX * R::SET_BYTES);
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `R`, grants what `beside` needs, and has `data` at both pointers, which
+    // are no longer than the sets.
     unsafe {
         match data.bytes.div_ceil(R::SET_BYTES) {
             0 | 1 => xor_sets::<R, 1>(sets(start, beside), data),
@@ -221,12 +228,13 @@ pub(crate) unsafe fn crypt<R: Rows, B: Beside>(start: Start<'_>, beside: &mut B,
 /// within goes through memory.
 ///
 /// # Safety
-/// The instructions of `R` are enabled in the caller; `data` are no longer than the sets.
+/// The instructions of `R` are enabled in the caller; `data` are no longer than the sets, readable and writable, in the same
+/// place or in two that do not overlap.
 #[inline(always)]
 unsafe fn xor_sets<R: Rows, const SETS: usize>(sets: [[R; 4]; SETS], data: Data) {
     const { assert!(size_of::<R>() <= BLOCK_BYTES) };
     let mut at = 0;
-    // SAFETY: as the caller vouches; `at` counts what is done.
+    // SAFETY: the caller has the instructions of `R`, and `data` at both pointers; `at` counts what is done of them.
     unsafe {
         let last = 'parts: {
             for set in sets {

@@ -48,12 +48,11 @@ impl<'a> Start<'a> {
 
 /// A register of 32-bit words.
 ///
-/// # Safety
-/// Every method needs the instructions of its implementor.
+/// A value proves that the CPU has the instructions of its type: only unsafe methods make one out of anything else.
 pub(crate) trait Register: Copy {
-    unsafe fn add(self, other: Self) -> Self;
-    unsafe fn xor(self, other: Self) -> Self;
-    unsafe fn rotate_left<const BITS: u32>(self) -> Self;
+    fn add(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn rotate_left<const BITS: u32>(self) -> Self;
 }
 
 /// The data to encrypt or decrypt.
@@ -79,7 +78,7 @@ impl Data {
     /// There are as many.
     #[inline(always)]
     pub(crate) unsafe fn behind(self, bytes: usize) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: `bytes` are part of the data, which both pointers lead to.
         unsafe {
             Self {
                 from: self.from.add(bytes),

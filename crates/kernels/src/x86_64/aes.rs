@@ -40,6 +40,8 @@ macro_rules! entry_point {
             counter: u128,
             data: InOutBuf<'_, '_, u8>,
         ) {
+            /// # Safety
+            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap.
             #[target_feature(enable = $features)]
             unsafe fn rounds<const R: usize>(
                 schedule: &Schedule,
@@ -48,7 +50,7 @@ macro_rules! entry_point {
                 to: *mut u8,
                 bytes: usize,
             ) {
-                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                // SAFETY: the instructions of `$lanes` are enabled here; the caller has `bytes` at both pointers.
                 unsafe { ctr::<$lanes, R, $unroll>(schedule, counter, from, to, bytes) }
             }
             #[cfg(debug_assertions)]
@@ -87,9 +89,11 @@ entry_point!(
 /// the counter is a multiple of its blocks, so that its counters differ from the first by an XOR
 /// with a constant: one instruction a register instead of an add, a shuffle and an XOR.
 ///
+/// The low 32 bits of `counter` do not wrap.
+///
 /// # Safety
 /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap; the low 32 bits of `counter` do not wrap.
+/// at `to`, the same place or one that does not overlap.
 #[inline(always)]
 pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
     schedule: &Schedule,
@@ -100,7 +104,7 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
 ) {
     let group_blocks = UNROLL * V::BLOCKS;
     let group_bytes = UNROLL * V::BYTES;
-    // SAFETY: instructions and pointers as the caller vouches; `bytes` counts what is left, and no
+    // SAFETY: the caller has the instructions of `V`; `bytes` counts what is left at both pointers, and no
     // more than that is touched.
     unsafe {
         // Keys of one block are operands in memory, and those of more have to be spread over registers first.
@@ -201,7 +205,8 @@ unsafe fn ctr_by_words<const R: usize>(
     const GROUP: usize = 8;
     const AHEAD: usize = 2 * GROUP;
     let groups = bytes / (GROUP * BLOCK_BYTES);
-    // SAFETY: as the caller vouches; `groups` are within `bytes`, and the index is below `AHEAD`.
+    // SAFETY: the caller has AES-NI and SSSE3, and `bytes` at both pointers, which the groups are within; the index is below
+    // `AHEAD`.
     unsafe {
         let mut keys = Keys::<__m128i>::new::<R>(schedule);
         let first_key = keys.get(0);
@@ -260,7 +265,7 @@ unsafe fn ctr_by_adds<V: Lanes, const R: usize, const N: usize>(
     from: *const u8,
     to: *mut u8,
 ) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller has the instructions of `V`, and `N` registers at both pointers.
     unsafe {
         keys.read_again();
         let mut states = [keys.get(0); N];
@@ -298,7 +303,7 @@ unsafe fn one_by_one<V: Lanes, const R: usize>(
     mut to: *mut u8,
     mut bytes: usize,
 ) {
-    // SAFETY: as `ctr`.
+    // SAFETY: the caller has the instructions of `V`, and `bytes` at both pointers, of which a register at a time is done.
     unsafe {
         while bytes > 0 {
             keys.read_again();
@@ -354,7 +359,7 @@ impl<'a, V: Lanes> Keys<'a, V> {
     pub(super) unsafe fn new<const R: usize>(schedule: &'a Schedule) -> Self {
         Self {
             schedule,
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller has the instructions of `V`.
             registers: unsafe { round_keys::<V, R>(schedule) },
         }
     }
@@ -375,7 +380,7 @@ impl<'a, V: Lanes> Keys<'a, V> {
     pub(super) unsafe fn get(&self, round: usize) -> V {
         if V::NARROW {
             let words = &self.schedule.round_keys[round];
-            // SAFETY: as the caller vouches; a schedule is aligned to 16 bytes.
+            // SAFETY: the caller has the instructions of `V`; a schedule is aligned to 16 bytes.
             unsafe { V::splat(_mm_load_si128(words.as_ptr().cast())) }
         } else {
             self.registers[round]
@@ -397,6 +402,6 @@ pub(super) fn anew<T>(mut address: *const T) -> *const T {
 /// The instructions of `V` are enabled in the caller; `i` is at most the number of rounds.
 #[inline(always)]
 pub(super) unsafe fn round_key<V: Lanes>(schedule: &Schedule, i: usize) -> V {
-    // SAFETY: as the caller vouches; a schedule is aligned to 16 bytes.
+    // SAFETY: the caller has the instructions of `V` to spread a key, of a schedule, which is aligned to 16 bytes.
     unsafe { V::splat(_mm_load_si128(schedule.round_keys[i].as_ptr().cast())) }
 }

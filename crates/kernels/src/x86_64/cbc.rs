@@ -56,6 +56,9 @@ macro_rules! entry_point {
         @ $name:ident, $rounds:literal, $features:literal,
         |$schedule:ident, $iv:ident, $from:ident, $to:ident, $bytes:ident, $r:ident| $body:expr
     ) => {
+        /// # Safety
+        /// `$bytes` are readable at `$from` and writable at `$to`, the same place or one that does not overlap. The
+        /// schedule has as many rounds.
         #[target_feature(enable = $features)]
         unsafe fn $name(
             $schedule: &Schedule,
@@ -65,7 +68,8 @@ macro_rules! entry_point {
             $bytes: usize,
         ) {
             const $r: usize = $rounds;
-            // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+            // SAFETY: the instructions of every register in `$body` are enabled here; the caller has `$bytes` at both
+            // pointers.
             unsafe { $body }
         }
     };
@@ -182,7 +186,8 @@ unsafe fn decrypt<V: Lanes, Half: Lanes, One: Lanes, const R: usize, const UNROL
     to: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: instructions and pointers as the caller vouches; an IV has 16 bytes.
+    // SAFETY: the caller has the instructions of all three, and `bytes` at both pointers, of which `left` has what is not
+    // done; an IV has 16 bytes.
     unsafe {
         let mut left = Left {
             before: __m128i::load(iv.as_ptr()),
@@ -253,7 +258,7 @@ impl Left {
     #[inline(always)]
     unsafe fn decrypt<V: Lanes, const R: usize, const N: usize>(&mut self, keys: Keys<'_, V>) {
         let done = N * V::BYTES;
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller has the instructions of `V`; `N` registers are left at both pointers.
         unsafe {
             self.before = decrypt_group::<V, R, N>(keys, self.before, self.from, self.to);
             (self.from, self.to) = (self.from.add(done), self.to.add(done));
@@ -273,7 +278,7 @@ unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
     from: *const u8,
     to: *mut u8,
 ) -> __m128i {
-    // SAFETY: instructions and pointers as the caller vouches; from the second register on, the
+    // SAFETY: the caller has the instructions of `V`, and `N` registers at both pointers; from the second register on, the
     // block before one lies in the register before it.
     unsafe {
         keys.read_again();

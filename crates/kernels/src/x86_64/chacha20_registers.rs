@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-use super::lanes::by_contract;
+use crate::contract::{by_contract, by_possession};
 use crate::stitched::{self, Data, Register, Rows, Words};
 
 /// A row.
@@ -19,7 +19,7 @@ pub(super) struct Ymm<const ROTATES: bool>(__m256i);
 pub(super) struct Zmm(__m512i);
 
 impl Register for Xmm {
-    by_contract! {
+    by_possession! {
         fn add(self, other: Self) -> Self { Self(_mm_add_epi32(self.0, other.0)) }
         fn xor(self, other: Self) -> Self { Self(_mm_xor_si128(self.0, other.0)) }
         fn rotate_left<const BITS: u32>(self) -> Self {
@@ -40,6 +40,10 @@ impl Rows for Xmm {
         fn repeat_words(row: &[u32; 4]) -> Self { Self(_mm_loadu_si128(row.as_ptr().cast())) }
         fn repeat(row: u128) -> Self { Self(row_of(row)) }
         fn counters(first: u32) -> Self { Self(_mm_setr_epi32(first as i32, 0, 0, 0)) }
+        fn load(from: *const u8) -> Self { Self(_mm_loadu_si128(from.cast())) }
+        fn store(self, to: *mut u8) { _mm_storeu_si128(to.cast(), self.0) }
+    }
+    by_possession! {
         fn turn<const BY: u32>(self) -> Self {
             Self(match BY {
                 1 => _mm_shuffle_epi32::<0x39>(self.0),
@@ -47,17 +51,15 @@ impl Rows for Xmm {
                 _ => _mm_shuffle_epi32::<0x93>(self.0),
             })
         }
-        fn load(from: *const u8) -> Self { Self(_mm_loadu_si128(from.cast())) }
-        fn store(self, to: *mut u8) { _mm_storeu_si128(to.cast(), self.0) }
     }
     #[inline(always)]
-    unsafe fn blocks(set: [Self; 4]) -> [Self; 4] {
+    fn blocks(set: [Self; 4]) -> [Self; 4] {
         set
     }
 }
 
 impl<const ROTATES: bool> Register for Ymm<ROTATES> {
-    by_contract! {
+    by_possession! {
         fn add(self, other: Self) -> Self { Self(_mm256_add_epi32(self.0, other.0)) }
         fn xor(self, other: Self) -> Self { Self(_mm256_xor_si256(self.0, other.0)) }
         fn rotate_left<const BITS: u32>(self) -> Self {
@@ -99,6 +101,10 @@ impl<const ROTATES: bool> Rows for Ymm<ROTATES> {
             let [a, b] = [0, 1].map(|i| (first + i) as i32);
             Self(_mm256_setr_epi32(a, 0, 0, 0, b, 0, 0, 0))
         }
+        fn load(from: *const u8) -> Self { Self(_mm256_loadu_si256(from.cast())) }
+        fn store(self, to: *mut u8) { _mm256_storeu_si256(to.cast(), self.0) }
+    }
+    by_possession! {
         fn turn<const BY: u32>(self) -> Self {
             Self(match BY {
                 1 => _mm256_shuffle_epi32::<0x39>(self.0),
@@ -114,13 +120,11 @@ impl<const ROTATES: bool> Rows for Ymm<ROTATES> {
                 Self(_mm256_permute2x128_si256::<0x31>(c.0, d.0)),
             ]
         }
-        fn load(from: *const u8) -> Self { Self(_mm256_loadu_si256(from.cast())) }
-        fn store(self, to: *mut u8) { _mm256_storeu_si256(to.cast(), self.0) }
     }
 }
 
 impl Register for Zmm {
-    by_contract! {
+    by_possession! {
         fn add(self, other: Self) -> Self { Self(_mm512_add_epi32(self.0, other.0)) }
         fn xor(self, other: Self) -> Self { Self(_mm512_xor_si512(self.0, other.0)) }
         fn rotate_left<const BITS: u32>(self) -> Self {
@@ -192,6 +196,10 @@ impl Rows for Zmm {
             let each = _mm512_setr_epi32(a, 0, 0, 0, b, 0, 0, 0, c, 0, 0, 0, d, 0, 0, 0);
             Self(each)
         }
+        fn load(from: *const u8) -> Self { Self(_mm512_loadu_si512(from.cast())) }
+        fn store(self, to: *mut u8) { _mm512_storeu_si512(to.cast(), self.0) }
+    }
+    by_possession! {
         fn turn<const BY: u32>(self) -> Self {
             Self(match BY {
                 1 => _mm512_shuffle_epi32::<0x39>(self.0),
@@ -202,8 +210,6 @@ impl Rows for Zmm {
         fn blocks(set: [Self; 4]) -> [Self; 4] {
             transpose_quarters(set.map(|row| row.0)).map(Self)
         }
-        fn load(from: *const u8) -> Self { Self(_mm512_loadu_si512(from.cast())) }
-        fn store(self, to: *mut u8) { _mm512_storeu_si512(to.cast(), self.0) }
     }
     #[inline(always)]
     unsafe fn xor_bytes(keystream: &[u8], Data { from, to, .. }: Data) {

@@ -2,7 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::lanes::{Lanes, by_contract, needs_instructions};
+use super::lanes::Lanes;
+use crate::contract::{by_contract, needs_instructions};
 
 /// Carry-less multiplication of blocks, and parts of a register, for GHASH.
 pub(super) trait Clmul: Lanes {

@@ -3,50 +3,8 @@
 
 use core::arch::{asm, x86_64::*};
 
+use crate::contract::{by_contract, needs_instructions};
 use crate::key::BLOCK_BYTES;
-
-/// Writes methods of a trait of registers that need nothing but what the trait's method demands of its caller: the
-/// instructions of the register, and pointers that are valid for what the method says. A body that relies on more than
-/// that, such as a bound of its own, is written out, with its reason.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! by_contract {
-    ($(
-        $(#[$attribute:meta])*
-        fn $name:ident $(<$(const $parameter:ident: $type:ty),+>)? ($($argument:tt)*) $(-> $result:ty)? {
-            $($body:tt)*
-        }
-    )+) => {$(
-        $(#[$attribute])*
-        /// # Safety
-        /// As the trait's method says.
-        #[inline(always)]
-        unsafe fn $name $(<$(const $parameter: $type),+>)? ($($argument)*) $(-> $result)? {
-            // SAFETY: the caller keeps the contract of the trait's method: the CPU has the instructions of this type, which
-            // are all that the intrinsics here ask for, and the pointers that the method is given are valid for what it reads
-            // and writes. Others lead to arrays of a register's length.
-            unsafe { $($body)* }
-        }
-    )+};
-}
-pub(super) use by_contract;
-
-/// Declares methods of a trait of registers that need the instructions of the implementing type and nothing else.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! needs_instructions {
-    ($(
-        $(#[$attribute:meta])*
-        fn $name:ident $(<$(const $parameter:ident: $type:ty),+>)? ($($argument:tt)*) -> $result:ty;
-    )+) => {$(
-        $(#[$attribute])*
-        ///
-        /// # Safety
-        /// The CPU has the instructions of the implementing type.
-        unsafe fn $name $(<$(const $parameter: $type),+>)? ($($argument)*) -> $result;
-    )+};
-}
-pub(super) use needs_instructions;
 
 /// A register of `BLOCKS` blocks. The entry points of [`super::aes`] hold a token for the instructions that the methods
 /// need, and enable them.

@@ -473,7 +473,7 @@ impl ZeroizeOnDrop for IfmaPowers {}
 
 impl Run for Ifma<'_> {
     #[inline(always)]
-    unsafe fn chunk(&mut self, from: *const u8) {
+    fn chunk(&mut self, from: *const u8) {
         self.from = from;
     }
 

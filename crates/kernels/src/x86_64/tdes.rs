@@ -10,6 +10,7 @@ use crate::bits::des::{self, KeyMasks, Room};
 use crate::bits::des_cbc::{Chains, LaneKeys};
 use crate::bits::registers::{Plane, Ternary, substitute};
 use crate::bits::{des_cbc, des_gates, des_ternary};
+use crate::contract::{by_contract, by_possession};
 use crate::requests::Lanes;
 use crate::wipe::wipe_stack;
 
@@ -23,6 +24,9 @@ macro_rules! entry_points {
             skip: usize,
             data: InOutBuf<'_, '_, u8>,
         ) {
+            /// # Safety
+            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap; `skip`
+            /// is less than 8. There is a `Room` at `room`, to write alone.
             #[target_feature(enable = $features)]
             unsafe fn with_features(
                 room: *mut Room<$plane>,
@@ -33,7 +37,8 @@ macro_rules! entry_points {
                 to: *mut u8,
                 bytes: usize,
             ) {
-                // SAFETY: the features are enabled here; the rest is as the caller vouches.
+                // SAFETY: the instructions of `$plane` are enabled here; the caller has the room, `bytes` at both
+                // pointers, and `skip` within a block.
                 unsafe { des::ctr::<$plane>(room, keys, counter, skip, from, to, bytes) }
             }
             #[cfg(debug_assertions)]
@@ -41,8 +46,8 @@ macro_rules! entry_points {
             let bytes = data.len();
             let (from, to) = data.into_raw();
             let mut room = MaybeUninit::uninit();
-            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
-            // `from` and writable at `to`, which are the same or do not overlap.
+            // SAFETY: the token proves the features, and SSE2 needs none; the buffer has `bytes` at both pointers, the
+            // same or apart, and the room is this function's.
             unsafe { with_features(room.as_mut_ptr(), keys, counter, skip, from, to, bytes) };
             wipe_stack();
         }
@@ -58,6 +63,9 @@ macro_rules! decryption {
             iv: &mut [u8; 8],
             data: InOutBuf<'a, 'a, u8>,
         ) -> InOutBuf<'a, 'a, u8> {
+            /// # Safety
+            /// `passes` passes are readable at `from` and writable at `to`, the same place or one that does not
+            /// overlap. There is a `Room` at `room`, to write alone.
             #[target_feature(enable = $features)]
             unsafe fn with_features(
                 room: *mut des_cbc::Room<$plane>,
@@ -67,7 +75,8 @@ macro_rules! decryption {
                 to: *mut u8,
                 passes: usize,
             ) {
-                // SAFETY: the features are enabled here; the rest is as the caller vouches.
+                // SAFETY: the instructions of `$plane` are enabled here; the caller has the room, and the passes at both
+                // pointers.
                 unsafe { des_cbc::decrypt::<$plane>(room, keys, iv, from, to, passes) }
             }
             let pass_bytes = 8 * des::pass_blocks::<$plane>();
@@ -78,7 +87,8 @@ macro_rules! decryption {
                 crate::dispatch::batch::TDES_BITS.hit();
                 let (from, to) = whole.into_raw();
                 let mut room = MaybeUninit::uninit();
-                // SAFETY: the token proves the features; the buffer vouches for the passes.
+                // SAFETY: the token proves the features, and SSE2 needs none; the buffer has the passes at both
+                // pointers, the same or apart, and the room is this function's.
                 unsafe { with_features(room.as_mut_ptr(), keys, iv, from, to, passes) };
                 wipe_stack();
             }
@@ -88,40 +98,57 @@ macro_rules! decryption {
 }
 
 decryption! {
-    decrypt_sse2 (), __m128i, "sse2";
-    decrypt_avx2 Avx2, __m256i, "avx2";
-    decrypt_avx512 Avx512, __m512i, "avx512f";
+    decrypt_sse2 (), Xmm, "sse2";
+    decrypt_avx2 Avx2, Ymm, "avx2";
+    decrypt_avx512 Avx512, Zmm, "avx512f";
 }
 
 // SAFETY: SSE2 is part of x86-64.
-unsafe impl Chains for __m128i {
+unsafe impl Chains for Xmm {
     unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize) {
         #[cfg(debug_assertions)]
         crate::dispatch::batch::TDES_BITS_SSE2.hit();
-        // SAFETY: the lanes are as the caller vouches.
+        // SAFETY: every x86-64 has SSE2; the caller has `blocks` in each lane that has some left.
         unsafe { des_cbc::encrypt_lanes::<Self>(keys, lanes, blocks) }
     }
 }
 
 entry_points! {
-    ctr_sse2 (), __m128i, "sse2", SSE2;
-    ctr_avx2 Avx2, __m256i, "avx2", AVX2;
-    ctr_avx512 Avx512, __m512i, "avx512f", AVX512;
+    ctr_sse2 (), Xmm, "sse2", SSE2;
+    ctr_avx2 Avx2, Ymm, "avx2", AVX2;
+    ctr_avx512 Avx512, Zmm, "avx512f", AVX512;
 }
 
-/// The methods of [`Plane`] that are one intrinsic each.
+/// A register of SSE2.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Xmm(__m128i);
+
+/// One of AVX2.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Ymm(__m256i);
+
+/// One of AVX-512 F.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Zmm(__m512i);
+
+/// The methods of [`Plane`] that are one or two intrinsics each.
 macro_rules! methods {
     (
         $load:ident $store:ident $pointer:ty, $broadcast:ident
         $and:ident $or:ident $xor:ident $and_not:ident $shift_left:ident $shift_right:ident
     ) => {
-        const LANES: usize = size_of::<Self>() / 8;
+        const LANES: usize = size_of::<$pointer>() / 8;
 
-        #[inline(always)]
-        unsafe fn broadcast(word: u64) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $broadcast(word as i64) }
+        by_contract! {
+            fn broadcast(word: u64) -> Self { Self($broadcast(word as i64)) }
+            fn load(from: *const u8) -> Self { Self($load(from.cast::<$pointer>())) }
+            fn store(self, to: *mut u8) { $store(to.cast::<$pointer>(), self.0) }
         }
+        /// # Safety
+        /// As the trait's method says.
         #[inline(always)]
         unsafe fn lanes_with(bit: usize) -> Self {
             const LANES: usize = size_of::<$pointer>() / 8;
@@ -135,103 +162,64 @@ macro_rules! methods {
                 }
                 masks
             };
-            // SAFETY: as the trait demands; the mask is as long as the register.
+            // SAFETY: the caller has the instructions of this type; the mask is as long as the register.
             unsafe { Self::load(MASKS[bit].as_ptr().cast()) }
         }
-        #[inline(always)]
-        unsafe fn load(from: *const u8) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $load(from.cast::<$pointer>()) }
-        }
-        #[inline(always)]
-        unsafe fn store(self, to: *mut u8) {
-            // SAFETY: as the trait demands.
-            unsafe { $store(to.cast::<$pointer>(), self) }
-        }
-        #[inline(always)]
-        unsafe fn and(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $and(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn or(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $or(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn xor(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $xor(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn and_not(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $and_not(other, self) }
-        }
-        #[inline(always)]
-        unsafe fn not(self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { self.xor(Self::broadcast(u64::MAX)) }
-        }
-        #[inline(always)]
-        unsafe fn shift_left<const N: u32>(self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $shift_left(self, _mm_cvtsi32_si128(N as i32)) }
-        }
-        #[inline(always)]
-        unsafe fn shift_right<const N: u32>(self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { $shift_right(self, _mm_cvtsi32_si128(N as i32)) }
+        by_possession! {
+            fn filled_with(self, word: u64) -> Self { Self($broadcast(word as i64)) }
+            fn and(self, other: Self) -> Self { Self($and(self.0, other.0)) }
+            fn or(self, other: Self) -> Self { Self($or(self.0, other.0)) }
+            fn xor(self, other: Self) -> Self { Self($xor(self.0, other.0)) }
+            fn and_not(self, other: Self) -> Self { Self($and_not(other.0, self.0)) }
+            fn not(self) -> Self { Self($xor(self.0, $broadcast(-1))) }
+            fn shift_left<const N: u32>(self) -> Self {
+                Self($shift_left(self.0, _mm_cvtsi32_si128(N as i32)))
+            }
+            fn shift_right<const N: u32>(self) -> Self {
+                Self($shift_right(self.0, _mm_cvtsi32_si128(N as i32)))
+            }
         }
     };
 }
 
-// SAFETY (of all three): each method is one or two intrinsics whose features the contract demands of the
-// caller, on pointers that the caller vouches for.
-impl Plane for __m128i {
-    type Mask = __m128i;
+/// Masks that are registers, and S-boxes of gates with two operands.
+macro_rules! two_operands {
+    () => {
+        type Mask = Self;
 
+        /// # Safety
+        /// As the trait's method says.
+        #[inline(always)]
+        unsafe fn mask(word: u64) -> Self {
+            // SAFETY: the caller has the instructions of this type.
+            unsafe { Self::broadcast(word) }
+        }
+        #[inline(always)]
+        fn xor_mask(self, mask: &Self) -> Self {
+            self.xor(*mask)
+        }
+        substitute!(des_gates);
+    };
+}
+
+impl Plane for Xmm {
     methods! {
         _mm_loadu_si128 _mm_storeu_si128 __m128i, _mm_set1_epi64x
         _mm_and_si128 _mm_or_si128 _mm_xor_si128 _mm_andnot_si128 _mm_sll_epi64 _mm_srl_epi64
     }
-    substitute!(des_gates);
-
-    #[inline(always)]
-    unsafe fn mask(word: u64) -> Self::Mask {
-        // SAFETY: as the trait demands.
-        unsafe { Self::broadcast(word) }
-    }
-    #[inline(always)]
-    unsafe fn xor_mask(self, mask: *const Self::Mask) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { self.xor(*mask) }
-    }
+    two_operands!();
 }
 
-impl Plane for __m256i {
-    type Mask = __m256i;
-
+impl Plane for Ymm {
     methods! {
         _mm256_loadu_si256 _mm256_storeu_si256 __m256i, _mm256_set1_epi64x
         _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256 _mm256_andnot_si256
         _mm256_sll_epi64 _mm256_srl_epi64
     }
-    substitute!(des_gates);
-
-    #[inline(always)]
-    unsafe fn mask(word: u64) -> Self::Mask {
-        // SAFETY: as the trait demands.
-        unsafe { Self::broadcast(word) }
-    }
-    #[inline(always)]
-    unsafe fn xor_mask(self, mask: *const Self::Mask) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { self.xor(*mask) }
-    }
+    two_operands!();
 }
 
-impl Plane for __m512i {
+impl Plane for Zmm {
     type Mask = u64;
 
     methods! {
@@ -242,21 +230,19 @@ impl Plane for __m512i {
     substitute!(des_ternary);
 
     #[inline(always)]
-    unsafe fn mask(word: u64) -> Self::Mask {
+    unsafe fn mask(word: u64) -> u64 {
         word
     }
     #[inline(always)]
-    unsafe fn xor_mask(self, mask: *const Self::Mask) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { self.xor(Self::broadcast(*mask)) }
+    fn xor_mask(self, mask: &u64) -> Self {
+        self.xor(self.filled_with(*mask))
     }
 }
 
-// SAFETY: the method is one intrinsic, whose features the contract demands of the caller.
-impl Ternary for __m512i {
-    #[inline(always)]
-    unsafe fn look_up<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_ternarylogic_epi64::<TABLE>(a, b, c) }
+impl Ternary for Zmm {
+    by_possession! {
+        fn look_up<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
+            Self(_mm512_ternarylogic_epi64::<TABLE>(a.0, b.0, c.0))
+        }
     }
 }

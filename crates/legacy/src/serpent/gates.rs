@@ -5,230 +5,182 @@
 use super::registers::Words;
 
 /// 16 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s0<P: Words>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s0<P: Words>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::xor(x2, x1);
-        let x5 = P::or(x3, x0);
-        let x6 = P::xor(x4, x5);
-        let x7 = P::not(x0);
-        let x8 = P::and(x1, x3);
-        let x9 = P::xor(x7, x8);
-        let x10 = P::xor(x5, x3);
-        let x11 = P::and(x9, x1);
-        let x12 = P::xor(x10, x11);
-        let x13 = P::and(x2, x12);
-        let x14 = P::xor(x9, x13);
-        let x15 = P::xor(x14, x12);
-        let x16 = P::xor(x15, x6);
-        let x17 = P::or(x16, x14);
-        let x18 = P::and(x17, x5);
-        let x19 = P::xor(x18, x1);
-        [x16, x14, x19, x6]
-    }
+    let x4 = P::xor(x2, x1);
+    let x5 = P::or(x3, x0);
+    let x6 = P::xor(x4, x5);
+    let x7 = P::not(x0);
+    let x8 = P::and(x1, x3);
+    let x9 = P::xor(x7, x8);
+    let x10 = P::xor(x5, x3);
+    let x11 = P::and(x9, x1);
+    let x12 = P::xor(x10, x11);
+    let x13 = P::and(x2, x12);
+    let x14 = P::xor(x9, x13);
+    let x15 = P::xor(x14, x12);
+    let x16 = P::xor(x15, x6);
+    let x17 = P::or(x16, x14);
+    let x18 = P::and(x17, x5);
+    let x19 = P::xor(x18, x1);
+    [x16, x14, x19, x6]
 }
 
 /// 15 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s1<P: Words>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s1<P: Words>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::xor(x1, x0);
-        let x5 = P::not(x4);
-        let x6 = P::or(x5, x0);
-        let x7 = P::and_not(x6, x3);
-        let x8 = P::xor(x4, x7);
-        let x9 = P::or(x5, x3);
-        let x10 = P::xor(x9, x1);
-        let x11 = P::and(x2, x10);
-        let x12 = P::xor(x8, x11);
-        let x13 = P::xor(x6, x2);
-        let x14 = P::xor(x12, x10);
-        let x15 = P::xor(x13, x14);
-        let x16 = P::and(x15, x12);
-        let x17 = P::xor(x16, x14);
-        let x18 = P::xor(x13, x3);
-        [x17, x12, x18, x15]
-    }
+    let x4 = P::xor(x1, x0);
+    let x5 = P::not(x4);
+    let x6 = P::or(x5, x0);
+    let x7 = P::and_not(x6, x3);
+    let x8 = P::xor(x4, x7);
+    let x9 = P::or(x5, x3);
+    let x10 = P::xor(x9, x1);
+    let x11 = P::and(x2, x10);
+    let x12 = P::xor(x8, x11);
+    let x13 = P::xor(x6, x2);
+    let x14 = P::xor(x12, x10);
+    let x15 = P::xor(x13, x14);
+    let x16 = P::and(x15, x12);
+    let x17 = P::xor(x16, x14);
+    let x18 = P::xor(x13, x3);
+    [x17, x12, x18, x15]
 }
 
 /// 16 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s2<P: Words>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s2<P: Words>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::xor(x3, x1);
-        let x5 = P::and_not(x2, x0);
-        let x6 = P::xor(x4, x5);
-        let x7 = P::and(x2, x1);
-        let x8 = P::xor(x7, x4);
-        let x9 = P::and_not(x3, x6);
-        let x10 = P::or(x0, x9);
-        let x11 = P::xor(x8, x10);
-        let x12 = P::not(x7);
-        let x13 = P::and_not(x12, x0);
-        let x14 = P::xor(x2, x13);
-        let x15 = P::and(x1, x8);
-        let x16 = P::xor(x14, x15);
-        let x17 = P::xor(x16, x12);
-        let x18 = P::and(x10, x3);
-        let x19 = P::xor(x17, x18);
-        [x6, x19, x11, x16]
-    }
+    let x4 = P::xor(x3, x1);
+    let x5 = P::and_not(x2, x0);
+    let x6 = P::xor(x4, x5);
+    let x7 = P::and(x2, x1);
+    let x8 = P::xor(x7, x4);
+    let x9 = P::and_not(x3, x6);
+    let x10 = P::or(x0, x9);
+    let x11 = P::xor(x8, x10);
+    let x12 = P::not(x7);
+    let x13 = P::and_not(x12, x0);
+    let x14 = P::xor(x2, x13);
+    let x15 = P::and(x1, x8);
+    let x16 = P::xor(x14, x15);
+    let x17 = P::xor(x16, x12);
+    let x18 = P::and(x10, x3);
+    let x19 = P::xor(x17, x18);
+    [x6, x19, x11, x16]
 }
 
 /// 15 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s3<P: Words>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s3<P: Words>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::and(x3, x0);
-        let x5 = P::xor(x4, x1);
-        let x6 = P::and_not(x0, x5);
-        let x7 = P::xor(x6, x3);
-        let x8 = P::or(x2, x7);
-        let x9 = P::xor(x5, x8);
-        let x10 = P::and_not(x0, x9);
-        let x11 = P::and_not(x7, x1);
-        let x12 = P::xor(x10, x11);
-        let x13 = P::xor(x12, x2);
-        let x14 = P::xor(x13, x0);
-        let x15 = P::or(x9, x7);
-        let x16 = P::xor(x14, x15);
-        let x17 = P::and_not(x16, x13);
-        let x18 = P::xor(x17, x7);
-        [x18, x16, x13, x9]
-    }
+    let x4 = P::and(x3, x0);
+    let x5 = P::xor(x4, x1);
+    let x6 = P::and_not(x0, x5);
+    let x7 = P::xor(x6, x3);
+    let x8 = P::or(x2, x7);
+    let x9 = P::xor(x5, x8);
+    let x10 = P::and_not(x0, x9);
+    let x11 = P::and_not(x7, x1);
+    let x12 = P::xor(x10, x11);
+    let x13 = P::xor(x12, x2);
+    let x14 = P::xor(x13, x0);
+    let x15 = P::or(x9, x7);
+    let x16 = P::xor(x14, x15);
+    let x17 = P::and_not(x16, x13);
+    let x18 = P::xor(x17, x7);
+    [x18, x16, x13, x9]
 }
 
 /// 15 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s4<P: Words>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s4<P: Words>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::and_not(x0, x3);
-        let x5 = P::xor(x4, x2);
-        let x6 = P::not(x3);
-        let x7 = P::xor(x0, x6);
-        let x8 = P::and_not(x7, x1);
-        let x9 = P::xor(x5, x8);
-        let x10 = P::and_not(x9, x1);
-        let x11 = P::xor(x10, x7);
-        let x12 = P::and_not(x11, x10);
-        let x13 = P::xor(x12, x1);
-        let x14 = P::and(x0, x9);
-        let x15 = P::xor(x13, x14);
-        let x16 = P::xor(x15, x5);
-        let x17 = P::or(x16, x14);
-        let x18 = P::xor(x17, x3);
-        [x9, x18, x15, x11]
-    }
+    let x4 = P::and_not(x0, x3);
+    let x5 = P::xor(x4, x2);
+    let x6 = P::not(x3);
+    let x7 = P::xor(x0, x6);
+    let x8 = P::and_not(x7, x1);
+    let x9 = P::xor(x5, x8);
+    let x10 = P::and_not(x9, x1);
+    let x11 = P::xor(x10, x7);
+    let x12 = P::and_not(x11, x10);
+    let x13 = P::xor(x12, x1);
+    let x14 = P::and(x0, x9);
+    let x15 = P::xor(x13, x14);
+    let x16 = P::xor(x15, x5);
+    let x17 = P::or(x16, x14);
+    let x18 = P::xor(x17, x3);
+    [x9, x18, x15, x11]
 }
 
 /// 16 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s5<P: Words>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s5<P: Words>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::and(x3, x1);
-        let x5 = P::xor(x4, x2);
-        let x6 = P::not(x3);
-        let x7 = P::xor(x6, x1);
-        let x8 = P::or(x0, x7);
-        let x9 = P::xor(x5, x8);
-        let x10 = P::and(x9, x6);
-        let x11 = P::xor(x1, x0);
-        let x12 = P::xor(x10, x11);
-        let x13 = P::or(x9, x7);
-        let x14 = P::xor(x13, x0);
-        let x15 = P::and_not(x11, x12);
-        let x16 = P::xor(x14, x15);
-        let x17 = P::and_not(x6, x11);
-        let x18 = P::and(x13, x5);
-        let x19 = P::xor(x17, x18);
-        [x9, x12, x16, x19]
-    }
+    let x4 = P::and(x3, x1);
+    let x5 = P::xor(x4, x2);
+    let x6 = P::not(x3);
+    let x7 = P::xor(x6, x1);
+    let x8 = P::or(x0, x7);
+    let x9 = P::xor(x5, x8);
+    let x10 = P::and(x9, x6);
+    let x11 = P::xor(x1, x0);
+    let x12 = P::xor(x10, x11);
+    let x13 = P::or(x9, x7);
+    let x14 = P::xor(x13, x0);
+    let x15 = P::and_not(x11, x12);
+    let x16 = P::xor(x14, x15);
+    let x17 = P::and_not(x6, x11);
+    let x18 = P::and(x13, x5);
+    let x19 = P::xor(x17, x18);
+    [x9, x12, x16, x19]
 }
 
 /// 15 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s6<P: Words>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s6<P: Words>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::not(x2);
-        let x5 = P::and(x0, x3);
-        let x6 = P::xor(x4, x5);
-        let x7 = P::xor(x6, x1);
-        let x8 = P::and_not(x3, x7);
-        let x9 = P::xor(x8, x0);
-        let x10 = P::or(x9, x7);
-        let x11 = P::xor(x10, x3);
-        let x12 = P::and_not(x11, x1);
-        let x13 = P::xor(x9, x12);
-        let x14 = P::xor(x13, x11);
-        let x15 = P::xor(x14, x6);
-        let x16 = P::and_not(x15, x13);
-        let x17 = P::xor(x5, x2);
-        let x18 = P::xor(x16, x17);
-        [x13, x7, x15, x18]
-    }
+    let x4 = P::not(x2);
+    let x5 = P::and(x0, x3);
+    let x6 = P::xor(x4, x5);
+    let x7 = P::xor(x6, x1);
+    let x8 = P::and_not(x3, x7);
+    let x9 = P::xor(x8, x0);
+    let x10 = P::or(x9, x7);
+    let x11 = P::xor(x10, x3);
+    let x12 = P::and_not(x11, x1);
+    let x13 = P::xor(x9, x12);
+    let x14 = P::xor(x13, x11);
+    let x15 = P::xor(x14, x6);
+    let x16 = P::and_not(x15, x13);
+    let x17 = P::xor(x5, x2);
+    let x18 = P::xor(x16, x17);
+    [x13, x7, x15, x18]
 }
 
 /// 17 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s7<P: Words>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s7<P: Words>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::and_not(x1, x2);
-        let x5 = P::xor(x4, x3);
-        let x6 = P::xor(x5, x2);
-        let x7 = P::xor(x6, x1);
-        let x8 = P::or(x0, x7);
-        let x9 = P::xor(x5, x8);
-        let x10 = P::or(x7, x5);
-        let x11 = P::and(x0, x10);
-        let x12 = P::xor(x6, x11);
-        let x13 = P::or(x7, x4);
-        let x14 = P::not(x2);
-        let x15 = P::and_not(x14, x3);
-        let x16 = P::xor(x9, x15);
-        let x17 = P::or(x0, x16);
-        let x18 = P::xor(x13, x17);
-        let x19 = P::xor(x18, x16);
-        let x20 = P::xor(x19, x11);
-        [x18, x12, x20, x9]
-    }
+    let x4 = P::and_not(x1, x2);
+    let x5 = P::xor(x4, x3);
+    let x6 = P::xor(x5, x2);
+    let x7 = P::xor(x6, x1);
+    let x8 = P::or(x0, x7);
+    let x9 = P::xor(x5, x8);
+    let x10 = P::or(x7, x5);
+    let x11 = P::and(x0, x10);
+    let x12 = P::xor(x6, x11);
+    let x13 = P::or(x7, x4);
+    let x14 = P::not(x2);
+    let x15 = P::and_not(x14, x3);
+    let x16 = P::xor(x9, x15);
+    let x17 = P::or(x0, x16);
+    let x18 = P::xor(x13, x17);
+    let x19 = P::xor(x18, x16);
+    let x20 = P::xor(x19, x11);
+    [x18, x12, x20, x9]
 }

@@ -17,7 +17,6 @@ pub(crate) fn ctr(keys: &RoundKeys, counter: u128, skip: usize, data: InOutBuf<'
     unsafe { words::ctr::<u32>(keys, counter, skip, from, to, bytes) }
 }
 
-// SAFETY: no method needs a special instruction; pointers are as the caller vouches.
 impl Words for u32 {
     const LANES: usize = 1;
 
@@ -27,49 +26,53 @@ impl Words for u32 {
     }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: as the trait demands.
+        // SAFETY: the caller has 4 bytes to read at `from`, which is good for an array of them.
         u32::from_le_bytes(unsafe { from.cast::<[u8; 4]>().read() })
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: as the trait demands.
+        // SAFETY: the caller has room for 4 bytes at `to`, which is good for an array of them.
         unsafe { to.cast::<[u8; 4]>().write(self.to_le_bytes()) }
     }
     #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
+    fn filled_with(self, word: u32) -> Self {
+        word
+    }
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
         self & other
     }
     #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
+    fn or(self, other: Self) -> Self {
         self | other
     }
     #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
+    fn xor(self, other: Self) -> Self {
         self ^ other
     }
     #[inline(always)]
-    unsafe fn and_not(self, other: Self) -> Self {
+    fn and_not(self, other: Self) -> Self {
         self & !other
     }
     #[inline(always)]
-    unsafe fn not(self) -> Self {
+    fn not(self) -> Self {
         !self
     }
     #[inline(always)]
-    unsafe fn shift_left<const N: i32, const REST: i32>(self) -> Self {
+    fn shift_left<const N: i32, const REST: i32>(self) -> Self {
         self << N
     }
     #[inline(always)]
-    unsafe fn rotate_left<const N: i32, const REST: i32>(self) -> Self {
+    fn rotate_left<const N: i32, const REST: i32>(self) -> Self {
         self << N | self >> REST
     }
     #[inline(always)]
-    unsafe fn xor3(self, second: Self, third: Self) -> Self {
+    fn xor3(self, second: Self, third: Self) -> Self {
         self ^ second ^ third
     }
     substitute_words!(gates);
     #[inline(always)]
-    unsafe fn transpose(words: [Self; 4]) -> [Self; 4] {
+    fn transpose(words: [Self; 4]) -> [Self; 4] {
         words
     }
 }

@@ -5,172 +5,124 @@
 use super::registers::Ternary;
 
 /// 8 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s0<P: Ternary>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s0<P: Ternary>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::look_up::<0xcb>(x3, x2, x1);
-        let x5 = P::look_up::<0x24>(x4, x3, x1);
-        let x6 = P::look_up::<0xca>(x0, x5, x4);
-        let x7 = P::look_up::<0x36>(x3, x1, x0);
-        let x8 = P::look_up::<0x3c>(x7, x2, x4);
-        let x9 = P::look_up::<0xb8>(x3, x1, x0);
-        let x10 = P::look_up::<0x96>(x9, x2, x6);
-        let x11 = P::look_up::<0xc9>(x10, x7, x6);
-        [x6, x10, x11, x8]
-    }
+    let x4 = P::look_up::<0xcb>(x3, x2, x1);
+    let x5 = P::look_up::<0x24>(x4, x3, x1);
+    let x6 = P::look_up::<0xca>(x0, x5, x4);
+    let x7 = P::look_up::<0x36>(x3, x1, x0);
+    let x8 = P::look_up::<0x3c>(x7, x2, x4);
+    let x9 = P::look_up::<0xb8>(x3, x1, x0);
+    let x10 = P::look_up::<0x96>(x9, x2, x6);
+    let x11 = P::look_up::<0xc9>(x10, x7, x6);
+    [x6, x10, x11, x8]
 }
 
 /// 8 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s1<P: Ternary>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s1<P: Ternary>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::look_up::<0x4b>(x2, x1, x0);
-        let x5 = P::look_up::<0x0c>(x4, x3, x2);
-        let x6 = P::look_up::<0xca>(x3, x5, x4);
-        let x7 = P::look_up::<0x98>(x4, x3, x0);
-        let x8 = P::look_up::<0x1e>(x7, x1, x5);
-        let x9 = P::look_up::<0xd6>(x4, x3, x1);
-        let x10 = P::look_up::<0xe1>(x9, x0, x7);
-        let x11 = P::look_up::<0x9a>(x10, x8, x4);
-        [x11, x8, x6, x10]
-    }
+    let x4 = P::look_up::<0x4b>(x2, x1, x0);
+    let x5 = P::look_up::<0x0c>(x4, x3, x2);
+    let x6 = P::look_up::<0xca>(x3, x5, x4);
+    let x7 = P::look_up::<0x98>(x4, x3, x0);
+    let x8 = P::look_up::<0x1e>(x7, x1, x5);
+    let x9 = P::look_up::<0xd6>(x4, x3, x1);
+    let x10 = P::look_up::<0xe1>(x9, x0, x7);
+    let x11 = P::look_up::<0x9a>(x10, x8, x4);
+    [x11, x8, x6, x10]
 }
 
 /// 8 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s2<P: Ternary>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s2<P: Ternary>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::look_up::<0x1e>(x3, x2, x0);
-        let x5 = P::look_up::<0x99>(x4, x2, x0);
-        let x6 = P::look_up::<0xca>(x1, x4, x5);
-        let x7 = P::look_up::<0x96>(x4, x1, x0);
-        let x8 = P::look_up::<0xb0>(x7, x2, x1);
-        let x9 = P::look_up::<0x29>(x8, x3, x5);
-        let x10 = P::look_up::<0x62>(x7, x3, x0);
-        let x11 = P::look_up::<0xb4>(x10, x1, x2);
-        [x7, x9, x11, x6]
-    }
+    let x4 = P::look_up::<0x1e>(x3, x2, x0);
+    let x5 = P::look_up::<0x99>(x4, x2, x0);
+    let x6 = P::look_up::<0xca>(x1, x4, x5);
+    let x7 = P::look_up::<0x96>(x4, x1, x0);
+    let x8 = P::look_up::<0xb0>(x7, x2, x1);
+    let x9 = P::look_up::<0x29>(x8, x3, x5);
+    let x10 = P::look_up::<0x62>(x7, x3, x0);
+    let x11 = P::look_up::<0xb4>(x10, x1, x2);
+    [x7, x9, x11, x6]
 }
 
 /// 9 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s3<P: Ternary>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s3<P: Ternary>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::look_up::<0x93>(x3, x1, x0);
-        let x5 = P::look_up::<0x63>(x4, x3, x0);
-        let x6 = P::look_up::<0xca>(x2, x4, x5);
-        let x7 = P::look_up::<0x94>(x2, x1, x0);
-        let x8 = P::look_up::<0x29>(x7, x4, x5);
-        let x9 = P::look_up::<0x38>(x6, x1, x0);
-        let x10 = P::look_up::<0x7c>(x9, x2, x5);
-        let x11 = P::look_up::<0xc2>(x3, x2, x0);
-        let x12 = P::look_up::<0xb4>(x11, x1, x4);
-        [x8, x12, x10, x6]
-    }
+    let x4 = P::look_up::<0x93>(x3, x1, x0);
+    let x5 = P::look_up::<0x63>(x4, x3, x0);
+    let x6 = P::look_up::<0xca>(x2, x4, x5);
+    let x7 = P::look_up::<0x94>(x2, x1, x0);
+    let x8 = P::look_up::<0x29>(x7, x4, x5);
+    let x9 = P::look_up::<0x38>(x6, x1, x0);
+    let x10 = P::look_up::<0x7c>(x9, x2, x5);
+    let x11 = P::look_up::<0xc2>(x3, x2, x0);
+    let x12 = P::look_up::<0xb4>(x11, x1, x4);
+    [x8, x12, x10, x6]
 }
 
 /// 8 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s4<P: Ternary>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s4<P: Ternary>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::look_up::<0xc6>(x3, x2, x0);
-        let x5 = P::look_up::<0x69>(x4, x3, x0);
-        let x6 = P::look_up::<0xca>(x1, x4, x5);
-        let x7 = P::look_up::<0x86>(x5, x3, x1);
-        let x8 = P::look_up::<0xd2>(x7, x2, x4);
-        let x9 = P::look_up::<0x6c>(x5, x4, x1);
-        let x10 = P::look_up::<0x3a>(x6, x4, x0);
-        let x11 = P::look_up::<0x69>(x10, x1, x3);
-        [x6, x8, x11, x9]
-    }
+    let x4 = P::look_up::<0xc6>(x3, x2, x0);
+    let x5 = P::look_up::<0x69>(x4, x3, x0);
+    let x6 = P::look_up::<0xca>(x1, x4, x5);
+    let x7 = P::look_up::<0x86>(x5, x3, x1);
+    let x8 = P::look_up::<0xd2>(x7, x2, x4);
+    let x9 = P::look_up::<0x6c>(x5, x4, x1);
+    let x10 = P::look_up::<0x3a>(x6, x4, x0);
+    let x11 = P::look_up::<0x69>(x10, x1, x3);
+    [x6, x8, x11, x9]
 }
 
 /// 8 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s5<P: Ternary>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s5<P: Ternary>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::look_up::<0x4b>(x2, x1, x0);
-        let x5 = P::look_up::<0x69>(x4, x1, x0);
-        let x6 = P::look_up::<0xca>(x3, x5, x4);
-        let x7 = P::look_up::<0xb6>(x4, x3, x0);
-        let x8 = P::look_up::<0xd0>(x7, x2, x5);
-        let x9 = P::look_up::<0x87>(x5, x4, x3);
-        let x10 = P::look_up::<0x3a>(x6, x4, x0);
-        let x11 = P::look_up::<0x69>(x10, x1, x3);
-        [x6, x9, x11, x8]
-    }
+    let x4 = P::look_up::<0x4b>(x2, x1, x0);
+    let x5 = P::look_up::<0x69>(x4, x1, x0);
+    let x6 = P::look_up::<0xca>(x3, x5, x4);
+    let x7 = P::look_up::<0xb6>(x4, x3, x0);
+    let x8 = P::look_up::<0xd0>(x7, x2, x5);
+    let x9 = P::look_up::<0x87>(x5, x4, x3);
+    let x10 = P::look_up::<0x3a>(x6, x4, x0);
+    let x11 = P::look_up::<0x69>(x10, x1, x3);
+    [x6, x9, x11, x8]
 }
 
 /// 9 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s6<P: Ternary>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s6<P: Ternary>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::look_up::<0x5b>(x2, x1, x0);
-        let x5 = P::look_up::<0x4a>(x4, x2, x1);
-        let x6 = P::look_up::<0xca>(x3, x4, x5);
-        let x7 = P::look_up::<0x6c>(x3, x1, x0);
-        let x8 = P::look_up::<0xc2>(x7, x2, x4);
-        let x9 = P::look_up::<0x3e>(x5, x3, x1);
-        let x10 = P::look_up::<0xc3>(x9, x0, x2);
-        let x11 = P::look_up::<0x76>(x6, x2, x0);
-        let x12 = P::look_up::<0x61>(x11, x3, x7);
-        [x10, x8, x12, x6]
-    }
+    let x4 = P::look_up::<0x5b>(x2, x1, x0);
+    let x5 = P::look_up::<0x4a>(x4, x2, x1);
+    let x6 = P::look_up::<0xca>(x3, x4, x5);
+    let x7 = P::look_up::<0x6c>(x3, x1, x0);
+    let x8 = P::look_up::<0xc2>(x7, x2, x4);
+    let x9 = P::look_up::<0x3e>(x5, x3, x1);
+    let x10 = P::look_up::<0xc3>(x9, x0, x2);
+    let x11 = P::look_up::<0x76>(x6, x2, x0);
+    let x12 = P::look_up::<0x61>(x11, x3, x7);
+    [x10, x8, x12, x6]
 }
 
 /// 9 gates.
-///
-/// # Safety
-/// The instructions of `P` are enabled in the caller.
 #[inline(always)]
-pub(crate) unsafe fn s7<P: Ternary>(input: [P; 4]) -> [P; 4] {
+pub(crate) fn s7<P: Ternary>(input: [P; 4]) -> [P; 4] {
     let [x0, x1, x2, x3] = input;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x4 = P::look_up::<0x1c>(x2, x1, x0);
-        let x5 = P::look_up::<0x12>(x4, x3, x0);
-        let x6 = P::look_up::<0xca>(x3, x4, x5);
-        let x7 = P::look_up::<0x1a>(x3, x2, x1);
-        let x8 = P::look_up::<0xb6>(x7, x0, x5);
-        let x9 = P::look_up::<0x26>(x8, x3, x2);
-        let x10 = P::look_up::<0x87>(x9, x0, x1);
-        let x11 = P::look_up::<0x72>(x8, x2, x0);
-        let x12 = P::look_up::<0xb4>(x11, x1, x5);
-        [x10, x8, x12, x6]
-    }
+    let x4 = P::look_up::<0x1c>(x2, x1, x0);
+    let x5 = P::look_up::<0x12>(x4, x3, x0);
+    let x6 = P::look_up::<0xca>(x3, x4, x5);
+    let x7 = P::look_up::<0x1a>(x3, x2, x1);
+    let x8 = P::look_up::<0xb6>(x7, x0, x5);
+    let x9 = P::look_up::<0x26>(x8, x3, x2);
+    let x10 = P::look_up::<0x87>(x9, x0, x1);
+    let x11 = P::look_up::<0x72>(x8, x2, x0);
+    let x12 = P::look_up::<0xb4>(x11, x1, x5);
+    [x10, x8, x12, x6]
 }

@@ -37,7 +37,7 @@ pub(crate) unsafe fn ctr<W: Words>(
 ) {
     let group_bytes = 16 * W::LANES;
     while bytes > 0 {
-        // SAFETY: the instructions are the caller's promise; `bytes` counts what is left at both
+        // SAFETY: the caller has the instructions of `W`; `bytes` counts what is left at both
         // pointers. A group fills four registers before they are read.
         unsafe {
             if skip == 0 && bytes >= 2 * group_bytes {
@@ -92,7 +92,7 @@ unsafe fn count<W: Words>(counter: u128) -> [W; 4] {
     let parts = W::LANES.div_ceil(4);
     let mut words = [[0_u32; LANES_MAX]; 4];
     let low = counter as u32;
-    // SAFETY: as the caller vouches; the arrays are as long as the widest register.
+    // SAFETY: the caller has the instructions of `W`; the arrays are as long as the widest register.
     unsafe {
         if low.checked_add(W::LANES as u32).is_some() {
             for (lane, word) in words[3][..W::LANES].iter_mut().enumerate() {
@@ -121,62 +121,44 @@ unsafe fn count<W: Words>(counter: u128) -> [W; 4] {
 const LANES_MAX: usize = 16;
 
 /// The blocks of `N` groups of four registers.
-///
-/// # Safety
-/// The instructions of `W` are enabled in the caller.
 #[inline(always)]
-unsafe fn encrypt<W: Words, const N: usize>(
-    keys: &RoundKeys,
-    mut groups: [[W; 4]; N],
-) -> [[W; 4]; N] {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        for (eight, keys) in keys.as_chunks::<8>().0.iter().enumerate() {
-            macro_rules! rounds {
-                ($($number:literal)+) => {$(
-                    for words in &mut groups {
-                        *words = W::substitute::<$number>(add_key(*words, &keys[$number]));
-                        if eight < 3 || $number < 7 {
-                            *words = mix(*words);
-                        }
+fn encrypt<W: Words, const N: usize>(keys: &RoundKeys, mut groups: [[W; 4]; N]) -> [[W; 4]; N] {
+    for (eight, keys) in keys.as_chunks::<8>().0.iter().enumerate() {
+        macro_rules! rounds {
+            ($($number:literal)+) => {$(
+                for words in &mut groups {
+                    *words = W::substitute::<$number>(add_key(*words, &keys[$number]));
+                    if eight < 3 || $number < 7 {
+                        *words = mix(*words);
                     }
-                )+};
-            }
-            rounds!(0 1 2 3 4 5 6 7);
+                }
+            )+};
         }
-        groups.map(|words| W::transpose(add_key(words, &keys[32])))
+        rounds!(0 1 2 3 4 5 6 7);
     }
+    groups.map(|words| W::transpose(add_key(words, &keys[32])))
 }
 
-/// # Safety
-/// The instructions of `W` are enabled in the caller.
 #[inline(always)]
-unsafe fn add_key<W: Words>(mut words: [W; 4], key: &[u32; 4]) -> [W; 4] {
+fn add_key<W: Words>(mut words: [W; 4], key: &[u32; 4]) -> [W; 4] {
     for (word, key) in words.iter_mut().zip(key) {
-        // SAFETY: as the caller vouches.
-        *word = unsafe { word.xor(W::broadcast(*key)) };
+        *word = word.xor(word.filled_with(*key));
     }
     words
 }
 
 /// The linear transformation.
-///
-/// # Safety
-/// The instructions of `W` are enabled in the caller.
 #[inline(always)]
-unsafe fn mix<W: Words>([x0, x1, x2, x3]: [W; 4]) -> [W; 4] {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let x0 = x0.rotate_left::<13, 19>();
-        let x2 = x2.rotate_left::<3, 29>();
-        let x1 = x1.xor3(x0, x2).rotate_left::<1, 31>();
-        let x3 = x3.xor3(x2, x0.shift_left::<3, 29>()).rotate_left::<7, 25>();
-        let x0 = x0.xor3(x1, x3).rotate_left::<5, 27>();
-        let x2 = x2
-            .xor3(x3, x1.shift_left::<7, 25>())
-            .rotate_left::<22, 10>();
-        [x0, x1, x2, x3]
-    }
+fn mix<W: Words>([x0, x1, x2, x3]: [W; 4]) -> [W; 4] {
+    let x0 = x0.rotate_left::<13, 19>();
+    let x2 = x2.rotate_left::<3, 29>();
+    let x1 = x1.xor3(x0, x2).rotate_left::<1, 31>();
+    let x3 = x3.xor3(x2, x0.shift_left::<3, 29>()).rotate_left::<7, 25>();
+    let x0 = x0.xor3(x1, x3).rotate_left::<5, 27>();
+    let x2 = x2
+        .xor3(x3, x1.shift_left::<7, 25>())
+        .rotate_left::<22, 10>();
+    [x0, x1, x2, x3]
 }
 
 /// The round keys of `key`, of 16, 24 or 32 bytes: a one follows what is shorter than 32.
@@ -196,18 +178,15 @@ pub(crate) fn expand(key: &[u8], keys: &mut RoundKeys) {
         *word = (sum ^ GOLDEN_RATIO ^ i as u32).rotate_left(11);
         words[i % 8] = *word;
     }
-    // SAFETY: words need no special instruction.
-    let substitute = |number, key| unsafe {
-        match number {
-            0 => gates::s0(key),
-            1 => gates::s1(key),
-            2 => gates::s2(key),
-            3 => gates::s3(key),
-            4 => gates::s4(key),
-            5 => gates::s5(key),
-            6 => gates::s6(key),
-            _ => gates::s7::<u32>(key),
-        }
+    let substitute = |number, key| match number {
+        0 => gates::s0(key),
+        1 => gates::s1(key),
+        2 => gates::s2(key),
+        3 => gates::s3(key),
+        4 => gates::s4(key),
+        5 => gates::s5(key),
+        6 => gates::s6(key),
+        _ => gates::s7::<u32>(key),
     };
     for (i, key) in keys.iter_mut().enumerate() {
         *key = substitute((35 - i) % 8, *key);

@@ -8,7 +8,7 @@ use super::registers::{Ternary, Words, substitute_words};
 use super::words::{self, RoundKeys};
 use super::{gates, ternary};
 use oarlock_kernels::wipe::wipe_stack;
-use oarlock_kernels::{Avx2, Avx512, by_contract};
+use oarlock_kernels::{Avx2, Avx512, by_contract, by_possession};
 
 macro_rules! entry_points {
     ($($name:ident $token:ty, $words:ty, $features:literal, $counter:ident;)+) => {$(
@@ -49,10 +49,25 @@ macro_rules! entry_points {
 }
 
 entry_points! {
-    ctr_sse2 (), __m128i, "sse2", SSE2;
-    ctr_avx2 Avx2, __m256i, "avx2", AVX2;
-    ctr_avx512 Avx512, __m512i, "avx512f", AVX512;
+    ctr_sse2 (), Xmm, "sse2", SSE2;
+    ctr_avx2 Avx2, Ymm, "avx2", AVX2;
+    ctr_avx512 Avx512, Zmm, "avx512f", AVX512;
 }
+
+/// A register of SSE2.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Xmm(__m128i);
+
+/// One of AVX2.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Ymm(__m256i);
+
+/// One of AVX-512 F.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Zmm(__m512i);
 
 macro_rules! methods {
     (
@@ -63,22 +78,25 @@ macro_rules! methods {
         const LANES: usize = size_of::<Self>() / 4;
 
         by_contract! {
-            fn broadcast(word: u32) -> Self { $broadcast(word as i32) }
-            fn load(from: *const u8) -> Self { $load(from.cast::<$pointer>()) }
-            fn store(self, to: *mut u8) { $store(to.cast::<$pointer>(), self) }
-            fn and(self, other: Self) -> Self { $and(self, other) }
-            fn or(self, other: Self) -> Self { $or(self, other) }
-            fn xor(self, other: Self) -> Self { $xor(self, other) }
-            fn and_not(self, other: Self) -> Self { $and_not(other, self) }
-            fn not(self) -> Self { $xor(self, $broadcast(-1)) }
+            fn broadcast(word: u32) -> Self { Self($broadcast(word as i32)) }
+            fn load(from: *const u8) -> Self { Self($load(from.cast::<$pointer>())) }
+            fn store(self, to: *mut u8) { $store(to.cast::<$pointer>(), self.0) }
+        }
+        by_possession! {
+            fn filled_with(self, word: u32) -> Self { Self($broadcast(word as i32)) }
+            fn and(self, other: Self) -> Self { Self($and(self.0, other.0)) }
+            fn or(self, other: Self) -> Self { Self($or(self.0, other.0)) }
+            fn xor(self, other: Self) -> Self { Self($xor(self.0, other.0)) }
+            fn and_not(self, other: Self) -> Self { Self($and_not(other.0, self.0)) }
+            fn not(self) -> Self { Self($xor(self.0, $broadcast(-1))) }
             fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
-                let (ab, cd) = ($low_32(a, b), $low_32(c, d));
-                let (high_ab, high_cd) = ($high_32(a, b), $high_32(c, d));
+                let (ab, cd) = ($low_32(a.0, b.0), $low_32(c.0, d.0));
+                let (high_ab, high_cd) = ($high_32(a.0, b.0), $high_32(c.0, d.0));
                 [
-                    $low_64(ab, cd),
-                    $high_64(ab, cd),
-                    $low_64(high_ab, high_cd),
-                    $high_64(high_ab, high_cd),
+                    Self($low_64(ab, cd)),
+                    Self($high_64(ab, cd)),
+                    Self($low_64(high_ab, high_cd)),
+                    Self($high_64(high_ab, high_cd)),
                 ]
             }
         }
@@ -88,18 +106,22 @@ macro_rules! methods {
 /// What takes more than one instruction where there are but two operands.
 macro_rules! two_operands {
     ($or:ident $xor:ident $shift_left:ident $shift_right:ident) => {
-        by_contract! {
-            fn shift_left<const N: i32, const REST: i32>(self) -> Self { $shift_left::<N>(self) }
-            fn rotate_left<const N: i32, const REST: i32>(self) -> Self {
-                $or($shift_left::<N>(self), $shift_right::<REST>(self))
+        by_possession! {
+            fn shift_left<const N: i32, const REST: i32>(self) -> Self {
+                Self($shift_left::<N>(self.0))
             }
-            fn xor3(self, second: Self, third: Self) -> Self { $xor($xor(self, second), third) }
+            fn rotate_left<const N: i32, const REST: i32>(self) -> Self {
+                Self($or($shift_left::<N>(self.0), $shift_right::<REST>(self.0)))
+            }
+            fn xor3(self, second: Self, third: Self) -> Self {
+                Self($xor($xor(self.0, second.0), third.0))
+            }
         }
         substitute_words!(gates);
     };
 }
 
-impl Words for __m128i {
+impl Words for Xmm {
     methods! {
         _mm_loadu_si128 _mm_storeu_si128 __m128i, _mm_set1_epi32
         _mm_and_si128 _mm_or_si128 _mm_xor_si128 _mm_andnot_si128
@@ -108,7 +130,7 @@ impl Words for __m128i {
     two_operands!(_mm_or_si128 _mm_xor_si128 _mm_slli_epi32 _mm_srli_epi32);
 }
 
-impl Words for __m256i {
+impl Words for Ymm {
     methods! {
         _mm256_loadu_si256 _mm256_storeu_si256 __m256i, _mm256_set1_epi32
         _mm256_and_si256 _mm256_or_si256 _mm256_xor_si256 _mm256_andnot_si256
@@ -117,30 +139,31 @@ impl Words for __m256i {
     two_operands!(_mm256_or_si256 _mm256_xor_si256 _mm256_slli_epi32 _mm256_srli_epi32);
 }
 
-impl Words for __m512i {
+impl Words for Zmm {
     methods! {
         _mm512_loadu_si512 _mm512_storeu_si512 __m512i, _mm512_set1_epi32
         _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512 _mm512_andnot_si512
         _mm512_unpacklo_epi32 _mm512_unpackhi_epi32 _mm512_unpacklo_epi64 _mm512_unpackhi_epi64
     }
-
-    by_contract! {
+    by_possession! {
         fn shift_left<const N: i32, const REST: i32>(self) -> Self {
-            _mm512_sll_epi32(self, _mm_cvtsi32_si128(N))
+            Self(_mm512_sll_epi32(self.0, _mm_cvtsi32_si128(N)))
         }
-        fn rotate_left<const N: i32, const REST: i32>(self) -> Self { _mm512_rol_epi32::<N>(self) }
+        fn rotate_left<const N: i32, const REST: i32>(self) -> Self {
+            Self(_mm512_rol_epi32::<N>(self.0))
+        }
         fn xor3(self, second: Self, third: Self) -> Self {
             const XOR: i32 = 0x96;
-            _mm512_ternarylogic_epi64::<XOR>(self, second, third)
+            Self(_mm512_ternarylogic_epi64::<XOR>(self.0, second.0, third.0))
         }
     }
     substitute_words!(ternary);
 }
 
-impl Ternary for __m512i {
-    by_contract! {
+impl Ternary for Zmm {
+    by_possession! {
         fn look_up<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
-            _mm512_ternarylogic_epi64::<TABLE>(a, b, c)
+            Self(_mm512_ternarylogic_epi64::<TABLE>(a.0, b.0, c.0))
         }
     }
 }

@@ -417,6 +417,120 @@ fn without_a_key_there_is_no_context() {
     }
 }
 
+/// Copies share a key until one of them takes another, and outlive each other.
+#[test]
+fn copies_keep_their_key() {
+    for (name, accelerator) in accelerators() {
+        for operation in [
+            Algorithm::Aes128Ctr,
+            Algorithm::ChaCha20,
+            Algorithm::Camellia256Ctr,
+        ] {
+            let keys = [1, 2, 3].map(|key| vec![key; operation.key_bytes()]);
+            let stream = |context: &mut StreamContext| {
+                let mut data = vec![0; 700];
+                context.set_counter(9, 0);
+                context.apply(data.as_mut_slice().into());
+                data
+            };
+            let expected = keys.each_ref().map(|key| {
+                let mut context = StreamContext::new(accelerator.as_ref(), operation, key).unwrap();
+                stream(&mut context)
+            });
+            let mut first = StreamContext::new(accelerator.as_ref(), operation, &keys[0]).unwrap();
+            let (mut second, mut third) = (first.clone(), first.clone());
+            second.set_key(&keys[1]).unwrap();
+            first.set_key(&keys[2]).unwrap();
+            let found = [&mut third, &mut second, &mut first].map(stream);
+            assert!(found == expected, "{name}, {operation}");
+            drop(first);
+            assert!(stream(&mut third) == expected[0], "{name}, {operation}");
+        }
+        let cbc = |context: &mut CbcContext| {
+            let mut data = vec![5; 320];
+            context.set_iv([6; 16]);
+            context.decrypt(data.as_mut_slice().into()).unwrap();
+            context.encrypt(data.as_mut_slice().into()).unwrap();
+            data
+        };
+        let keys = [[1; 32], [2; 32], [3; 32]];
+        let operation = Algorithm::Aes256Cbc;
+        let expected = keys
+            .map(|key| cbc(&mut CbcContext::new(accelerator.as_ref(), operation, &key).unwrap()));
+        for is_prepared in [false, true] {
+            let mut first = CbcContext::new(accelerator.as_ref(), operation, &keys[0]).unwrap();
+            if is_prepared {
+                first.prepare_to_decrypt();
+            }
+            let (mut second, mut third) = (first.clone(), first.clone());
+            second.set_key(&keys[1]).unwrap();
+            let late = &mut first.clone();
+            first.set_key(&keys[2]).unwrap();
+            let found = [&mut third, &mut second, &mut first].map(cbc);
+            assert!(found == expected, "{name}, {operation}");
+            assert!(cbc(late) == expected[0], "{name}, {operation}");
+        }
+        for operation in [Algorithm::Aes256Gcm, Algorithm::ChaCha20Poly1305] {
+            // Long enough for tables.
+            let seal = |context: &mut AeadContext| {
+                let mut data = vec![5; 20_000];
+                let tag = context.seal(&[6; 12], b"aad", data.as_mut_slice().into());
+                (data, tag.unwrap())
+            };
+            let expected = keys.map(|key| {
+                seal(&mut AeadContext::new(accelerator.as_ref(), operation, &key).unwrap())
+            });
+            for has_tables in [false, true] {
+                let mut first =
+                    AeadContext::new(accelerator.as_ref(), operation, &keys[0]).unwrap();
+                if has_tables {
+                    seal(&mut first);
+                }
+                let (mut second, mut third) = (first.clone(), first.clone());
+                second.set_key(&keys[1]).unwrap();
+                let late = &mut first.clone();
+                first.set_key(&keys[2]).unwrap();
+                let found = [&mut third, &mut second, &mut first].map(seal);
+                assert!(found == expected, "{name}, {operation}");
+                assert!(seal(late) == expected[0], "{name}, {operation}");
+            }
+        }
+    }
+}
+
+/// Copies of a context in several threads fill its tables of powers at the same time.
+#[test]
+fn copies_in_threads_share_a_key() {
+    for (name, accelerator) in accelerators() {
+        let mut context =
+            AeadContext::new(accelerator.as_ref(), Algorithm::Aes128Gcm, &[1; 16]).unwrap();
+        let seal = |context: &mut AeadContext, bytes| {
+            let mut data = vec![5; bytes];
+            let tag = context.seal(&[6; 12], b"", data.as_mut_slice().into());
+            (data, tag.unwrap())
+        };
+        let lengths = [100, 500, 3000, 9000, 40_000];
+        let expected = lengths.map(|bytes| seal(&mut context, bytes));
+        for _ in 0..50 {
+            let first =
+                AeadContext::new(accelerator.as_ref(), Algorithm::Aes128Gcm, &[1; 16]).unwrap();
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    let mut copy = first.clone();
+                    let expected = &expected;
+                    let name = &name;
+                    scope.spawn(move || {
+                        let found = lengths.map(|bytes| seal(&mut copy.clone(), bytes));
+                        assert!(found == *expected, "{name}");
+                        let found = lengths.map(|bytes| seal(&mut copy, bytes));
+                        assert!(found == *expected, "{name}");
+                    });
+                }
+            });
+        }
+    }
+}
+
 #[test]
 fn a_message_ends_once() {
     let accelerator = accelerator();

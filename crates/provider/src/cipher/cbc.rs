@@ -1,6 +1,8 @@
 //! AES-CBC: with PKCS #7 padding, without, and as TLS 1.2 and older use it.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
+
 use oarlock::Algorithm;
 use oarlock::Direction;
 use oarlock_engine::cipher::CbcContext;
@@ -9,7 +11,7 @@ use zeroize::Zeroize;
 use super::tls_padding::{self, Mac};
 use super::values::{got, set};
 use crate::abi::{Param, Params};
-use crate::dispatch::{Cipher, Data};
+use crate::dispatch::{Cipher, Data, write_fields};
 use crate::error::Reason;
 use crate::host::Host;
 use crate::provider::Provider;
@@ -68,22 +70,25 @@ impl Cipher for Cbc {
     }
 
     #[inline(always)]
-    fn new(_provider: &Provider, operation: Algorithm) -> Self {
-        Self {
-            context: None,
-            operation,
-            direction: Direction::Encrypt,
-            iv: [0; BLOCK_BYTES],
-            has_iv: false,
-            updated_iv: [0; BLOCK_BYTES],
-            held: [0; BLOCK_BYTES],
-            held_bytes: 0,
-            has_padding: true,
-            num: 0,
-            tls_version: 0,
-            tls_mac_bytes: 0,
-            tls_mac: None,
-        }
+    fn put(place: &mut MaybeUninit<Self>, _provider: &Provider, operation: Algorithm) {
+        write_fields!(
+            place,
+            Self {
+                context: None,
+                operation: operation,
+                direction: Direction::Encrypt,
+                iv: [0; BLOCK_BYTES],
+                has_iv: false,
+                updated_iv: [0; BLOCK_BYTES],
+                held: [0; BLOCK_BYTES],
+                held_bytes: 0,
+                has_padding: true,
+                num: 0,
+                tls_version: 0,
+                tls_mac_bytes: 0,
+                tls_mac: None,
+            }
+        );
     }
 
     fn copy_to(&self, copy: &mut Self) {
@@ -141,10 +146,13 @@ impl Cipher for Cbc {
                 CbcContext::put(place, accelerator.as_ref(), self.operation, key)
             }
         };
-        if self.has_iv
-            && let Some(context) = &mut self.context
-        {
-            context.set_iv(self.iv);
+        if let Some(context) = &mut self.context {
+            if self.has_iv {
+                context.set_iv(self.iv);
+            }
+            if direction == Direction::Decrypt {
+                context.prepare_to_decrypt();
+            }
         }
         keyed.map_err(|_| Reason::InvalidKeyLength)
     }
@@ -153,26 +161,14 @@ impl Cipher for Cbc {
     /// instruction, and the rest stands apart, so that these keep what they need in registers.
     #[inline(always)]
     fn update(&mut self, data: Data) -> Result<usize, Reason> {
-        let bytes = data.input_bytes;
         if self.tls_version == 0
             && self.held_bytes == 0
             && !self.holds_back()
-            && bytes > 0
-            && bytes.is_multiple_of(BLOCK_BYTES)
-            && bytes <= data.output_bytes
-            && !data.input.is_null()
-            && !data.output.is_null()
-            && let Some(context) = &mut self.context
-            // SAFETY: OpenSSL's caller vouches for the input, and the output has room for as many bytes.
-            && let Some(blocks) = unsafe { data.in_place_or_apart() }
+            && let Some(done) = self.whole_blocks_at_once(data)
         {
-            return match self.direction {
-                Direction::Encrypt => context.encrypt(blocks),
-                Direction::Decrypt => context.decrypt(blocks),
-            }
-            .map_or(Err(Reason::CipherOperationFailed), |()| Ok(bytes));
+            return done;
         }
-        self.other_update(data.output, data.output_bytes, data.input, bytes)
+        self.other_update(data.output, data.output_bytes, data.input, data.input_bytes)
     }
 
     fn finish(&mut self, data: Data) -> Result<usize, Reason> {
@@ -189,7 +185,11 @@ impl Cipher for Cbc {
         }
     }
 
+    #[inline(always)]
     fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
+        if let Some(done) = self.whole_blocks_at_once(data) {
+            return done;
+        }
         if self.context.is_none() {
             return Err(Reason::NoKeySet);
         }
@@ -255,6 +255,28 @@ impl Cbc {
     #[inline(always)]
     fn holds_back(&self) -> bool {
         self.direction == Direction::Decrypt && self.has_padding
+    }
+
+    /// Crypts whole blocks where there is nothing else to do or to refuse.
+    #[inline(always)]
+    fn whole_blocks_at_once(&mut self, data: Data) -> Option<Result<usize, Reason>> {
+        let bytes = data.input_bytes;
+        if bytes == 0
+            || !bytes.is_multiple_of(BLOCK_BYTES)
+            || bytes > data.output_bytes
+            || data.input.is_null()
+            || data.output.is_null()
+        {
+            return None;
+        }
+        let context = self.context.as_mut()?;
+        // SAFETY: OpenSSL's caller vouches for the input, and the output has room for as many bytes.
+        let blocks = unsafe { data.in_place_or_apart() }?;
+        let done = match self.direction {
+            Direction::Encrypt => context.encrypt(blocks),
+            Direction::Decrypt => context.decrypt(blocks),
+        };
+        Some(done.map_or(Err(Reason::CipherOperationFailed), |()| Ok(bytes)))
     }
 
     /// Word by word, because a value that goes by its address would be in memory for [`update`](Cipher::update), too.

@@ -1,6 +1,8 @@
 //! ChaCha20-Poly1305: message by message, and as TLS uses it (RFC 7905).
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
+
 use inout::InOutBuf;
 use oarlock::Algorithm;
 use oarlock::Direction;
@@ -11,7 +13,7 @@ use zeroize::Zeroize;
 use super::secret::are_equal;
 use super::values::{fixed, got, set};
 use crate::abi::{Param, Params};
-use crate::dispatch::{Cipher, Data};
+use crate::dispatch::{Cipher, Data, write_fields};
 use crate::error::Reason;
 use crate::host::Host;
 use crate::provider::Provider;
@@ -76,20 +78,23 @@ impl Cipher for ChaCha20Poly1305 {
     }
 
     #[inline(always)]
-    fn new(provider: &Provider, _operation: Algorithm) -> Self {
-        Self {
-            context: None,
-            direction: Direction::Encrypt,
-            iv: [0; IV_BYTES],
-            nonce: [0; IV_BYTES],
-            tag: [0; TAG_BYTES],
-            tag_bytes: 0,
-            has_sealed_tag: false,
-            has_ended: false,
-            tls: None,
-            tls_padding_bytes: 0,
-            asks_for_tag: provider.host.has_aeads_of_4_0(),
-        }
+    fn put(place: &mut MaybeUninit<Self>, provider: &Provider, _operation: Algorithm) {
+        write_fields!(
+            place,
+            Self {
+                context: None,
+                direction: Direction::Encrypt,
+                iv: [0; IV_BYTES],
+                nonce: [0; IV_BYTES],
+                tag: [0; TAG_BYTES],
+                tag_bytes: 0,
+                has_sealed_tag: false,
+                has_ended: false,
+                tls: None,
+                tls_padding_bytes: 0,
+                asks_for_tag: provider.host.has_aeads_of_4_0(),
+            }
+        );
     }
 
     fn copy_to(&self, copy: &mut Self) {

@@ -1,6 +1,8 @@
 //! AES-GCM: message by message, and as TLS 1.2 and SSH use it.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
+
 use oarlock::Algorithm;
 use oarlock::Direction;
 use oarlock::aead::TAG_BYTES;
@@ -11,7 +13,7 @@ use super::iv::{IV_BYTES_MAX, Iv};
 use super::secret::{are_equal, fill_with_random_bytes};
 use super::values::{fixed, got, set};
 use crate::abi::{Param, Params};
-use crate::dispatch::{Cipher, Data};
+use crate::dispatch::{Cipher, Data, write_fields};
 use crate::error::Reason;
 use crate::host::Host;
 use crate::provider::Provider;
@@ -96,22 +98,25 @@ impl Cipher for Gcm {
     }
 
     #[inline(always)]
-    fn new(provider: &Provider, operation: Algorithm) -> Self {
-        Self {
-            context: None,
-            operation,
-            direction: Direction::Encrypt,
-            iv: Iv::zeros(IV_BYTES),
-            iv_state: IvState::None,
-            is_iv_random: false,
-            counts_ivs: false,
-            tag: [0; TAG_BYTES],
-            tag_bytes: None,
-            has_tls_aad: false,
-            tls_padding_bytes: 0,
-            tls_records: 0,
-            host: provider.host,
-        }
+    fn put(place: &mut MaybeUninit<Self>, provider: &Provider, operation: Algorithm) {
+        write_fields!(
+            place,
+            Self {
+                context: None,
+                operation: operation,
+                direction: Direction::Encrypt,
+                iv: Iv::zeros(IV_BYTES),
+                iv_state: IvState::None,
+                is_iv_random: false,
+                counts_ivs: false,
+                tag: [0; TAG_BYTES],
+                tag_bytes: None,
+                has_tls_aad: false,
+                tls_padding_bytes: 0,
+                tls_records: 0,
+                host: provider.host,
+            }
+        );
     }
 
     fn copy_to(&self, copy: &mut Self) {

@@ -1,6 +1,7 @@
 //! Counter modes and ChaCha20.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
 use std::ptr::null;
 
 use oarlock::Algorithm;
@@ -9,7 +10,7 @@ use oarlock_engine::cipher::StreamContext;
 
 use super::values::{got, set};
 use crate::abi::{Param, Params, Value};
-use crate::dispatch::{Cipher, Data};
+use crate::dispatch::{Cipher, Data, write_fields};
 use crate::error::Reason;
 use crate::host::Host;
 use crate::provider::Provider;
@@ -84,18 +85,21 @@ impl Cipher for Stream {
     }
 
     #[inline(always)]
-    fn new(_provider: &Provider, operation: Algorithm) -> Self {
-        Self {
-            context: None,
-            operation,
-            direction: Direction::Encrypt,
-            iv: [0; IV_BYTES],
-            updated_iv: [0; IV_BYTES],
-            has_padding: true,
-            tls_version: 0,
-            tls_mac_bytes: 0,
-            tls_mac: null(),
-        }
+    fn put(place: &mut MaybeUninit<Self>, _provider: &Provider, operation: Algorithm) {
+        write_fields!(
+            place,
+            Self {
+                context: None,
+                operation: operation,
+                direction: Direction::Encrypt,
+                iv: [0; IV_BYTES],
+                updated_iv: [0; IV_BYTES],
+                has_padding: true,
+                tls_version: 0,
+                tls_mac_bytes: 0,
+                tls_mac: null(),
+            }
+        );
     }
 
     fn copy_to(&self, copy: &mut Self) {

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! ratios.rs   the ratios of one operation, by the size of requests
-//! tables.rs   by CPU class, OpenSSL version and family of processors, compiled in; `cargo xtask offers` writes them
+//! families/   by family of processors, CPU class and OpenSSL version; `cargo xtask offers` writes these files
+//! tables.rs   the same, compiled in
 //! table.rs    the form of these tables
 //! stored.rs   of one machine and one libcrypto: the file that `oarlock provider calibrate` writes
 //! trusted.rs  whose files a process trusts
@@ -38,7 +39,7 @@ pub(crate) fn compiled(
     let up_to = || tables::TABLES.iter().filter(up_to);
     let version = up_to().map(|table| table.version).max()?;
     let of_version = || up_to().filter(|table| table.version == version);
-    let is_own = |table: &Table| cpu.is_some_and(|cpu| table.is_of(cpu));
+    let is_own = |table: &Table| cpu.is_some_and(|cpu| table.processors.include(cpu));
     let is_known = of_version().any(is_own);
     let ratios = of_version()
         .filter(|table| !is_known || is_own(table))
@@ -61,6 +62,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::costs::table::Processors;
 
     #[test]
     fn versions_between_go_by_the_nearest_lower_one() {
@@ -126,21 +128,22 @@ mod tests {
 
     /// The first processor that a table is of.
     fn first_of(table: &Table) -> Family {
-        let fields: Vec<_> = table.processors.split([' ', '-']).collect();
-        let [vendor, family, first, last] = fields[..] else {
-            panic!("{}", table.processors);
-        };
+        let Processors {
+            vendor,
+            family,
+            models: (first, last),
+        } = table.processors;
         let cpu = Family {
             vendor: vendor.as_bytes().try_into().unwrap(),
-            family: family.parse().unwrap(),
-            model: first.parse().unwrap(),
+            family,
+            model: first,
         };
-        let model = last.parse::<u32>().unwrap();
-        assert!(table.is_of(cpu) && table.is_of(Family { model, ..cpu }));
-        let model = model + 1;
-        assert!(!table.is_of(Family { model, ..cpu }));
+        let is_of = |cpu| table.processors.include(cpu);
+        assert!(is_of(cpu) && is_of(Family { model: last, ..cpu }));
+        let model = last + 1;
+        assert!(!is_of(Family { model, ..cpu }));
         let family = cpu.family + 1;
-        assert!(!table.is_of(Family { family, ..cpu }));
+        assert!(!is_of(Family { family, ..cpu }));
         cpu
     }
 

@@ -1,5 +1,8 @@
 //! RSA keys: read from the formats they are kept in, and checked.
 
+#[cfg(feature = "ssh")]
+mod openssh;
+
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -10,8 +13,6 @@ use pkcs8::der::asn1::UintRef;
 use pkcs8::spki::SubjectPublicKeyInfoRef;
 use pkcs8::{Document, ObjectIdentifier, PrivateKeyInfoRef, SecretDocument};
 use sha2::{Digest, Sha256};
-use ssh_key::private::KeypairData;
-use ssh_key::public::KeyData;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::Error;
@@ -103,12 +104,13 @@ impl RsaPublicKey {
     }
 
     /// From text: PEM of SubjectPublicKeyInfo (`PUBLIC KEY`, RFC 7468, 13) or of PKCS#1
-    /// (`RSA PUBLIC KEY`), or a line of OpenSSH's (`ssh-rsa ...`).
+    /// (`RSA PUBLIC KEY`), or, with the feature `ssh`, a line of OpenSSH's (`ssh-rsa ...`).
     ///
     /// # Errors
     /// [`Error::InvalidKey`] says what is wrong.
     pub fn from_pem(text: &str) -> Result<Self, Error> {
         let text = text.trim();
+        #[cfg(feature = "ssh")]
         if text.starts_with("ssh-") {
             return Self::from_openssh(text);
         }
@@ -169,25 +171,17 @@ impl RsaPublicKey {
             .map_err(|error| invalid(format!("not an RSAPublicKey (RFC 8017, A.1.1): {error}")))?;
         Self::from_numbers(key.modulus.as_bytes(), key.public_exponent.as_bytes())
     }
-
-    fn from_openssh(line: &str) -> Result<Self, Error> {
-        let key = ssh_key::PublicKey::from_openssh(line)
-            .map_err(|error| invalid(format!("not a public key of OpenSSH: {error}")))?;
-        let KeyData::Rsa(key) = key.key_data() else {
-            return Err(not_rsa(key.algorithm().as_ref()));
-        };
-        Self::from_numbers(key.n.as_bytes(), key.e.as_bytes())
-    }
 }
 
 impl RsaPrivateKey {
-    /// From PEM: PKCS#8 (`PRIVATE KEY`, RFC 5958), PKCS#1 (`RSA PRIVATE KEY`) or OpenSSH's own
-    /// (`OPENSSH PRIVATE KEY`). Not encrypted ones.
+    /// From PEM: PKCS#8 (`PRIVATE KEY`, RFC 5958), PKCS#1 (`RSA PRIVATE KEY`) or, with the feature `ssh`,
+    /// OpenSSH's own (`OPENSSH PRIVATE KEY`). Not encrypted ones.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] says what is wrong; see [`from_der`](Self::from_der).
     pub fn from_pem(pem: &str) -> Result<Self, Error> {
         let pem = pem.trim();
+        #[cfg(feature = "ssh")]
         if pem.starts_with("-----BEGIN OPENSSH PRIVATE KEY-----") {
             return Self::from_openssh(pem);
         }
@@ -385,33 +379,6 @@ impl RsaPrivateKey {
         })
     }
 
-    fn from_openssh(pem: &str) -> Result<Self, Error> {
-        let key = ssh_key::PrivateKey::from_openssh(pem)
-            .map_err(|error| invalid(format!("not a private key of OpenSSH: {error}")))?;
-        if key.is_encrypted() {
-            return Err(encrypted());
-        }
-        let KeypairData::Rsa(pair) = key.key_data() else {
-            return Err(not_rsa(key.algorithm().as_ref()));
-        };
-        let [d, p, q] = [&pair.private.d, &pair.private.p, &pair.private.q].map(|n| n.as_bytes());
-        for part in [d, p, q] {
-            check_length(part, pair.public.n.as_bytes())?;
-        }
-        // The format leaves them out.
-        let (dp, dq) = (reduced(d, &less_one(p)), reduced(d, &less_one(q)));
-        Self::from_all_numbers(&PrivateNumbers {
-            n: pair.public.n.as_bytes(),
-            e: pair.public.e.as_bytes(),
-            d,
-            p,
-            q,
-            dp: &dp,
-            dq: &dq,
-            qinv: pair.private.iqmp.as_bytes(),
-        })
-    }
-
     /// Makes a key of what is checked. `d` is no longer than the modulus.
     fn new(
         public: RsaPublicKey,
@@ -496,54 +463,6 @@ fn significant(number: &[u8]) -> &[u8] {
     &number[zeros..]
 }
 
-/// An odd number less one; of an even one, which is no prime, the same.
-fn less_one(odd: &[u8]) -> Zeroizing<Vec<u8>> {
-    let mut even = Zeroizing::new(odd.to_vec());
-    if let Some(last) = even.last_mut() {
-        *last &= !1;
-    }
-    even
-}
-
-/// `number` mod `modulus`, big-endian, by shifts and subtractions that depend on lengths alone:
-/// bit after bit of `number` is shifted into a remainder, and the modulus taken off where it fits.
-fn reduced(number: &[u8], modulus: &[u8]) -> Zeroizing<Vec<u8>> {
-    // Little-endian, with room for one bit more than the modulus has.
-    let limbs = modulus.len().div_ceil(8) + 1;
-    let mut divisor = Zeroizing::new(vec![0u64; limbs]);
-    for (i, byte) in modulus.iter().rev().enumerate() {
-        divisor[i / 8] |= u64::from(*byte) << (8 * (i % 8));
-    }
-    let mut rest = Zeroizing::new(vec![0u64; limbs]);
-    let mut less = Zeroizing::new(vec![0u64; limbs]);
-    for byte in number {
-        for shift in (0..8).rev() {
-            let mut carry = u64::from(byte >> shift & 1);
-            let mut borrow = 0;
-            for ((rest, divisor), less) in rest.iter_mut().zip(&*divisor).zip(&mut *less) {
-                let shifted = *rest << 1 | carry;
-                carry = *rest >> 63;
-                *rest = shifted;
-                let difference =
-                    u128::from(shifted).wrapping_sub(u128::from(*divisor) + u128::from(borrow));
-                *less = difference as u64;
-                borrow = (difference >> 127) as u64;
-            }
-            // All ones where the modulus did not fit. The barrier keeps it from becoming a branch.
-            let keeps = std::hint::black_box(borrow.wrapping_neg());
-            for (rest, less) in rest.iter_mut().zip(&*less) {
-                *rest = (*rest & keeps) | (*less & !keeps);
-            }
-        }
-    }
-    let bytes = (0..modulus.len()).rev();
-    Zeroizing::new(
-        bytes
-            .map(|i| (rest[i / 8] >> (8 * (i % 8))) as u8)
-            .collect(),
-    )
-}
-
 pub(crate) fn digest(secret: &[u8]) -> Zeroizing<[u8; 32]> {
     let mut kept = Zeroizing::new([0; 32]);
     let mut digest = Sha256::digest(secret);
@@ -574,27 +493,3 @@ fn not_rsa(algorithm: &str) -> Error {
 
 const BITS_MIN: usize = 1024;
 const BITS_MAX: usize = 4096;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reduction_is_that_of_numbers_that_fit_a_machine_word() {
-        let mut seed = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835_u128;
-        for _ in 0..2000 {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            let (number, divisor) = (seed, (seed >> 64).max(1) >> (seed & 31));
-            let divisor = divisor.max(1);
-            let result = reduced(&number.to_be_bytes(), &(divisor as u64).to_be_bytes());
-            assert_eq!(
-                u128::from(u64::from_be_bytes(
-                    result[..].try_into().unwrap_or_default()
-                )),
-                number % divisor
-            );
-        }
-    }
-}

@@ -2,7 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::super::lanes::{Lanes, by_contract};
+use super::super::lanes::Lanes;
+use crate::contract::by_contract;
 use crate::key::BLOCK_BYTES;
 
 /// A register whose blocks belong to streams of their own. `from` and `to` of the methods have a pointer for each block

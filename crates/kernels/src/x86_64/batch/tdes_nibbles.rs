@@ -21,10 +21,10 @@ use inout::InOutBuf;
 
 use crate::bits::des_bytes::Rounds;
 use crate::bits::des_nibbles::{BOXES, Row, Rows, STAGES, TABLES};
+use crate::contract::{by_contract, needs_instructions};
 use crate::requests::{self, Engine, Lanes, TdesChained};
 use crate::wipe::wipe;
 use crate::wipe::wipe_stack;
-use crate::x86_64::lanes::{by_contract, needs_instructions};
 use crate::x86_64::{Avx2, Ssse3};
 
 /// Blocks worked on at once.

@@ -5,9 +5,9 @@
 use core::arch::x86_64::*;
 
 use super::gather::transpose;
+use crate::contract::{by_contract, by_possession};
 use crate::hash::words::{Word, Words};
 use crate::hash::{Function, Rows};
-use crate::x86_64::lanes::by_contract;
 use crate::x86_64::{Avx2, Avx512};
 
 /// Eight words of 32 bits.
@@ -96,6 +96,8 @@ macro_rules! wide {
                 fn block<const BIG_ENDIAN: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
                     Self::words::<BIG_ENDIAN>(from, at)
                 }
+            }
+            by_possession! {
                 fn plus(self, other: Self) -> Self { Self($add(self.0, other.0)) }
                 fn shift_right<const N: u32>(self) -> Self {
                     Self($srlv(self.0, _mm_cvtsi32_si128(N as i32)))
@@ -105,7 +107,7 @@ macro_rules! wide {
         }
     };
     (@ __m512i, $rol:ident) => {
-        by_contract! {
+        by_possession! {
             fn xor(self, other: Self) -> Self { Self(_mm512_xor_si512(self.0, other.0)) }
             fn rotate_left<const N: i32, const BACK: i32>(self) -> Self { Self($rol::<N>(self.0)) }
             fn choose(self, y: Self, z: Self) -> Self {
@@ -123,7 +125,7 @@ macro_rules! wide {
         }
     };
     (@ __m256i, $shifts:ident) => {
-        by_contract! {
+        by_possession! {
             fn xor(self, other: Self) -> Self { Self(_mm256_xor_si256(self.0, other.0)) }
             fn rotate_left<const N: i32, const BACK: i32>(self) -> Self {
                 Self($shifts::<N, BACK>(self.0))

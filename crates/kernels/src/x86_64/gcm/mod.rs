@@ -84,16 +84,16 @@ macro_rules! backend {
             /// Makes the few powers out of the key block H, and returns H as an element of POLYVAL's field.
             pub(crate) fn make_few(_: $token, few: &mut Few, h: &[u8; BLOCK_BYTES]) -> u128 {
                 #[target_feature(enable = $features)]
-                unsafe fn inner(few: *mut Few, h: &[u8; BLOCK_BYTES]) -> u128 {
-                    // SAFETY: the features are enabled here; a block can be read at `h`; the rest as the caller
-                    // vouches.
+                fn inner(few: &mut Few, h: &[u8; BLOCK_BYTES]) -> u128 {
+                    // SAFETY: the instructions of `$lanes` are enabled here; a block can be read at `h`, and the
+                    // reference to `few` is exclusive.
                     unsafe {
                         let h = ghash::key(__m128i::load(h.as_ptr()));
                         ghash::make_few::<$lanes>(few, h);
                         number(h)
                     }
                 }
-                // SAFETY: the token proves the features; the reference is exclusive.
+                // SAFETY: the token proves the features; `inner` asks for nothing else.
                 unsafe { inner(few, h) }
             }
 
@@ -102,12 +102,15 @@ macro_rules! backend {
             /// # Safety
             /// The few have been made; no other code uses the table.
             pub(crate) unsafe fn make_short(_: $token, few: &Few, powers: *mut Powers) {
+                /// # Safety
+                /// As for the function around it.
                 #[target_feature(enable = $features)]
                 unsafe fn inner(few: *const Few, powers: *mut Powers) {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has made the few, and has the
+                    // table for itself.
                     unsafe { ghash::make_short::<$lanes>(few, powers) }
                 }
-                // SAFETY: the token proves the features; the rest as the caller vouches.
+                // SAFETY: the token proves the features; the caller has made the few, and has the table for itself.
                 unsafe { inner(few, powers) }
             }
 
@@ -116,12 +119,16 @@ macro_rules! backend {
             /// # Safety
             /// The short one has been made; no other code uses any of the other powers.
             pub(crate) unsafe fn make_middle(_: $token, powers: *mut Powers) {
+                /// # Safety
+                /// As for the function around it.
                 #[target_feature(enable = $features)]
                 unsafe fn inner(powers: *mut Powers) {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has made the short table, and has
+                    // the other powers for itself.
                     unsafe { ghash::make_middle::<$lanes>(powers) }
                 }
-                // SAFETY: the token proves the features; the rest as the caller vouches.
+                // SAFETY: the token proves the features; the caller has made the short table, and has the other
+                // powers for itself.
                 unsafe { inner(powers) }
             }
 
@@ -130,34 +137,38 @@ macro_rules! backend {
             /// # Safety
             /// The middle one has been made; no other code uses any of the other powers.
             pub(crate) unsafe fn make_long(_: $token, powers: *mut Powers) {
+                /// # Safety
+                /// As for the function around it.
                 #[target_feature(enable = $features)]
                 unsafe fn inner(powers: *mut Powers) {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has made the middle table, and has
+                    // the other powers for itself.
                     unsafe { ghash::make_long::<$lanes>(powers) }
                 }
-                // SAFETY: the token proves the features; the rest as the caller vouches.
+                // SAFETY: the token proves the features; the caller has made the middle table, and has the other
+                // powers for itself.
                 unsafe { inner(powers) }
             }
 
             /// The product of two elements of POLYVAL's field.
             pub(crate) fn times(_: $token, a: u128, b: u128) -> u128 {
                 #[target_feature(enable = $features)]
-                unsafe fn inner(a: u128, b: u128) -> u128 {
-                    // SAFETY: the features are enabled here.
+                fn inner(a: u128, b: u128) -> u128 {
+                    // SAFETY: carry-less multiplication is enabled here.
                     unsafe { number(ghash::times(block(a), block(b))) }
                 }
-                // SAFETY: the token proves the features.
+                // SAFETY: the token proves the features; any two elements have a product.
                 unsafe { inner(a, b) }
             }
 
             /// GHASH of `data`, filled with zeros to a block, from `y` on.
             pub(crate) fn hash(_: $token, view: View, y: u128, data: &[u8]) -> u128 {
                 #[target_feature(enable = $features)]
-                unsafe fn inner(view: View, y: u128, data: &[u8]) -> u128 {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                fn inner(view: View, y: u128, data: &[u8]) -> u128 {
+                    // SAFETY: the instructions of `$lanes` are enabled here; the bytes are those of a slice.
                     unsafe { super::hash::<$lanes>(view, y, data.as_ptr(), data.len()) }
                 }
-                // SAFETY: the token proves the features; a view is good by itself.
+                // SAFETY: the token proves the features; `inner` asks for nothing else.
                 unsafe { inner(view, y, data) }
             }
 
@@ -171,6 +182,8 @@ macro_rules! backend {
                 counter: u128,
                 data: InOutBuf<'_, '_, u8>,
             ) -> u128 {
+                /// # Safety
+                /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap.
                 #[target_feature(enable = $features)]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
                     schedule: &Schedule,
@@ -181,7 +194,7 @@ macro_rules! backend {
                     to: *mut u8,
                     bytes: usize,
                 ) -> u128 {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has `bytes` at both pointers.
                     unsafe {
                         let source = Counters(<$lanes>::counters(counter));
                         super::update::<$lanes, _, R, $unroll, OPEN>(
@@ -218,6 +231,9 @@ macro_rules! backend {
                 data: InOutBuf<'_, '_, u8>,
                 tag: &mut [u8; BLOCK_BYTES],
             ) {
+                /// # Safety
+                /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap:
+                /// at most [`SHORT_BYTES_MAX`]. `aad` is at most a block, and the view holds the data and two more.
                 #[target_feature(enable = $features)]
                 #[expect(clippy::too_many_arguments, reason = "each in a register")]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
@@ -230,7 +246,8 @@ macro_rules! backend {
                     bytes: usize,
                     tag: &mut [u8; BLOCK_BYTES],
                 ) {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has a short message at both
+                    // pointers, which is as many registers as the match says, and a view that holds it.
                     unsafe {
                         macro_rules! of {
                             ($registers:literal) => {
@@ -278,6 +295,9 @@ macro_rules! backend {
                 counter: u128,
                 data: InOutBuf<'_, '_, u8>,
             ) {
+                /// # Safety
+                /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap:
+                /// blocks, at least one, of at most [`SHORT_BYTES_MAX`] bytes, which the view holds.
                 #[target_feature(enable = $features)]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
                     schedule: &Schedule,
@@ -288,7 +308,8 @@ macro_rules! backend {
                     to: *mut u8,
                     bytes: usize,
                 ) {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    // SAFETY: the instructions of `$lanes` and of one block are enabled here; the caller has few blocks at both
+                    // pointers, which are as many registers as the match says, and a view that holds them.
                     unsafe {
                         macro_rules! of {
                             ($lanes_here:ty, $registers:literal) => {
@@ -346,6 +367,9 @@ macro_rules! backend {
                 aad_bytes: u64,
                 tag: &mut [u8; BLOCK_BYTES],
             ) {
+                /// # Safety
+                /// `bytes`, at least one, are readable at `from` and writable at `to`, the same place or one that does
+                /// not overlap; the low 32 bits of `j0` are 1.
                 #[target_feature(enable = $features)]
                 #[expect(clippy::too_many_arguments, reason = "few go through memory")]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
@@ -360,7 +384,8 @@ macro_rules! backend {
                     aad_bytes: u64,
                     tag: &mut [u8; BLOCK_BYTES],
                 ) {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has `bytes` at both pointers, which
+                    // are as many registers as the match says, and every view holds those of one and a block more.
                     unsafe {
                         macro_rules! of {
                             ($registers:literal) => {
@@ -389,6 +414,8 @@ macro_rules! backend {
                     ],
                     [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
                 ];
+                /// # Safety
+                /// As [`rounds`].
                 #[target_feature(enable = $features)]
                 #[expect(clippy::too_many_arguments, reason = "few go through memory")]
                 unsafe fn compact<const OPEN: bool>(
@@ -403,7 +430,8 @@ macro_rules! backend {
                     aad_bytes: u64,
                     tag: &mut [u8; BLOCK_BYTES],
                 ) {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches; every view holds 8 blocks.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has `bytes` at both pointers; every
+                    // view holds 8 blocks.
                     unsafe {
                         super::first_compact::<$lanes, OPEN>(
                             schedule, view, j0, begun, y, from, to, bytes, aad_bytes, tag,
@@ -444,18 +472,18 @@ macro_rules! backend {
                 view: View,
             ) {
                 #[target_feature(enable = $features)]
-                unsafe fn rounds<const R: usize>(
+                fn rounds<const R: usize>(
                     schedule: &Schedule,
                     value: u128,
                     j0: u128,
                     tag: &mut [u8; BLOCK_BYTES],
                     view: View,
                 ) {
-                    // SAFETY: the features are enabled here.
+                    // SAFETY: AES-NI, SSE4.1 and carry-less multiplication are enabled here.
                     unsafe { super::end::<R>(schedule, value, j0, tag, view) }
                 }
                 static ROUNDS: [EndRounds; 3] = [rounds::<10>, rounds::<12>, rounds::<14>];
-                // SAFETY: the token proves the features; a view is good by itself.
+                // SAFETY: the token proves the features, which are all that the kernels of the table need.
                 unsafe { ROUNDS[schedule.size as usize](schedule, value, j0, tag, view) };
             }
 
@@ -470,6 +498,8 @@ macro_rules! backend {
                 data: InOutBuf<'_, '_, u8>,
                 tag: &mut [u8; BLOCK_BYTES],
             ) {
+                /// # Safety
+                /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap.
                 #[target_feature(enable = $features)]
                 #[expect(clippy::too_many_arguments, reason = "each in a register")]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
@@ -482,7 +512,7 @@ macro_rules! backend {
                     bytes: usize,
                     tag: &mut [u8; BLOCK_BYTES],
                 ) {
-                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has the message at both pointers.
                     unsafe {
                         let source = Counters(<$lanes>::counters(j0.wrapping_add(1)));
                         *tag = super::message::<$lanes, _, R, $unroll, OPEN>(
@@ -549,6 +579,9 @@ fn cached_message<const OPEN: bool>(
     aad: &[u8],
     data: InOutBuf<'_, '_, u8>,
 ) -> u128 {
+    /// # Safety
+    /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap; the table of
+    /// `source` lives, and its counter is 2 and a multiple of 32 blocks.
     #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
     #[expect(clippy::too_many_arguments, reason = "each in a register")]
     unsafe fn rounds<const R: usize, const OPEN: bool>(
@@ -561,7 +594,7 @@ fn cached_message<const OPEN: bool>(
         to: *mut u8,
         bytes: usize,
     ) -> u128 {
-        // SAFETY: the features are enabled here; the rest as the caller vouches.
+        // SAFETY: VAES, VPCLMULQDQ and AVX-512 are enabled here; the caller has the message at both pointers, and the table.
         unsafe {
             message::<__m512i, _, R, 8, OPEN>(schedule, view, source, j0, aad, from, to, bytes)
         }
@@ -578,8 +611,8 @@ fn cached_message<const OPEN: bool>(
     let mut table = Table::new();
     let source = Cached::new(&mut table, j0.wrapping_add(1));
     // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
-    // writable at `to`, the same or apart; a view is good by itself, and the table outlives the
-    // call.
+    // writable at `to`, the same or apart; a view is good by itself. The table outlives the call, and
+    // under a nonce of 12 bytes the counters begin at 2.
     let tag = unsafe { f(schedule, view, source, j0, aad, from, to, bytes) };
     table.wipe(face);
     tag
@@ -595,6 +628,9 @@ pub(crate) fn cached_update<const OPEN: bool>(
     counter: u128,
     data: InOutBuf<'_, '_, u8>,
 ) -> u128 {
+    /// # Safety
+    /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap; the table of
+    /// `source` lives, and its counter is 2 and a multiple of 32 blocks.
     #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
     unsafe fn rounds<const R: usize, const OPEN: bool>(
         schedule: &Schedule,
@@ -605,7 +641,7 @@ pub(crate) fn cached_update<const OPEN: bool>(
         to: *mut u8,
         bytes: usize,
     ) -> u128 {
-        // SAFETY: the features are enabled here; the rest as the caller vouches.
+        // SAFETY: VAES, VPCLMULQDQ and AVX-512 are enabled here; the caller has the data at both pointers, and the table.
         unsafe { update::<__m512i, _, R, 8, OPEN>(schedule, view, source, y, from, to, bytes) }
     }
     #[cfg(debug_assertions)]
@@ -619,7 +655,7 @@ pub(crate) fn cached_update<const OPEN: bool>(
     };
     let mut table = Table::new();
     let source = Cached::new(&mut table, counter);
-    // SAFETY: as in `cached_message`.
+    // SAFETY: as in `cached_message`, with the counter that this function asks for.
     let y = unsafe { f(schedule, view, source, y, from, to, bytes) };
     table.wipe(face);
     y

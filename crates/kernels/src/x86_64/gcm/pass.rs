@@ -111,10 +111,11 @@ static FIRST_COUNTERS: Aligned = {
 #[repr(C, align(64))]
 struct Aligned([u8; 16 * (SHORT_BLOCKS_MAX + 1)]);
 
+/// A message, in whose counters the low 32 bits do not wrap.
+///
 /// # Safety
 /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap; the low 32 bits of the counters do not
-/// wrap.
+/// at `to`, the same place or one that does not overlap.
 #[expect(clippy::too_many_arguments, reason = "each in a register")]
 #[inline(always)]
 pub(super) unsafe fn message<
@@ -185,10 +186,10 @@ pub(super) unsafe fn update<
 
 /// Goes on with a message by whole blocks in `N` registers, the last of which may be begun: all keystream
 /// side by side, and a single reduction. `y` stays in memory as a vector, since a call waits for that of
-/// the call before.
+/// the call before. The low 32 bits of the counters do not wrap.
 ///
 /// # Safety
-/// As [`short`], without associated data, and the view holds the data; the low 32 bits of the counters do not wrap.
+/// As [`short`], without associated data, and the view holds the data.
 #[inline(always)]
 pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
     schedule: &Schedule,

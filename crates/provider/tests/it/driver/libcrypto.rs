@@ -338,8 +338,6 @@ pub struct Context {
     context: *mut c_void,
 }
 
-// Each of them only passes on what the tests give it.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Context {
     pub fn as_ptr(&self) -> *mut c_void {
         self.context

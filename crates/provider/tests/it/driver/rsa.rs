@@ -81,8 +81,6 @@ pub struct RsaKey {
     pub key: *mut c_void,
 }
 
-// What is said of lengths at each function of EVP holds.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl RsaKey {
     /// From PEM, into the provider that `query` demands.
     pub fn read(

@@ -104,13 +104,12 @@ pub struct Decrypter<'a> {
     key: &'a RsaKey,
 }
 
-// What is said of lengths at each function of EVP holds.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl<'a> Decrypter<'a> {
     pub fn new(side: &Side, key: &'a RsaKey) -> Self {
         let functions = key.functions;
         let query = side.operations.as_ptr();
         let library_context = libcrypto().library_context();
+        // SAFETY: library context and key are live, and the property query ends with a zero.
         let context =
             unsafe { (functions.EVP_PKEY_CTX_new_from_pkey)(library_context, key.key, query) };
         assert!(!context.is_null());
@@ -123,6 +122,7 @@ impl<'a> Decrypter<'a> {
 
     fn set(&self, name: &std::ffi::CStr, data_type: c_uint, data: *mut u8, bytes: usize) -> c_int {
         let params = [Param::new(name, data_type, data, bytes), Param::END];
+        // SAFETY: the context is live; the parameters end with END, and the callers give a buffer of `bytes`.
         unsafe { (self.functions.EVP_PKEY_CTX_set_params)(self.context, params.as_ptr()) }
     }
 
@@ -152,6 +152,8 @@ impl<'a> Decrypter<'a> {
     /// Returns the message, or `None` if it is refused.
     pub fn decrypt(&self, ciphertext: &[u8]) -> Option<Vec<u8>> {
         let (mut place, mut room) = (vec![0; self.key.bytes()], self.key.bytes());
+        // SAFETY: the context is live; the message has room for as many bytes as the key, and the ciphertext is a slice of
+        // its length.
         let result = unsafe {
             (self.functions.EVP_PKEY_decrypt)(
                 self.context,
@@ -173,6 +175,7 @@ impl<'a> Decrypter<'a> {
             Param::new(c"pad-mode", Param::INTEGER, place, 4),
             Param::END,
         ];
+        // SAFETY: the context is live; the parameters end with END, and the number has the 4 bytes that are named.
         unsafe { (self.functions.EVP_PKEY_CTX_get_params)(self.context, params.as_mut_ptr()) };
         padding
     }
@@ -181,6 +184,8 @@ impl<'a> Decrypter<'a> {
     pub fn call(&mut self, call: &Call, ciphertexts: &[Vec<u8>]) -> String {
         let functions = self.functions;
         let mut seen = String::new();
+        // SAFETY: the context is live until its copy takes its place. No length is more than that of its buffer, parameters
+        // end with END, and the size of a message is asked for with no buffer.
         unsafe {
             let result = match *call {
                 Call::DecryptInit => (functions.EVP_PKEY_decrypt_init)(self.context),

@@ -1,0 +1,31 @@
+//! The commands for age files.
+
+use crate::age::{decrypt, encrypt, inspect, keygen};
+use crate::failure::Failure;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Encrypt a file or a stream to recipients or with a passphrase, as age does
+    #[command(after_help = encrypt::EXAMPLES)]
+    Encrypt(encrypt::Args),
+    /// Decrypt files of `oarlock encrypt`, age or rage
+    #[command(after_help = decrypt::EXAMPLES)]
+    Decrypt(decrypt::Args),
+    /// Make an identity for `decrypt -i`, and the recipient for `encrypt -r`
+    #[command(after_help = keygen::EXAMPLES)]
+    Keygen(keygen::Args),
+    /// Show what an age file reveals without a key: kinds of recipients, sizes
+    #[command(after_help = inspect::EXAMPLES)]
+    Inspect(inspect::Args),
+}
+
+impl Command {
+    pub(crate) fn carry_out(&self) -> Result<(), Failure> {
+        match self {
+            Self::Encrypt(args) => encrypt::run(args),
+            Self::Decrypt(args) => decrypt::run(args),
+            Self::Keygen(args) => keygen::run(args),
+            Self::Inspect(args) => inspect::run(args),
+        }
+    }
+}

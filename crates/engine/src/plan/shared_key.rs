@@ -1,0 +1,163 @@
+//! A key in its kernel, shared by the contexts that are copied from one another.
+//!
+//! Programs copy a context with its key for each message: pyca/cryptography does so for each call of an AEAD. Such a
+//! copy counts a reference here. The key lies on the heap and never moves, so nothing of it stays behind elsewhere,
+//! and the last context to drop it wipes it. A context that takes another key while copies use the old one takes
+//! another place for it.
+#![allow(unsafe_code)]
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use triomphe::UniqueArc;
+
+use super::engine::Engine;
+use crate::Error;
+use crate::work::algorithm::Algorithm;
+use crate::work::key_bytes::{self, KeyBytes};
+
+/// A kernel that is bound to a backend and takes keys.
+pub(crate) trait Kernel {
+    /// Returns a kernel of the same backend, for [`set_key`](Self::set_key).
+    fn unkeyed(&self) -> Self;
+
+    /// Takes `key`, which has the length of the algorithm's keys.
+    fn set_key(&mut self, engine: &Engine, algorithm: Algorithm, key: &[u8]) -> Result<(), Error>;
+}
+
+/// A kernel with its key.
+// Without weak references, an only owner need not tell anybody to write, or to drop.
+pub(crate) struct SharedKey<K>(triomphe::Arc<Keyed<K>>);
+
+struct Keyed<K> {
+    engine: Arc<Engine>,
+    algorithm: Algorithm,
+    bytes: KeyBytes,
+    kernel: K,
+}
+
+impl<K: Kernel> SharedKey<K> {
+    /// Makes a kernel by `unkeyed`, puts it where it stays, and sets `key` there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`], unless `key` has the length of the algorithm's keys.
+    #[inline(always)]
+    pub(crate) fn new(
+        engine: &Arc<Engine>,
+        algorithm: Algorithm,
+        key: &[u8],
+        unkeyed: impl FnOnce() -> K,
+    ) -> Result<Self, Error> {
+        Self::with_kernel(engine, algorithm, key, unkeyed, |kernel| {
+            kernel.set_key(engine, algorithm, key)
+        })
+    }
+
+    /// As [`new`](Self::new), for a kernel that is made with its key.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn of_keyed(
+        engine: &Arc<Engine>,
+        algorithm: Algorithm,
+        key: &[u8],
+        kernel: K,
+    ) -> Result<Self, Error> {
+        Self::with_kernel(engine, algorithm, key, || kernel, |_| Ok(()))
+    }
+
+    #[inline(always)]
+    fn with_kernel(
+        engine: &Arc<Engine>,
+        algorithm: Algorithm,
+        key: &[u8],
+        kernel: impl FnOnce() -> K,
+        set_key: impl FnOnce(&mut K) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        key_bytes::check(algorithm, key)?;
+        let mut keyed = UniqueArc::new_uninit();
+        keyed.write(Keyed {
+            engine: Arc::clone(engine),
+            algorithm,
+            bytes: KeyBytes::default(),
+            kernel: kernel(),
+        });
+        // SAFETY: written in the line before.
+        let mut keyed = unsafe { UniqueArc::assume_init(keyed) };
+        keyed.bytes.set(key);
+        set_key(&mut keyed.kernel)?;
+        Ok(Self(keyed.shareable()))
+    }
+
+    /// Takes `key` in place of the one before.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`], unless `key` has the length of the algorithm's keys; nothing has changed then.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, key: &[u8]) -> Result<(), Error> {
+        key_bytes::check(self.0.algorithm, key)?;
+        match triomphe::Arc::get_mut(&mut self.0) {
+            Some(Keyed {
+                engine,
+                algorithm,
+                bytes,
+                kernel,
+            }) => {
+                kernel.set_key(engine, *algorithm, key)?;
+                bytes.set(key);
+                Ok(())
+            }
+            None => self.set_elsewhere(key),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_elsewhere(&mut self, key: &[u8]) -> Result<(), Error> {
+        *self = Self::new(self.engine(), self.algorithm(), key, || self.unkeyed())?;
+        Ok(())
+    }
+
+    /// Lends the kernel for a change. If other contexts use it, this one gets a kernel of its own first.
+    pub(crate) fn own(&mut self) -> Option<&mut K> {
+        if triomphe::Arc::get_mut(&mut self.0).is_none() {
+            let new =
+                |key: &[u8]| Self::new(self.engine(), self.algorithm(), key, || self.unkeyed());
+            *self = self.with_bytes(new).ok()?;
+        }
+        triomphe::Arc::get_mut(&mut self.0).map(|keyed| &mut keyed.kernel)
+    }
+}
+
+impl<K> SharedKey<K> {
+    #[inline(always)]
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.0.engine
+    }
+
+    #[inline(always)]
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        self.0.algorithm
+    }
+
+    /// Lends the bytes of the key, to open a session.
+    pub(crate) fn with_bytes<T>(&self, run: impl FnOnce(&[u8]) -> T) -> T {
+        self.0.bytes.with(run)
+    }
+}
+
+impl<K> Deref for SharedKey<K> {
+    type Target = K;
+
+    #[inline(always)]
+    fn deref(&self) -> &K {
+        &self.0.kernel
+    }
+}
+
+impl<K> Clone for SharedKey<K> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        Self(triomphe::Arc::clone(&self.0))
+    }
+}
