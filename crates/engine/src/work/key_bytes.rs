@@ -44,6 +44,8 @@ impl KeyBytes {
         // By lengths known here: a loop would be compiled to a call of memcpy.
         if let Ok(key) = <&[u8; 16]>::try_from(key) {
             self.words[..2].copy_from_slice(&words::<16, 2>(key));
+        } else if let Ok(key) = <&[u8; 24]>::try_from(key) {
+            self.words[..3].copy_from_slice(&words::<24, 3>(key));
         } else if let Ok(key) = <&[u8; 32]>::try_from(key) {
             self.words = words(key);
         } else {

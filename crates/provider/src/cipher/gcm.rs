@@ -435,7 +435,10 @@ impl Gcm {
                 } else {
                     Reason::Silent
                 })?;
-                let expected = context.finish().map_err(|_| Reason::Silent)?;
+                let mut expected = [0; TAG_BYTES];
+                context
+                    .finish_in(&mut expected)
+                    .map_err(|_| Reason::Silent)?;
                 self.iv_state = IvState::Used;
                 if !are_equal(&expected[..bytes], &self.tag[..bytes]) {
                     return Err(Reason::Silent);
