@@ -1,6 +1,7 @@
 //! Authenticated ciphers whose key and nonce are set apart and whose messages come in pieces.
 
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use inout::InOutBuf;
@@ -9,7 +10,7 @@ use oarlock_kernels::chacha20;
 use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305, Due};
 use oarlock_kernels::gcm;
 
-use super::gcm_key::GcmKey;
+use super::gcm_key::{self, GcmKey};
 use super::{AcceleratedAead, refused};
 use crate::Error;
 use crate::device::keyed::aead::KeyInParts;
@@ -105,8 +106,8 @@ fn begin_due(
 
 impl Kernel for ChaCha20Poly1305 {
     #[inline(always)]
-    fn unkeyed(&self) -> Self {
-        Self::unkeyed(self.backend())
+    fn unkeyed_in<'a>(&self, _: &Engine, place: &'a mut MaybeUninit<Self>) -> &'a mut Self {
+        place.write(Self::unkeyed(self.backend()))
     }
 
     #[inline(always)]
@@ -125,7 +126,7 @@ impl AeadContext {
         check(algorithm)?;
         Ok(match algorithm {
             Algorithm::ChaCha20Poly1305 => Self::chacha20_poly1305(keyed(engine, key)?),
-            _ => Self::gcm(GcmKey::shared(engine, algorithm, key)?),
+            _ => Self::gcm(gcm_key::shared(engine, algorithm, key)?),
         })
     }
 
@@ -147,7 +148,7 @@ impl AeadContext {
             let key = keyed(engine, key)?;
             place.get_or_insert_with(|| Self::chacha20_poly1305(key));
         } else {
-            let key = GcmKey::shared(engine, algorithm, key)?;
+            let key = gcm_key::shared(engine, algorithm, key)?;
             place.get_or_insert_with(|| Self::gcm(key));
         }
         Ok(())
@@ -461,7 +462,7 @@ impl AeadContext {
     fn count(&self, direction: Direction, bytes: usize) {
         let (engine, algorithm) = match &self.state {
             State::Gcm { key, .. } => {
-                key.count(bytes);
+                key.tables().count(bytes);
                 (key.engine(), key.algorithm())
             }
             State::ChaCha20Poly1305 { key, .. } => (key.engine(), key.algorithm()),
@@ -619,8 +620,8 @@ fn data_have_begun() -> Error {
 #[inline(always)]
 fn keyed(engine: &Arc<Engine>, key: &[u8]) -> Result<SharedKey<ChaCha20Poly1305>, Error> {
     let backend = chacha20::Backend::preferred(engine.cpu);
-    SharedKey::new(engine, Algorithm::ChaCha20Poly1305, key, || {
-        ChaCha20Poly1305::unkeyed(backend)
+    SharedKey::new(engine, Algorithm::ChaCha20Poly1305, key, |place| {
+        place.write(ChaCha20Poly1305::unkeyed(backend))
     })
 }
 

@@ -1,6 +1,7 @@
 //! AES-CBC whose key and IV are set apart.
 
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use inout::InOutBuf;
@@ -48,8 +49,8 @@ pub struct CbcContext {
 
 impl Kernel for Cbc {
     #[inline(always)]
-    fn unkeyed(&self) -> Self {
-        Self::unkeyed(self.backend())
+    fn unkeyed_in<'a>(&self, _: &Engine, place: &'a mut MaybeUninit<Self>) -> &'a mut Self {
+        place.write(Self::unkeyed(self.backend()))
     }
 
     #[inline(always)]
@@ -227,7 +228,9 @@ impl CbcContext {
 fn keyed(engine: &Arc<Engine>, algorithm: Algorithm, key: &[u8]) -> Result<SharedKey<Cbc>, Error> {
     check(algorithm)?;
     let backend = Backend::preferred(engine.cpu);
-    SharedKey::new(engine, algorithm, key, || Cbc::unkeyed(backend))
+    SharedKey::new(engine, algorithm, key, |place| {
+        place.write(Cbc::unkeyed(backend))
+    })
 }
 
 #[inline(always)]

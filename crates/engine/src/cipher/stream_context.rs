@@ -1,6 +1,7 @@
 //! Stream ciphers whose key and position are set apart.
 
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use cipher::StreamCipher;
@@ -71,14 +72,14 @@ enum Keyed {
 }
 
 impl Kernel for Keyed {
-    /// Returns one that has the same key where there is none without.
+    /// One that is made with its key has the same.
     #[inline(always)]
-    fn unkeyed(&self) -> Self {
-        match self {
+    fn unkeyed_in<'a>(&self, _: &Engine, place: &'a mut MaybeUninit<Self>) -> &'a mut Self {
+        place.write(match self {
             Self::Aes(ctr) => Self::Aes(Ctr::unkeyed(ctr.backend())),
             Self::ChaCha20(chacha) => Self::ChaCha20(ChaCha20::unkeyed(chacha.backend())),
             Self::Other(kernel) => Self::Other(Arc::clone(kernel)),
-        }
+        })
     }
 
     #[inline(always)]
@@ -367,12 +368,15 @@ fn keyed(
     let key = match algorithm {
         Algorithm::Aes128Ctr | Algorithm::Aes192Ctr | Algorithm::Aes256Ctr => {
             let backend = Backend::preferred(engine.cpu);
-            SharedKey::new(engine, algorithm, key, || Keyed::Aes(Ctr::unkeyed(backend)))
+            SharedKey::new(engine, algorithm, key, |place| {
+                place.write(Keyed::Aes(Ctr::unkeyed(backend)))
+            })
         }
         Algorithm::ChaCha20 => {
             let backend = chacha20::Backend::preferred(engine.cpu);
-            let unkeyed = || Keyed::ChaCha20(ChaCha20::unkeyed(backend));
-            SharedKey::new(engine, algorithm, key, unkeyed)
+            SharedKey::new(engine, algorithm, key, |place| {
+                place.write(Keyed::ChaCha20(ChaCha20::unkeyed(backend)))
+            })
         }
         _ => {
             let kernel = other(engine.cpu, algorithm, key)?;

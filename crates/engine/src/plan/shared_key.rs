@@ -6,6 +6,7 @@
 //! another place for it.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -18,8 +19,10 @@ use crate::work::key_bytes::{self, KeyBytes};
 
 /// A kernel that is bound to a backend and takes keys.
 pub(crate) trait Kernel {
-    /// Returns a kernel of the same backend, for [`set_key`](Self::set_key).
-    fn unkeyed(&self) -> Self;
+    /// Makes a kernel of the same backend in `place`, for [`set_key`](Self::set_key).
+    fn unkeyed_in<'a>(&self, engine: &Engine, place: &'a mut MaybeUninit<Self>) -> &'a mut Self
+    where
+        Self: Sized;
 
     /// Takes `key`, which has the length of the algorithm's keys.
     fn set_key(&mut self, engine: &Engine, algorithm: Algorithm, key: &[u8]) -> Result<(), Error>;
@@ -37,7 +40,7 @@ struct Keyed<K> {
 }
 
 impl<K: Kernel> SharedKey<K> {
-    /// Makes a kernel by `unkeyed`, puts it where it stays, and sets `key` there.
+    /// Makes a kernel where it stays, by `unkeyed_in`, and sets `key` there.
     ///
     /// # Errors
     /// [`Error::InvalidKey`], unless `key` has the length of the algorithm's keys.
@@ -46,9 +49,9 @@ impl<K: Kernel> SharedKey<K> {
         engine: &Arc<Engine>,
         algorithm: Algorithm,
         key: &[u8],
-        unkeyed: impl FnOnce() -> K,
+        unkeyed_in: impl FnOnce(&mut MaybeUninit<K>) -> &mut K,
     ) -> Result<Self, Error> {
-        Self::with_kernel(engine, algorithm, key, unkeyed, |kernel| {
+        Self::with_kernel(engine, algorithm, key, unkeyed_in, |kernel| {
             kernel.set_key(engine, algorithm, key)
         })
     }
@@ -63,7 +66,13 @@ impl<K: Kernel> SharedKey<K> {
         key: &[u8],
         kernel: K,
     ) -> Result<Self, Error> {
-        Self::with_kernel(engine, algorithm, key, || kernel, |_| Ok(()))
+        Self::with_kernel(
+            engine,
+            algorithm,
+            key,
+            |place| place.write(kernel),
+            |_| Ok(()),
+        )
     }
 
     #[inline(always)]
@@ -71,19 +80,20 @@ impl<K: Kernel> SharedKey<K> {
         engine: &Arc<Engine>,
         algorithm: Algorithm,
         key: &[u8],
-        kernel: impl FnOnce() -> K,
+        make_in: impl FnOnce(&mut MaybeUninit<K>) -> &mut K,
         set_key: impl FnOnce(&mut K) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         key_bytes::check(algorithm, key)?;
-        let mut keyed = UniqueArc::new_uninit();
-        keyed.write(Keyed {
-            engine: Arc::clone(engine),
-            algorithm,
-            bytes: KeyBytes::default(),
-            kernel: kernel(),
-        });
-        // SAFETY: written in the line before.
-        let mut keyed = unsafe { UniqueArc::assume_init(keyed) };
+        let mut keyed = UniqueArc::<Keyed<K>>::new_uninit();
+        let fields = MaybeUninit::as_mut_ptr(&mut keyed);
+        // SAFETY: the place is for a `Keyed`, and each of its fields is written: the kernel by `make_in`, which returns it.
+        let mut keyed = unsafe {
+            (&raw mut (*fields).engine).write(Arc::clone(engine));
+            (&raw mut (*fields).algorithm).write(algorithm);
+            (&raw mut (*fields).bytes).write(KeyBytes::default());
+            make_in(&mut *(&raw mut (*fields).kernel).cast::<MaybeUninit<K>>());
+            UniqueArc::assume_init(keyed)
+        };
         keyed.bytes.set(key);
         set_key(&mut keyed.kernel)?;
         Ok(Self(keyed.shareable()))
@@ -114,15 +124,20 @@ impl<K: Kernel> SharedKey<K> {
     #[cold]
     #[inline(never)]
     fn set_elsewhere(&mut self, key: &[u8]) -> Result<(), Error> {
-        *self = Self::new(self.engine(), self.algorithm(), key, || self.unkeyed())?;
+        *self = Self::new(self.engine(), self.algorithm(), key, |place| {
+            self.unkeyed_in(self.engine(), place)
+        })?;
         Ok(())
     }
 
     /// Lends the kernel for a change. If other contexts use it, this one gets a kernel of its own first.
     pub(crate) fn own(&mut self) -> Option<&mut K> {
         if triomphe::Arc::get_mut(&mut self.0).is_none() {
-            let new =
-                |key: &[u8]| Self::new(self.engine(), self.algorithm(), key, || self.unkeyed());
+            let new = |key: &[u8]| {
+                Self::new(self.engine(), self.algorithm(), key, |place| {
+                    self.unkeyed_in(self.engine(), place)
+                })
+            };
             *self = self.with_bytes(new).ok()?;
         }
         triomphe::Arc::get_mut(&mut self.0).map(|keyed| &mut keyed.kernel)

@@ -119,13 +119,6 @@ impl<T: Room> HashKey<T> {
         }
     }
 
-    /// Takes room for tables in place of what it has, which it returns, wiped.
-    pub(super) fn set_tables(&mut self, tables: T) -> T {
-        #[cfg(target_arch = "x86_64")]
-        self.wipe_tables();
-        core::mem::replace(&mut self.tables, tables)
-    }
-
     pub(super) const fn tables(&self) -> &T {
         &self.tables
     }

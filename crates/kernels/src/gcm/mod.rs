@@ -20,6 +20,7 @@ mod hash;
 mod message;
 
 use core::fmt;
+use core::mem::MaybeUninit;
 
 pub use hash::{FEW_BYTES_MAX, Room, Tables};
 use hash::{HashKey, by_backend};
@@ -111,25 +112,33 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// Returns one without a key, run by the same backend, with that room for tables, or none.
+    /// As [`unkeyed_cached_with`](Self::unkeyed_cached_with) where `cpu` has counter-mode caching, else as
+    /// [`unkeyed_with`](Self::unkeyed_with), in `place`: a value of 700 bytes that is moved costs as much as a short message.
     #[inline(always)]
-    pub const fn unkeyed_as<U: Room>(&self, tables: U) -> Gcm<U> {
-        Gcm {
-            ctr: Ctr::unkeyed(self.backend()),
-            hash: HashKey::unkeyed(tables),
+    pub fn unkeyed_in(place: &mut MaybeUninit<Self>, tables: T, cpu: Cpu) -> &mut Self {
+        #[cfg(target_arch = "x86_64")]
+        let face = Face::new(cpu);
+        #[cfg(target_arch = "x86_64")]
+        let backend = match face {
+            Some(face) => Backend::Vaes512(face.vaes512()),
+            None => Backend::preferred(cpu),
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let backend = Backend::preferred(cpu);
+        let fields = place.as_mut_ptr();
+        // SAFETY: `place` is for a key of this type, and each of its fields is written.
+        unsafe {
+            (&raw mut (*fields).ctr).write(Ctr::unkeyed(backend));
+            (&raw mut (*fields).hash).write(HashKey::unkeyed(tables));
             #[cfg(target_arch = "x86_64")]
-            face: self.face,
+            (&raw mut (*fields).face).write(face);
+            place.assume_init_mut()
         }
     }
 
     /// Returns the room for tables, or none. If it is filled through this reference, long messages begin to use it.
     pub const fn tables(&self) -> &T {
         self.hash.tables()
-    }
-
-    /// Gives room for tables, which long messages then fill, and returns what was there, wiped.
-    pub fn set_tables(&mut self, tables: T) -> T {
-        self.hash.set_tables(tables)
     }
 
     /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.
