@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What is wrong, as a line.
+/// A value, or a message of one line.
 pub(crate) type Result<T> = std::result::Result<T, String>;
 
 /// The variants of `Algorithm` by name, each with its place: `    Aes128Ctr "aes-128-ctr" 16 CTR_128,`.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::OptionsError;
 
-/// What an `Accelerator` may use. Parsed from `name=value,...` by
+/// The options of an `Accelerator`. Parsed from `name=value,...` by
 /// [`FromStr`].
 ///
 /// ```
@@ -108,7 +108,7 @@ pub enum PrefetchWorker {
     Idle,
 }
 
-/// What the OpenSSL provider offers: see `Accelerator::provided`.
+/// The choice of operations that the OpenSSL provider offers: see `Accelerator::provided`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// What is at least level with OpenSSL, by a calibration or the library's tables.

@@ -340,10 +340,10 @@ fn keys_of_contexts_take_one_place() {
         });
         let context = context.as_mut().unwrap();
         let same = allocations(|| context.set_key(&[2; 32]).unwrap());
-        context.prepare_to_decrypt();
+        context.prepare_to_decrypt().unwrap();
         let copied = allocations(|| {
             context.clone_in(&mut copy);
-            copy.as_mut().unwrap().prepare_to_decrypt();
+            copy.as_mut().unwrap().prepare_to_decrypt().unwrap();
         });
         let other = allocations(|| context.set_key(&[3; 32]).unwrap());
         assert_eq!([new, same, copied, other], [1, 0, 0, 1], "{mask}, CBC");

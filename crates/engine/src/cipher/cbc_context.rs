@@ -124,19 +124,23 @@ impl CbcContext {
 
     /// Expands the key for decryption, which the first decryption does otherwise. Copies that are made after that share
     /// it.
+    ///
+    /// # Errors
+    /// Never for a key that was taken; nothing has changed then.
     #[inline(always)]
-    pub fn prepare_to_decrypt(&mut self) {
+    pub fn prepare_to_decrypt(&mut self) -> Result<(), Error> {
         if self.is_to_encrypt {
-            self.expand_to_decrypt();
+            self.expand_to_decrypt()
+        } else {
+            Ok(())
         }
     }
 
     #[inline(never)]
-    fn expand_to_decrypt(&mut self) {
-        if let Some(kernel) = self.key.own() {
-            kernel.make_ready_to_decrypt();
-            self.is_to_encrypt = false;
-        }
+    fn expand_to_decrypt(&mut self) -> Result<(), Error> {
+        self.key.own()?.make_ready_to_decrypt();
+        self.is_to_encrypt = false;
+        Ok(())
     }
 
     /// Takes `iv` for the ciphertext block before the next one.
@@ -184,7 +188,7 @@ impl CbcContext {
         {
             return by_session(session, &mut self.iv.0, data, AcceleratedCbc::decrypt);
         }
-        self.prepare_to_decrypt();
+        self.prepare_to_decrypt()?;
         self.show(Direction::Decrypt, data.len());
         self.key.decrypt(&mut self.iv.0, data);
         Ok(())

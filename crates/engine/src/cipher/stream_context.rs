@@ -329,7 +329,7 @@ impl fmt::Debug for StreamContext {
     }
 }
 
-/// What the kernel may do with a new key before there is a session.
+/// Returns the limits up to which the kernel serves a new key without a session.
 #[inline(always)]
 fn first_look(key: &SharedKey<Keyed>) -> FirstLook {
     match &**key {

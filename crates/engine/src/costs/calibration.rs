@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::work::algorithm::Algorithm;
 
-/// What was measured on a machine, from `Accelerator::calibrate`.
+/// A measurement of one machine, from `Accelerator::calibrate`.
 /// It holds for that machine, its features and this version of the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calibration {
@@ -13,7 +13,7 @@ pub struct Calibration {
     pub algorithms: Vec<AlgorithmCost>,
 }
 
-/// What the ways between cores cost.
+/// The costs of handing work and keystream from core to core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachineCosts {
     /// Nanoseconds to post work, until a helper that is awake has begun, and to end it.
@@ -26,7 +26,7 @@ pub struct MachineCosts {
     pub own_core_bytes_per_second: u64,
 }
 
-/// What an algorithm costs by one backend of a device, on one thread.
+/// The costs of an algorithm by one backend of a device, on one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlgorithmCost {
     /// The algorithm that was measured.

@@ -39,7 +39,7 @@ pub struct Engine {
     /// A copy of some `options`, for requests that must not wait for a lock.
     pub(crate) live: Live,
     pub(crate) cpu: Cpu,
-    /// What is counted for others to see.
+    /// Counters that other processes see.
     pub(crate) shown: Shown,
     pub(crate) costs: Costs,
     pub(crate) machine: LiveMachine,
@@ -153,7 +153,7 @@ impl Engine {
         (self.machine.get().into(), source)
     }
 
-    /// What sessions and jobs have counted.
+    /// Returns the counts of all sessions and jobs so far.
     pub fn stats(&self) -> Stats {
         let stats = self.totals.get();
         #[cfg(feature = "rsa")]

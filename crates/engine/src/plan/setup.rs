@@ -15,16 +15,16 @@ use crate::mask::visible_cpu;
 use crate::options::Options;
 use crate::{Error, OptionsError};
 
-/// What is said of an engine before there is one.
+/// The parameters of a new engine.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// What it may use.
+    /// The options of its accelerator.
     pub options: Options,
-    /// What to hide of the CPU, as in `OARLOCK_CPU`.
+    /// CPU features to hide, written as in `OARLOCK_CPU`.
     pub cpu_mask: Option<String>,
     /// The program is not ours: see [`Limits::is_guest`](oarlock_threads::pool::Limits::is_guest).
     pub guest: bool,
-    /// What was measured on this machine.
+    /// A measurement of this machine, in place of the compiled tables.
     pub calibration: Option<Calibration>,
     /// How many jobs may wait; 1024 unless set.
     #[cfg(feature = "rsa")]

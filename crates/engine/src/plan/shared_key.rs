@@ -131,16 +131,20 @@ impl<K: Kernel> SharedKey<K> {
     }
 
     /// Lends the kernel for a change. If other contexts use it, this one gets a kernel of its own first.
-    pub(crate) fn own(&mut self) -> Option<&mut K> {
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new), which a key that was taken once does not meet.
+    pub(crate) fn own(&mut self) -> Result<&mut K, Error> {
         if triomphe::Arc::get_mut(&mut self.0).is_none() {
             let new = |key: &[u8]| {
                 Self::new(self.engine(), self.algorithm(), key, |place| {
                     self.unkeyed_in(self.engine(), place)
                 })
             };
-            *self = self.with_bytes(new).ok()?;
+            *self = self.with_bytes(new)?;
         }
-        triomphe::Arc::get_mut(&mut self.0).map(|keyed| &mut keyed.kernel)
+        let own = triomphe::Arc::get_mut(&mut self.0).map(|keyed| &mut keyed.kernel);
+        own.ok_or_else(|| Error::InvalidInput("the context is in use by another call".into()))
     }
 }
 

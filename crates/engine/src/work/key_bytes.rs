@@ -23,7 +23,7 @@ fn wrong_length(algorithm: Algorithm, bytes: usize) -> Error {
     ))
 }
 
-/// What a kernel says of a key.
+/// Turns a kernel's refusal of a key into an error.
 #[cold]
 pub(crate) fn refused(error: impl ToString) -> Error {
     Error::InvalidKey(error.to_string())

@@ -1,5 +1,5 @@
-//! What the `age` crate's errors mean, in one line of our own words: its messages have several lines, marks
-//! of direction, and the name of its own command.
+//! Rewrites the `age` crate's errors in one line each: its messages have several lines, direction marks and the
+//! name of its own command.
 
 use std::collections::HashSet;
 use std::fmt;

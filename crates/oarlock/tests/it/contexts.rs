@@ -460,7 +460,7 @@ fn copies_keep_their_key() {
         for is_prepared in [false, true] {
             let mut first = CbcContext::new(accelerator.as_ref(), operation, &keys[0]).unwrap();
             if is_prepared {
-                first.prepare_to_decrypt();
+                first.prepare_to_decrypt().unwrap();
             }
             let (mut second, mut third) = (first.clone(), first.clone());
             second.set_key(&keys[1]).unwrap();

@@ -151,7 +151,8 @@ impl Cipher for Cbc {
                 context.set_iv(self.iv);
             }
             if direction == Direction::Decrypt {
-                context.prepare_to_decrypt();
+                let prepared = context.prepare_to_decrypt();
+                prepared.map_err(|_| Reason::CipherOperationFailed)?;
             }
         }
         keyed.map_err(|_| Reason::InvalidKeyLength)

@@ -109,9 +109,9 @@ impl<'a> Decrypter<'a> {
         let functions = key.functions;
         let query = side.operations.as_ptr();
         let library_context = libcrypto().library_context();
+        let new_from_pkey = functions.EVP_PKEY_CTX_new_from_pkey;
         // SAFETY: library context and key are live, and the property query ends with a zero.
-        let context =
-            unsafe { (functions.EVP_PKEY_CTX_new_from_pkey)(library_context, key.key, query) };
+        let context = unsafe { new_from_pkey(library_context, key.key, query) };
         assert!(!context.is_null());
         Self {
             functions,
