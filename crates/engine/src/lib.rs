@@ -11,6 +11,8 @@
 
 pub mod aead;
 #[cfg(feature = "rsa")]
+pub mod agreement;
+#[cfg(feature = "rsa")]
 mod aws_lc;
 mod calibrate;
 pub mod cipher;
@@ -18,6 +20,10 @@ pub mod costs;
 pub mod device;
 #[cfg(feature = "rsa")]
 pub mod framework;
+#[cfg(feature = "rsa")]
+pub mod hash;
+#[cfg(feature = "rsa")]
+pub mod kdf;
 mod mask;
 mod options;
 pub mod plan;

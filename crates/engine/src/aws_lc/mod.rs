@@ -1,8 +1,9 @@
-//! aws-lc, made safe: RSA and modular exponentiation, and the generator of random numbers.
+//! aws-lc, made safe: RSA and modular exponentiation, X25519, and the generator of random numbers.
 #![allow(unsafe_code)]
 
 pub(crate) mod modexp;
 pub(crate) mod rsa;
+pub mod x25519;
 
 use crate::Error;
 use oarlock_threads::process;

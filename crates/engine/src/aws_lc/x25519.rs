@@ -1,0 +1,56 @@
+//! X25519 (RFC 7748).
+
+use aws_lc_sys::{ERR_clear_error, X25519, X25519_keypair, X25519_public_from_private};
+use oarlock_threads::process;
+use zeroize::Zeroizing;
+
+/// The length in bytes of private keys, public keys and shared secrets.
+pub const BYTES: usize = 32;
+
+/// A private key. Any 32 bytes are one: the bits that RFC 7748, section 5 fixes count as fixed. Wiped on drop.
+#[derive(Clone)]
+pub struct X25519PrivateKey(Zeroizing<[u8; BYTES]>);
+
+impl X25519PrivateKey {
+    /// Generates a key pair.
+    pub fn generate() -> (Self, [u8; BYTES]) {
+        let mut private = Zeroizing::new([0; BYTES]);
+        let mut public = [0; BYTES];
+        process::forks_wait_for(|| {
+            // SAFETY: two places of 32 bytes; it draws random bytes, or ends the process.
+            unsafe { X25519_keypair(public.as_mut_ptr(), private.as_mut_ptr()) }
+        });
+        (Self(private), public)
+    }
+
+    /// Takes a private key.
+    pub fn from_bytes(private: &[u8; BYTES]) -> Self {
+        Self(Zeroizing::new(*private))
+    }
+
+    /// The private key, as it was given or generated.
+    pub fn as_bytes(&self) -> &[u8; BYTES] {
+        &self.0
+    }
+
+    /// Computes the public key.
+    pub fn public_key(&self) -> [u8; BYTES] {
+        let mut public = [0; BYTES];
+        // SAFETY: a place of 32 bytes, and 32 bytes.
+        unsafe { X25519_public_from_private(public.as_mut_ptr(), self.0.as_ptr()) };
+        public
+    }
+
+    /// Writes the secret shared with `peer`; whether it was contributory. If it was not, `peer` is of small order, all
+    /// bytes are zero, and it must not be used (RFC 7748, 6.1).
+    #[must_use]
+    pub fn agree(&self, peer: &[u8; BYTES], secret: &mut [u8; BYTES]) -> bool {
+        // SAFETY: a place of 32 bytes, and twice 32 bytes.
+        let done = unsafe { X25519(secret.as_mut_ptr(), self.0.as_ptr(), peer.as_ptr()) };
+        if done != 1 {
+            // SAFETY: it empties this thread's queue, which nobody reads.
+            unsafe { ERR_clear_error() };
+        }
+        done == 1
+    }
+}

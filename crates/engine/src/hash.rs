@@ -1,0 +1,109 @@
+//! Hash functions and HMAC (FIPS 180-4, RFC 2104), chosen at run time. RustCrypto computes them: for the short messages of
+//! key derivation it is faster than aws-lc, whose contexts are four times as large.
+
+use hmac::Mac as _;
+use sha1::Sha1;
+use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
+use zeroize::Zeroize as _;
+
+pub use crate::work::rsa::padding::Hash;
+
+/// The longest digest in bytes, SHA-512's.
+pub const DIGEST_BYTES_MAX: usize = 64;
+
+macro_rules! by_hash {
+    ($($hash:ident)+) => {
+        #[derive(Clone)]
+        enum AnyDigest {
+            $($hash($hash),)+
+        }
+
+        #[derive(Clone)]
+        enum AnyHmac {
+            $($hash(hmac::Hmac<$hash>),)+
+        }
+
+        impl Digest {
+            /// Begins a message.
+            pub fn new(hash: Hash) -> Self {
+                Self(match hash {
+                    $(Hash::$hash => AnyDigest::$hash($hash::new()),)+
+                })
+            }
+
+            /// Continues the message.
+            pub fn update(&mut self, data: &[u8]) {
+                match &mut self.0 {
+                    $(AnyDigest::$hash(digest) => digest.update(data),)+
+                }
+            }
+
+            /// Writes the digest to the beginning of `output`, and returns its length in bytes.
+            pub fn finish(self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
+                match self.0 {
+                    $(AnyDigest::$hash(digest) => put(&digest.finalize(), output),)+
+                }
+            }
+        }
+
+        impl Hmac {
+            /// Takes a key of any length and begins a message.
+            pub fn new(hash: Hash, key: &[u8]) -> Self {
+                Self(match hash {
+                    $(Hash::$hash => AnyHmac::$hash(keyed(key)),)+
+                })
+            }
+
+            /// Continues the message.
+            pub fn update(&mut self, data: &[u8]) {
+                match &mut self.0 {
+                    $(AnyHmac::$hash(hmac) => hmac.update(data),)+
+                }
+            }
+
+            /// Writes the tag to the beginning of `output`, and returns its length in bytes.
+            pub fn finish(self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
+                match self.0 {
+                    $(AnyHmac::$hash(hmac) => put_secret(&mut hmac.finalize().into_bytes(), output),)+
+                }
+            }
+        }
+    };
+}
+
+/// A message on its way through a hash function.
+#[derive(Clone)]
+pub struct Digest(AnyDigest);
+
+/// A key of HMAC with a message on its way: a copy made before the first byte authenticates further messages without
+/// another key set-up. Wiped on drop.
+#[derive(Clone)]
+pub struct Hmac(AnyHmac);
+
+by_hash! { Sha1 Sha224 Sha256 Sha384 Sha512 Sha512_224 Sha512_256 }
+
+impl Hash {
+    /// The length in bytes of the blocks that it works in: 64 or 128.
+    pub const fn block_bytes(self) -> usize {
+        match self {
+            Self::Sha1 | Self::Sha224 | Self::Sha256 => 64,
+            Self::Sha384 | Self::Sha512 | Self::Sha512_224 | Self::Sha512_256 => 128,
+        }
+    }
+}
+
+fn keyed<M: hmac::KeyInit>(key: &[u8]) -> M {
+    #[allow(clippy::expect_used)] // RFC 2104, section 3: a key of any length.
+    M::new_from_slice(key).expect("HMAC takes a key of any length")
+}
+
+fn put(digest: &[u8], output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
+    output[..digest.len()].copy_from_slice(digest);
+    digest.len()
+}
+
+fn put_secret(tag: &mut [u8], output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
+    let bytes = put(tag, output);
+    tag.zeroize();
+    bytes
+}
