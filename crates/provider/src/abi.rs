@@ -393,6 +393,29 @@ impl<'a> Value<'a> {
         (param.data_type == OCTET_STRING).then_some((param.data.cast(), param.data_bytes))
     }
 
+    /// The octets that the caller gives; `None` if they are of another type, or there are none.
+    pub(crate) fn given_octets(self) -> Option<&'a [u8]> {
+        let (first, bytes) = self.octets()?;
+        if first.is_null() || bytes == 0 {
+            return None;
+        }
+        // SAFETY: the data have the size that the parameter gives, and stay for the time of the call.
+        Some(unsafe { std::slice::from_raw_parts(first, bytes) })
+    }
+
+    /// The text that the caller gives, up to its zero if it has one; `None` if it is none, or empty.
+    pub(crate) fn text(self) -> Option<&'a [u8]> {
+        let param = self.param();
+        if param.data.is_null() || param.data_type != UTF8_STRING || param.data_bytes == 0 {
+            return None;
+        }
+        // SAFETY: the data have the size that the parameter gives, and stay for the time of the call.
+        let text = unsafe { std::slice::from_raw_parts(param.data.cast::<u8>(), param.data_bytes) };
+        text.split(|byte| *byte == 0)
+            .next()
+            .filter(|text| !text.is_empty())
+    }
+
     /// The caller's buffer for octets, and its size.
     pub(crate) fn octets_place(self) -> Option<(*mut u8, usize)> {
         let param = self.param();
@@ -494,6 +517,7 @@ pub(crate) mod provider_function {
     pub(crate) const GETTABLE_PARAMS: i32 = 1025;
     pub(crate) const GET_PARAMS: i32 = 1026;
     pub(crate) const QUERY_OPERATION: i32 = 1027;
+    pub(crate) const GET_CAPABILITIES: i32 = 1030;
 }
 
 /// Numbers of functions that a cipher offers.
@@ -597,6 +621,14 @@ pub(crate) const KEYMGMT_LOAD: c_int = 8;
 
 /// OSSL_OP_DIGEST.
 pub(crate) const OPERATION_DIGEST: c_int = 1;
+/// OSSL_OP_MAC.
+pub(crate) const OPERATION_MAC: c_int = 3;
+/// OSSL_OP_KDF.
+pub(crate) const OPERATION_KDF: c_int = 4;
+/// OSSL_OP_KEYEXCH.
+pub(crate) const OPERATION_KEYEXCH: c_int = 11;
+/// OSSL_OP_KEM.
+pub(crate) const OPERATION_KEM: c_int = 14;
 /// OSSL_OP_KEYMGMT.
 pub(crate) const OPERATION_KEYMGMT: c_int = 10;
 /// OSSL_OP_ASYM_CIPHER.

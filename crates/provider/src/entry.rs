@@ -13,8 +13,7 @@ use oarlock_engine::costs::openssl::Measured;
 use oarlock_engine::plan::provided;
 
 use crate::abi::{
-    Algorithm, Dispatch, OPERATION_ASYM_CIPHER, OPERATION_CIPHER, OPERATION_DECODER,
-    OPERATION_KEYMGMT, OPERATION_SIGNATURE, OPERATION_SKEYMGMT, Param, Params, core_function,
+    Algorithm, Dispatch, OPERATION_CIPHER, OPERATION_SKEYMGMT, Param, Params, core_function,
     provider_function,
 };
 use crate::allocator::{Allocator, Free, Malloc};
@@ -24,7 +23,9 @@ use crate::host::Host;
 use crate::provider::{BioGets, BioRead, Bios, Provider, Search};
 use crate::signer::Signer;
 use crate::surroundings::c_text;
-use crate::{allocator, calibration, cipher, counted, loading, rsa, skey, surroundings};
+use crate::{
+    allocator, calibration, cipher, counted, groups, loading, offered, skey, surroundings,
+};
 
 /// The entry point (provider-base(7)).
 ///
@@ -126,8 +127,8 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         saved_counted: AtomicI64::new(0),
         ciphers,
         keys: skey::algorithms(has_keys),
-        rsa: OnceLock::new(),
-        default_rsa: OnceLock::new(),
+        offered: OnceLock::new(),
+        defaults: OnceLock::new(),
         signer: if offers_rsa {
             Signer::of(of_core, local, relay, lanes, tell_lost)
         } else {
@@ -257,7 +258,7 @@ unsafe fn bios(core: *const Dispatch) -> Bios {
     }
 }
 
-struct Functions([Dispatch; 5]);
+struct Functions([Dispatch; 6]);
 
 // SAFETY: a table of functions, never written.
 unsafe impl Sync for Functions {}
@@ -278,6 +279,10 @@ static FUNCTIONS: Functions = Functions([
     Dispatch {
         id: provider_function::QUERY_OPERATION,
         function: query_operation as *const c_void,
+    },
+    Dispatch {
+        id: provider_function::GET_CAPABILITIES,
+        function: groups::get_capabilities as *const c_void,
     },
     Dispatch::END,
 ]);
@@ -342,7 +347,8 @@ unsafe extern "C" fn query_operation(
     };
     // SAFETY: the core calls.
     let has_default = || catching(true, || unsafe { provider.has_default() });
-    if OFFERED.contains(&operation) && !has_default() {
+    let is_of_ciphers = matches!(operation, OPERATION_CIPHER | OPERATION_SKEYMGMT);
+    if is_of_ciphers && !has_default() {
         // It may come later.
         // SAFETY: a place for a flag.
         unsafe { *no_cache = 1 };
@@ -350,33 +356,21 @@ unsafe extern "C" fn query_operation(
     }
     match operation {
         OPERATION_CIPHER => provider.ciphers.as_ptr(),
-        OPERATION_DECODER if !provider.signer.has_relay() => null(),
         OPERATION_SKEYMGMT if provider.keys.len() > 1 => provider.keys.as_ptr(),
-        OPERATION_KEYMGMT | OPERATION_SIGNATURE | OPERATION_ASYM_CIPHER | OPERATION_DECODER => {
-            catching(null(), || {
-                // SAFETY: the core calls.
-                let algorithms = unsafe { rsa::algorithms(provider, operation) };
-                if algorithms.is_none() {
-                    // The default provider may come later.
-                    // SAFETY: a place for a flag.
-                    unsafe { *no_cache = 1 };
-                }
-                algorithms.map_or(null(), <[_]>::as_ptr)
-            })
-        }
+        _ if offered::OPERATIONS.contains(&operation) => catching(null(), || {
+            // SAFETY: the core calls.
+            let Some(offered) = (unsafe { provider.offered() }) else {
+                // The default provider may come later.
+                // SAFETY: a place for a flag.
+                unsafe { *no_cache = 1 };
+                return null();
+            };
+            offered.list(operation).map_or(null(), <[_]>::as_ptr)
+        }),
         _ => null(),
     }
 }
 
-/// What is offered to programs that have the default provider, too.
-const OFFERED: [c_int; 6] = [
-    OPERATION_CIPHER,
-    OPERATION_SKEYMGMT,
-    OPERATION_KEYMGMT,
-    OPERATION_SIGNATURE,
-    OPERATION_ASYM_CIPHER,
-    OPERATION_DECODER,
-];
 const VERSION: &CStr =
     match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
         Ok(version) => version,

@@ -29,7 +29,9 @@ pub(crate) enum Reason {
     TagNotSet = 119,
     TagNotNeeded = 120,
     TooManyRecords = 126,
+    MissingKey = 128,
     FailedToDecrypt = 162,
+    FailedDuringDerivation = 164,
     FailedToSign = 175,
 }
 

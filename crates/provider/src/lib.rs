@@ -9,6 +9,10 @@
 //!                                    provider, around a context of the engine
 //!                      skey.rs       keys as objects, which OpenSSL has since 3.5
 //!                      counted.rs    the same, counted for `oarlock run --stats`
+//! the rest             offered.rs    the lists, by operation
+//!                      kdf/          key derivation of TLS and HKDF
+//!                      x25519/       keys and key exchange
+//!                      groups.rs     the groups of TLS that come with them
 //! RSA                  rsa/          keys and signatures around the default provider's
 //!                      signer/       who makes a private operation, and when
 //!                      default_provider/   where that one is, and its functions
@@ -36,15 +40,19 @@ mod default_provider;
 mod dispatch;
 mod entry;
 mod error;
+mod groups;
 mod host;
+mod kdf;
 mod libcrypto;
 mod loading;
+mod offered;
 mod provider;
 mod reserve;
 mod rsa;
 mod signer;
 mod skey;
 mod surroundings;
+mod x25519;
 
 pub use conf_module::OPENSSL_init;
 pub use entry::OSSL_provider_init;

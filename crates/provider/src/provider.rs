@@ -10,9 +10,10 @@ use oarlock_engine::costs::{Computed, Usage};
 
 use crate::abi::{Algorithm, Dispatch};
 use crate::default_provider::rsa::DefaultRsa;
-use crate::default_provider::{DefaultProvider, are_strangers_there, is_default_there};
+use crate::default_provider::{DefaultProvider, Defaults, are_strangers_there, is_default_there};
 use crate::error::Errors;
 use crate::host::Host;
+use crate::offered::Offered;
 use crate::signer::Signer;
 
 /// The provider, as one library context of OpenSSL has loaded it.
@@ -30,10 +31,10 @@ pub(crate) struct Provider {
     pub(crate) ciphers: Vec<Algorithm>,
     /// The managements of keys for them. Ends with [`Algorithm::END`].
     pub(crate) keys: Vec<Algorithm>,
-    /// What is offered of RSA, once it was asked for.
-    pub(crate) rsa: OnceLock<OfferedRsa>,
-    /// What it is put around: the last to go.
-    pub(crate) default_rsa: OnceLock<DefaultRsa>,
+    /// What it offers besides ciphers, once the default provider was seen.
+    pub(crate) offered: OnceLock<Offered>,
+    /// What that is put around: the last to go.
+    pub(crate) defaults: OnceLock<Defaults>,
     pub(crate) signer: Signer,
     /// What reads files that the core has opened.
     pub(crate) bios: Bios,
@@ -67,17 +68,6 @@ pub(crate) struct Search {
     pub(crate) core: *const Dispatch,
 }
 
-/// Lists that end with [`Algorithm::END`].
-pub(crate) struct OfferedRsa {
-    pub(crate) managements: [Algorithm; 3],
-    pub(crate) signatures: [Algorithm; 2],
-    pub(crate) encryption: [Algorithm; 2],
-    /// The decoders of keys of other machines.
-    pub(crate) decoders: [Algorithm; 3],
-    /// What these lists point to.
-    pub(crate) _tables: [Vec<Dispatch>; 6],
-}
-
 impl Provider {
     /// Whether the default provider is active, or was.
     ///
@@ -96,24 +86,28 @@ impl Provider {
         true
     }
 
-    /// RSA of the default provider's; `None` while that is not there, or where RSA is not offered.
+    /// What it offers besides ciphers; `None` while the default provider is not there.
     ///
     /// # Safety
     /// The core calls, so that it has not ended.
-    pub(crate) unsafe fn find_default_rsa(&self) -> Option<&DefaultRsa> {
-        if !self.offers_rsa {
-            return None;
-        }
-        if self.default_rsa.get().is_none() {
+    pub(crate) unsafe fn offered(&self) -> Option<&Offered> {
+        if self.offered.get().is_none() {
             let search = self.search.lock();
             let search = search.unwrap_or_else(PoisonError::into_inner);
             // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the default provider is
             // looked for under the lock.
             let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;
             // Only once it is there: what is stored stays. Another thread may have stored it in the meantime.
-            let _ = self.default_rsa.set(DefaultRsa::of(default)?);
+            let _ = self.defaults.set(Defaults::of(default, self.offers_rsa)?);
+            let defaults = self.defaults.get()?;
+            let _ = self.offered.set(Offered::of(self, defaults));
         }
-        self.default_rsa.get()
+        self.offered.get()
+    }
+
+    /// The default provider's RSA; `None` while that was not seen, or where RSA is not offered.
+    pub(crate) fn default_rsa(&self) -> Option<&DefaultRsa> {
+        self.defaults.get()?.rsa.as_ref()
     }
 
     /// Whether a key may be of a provider that shows no more than its public half: such are all that are not OpenSSL's.

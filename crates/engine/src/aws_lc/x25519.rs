@@ -2,6 +2,7 @@
 
 use aws_lc_sys::{ERR_clear_error, X25519, X25519_keypair, X25519_public_from_private};
 use oarlock_threads::process;
+use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
 /// The length in bytes of private keys, public keys and shared secrets.
@@ -20,6 +21,9 @@ impl X25519PrivateKey {
             // SAFETY: two places of 32 bytes; it draws random bytes, or ends the process.
             unsafe { X25519_keypair(public.as_mut_ptr(), private.as_mut_ptr()) }
         });
+        // aws-lc sets these bits to what they do not count as; OpenSSL's keys have them as RFC 7748, section 5 fixes them.
+        private[0] &= 248;
+        private[31] = private[31] & 127 | 64;
         (Self(private), public)
     }
 
@@ -31,6 +35,11 @@ impl X25519PrivateKey {
     /// The private key, as it was given or generated.
     pub fn as_bytes(&self) -> &[u8; BYTES] {
         &self.0
+    }
+
+    /// Whether both are the same, in time by their length alone.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.ct_eq(&*other.0).into()
     }
 
     /// Computes the public key.

@@ -18,6 +18,8 @@ functions! {
         free 10 unsafe extern "C" fn(*mut c_void),
         get_params 11 unsafe extern "C" fn(*mut c_void, *mut Param) -> c_int,
         gettable_params 12 unsafe extern "C" fn(*mut c_void) -> *const Param,
+        set_params 13 unsafe extern "C" fn(*mut c_void, *const Param) -> c_int,
+        settable_params 14 unsafe extern "C" fn(*mut c_void) -> *const Param,
         query_operation_name 20 *const c_void,
         has 21 unsafe extern "C" fn(*const c_void, c_int) -> c_int,
         validate 22 unsafe extern "C" fn(*const c_void, c_int, c_int) -> c_int,
@@ -101,5 +103,48 @@ functions! {
         finish 4 unsafe extern "C" fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int,
         freectx 6 unsafe extern "C" fn(*mut c_void),
         dupctx 7 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    }
+}
+
+functions! {
+    /// The default provider's key derivation.
+    KdfFunctions {
+        newctx 1 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+        dupctx 2 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+        freectx 3 unsafe extern "C" fn(*mut c_void),
+        reset 4 unsafe extern "C" fn(*mut c_void),
+        derive 5 unsafe extern "C" fn(*mut c_void, *mut u8, usize, *const Param) -> c_int,
+        gettable_ctx_params 7 Describe,
+        settable_ctx_params 8 Describe,
+        get_ctx_params 10 WithParams,
+        set_ctx_params 11 WithParams,
+    }
+}
+
+functions! {
+    /// The default provider's message authentication.
+    MacFunctions {
+        newctx 1 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+        dupctx 2 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+        freectx 3 unsafe extern "C" fn(*mut c_void),
+        init 4 unsafe extern "C" fn(*mut c_void, *const u8, usize, *const Param) -> c_int,
+        update 5 Update,
+        finish 6 unsafe extern "C" fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int,
+        get_ctx_params 8 WithParams,
+        set_ctx_params 9 WithParams,
+        gettable_ctx_params 11 Describe,
+        settable_ctx_params 12 Describe,
+    }
+}
+
+functions! {
+    /// The default provider's key exchange.
+    ExchangeFunctions {
+        newctx 1 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+        init 2 Init,
+        derive 3 unsafe extern "C" fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int,
+        set_peer 4 unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        freectx 5 unsafe extern "C" fn(*mut c_void),
+        dupctx 6 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     }
 }

@@ -14,13 +14,66 @@ pub(crate) mod rsa;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
-use crate::abi::{Algorithm, Dispatch, functions};
+use self::functions::{ExchangeFunctions, KdfFunctions, KeyFunctions};
+use self::rsa::DefaultRsa;
+use crate::abi::{
+    Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEYEXCH, OPERATION_KEYMGMT, functions,
+};
 
 /// The default provider, kept until this is dropped.
 pub(crate) struct DefaultProvider {
     core: Core,
     /// The core's handle, with a reference to it.
     provider: *const c_void,
+}
+
+/// The algorithms of the default provider's that others are put around.
+pub(crate) struct Defaults {
+    pub(crate) rsa: Option<DefaultRsa>,
+    /// TLS13-KDF, HKDF and TLS1-PRF.
+    pub(crate) kdfs: [Option<DefaultAlgorithm<KdfFunctions>>; 3],
+    pub(crate) x25519: Option<DefaultAlgorithm<KeyFunctions>>,
+    pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
+    /// What all of it rests on.
+    _provider: DefaultProvider,
+}
+
+/// An algorithm of the default provider's.
+pub(crate) struct DefaultAlgorithm<F> {
+    pub(crate) functions: F,
+    /// What its functions are called with.
+    pub(crate) context: *mut c_void,
+    pub(crate) names: *const c_char,
+}
+
+impl Defaults {
+    /// `None` where the core does not tell the default provider's context.
+    pub(crate) fn of(default: DefaultProvider, with_rsa: bool) -> Option<Self> {
+        let context = default.context()?;
+        macro_rules! find {
+            ($functions:ident, $operation:expr, $name:expr) => {
+                default
+                    .algorithm($operation, $name)
+                    .map(|(names, table)| DefaultAlgorithm {
+                        // SAFETY: the table is of this operation.
+                        functions: unsafe { $functions::of(table) },
+                        context,
+                        names,
+                    })
+            };
+        }
+        Some(Self {
+            rsa: with_rsa.then(|| DefaultRsa::of(&default)).flatten(),
+            kdfs: [
+                find!(KdfFunctions, OPERATION_KDF, b"TLS13-KDF"),
+                find!(KdfFunctions, OPERATION_KDF, b"HKDF"),
+                find!(KdfFunctions, OPERATION_KDF, b"TLS1-PRF"),
+            ],
+            x25519: find!(KeyFunctions, OPERATION_KEYMGMT, b"X25519"),
+            x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),
+            _provider: default,
+        })
+    }
 }
 
 functions! {

@@ -22,13 +22,11 @@ pub(crate) struct DefaultRsa {
     pub(crate) encryption: EncryptionFunctions,
     pub(crate) encryption_names: *const c_char,
     digests: Vec<(Hash, DigestFunctions)>,
-    /// What all of it rests on.
-    _provider: DefaultProvider,
 }
 
 impl DefaultRsa {
     /// `None` where it has none.
-    pub(crate) fn of(default: DefaultProvider) -> Option<Self> {
+    pub(crate) fn of(default: &DefaultProvider) -> Option<Self> {
         let (rsa_names, rsa) = default.algorithm(OPERATION_KEYMGMT, b"RSA")?;
         let (pss_names, pss) = default.algorithm(OPERATION_KEYMGMT, b"RSA-PSS")?;
         let (signature_names, signature) = default.algorithm(OPERATION_SIGNATURE, b"RSA")?;
@@ -56,7 +54,6 @@ impl DefaultRsa {
             encryption,
             encryption_names,
             digests,
-            _provider: default,
         })
     }
 }

@@ -178,7 +178,7 @@ unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
         // SAFETY: the core hands over its provider; the default provider's function with its context.
         let made = unsafe {
             let made = || {
-                let rsa = (*provider.cast::<Provider>()).default_rsa.get()?;
+                let rsa = (*provider.cast::<Provider>()).default_rsa()?;
                 Some(rsa.encryption.newctx?(rsa.context))
             };
             made()

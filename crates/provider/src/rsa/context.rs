@@ -138,7 +138,7 @@ impl Around for Context {
 
 impl Context {
     pub(super) fn rsa(&self) -> Option<&DefaultRsa> {
-        self.provider().default_rsa.get()
+        self.provider().default_rsa()
     }
 
     pub(super) fn settings(&self) -> Option<Settings> {

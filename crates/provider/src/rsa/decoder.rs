@@ -113,8 +113,7 @@ unsafe extern "C" fn key_of_der(
         // SAFETY: the core hands over its provider, a BIO of its own, and a callback with its argument.
         unsafe {
             let provider = &*provider.cast::<Provider>();
-            let (Some(read), Some(default)) = (provider.bios.read, provider.default_rsa.get())
-            else {
+            let (Some(read), Some(default)) = (provider.bios.read, provider.default_rsa()) else {
                 return 1;
             };
             // OpenSSL tries this on any DER where it does not know what it has.

@@ -24,7 +24,7 @@ pub(super) trait Around {
     fn provider(&self) -> &Provider;
 
     fn functions(&self) -> Option<&Self::Functions> {
-        Some(Self::functions_of(self.provider().default_rsa.get()?))
+        Some(Self::functions_of(self.provider().default_rsa()?))
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) unsafe fn with<C: Around>(
                 return 0;
             };
             let provider = std::ptr::from_ref(context.provider());
-            let Some(rsa) = (*provider).default_rsa.get() else {
+            let Some(rsa) = (*provider).default_rsa() else {
                 return 0;
             };
             call(context, C::functions_of(rsa)).unwrap_or(0)
@@ -95,7 +95,7 @@ pub(super) unsafe fn described<C: Around>(
         let inner = context.cast::<C>().as_ref();
         let inner = inner.map_or(null_mut(), Around::inner);
         let describe = || {
-            let rsa = (*provider.cast::<Provider>()).default_rsa.get()?;
+            let rsa = (*provider.cast::<Provider>()).default_rsa()?;
             Some(function(C::functions_of(rsa))?(inner, rsa.context))
         };
         describe().unwrap_or(null())

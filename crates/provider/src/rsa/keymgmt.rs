@@ -303,7 +303,7 @@ struct Generation {
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe fn beside<'a>(provider: *mut c_void) -> Option<&'a DefaultRsa> {
     // SAFETY: the caller says that `provider` is that of `OSSL_provider_init`, which lives as long as its keys.
-    unsafe { (*provider.cast::<Provider>()).default_rsa.get() }
+    unsafe { (*provider.cast::<Provider>()).default_rsa() }
 }
 
 /// # Safety

@@ -34,61 +34,62 @@ mod signature;
 use crate::abi::{
     Algorithm, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
 };
-use crate::provider::{OfferedRsa, Provider};
+use crate::default_provider::rsa::DefaultRsa;
+use crate::offered::Offered;
+use crate::provider::Provider;
 
-/// What is offered for an operation, up to [`Algorithm::END`]; `None` while the default provider is not there, or without
-/// lanes.
-///
-/// # Safety
-/// The core calls, so that it has not ended.
-pub(crate) unsafe fn algorithms(provider: &Provider, operation: i32) -> Option<&[Algorithm]> {
-    // SAFETY: the core calls, as the caller says, and has not ended.
-    let default = unsafe { provider.find_default_rsa() }?;
-    let offered = provider.rsa.get_or_init(|| {
-        let tables = [
+/// Adds what is offered.
+pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Offered) {
+    let [rsa, pss] = default.key_names;
+    let keys = [
+        (
+            rsa,
             keymgmt::table::<{ keymgmt::RSA }>(&default.keys[keymgmt::RSA]),
+        ),
+        (
+            pss,
             keymgmt::table::<{ keymgmt::PSS }>(&default.keys[keymgmt::PSS]),
+        ),
+    ];
+    for (names, table) in keys {
+        offered.add(OPERATION_KEYMGMT, table, |table| {
+            Algorithm::of_keys(names, table)
+        });
+    }
+    for (operation, names, table) in [
+        (
+            OPERATION_SIGNATURE,
+            default.signature_names,
             signature::table(&default.signature),
-            decoder::pem_table(),
-            decoder::der_table(),
+        ),
+        (
+            OPERATION_ASYM_CIPHER,
+            default.encryption_names,
             asym_cipher::table(&default.encryption),
-        ];
-        let [rsa, pss] = default.key_names;
-        OfferedRsa {
-            managements: [
-                Algorithm::of_keys(rsa, tables[0].as_ptr()),
-                Algorithm::of_keys(pss, tables[1].as_ptr()),
-                Algorithm::END,
-            ],
-            signatures: [
-                Algorithm::accelerated(default.signature_names, tables[2].as_ptr()),
-                Algorithm::END,
-            ],
-            encryption: [
-                Algorithm::accelerated(default.encryption_names, tables[5].as_ptr()),
-                Algorithm::END,
-            ],
-            decoders: [
-                Algorithm::of_decoder(
-                    c"DER".as_ptr(),
-                    c"provider=oarlock,input=pem",
-                    tables[3].as_ptr(),
-                ),
-                Algorithm::of_decoder(
-                    rsa,
-                    c"provider=oarlock,input=der,structure=oarlock-remote-key",
-                    tables[4].as_ptr(),
-                ),
-                Algorithm::END,
-            ],
-            _tables: tables,
-        }
-    });
-    match operation {
-        OPERATION_KEYMGMT => Some(&offered.managements),
-        OPERATION_SIGNATURE => Some(&offered.signatures),
-        OPERATION_ASYM_CIPHER => Some(&offered.encryption),
-        OPERATION_DECODER => Some(&offered.decoders),
-        _ => None,
+        ),
+    ] {
+        offered.add(operation, table, |table| {
+            Algorithm::accelerated(names, table)
+        });
+    }
+    // Files that stand for keys of other machines.
+    if !provider.signer.has_relay() {
+        return;
+    }
+    for (names, properties, table) in [
+        (
+            c"DER".as_ptr(),
+            c"provider=oarlock,input=pem",
+            decoder::pem_table(),
+        ),
+        (
+            rsa,
+            c"provider=oarlock,input=der,structure=oarlock-remote-key",
+            decoder::der_table(),
+        ),
+    ] {
+        offered.add(OPERATION_DECODER, table, |table| {
+            Algorithm::of_decoder(names, properties, table)
+        });
     }
 }

@@ -56,7 +56,7 @@ unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) ->
         // SAFETY: the core hands over its provider, and properties for the default provider's function.
         unsafe {
             let made = || {
-                let rsa = (*provider.cast::<Provider>()).default_rsa.get()?;
+                let rsa = (*provider.cast::<Provider>()).default_rsa()?;
                 Some(rsa.signature.newctx?(rsa.context, properties))
             };
             let copy = (!properties.is_null()).then(|| CStr::from_ptr(properties).to_owned());

@@ -1,0 +1,337 @@
+//! Key derivation (provider-kdf(7)): what TLS and programs ask for most, without a fetch and in one allocation.
+//!
+//! ```text
+//! settings.rs   what has been set, in the context itself
+//! tls13.rs      the labels of TLS 1.3 (EVP_KDF-TLS13_KDF(7))
+//! hkdf.rs       HKDF (EVP_KDF-HKDF(7))
+//! tls1_prf.rs   the function of TLS 1.2 (EVP_KDF-TLS1_PRF(7))
+//! ```
+//!
+//! A context computes what is regular. As soon as something is not, such as a digest that we lack, a setting that is
+//! missing, too long or unknown, it makes a context of the default provider's, sets there what was set here, and passes
+//! everything on from then on. So what is refused, and with which error, is the default provider's to say.
+#![allow(unsafe_code)]
+
+mod hkdf;
+mod settings;
+mod tls13;
+mod tls1_prf;
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use self::settings::{Field, Settings};
+use crate::abi::{Algorithm, Dispatch, OPERATION_KDF, Param, Params, offered};
+use crate::caught::catching;
+use crate::default_provider::functions::{Describe, KdfFunctions};
+use crate::default_provider::{DefaultAlgorithm, Defaults};
+use crate::offered::Offered;
+use crate::provider::Provider;
+
+/// A way to derive keys.
+trait Kdf {
+    /// Where the default provider's is among [`Defaults::kdfs`].
+    const INDEX: usize;
+
+    /// What a parameter of this name sets; `None` for those that the default provider is to see.
+    fn field(name: &[u8]) -> Option<Field>;
+
+    /// Whether this may be set as it is to be, after what was set before.
+    fn may_set(settings: &Settings, given: &settings::Given<'_>) -> bool;
+
+    /// Fills `output`; `None` where the default provider is to do it, or to refuse it.
+    fn derive(settings: &Settings, output: &mut [u8]) -> Option<()>;
+}
+
+/// Adds what is offered.
+pub(crate) fn offer(defaults: &Defaults, offered: &mut Offered) {
+    offer_one::<tls13::Tls13>(defaults, offered);
+    offer_one::<hkdf::Hkdf>(defaults, offered);
+    offer_one::<tls1_prf::Tls1Prf>(defaults, offered);
+}
+
+fn offer_one<K: Kdf>(defaults: &Defaults, offered: &mut Offered) {
+    let Some(default) = &defaults.kdfs[K::INDEX] else {
+        return;
+    };
+    let mut table = Vec::new();
+    offered!(table, default.functions, KdfFunctions:
+        newctx newctx::<K>,
+        dupctx dupctx::<K>,
+        freectx freectx::<K>,
+        reset reset::<K>,
+        derive derive::<K>,
+        gettable_ctx_params gettable_ctx_params::<K>,
+        settable_ctx_params settable_ctx_params::<K>,
+        get_ctx_params get_ctx_params::<K>,
+        set_ctx_params set_ctx_params::<K>,
+    );
+    table.push(Dispatch::END);
+    offered.add(OPERATION_KDF, table, |table| {
+        Algorithm::accelerated(default.names, table)
+    });
+}
+
+/// A context, as OpenSSL holds it.
+struct Context {
+    settings: Settings,
+    /// The default provider's context, once something was not regular. Null before.
+    inner: *mut c_void,
+    /// The core tears no provider down that has a context.
+    provider: *const Provider,
+}
+
+impl Context {
+    fn default<K: Kdf>(&self) -> Option<&DefaultAlgorithm<KdfFunctions>> {
+        // SAFETY: the provider lives as long as its contexts.
+        unsafe { default_of::<K>(self.provider) }
+    }
+
+    /// Makes a context of the default provider's that is set as this one is.
+    fn replayed<K: Kdf>(&self) -> Option<*mut c_void> {
+        let default = self.default::<K>()?;
+        let params = self.settings.params::<K>();
+        // SAFETY: the default provider's functions with its context, and an array that ends as it must.
+        unsafe {
+            let inner = default.functions.newctx?(default.context);
+            if inner.is_null() {
+                return None;
+            }
+            let is_set = self.settings.is_empty()
+                || default.functions.set_ctx_params?(inner, params.as_ptr().cast_mut()) == 1;
+            if !is_set {
+                default.functions.freectx?(inner);
+                return None;
+            }
+            Some(inner)
+        }
+    }
+
+    /// Leaves this context's work to the default provider.
+    fn leave<K: Kdf>(&mut self) -> Option<*mut c_void> {
+        if self.inner.is_null() {
+            self.inner = self.replayed::<K>()?;
+        }
+        Some(self.inner)
+    }
+
+    /// Takes parameters; `None` if they are not regular, and then none of them is set.
+    fn set<K: Kdf>(&mut self, params: Params<'_>) -> Option<()> {
+        let given = settings::Given::of(params, K::field)?;
+        if !K::may_set(&self.settings, &given) {
+            return None;
+        }
+        self.settings.set(&given);
+        Some(())
+    }
+
+    fn drop_inner<K: Kdf>(&mut self) {
+        let inner = std::mem::replace(&mut self.inner, null_mut());
+        if !inner.is_null() {
+            let free = self.default::<K>().and_then(|it| it.functions.freectx);
+            if let Some(free) = free {
+                // SAFETY: the default provider's function with its context, which nobody else has.
+                unsafe { free(inner) };
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core, which has not torn it down.
+unsafe fn default_of<'a, K: Kdf>(
+    provider: *const Provider,
+) -> Option<&'a DefaultAlgorithm<KdfFunctions>> {
+    // SAFETY: the caller says that the provider is there.
+    unsafe { (*provider).defaults.get()?.kdfs[K::INDEX].as_ref() }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn newctx<K: Kdf>(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        Box::into_raw(Box::new(Context {
+            settings: Settings::default(),
+            inner: null_mut(),
+            provider: provider.cast(),
+        }))
+        .cast()
+    })
+}
+
+/// # Safety
+/// `context` is null or of `newctx` or `dupctx`, and this is the core's last call with it.
+unsafe extern "C" fn freectx<K: Kdf>(context: *mut c_void) {
+    if !context.is_null() {
+        catching((), || {
+            // SAFETY: of `newctx` or `dupctx`, and this is the core's last call with it.
+            let mut context = unsafe { Box::from_raw(context.cast::<Context>()) };
+            context.drop_inner::<K>();
+        });
+    }
+}
+
+/// # Safety
+/// `context` is null or a context of `K`, and no other call with it is under way.
+unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: null or a context of ours that no other call uses.
+        let Some(context) = (unsafe { context.cast::<Context>().as_ref() }) else {
+            return null_mut();
+        };
+        let mut copy = Box::new(Context {
+            settings: context.settings.clone(),
+            inner: null_mut(),
+            provider: context.provider,
+        });
+        if !context.inner.is_null() {
+            let dup = context.default::<K>().and_then(|it| it.functions.dupctx);
+            // SAFETY: the default provider's function with its context.
+            copy.inner = dup.map_or(null_mut(), |dup| unsafe { dup(context.inner) });
+            if copy.inner.is_null() {
+                return null_mut();
+            }
+        }
+        Box::into_raw(copy).cast()
+    })
+}
+
+/// # Safety
+/// As [`dupctx`].
+unsafe extern "C" fn reset<K: Kdf>(context: *mut c_void) {
+    catching((), || {
+        // SAFETY: null or a context of ours that no other call uses.
+        if let Some(context) = unsafe { context.cast::<Context>().as_mut() } {
+            context.drop_inner::<K>();
+            context.settings = Settings::default();
+        }
+    });
+}
+
+/// # Safety
+/// As [`dupctx`]; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn set_ctx_params<K: Kdf>(context: *mut c_void, params: *mut Param) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a context of ours that no other call uses; parameters that end.
+        unsafe {
+            let Some(context) = context.cast::<Context>().as_mut() else {
+                return 0;
+            };
+            if params.is_null() {
+                return 1;
+            }
+            if context.inner.is_null() && context.set::<K>(Params::new(params)).is_some() {
+                return 1;
+            }
+            let mut set = || Some((context.leave::<K>()?, context.default::<K>()?.functions));
+            match set() {
+                Some((inner, functions)) => {
+                    functions.set_ctx_params.map_or(0, |set| set(inner, params))
+                }
+                None => 0,
+            }
+        }
+    })
+}
+
+/// # Safety
+/// As [`set_ctx_params`]; `output` has so many bytes.
+unsafe extern "C" fn derive<K: Kdf>(
+    context: *mut c_void,
+    output: *mut u8,
+    bytes: usize,
+    params: *const Param,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a context of ours that no other call uses; parameters that end; an output with so many bytes.
+        unsafe {
+            let Some(context) = context.cast::<Context>().as_mut() else {
+                return 0;
+            };
+            let params = params.cast_mut();
+            let is_regular = context.inner.is_null() && !output.is_null() && bytes > 0;
+            let is_set =
+                is_regular && (params.is_null() || context.set::<K>(Params::new(params)).is_some());
+            if is_set {
+                let output = std::slice::from_raw_parts_mut(output, bytes);
+                if K::derive(&context.settings, output).is_some() {
+                    return 1;
+                }
+            }
+            let mut leave = || Some((context.leave::<K>()?, context.default::<K>()?.functions));
+            match leave() {
+                Some((inner, functions)) => {
+                    // What is set already is not set again: a seed would be taken twice.
+                    let params = if is_set { null_mut() } else { params };
+                    let derive = functions.derive;
+                    derive.map_or(0, |derive| derive(inner, output, bytes, params))
+                }
+                None => 0,
+            }
+        }
+    })
+}
+
+/// # Safety
+/// As [`set_ctx_params`].
+unsafe extern "C" fn get_ctx_params<K: Kdf>(context: *mut c_void, params: *mut Param) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a context of ours that no other call uses; parameters with places; the default provider's
+        // functions with its context.
+        unsafe {
+            let Some(context) = context.cast::<Context>().as_ref() else {
+                return 0;
+            };
+            let get = || {
+                let functions = context.default::<K>()?.functions;
+                if !context.inner.is_null() {
+                    return Some(functions.get_ctx_params?(context.inner, params));
+                }
+                let inner = context.replayed::<K>()?;
+                let done = functions.get_ctx_params.map(|get| get(inner, params));
+                functions.freectx?(inner);
+                done
+            };
+            get().unwrap_or(0)
+        }
+    })
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn gettable_ctx_params<K: Kdf>(
+    _context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core hands over its provider.
+    unsafe { described::<K>(provider, |functions| functions.gettable_ctx_params) }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn settable_ctx_params<K: Kdf>(
+    _context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core hands over its provider.
+    unsafe { described::<K>(provider, |functions| functions.settable_ctx_params) }
+}
+
+/// What the default provider says of its parameters.
+///
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe fn described<K: Kdf>(
+    provider: *mut c_void,
+    function: impl FnOnce(&KdfFunctions) -> Option<Describe>,
+) -> *const Param {
+    // SAFETY: the caller hands over the core's provider. The default provider's function takes no notice of its first
+    // argument, which may be null.
+    unsafe {
+        let describe = || {
+            let default = default_of::<K>(provider.cast())?;
+            Some(function(&default.functions)?(null_mut(), default.context))
+        };
+        describe().unwrap_or(null())
+    }
+}

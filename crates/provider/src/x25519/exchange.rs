@@ -1,0 +1,173 @@
+//! The secret shared with a peer (provider-keyexch(7)).
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+use oarlock_engine::agreement::{X25519_BYTES, X25519PrivateKey};
+use zeroize::Zeroizing;
+
+use super::keymgmt::Key;
+use crate::abi::{Dispatch, Param, offered};
+use crate::caught::catching;
+use crate::default_provider::functions::ExchangeFunctions;
+use crate::error::Reason;
+use crate::provider::Provider;
+
+/// A context, as OpenSSL holds it.
+#[derive(Clone)]
+struct Exchange {
+    private: Option<X25519PrivateKey>,
+    peer: Option<[u8; X25519_BYTES]>,
+    /// The core tears no provider down that has a context.
+    provider: *const Provider,
+}
+
+/// The functions for OpenSSL.
+pub(super) fn table(inner: &ExchangeFunctions) -> Vec<Dispatch> {
+    let mut table = Vec::new();
+    offered!(table, inner, ExchangeFunctions:
+        newctx newctx,
+        init init,
+        derive derive,
+        set_peer set_peer,
+        freectx freectx,
+        dupctx dupctx,
+    );
+    table.push(Dispatch::END);
+    table
+}
+
+impl Exchange {
+    /// Writes the secret to `output`, which has room for it.
+    fn derive(&self, output: &mut [u8]) -> Result<(), Reason> {
+        let (Some(private), Some(peer)) = (&self.private, &self.peer) else {
+            return Err(Reason::MissingKey);
+        };
+        let place = output
+            .first_chunk_mut()
+            .ok_or(Reason::OutputBufferTooSmall)?;
+        let mut secret = Zeroizing::new([0; X25519_BYTES]);
+        if !private.agree(peer, &mut secret) {
+            return Err(Reason::FailedDuringDerivation);
+        }
+        *place = *secret;
+        Ok(())
+    }
+
+    fn is_whole(&self) -> bool {
+        self.private.is_some() && self.peer.is_some()
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        Box::into_raw(Box::new(Exchange {
+            private: None,
+            peer: None,
+            provider: provider.cast(),
+        }))
+        .cast()
+    })
+}
+
+/// # Safety
+/// `context` is null or of `newctx` or `dupctx`, and this is the core's last call with it.
+unsafe extern "C" fn freectx(context: *mut c_void) {
+    if !context.is_null() {
+        catching((), || {
+            // SAFETY: of `newctx` or `dupctx`, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(context.cast::<Exchange>()) });
+        });
+    }
+}
+
+/// # Safety
+/// `context` is null or a context of ours, and no other call with it is under way.
+unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: null or a context of ours that no other call uses.
+        match unsafe { context.cast::<Exchange>().as_ref() } {
+            Some(context) => Box::into_raw(Box::new(context.clone())).cast(),
+            None => null_mut(),
+        }
+    })
+}
+
+/// # Safety
+/// As [`dupctx`]; `key` is null or a key of ours that nobody changes.
+unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, _params: *const Param) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a context of ours that no other call uses, and null or a key of ours.
+        let given = unsafe {
+            (
+                context.cast::<Exchange>().as_mut(),
+                key.cast::<Key>().as_ref(),
+            )
+        };
+        let (Some(context), Some(key)) = given else {
+            return 0;
+        };
+        // Without one it is refused when a secret is asked for.
+        context.private = key.private.clone();
+        context.peer = None;
+        1
+    })
+}
+
+/// # Safety
+/// As [`dupctx`]; `key` is null or a key of ours that nobody changes.
+unsafe extern "C" fn set_peer(context: *mut c_void, key: *mut c_void) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a context of ours that no other call uses, and null or a key of ours.
+        let given = unsafe {
+            (
+                context.cast::<Exchange>().as_mut(),
+                key.cast::<Key>().as_ref(),
+            )
+        };
+        let (Some(context), Some(key)) = given else {
+            return 0;
+        };
+        context.peer = key.public;
+        1
+    })
+}
+
+/// # Safety
+/// As [`dupctx`]; `bytes` is a place for a length, and `secret` is null or has room for as many bytes as `room` says.
+unsafe extern "C" fn derive(
+    context: *mut c_void,
+    secret: *mut u8,
+    bytes: *mut usize,
+    room: usize,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a context of ours that no other call uses.
+        let Some(context) = (unsafe { context.cast::<Exchange>().as_ref() }) else {
+            return 0;
+        };
+        let done = if secret.is_null() && context.is_whole() {
+            Ok(())
+        } else if secret.is_null() {
+            Err(Reason::MissingKey)
+        } else {
+            // SAFETY: the caller says that there is room for so many bytes.
+            context.derive(unsafe { std::slice::from_raw_parts_mut(secret, room) })
+        };
+        match done {
+            Ok(()) => {
+                // SAFETY: a place for a length.
+                unsafe { *bytes = X25519_BYTES };
+                1
+            }
+            Err(reason) => {
+                // SAFETY: the core tears no provider down that has a context.
+                unsafe { &*context.provider }.errors.raise(reason);
+                0
+            }
+        }
+    })
+}

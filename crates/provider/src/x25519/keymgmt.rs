@@ -1,0 +1,557 @@
+//! Keys of X25519 (provider-keymgmt(7), EVP_PKEY-X25519(7)).
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use oarlock_engine::agreement::{X25519_BYTES, X25519PrivateKey};
+
+use crate::abi::{
+    Dispatch, OPERATION_KEYEXCH, Param, Params, SELECT_KEYPAIR, SELECT_PRIVATE_KEY,
+    SELECT_PUBLIC_KEY, Value, offered,
+};
+use crate::caught::catching;
+use crate::default_provider::DefaultAlgorithm;
+use crate::default_provider::functions::{Callback, KeyFunctions};
+use crate::provider::Provider;
+
+/// A key, as OpenSSL holds it.
+#[derive(Clone)]
+pub(super) struct Key {
+    pub(super) public: Option<[u8; X25519_BYTES]>,
+    pub(super) private: Option<X25519PrivateKey>,
+    /// The core tears no provider down that has a key.
+    provider: *const Provider,
+}
+
+/// The functions for OpenSSL. What takes neither key nor provider is the default provider's own.
+pub(super) fn table(inner: &KeyFunctions) -> Vec<Dispatch> {
+    let mut table = Vec::new();
+    offered!(table, inner, KeyFunctions:
+        new new,
+        gen_init gen_init,
+        gen_set_params gen_set_params,
+        gen_settable_params gen_settable_params,
+        generate generate,
+        gen_cleanup gen_cleanup,
+        free free,
+        get_params get_params,
+        gettable_params gettable_params,
+        set_params set_params,
+        settable_params settable_params,
+        query_operation_name query_operation_name,
+        has has,
+        validate validate,
+        matches matches,
+        import import,
+        export export,
+        dup dup,
+    );
+    for (id, function) in [
+        (KeyFunctions::import_types, inner.import_types),
+        (KeyFunctions::export_types, inner.export_types),
+    ] {
+        table.extend(function.map(|function| Dispatch { id, function }));
+    }
+    table.push(Dispatch::END);
+    table
+}
+
+impl Key {
+    fn blank(provider: *const Provider) -> Self {
+        Self {
+            public: None,
+            private: None,
+            provider,
+        }
+    }
+
+    /// Takes what an export gives, with the private half if the selection has it. A public key that is not given is
+    /// computed.
+    fn import(&mut self, selection: c_int, params: Params<'_>) -> Option<()> {
+        let (mut public, mut private) = (None, None);
+        let taken = params.each(|name, value| {
+            let place = match name {
+                PUBLIC => &mut public,
+                PRIVATE => &mut private,
+                _ => return Ok(()),
+            };
+            // The first of a name counts.
+            if place.is_none() {
+                *place = Some(octets(value).ok_or(())?);
+            }
+            Ok::<(), ()>(())
+        });
+        taken.ok()?;
+        if selection & SELECT_PRIVATE_KEY == 0 {
+            private = None;
+        }
+        let private = private.map(X25519PrivateKey::from_bytes);
+        let public = match public {
+            Some(public) => *public,
+            None => private.as_ref()?.public_key(),
+        };
+        self.public = Some(public);
+        self.private = private.or(self.private.take());
+        Some(())
+    }
+
+    /// Gives what it has of a selection to a callback.
+    ///
+    /// # Safety
+    /// `callback` takes `argument`.
+    unsafe fn export(&self, selection: c_int, callback: Callback, argument: *mut c_void) -> c_int {
+        let mut params = [Param::END; 3];
+        let mut places = params.iter_mut();
+        let private = self.private.as_ref();
+        let private = private.filter(|_| selection & SELECT_PRIVATE_KEY != 0);
+        for (name, octets) in [
+            (c"pub", self.public.as_ref()),
+            (c"priv", private.map(X25519PrivateKey::as_bytes)),
+        ] {
+            if let (Some(octets), Some(place)) = (octets, places.next()) {
+                *place = Param::giving_octets(name, octets);
+            }
+        }
+        // SAFETY: an array that ends as it must, and an argument that is the callback's.
+        unsafe { callback(params.as_ptr(), argument) }
+    }
+
+    fn default(&self) -> Option<&DefaultAlgorithm<KeyFunctions>> {
+        // SAFETY: the provider lives as long as its keys.
+        unsafe { default_of(self.provider) }
+    }
+}
+
+/// The octets of a key; `None` for another type or length.
+fn octets(value: Value<'_>) -> Option<&[u8; X25519_BYTES]> {
+    value.given_octets()?.try_into().ok()
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core, which has not torn it down.
+unsafe fn default_of<'a>(provider: *const Provider) -> Option<&'a DefaultAlgorithm<KeyFunctions>> {
+    // SAFETY: the caller says that the provider is there.
+    unsafe { (*provider).defaults.get()?.x25519.as_ref() }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn new(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        Box::into_raw(Box::new(Key::blank(provider.cast()))).cast()
+    })
+}
+
+/// # Safety
+/// `key` is null or a key of ours, and this is the core's last call with it.
+unsafe extern "C" fn free(key: *mut c_void) {
+    if !key.is_null() {
+        catching((), || {
+            // SAFETY: a key of ours in a box, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(key.cast::<Key>()) });
+        });
+    }
+}
+
+/// # Safety
+/// `key` is null or a key of ours that nobody changes.
+unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: null or a key of ours.
+        let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
+            return null_mut();
+        };
+        let mut copy = Key::blank(key.provider);
+        if selection & SELECT_PUBLIC_KEY != 0 {
+            copy.public = key.public;
+        }
+        if selection & SELECT_PRIVATE_KEY != 0 {
+            copy.private = key.private.clone();
+        }
+        Box::into_raw(Box::new(copy)).cast()
+    })
+}
+
+/// EVP_PKEY_copy_parameters(3) asks with no key at all.
+///
+/// # Safety
+/// `key` is null or a key of ours that nobody changes.
+unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
+    // SAFETY: null or a key of ours.
+    let key = unsafe { key.cast::<Key>().as_ref() };
+    key.is_some_and(|key| {
+        (selection & SELECT_PUBLIC_KEY == 0 || key.public.is_some())
+            && (selection & SELECT_PRIVATE_KEY == 0 || key.private.is_some())
+    })
+    .into()
+}
+
+/// # Safety
+/// `key` is null or a key of ours that nobody changes.
+unsafe extern "C" fn validate(key: *const c_void, selection: c_int, _type: c_int) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a key of ours.
+        let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
+            return 0;
+        };
+        let selection = selection & SELECT_KEYPAIR;
+        // SAFETY: a key of ours.
+        if unsafe { has(std::ptr::from_ref(key).cast(), selection) } == 0 {
+            return 0;
+        }
+        let is_valid = match (selection, &key.private) {
+            (SELECT_KEYPAIR, Some(private)) => key.public == Some(private.public_key()),
+            _ => true,
+        };
+        is_valid.into()
+    })
+}
+
+/// Compares public keys, or private ones where one side has no public key.
+///
+/// # Safety
+/// Each is null or a key of ours that nobody changes.
+unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
+    // SAFETY: null or keys of ours.
+    let keys = unsafe { (one.cast::<Key>().as_ref(), other.cast::<Key>().as_ref()) };
+    let (Some(one), Some(other)) = keys else {
+        return 0;
+    };
+    if selection & SELECT_KEYPAIR == 0 {
+        return 1;
+    }
+    if let (true, Some(one), Some(other)) = (
+        selection & SELECT_PUBLIC_KEY != 0,
+        &one.public,
+        &other.public,
+    ) {
+        return (one == other).into();
+    }
+    if let (true, Some(one), Some(other)) = (
+        selection & SELECT_PRIVATE_KEY != 0,
+        &one.private,
+        &other.private,
+    ) {
+        return one.is_same(other).into();
+    }
+    0
+}
+
+/// # Safety
+/// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a key of ours that no other call uses, and parameters that end.
+        let (key, params) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
+        match key {
+            Some(key) if selection & SELECT_KEYPAIR != 0 => {
+                key.import(selection, params).is_some().into()
+            }
+            _ => 0,
+        }
+    })
+}
+
+/// # Safety
+/// `key` is null or a key of ours that nobody changes; `callback` takes `argument`.
+unsafe extern "C" fn export(
+    key: *const c_void,
+    selection: c_int,
+    callback: Option<Callback>,
+    argument: *mut c_void,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a key of ours.
+        let key = unsafe { key.cast::<Key>().as_ref() };
+        match (key, callback) {
+            (Some(key), Some(callback)) if selection & SELECT_KEYPAIR != 0 => {
+                // SAFETY: the caller's callback and its argument.
+                unsafe { key.export(selection, callback, argument) }
+            }
+            _ => 0,
+        }
+    })
+}
+
+/// # Safety
+/// `key` is null or a key of ours that nobody changes; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a key of ours.
+        let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
+            return 0;
+        };
+        let mut is_known = true;
+        // SAFETY: parameters that end, with places.
+        let given = unsafe { Params::new(params) };
+        let done = given.each(|name, value| {
+            let is_done = match name {
+                b"bits" => value.set_number(253_u32),
+                b"security-bits" => value.set_number(128_u32),
+                b"max-size" => value.set_number(X25519_BYTES as u32),
+                b"encoded-pub-key" | PUBLIC => {
+                    let public = key.public.as_ref();
+                    public.is_none_or(|public| value.set_octets(public))
+                }
+                PRIVATE => {
+                    let private = key.private.as_ref();
+                    private.is_none_or(|private| value.set_octets(private.as_bytes()))
+                }
+                _ => {
+                    is_known = false;
+                    true
+                }
+            };
+            if is_done { Ok(()) } else { Err(()) }
+        });
+        if done.is_err() {
+            return 0;
+        }
+        if is_known {
+            return 1;
+        }
+        // Later releases tell more of a key than its octets, which is the same of each.
+        let more = || {
+            let default = key.default()?;
+            // SAFETY: the default provider's functions, with a new key of its own and the caller's parameters.
+            unsafe {
+                let inner = default.functions.new?(default.context);
+                let done = default.functions.get_params?(inner, params);
+                default.functions.free?(inner);
+                Some(done)
+            }
+        };
+        more().unwrap_or(1)
+    })
+}
+
+/// # Safety
+/// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a key of ours that no other call uses, and parameters that end.
+        let (key, params) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
+        let Some(key) = key else {
+            return 0;
+        };
+        let done = params.each(|name, value| {
+            if name == b"encoded-pub-key" {
+                key.public = Some(*octets(value).ok_or(())?);
+                key.private = None;
+            }
+            Ok::<(), ()>(())
+        });
+        done.is_ok().into()
+    })
+}
+
+/// A key that is being generated.
+struct Generation {
+    selection: c_int,
+    /// The default provider's generation, which makes a key from what it alone knows of. Null if there is none.
+    inner: *mut c_void,
+    provider: *const Provider,
+}
+
+impl Generation {
+    /// Sets parameters; `None` for one that the default provider is to see.
+    fn set(params: Params<'_>) -> Option<()> {
+        let set = params.each(|name, value| match name {
+            b"group"
+                if value
+                    .text()
+                    .is_some_and(|it| it.eq_ignore_ascii_case(b"x25519")) =>
+            {
+                Ok(())
+            }
+            // Of random numbers of the default provider's.
+            b"properties" => Ok(()),
+            _ => Err(()),
+        });
+        set.ok()
+    }
+
+    /// Has the default provider set them, which then makes the key.
+    ///
+    /// # Safety
+    /// `params` is an array that ends with [`Param::END`].
+    unsafe fn leave(&mut self, params: *const Param) -> Option<c_int> {
+        // SAFETY: the provider lives as long as what it generates; the default provider's functions with its context and
+        // the caller's parameters.
+        unsafe {
+            let default = default_of(self.provider)?;
+            if self.inner.is_null() {
+                let init = default.functions.gen_init?;
+                self.inner = init(default.context, self.selection, null());
+            }
+            if self.inner.is_null() {
+                return None;
+            }
+            Some(default.functions.gen_set_params?(self.inner, params))
+        }
+    }
+
+    /// A key of the default provider's, as ours.
+    fn left(&self) -> Option<Key> {
+        let mut key = Key::blank(self.provider);
+        // SAFETY: the provider lives as long as what it generates; the default provider's functions with its generation,
+        // a callback with the key that it is to fill, and the key that was exported.
+        unsafe {
+            let functions = &default_of(self.provider)?.functions;
+            let (export, free) = (functions.export?, functions.free?);
+            let inner = functions.generate?(self.inner, null(), null_mut());
+            if inner.is_null() {
+                return None;
+            }
+            let place = std::ptr::from_mut(&mut key).cast();
+            let done = export(inner, SELECT_KEYPAIR, take, place);
+            free(inner);
+            (done == 1).then_some(key)
+        }
+    }
+}
+
+/// # Safety
+/// `params` is an array that ends with [`Param::END`], and `key` a key of ours.
+unsafe extern "C" fn take(params: *const Param, key: *mut c_void) -> c_int {
+    // SAFETY: the default provider hands over parameters, and the key that `left` gave it.
+    unsafe { import(key, SELECT_KEYPAIR, params) }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core; `params` is null or an array that ends with
+/// [`Param::END`].
+unsafe extern "C" fn gen_init(
+    provider: *mut c_void,
+    selection: c_int,
+    params: *const Param,
+) -> *mut c_void {
+    catching(null_mut(), || {
+        let generation = Box::into_raw(Box::new(Generation {
+            selection,
+            inner: null_mut(),
+            provider: provider.cast(),
+        }));
+        // SAFETY: a generation that nobody else has, and parameters that end.
+        unsafe {
+            if gen_set_params(generation.cast(), params) != 1 {
+                gen_cleanup(generation.cast());
+                return null_mut();
+            }
+        }
+        generation.cast()
+    })
+}
+
+/// # Safety
+/// `generation` is null or of `gen_init`; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a generation that no other call uses, and parameters that end.
+        unsafe {
+            let Some(generation) = generation.cast::<Generation>().as_mut() else {
+                return 0;
+            };
+            let given = Params::new(params.cast_mut());
+            if generation.inner.is_null() && Generation::set(given).is_some() {
+                return 1;
+            }
+            generation.leave(params).unwrap_or(0)
+        }
+    })
+}
+
+/// # Safety
+/// `generation` is null or of `gen_init`.
+unsafe extern "C" fn generate(
+    generation: *mut c_void,
+    _callback: *const c_void,
+    _argument: *mut c_void,
+) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: null or a generation that no other call uses.
+        let Some(generation) = (unsafe { generation.cast::<Generation>().as_ref() }) else {
+            return null_mut();
+        };
+        let mut key = Key::blank(generation.provider);
+        if !generation.inner.is_null() {
+            match generation.left() {
+                Some(left) => key = left,
+                None => return null_mut(),
+            }
+        } else if generation.selection & SELECT_KEYPAIR != 0 {
+            let (private, public) = X25519PrivateKey::generate();
+            key.public = Some(public);
+            key.private = Some(private);
+        }
+        // EVP_PKEY_paramgen(3) wants a key without either half.
+        Box::into_raw(Box::new(key)).cast()
+    })
+}
+
+/// # Safety
+/// `generation` is null or of `gen_init`, and this is the core's last call with it.
+unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
+    if !generation.is_null() {
+        catching((), || {
+            // SAFETY: a generation in a box, and this is the core's last call with it; the default provider's function
+            // with its own.
+            unsafe {
+                let generation = Box::from_raw(generation.cast::<Generation>());
+                let default = default_of(generation.provider);
+                let cleanup = default.and_then(|it| it.functions.gen_cleanup);
+                if let (Some(cleanup), false) = (cleanup, generation.inner.is_null()) {
+                    cleanup(generation.inner);
+                }
+            }
+        });
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn gen_settable_params(
+    _generation: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core hands over its provider. The default provider's function takes no notice of its first argument,
+    // which may be null.
+    unsafe {
+        let described = default_of(provider.cast())
+            .and_then(|it| Some(it.functions.gen_settable_params?(null_mut(), it.context)));
+        described.unwrap_or(null())
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
+    // SAFETY: the core hands over its provider; the default provider's function with its context.
+    unsafe {
+        let described = default_of(provider.cast())
+            .and_then(|it| Some(it.functions.gettable_params?(it.context)));
+        described.unwrap_or(null())
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
+    // SAFETY: the core hands over its provider; the default provider's function with its context.
+    unsafe {
+        let described = default_of(provider.cast())
+            .and_then(|it| Some(it.functions.settable_params?(it.context)));
+        described.unwrap_or(null())
+    }
+}
+
+extern "C" fn query_operation_name(operation: c_int) -> *const std::ffi::c_char {
+    match operation {
+        OPERATION_KEYEXCH => c"X25519".as_ptr(),
+        _ => null(),
+    }
+}
+
+const PUBLIC: &[u8] = b"pub";
+const PRIVATE: &[u8] = b"priv";
