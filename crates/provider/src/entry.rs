@@ -24,7 +24,8 @@ use crate::provider::{BioGets, BioRead, Bios, Provider, Search};
 use crate::signer::Signer;
 use crate::surroundings::c_text;
 use crate::{
-    allocator, calibration, cipher, counted, groups, loading, offered, skey, surroundings,
+    algorithms, allocator, calibration, cipher, counted, groups, loading, offered, skey,
+    surroundings,
 };
 
 /// The entry point (provider-base(7)).
@@ -359,7 +360,7 @@ unsafe extern "C" fn query_operation(
         OPERATION_SKEYMGMT if provider.keys.len() > 1 => provider.keys.as_ptr(),
         _ if offered::OPERATIONS.contains(&operation) => catching(null(), || {
             // SAFETY: the core calls.
-            let Some(offered) = (unsafe { provider.offered() }) else {
+            let Some(offered) = (unsafe { algorithms::offered(provider) }) else {
                 // The default provider may come later.
                 // SAFETY: a place for a flag.
                 unsafe { *no_cache = 1 };

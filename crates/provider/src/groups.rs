@@ -1,5 +1,5 @@
 //! The groups of TLS (provider-base(7), "CAPABILITIES"). Up to release 3.4 libssl takes a group from the provider whose keys
-//! it would use, so whoever has preferred keys of X25519 has to announce the group.
+//! it would use, so a provider with preferred keys of X25519 has to announce the group.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -8,7 +8,7 @@ use crate::abi::Param;
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
 use crate::provider::Provider;
-use crate::x25519;
+use crate::{algorithms, x25519};
 
 /// A group, as libssl takes it.
 struct Group {
@@ -59,7 +59,7 @@ pub(crate) unsafe extern "C" fn get_capabilities(
             return 1;
         }
         // SAFETY: the core calls.
-        let is_there = unsafe { provider.offered() }.is_some();
+        let is_there = unsafe { algorithms::offered(provider) }.is_some();
         let defaults = provider.defaults.get().filter(|_| is_there);
         let groups = [defaults.is_some_and(x25519::is_offered).then_some(X25519)];
         for group in groups.into_iter().flatten() {

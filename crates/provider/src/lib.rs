@@ -9,7 +9,7 @@
 //!                                    provider, around a context of the engine
 //!                      skey.rs       keys as objects, which OpenSSL has since 3.5
 //!                      counted.rs    the same, counted for `oarlock run --stats`
-//! the rest             offered.rs    the lists, by operation
+//! the rest             algorithms.rs what there is (offered.rs: lists by operation)
 //!                      kdf/          key derivation of TLS and HKDF
 //!                      x25519/       keys and key exchange
 //!                      groups.rs     the groups of TLS that come with them
@@ -30,6 +30,7 @@
 //! Oarlock's own leave the work to the default provider.
 
 mod abi;
+mod algorithms;
 mod allocator;
 mod calibration;
 mod caught;

@@ -175,7 +175,7 @@ unsafe extern "C" fn freectx<K: Kdf>(context: *mut c_void) {
 /// `context` is null or a context of `K`, and no other call with it is under way.
 unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a context of ours that no other call uses.
+        // SAFETY: the core copies a context of `newctx` or `dupctx` that no other call uses, or null.
         let Some(context) = (unsafe { context.cast::<Context>().as_ref() }) else {
             return null_mut();
         };
@@ -200,7 +200,7 @@ unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
 /// As [`dupctx`].
 unsafe extern "C" fn reset<K: Kdf>(context: *mut c_void) {
     catching((), || {
-        // SAFETY: null or a context of ours that no other call uses.
+        // SAFETY: the core resets a context of `newctx` or `dupctx` that no other call uses, or null.
         if let Some(context) = unsafe { context.cast::<Context>().as_mut() } {
             context.drop_inner::<K>();
             context.settings = Settings::default();

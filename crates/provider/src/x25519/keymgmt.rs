@@ -158,7 +158,7 @@ unsafe extern "C" fn free(key: *mut c_void) {
 /// `key` is null or a key of ours that nobody changes.
 unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a key of ours.
+        // SAFETY: the core copies a key of `new`, `dup` or `generate`, or null.
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return null_mut();
         };
@@ -178,7 +178,7 @@ unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
 /// # Safety
 /// `key` is null or a key of ours that nobody changes.
 unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: null or a key of ours.
+    // SAFETY: the core asks of a key of `new`, `dup` or `generate`, or of null.
     let key = unsafe { key.cast::<Key>().as_ref() };
     key.is_some_and(|key| {
         (selection & SELECT_PUBLIC_KEY == 0 || key.public.is_some())
@@ -191,7 +191,7 @@ unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
 /// `key` is null or a key of ours that nobody changes.
 unsafe extern "C" fn validate(key: *const c_void, selection: c_int, _type: c_int) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours.
+        // SAFETY: the core has a key of ours checked, or null.
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return 0;
         };
@@ -262,7 +262,7 @@ unsafe extern "C" fn export(
     argument: *mut c_void,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours.
+        // SAFETY: the core exports a key of ours, or null.
         let key = unsafe { key.cast::<Key>().as_ref() };
         match (key, callback) {
             (Some(key), Some(callback)) if selection & SELECT_KEYPAIR != 0 => {
@@ -278,7 +278,7 @@ unsafe extern "C" fn export(
 /// `key` is null or a key of ours that nobody changes; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours.
+        // SAFETY: the core reads from a key of ours, or null.
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return 0;
         };
@@ -527,7 +527,7 @@ unsafe extern "C" fn gen_settable_params(
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core hands over its provider; the default provider's function with its context.
+    // SAFETY: `provider` is the core's; what can be got is the default provider's to say, with its own context.
     unsafe {
         let described = default_of(provider.cast())
             .and_then(|it| Some(it.functions.gettable_params?(it.context)));
@@ -538,7 +538,7 @@ unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core hands over its provider; the default provider's function with its context.
+    // SAFETY: `provider` is the core's; what can be set is the default provider's to say, with its own context.
     unsafe {
         let described = default_of(provider.cast())
             .and_then(|it| Some(it.functions.settable_params?(it.context)));
