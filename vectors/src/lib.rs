@@ -169,6 +169,42 @@ pub struct RsaEncryptionVector {
     pub is_valid: bool,
 }
 
+/// A signature by ECDSA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EcdsaVector {
+    /// Where the vector is from, for messages about a failure.
+    pub source: String,
+    /// SEC 2's name of the curve.
+    pub curve: String,
+    /// A point, uncompressed.
+    pub public_key: Vec<u8>,
+    /// FIPS 180-4's name of what the message is hashed with.
+    pub hash: &'static str,
+    /// The message, of any length.
+    pub message: Vec<u8>,
+    /// The signature, of any length; DER where it is valid.
+    pub signature: Vec<u8>,
+    /// Whether it must be taken; else it must be refused.
+    pub is_valid: bool,
+}
+
+/// A secret agreed on by ECDH.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EcdhVector {
+    /// Where the vector is from, for messages about a failure.
+    pub source: String,
+    /// SEC 2's name of the curve.
+    pub curve: String,
+    /// The peer's point, uncompressed or compressed.
+    pub public_key: Vec<u8>,
+    /// Big-endian, with any leading zeros.
+    pub private_key: Vec<u8>,
+    /// As long as a coordinate.
+    pub secret: Vec<u8>,
+    /// Whether the point must be taken; else it must be refused.
+    pub is_valid: bool,
+}
+
 /// What was appended to a plaintext before encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {

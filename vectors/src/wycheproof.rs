@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    AeadVector, CbcVector, Error, Padding, RsaEncryptionVector, RsaSignatureVector,
-    RsaSigningVector, fetched,
+    AeadVector, CbcVector, EcdhVector, EcdsaVector, Error, Padding, RsaEncryptionVector,
+    RsaSignatureVector, RsaSigningVector, fetched,
 };
 
 /// AES-GCM with nonces of 0 to 257 bytes and whole tags. An empty nonce must be refused.
@@ -179,6 +179,61 @@ pub fn rsa_pkcs1_messages() -> Result<Vec<RsaEncryptionVector>, Error> {
     some(vectors)
 }
 
+/// Signatures by ECDSA in DER to verify, with SHA-2, on P-256, P-384 and P-521.
+///
+/// # Errors
+/// See [the module](self).
+pub fn ecdsa() -> Result<Vec<EcdsaVector>, Error> {
+    let mut vectors = Vec::new();
+    for file in files_of_curves("ecdsa_")? {
+        if file.ends_with("_p1363") {
+            continue;
+        }
+        for Group { of, tests } in read::<EcGroup, SignatureTest>(&file)? {
+            let Some(hash) = hash_name(&of.sha) else {
+                continue;
+            };
+            for (test, source) in tests {
+                vectors.push(EcdsaVector {
+                    curve: of.public_key.curve.clone(),
+                    public_key: of.public_key.uncompressed.0.clone(),
+                    hash,
+                    message: test.msg.0,
+                    signature: test.sig.0,
+                    is_valid: test.result.is_valid(&source)?,
+                    source,
+                });
+            }
+        }
+    }
+    some(vectors)
+}
+
+/// Secrets agreed on by ECDH on P-256, P-384 and P-521, with a peer's encoded point.
+///
+/// # Errors
+/// See [the module](self).
+pub fn ecdh() -> Result<Vec<EcdhVector>, Error> {
+    let mut vectors = Vec::new();
+    for file in files_of_curves("ecdh_")? {
+        if !file.ends_with("_ecpoint") {
+            continue;
+        }
+        for Group { of, tests } in read::<CurveGroup, AgreementTest>(&file)? {
+            vectors.extend(tests.into_iter().map(|(test, source)| EcdhVector {
+                curve: of.curve.clone(),
+                public_key: test.public.0,
+                private_key: test.private.0,
+                secret: test.shared.0,
+                // An acceptable point is compressed.
+                is_valid: test.result != Outcome::Invalid,
+                source,
+            }));
+        }
+    }
+    some(vectors)
+}
+
 fn read_aead(file: &str) -> Result<Vec<AeadVector>, Error> {
     let mut vectors = Vec::new();
     for Group { tests, .. } in read::<NothingShared, CipherTest>(file)? {
@@ -245,6 +300,15 @@ fn files(prefix: &str) -> Result<Vec<String>, Error> {
         }
     }
     names.sort();
+    Ok(names)
+}
+
+/// As [`files`], of the curves that Oarlock has.
+fn files_of_curves(prefix: &str) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for curve in ["secp256r1", "secp384r1", "secp521r1"] {
+        names.extend(files(&format!("{prefix}{curve}_"))?);
+    }
     Ok(names)
 }
 
@@ -374,6 +438,32 @@ struct PrivateGroup {
     mgf_sha: String,
     #[serde(rename = "privateKeyPkcs8")]
     pkcs8: Hex,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EcGroup {
+    sha: String,
+    public_key: EcPoint,
+}
+
+#[derive(Deserialize)]
+struct EcPoint {
+    curve: String,
+    uncompressed: Hex,
+}
+
+#[derive(Deserialize)]
+struct CurveGroup {
+    curve: String,
+}
+
+#[derive(Deserialize)]
+struct AgreementTest {
+    public: Hex,
+    private: Hex,
+    shared: Hex,
+    result: Outcome,
 }
 
 #[derive(Deserialize)]

@@ -19,6 +19,8 @@ pub mod cipher;
 pub mod costs;
 pub mod device;
 #[cfg(feature = "rsa")]
+pub mod ec;
+#[cfg(feature = "rsa")]
 pub mod framework;
 #[cfg(feature = "rsa")]
 pub mod hash;
