@@ -1,6 +1,7 @@
-//! aws-lc, made safe: RSA and modular exponentiation, X25519, and the generator of random numbers.
+//! aws-lc, made safe: RSA and modular exponentiation, X25519, ML-KEM, and the generator of random numbers.
 #![allow(unsafe_code)]
 
+pub mod ml_kem;
 pub(crate) mod modexp;
 pub(crate) mod rsa;
 pub mod x25519;
