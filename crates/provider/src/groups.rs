@@ -4,11 +4,13 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
+use oarlock_engine::Primitive;
+
 use crate::abi::Param;
+use crate::algorithms;
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
 use crate::provider::Provider;
-use crate::{algorithms, x25519};
 
 /// A group, as libssl takes it.
 struct Group {
@@ -60,8 +62,8 @@ pub(crate) unsafe extern "C" fn get_capabilities(
         }
         // SAFETY: the core calls.
         let is_there = unsafe { algorithms::offered(provider) }.is_some();
-        let defaults = provider.defaults.get().filter(|_| is_there);
-        let groups = [defaults.is_some_and(x25519::is_offered).then_some(X25519)];
+        let has = |primitive| is_there && provider.primitives.contains(&primitive);
+        let groups = [has(Primitive::X25519).then_some(X25519)];
         for group in groups.into_iter().flatten() {
             // SAFETY: the callback is libssl's, with its argument.
             if unsafe { group.announce(callback, argument) } != 1 {

@@ -11,6 +11,7 @@
 //!                      counted.rs    the same, counted for `oarlock run --stats`
 //! the rest             algorithms.rs what there is (offered.rs: lists by operation)
 //!                      kdf/          key derivation of TLS and HKDF
+//!                      mac/          HMAC
 //!                      x25519/       keys and key exchange
 //!                      groups.rs     the groups of TLS that come with them
 //! RSA                  rsa/          keys and signatures around the default provider's
@@ -46,6 +47,7 @@ mod host;
 mod kdf;
 mod libcrypto;
 mod loading;
+mod mac;
 mod offered;
 mod provider;
 mod reserve;

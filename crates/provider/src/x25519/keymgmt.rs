@@ -73,7 +73,7 @@ impl Key {
         let taken = params.each(|name, value| {
             let place = match name {
                 PUBLIC => &mut public,
-                PRIVATE => &mut private,
+                PRIVATE if selection & SELECT_PRIVATE_KEY != 0 => &mut private,
                 _ => return Ok(()),
             };
             // The first of a name counts.
@@ -83,9 +83,6 @@ impl Key {
             Ok::<(), ()>(())
         });
         taken.ok()?;
-        if selection & SELECT_PRIVATE_KEY == 0 {
-            private = None;
-        }
         let private = private.map(X25519PrivateKey::from_bytes);
         let public = match public {
             Some(public) => *public,
