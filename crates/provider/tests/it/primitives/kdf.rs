@@ -74,14 +74,14 @@ impl Kdf {
 
     /// A copy; `None` where the release cannot copy.
     fn copy(&self) -> Option<Self> {
-        // SAFETY: a live context.
+        // SAFETY: a live context of a KDF, which is copied.
         let copy = unsafe { (functions().EVP_KDF_CTX_dup)(self.0) };
         errors();
         (!copy.is_null()).then_some(Self(copy))
     }
 
     fn reset(&self) {
-        // SAFETY: a live context.
+        // SAFETY: a live context of a KDF, which is reset.
         unsafe { (functions().EVP_KDF_CTX_reset)(self.0) };
     }
 }

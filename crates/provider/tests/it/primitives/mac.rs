@@ -88,7 +88,7 @@ impl Mac {
     }
 
     fn copy(&self) -> Self {
-        // SAFETY: a live context.
+        // SAFETY: a live context of a MAC, which is copied.
         let copy = unsafe { (functions().EVP_MAC_CTX_dup)(self.0) };
         assert!(!copy.is_null());
         Self(copy)
