@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use crate::default_provider::{DefaultProvider, Defaults};
 use crate::offered::Offered;
 use crate::provider::Provider;
-use crate::{kdf, rsa, x25519};
+use crate::{hybrid, kdf, rsa, x25519};
 
 /// The lists; `None` while the default provider is not there.
 ///
@@ -32,6 +32,7 @@ fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
     let mut offered = Offered::new();
     kdf::offer(defaults, &mut offered);
     x25519::offer(defaults, &mut offered);
+    hybrid::offer(provider, defaults, &mut offered);
     if let Some(default) = &defaults.rsa {
         rsa::offer(provider, default, &mut offered);
     }

@@ -4,11 +4,13 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
+use oarlock_engine::agreement::{Hybrid, MlKem};
+
 use crate::abi::Param;
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
 use crate::provider::Provider;
-use crate::{algorithms, x25519};
+use crate::{algorithms, hybrid, x25519};
 
 /// A group, as libssl takes it.
 struct Group {
@@ -61,8 +63,12 @@ pub(crate) unsafe extern "C" fn get_capabilities(
         // SAFETY: the core calls.
         let is_there = unsafe { algorithms::offered(provider) }.is_some();
         let defaults = provider.defaults.get().filter(|_| is_there);
-        let groups = [defaults.is_some_and(x25519::is_offered).then_some(X25519)];
-        for group in groups.into_iter().flatten() {
+        let Some(defaults) = defaults else {
+            return 1;
+        };
+        let x25519 = x25519::is_offered(defaults).then_some(X25519);
+        let hybrids = hybrid::announced(provider, defaults).map(Group::of_hybrid);
+        for group in x25519.into_iter().chain(hybrids) {
             // SAFETY: the callback is libssl's, with its argument.
             if unsafe { group.announce(callback, argument) } != 1 {
                 return 0;
@@ -73,6 +79,23 @@ pub(crate) unsafe extern "C" fn get_capabilities(
 }
 
 impl Group {
+    fn of_hybrid((hybrid, name): (Hybrid, &'static CStr)) -> Self {
+        Self {
+            name,
+            internal_name: name,
+            algorithm: name,
+            id: hybrid.group().into(),
+            security_bits: match hybrid.ml_kem() {
+                MlKem::MlKem512 => 128,
+                MlKem::MlKem768 => 192,
+                MlKem::MlKem1024 => 256,
+            },
+            is_kem: true,
+            tls_min: 0x0304,
+            dtls_min: -1,
+        }
+    }
+
     /// # Safety
     /// `callback` takes `argument`.
     unsafe fn announce(&self, callback: Callback, argument: *mut c_void) -> c_int {

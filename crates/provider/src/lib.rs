@@ -12,6 +12,7 @@
 //! the rest             algorithms.rs what there is (offered.rs: lists by operation)
 //!                      kdf/          key derivation of TLS and HKDF
 //!                      x25519/       keys and key exchange
+//!                      hybrid/       the same by ML-KEM and a curve together
 //!                      groups.rs     the groups of TLS that come with them
 //! RSA                  rsa/          keys and signatures around the default provider's
 //!                      signer/       who makes a private operation, and when
@@ -43,6 +44,7 @@ mod entry;
 mod error;
 mod groups;
 mod host;
+mod hybrid;
 mod kdf;
 mod libcrypto;
 mod loading;

@@ -39,6 +39,8 @@ pub(crate) struct Provider {
     /// What reads files that the core has opened.
     pub(crate) bios: Bios,
     pub(crate) offers_rsa: bool,
+    /// Whether programs are to agree on keys by ML-KEM also where OpenSSL cannot.
+    pub(crate) post_quantum: bool,
     /// What looks for other providers.
     pub(crate) search: Mutex<Search>,
     /// Whether the default provider was seen: what it does not offer, a program is not to get from here.

@@ -14,10 +14,13 @@ pub(crate) mod rsa;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
+use oarlock_engine::agreement::Hybrid;
+
 use self::functions::{ExchangeFunctions, KdfFunctions, KeyFunctions};
 use self::rsa::DefaultRsa;
 use crate::abi::{
-    Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEYEXCH, OPERATION_KEYMGMT, functions,
+    Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEM, OPERATION_KEYEXCH, OPERATION_KEYMGMT,
+    functions,
 };
 
 /// The default provider, kept until this is dropped.
@@ -34,6 +37,8 @@ pub(crate) struct Defaults {
     pub(crate) kdfs: [Option<DefaultAlgorithm<KdfFunctions>>; 3],
     pub(crate) x25519: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
+    /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
+    hybrids: Vec<Hybrid>,
     /// What all of it rests on.
     _provider: DefaultProvider,
 }
@@ -71,8 +76,21 @@ impl Defaults {
             ],
             x25519: find!(KeyFunctions, OPERATION_KEYMGMT, b"X25519"),
             x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),
+            hybrids: Hybrid::ALL
+                .into_iter()
+                .filter(|hybrid| {
+                    let name = hybrid.name().as_bytes();
+                    default.algorithm(OPERATION_KEYMGMT, name).is_some()
+                        && default.algorithm(OPERATION_KEM, name).is_some()
+                })
+                .collect(),
             _provider: default,
         })
+    }
+
+    /// Whether it has keys and encapsulation of a hybrid.
+    pub(crate) fn has_hybrid(&self, hybrid: Hybrid) -> bool {
+        self.hybrids.contains(&hybrid)
     }
 }
 
