@@ -30,7 +30,7 @@ use crate::{
 
 /// The entry point (provider-base(7)).
 ///
-/// Reads `options`, `stats`, `calibration`, `local` and `relay` of its section in the configuration and, unless the program runs with
+/// Reads `options`, `stats`, `calibration`, `local`, `relay` and `post-quantum` of its section in the configuration and, unless the program runs with
 /// more rights than its user, `OARLOCK_OPTIONS`. If the options are wrong, or the program shares OpenSSL's memory with other
 /// processes, it offers nothing, so the program continues with the default provider; `oarlock doctor` says what is wrong. It measures nothing: it goes by the file that
 /// `calibration` names, if that fits and may be trusted, or else by the library's tables.
@@ -68,7 +68,19 @@ pub unsafe extern "C" fn OSSL_provider_init(
 /// `core` is the core's table and `handle` came with it.
 unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     // SAFETY: `core` is the core's table and `handle` came with it, which this function's caller was promised.
-    let (errors, options, stats, path, local, relay, openssl, of_core, bios, identity) = unsafe {
+    let (
+        errors,
+        options,
+        stats,
+        path,
+        local,
+        relay,
+        post_quantum,
+        openssl,
+        of_core,
+        bios,
+        identity,
+    ) = unsafe {
         (
             Errors::new(handle, core),
             told(handle, core, c"options"),
@@ -76,6 +88,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
             told(handle, core, c"calibration"),
             told(handle, core, c"local"),
             told(handle, core, c"relay"),
+            told(handle, core, c"post-quantum"),
             told(handle, core, c"openssl-version"),
             function(core, core_function::GET_PARAMS).unwrap_or(null()),
             bios(core),
@@ -110,7 +123,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
             &accelerator.options(),
             openssl.unwrap_or_default(),
             measured.as_ref(),
-            false,
+            post_quantum == Some("yes"),
         );
         let offered = provided.iter().filter(|one| one.withheld.is_none());
         primitives.extend(offered.map(|one| one.primitive));

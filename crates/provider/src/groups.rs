@@ -5,12 +5,13 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use oarlock_engine::Primitive;
+use oarlock_engine::agreement::{Hybrid, MlKem};
 
 use crate::abi::Param;
-use crate::algorithms;
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
 use crate::provider::Provider;
+use crate::{algorithms, hybrid};
 
 /// A group, as libssl takes it.
 struct Group {
@@ -62,9 +63,13 @@ pub(crate) unsafe extern "C" fn get_capabilities(
         }
         // SAFETY: the core calls.
         let is_there = unsafe { algorithms::offered(provider) }.is_some();
-        let has = |primitive| is_there && provider.primitives.contains(&primitive);
-        let groups = [has(Primitive::X25519).then_some(X25519)];
-        for group in groups.into_iter().flatten() {
+        let defaults = provider.defaults.get().filter(|_| is_there);
+        let Some(defaults) = defaults else {
+            return 1;
+        };
+        let has_x25519 = provider.primitives.contains(&Primitive::X25519);
+        let hybrids = hybrid::announced(provider, defaults).map(Group::of_hybrid);
+        for group in has_x25519.then_some(X25519).into_iter().chain(hybrids) {
             // SAFETY: the callback is libssl's, with its argument.
             if unsafe { group.announce(callback, argument) } != 1 {
                 return 0;
@@ -75,6 +80,23 @@ pub(crate) unsafe extern "C" fn get_capabilities(
 }
 
 impl Group {
+    fn of_hybrid((hybrid, name): (Hybrid, &'static CStr)) -> Self {
+        Self {
+            name,
+            internal_name: name,
+            algorithm: name,
+            id: hybrid.group().into(),
+            security_bits: match hybrid.ml_kem() {
+                MlKem::MlKem512 => 128,
+                MlKem::MlKem768 => 192,
+                MlKem::MlKem1024 => 256,
+            },
+            is_kem: true,
+            tls_min: 0x0304,
+            dtls_min: -1,
+        }
+    }
+
     /// # Safety
     /// `callback` takes `argument`.
     unsafe fn announce(&self, callback: Callback, argument: *mut c_void) -> c_int {

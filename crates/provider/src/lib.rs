@@ -13,6 +13,7 @@
 //!                      kdf/          key derivation of TLS and HKDF
 //!                      mac/          HMAC
 //!                      x25519/       keys and key exchange
+//!                      hybrid/       the same by ML-KEM and a curve together
 //!                      groups.rs     the groups of TLS that come with them
 //! RSA                  rsa/          keys and signatures around the default provider's
 //!                      signer/       who makes a private operation, and when
@@ -44,6 +45,7 @@ mod entry;
 mod error;
 mod groups;
 mod host;
+mod hybrid;
 mod kdf;
 mod libcrypto;
 mod loading;

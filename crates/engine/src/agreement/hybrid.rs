@@ -229,6 +229,16 @@ impl HybridPrivateKey {
         self.hybrid
     }
 
+    /// The public key.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where memory has run out.
+    pub fn public_key(&self) -> Result<HybridPublicKey, Error> {
+        let mut bytes = vec![0; self.hybrid.public_key_bytes()];
+        self.write_public_to(&mut bytes)?;
+        HybridPublicKey::from_bytes(self.hybrid, &bytes)
+    }
+
     /// The private key, as [`from_bytes`](Self::from_bytes) takes it.
     ///
     /// # Errors

@@ -14,13 +14,14 @@ pub(crate) mod rsa;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
+use oarlock_engine::agreement::Hybrid;
 use oarlock_engine::hash::Hash;
 
 use self::functions::{ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions};
 use self::rsa::DefaultRsa;
 use crate::abi::{
-    Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEYEXCH, OPERATION_KEYMGMT, OPERATION_MAC,
-    functions,
+    Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEM, OPERATION_KEYEXCH, OPERATION_KEYMGMT,
+    OPERATION_MAC, functions,
 };
 
 /// The default provider, kept until this is dropped.
@@ -38,6 +39,8 @@ pub(crate) struct Defaults {
     pub(crate) hmac: Option<DefaultAlgorithm<MacFunctions>>,
     pub(crate) x25519: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
+    /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
+    hybrids: Vec<Hybrid>,
     /// What all of it rests on.
     _provider: DefaultProvider,
 }
@@ -76,8 +79,21 @@ impl Defaults {
             hmac: find!(MacFunctions, OPERATION_MAC, b"HMAC"),
             x25519: find!(KeyFunctions, OPERATION_KEYMGMT, b"X25519"),
             x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),
+            hybrids: Hybrid::ALL
+                .into_iter()
+                .filter(|hybrid| {
+                    let name = hybrid.name().as_bytes();
+                    default.algorithm(OPERATION_KEYMGMT, name).is_some()
+                        && default.algorithm(OPERATION_KEM, name).is_some()
+                })
+                .collect(),
             _provider: default,
         })
+    }
+
+    /// Whether it has keys and encapsulation of a hybrid.
+    pub(crate) fn has_hybrid(&self, hybrid: Hybrid) -> bool {
+        self.hybrids.contains(&hybrid)
     }
 }
 
