@@ -308,7 +308,7 @@ unsafe extern "C" fn gettable_ctx_params<K: Kdf>(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core hands over its provider.
+    // SAFETY: the core asks with its provider what can be got of a KDF.
     unsafe { described::<K>(provider, |functions| functions.gettable_ctx_params) }
 }
 
@@ -318,7 +318,7 @@ unsafe extern "C" fn settable_ctx_params<K: Kdf>(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core hands over its provider.
+    // SAFETY: the core asks with its provider what can be set of a KDF.
     unsafe { described::<K>(provider, |functions| functions.settable_ctx_params) }
 }
 
