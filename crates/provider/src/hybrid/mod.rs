@@ -46,4 +46,8 @@ pub(crate) fn announced(
         .filter(move |(hybrid, _)| is_announced(*hybrid))
 }
 
-const NAMES: [(Hybrid, &CStr); 1] = [(Hybrid::X25519MlKem768, c"X25519MLKEM768")];
+const NAMES: [(Hybrid, &CStr); 3] = [
+    (Hybrid::X25519MlKem768, c"X25519MLKEM768"),
+    (Hybrid::SecP256r1MlKem768, c"SecP256r1MLKEM768"),
+    (Hybrid::SecP384r1MlKem1024, c"SecP384r1MLKEM1024"),
+];
