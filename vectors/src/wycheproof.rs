@@ -234,6 +234,25 @@ pub fn ecdh() -> Result<Vec<EcdhVector>, Error> {
     some(vectors)
 }
 
+/// Secrets agreed on by X25519; those with points of small order are all zero, and are to be refused.
+///
+/// # Errors
+/// See [the module](self).
+pub fn x25519() -> Result<Vec<EcdhVector>, Error> {
+    let mut vectors = Vec::new();
+    for Group { of, tests } in read::<CurveGroup, AgreementTest>("x25519")? {
+        vectors.extend(tests.into_iter().map(|(test, source)| EcdhVector {
+            curve: of.curve.clone(),
+            is_valid: test.shared.0.iter().any(|byte| *byte != 0),
+            public_key: test.public.0,
+            private_key: test.private.0,
+            secret: test.shared.0,
+            source,
+        }));
+    }
+    some(vectors)
+}
+
 /// Keys, ciphertexts and secrets of ML-KEM, of all three parameter sets. Some have a seed or a private key, some a public
 /// key and the random bytes of an encapsulation.
 ///

@@ -2,10 +2,12 @@
 
 use std::sync::PoisonError;
 
+use oarlock_engine::Primitive;
+
 use crate::default_provider::{DefaultProvider, Defaults};
 use crate::offered::Offered;
 use crate::provider::Provider;
-use crate::{hybrid, kdf, rsa, x25519};
+use crate::{hybrid, kdf, mac, rsa, x25519};
 
 /// The lists; `None` while the default provider is not there.
 ///
@@ -30,9 +32,19 @@ pub(crate) unsafe fn offered(provider: &Provider) -> Option<&Offered> {
 
 fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
     let mut offered = Offered::new();
-    kdf::offer(defaults, &mut offered);
-    x25519::offer(defaults, &mut offered);
-    hybrid::offer(provider, defaults, &mut offered);
+    for primitive in provider.primitives.iter().copied() {
+        match primitive {
+            Primitive::Tls13Kdf | Primitive::Hkdf | Primitive::Tls1Prf => {
+                kdf::offer(primitive, defaults, &mut offered);
+            }
+            Primitive::Hmac => mac::offer(defaults, &mut offered),
+            Primitive::X25519 => x25519::offer(defaults, &mut offered),
+            Primitive::X25519MlKem768
+            | Primitive::SecP256r1MlKem768
+            | Primitive::SecP384r1MlKem1024 => hybrid::offer(primitive, &mut offered),
+            _ => {}
+        }
+    }
     if let Some(default) = &defaults.rsa {
         rsa::offer(provider, default, &mut offered);
     }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock};
 use oarlock::{Accelerator, Options};
 use oarlock_engine::costs::Computed;
 use oarlock_engine::costs::openssl::Measured;
-use oarlock_engine::plan::provided;
+use oarlock_engine::plan::{provided, provided_primitives};
 
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_CIPHER, OPERATION_SKEYMGMT, Param, Params, core_function,
@@ -108,7 +108,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         Some(Ok(measured)) => (Some(measured), "used".to_owned()),
         Some(Err(why)) => (None, why),
     };
-    let mut ciphers = Vec::new();
+    let (mut ciphers, mut primitives) = (Vec::new(), Vec::new());
     if made.is_some() {
         let provided = provided(
             accelerator.cpu(),
@@ -118,6 +118,15 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         );
         let offered = provided.iter().filter(|one| one.withheld.is_none());
         ciphers.extend(offered.filter_map(|one| cipher::algorithm(one.operation, usage.is_some())));
+        let provided = provided_primitives(
+            accelerator.cpu(),
+            &accelerator.options(),
+            openssl.unwrap_or_default(),
+            measured.as_ref(),
+            post_quantum == Some("yes"),
+        );
+        let offered = provided.iter().filter(|one| one.withheld.is_none());
+        primitives.extend(offered.map(|one| one.primitive));
     }
     // Without lanes nothing is gained.
     let offers_rsa = made.is_some() && (accelerator.lanes().is_some() || relay.is_some());
@@ -141,6 +150,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         saved_counted: AtomicI64::new(0),
         ciphers,
         keys: skey::algorithms(has_keys),
+        primitives,
         offered: OnceLock::new(),
         defaults: OnceLock::new(),
         signer: if offers_rsa {
@@ -150,7 +160,6 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         },
         bios,
         offers_rsa,
-        post_quantum: post_quantum == Some("yes"),
         search: Mutex::new(search),
         // One that a program loads by itself is what that program wants.
         has_default: AtomicBool::new(identity.is_none() && !loading::is_at_work()),

@@ -4,13 +4,14 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
+use oarlock_engine::Primitive;
 use oarlock_engine::agreement::{Hybrid, MlKem};
 
 use crate::abi::Param;
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
 use crate::provider::Provider;
-use crate::{algorithms, hybrid, x25519};
+use crate::{algorithms, hybrid};
 
 /// A group, as libssl takes it.
 struct Group {
@@ -66,9 +67,9 @@ pub(crate) unsafe extern "C" fn get_capabilities(
         let Some(defaults) = defaults else {
             return 1;
         };
-        let x25519 = x25519::is_offered(defaults).then_some(X25519);
+        let has_x25519 = provider.primitives.contains(&Primitive::X25519);
         let hybrids = hybrid::announced(provider, defaults).map(Group::of_hybrid);
-        for group in x25519.into_iter().chain(hybrids) {
+        for group in has_x25519.then_some(X25519).into_iter().chain(hybrids) {
             // SAFETY: the callback is libssl's, with its argument.
             if unsafe { group.announce(callback, argument) } != 1 {
                 return 0;

@@ -11,6 +11,7 @@
 //!                      counted.rs    the same, counted for `oarlock run --stats`
 //! the rest             algorithms.rs what there is (offered.rs: lists by operation)
 //!                      kdf/          key derivation of TLS and HKDF
+//!                      mac/          HMAC
 //!                      x25519/       keys and key exchange
 //!                      hybrid/       the same by ML-KEM and a curve together
 //!                      groups.rs     the groups of TLS that come with them
@@ -48,6 +49,7 @@ mod hybrid;
 mod kdf;
 mod libcrypto;
 mod loading;
+mod mac;
 mod offered;
 mod provider;
 mod reserve;

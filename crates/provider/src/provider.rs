@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock::Accelerator;
+use oarlock_engine::Primitive;
 use oarlock_engine::costs::{Computed, Usage};
 
 use crate::abi::{Algorithm, Dispatch};
@@ -31,6 +32,8 @@ pub(crate) struct Provider {
     pub(crate) ciphers: Vec<Algorithm>,
     /// The managements of keys for them. Ends with [`Algorithm::END`].
     pub(crate) keys: Vec<Algorithm>,
+    /// What is offered besides ciphers and RSA.
+    pub(crate) primitives: Vec<Primitive>,
     /// What it offers besides ciphers, once the default provider was seen.
     pub(crate) offered: OnceLock<Offered>,
     /// What that is put around: the last to go.
@@ -39,8 +42,6 @@ pub(crate) struct Provider {
     /// What reads files that the core has opened.
     pub(crate) bios: Bios,
     pub(crate) offers_rsa: bool,
-    /// Whether programs are to agree on keys by ML-KEM also where OpenSSL cannot.
-    pub(crate) post_quantum: bool,
     /// What looks for other providers.
     pub(crate) search: Mutex<Search>,
     /// Whether the default provider was seen: what it does not offer, a program is not to get from here.

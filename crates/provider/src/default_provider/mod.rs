@@ -15,12 +15,13 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
 use oarlock_engine::agreement::Hybrid;
+use oarlock_engine::hash::Hash;
 
-use self::functions::{ExchangeFunctions, KdfFunctions, KeyFunctions};
+use self::functions::{ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions};
 use self::rsa::DefaultRsa;
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEM, OPERATION_KEYEXCH, OPERATION_KEYMGMT,
-    functions,
+    OPERATION_MAC, functions,
 };
 
 /// The default provider, kept until this is dropped.
@@ -35,6 +36,7 @@ pub(crate) struct Defaults {
     pub(crate) rsa: Option<DefaultRsa>,
     /// TLS13-KDF, HKDF and TLS1-PRF.
     pub(crate) kdfs: [Option<DefaultAlgorithm<KdfFunctions>>; 3],
+    pub(crate) hmac: Option<DefaultAlgorithm<MacFunctions>>,
     pub(crate) x25519: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
     /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
@@ -74,6 +76,7 @@ impl Defaults {
                 find!(KdfFunctions, OPERATION_KDF, b"HKDF"),
                 find!(KdfFunctions, OPERATION_KDF, b"TLS1-PRF"),
             ],
+            hmac: find!(MacFunctions, OPERATION_MAC, b"HMAC"),
             x25519: find!(KeyFunctions, OPERATION_KEYMGMT, b"X25519"),
             x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),
             hybrids: Hybrid::ALL
@@ -91,6 +94,19 @@ impl Defaults {
     /// Whether it has keys and encapsulation of a hybrid.
     pub(crate) fn has_hybrid(&self, hybrid: Hybrid) -> bool {
         self.hybrids.contains(&hybrid)
+    }
+}
+
+/// As the default provider calls a hash function.
+pub(crate) fn hash_name(hash: Hash) -> &'static CStr {
+    match hash {
+        Hash::Sha224 => c"SHA2-224",
+        Hash::Sha256 => c"SHA2-256",
+        Hash::Sha384 => c"SHA2-384",
+        Hash::Sha512 => c"SHA2-512",
+        Hash::Sha512_224 => c"SHA2-512/224",
+        Hash::Sha512_256 => c"SHA2-512/256",
+        _ => c"SHA1",
     }
 }
 

@@ -148,7 +148,7 @@ impl Place {
         }
     }
 
-    /// The place, which has room for so many bytes, as its length says that is told anew.
+    /// The place, which has room for so many bytes, as the length says. The length is set again.
     fn take(self, bytes: usize) -> Result<*mut u8, Reason> {
         if self.bytes.is_null() {
             return Err(Reason::NullLengthPointer);

@@ -411,7 +411,7 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
 /// # Safety
 /// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
-    // SAFETY: null or a key of ours that no other call uses, and parameters that end.
+    // SAFETY: the core's key of a hybrid, or null, that no other call uses, and parameters that end.
     unsafe {
         changing(key, |key| match selection & SELECT_KEYPAIR {
             0 => Err(Reason::Silent),
@@ -445,7 +445,7 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
 /// # Safety
 /// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: null or a key of ours that no other call uses, and parameters that end.
+    // SAFETY: the core's key of a hybrid, or null, that no other call uses, and parameters that end.
     unsafe { changing(key, |key| key.set(Params::new(params.cast_mut()))) }
 }
 
@@ -562,7 +562,7 @@ unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
         Param::octets(c"priv"),
         Param::END,
     ];
-    // SAFETY: the core hands over its provider.
+    // SAFETY: the core asks with its provider what can be got of a hybrid.
     match unsafe { &*provider.cast::<Provider>() }
         .host
         .has_security_categories()
@@ -581,7 +581,7 @@ unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
         Param::text(c"properties"),
         Param::END,
     ];
-    // SAFETY: the core hands over its provider.
+    // SAFETY: the core asks with its provider what can be set of a hybrid.
     match unsafe { &*provider.cast::<Provider>() }
         .host
         .refuses_repetition()
@@ -599,7 +599,7 @@ unsafe extern "C" fn gen_settable_params(
 ) -> *const Param {
     static BEFORE_3_6: [Param; 2] = [Param::octets(c"properties"), Param::END];
     static SINCE_3_6: [Param; 2] = [Param::text(c"properties"), Param::END];
-    // SAFETY: the core hands over its provider.
+    // SAFETY: the core asks with its provider what can be set for its generation.
     match unsafe { &*provider.cast::<Provider>() }
         .host
         .refuses_repetition()

@@ -13,6 +13,7 @@ mod keymgmt;
 
 use std::ffi::CStr;
 
+use oarlock_engine::Primitive;
 use oarlock_engine::agreement::Hybrid;
 
 use crate::abi::{Algorithm, OPERATION_KEM, OPERATION_KEYMGMT};
@@ -20,10 +21,10 @@ use crate::default_provider::Defaults;
 use crate::offered::Offered;
 use crate::provider::Provider;
 
-/// Adds what is offered: keys and encapsulation together, or neither.
-pub(crate) fn offer(provider: &Provider, defaults: &Defaults, offered: &mut Offered) {
+/// Adds the keys and the encapsulation of a hybrid.
+pub(crate) fn offer(primitive: Primitive, offered: &mut Offered) {
     for (hybrid, names) in NAMES {
-        if !defaults.has_hybrid(hybrid) && !provider.post_quantum {
+        if of(hybrid) != primitive {
             continue;
         }
         offered.add(OPERATION_KEYMGMT, keymgmt::table(hybrid), |table| {
@@ -40,10 +41,20 @@ pub(crate) fn announced(
     provider: &Provider,
     defaults: &Defaults,
 ) -> impl Iterator<Item = (Hybrid, &'static CStr)> {
-    let is_announced = |hybrid| provider.post_quantum && !defaults.has_hybrid(hybrid);
+    let is_announced =
+        |hybrid| provider.primitives.contains(&of(hybrid)) && !defaults.has_hybrid(hybrid);
     NAMES
         .into_iter()
         .filter(move |(hybrid, _)| is_announced(*hybrid))
+}
+
+/// What is offered with a hybrid.
+fn of(hybrid: Hybrid) -> Primitive {
+    match hybrid {
+        Hybrid::X25519MlKem768 => Primitive::X25519MlKem768,
+        Hybrid::SecP256r1MlKem768 => Primitive::SecP256r1MlKem768,
+        Hybrid::SecP384r1MlKem1024 => Primitive::SecP384r1MlKem1024,
+    }
 }
 
 const NAMES: [(Hybrid, &CStr); 3] = [

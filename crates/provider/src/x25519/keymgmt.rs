@@ -73,7 +73,7 @@ impl Key {
         let taken = params.each(|name, value| {
             let place = match name {
                 PUBLIC => &mut public,
-                PRIVATE => &mut private,
+                PRIVATE if selection & SELECT_PRIVATE_KEY != 0 => &mut private,
                 _ => return Ok(()),
             };
             // The first of a name counts.
@@ -83,9 +83,6 @@ impl Key {
             Ok::<(), ()>(())
         });
         taken.ok()?;
-        if selection & SELECT_PRIVATE_KEY == 0 {
-            private = None;
-        }
         let private = private.map(X25519PrivateKey::from_bytes);
         let public = match public {
             Some(public) => *public,
@@ -242,7 +239,7 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
 /// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours that no other call uses, and parameters that end.
+        // SAFETY: the core's key of X25519, or null, that no other call uses, and parameters that end.
         let (key, params) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
         match key {
             Some(key) if selection & SELECT_KEYPAIR != 0 => {
@@ -330,7 +327,7 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
 /// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours that no other call uses, and parameters that end.
+        // SAFETY: the core's key of X25519, or null, that no other call uses, and parameters that end.
         let (key, params) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
         let Some(key) = key else {
             return 0;
