@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use oarlock_programs::openssl_conf::{
-    Additions, Conf, ProviderSection, Untouched, excludes_oarlock, quoted,
+    Additions, Conf, PostQuantum, ProviderSection, Untouched, excludes_oarlock, quoted,
 };
 
 /// Runs the target on one input.
@@ -62,6 +62,7 @@ fn adds(bytes: &[u8], user: &Conf, leaves_choice: bool) {
         stats: None,
         calibration: None,
         daemons: None,
+        post_quantum: PostQuantum::Listed,
     };
     let additions = match Additions::to(user, &provider) {
         Ok(additions) => additions.to_text(),

@@ -108,6 +108,16 @@ pub(crate) fn has_providers(version: &str) -> bool {
     version.strip_prefix("OpenSSL ").is_some_and(is_3_or_later)
 }
 
+/// Whether a version of OpenSSL prefers hybrids of ML-KEM and a curve by itself: since 3.5.
+pub(crate) fn has_hybrid_groups(version: &str) -> bool {
+    let Some(version) = version.strip_prefix("OpenSSL ") else {
+        return false;
+    };
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    let release = [(); 2].map(|()| numbers.next().unwrap_or(0_u32));
+    release >= [3, 5]
+}
+
 /// The same of a library by the name that programs are linked with. From 3.0 on its number is that of
 /// the release.
 pub(crate) fn file_has_providers(name: &str) -> bool {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::library::Library;
 use super::measuring::{self, Found};
 use crate::failure::{Failure, reason};
-use crate::openssl_conf::{ProviderSection, UserConf};
+use crate::openssl_conf::{PostQuantum, ProviderSection, UserConf};
 use crate::{cpu, stdout};
 
 /// What `oarlock provider measure`, the child, is told.
@@ -191,6 +191,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         stats: None,
         calibration: args.file.as_deref().map(|file| file.as_os_str().as_bytes()),
         daemons: None,
+        post_quantum: PostQuantum::AsBefore,
     };
     let nobody = UserConf::none();
     let additions = nobody

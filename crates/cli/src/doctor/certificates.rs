@@ -53,16 +53,7 @@ impl Server {
     /// Those that it is configured with; none where its configuration is missing or names none that this user may read.
     pub(super) fn certificates(self) -> Vec<Certificate> {
         let mut found = Vec::new();
-        for file in self.configurations() {
-            let file = Path::new(file);
-            // Apache's ServerRoot, in Debian and in Red Hat.
-            let root = file.parent().unwrap_or(file);
-            let root = match root.ends_with("conf") {
-                true => root.parent().unwrap_or(root),
-                false => root,
-            };
-            self.collect(file, root, 0, &mut found);
-        }
+        self.each_statement(&mut |root, words| self.collect(root, words, &mut found));
         found.sort();
         found.dedup();
         found.truncate(CERTIFICATES_MAX);
@@ -77,40 +68,67 @@ impl Server {
         }
     }
 
-    /// Paths of certificates that `file` names, and the files that it includes; relative ones start at `root`.
-    fn collect(self, file: &Path, root: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    /// Visits the words of each statement of its configuration, with the folder that relative paths start at.
+    pub(super) fn each_statement(self, visit: &mut dyn FnMut(&Path, &[&str])) {
+        for file in self.configurations() {
+            let file = Path::new(file);
+            // Apache's ServerRoot, in Debian and in Red Hat.
+            let root = file.parent().unwrap_or(file);
+            let root = match root.ends_with("conf") {
+                true => root.parent().unwrap_or(root),
+                false => root,
+            };
+            self.follow(file, root, 0, visit);
+        }
+    }
+
+    /// The same of `file` and the files that it includes.
+    fn follow(self, file: &Path, root: &Path, depth: usize, visit: &mut dyn FnMut(&Path, &[&str])) {
         let Ok(text) = fs::read_to_string(file) else {
             return;
         };
         for words in statements(&text) {
-            let after = |name: &str| {
-                let at = words
-                    .iter()
-                    .position(|word| word.eq_ignore_ascii_case(name))?;
-                words.get(at + 1).map(|path| root.join(path))
+            visit(root, &words);
+            let included = match self {
+                Self::Apache => {
+                    after(&words, "Include").or_else(|| after(&words, "IncludeOptional"))
+                }
+                Self::Haproxy => None,
+                Self::Nginx => after(&words, "include"),
             };
-            let (certificate, included) = match self {
-                Self::Apache => (
-                    after("SSLCertificateFile"),
-                    after("Include").or_else(|| after("IncludeOptional")),
-                ),
-                Self::Haproxy => (after("crt"), None),
-                Self::Nginx => (after("ssl_certificate"), after("include")),
-            };
-            match certificate {
-                Some(folder) if folder.is_dir() => found.extend(matching(&folder.join("*"))),
-                Some(path) => found.push(path),
-                None => {}
-            }
             if let Some(pattern) = included
                 && depth < DEPTH_MAX
             {
-                for file in matching(&pattern) {
-                    self.collect(&file, root, depth + 1, found);
+                for file in matching(&root.join(pattern)) {
+                    self.follow(&file, root, depth + 1, visit);
                 }
             }
         }
     }
+
+    /// Paths of certificates that a statement names.
+    fn collect(self, root: &Path, words: &[&str], found: &mut Vec<PathBuf>) {
+        let certificate = after(
+            words,
+            match self {
+                Self::Apache => "SSLCertificateFile",
+                Self::Haproxy => "crt",
+                Self::Nginx => "ssl_certificate",
+            },
+        );
+        match certificate.map(|path| root.join(path)) {
+            Some(folder) if folder.is_dir() => found.extend(matching(&folder.join("*"))),
+            Some(path) => found.push(path),
+            None => {}
+        }
+    }
+}
+
+/// The word of a statement that comes after `name`.
+pub(super) fn after<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
+    let is_it = |word: &&str| word.eq_ignore_ascii_case(name);
+    let at = words.iter().position(is_it)?;
+    words.get(at + 1).copied()
 }
 
 /// Words of each statement: these end at a line's end, a semicolon or a brace, and a comment is none.
@@ -222,7 +240,8 @@ mod tests {
             (Server::Nginx, "none.conf", vec![]),
         ] {
             let mut found = Vec::new();
-            server.collect(&path(file), folder.path(), 0, &mut found);
+            let mut visit = |root: &Path, words: &[&str]| server.collect(root, words, &mut found);
+            server.follow(&path(file), folder.path(), 0, &mut visit);
             found.sort();
             found.dedup();
             assert_eq!(found, expected, "{file}");

@@ -10,7 +10,7 @@ use oarlock_engine::cipher::{AesBackend, ChaCha20Backend};
 use super::finding::Finding;
 use crate::failure::Failure;
 use crate::openssl::{self, Installed};
-use crate::openssl_conf::{ProviderSection, UserConf};
+use crate::openssl_conf::{PostQuantum, ProviderSection, UserConf};
 use crate::{calibration, cpu, options};
 
 pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
@@ -92,6 +92,7 @@ fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
         stats: None,
         calibration: calibration.as_deref().map(|it| it.as_os_str().as_bytes()),
         daemons: None,
+        post_quantum: PostQuantum::AsBefore,
     };
     let additions = match user.additions(&provider) {
         Ok(additions) => additions,

@@ -6,11 +6,13 @@
 //! speed.rs     what is offered with the program's libcrypto, by which figures
 //! finding.rs   a line of the answer
 //! program.rs   what a file is: script, linked with which library, privileged
+//! groups.rs    servers: whether they agree on keys by ML-KEM as well
 //! servers.rs   servers: their keys, and whether RSA signatures are made together      certificates.rs   what keys those are
 //! ```
 
 mod certificates;
 mod finding;
+mod groups;
 mod machine;
 mod program;
 mod servers;
@@ -88,6 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let user = UserConf::find();
     if provider.is_ok() {
         findings.extend(servers::findings(program, &user));
+        findings.extend(groups::findings(program, &user));
     }
     let mut speed = speed::of(
         of_program.as_ref(),

@@ -16,17 +16,8 @@ use crate::openssl_conf::UserConf;
 pub(super) fn findings(program: Option<&OsStr>, user: &UserConf) -> Vec<Finding> {
     let has_lanes = Accelerator::builder().max_threads(0).build();
     let has_lanes = has_lanes.is_ok_and(|accelerator| accelerator.lanes().is_some());
-    let asked = program.and_then(|program| Path::new(program).file_name());
-    let names = ["haproxy", "nginx", "apache2", "httpd"];
-    let here = names.into_iter().filter(|name| match asked {
-        Some(asked) => asked == *name,
-        None => is_installed(name),
-    });
     let mut findings = Vec::new();
-    for name in here {
-        let Some(server) = Server::named(name) else {
-            continue;
-        };
+    for (name, server) in here(program) {
         let certificates = server.certificates();
         findings.extend(of_keys(name, &certificates));
         let may_be_rsa = certificates.is_empty() || certificates.iter().any(Certificate::is_rsa);
@@ -43,6 +34,17 @@ pub(super) fn findings(program: Option<&OsStr>, user: &UserConf) -> Vec<Finding>
         }
     }
     findings
+}
+
+/// The servers that are installed, or `program` alone.
+pub(super) fn here(program: Option<&OsStr>) -> impl Iterator<Item = (&'static str, Server)> {
+    let asked = program.and_then(|program| Path::new(program).file_name());
+    let names = ["haproxy", "nginx", "apache2", "httpd"];
+    let here = names.into_iter().filter(move |name| match asked {
+        Some(asked) => asked == *name,
+        None => is_installed(name),
+    });
+    here.filter_map(|name| Some((name, Server::named(name)?)))
 }
 
 /// Where other findings about the same begin.

@@ -11,8 +11,8 @@ use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Path, PathBuf};
 
 pub(crate) use oarlock_programs::openssl_conf::{
-    Additions, Broken, Conf, Daemons, OLDER_TEXT, ProviderSection, Untouched, excludes_oarlock,
-    fits_a_line, newer_alone, newer_name, older_name, quoted,
+    Additions, Broken, Conf, Daemons, OLDER_TEXT, PostQuantum, ProviderSection, Untouched,
+    excludes_oarlock, fits_a_line, groups_of, newer_alone, newer_name, older_name, quoted,
 };
 use oarlock_programs::openssl_conf::{Files, SECTION, Source, contents};
 
@@ -95,6 +95,18 @@ impl UserConf {
         conf.is_some_and(|conf| conf.value(SECTION, b"module").is_some())
     }
 
+    /// Whether programs are told to agree on keys by ML-KEM.
+    pub(crate) fn is_post_quantum(&self) -> bool {
+        let conf = self.read.as_ref().ok();
+        conf.is_some_and(|conf| conf.value(SECTION, b"post-quantum").is_some())
+    }
+
+    /// The groups that it lists for all contexts of TLS.
+    pub(crate) fn groups(&self) -> Option<String> {
+        let list = groups_of(self.read.as_ref().ok()?)?;
+        Some(String::from_utf8_lossy(list).into_owned())
+    }
+
     /// The socket of `oarlock local`, if it names one for the provider.
     pub(crate) fn daemon(&self) -> Option<&Path> {
         let conf = self.read.as_ref().ok()?;
@@ -158,6 +170,30 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 fn reads_but_once(metadata: &Metadata) -> bool {
     let kind = metadata.file_type();
     kind.is_fifo() || kind.is_socket()
+}
+
+/// `--post-quantum`.
+#[derive(clap::Args)]
+pub(crate) struct GroupArgs {
+    /// Have programs that use TLS 1.3 agree on keys by ML-KEM and a curve together (X25519MLKEM768 and others), also with
+    /// OpenSSL 3.0 to 3.4. Servers do with each client that offers it. Clients offer it next to X25519, which they keep
+    /// sending first: a server that insists on it asks for a second round trip. A list of groups in your own configuration
+    /// stays
+    #[arg(long)]
+    post_quantum: bool,
+}
+
+impl GroupArgs {
+    pub(crate) fn wanted(&self) -> PostQuantum {
+        if !self.post_quantum {
+            return PostQuantum::AsBefore;
+        }
+        let version = Installed::find().version().unwrap_or_default();
+        match openssl::has_hybrid_groups(&version) {
+            true => PostQuantum::OfOpenSsl,
+            false => PostQuantum::Listed,
+        }
+    }
 }
 
 /// `--local` and `--relay`.

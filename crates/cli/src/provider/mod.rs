@@ -32,7 +32,7 @@ use self::place::{Place, in_file, works};
 use crate::calibration::{self, MeasureArgs};
 use crate::failure::Failure;
 use crate::openssl::Installed;
-use crate::openssl_conf::{self, Conf, DaemonArgs, ProviderSection, fits_a_line};
+use crate::openssl_conf::{self, Conf, DaemonArgs, GroupArgs, ProviderSection, fits_a_line};
 use crate::{options, stdout};
 
 #[derive(Subcommand)]
@@ -73,6 +73,9 @@ pub(crate) struct InstallArgs {
         hide_default_value = true
     )]
     options: String,
+
+    #[command(flatten)]
+    groups: GroupArgs,
 
     #[command(flatten)]
     daemons: DaemonArgs,
@@ -122,7 +125,8 @@ and leaves a copy next to it. Running programs are not affected; programs that s
 Examples:
   sudo oarlock provider install
   sudo oarlock provider install --options max_threads=2 --yes
-  sudo oarlock provider install --local";
+  sudo oarlock provider install --local
+  sudo oarlock provider install --post-quantum";
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
     match command {
@@ -160,6 +164,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
             .as_deref()
             .map(|path| path.as_os_str().as_bytes()),
         daemons: Some(&daemons),
+        post_quantum: args.groups.wanted(),
     };
     let additions = openssl_conf::Additions::to(&user, &provider).map_err(|it| refuse(&it))?;
     let Files { stem, newer, older } = Files::of(folder, &conf);

@@ -21,7 +21,7 @@ use oarlock_engine::costs::{Usage, published};
 use self::child::OWN_FAILURE;
 pub(crate) use self::report::Report;
 use crate::failure::{Failure, reason};
-use crate::openssl_conf::{DaemonArgs, Daemons};
+use crate::openssl_conf::{DaemonArgs, Daemons, GroupArgs, PostQuantum};
 use crate::openssl_conf::{ProviderSection, Untouched, UserConf};
 use crate::{calibration, options, provider};
 
@@ -55,6 +55,9 @@ pub(crate) struct Args {
     keep_choice: bool,
 
     #[command(flatten)]
+    groups: GroupArgs,
+
+    #[command(flatten)]
     daemons: DaemonArgs,
 
     /// The command and its arguments
@@ -71,7 +74,8 @@ user shows what goes through Oarlock while it runs; --options publish=off hides 
 Examples:
   oarlock run -- scp backup.tar host:
   oarlock run --stats -- curl -so /dev/null https://example.org/large
-  oarlock run --options max_threads=0 -- python3 job.py";
+  oarlock run --options max_threads=0 -- python3 job.py
+  oarlock run --post-quantum -- nginx -g 'daemon off;'";
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     options::of_provider(&args.options)?;
@@ -100,7 +104,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Runs `command` for `oarlock doctor` and reports what went through. Its standard output is not shown.
 pub(crate) fn try_out(command: &[OsString], module: &Path) -> Result<(u8, Report), Failure> {
-    let prepared = Prepared::with(module, "", true, false, None)?;
+    let mut plan = Plan::of(module);
+    plan.stats = true;
+    let prepared = Prepared::with(&plan)?;
     let before = child::cpu_time();
     let status = child::run(prepared.command(command).stdout(Stdio::null()))?;
     let took = child::cpu_time().saturating_sub(before);
@@ -118,6 +124,29 @@ struct Prepared {
     _folder: Option<tempfile::TempDir>,
 }
 
+/// What the provider is told.
+struct Plan<'a> {
+    module: &'a Path,
+    options: &'a str,
+    stats: bool,
+    keeps_choice: bool,
+    daemons: Option<&'a Daemons>,
+    post_quantum: PostQuantum,
+}
+
+impl<'a> Plan<'a> {
+    fn of(module: &'a Path) -> Self {
+        Self {
+            module,
+            options: "",
+            stats: false,
+            keeps_choice: false,
+            daemons: None,
+            post_quantum: PostQuantum::AsBefore,
+        }
+    }
+}
+
 /// What `--stats` needs.
 struct Counters {
     usage: Usage,
@@ -131,16 +160,25 @@ impl Prepared {
         provider::module::check(&module).map_err(Failure::new)?;
         // For `oarlock top`, unless the user says otherwise.
         let options = format!("publish=on,{}", args.options);
-        Self::with(&module, &options, args.stats, args.keep_choice, daemons)
+        Self::with(&Plan {
+            options: &options,
+            stats: args.stats,
+            keeps_choice: args.keep_choice,
+            daemons,
+            post_quantum: args.groups.wanted(),
+            ..Plan::of(&module)
+        })
     }
 
-    fn with(
-        module: &Path,
-        options: &str,
-        stats: bool,
-        keeps_choice: bool,
-        daemons: Option<&Daemons>,
-    ) -> Result<Self, Failure> {
+    fn with(plan: &Plan<'_>) -> Result<Self, Failure> {
+        let &Plan {
+            module,
+            options,
+            stats,
+            keeps_choice,
+            daemons,
+            post_quantum,
+        } = plan;
         let counters = stats.then(Counters::new).transpose()?;
         let calibration = calibration::in_configuration();
         let offered = ProviderSection {
@@ -151,6 +189,7 @@ impl Prepared {
             stats: stats.then_some(STATS),
             calibration: calibration.as_deref().map(|it| it.as_os_str().as_bytes()),
             daemons,
+            post_quantum,
         };
         let user = UserConf::find();
         let mut folder = None;
@@ -204,6 +243,7 @@ impl Prepared {
             stats: None,
             calibration: None,
             daemons: None,
+            post_quantum: PostQuantum::AsBefore,
         };
         let nobody = UserConf::none();
         let folder = open_folder()?;

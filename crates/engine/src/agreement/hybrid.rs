@@ -8,22 +8,33 @@ use zeroize::{Zeroize as _, Zeroizing};
 use super::{ML_KEM_SECRET_BYTES, MlKem, MlKemPrivateKey, MlKemPublicKey, X25519_BYTES};
 use crate::Error;
 use crate::agreement::X25519PrivateKey;
+use crate::ec::{Curve, EcPrivateKey, EcPublicKey, POINT_BYTES_MAX};
 
 /// A pair of ML-KEM and a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hybrid {
     /// ML-KEM-768 and X25519.
     X25519MlKem768,
+    /// P-256 and ML-KEM-768.
+    SecP256r1MlKem768,
+    /// P-384 and ML-KEM-1024.
+    SecP384r1MlKem1024,
 }
 
 impl Hybrid {
     /// Each of them.
-    pub const ALL: [Self; 1] = [Self::X25519MlKem768];
+    pub const ALL: [Self; 3] = [
+        Self::X25519MlKem768,
+        Self::SecP256r1MlKem768,
+        Self::SecP384r1MlKem1024,
+    ];
 
     /// The name of its group in TLS.
     pub const fn name(self) -> &'static str {
         match self {
             Self::X25519MlKem768 => "X25519MLKEM768",
+            Self::SecP256r1MlKem768 => "SecP256r1MLKEM768",
+            Self::SecP384r1MlKem1024 => "SecP384r1MLKEM1024",
         }
     }
 
@@ -31,13 +42,16 @@ impl Hybrid {
     pub const fn group(self) -> u16 {
         match self {
             Self::X25519MlKem768 => 0x11ec,
+            Self::SecP256r1MlKem768 => 0x11eb,
+            Self::SecP384r1MlKem1024 => 0x11ed,
         }
     }
 
     /// The parameter set of ML-KEM.
     pub const fn ml_kem(self) -> MlKem {
         match self {
-            Self::X25519MlKem768 => MlKem::MlKem768,
+            Self::X25519MlKem768 | Self::SecP256r1MlKem768 => MlKem::MlKem768,
+            Self::SecP384r1MlKem1024 => MlKem::MlKem1024,
         }
     }
 
@@ -63,22 +77,31 @@ impl Hybrid {
 
     /// The length in bytes of a public key of the curve.
     const fn share_bytes(self) -> usize {
-        match self {
-            Self::X25519MlKem768 => X25519_BYTES,
+        match self.curve() {
+            None => X25519_BYTES,
+            Some(curve) => curve.point_bytes(),
         }
     }
 
     /// The length in bytes of a private key of the curve, and of a secret.
     const fn scalar_bytes(self) -> usize {
+        match self.curve() {
+            None => X25519_BYTES,
+            Some(curve) => curve.bytes(),
+        }
+    }
+
+    /// The curve, if it is one of NIST's.
+    const fn curve(self) -> Option<Curve> {
         match self {
-            Self::X25519MlKem768 => X25519_BYTES,
+            Self::X25519MlKem768 => None,
+            Self::SecP256r1MlKem768 => Some(Curve::P256),
+            Self::SecP384r1MlKem1024 => Some(Curve::P384),
         }
     }
 
     const fn is_ml_kem_first(self) -> bool {
-        match self {
-            Self::X25519MlKem768 => true,
-        }
+        self.curve().is_none()
     }
 
     /// The parts of ML-KEM and of the curve, which has `curve_bytes`.
@@ -182,9 +205,9 @@ impl HybridPublicKey {
         let (ml_kem, curve) = hybrid.split_mut(ciphertext, hybrid.share_bytes());
         hybrid.with_secrets(secret, |ml_kem_secret, curve_secret| {
             self.ml_kem.encapsulate(ml_kem, ml_kem_secret)?;
-            let own = Scalar::generate(hybrid);
+            let own = Scalar::generate(hybrid)?;
             own.write_public_to(curve);
-            own.agree(&self.curve, curve_secret)
+            own.agree(hybrid, &self.curve, curve_secret)
         })
     }
 }
@@ -205,7 +228,7 @@ impl HybridPrivateKey {
         Ok(Self {
             hybrid,
             ml_kem: MlKemPrivateKey::generate(hybrid.ml_kem())?,
-            curve: Scalar::generate(hybrid),
+            curve: Scalar::generate(hybrid)?,
         })
     }
 
@@ -278,7 +301,7 @@ impl HybridPrivateKey {
         hybrid.with_secrets(secret, |ml_kem_secret, curve_secret| {
             self.ml_kem.decapsulate(ml_kem, ml_kem_secret)?;
             self.curve
-                .agree(&Share::from_bytes(hybrid, curve)?, curve_secret)
+                .agree(hybrid, &Share::from_bytes(hybrid, curve)?, curve_secret)
         })
     }
 }
@@ -286,21 +309,25 @@ impl HybridPrivateKey {
 /// A public key of the curve.
 enum Share {
     X25519([u8; X25519_BYTES]),
+    /// Uncompressed, by its length.
+    Ec(EcPublicKey),
 }
 
 impl Share {
     fn from_bytes(hybrid: Hybrid, bytes: &[u8]) -> Result<Self, Error> {
-        match hybrid {
-            Hybrid::X25519MlKem768 => {
-                let bytes = bytes.try_into().map_err(|_| unfit(hybrid))?;
-                Ok(Self::X25519(bytes))
-            }
+        match hybrid.curve() {
+            None => bytes
+                .try_into()
+                .map(Self::X25519)
+                .map_err(|_| unfit(hybrid)),
+            Some(curve) => EcPublicKey::new(curve, bytes).map(Self::Ec),
         }
     }
 
     fn write_to(&self, output: &mut [u8]) {
         match self {
             Self::X25519(bytes) => output.copy_from_slice(bytes),
+            Self::Ec(key) => output.copy_from_slice(key.point(&mut [0; POINT_BYTES_MAX])),
         }
     }
 }
@@ -308,47 +335,52 @@ impl Share {
 /// A private key of the curve, with its public key.
 enum Scalar {
     X25519(X25519PrivateKey, [u8; X25519_BYTES]),
+    Ec(EcPrivateKey),
 }
 
 impl Scalar {
-    fn generate(hybrid: Hybrid) -> Self {
-        match hybrid {
-            Hybrid::X25519MlKem768 => {
+    fn generate(hybrid: Hybrid) -> Result<Self, Error> {
+        match hybrid.curve() {
+            None => {
                 let (private, public) = X25519PrivateKey::generate();
-                Self::X25519(private, public)
+                Ok(Self::X25519(private, public))
             }
+            Some(curve) => EcPrivateKey::generate(curve).map(Self::Ec),
         }
     }
 
     fn from_bytes(hybrid: Hybrid, bytes: &[u8]) -> Result<Self, Error> {
-        match hybrid {
-            Hybrid::X25519MlKem768 => {
+        match hybrid.curve() {
+            None => {
                 let bytes = bytes.try_into().map_err(|_| unfit(hybrid))?;
                 let private = X25519PrivateKey::from_bytes(bytes);
                 let public = private.public_key();
                 Ok(Self::X25519(private, public))
             }
+            Some(curve) => EcPrivateKey::new(curve, bytes).map(Self::Ec),
         }
     }
 
     fn write_to(&self, output: &mut [u8]) {
         match self {
             Self::X25519(private, _) => output.copy_from_slice(private.as_bytes()),
+            Self::Ec(private) => output.copy_from_slice(&private.scalar()),
         }
     }
 
     fn write_public_to(&self, output: &mut [u8]) {
         match self {
             Self::X25519(_, public) => output.copy_from_slice(public),
+            Self::Ec(private) => {
+                output.copy_from_slice(private.public_key().point(&mut [0; POINT_BYTES_MAX]));
+            }
         }
     }
 
-    fn agree(&self, peer: &Share, secret: &mut [u8]) -> Result<(), Error> {
+    fn agree(&self, hybrid: Hybrid, peer: &Share, secret: &mut [u8]) -> Result<(), Error> {
         match (self, peer) {
             (Self::X25519(private, _), Share::X25519(peer)) => {
-                let secret = secret
-                    .try_into()
-                    .map_err(|_| Error::InvalidInput("X25519: a secret has 32 bytes".into()))?;
+                let secret = secret.try_into().map_err(|_| unfit(hybrid))?;
                 if private.agree(peer, secret) {
                     return Ok(());
                 }
@@ -356,13 +388,15 @@ impl Scalar {
                     "X25519: the peer's public key is of small order".into(),
                 ))
             }
+            (Self::Ec(private), Share::Ec(peer)) => private.agree(peer, secret),
+            _ => Err(unfit(hybrid)),
         }
     }
 }
 
-/// A part that is of another length than the whole allows for: never met.
+/// A part that is of another length or curve than the whole allows for: never met.
 fn unfit(hybrid: Hybrid) -> Error {
-    Error::InvalidInput(format!("{}: a part is too short", hybrid.name()))
+    Error::InvalidInput(format!("{}: a part does not fit", hybrid.name()))
 }
 
 #[cfg(test)]

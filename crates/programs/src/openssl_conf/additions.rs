@@ -20,6 +20,9 @@
 //!                                   a provider, such as provider!=fips, would replace ?provider=oarlock.
 //!                                   And ?oarlock.keys=no: keys stay in the provider that made them
 //! [R] properties                    gets provider!=oarlock, so that the random numbers' own cipher stays
+//! ssl_conf = S, [S]                 for post-quantum groups, is kept: oarlock_ssl
+//! system_default = D                                   is kept: oarlock_tls
+//! [D] Groups                                           is kept. Not for node, whose OpenSSL is its own
 //! ```
 
 use std::ffi::OsStr;
@@ -44,6 +47,22 @@ pub struct ProviderSection<'a> {
     pub calibration: Option<&'a [u8]>,
     /// Daemons of this machine that it may ask.
     pub daemons: Option<&'a Daemons>,
+    /// Whether programs are to agree on keys by ML-KEM as well.
+    pub post_quantum: PostQuantum,
+}
+
+/// Whether programs that use TLS agree on keys by ML-KEM and a curve together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PostQuantum {
+    /// As they do without Oarlock.
+    #[default]
+    AsBefore,
+    /// Where OpenSSL itself prefers such groups (release 3.5 and later), its own list is better than any that would be
+    /// written here: it says which groups a client sends a key share of, in a grammar that earlier releases do not read.
+    /// With a list of ours its clients would send X25519 alone.
+    OfOpenSsl,
+    /// Where OpenSSL has none (3.0 to 3.4), the provider brings them, and the configuration lists them.
+    Listed,
 }
 
 /// Sockets of daemons, absolute: programs are started in other folders, too.
@@ -132,6 +151,12 @@ impl Additions {
                 }
             }
         }
+        if provider.post_quantum != PostQuantum::AsBefore {
+            additions.set(SECTION, b"post-quantum", b"yes");
+        }
+        if provider.post_quantum == PostQuantum::Listed {
+            additions.add_groups(conf);
+        }
         additions.set(SECTION, b"activate", b"1");
         let unfit = |opened: &&Opened| !opened.section.iter().all(|byte| is_name(*byte));
         match additions.0.iter().find(unfit) {
@@ -209,6 +234,26 @@ impl Additions {
         Ok(())
     }
 
+    /// Lists the groups for all contexts of TLS, unless the user's configuration has a list.
+    fn add_groups(&mut self, conf: &Conf) {
+        let mut section_of =
+            |of: &[u8], name: &[u8], ours: &'static [u8]| match conf.value(of, name) {
+                Some(section) => section.to_vec(),
+                None => {
+                    self.set(of, name, ours);
+                    ours.to_vec()
+                }
+            };
+        let init = conf
+            .value(DEFAULT, ENTRIES[0].key)
+            .unwrap_or(ENTRIES[0].init);
+        let names = section_of(init, b"ssl_conf", b"oarlock_ssl");
+        let commands = section_of(&names, b"system_default", b"oarlock_tls");
+        if groups_of(conf).is_none() {
+            self.set(&commands, b"Groups", GROUPS);
+        }
+    }
+
     fn set(&mut self, section: &[u8], name: &[u8], value: &[u8]) {
         self.set_to(section, name, quoted(value));
     }
@@ -274,6 +319,14 @@ const MODULE: &[u8] = b"oarlock";
 const PROVIDERS_OF_MODULE: &[u8] = b"providers.oarlock";
 /// It cuts the names of their sections down to this one.
 const EMPTY: &[u8] = b"oarlock_";
+/// Those of OpenSSL 3.0 to 3.4 in its own order, and hybrids among them.
+///
+/// A server takes the first of the client's key shares that is in the list, wherever, so it agrees on a hybrid with each
+/// client that sends one. A client sends a share of the first, and that stays X25519: a server that insists on a hybrid asks
+/// for another. OpenSSL passes over a list as a whole if it does not know one of the names, as it does without the
+/// provider.
+const GROUPS: &[u8] = b"X25519:X25519MLKEM768:P-256:SecP256r1MLKEM768:X448:P-521:P-384:SecP384r1MLKEM1024:ffdhe2048:ffdhe3072:ffdhe4096:ffdhe6144:ffdhe8192";
+
 /// The provider's own section.
 pub const SECTION: &[u8] = b"oarlock_sect";
 
@@ -340,6 +393,21 @@ fn preferring(properties: &[u8]) -> Result<Option<Vec<u8>>, Untouched> {
         preferring = joined(&preferring, b"?oarlock.keys=no");
     }
     Ok((preferring != properties).then_some(preferring))
+}
+
+/// The groups that a configuration lists for all contexts of TLS (SSL_CONF_cmd(3), "Groups" and "Curves").
+pub fn groups_of(conf: &Conf) -> Option<&[u8]> {
+    let init = conf.value(DEFAULT, ENTRIES[0].key)?;
+    let names = conf.value(init, b"ssl_conf")?;
+    let commands = conf.section(conf.value(names, b"system_default")?)?;
+    let is_list = |name: &[u8]| {
+        let name = behind_dot(name);
+        [&b"groups"[..], b"curves"]
+            .iter()
+            .any(|it| name.eq_ignore_ascii_case(it))
+    };
+    let list = commands.iter().rfind(|(name, _)| is_list(name));
+    list.map(|(_, list)| &list[..])
 }
 
 /// Whether a program with this query of its own never gets Oarlock, whatever the default query prefers.

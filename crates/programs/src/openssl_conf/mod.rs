@@ -15,7 +15,8 @@ mod files;
 mod reader;
 
 pub use self::additions::{
-    Additions, Daemons, ProviderSection, SECTION, Untouched, excludes_oarlock, fits_a_line, quoted,
+    Additions, Daemons, PostQuantum, ProviderSection, SECTION, Untouched, excludes_oarlock,
+    fits_a_line, groups_of, quoted,
 };
 pub use self::files::{Files, OLDER_TEXT, Source, Written, newer_alone, newer_name, older_name};
 pub use self::reader::{Broken, Conf, contents};

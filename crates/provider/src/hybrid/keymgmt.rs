@@ -35,8 +35,18 @@ pub(super) enum Halves {
 
 /// The functions for OpenSSL.
 pub(super) fn table(hybrid: Hybrid) -> Vec<Dispatch> {
+    macro_rules! of {
+        ($at:literal) => {
+            (
+                new::<$at> as *const c_void,
+                gen_init::<$at> as *const c_void,
+            )
+        };
+    }
     let (new, gen_init) = match hybrid {
-        Hybrid::X25519MlKem768 => (new::<0> as *const c_void, gen_init::<0> as *const c_void),
+        Hybrid::X25519MlKem768 => of!(0),
+        Hybrid::SecP256r1MlKem768 => of!(1),
+        Hybrid::SecP384r1MlKem1024 => of!(2),
     };
     let functions = [
         (KeyFunctions::new, new),

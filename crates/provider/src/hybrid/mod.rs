@@ -52,7 +52,13 @@ pub(crate) fn announced(
 fn of(hybrid: Hybrid) -> Primitive {
     match hybrid {
         Hybrid::X25519MlKem768 => Primitive::X25519MlKem768,
+        Hybrid::SecP256r1MlKem768 => Primitive::SecP256r1MlKem768,
+        Hybrid::SecP384r1MlKem1024 => Primitive::SecP384r1MlKem1024,
     }
 }
 
-const NAMES: [(Hybrid, &CStr); 1] = [(Hybrid::X25519MlKem768, c"X25519MLKEM768")];
+const NAMES: [(Hybrid, &CStr); 3] = [
+    (Hybrid::X25519MlKem768, c"X25519MLKEM768"),
+    (Hybrid::SecP256r1MlKem768, c"SecP256r1MLKEM768"),
+    (Hybrid::SecP384r1MlKem1024, c"SecP384r1MLKEM1024"),
+];

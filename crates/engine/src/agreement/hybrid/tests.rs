@@ -30,7 +30,11 @@ fn both_sides_have_the_same_secret() {
 /// By the parts alone, in the order of the draft, sections 4.1 to 4.3.
 #[test]
 fn parts_are_in_order() {
-    for (hybrid, group, lengths) in [(Hybrid::X25519MlKem768, 0x11ec, [1216, 1120, 64])] {
+    for (hybrid, group, lengths) in [
+        (Hybrid::X25519MlKem768, 0x11ec, [1216, 1120, 64]),
+        (Hybrid::SecP256r1MlKem768, 0x11eb, [1249, 1153, 64]),
+        (Hybrid::SecP384r1MlKem1024, 0x11ed, [1665, 1665, 80]),
+    ] {
         assert_eq!(hybrid.group(), group);
         assert_eq!(
             [
@@ -53,6 +57,81 @@ fn parts_are_in_order() {
         .unwrap();
     assert!(x25519.agree(ciphertext[1088..].try_into().unwrap(), &mut parts[1]));
     assert_eq!(secret, parts.concat());
+    for (hybrid, curve) in EC {
+        let private = HybridPrivateKey::generate(hybrid).unwrap();
+        let (ciphertext, secret) = encapsulated(&public_of(&private)).unwrap();
+        let bytes = private.to_bytes().unwrap();
+        let (scalar, ml_kem) = bytes.split_at(curve.bytes());
+        let (point, ciphertext) = ciphertext.split_at(curve.point_bytes());
+        let (of_curve, of_ml_kem) = secret.split_at(curve.bytes());
+        let ml_kem = MlKemPrivateKey::from_bytes(hybrid.ml_kem(), ml_kem).unwrap();
+        let mut made = [0; 32];
+        ml_kem.decapsulate(ciphertext, &mut made).unwrap();
+        assert_eq!(made, of_ml_kem, "{hybrid:?}");
+        let scalar = EcPrivateKey::new(curve, scalar).unwrap();
+        let public = bytes_of(&private);
+        let own = scalar
+            .public_key()
+            .point(&mut [0; POINT_BYTES_MAX])
+            .to_vec();
+        assert_eq!(public[..curve.point_bytes()], own, "{hybrid:?}");
+        let mut made = vec![0; curve.bytes()];
+        scalar
+            .agree(&EcPublicKey::new(curve, point).unwrap(), &mut made)
+            .unwrap();
+        assert_eq!(made, of_curve, "{hybrid:?}");
+    }
+}
+
+const EC: [(Hybrid, Curve); 2] = [
+    (Hybrid::SecP256r1MlKem768, Curve::P256),
+    (Hybrid::SecP384r1MlKem1024, Curve::P384),
+];
+
+#[test]
+fn points_that_are_none_are_refused() {
+    for (hybrid, curve) in EC {
+        let private = HybridPrivateKey::generate(hybrid).unwrap();
+        let public = bytes_of(&private);
+        let (ciphertext, _) = encapsulated(&public_of(&private)).unwrap();
+        let last = curve.point_bytes() - 1;
+        let mut bads = Vec::new();
+        for good in [&public, &ciphertext] {
+            let mut altered = |alter: &dyn Fn(&mut [u8])| {
+                let mut bad = good.clone();
+                alter(&mut bad[..=last]);
+                bads.push(bad);
+            };
+            // Off the curve; infinity; the compressed and the hybrid form in the place of an uncompressed one; coordinates that
+            // are not reduced.
+            altered(&|point| point[last] ^= 1);
+            altered(&|point| point.fill(0));
+            altered(&|point| point[1..].fill(0));
+            for form in [0, 1, 2, 3, 5, 6, 7] {
+                altered(&|point| point[0] = form);
+            }
+            altered(&|point| point[1..].fill(0xff));
+        }
+        let (publics, ciphertexts) = bads.split_at(bads.len() / 2);
+        for bad in publics {
+            let refused = HybridPublicKey::from_bytes(hybrid, bad);
+            assert!(
+                matches!(refused, Err(Error::InvalidKey(_))),
+                "{hybrid:?} {:x?}",
+                &bad[..5]
+            );
+        }
+        for bad in ciphertexts {
+            let mut secret = vec![7; hybrid.secret_bytes()];
+            let refused = private.decapsulate(bad, &mut secret);
+            assert!(
+                matches!(refused, Err(Error::InvalidKey(_))),
+                "{hybrid:?} {:x?}",
+                &bad[..5]
+            );
+            assert!(secret.iter().all(|byte| *byte == 0), "{hybrid:?}");
+        }
+    }
 }
 
 #[test]
