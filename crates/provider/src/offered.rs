@@ -6,7 +6,7 @@ use crate::abi::{
 };
 use crate::default_provider::Defaults;
 use crate::provider::Provider;
-use crate::{kdf, rsa, x25519};
+use crate::{ec, kdf, rsa, x25519};
 
 /// The lists. Each ends with [`Algorithm::END`], and none of them changes once the core has seen it.
 pub(crate) struct Offered {
@@ -24,6 +24,7 @@ impl Offered {
         };
         kdf::offer(defaults, &mut offered);
         x25519::offer(defaults, &mut offered);
+        ec::offer(defaults, &mut offered);
         if let Some(default) = &defaults.rsa {
             rsa::offer(provider, default, &mut offered);
         }

@@ -14,10 +14,11 @@ pub(crate) mod rsa;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
-use self::functions::{ExchangeFunctions, KdfFunctions, KeyFunctions};
+use self::functions::{ExchangeFunctions, KdfFunctions, KeyFunctions, SignatureFunctions};
 use self::rsa::DefaultRsa;
 use crate::abi::{
-    Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEYEXCH, OPERATION_KEYMGMT, functions,
+    Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEYEXCH, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
+    functions,
 };
 
 /// The default provider, kept until this is dropped.
@@ -34,6 +35,8 @@ pub(crate) struct Defaults {
     pub(crate) kdfs: [Option<DefaultAlgorithm<KdfFunctions>>; 3],
     pub(crate) x25519: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
+    pub(crate) ec: Option<DefaultAlgorithm<KeyFunctions>>,
+    pub(crate) ecdsa: Option<DefaultAlgorithm<SignatureFunctions>>,
     /// What all of it rests on.
     _provider: DefaultProvider,
 }
@@ -71,6 +74,8 @@ impl Defaults {
             ],
             x25519: find!(KeyFunctions, OPERATION_KEYMGMT, b"X25519"),
             x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),
+            ec: find!(KeyFunctions, OPERATION_KEYMGMT, b"EC"),
+            ecdsa: find!(SignatureFunctions, OPERATION_SIGNATURE, b"ECDSA"),
             _provider: default,
         })
     }
