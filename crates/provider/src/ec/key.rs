@@ -88,7 +88,7 @@ impl Ours {
 
 impl Key {
     /// An empty one.
-    pub(super) fn new(provider: *const Provider) -> *mut c_void {
+    pub(super) fn empty(provider: *const Provider) -> *mut c_void {
         Self::held(provider, null_mut())
     }
 
@@ -189,7 +189,7 @@ impl Key {
             // Another thread was first.
             Err(found) => {
                 // SAFETY: the default provider's function with its key, which nobody else has.
-                functions.free.map(|free| unsafe { free(made) });
+                unsafe { functions.free?(made) };
                 Some(found)
             }
         }

@@ -78,7 +78,7 @@ unsafe fn with(
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn new(provider: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || Key::new(provider.cast()))
+    catching(null_mut(), || Key::empty(provider.cast()))
 }
 
 /// # Safety
