@@ -41,6 +41,7 @@ mod conf_module;
 mod counted;
 mod default_provider;
 mod dispatch;
+mod ec;
 mod entry;
 mod error;
 mod groups;

@@ -17,11 +17,13 @@ use std::ptr::null;
 use oarlock_engine::agreement::Hybrid;
 use oarlock_engine::hash::Hash;
 
-use self::functions::{ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions};
+use self::functions::{
+    ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions, SignatureFunctions,
+};
 use self::rsa::DefaultRsa;
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEM, OPERATION_KEYEXCH, OPERATION_KEYMGMT,
-    OPERATION_MAC, functions,
+    OPERATION_MAC, OPERATION_SIGNATURE, functions,
 };
 
 /// The default provider, kept until this is dropped.
@@ -41,6 +43,8 @@ pub(crate) struct Defaults {
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
     /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
     hybrids: Vec<Hybrid>,
+    pub(crate) ec: Option<DefaultAlgorithm<KeyFunctions>>,
+    pub(crate) ecdsa: Option<DefaultAlgorithm<SignatureFunctions>>,
     /// What all of it rests on.
     _provider: DefaultProvider,
 }
@@ -87,6 +91,8 @@ impl Defaults {
                         && default.algorithm(OPERATION_KEM, name).is_some()
                 })
                 .collect(),
+            ec: find!(KeyFunctions, OPERATION_KEYMGMT, b"EC"),
+            ecdsa: find!(SignatureFunctions, OPERATION_SIGNATURE, b"ECDSA"),
             _provider: default,
         })
     }

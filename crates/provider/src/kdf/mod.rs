@@ -100,7 +100,7 @@ impl Context {
     }
 
     fn default<K: Kdf>(&self) -> Option<&DefaultAlgorithm<KdfFunctions>> {
-        // SAFETY: the provider lives as long as its contexts.
+        // SAFETY: the core tears no provider down that has a context of a KDF.
         unsafe { default_of::<K>(self.provider) }
     }
 
@@ -147,7 +147,7 @@ impl Context {
         if !inner.is_null() {
             let free = self.default::<K>().and_then(|it| it.functions.freectx);
             if let Some(free) = free {
-                // SAFETY: the default provider's function with its context, which nobody else has.
+                // SAFETY: the default provider's KDF frees a context of its own, which nobody else has.
                 unsafe { free(inner) };
             }
         }
@@ -159,7 +159,7 @@ impl Context {
 unsafe fn default_of<'a, K: Kdf>(
     provider: *const Provider,
 ) -> Option<&'a DefaultAlgorithm<KdfFunctions>> {
-    // SAFETY: the caller says that the provider is there.
+    // SAFETY: the caller has the provider, which keeps what KDFs go by.
     unsafe { (*provider).defaults.get()?.kdfs[K::INDEX].as_ref() }
 }
 
@@ -195,7 +195,7 @@ unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
         context.settings.copy_to(&mut copy.settings);
         if !context.inner.is_null() {
             let dup = context.default::<K>().and_then(|it| it.functions.dupctx);
-            // SAFETY: the default provider's function with its context.
+            // SAFETY: the default provider's KDF copies a context of its own.
             copy.inner = dup.map_or(null_mut(), |dup| unsafe { dup(context.inner) });
             if copy.inner.is_null() {
                 return null_mut();
