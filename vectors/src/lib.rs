@@ -205,6 +205,29 @@ pub struct EcdhVector {
     pub is_valid: bool,
 }
 
+/// A key of ML-KEM, or what was done with it. What a vector does not have is empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MlKemVector {
+    /// Where the vector is from, for messages about a failure.
+    pub source: String,
+    /// FIPS 203's name of the parameter set.
+    pub set: String,
+    /// d and z, which the key pair is made from.
+    pub seed: Vec<u8>,
+    /// The encapsulation key.
+    pub public_key: Vec<u8>,
+    /// The decapsulation key, expanded.
+    pub private_key: Vec<u8>,
+    /// m, which the secret and the ciphertext are made from.
+    pub random: Vec<u8>,
+    /// The ciphertext, of any length.
+    pub ciphertext: Vec<u8>,
+    /// The shared secret.
+    pub secret: Vec<u8>,
+    /// Whether all of it must be taken; else it must be refused.
+    pub is_valid: bool,
+}
+
 /// What was appended to a plaintext before encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    AeadVector, CbcVector, EcdhVector, EcdsaVector, Error, Padding, RsaEncryptionVector,
-    RsaSignatureVector, RsaSigningVector, fetched,
+    AeadVector, CbcVector, EcdhVector, EcdsaVector, Error, MlKemVector, Padding,
+    RsaEncryptionVector, RsaSignatureVector, RsaSigningVector, fetched,
 };
 
 /// AES-GCM with nonces of 0 to 257 bytes and whole tags. An empty nonce must be refused.
@@ -234,6 +234,52 @@ pub fn ecdh() -> Result<Vec<EcdhVector>, Error> {
     some(vectors)
 }
 
+/// Secrets agreed on by X25519; those with points of small order are all zero, and are to be refused.
+///
+/// # Errors
+/// See [the module](self).
+pub fn x25519() -> Result<Vec<EcdhVector>, Error> {
+    let mut vectors = Vec::new();
+    for Group { of, tests } in read::<CurveGroup, AgreementTest>("x25519")? {
+        vectors.extend(tests.into_iter().map(|(test, source)| EcdhVector {
+            curve: of.curve.clone(),
+            is_valid: test.shared.0.iter().any(|byte| *byte != 0),
+            public_key: test.public.0,
+            private_key: test.private.0,
+            secret: test.shared.0,
+            source,
+        }));
+    }
+    some(vectors)
+}
+
+/// Keys, ciphertexts and secrets of ML-KEM, of all three parameter sets. Some have a seed or a private key, some a public
+/// key and the random bytes of an encapsulation.
+///
+/// # Errors
+/// See [the module](self).
+pub fn ml_kem() -> Result<Vec<MlKemVector>, Error> {
+    let mut vectors = Vec::new();
+    for file in files("mlkem_")? {
+        for Group { of, tests } in read::<MlKemGroup, MlKemTest>(&file)? {
+            for (test, source) in tests {
+                vectors.push(MlKemVector {
+                    set: of.parameter_set.clone(),
+                    seed: test.seed.0,
+                    public_key: test.ek.0,
+                    private_key: test.dk.0,
+                    random: test.m.0,
+                    ciphertext: test.c.0,
+                    secret: test.k.0,
+                    is_valid: test.result.is_valid(&source)?,
+                    source,
+                });
+            }
+        }
+    }
+    some(vectors)
+}
+
 fn read_aead(file: &str) -> Result<Vec<AeadVector>, Error> {
     let mut vectors = Vec::new();
     for Group { tests, .. } in read::<NothingShared, CipherTest>(file)? {
@@ -381,7 +427,9 @@ struct RawGroup<G, T> {
 struct Test<T> {
     #[serde(rename = "tcId")]
     number: usize,
+    #[serde(default)]
     comment: String,
+    #[serde(default)]
     flags: Vec<String>,
     #[serde(flatten)]
     of: T,
@@ -492,6 +540,29 @@ struct EncryptionTest {
     ct: Hex,
     #[serde(default)]
     label: Hex,
+    result: Outcome,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MlKemGroup {
+    parameter_set: String,
+}
+
+#[derive(Deserialize)]
+struct MlKemTest {
+    #[serde(default)]
+    seed: Hex,
+    #[serde(default)]
+    ek: Hex,
+    #[serde(default)]
+    dk: Hex,
+    #[serde(default)]
+    m: Hex,
+    #[serde(default)]
+    c: Hex,
+    #[serde(default, rename = "K")]
+    k: Hex,
     result: Outcome,
 }
 

@@ -4,6 +4,7 @@
 use hmac::Mac as _;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
+use subtle::ConstantTimeEq as _;
 use zeroize::Zeroize as _;
 
 pub use crate::work::rsa::padding::Hash;
@@ -90,6 +91,11 @@ impl Hash {
             Self::Sha384 | Self::Sha512 | Self::Sha512_224 | Self::Sha512_256 => 128,
         }
     }
+}
+
+/// Whether two secrets are the same, in time by their lengths alone.
+pub fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.ct_eq(other).into()
 }
 
 fn keyed<M: hmac::KeyInit>(key: &[u8]) -> M {

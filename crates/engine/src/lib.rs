@@ -41,3 +41,4 @@ pub use oarlock_threads::{Error, OptionsError};
 pub use options::{LaneUse, Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};
 pub use random::fill_random;
 pub use work::algorithm::{Algorithm, Direction, Kind};
+pub use work::primitive::Primitive;

@@ -121,6 +121,10 @@ impl Param {
         Self::describing(key.as_ptr(), OCTET_STRING, 0)
     }
 
+    pub(crate) const fn text(key: &'static CStr) -> Self {
+        Self::describing(key.as_ptr(), UTF8_STRING, 0)
+    }
+
     pub(crate) const fn octet_ptr(key: &'static CStr) -> Self {
         Self::describing(key.as_ptr(), OCTET_PTR, 0)
     }
@@ -269,6 +273,16 @@ impl<'a> Params<'a> {
     pub(crate) fn have(self, key: &[u8]) -> bool {
         let found = self.each(|other, _| if other == key { Err(()) } else { Ok(()) });
         found.is_err()
+    }
+
+    /// The first with this key.
+    pub(crate) fn find(self, key: &[u8]) -> Option<Value<'a>> {
+        let mut found = None;
+        let _ = self.each(|other, value| {
+            found = (other == key).then_some(value);
+            found.map_or(Ok(()), |_| Err(()))
+        });
+        found
     }
 
     /// Each with its key.
@@ -424,6 +438,11 @@ impl<'a> Value<'a> {
             .filter(|text| !text.is_empty())
     }
 
+    /// Whether the caller gives a text, of any length.
+    pub(crate) fn is_text(self) -> bool {
+        self.param().data_type == UTF8_STRING
+    }
+
     /// The caller's buffer for octets, and its size.
     pub(crate) fn octets_place(self) -> Option<(*mut u8, usize)> {
         let param = self.param();
@@ -547,6 +566,18 @@ pub(crate) mod cipher_function {
     /// Since 3.5, as the next.
     pub(crate) const ENCRYPT_SKEY_INIT: i32 = 19;
     pub(crate) const DECRYPT_SKEY_INIT: i32 = 20;
+}
+
+/// Numbers of functions that a mechanism of key encapsulation offers.
+pub(crate) mod kem_function {
+    pub(crate) const NEWCTX: i32 = 1;
+    pub(crate) const ENCAPSULATE_INIT: i32 = 2;
+    pub(crate) const ENCAPSULATE: i32 = 3;
+    pub(crate) const DECAPSULATE_INIT: i32 = 4;
+    pub(crate) const DECAPSULATE: i32 = 5;
+    pub(crate) const FREECTX: i32 = 6;
+    pub(crate) const SET_CTX_PARAMS: i32 = 10;
+    pub(crate) const SETTABLE_CTX_PARAMS: i32 = 11;
 }
 
 /// Numbers of functions that a management of symmetric keys offers.

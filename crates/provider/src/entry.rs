@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock};
 use oarlock::{Accelerator, Options};
 use oarlock_engine::costs::Computed;
 use oarlock_engine::costs::openssl::Measured;
-use oarlock_engine::plan::provided;
+use oarlock_engine::plan::{provided, provided_primitives};
 
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_CIPHER, OPERATION_SKEYMGMT, Param, Params, core_function,
@@ -24,12 +24,13 @@ use crate::provider::{BioGets, BioRead, Bios, Provider, Search};
 use crate::signer::Signer;
 use crate::surroundings::c_text;
 use crate::{
-    allocator, calibration, cipher, counted, groups, loading, offered, skey, surroundings,
+    algorithms, allocator, calibration, cipher, counted, groups, loading, offered, skey,
+    surroundings,
 };
 
 /// The entry point (provider-base(7)).
 ///
-/// Reads `options`, `stats`, `calibration`, `local` and `relay` of its section in the configuration and, unless the program runs with
+/// Reads `options`, `stats`, `calibration`, `local`, `relay` and `post-quantum` of its section in the configuration and, unless the program runs with
 /// more rights than its user, `OARLOCK_OPTIONS`. If the options are wrong, or the program shares OpenSSL's memory with other
 /// processes, it offers nothing, so the program continues with the default provider; `oarlock doctor` says what is wrong. It measures nothing: it goes by the file that
 /// `calibration` names, if that fits and may be trusted, or else by the library's tables.
@@ -67,7 +68,19 @@ pub unsafe extern "C" fn OSSL_provider_init(
 /// `core` is the core's table and `handle` came with it.
 unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     // SAFETY: `core` is the core's table and `handle` came with it, which this function's caller was promised.
-    let (errors, options, stats, path, local, relay, openssl, of_core, bios, identity) = unsafe {
+    let (
+        errors,
+        options,
+        stats,
+        path,
+        local,
+        relay,
+        post_quantum,
+        openssl,
+        of_core,
+        bios,
+        identity,
+    ) = unsafe {
         (
             Errors::new(handle, core),
             told(handle, core, c"options"),
@@ -75,6 +88,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
             told(handle, core, c"calibration"),
             told(handle, core, c"local"),
             told(handle, core, c"relay"),
+            told(handle, core, c"post-quantum"),
             told(handle, core, c"openssl-version"),
             function(core, core_function::GET_PARAMS).unwrap_or(null()),
             bios(core),
@@ -94,7 +108,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         Some(Ok(measured)) => (Some(measured), "used".to_owned()),
         Some(Err(why)) => (None, why),
     };
-    let mut ciphers = Vec::new();
+    let (mut ciphers, mut primitives) = (Vec::new(), Vec::new());
     if made.is_some() {
         let provided = provided(
             accelerator.cpu(),
@@ -104,6 +118,15 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         );
         let offered = provided.iter().filter(|one| one.withheld.is_none());
         ciphers.extend(offered.filter_map(|one| cipher::algorithm(one.operation, usage.is_some())));
+        let provided = provided_primitives(
+            accelerator.cpu(),
+            &accelerator.options(),
+            openssl.unwrap_or_default(),
+            measured.as_ref(),
+            post_quantum == Some("yes"),
+        );
+        let offered = provided.iter().filter(|one| one.withheld.is_none());
+        primitives.extend(offered.map(|one| one.primitive));
     }
     // Without lanes nothing is gained.
     let offers_rsa = made.is_some() && (accelerator.lanes().is_some() || relay.is_some());
@@ -127,6 +150,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         saved_counted: AtomicI64::new(0),
         ciphers,
         keys: skey::algorithms(has_keys),
+        primitives,
         offered: OnceLock::new(),
         defaults: OnceLock::new(),
         signer: if offers_rsa {
@@ -359,7 +383,7 @@ unsafe extern "C" fn query_operation(
         OPERATION_SKEYMGMT if provider.keys.len() > 1 => provider.keys.as_ptr(),
         _ if offered::OPERATIONS.contains(&operation) => catching(null(), || {
             // SAFETY: the core calls.
-            let Some(offered) = (unsafe { provider.offered() }) else {
+            let Some(offered) = (unsafe { algorithms::offered(provider) }) else {
                 // The default provider may come later.
                 // SAFETY: a place for a flag.
                 unsafe { *no_cache = 1 };

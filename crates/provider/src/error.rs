@@ -30,9 +30,16 @@ pub(crate) enum Reason {
     TagNotNeeded = 120,
     TooManyRecords = 126,
     MissingKey = 128,
+    InvalidKey = 158,
     FailedToDecrypt = 162,
     FailedDuringDerivation = 164,
     FailedToSign = 175,
+    OperationNotSupportedForThisKeytype = 178,
+    NullLengthPointer = 247,
+    NullOutputBuffer = 248,
+    UnsupportedSelection = 250,
+    WrongCiphertextSize = 251,
+    RepeatedParameter = 252,
 }
 
 /// What OpenSSL's own RSA refuses (rsaerr.h), which the default provider leaves on the queue as it is.

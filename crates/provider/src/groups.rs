@@ -1,14 +1,17 @@
 //! The groups of TLS (provider-base(7), "CAPABILITIES"). Up to release 3.4 libssl takes a group from the provider whose keys
-//! it would use, so whoever has preferred keys of X25519 has to announce the group.
+//! it would use, so a provider with preferred keys of X25519 has to announce the group.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+use oarlock_engine::Primitive;
+use oarlock_engine::agreement::{Hybrid, MlKem};
 
 use crate::abi::Param;
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
 use crate::provider::Provider;
-use crate::x25519;
+use crate::{algorithms, hybrid};
 
 /// A group, as libssl takes it.
 struct Group {
@@ -59,10 +62,14 @@ pub(crate) unsafe extern "C" fn get_capabilities(
             return 1;
         }
         // SAFETY: the core calls.
-        let is_there = unsafe { provider.offered() }.is_some();
+        let is_there = unsafe { algorithms::offered(provider) }.is_some();
         let defaults = provider.defaults.get().filter(|_| is_there);
-        let groups = [defaults.is_some_and(x25519::is_offered).then_some(X25519)];
-        for group in groups.into_iter().flatten() {
+        let Some(defaults) = defaults else {
+            return 1;
+        };
+        let has_x25519 = provider.primitives.contains(&Primitive::X25519);
+        let hybrids = hybrid::announced(provider, defaults).map(Group::of_hybrid);
+        for group in has_x25519.then_some(X25519).into_iter().chain(hybrids) {
             // SAFETY: the callback is libssl's, with its argument.
             if unsafe { group.announce(callback, argument) } != 1 {
                 return 0;
@@ -73,6 +80,23 @@ pub(crate) unsafe extern "C" fn get_capabilities(
 }
 
 impl Group {
+    fn of_hybrid((hybrid, name): (Hybrid, &'static CStr)) -> Self {
+        Self {
+            name,
+            internal_name: name,
+            algorithm: name,
+            id: hybrid.group().into(),
+            security_bits: match hybrid.ml_kem() {
+                MlKem::MlKem512 => 128,
+                MlKem::MlKem768 => 192,
+                MlKem::MlKem1024 => 256,
+            },
+            is_kem: true,
+            tls_min: 0x0304,
+            dtls_min: -1,
+        }
+    }
+
     /// # Safety
     /// `callback` takes `argument`.
     unsafe fn announce(&self, callback: Callback, argument: *mut c_void) -> c_int {

@@ -41,6 +41,16 @@ impl Host {
         self >= Self(3, 6)
     }
 
+    /// Whether keys tell their security category (NIST's call for post-quantum algorithms, 4.A.5).
+    pub(crate) fn has_security_categories(self) -> bool {
+        self >= Self(3, 6)
+    }
+
+    /// Whether a parameter that is given twice is refused, by those that look for theirs in one pass.
+    pub(crate) fn refuses_repetition(self) -> bool {
+        self >= Self(3, 6)
+    }
+
     /// Whether AEADs are as in 4.0: an end without a tag to compare with tells so, and AES-GCM has a random
     /// IV as soon as it is asked for.
     pub(crate) fn has_aeads_of_4_0(self) -> bool {

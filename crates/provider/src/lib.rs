@@ -9,9 +9,12 @@
 //!                                    provider, around a context of the engine
 //!                      skey.rs       keys as objects, which OpenSSL has since 3.5
 //!                      counted.rs    the same, counted for `oarlock run --stats`
-//! the rest             offered.rs    the lists, by operation
+//! the rest             algorithms.rs what there is (offered.rs: lists by operation)
 //!                      kdf/          key derivation of TLS and HKDF
+//!                      mac/          HMAC
 //!                      x25519/       keys and key exchange
+//!                      ec/           keys and ECDSA around the default provider's
+//!                      hybrid/       the same by ML-KEM and a curve together
 //!                      groups.rs     the groups of TLS that come with them
 //! RSA                  rsa/          keys and signatures around the default provider's
 //!                      signer/       who makes a private operation, and when
@@ -30,6 +33,7 @@
 //! Oarlock's own leave the work to the default provider.
 
 mod abi;
+mod algorithms;
 mod allocator;
 mod calibration;
 mod caught;
@@ -43,9 +47,11 @@ mod entry;
 mod error;
 mod groups;
 mod host;
+mod hybrid;
 mod kdf;
 mod libcrypto;
 mod loading;
+mod mac;
 mod offered;
 mod provider;
 mod reserve;

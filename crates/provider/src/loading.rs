@@ -48,4 +48,11 @@ thread_local! {
 }
 
 /// What a section may have.
-pub(crate) const KEYS: [&CStr; 5] = [c"options", c"stats", c"calibration", c"local", c"relay"];
+pub(crate) const KEYS: [&CStr; 6] = [
+    c"options",
+    c"stats",
+    c"calibration",
+    c"local",
+    c"relay",
+    c"post-quantum",
+];

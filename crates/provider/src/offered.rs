@@ -1,12 +1,9 @@
-//! What is offered besides ciphers: lists by operation, made once the default provider is there.
+//! What is offered besides ciphers: lists by operation.
 
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KDF, OPERATION_KEM,
     OPERATION_KEYEXCH, OPERATION_KEYMGMT, OPERATION_MAC, OPERATION_SIGNATURE,
 };
-use crate::default_provider::Defaults;
-use crate::provider::Provider;
-use crate::{ec, kdf, rsa, x25519};
 
 /// The lists. Each ends with [`Algorithm::END`], and none of them changes once the core has seen it.
 pub(crate) struct Offered {
@@ -16,22 +13,18 @@ pub(crate) struct Offered {
 }
 
 impl Offered {
-    /// Makes the lists.
-    pub(crate) fn of(provider: &Provider, defaults: &Defaults) -> Self {
-        let mut offered = Self {
+    pub(crate) fn new() -> Self {
+        Self {
             lists: OPERATIONS.map(|operation| (operation, Vec::new())),
             tables: Vec::new(),
-        };
-        kdf::offer(defaults, &mut offered);
-        x25519::offer(defaults, &mut offered);
-        ec::offer(defaults, &mut offered);
-        if let Some(default) = &defaults.rsa {
-            rsa::offer(provider, default, &mut offered);
         }
-        for (_, list) in &mut offered.lists {
+    }
+
+    /// Ends each list.
+    pub(crate) fn end(&mut self) {
+        for (_, list) in &mut self.lists {
             list.push(Algorithm::END);
         }
-        offered
     }
 
     /// Adds an algorithm, with the functions of its table.

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock::Accelerator;
+use oarlock_engine::Primitive;
 use oarlock_engine::costs::{Computed, Usage};
 
 use crate::abi::{Algorithm, Dispatch};
 use crate::default_provider::rsa::DefaultRsa;
-use crate::default_provider::{DefaultProvider, Defaults, are_strangers_there, is_default_there};
+use crate::default_provider::{Defaults, are_strangers_there, is_default_there};
 use crate::error::Errors;
 use crate::host::Host;
 use crate::offered::Offered;
@@ -31,6 +32,8 @@ pub(crate) struct Provider {
     pub(crate) ciphers: Vec<Algorithm>,
     /// The managements of keys for them. Ends with [`Algorithm::END`].
     pub(crate) keys: Vec<Algorithm>,
+    /// What is offered besides ciphers and RSA.
+    pub(crate) primitives: Vec<Primitive>,
     /// What it offers besides ciphers, once the default provider was seen.
     pub(crate) offered: OnceLock<Offered>,
     /// What that is put around: the last to go.
@@ -84,25 +87,6 @@ impl Provider {
             self.has_default.store(true, Ordering::Relaxed);
         }
         true
-    }
-
-    /// What it offers besides ciphers; `None` while the default provider is not there.
-    ///
-    /// # Safety
-    /// The core calls, so that it has not ended.
-    pub(crate) unsafe fn offered(&self) -> Option<&Offered> {
-        if self.offered.get().is_none() {
-            let search = self.search.lock();
-            let search = search.unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the default provider is
-            // looked for under the lock.
-            let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;
-            // Only once it is there: what is stored stays. Another thread may have stored it in the meantime.
-            let _ = self.defaults.set(Defaults::of(default, self.offers_rsa)?);
-            let defaults = self.defaults.get()?;
-            let _ = self.offered.set(Offered::of(self, defaults));
-        }
-        self.offered.get()
     }
 
     /// The default provider's RSA; `None` while that was not seen, or where RSA is not offered.

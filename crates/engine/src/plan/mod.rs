@@ -39,6 +39,6 @@ mod wake;
 
 pub use engine::{Engine, Reserved};
 pub use many::{Flow, Workers};
-pub use openssl::{Provided, Withheld, provided};
+pub use openssl::{Provided, ProvidedPrimitive, Withheld, provided, provided_primitives};
 pub use report::{MadeAhead, PlanReport};
 pub use setup::Setup;

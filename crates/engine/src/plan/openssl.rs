@@ -7,11 +7,12 @@ use std::fmt;
 use oarlock_kernels::cpu::{Cpu, Family};
 
 use crate::costs::class::CpuClass;
-use crate::costs::openssl::{Measured, RatioSource, Ratios, compiled, version};
+use crate::costs::openssl::{CallRatios, Measured, RatioSource, Ratios, compiled, version};
 use crate::options::{Offer, Options, Strategy};
 use crate::work::algorithm::Algorithm;
+use crate::work::primitive::Primitive;
 
-/// What the provider has, whether or not this machine offers it.
+/// The ciphers that the provider has, whether or not this machine offers it.
 const PROVIDED: [Algorithm; 14] = [
     Algorithm::Aes128Ctr,
     Algorithm::Aes192Ctr,
@@ -40,6 +41,18 @@ pub struct Provided {
     pub withheld: Option<Withheld>,
 }
 
+/// A primitive of the OpenSSL provider: what is known of its speed, and whether it is offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProvidedPrimitive {
+    /// The primitive.
+    pub primitive: Primitive,
+    /// The ratio of its rate to OpenSSL's own by [`Primitive::calls`], and where that comes from; `None` if that was not measured, or
+    /// this OpenSSL has none.
+    pub ratios: Option<(CallRatios, RatioSource)>,
+    /// Why it is left to OpenSSL; `None` if it is offered.
+    pub withheld: Option<Withheld>,
+}
+
 /// Why an operation is left to OpenSSL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Withheld {
@@ -50,6 +63,15 @@ pub enum Withheld {
         /// Bytes of the requests.
         bytes: usize,
     },
+    /// OpenSSL is faster in calls of this kind.
+    SlowerCall {
+        /// Our rate in thousandths of OpenSSL's.
+        thousandths: u32,
+        /// One of [`Primitive::calls`].
+        call: &'static str,
+    },
+    /// OpenSSL has no post-quantum groups before 3.5, and the configuration does not ask for them.
+    NotAsked,
     /// Neither a table nor a calibration says how fast it is.
     Unknown,
 }
@@ -70,6 +92,12 @@ impl fmt::Display for Withheld {
                 "OpenSSL is faster: {:.2} of its rate with {bytes} bytes",
                 f64::from(*thousandths) / 1000.0
             ),
+            Self::SlowerCall { thousandths, call } => write!(
+                f,
+                "OpenSSL is faster: {:.2} of its rate in {call}",
+                f64::from(*thousandths) / 1000.0
+            ),
+            Self::NotAsked => f.write_str("the configuration does not ask for post-quantum groups"),
             Self::Unknown => f.write_str("it was not measured against this OpenSSL"),
         }
     }
@@ -128,6 +156,45 @@ fn is_forced(operation: Algorithm, options: &Options) -> bool {
     );
     options.offer == Offer::All || is_spread && is_camellia
 }
+
+/// Judges each primitive for an OpenSSL of the version `openssl`. Next to an OpenSSL that has no post-quantum groups
+/// there is nothing to compare ours with: they are offered if the configuration asks for them.
+#[doc(hidden)]
+pub fn provided_primitives(
+    cpu: Cpu,
+    options: &Options,
+    openssl: &str,
+    calibration: Option<&Measured>,
+    asks_for_post_quantum: bool,
+) -> Vec<ProvidedPrimitive> {
+    let _ = (cpu, calibration);
+    let lacks_post_quantum = version(openssl).is_none_or(|version| version < POST_QUANTUM_SINCE);
+    let of = |primitive: Primitive| {
+        let ratios: Option<(CallRatios, RatioSource)> = None;
+        let withheld = match ratios {
+            _ if options.offer == Offer::All => None,
+            _ if primitive.is_post_quantum() && lacks_post_quantum => {
+                (!asks_for_post_quantum).then_some(Withheld::NotAsked)
+            }
+            Some((ratios, _)) if ratios.is_level() => None,
+            Some((ratios, _)) => {
+                let (thousandths, at) = ratios.lowest();
+                let call = primitive.calls()[at];
+                Some(Withheld::SlowerCall { thousandths, call })
+            }
+            None => Some(Withheld::Unknown),
+        };
+        ProvidedPrimitive {
+            primitive,
+            ratios,
+            withheld,
+        }
+    };
+    Primitive::ALL.iter().copied().map(of).collect()
+}
+
+/// The OpenSSL that has groups with ML-KEM.
+const POST_QUANTUM_SINCE: (u32, u32) = (3, 5);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -11,6 +11,7 @@ pub(crate) mod lane_numbers;
 pub(crate) mod modulus;
 #[cfg(feature = "rsa")]
 pub(crate) mod operation;
+pub(crate) mod primitive;
 #[cfg(feature = "rsa")]
 pub(crate) mod request;
 #[cfg(feature = "rsa")]

@@ -14,11 +14,16 @@ pub(crate) mod rsa;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
-use self::functions::{ExchangeFunctions, KdfFunctions, KeyFunctions, SignatureFunctions};
+use oarlock_engine::agreement::Hybrid;
+use oarlock_engine::hash::Hash;
+
+use self::functions::{
+    ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions, SignatureFunctions,
+};
 use self::rsa::DefaultRsa;
 use crate::abi::{
-    Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEYEXCH, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
-    functions,
+    Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEM, OPERATION_KEYEXCH, OPERATION_KEYMGMT,
+    OPERATION_MAC, OPERATION_SIGNATURE, functions,
 };
 
 /// The default provider, kept until this is dropped.
@@ -33,10 +38,13 @@ pub(crate) struct Defaults {
     pub(crate) rsa: Option<DefaultRsa>,
     /// TLS13-KDF, HKDF and TLS1-PRF.
     pub(crate) kdfs: [Option<DefaultAlgorithm<KdfFunctions>>; 3],
+    pub(crate) hmac: Option<DefaultAlgorithm<MacFunctions>>,
     pub(crate) x25519: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
     pub(crate) ec: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) ecdsa: Option<DefaultAlgorithm<SignatureFunctions>>,
+    /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
+    hybrids: Vec<Hybrid>,
     /// What all of it rests on.
     _provider: DefaultProvider,
 }
@@ -72,12 +80,39 @@ impl Defaults {
                 find!(KdfFunctions, OPERATION_KDF, b"HKDF"),
                 find!(KdfFunctions, OPERATION_KDF, b"TLS1-PRF"),
             ],
+            hmac: find!(MacFunctions, OPERATION_MAC, b"HMAC"),
             x25519: find!(KeyFunctions, OPERATION_KEYMGMT, b"X25519"),
             x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),
             ec: find!(KeyFunctions, OPERATION_KEYMGMT, b"EC"),
             ecdsa: find!(SignatureFunctions, OPERATION_SIGNATURE, b"ECDSA"),
+            hybrids: Hybrid::ALL
+                .into_iter()
+                .filter(|hybrid| {
+                    let name = hybrid.name().as_bytes();
+                    default.algorithm(OPERATION_KEYMGMT, name).is_some()
+                        && default.algorithm(OPERATION_KEM, name).is_some()
+                })
+                .collect(),
             _provider: default,
         })
+    }
+
+    /// Whether it has keys and encapsulation of a hybrid.
+    pub(crate) fn has_hybrid(&self, hybrid: Hybrid) -> bool {
+        self.hybrids.contains(&hybrid)
+    }
+}
+
+/// As the default provider calls a hash function.
+pub(crate) fn hash_name(hash: Hash) -> &'static CStr {
+    match hash {
+        Hash::Sha224 => c"SHA2-224",
+        Hash::Sha256 => c"SHA2-256",
+        Hash::Sha384 => c"SHA2-384",
+        Hash::Sha512 => c"SHA2-512",
+        Hash::Sha512_224 => c"SHA2-512/224",
+        Hash::Sha512_256 => c"SHA2-512/256",
+        _ => c"SHA1",
     }
 }
 

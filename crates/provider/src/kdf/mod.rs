@@ -20,6 +20,8 @@ mod tls1_prf;
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 
+use oarlock_engine::Primitive;
+
 use self::settings::{Field, Settings};
 use crate::abi::{Algorithm, Dispatch, OPERATION_KDF, Param, Params, offered};
 use crate::caught::catching;
@@ -43,11 +45,14 @@ trait Kdf {
     fn derive(settings: &Settings, output: &mut [u8]) -> Option<()>;
 }
 
-/// Adds what is offered.
-pub(crate) fn offer(defaults: &Defaults, offered: &mut Offered) {
-    offer_one::<tls13::Tls13>(defaults, offered);
-    offer_one::<hkdf::Hkdf>(defaults, offered);
-    offer_one::<tls1_prf::Tls1Prf>(defaults, offered);
+/// Adds one that is offered.
+pub(crate) fn offer(primitive: Primitive, defaults: &Defaults, offered: &mut Offered) {
+    match primitive {
+        Primitive::Tls13Kdf => offer_one::<tls13::Tls13>(defaults, offered),
+        Primitive::Hkdf => offer_one::<hkdf::Hkdf>(defaults, offered),
+        Primitive::Tls1Prf => offer_one::<tls1_prf::Tls1Prf>(defaults, offered),
+        _ => {}
+    }
 }
 
 fn offer_one<K: Kdf>(defaults: &Defaults, offered: &mut Offered) {
@@ -175,7 +180,7 @@ unsafe extern "C" fn freectx<K: Kdf>(context: *mut c_void) {
 /// `context` is null or a context of `K`, and no other call with it is under way.
 unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a context of ours that no other call uses.
+        // SAFETY: the core copies a context of `newctx` or `dupctx` that no other call uses, or null.
         let Some(context) = (unsafe { context.cast::<Context>().as_ref() }) else {
             return null_mut();
         };
@@ -200,7 +205,7 @@ unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
 /// As [`dupctx`].
 unsafe extern "C" fn reset<K: Kdf>(context: *mut c_void) {
     catching((), || {
-        // SAFETY: null or a context of ours that no other call uses.
+        // SAFETY: the core resets a context of `newctx` or `dupctx` that no other call uses, or null.
         if let Some(context) = unsafe { context.cast::<Context>().as_mut() } {
             context.drop_inner::<K>();
             context.settings = Settings::default();
@@ -303,7 +308,7 @@ unsafe extern "C" fn gettable_ctx_params<K: Kdf>(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core hands over its provider.
+    // SAFETY: the core asks with its provider what can be got of a KDF.
     unsafe { described::<K>(provider, |functions| functions.gettable_ctx_params) }
 }
 
@@ -313,7 +318,7 @@ unsafe extern "C" fn settable_ctx_params<K: Kdf>(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core hands over its provider.
+    // SAFETY: the core asks with its provider what can be set of a KDF.
     unsafe { described::<K>(provider, |functions| functions.settable_ctx_params) }
 }
 

@@ -7,6 +7,7 @@ use zeroize::Zeroize as _;
 
 use super::Kdf;
 use crate::abi::{Param, Params};
+use crate::default_provider::hash_name;
 use crate::default_provider::rsa::named_for_oaep as hash_named;
 
 /// A setting.
@@ -44,7 +45,7 @@ pub(super) enum Mode {
 /// What a call gives, which is set as a whole or not at all.
 #[derive(Default)]
 pub(super) struct Given<'a> {
-    mode: Option<Mode>,
+    pub(super) mode: Option<Mode>,
     hash: Option<Hash>,
     octets: [[Option<&'a [u8]>; JOINED_MAX]; OCTETS],
 }
@@ -223,19 +224,6 @@ impl Mode {
             Self::ExtractOnly => c"EXTRACT_ONLY",
             Self::ExpandOnly => c"EXPAND_ONLY",
         }
-    }
-}
-
-/// As the default provider calls a hash function.
-pub(super) fn hash_name(hash: Hash) -> &'static CStr {
-    match hash {
-        Hash::Sha224 => c"SHA2-224",
-        Hash::Sha256 => c"SHA2-256",
-        Hash::Sha384 => c"SHA2-384",
-        Hash::Sha512 => c"SHA2-512",
-        Hash::Sha512_224 => c"SHA2-512/224",
-        Hash::Sha512_256 => c"SHA2-512/256",
-        _ => c"SHA1",
     }
 }
 

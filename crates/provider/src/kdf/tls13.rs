@@ -25,9 +25,11 @@ impl Kdf for Tls13 {
         })
     }
 
-    /// The default provider forgets the data whenever anything is set.
+    /// The default provider forgets the data whenever anything is set, and sets nothing without a mode.
     fn may_set(settings: &Settings, given: &Given<'_>) -> bool {
-        settings.get(Octets::Data).is_none() || given.has(Octets::Data)
+        let mode = given.mode.or(settings.mode);
+        let has_mode = matches!(mode, Some(Mode::ExtractOnly | Mode::ExpandOnly));
+        has_mode && (settings.get(Octets::Data).is_none() || given.has(Octets::Data))
     }
 
     fn derive(settings: &Settings, output: &mut [u8]) -> Option<()> {

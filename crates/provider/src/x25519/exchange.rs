@@ -88,7 +88,7 @@ unsafe extern "C" fn freectx(context: *mut c_void) {
 /// `context` is null or a context of ours, and no other call with it is under way.
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a context of ours that no other call uses.
+        // SAFETY: the core copies a context of `newctx` or `dupctx`, or null.
         match unsafe { context.cast::<Exchange>().as_ref() } {
             Some(context) => Box::into_raw(Box::new(context.clone())).cast(),
             None => null_mut(),
@@ -145,7 +145,7 @@ unsafe extern "C" fn derive(
     room: usize,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses.
+        // SAFETY: the core derives with a context of `newctx` or `dupctx`, or null.
         let Some(context) = (unsafe { context.cast::<Exchange>().as_ref() }) else {
             return 0;
         };

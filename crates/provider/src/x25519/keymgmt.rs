@@ -73,7 +73,7 @@ impl Key {
         let taken = params.each(|name, value| {
             let place = match name {
                 PUBLIC => &mut public,
-                PRIVATE => &mut private,
+                PRIVATE if selection & SELECT_PRIVATE_KEY != 0 => &mut private,
                 _ => return Ok(()),
             };
             // The first of a name counts.
@@ -83,9 +83,6 @@ impl Key {
             Ok::<(), ()>(())
         });
         taken.ok()?;
-        if selection & SELECT_PRIVATE_KEY == 0 {
-            private = None;
-        }
         let private = private.map(X25519PrivateKey::from_bytes);
         let public = match public {
             Some(public) => *public,
@@ -158,7 +155,7 @@ unsafe extern "C" fn free(key: *mut c_void) {
 /// `key` is null or a key of ours that nobody changes.
 unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a key of ours.
+        // SAFETY: the core copies a key of `new`, `dup` or `generate`, or null.
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return null_mut();
         };
@@ -178,7 +175,7 @@ unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
 /// # Safety
 /// `key` is null or a key of ours that nobody changes.
 unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: null or a key of ours.
+    // SAFETY: the core asks of a key of `new`, `dup` or `generate`, or of null.
     let key = unsafe { key.cast::<Key>().as_ref() };
     key.is_some_and(|key| {
         (selection & SELECT_PUBLIC_KEY == 0 || key.public.is_some())
@@ -191,7 +188,7 @@ unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
 /// `key` is null or a key of ours that nobody changes.
 unsafe extern "C" fn validate(key: *const c_void, selection: c_int, _type: c_int) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours.
+        // SAFETY: the core has a key of ours checked, or null.
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return 0;
         };
@@ -242,7 +239,7 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
 /// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours that no other call uses, and parameters that end.
+        // SAFETY: the core's key of X25519, or null, that no other call uses, and parameters that end.
         let (key, params) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
         match key {
             Some(key) if selection & SELECT_KEYPAIR != 0 => {
@@ -262,7 +259,7 @@ unsafe extern "C" fn export(
     argument: *mut c_void,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours.
+        // SAFETY: the core exports a key of ours, or null.
         let key = unsafe { key.cast::<Key>().as_ref() };
         match (key, callback) {
             (Some(key), Some(callback)) if selection & SELECT_KEYPAIR != 0 => {
@@ -278,7 +275,7 @@ unsafe extern "C" fn export(
 /// `key` is null or a key of ours that nobody changes; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours.
+        // SAFETY: the core reads from a key of ours, or null.
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return 0;
         };
@@ -330,7 +327,7 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
 /// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours that no other call uses, and parameters that end.
+        // SAFETY: the core's key of X25519, or null, that no other call uses, and parameters that end.
         let (key, params) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
         let Some(key) = key else {
             return 0;
@@ -527,7 +524,7 @@ unsafe extern "C" fn gen_settable_params(
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core hands over its provider; the default provider's function with its context.
+    // SAFETY: `provider` is the core's; what can be got is the default provider's to say, with its own context.
     unsafe {
         let described = default_of(provider.cast())
             .and_then(|it| Some(it.functions.gettable_params?(it.context)));
@@ -538,7 +535,7 @@ unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core hands over its provider; the default provider's function with its context.
+    // SAFETY: `provider` is the core's; what can be set is the default provider's to say, with its own context.
     unsafe {
         let described = default_of(provider.cast())
             .and_then(|it| Some(it.functions.settable_params?(it.context)));

@@ -26,8 +26,3 @@ pub(crate) fn offer(defaults: &Defaults, offered: &mut Offered) {
         Algorithm::accelerated(exchange.names, table)
     });
 }
-
-/// Whether libssl is to be told of the group: it takes one from the provider of the keys alone, up to release 3.4.
-pub(crate) fn is_offered(defaults: &Defaults) -> bool {
-    defaults.x25519.is_some() && defaults.x25519_exchange.is_some()
-}

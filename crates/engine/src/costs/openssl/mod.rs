@@ -22,7 +22,7 @@ use self::table::Table;
 use super::class::CpuClass;
 use crate::work::algorithm::Algorithm;
 
-pub use ratios::{LEVEL_MIN, RatioSource, Ratios, SIZES};
+pub use ratios::{CallRatios, LEVEL_MIN, RatioSource, Ratios, SIZES};
 pub use stored::{Damaged, FILE_BYTES_MAX, MadeFor, Measured, Stored};
 pub use trusted::Trusted;
 

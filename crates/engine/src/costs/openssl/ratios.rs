@@ -3,12 +3,16 @@
 use std::fmt;
 
 use crate::costs::class::CpuClass;
+use crate::work::primitive::Primitive;
 
 /// Bytes of the requests that are measured, one ratio each: a record's header, what OpenSSL's own benchmark takes in
 /// between, a record, and the pieces in which ssh and file tools call.
 pub const SIZES: [usize; 7] = [16, 64, 256, 1024, 16384, 32768, 131_072];
 /// How many of them, from the first on, the compiled tables have.
 pub(super) const SIZES_OF_TABLES: usize = 5;
+
+/// The most calls that a primitive has.
+const CALLS_MAX: usize = 12;
 
 /// Rates of the provider in thousandths of OpenSSL's own, by [`SIZES`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,11 +21,8 @@ pub struct Ratios([u32; SIZES.len()]);
 impl Ratios {
     /// Makes ratios from thousandths; `None` for what no measurement gives.
     pub fn from_thousandths(thousandths: [u32; SIZES.len()]) -> Option<Self> {
-        let is_possible = |ratio: &u32| (POSSIBLE_MIN..=POSSIBLE_MAX).contains(ratio);
-        thousandths
-            .iter()
-            .all(is_possible)
-            .then_some(Self(thousandths))
+        let is_all = thousandths.iter().all(is_possible);
+        is_all.then_some(Self(thousandths))
     }
 
     /// Makes the ratios of a compiled table. Its last one also stands for longer requests.
@@ -59,12 +60,71 @@ impl Ratios {
 /// As in "1.021 1.403 2.000 2.170 2.240".
 impl fmt::Display for Ratios {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, ratio) in self.0.iter().enumerate() {
-            let space = if at == 0 { "" } else { " " };
-            write!(f, "{space}{}.{:03}", ratio / 1000, ratio % 1000)?;
-        }
-        Ok(())
+        write_ratios(f, &self.0)
     }
+}
+
+/// Rates of one primitive in thousandths of OpenSSL's own, by [`Primitive::calls`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallRatios {
+    thousandths: [u32; CALLS_MAX],
+    count: usize,
+}
+
+impl CallRatios {
+    /// Makes ratios of `primitive` from thousandths, one for each call; `None` for what no measurement gives.
+    pub fn from_thousandths(primitive: Primitive, thousandths: &[u32]) -> Option<Self> {
+        let count = primitive.calls().len();
+        let is_all = thousandths.len() == count && thousandths.iter().all(is_possible);
+        is_all.then(|| Self::known(thousandths))
+    }
+
+    const fn known(thousandths: &[u32]) -> Self {
+        let mut known = [0; CALLS_MAX];
+        known
+            .split_at_mut(thousandths.len())
+            .0
+            .copy_from_slice(thousandths);
+        Self {
+            thousandths: known,
+            count: thousandths.len(),
+        }
+    }
+
+    /// In thousandths, by call.
+    pub fn thousandths(&self) -> &[u32] {
+        &self.thousandths[..self.count]
+    }
+
+    /// The lowest, in thousandths, and its place among the calls.
+    pub fn lowest(&self) -> (u32, usize) {
+        let each = self.thousandths().iter().copied().zip(0..);
+        each.min().unwrap_or((POSSIBLE_MIN, 0))
+    }
+
+    /// Whether OpenSSL is faster at no call.
+    pub fn is_level(&self) -> bool {
+        self.lowest().0 >= LEVEL_MIN
+    }
+}
+
+/// As in "1.021 4.032".
+impl fmt::Display for CallRatios {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_ratios(f, self.thousandths())
+    }
+}
+
+fn write_ratios(f: &mut fmt::Formatter<'_>, thousandths: &[u32]) -> fmt::Result {
+    for (at, ratio) in thousandths.iter().enumerate() {
+        let space = if at == 0 { "" } else { " " };
+        write!(f, "{space}{}.{:03}", ratio / 1000, ratio % 1000)?;
+    }
+    Ok(())
+}
+
+fn is_possible(ratio: &u32) -> bool {
+    (POSSIBLE_MIN..=POSSIBLE_MAX).contains(ratio)
 }
 
 /// Where ratios come from.

@@ -35,6 +35,26 @@ pub fn configuration(options: &str) -> String {
     )
 }
 
+/// Declares functions of libcrypto that a part of the tests calls.
+macro_rules! evp_functions {
+    ($table:ident: $($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
+        #[allow(non_snake_case)]
+        pub struct $table {
+            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+        }
+
+        impl $table {
+            pub fn load(libcrypto: &$crate::driver::Libcrypto) -> Self {
+                Self {
+                    // SAFETY: the types are those of the headers of OpenSSL 3 and 4.
+                    $($name: unsafe { libcrypto.later_function(stringify!($name)) }.expect(stringify!($name)),)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use evp_functions;
+
 /// The library, with the default provider and ours in one library context.
 pub fn libcrypto() -> &'static Libcrypto {
     static LIBCRYPTO: OnceLock<Libcrypto> = OnceLock::new();

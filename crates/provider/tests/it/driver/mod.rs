@@ -6,7 +6,8 @@ pub mod rsa;
 pub mod script;
 mod skey;
 
-pub use libcrypto::{Cipher, Context, Param, TEST_OPTIONS, configuration, libcrypto};
+pub(crate) use libcrypto::evp_functions;
+pub use libcrypto::{Cipher, Context, Libcrypto, Param, TEST_OPTIONS, configuration, libcrypto};
 pub use skey::{SELECT_ALL, SELECT_PARAMETERS, SELECT_SECRET_KEY, SymmetricKeys};
 
 /// The commands of `EVP_CIPHER_CTX_ctrl` (evp.h).

@@ -3,27 +3,10 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use super::libcrypto::{Libcrypto, Param};
+use super::libcrypto::{Param, evp_functions};
 
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
-        #[allow(non_snake_case)]
-        pub struct RsaFunctions {
-            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
-        }
-
-        impl RsaFunctions {
-            pub fn load(libcrypto: &Libcrypto) -> Self {
-                Self {
-                    // SAFETY: the types are those of the headers of OpenSSL 3 and 4.
-                    $($name: unsafe { libcrypto.later_function(stringify!($name)) }.expect(stringify!($name)),)+
-                }
-            }
-        }
-    };
-}
-
-functions! {
+evp_functions! {
+    RsaFunctions:
     BIO_new_mem_buf: fn(*const c_void, c_int) -> *mut c_void;
     BIO_free: fn(*mut c_void) -> c_int;
     PEM_read_bio_PrivateKey_ex: fn(*mut c_void, *mut *mut c_void, *const c_void, *mut c_void, *mut c_void, *const c_char) -> *mut c_void;

@@ -1,0 +1,352 @@
+//! ML-KEM (FIPS 203).
+//!
+//! Keys live in aws-lc's objects. After they are made nothing changes them, and aws-lc wipes them when it frees them.
+
+use std::ptr::{self, NonNull};
+
+use aws_lc_sys::{
+    ERR_clear_error, EVP_PKEY, EVP_PKEY_CTX, EVP_PKEY_CTX_free, EVP_PKEY_CTX_kem_set_params,
+    EVP_PKEY_CTX_new, EVP_PKEY_CTX_new_id, EVP_PKEY_KEM, EVP_PKEY_decapsulate,
+    EVP_PKEY_encapsulate, EVP_PKEY_free, EVP_PKEY_get_raw_private_key, EVP_PKEY_get_raw_public_key,
+    EVP_PKEY_kem_check_key, EVP_PKEY_kem_new_raw_key, EVP_PKEY_kem_new_raw_public_key,
+    EVP_PKEY_keygen, EVP_PKEY_keygen_deterministic, EVP_PKEY_keygen_init, EVP_PKEY_public_check,
+    NID_MLKEM512, NID_MLKEM768, NID_MLKEM1024,
+};
+use oarlock_threads::process;
+
+use super::failed;
+use crate::Error;
+
+/// The length in bytes of shared secrets.
+pub const SECRET_BYTES: usize = 32;
+
+/// The length in bytes of the seed of a private key, d and z (FIPS 203, algorithm 16).
+pub const SEED_BYTES: usize = 64;
+
+/// A parameter set (FIPS 203, 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names)] // The standard's names.
+pub enum MlKem {
+    /// ML-KEM-512, of security category 1.
+    MlKem512,
+    /// ML-KEM-768, of security category 3.
+    MlKem768,
+    /// ML-KEM-1024, of security category 5.
+    MlKem1024,
+}
+
+impl MlKem {
+    /// The length in bytes of public keys: 800, 1184 or 1568.
+    pub const fn public_key_bytes(self) -> usize {
+        384 * self.rank() + 32
+    }
+
+    /// The length in bytes of private keys: 1632, 2400 or 3168.
+    pub const fn private_key_bytes(self) -> usize {
+        768 * self.rank() + 96
+    }
+
+    /// The length in bytes of ciphertexts: 768, 1088 or 1568.
+    pub const fn ciphertext_bytes(self) -> usize {
+        match self {
+            Self::MlKem512 => 768,
+            Self::MlKem768 => 1088,
+            Self::MlKem1024 => 1568,
+        }
+    }
+
+    const fn rank(self) -> usize {
+        match self {
+            Self::MlKem512 => 2,
+            Self::MlKem768 => 3,
+            Self::MlKem1024 => 4,
+        }
+    }
+
+    const fn nid(self) -> i32 {
+        match self {
+            Self::MlKem512 => NID_MLKEM512,
+            Self::MlKem768 => NID_MLKEM768,
+            Self::MlKem1024 => NID_MLKEM1024,
+        }
+    }
+}
+
+/// A public key.
+pub struct MlKemPublicKey(Key);
+
+impl MlKemPublicKey {
+    /// Takes a public key after the check of FIPS 203, 7.2: its length, and that each coefficient is reduced.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] where it is no public key.
+    pub fn from_bytes(set: MlKem, bytes: &[u8]) -> Result<Self, Error> {
+        // SAFETY: as many bytes as are said.
+        let key =
+            unsafe { EVP_PKEY_kem_new_raw_public_key(set.nid(), bytes.as_ptr(), bytes.len()) };
+        let key = Key::of(set, key).filter(|key| {
+            let Some(context) = Context::of(key) else {
+                return false;
+            };
+            // SAFETY: a context with a public key. That key has no private half, so no random numbers are drawn.
+            unsafe { EVP_PKEY_public_check(context.0.as_ptr()) == 1 }
+        });
+        key.map(Self)
+            .ok_or_else(|| refused("ML-KEM: not a public key"))
+    }
+
+    /// The parameter set.
+    pub fn set(&self) -> MlKem {
+        self.0.set
+    }
+
+    /// Writes the public key to `output`, which has [`MlKem::public_key_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] where `output` is of another length.
+    pub fn write_to(&self, output: &mut [u8]) -> Result<(), Error> {
+        self.0.write_public(output)
+    }
+
+    /// Generates a secret and writes it to `secret`, and a ciphertext that carries it to `ciphertext`, which has
+    /// [`MlKem::ciphertext_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] where `ciphertext` is of another length, and [`Error::DeviceFailed`] where memory has
+    /// run out.
+    pub fn encapsulate(
+        &self,
+        ciphertext: &mut [u8],
+        secret: &mut [u8; SECRET_BYTES],
+    ) -> Result<(), Error> {
+        check_length(ciphertext.len(), self.0.set.ciphertext_bytes())?;
+        let context = Context::of(&self.0).ok_or_else(no_memory)?;
+        let (mut ciphertext_bytes, mut secret_bytes) = (ciphertext.len(), SECRET_BYTES);
+        let done = process::forks_wait_for(|| {
+            // SAFETY: a context with a public key, and two places of the lengths that are said.
+            unsafe {
+                EVP_PKEY_encapsulate(
+                    context.0.as_ptr(),
+                    ciphertext.as_mut_ptr(),
+                    &mut ciphertext_bytes,
+                    secret.as_mut_ptr(),
+                    &mut secret_bytes,
+                )
+            }
+        });
+        done_or(done, no_memory)
+    }
+}
+
+/// A private key, with its public key. aws-lc wipes it on drop.
+pub struct MlKemPrivateKey(Key);
+
+impl MlKemPrivateKey {
+    /// Generates a key pair.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where memory has run out.
+    pub fn generate(set: MlKem) -> Result<Self, Error> {
+        Self::made(set, |context, key| {
+            // SAFETY: a context for the parameter set, and a place for a key.
+            process::forks_wait_for(|| unsafe { EVP_PKEY_keygen(context, key) })
+        })
+    }
+
+    /// Takes the seed that a private key is made from: d, then z.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where memory has run out.
+    pub fn from_seed(set: MlKem, seed: &[u8; SEED_BYTES]) -> Result<Self, Error> {
+        Self::made(set, |context, key| {
+            let mut seed_bytes = SEED_BYTES;
+            // SAFETY: a context for the parameter set, a place for a key, and a seed of as many bytes as are said.
+            unsafe { EVP_PKEY_keygen_deterministic(context, key, seed.as_ptr(), &mut seed_bytes) }
+        })
+    }
+
+    fn made(
+        set: MlKem,
+        make: impl FnOnce(*mut EVP_PKEY_CTX, &mut *mut EVP_PKEY) -> i32,
+    ) -> Result<Self, Error> {
+        let mut key = ptr::null_mut();
+        // SAFETY: it makes a context of a number.
+        let context = NonNull::new(unsafe { EVP_PKEY_CTX_new_id(EVP_PKEY_KEM, ptr::null_mut()) });
+        let context = Context(context.ok_or_else(no_memory)?);
+        let at = context.0.as_ptr();
+        // SAFETY: a context without a key yet.
+        let is_ready = unsafe {
+            EVP_PKEY_CTX_kem_set_params(at, set.nid()) == 1 && EVP_PKEY_keygen_init(at) == 1
+        };
+        let done = is_ready && make(at, &mut key) == 1;
+        Key::of(set, key)
+            .filter(|_| done)
+            .map(Self)
+            .ok_or_else(no_memory)
+    }
+
+    /// Takes a private key in its expanded form, after the checks of FIPS 203, 7.3, and that it fits its public key.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] where it is no private key.
+    pub fn from_bytes(set: MlKem, bytes: &[u8]) -> Result<Self, Error> {
+        let invalid = || refused("ML-KEM: not a private key");
+        if bytes.len() != set.private_key_bytes() {
+            return Err(invalid());
+        }
+        // The private key of the encryption scheme, the public key, its hash, and the seed of rejected secrets.
+        let public = &bytes[384 * set.rank()..][..set.public_key_bytes()];
+        // SAFETY: twice as many bytes as are said.
+        let key = unsafe {
+            EVP_PKEY_kem_new_raw_key(
+                set.nid(),
+                public.as_ptr(),
+                public.len(),
+                bytes.as_ptr(),
+                bytes.len(),
+            )
+        };
+        let key = Key::of(set, key).ok_or_else(invalid)?;
+        // SAFETY: a key with both halves. It encapsulates a secret, for which it draws random numbers.
+        let fits =
+            process::forks_wait_for(|| unsafe { EVP_PKEY_kem_check_key(key.inner.as_ptr()) });
+        done_or(fits, invalid).map(|()| Self(key))
+    }
+
+    /// The parameter set.
+    pub fn set(&self) -> MlKem {
+        self.0.set
+    }
+
+    /// Writes the private key in its expanded form to `output`, which has [`MlKem::private_key_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] where `output` is of another length.
+    pub fn write_to(&self, output: &mut [u8]) -> Result<(), Error> {
+        check_length(output.len(), self.set().private_key_bytes())?;
+        let mut bytes = output.len();
+        // SAFETY: a key with its private half, and a place of the length that is said.
+        let done = unsafe {
+            EVP_PKEY_get_raw_private_key(self.0.inner.as_ptr(), output.as_mut_ptr(), &mut bytes)
+        };
+        done_or(done, no_memory)
+    }
+
+    /// Writes the public key to `output`, which has [`MlKem::public_key_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] where `output` is of another length.
+    pub fn write_public_to(&self, output: &mut [u8]) -> Result<(), Error> {
+        self.0.write_public(output)
+    }
+
+    /// Writes the secret that `ciphertext` carries to `secret`. For a ciphertext that was altered, or made for another
+    /// key, that is a secret which nobody else has (implicit rejection: FIPS 203, 6.3), and no error.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] where `ciphertext` has another length than [`MlKem::ciphertext_bytes`], and
+    /// [`Error::DeviceFailed`] where memory has run out.
+    pub fn decapsulate(
+        &self,
+        ciphertext: &[u8],
+        secret: &mut [u8; SECRET_BYTES],
+    ) -> Result<(), Error> {
+        check_length(ciphertext.len(), self.set().ciphertext_bytes())?;
+        let context = Context::of(&self.0).ok_or_else(no_memory)?;
+        let mut secret_bytes = SECRET_BYTES;
+        // SAFETY: a context with a private key, a place of the length that is said, and as many bytes as are said.
+        let done = unsafe {
+            EVP_PKEY_decapsulate(
+                context.0.as_ptr(),
+                secret.as_mut_ptr(),
+                &mut secret_bytes,
+                ciphertext.as_ptr(),
+                ciphertext.len(),
+            )
+        };
+        done_or(done, no_memory)
+    }
+}
+
+struct Key {
+    set: MlKem,
+    inner: NonNull<EVP_PKEY>,
+}
+
+// SAFETY: memory that belongs to no thread, with an atomic count of references.
+unsafe impl Send for Key {}
+// SAFETY: after it is made nothing changes it but the count of references, which is atomic.
+unsafe impl Sync for Key {}
+
+impl Key {
+    /// Takes over a key of that parameter set, if there is one.
+    fn of(set: MlKem, inner: *mut EVP_PKEY) -> Option<Self> {
+        NonNull::new(inner).map(|inner| Self { set, inner })
+    }
+
+    fn write_public(&self, output: &mut [u8]) -> Result<(), Error> {
+        check_length(output.len(), self.set.public_key_bytes())?;
+        let mut bytes = output.len();
+        // SAFETY: a key with its public half, and a place of the length that is said.
+        let done = unsafe {
+            EVP_PKEY_get_raw_public_key(self.inner.as_ptr(), output.as_mut_ptr(), &mut bytes)
+        };
+        done_or(done, no_memory)
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        // SAFETY: this reference is freed here alone.
+        unsafe { EVP_PKEY_free(self.inner.as_ptr()) };
+    }
+}
+
+/// An operation of aws-lc's.
+struct Context(NonNull<EVP_PKEY_CTX>);
+
+impl Context {
+    /// With a reference to the key.
+    fn of(key: &Key) -> Option<Self> {
+        // SAFETY: a key, of which it keeps a reference.
+        NonNull::new(unsafe { EVP_PKEY_CTX_new(key.inner.as_ptr(), ptr::null_mut()) }).map(Self)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: made by EVP_PKEY_CTX_new or EVP_PKEY_CTX_new_id, and freed here alone.
+        unsafe { EVP_PKEY_CTX_free(self.0.as_ptr()) };
+    }
+}
+
+fn check_length(given: usize, expected: usize) -> Result<(), Error> {
+    if given == expected {
+        return Ok(());
+    }
+    Err(Error::InvalidInput(format!(
+        "ML-KEM: {given} bytes, but {expected} are needed"
+    )))
+}
+
+fn done_or(done: i32, error: impl FnOnce() -> Error) -> Result<(), Error> {
+    if done == 1 { Ok(()) } else { Err(error()) }
+}
+
+fn refused(what: &str) -> Error {
+    clear_errors();
+    Error::InvalidKey(what.into())
+}
+
+fn no_memory() -> Error {
+    clear_errors();
+    failed("ML-KEM: no memory")
+}
+
+fn clear_errors() {
+    // SAFETY: it empties this thread's queue, which nobody reads.
+    unsafe { ERR_clear_error() };
+}
+
+#[cfg(test)]
+mod tests;

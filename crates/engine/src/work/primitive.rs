@@ -1,0 +1,84 @@
+//! What the OpenSSL provider has besides ciphers, by name, and the kinds of calls whose speed decides whether it is
+//! offered.
+
+use std::fmt;
+
+macro_rules! primitives {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $calls:expr,)+) => {
+        /// A key derivation, MAC, key exchange, signature or KEM that the provider can take over from OpenSSL as a whole.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Primitive {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl Primitive {
+            /// Every primitive.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// Its name in files and listings.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// The kinds of calls that are measured, one ratio each.
+            pub const fn calls(self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$variant => &$calls,)+
+                }
+            }
+        }
+    };
+}
+
+// The build script reads the rows.
+primitives! {
+    /// The key schedule of TLS 1.3 (RFC 8446, 7.1): EVP_KDF TLS13-KDF, which libssl fetches for each secret.
+    Tls13Kdf "tls13-kdf" ["extract", "label"],
+    /// HKDF (RFC 5869): EVP_KDF HKDF.
+    Hkdf "hkdf" ["derive"],
+    /// The pseudo-random function of TLS 1.2 and earlier (RFC 5246, 5): EVP_KDF TLS1-PRF.
+    Tls1Prf "tls1-prf" ["derive"],
+    /// HMAC (RFC 2104): EVP_MAC HMAC, in a new context, with the same key again, and of 16 KiB; and by an EVP_PKEY, as
+    /// libssl computes the binder of a resumed session.
+    Hmac "hmac" ["new", "again", "long", "pkey"],
+    /// X25519 (RFC 7748): key pairs, a peer's share, and the secret.
+    X25519 "x25519" ["generate", "share", "derive"],
+    /// ECDSA and ECDH with keys on P-256, P-384 and P-521: with a key that is kept, and with one that has just been
+    /// decoded ("first"). One offer for all three curves. OpenSSL asks for key management and signature by the type "EC":
+    /// a curve that the provider's key management refuses is asked about again at each signature, which then takes longer than without a
+    /// provider. So all three must be level.
+    Ec "ec" [
+        "p256-sign", "p256-verify", "p256-first",
+        "p384-sign", "p384-verify", "p384-first",
+        "p521-sign", "p521-verify", "p521-first"
+    ],
+    /// The TLS group X25519MLKEM768.
+    X25519MlKem768 "x25519-mlkem768" ["generate", "encapsulate", "decapsulate"],
+    /// The TLS group SecP256r1MLKEM768.
+    SecP256r1MlKem768 "secp256r1-mlkem768" ["generate", "encapsulate", "decapsulate"],
+    /// The TLS group SecP384r1MLKEM1024.
+    SecP384r1MlKem1024 "secp384r1-mlkem1024" ["generate", "encapsulate", "decapsulate"],
+}
+
+impl Primitive {
+    /// Returns the primitive that has this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|it| it.name() == name)
+    }
+
+    /// Whether it is a post-quantum group, which OpenSSL itself has from 3.5 on.
+    pub const fn is_post_quantum(self) -> bool {
+        matches!(
+            self,
+            Self::X25519MlKem768 | Self::SecP256r1MlKem768 | Self::SecP384r1MlKem1024
+        )
+    }
+}
+
+impl fmt::Display for Primitive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

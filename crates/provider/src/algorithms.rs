@@ -1,0 +1,53 @@
+//! Which algorithms are offered besides ciphers, once the default provider is there.
+
+use std::sync::PoisonError;
+
+use oarlock_engine::Primitive;
+
+use crate::default_provider::{DefaultProvider, Defaults};
+use crate::offered::Offered;
+use crate::provider::Provider;
+use crate::{ec, hybrid, kdf, mac, rsa, x25519};
+
+/// The lists; `None` while the default provider is not there.
+///
+/// # Safety
+/// The core calls, so that it has not ended.
+#[allow(unsafe_code)]
+pub(crate) unsafe fn offered(provider: &Provider) -> Option<&Offered> {
+    if provider.offered.get().is_none() {
+        let search = provider.search.lock();
+        let search = search.unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the default provider is
+        // looked for under the lock.
+        let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;
+        // Only once it is there: what is stored stays. Another thread may have stored it in the meantime.
+        let defaults = Defaults::of(default, provider.offers_rsa)?;
+        let _ = provider.defaults.set(defaults);
+        let defaults = provider.defaults.get()?;
+        let _ = provider.offered.set(lists(provider, defaults));
+    }
+    provider.offered.get()
+}
+
+fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
+    let mut offered = Offered::new();
+    for primitive in provider.primitives.iter().copied() {
+        match primitive {
+            Primitive::Tls13Kdf | Primitive::Hkdf | Primitive::Tls1Prf => {
+                kdf::offer(primitive, defaults, &mut offered);
+            }
+            Primitive::Hmac => mac::offer(defaults, &mut offered),
+            Primitive::X25519 => x25519::offer(defaults, &mut offered),
+            Primitive::Ec => ec::offer(defaults, &mut offered),
+            Primitive::X25519MlKem768
+            | Primitive::SecP256r1MlKem768
+            | Primitive::SecP384r1MlKem1024 => hybrid::offer(primitive, &mut offered),
+        }
+    }
+    if let Some(default) = &defaults.rsa {
+        rsa::offer(provider, default, &mut offered);
+    }
+    offered.end();
+    offered
+}

@@ -1,0 +1,300 @@
+//! Encapsulation and decapsulation (provider-kem(7), EVP_KEM-MLX(7)).
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+use oarlock_engine::Error;
+use oarlock_engine::agreement::{Hybrid, HybridPublicKey};
+use zeroize::Zeroizing;
+
+use super::keymgmt::{Halves, Key, answer};
+use crate::abi::{Dispatch, Param, kem_function};
+use crate::caught::catching;
+use crate::error::Reason;
+use crate::provider::Provider;
+
+/// A context, as OpenSSL holds it.
+struct Context {
+    halves: Halves,
+    /// The core tears no provider down that has a context.
+    provider: *const Provider,
+}
+
+/// The functions for OpenSSL, the same for every hybrid.
+pub(super) fn table() -> Vec<Dispatch> {
+    let functions = [
+        (kem_function::NEWCTX, newctx as *const c_void),
+        (
+            kem_function::ENCAPSULATE_INIT,
+            encapsulate_init as *const c_void,
+        ),
+        (kem_function::ENCAPSULATE, encapsulate as *const c_void),
+        (
+            kem_function::DECAPSULATE_INIT,
+            decapsulate_init as *const c_void,
+        ),
+        (kem_function::DECAPSULATE, decapsulate as *const c_void),
+        (kem_function::FREECTX, freectx as *const c_void),
+        (
+            kem_function::SET_CTX_PARAMS,
+            set_ctx_params as *const c_void,
+        ),
+        (
+            kem_function::SETTABLE_CTX_PARAMS,
+            settable_ctx_params as *const c_void,
+        ),
+    ];
+    let functions = functions.map(|(id, function)| Dispatch { id, function });
+    functions.into_iter().chain([Dispatch::END]).collect()
+}
+
+impl Context {
+    fn encapsulate(&self, ciphertext: Place, secret: Place) -> Result<(), Reason> {
+        let made;
+        let key: &HybridPublicKey = match &self.halves {
+            Halves::None => return Err(Reason::MissingKey),
+            Halves::Public(key) => key,
+            Halves::Both(key) => {
+                made = key.public_key().map_err(|_| Reason::Silent)?;
+                &made
+            }
+        };
+        let hybrid = key.hybrid();
+        let (ciphertext_bytes, secret_bytes) = (hybrid.ciphertext_bytes(), hybrid.secret_bytes());
+        if ciphertext.is_absent() {
+            if ciphertext.has_no_length() && secret.has_no_length() {
+                return Err(Reason::Silent);
+            }
+            ciphertext.tell(ciphertext_bytes);
+            secret.tell(secret_bytes);
+            return Ok(());
+        }
+        if secret.is_absent() {
+            return Err(Reason::NullOutputBuffer);
+        }
+        let ciphertext = ciphertext.take(ciphertext_bytes)?;
+        let secret = secret.take(secret_bytes)?;
+        let mut made = Zeroizing::new([0; SECRET_BYTES_MAX]);
+        let made = &mut made[..secret_bytes];
+        // SAFETY: the core's caller has room for so many bytes, as `take` was told.
+        let ciphertext = unsafe { std::slice::from_raw_parts_mut(ciphertext, ciphertext_bytes) };
+        let done = key.encapsulate(ciphertext, made);
+        // SAFETY: the same. Where it has failed, the engine has left zeros.
+        unsafe { made.as_ptr().copy_to(secret, secret_bytes) };
+        done.map_err(reason)
+    }
+
+    fn decapsulate(&self, secret: Place, ciphertext: &[u8]) -> Result<(), Reason> {
+        let Halves::Both(key) = &self.halves else {
+            return Err(Reason::MissingKey);
+        };
+        let hybrid: Hybrid = key.hybrid();
+        let bytes = hybrid.secret_bytes();
+        if secret.is_absent() {
+            if secret.has_no_length() {
+                return Err(Reason::Silent);
+            }
+            secret.tell(bytes);
+            return Ok(());
+        }
+        // A place without a length is one that is long enough.
+        let place = match secret.has_no_length() {
+            true => secret.first,
+            false => secret.take(bytes)?,
+        };
+        if ciphertext.len() != hybrid.ciphertext_bytes() {
+            return Err(Reason::WrongCiphertextSize);
+        }
+        let mut made = Zeroizing::new([0; SECRET_BYTES_MAX]);
+        let made = &mut made[..bytes];
+        let done = key.decapsulate(ciphertext, made);
+        // SAFETY: the core's caller has room for so many bytes, which may overlap with the ciphertext: that is not used any
+        // more. Where it has failed, the engine has left zeros.
+        unsafe { made.as_ptr().copy_to(place, bytes) };
+        done.map_err(reason)
+    }
+}
+
+fn reason(error: Error) -> Reason {
+    match error {
+        // A share of the curve that is none, or of small order.
+        Error::InvalidKey(_) => Reason::FailedDuringDerivation,
+        _ => Reason::Silent,
+    }
+}
+
+/// A place of the caller's with a place for its length. Either may be null.
+#[derive(Clone, Copy)]
+struct Place {
+    first: *mut u8,
+    bytes: *mut usize,
+}
+
+impl Place {
+    fn is_absent(self) -> bool {
+        self.first.is_null()
+    }
+
+    fn has_no_length(self) -> bool {
+        self.bytes.is_null()
+    }
+
+    /// Tells the length, if there is a place for it.
+    fn tell(self, bytes: usize) {
+        if !self.bytes.is_null() {
+            // SAFETY: the core's caller vouches for a place that is not null.
+            unsafe { *self.bytes = bytes };
+        }
+    }
+
+    /// The place, which has room for so many bytes, as the length says. The length is set again.
+    fn take(self, bytes: usize) -> Result<*mut u8, Reason> {
+        if self.bytes.is_null() {
+            return Err(Reason::NullLengthPointer);
+        }
+        // SAFETY: the core's caller vouches for a place that is not null.
+        if unsafe { *self.bytes } < bytes {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        self.tell(bytes);
+        Ok(self.first)
+    }
+}
+
+/// # Safety
+/// `context` is null or of `newctx`, and no other call with it is under way.
+unsafe fn with(
+    context: *mut c_void,
+    work: impl FnOnce(&mut Context) -> Result<(), Reason>,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a context of ours that no other call uses, as the caller says.
+        let Some(context) = (unsafe { context.cast::<Context>().as_mut() }) else {
+            return 0;
+        };
+        let done = work(context);
+        // SAFETY: the core tears no provider down that has a context.
+        answer(unsafe { &*context.provider }, done)
+    })
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        Box::into_raw(Box::new(Context {
+            halves: Halves::None,
+            provider: provider.cast(),
+        }))
+        .cast()
+    })
+}
+
+/// # Safety
+/// `context` is null or of `newctx`, and this is the core's last call with it.
+unsafe extern "C" fn freectx(context: *mut c_void) {
+    if !context.is_null() {
+        catching((), || {
+            // SAFETY: of `newctx`, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
+        });
+    }
+}
+
+/// # Safety
+/// As [`with`]; `key` is null or a key of ours that nobody changes.
+unsafe fn init(
+    context: *mut c_void,
+    key: *mut c_void,
+    is_enough: impl Fn(&Halves) -> bool,
+) -> c_int {
+    // SAFETY: null or a context of ours that no other call uses, and null or a key of ours.
+    unsafe {
+        with(context, |context| match key.cast::<Key>().as_ref() {
+            Some(key) if is_enough(&key.halves) => {
+                context.halves = key.halves.clone();
+                Ok(())
+            }
+            _ => Err(Reason::MissingKey),
+        })
+    }
+}
+
+/// # Safety
+/// As [`init`].
+unsafe extern "C" fn encapsulate_init(
+    context: *mut c_void,
+    key: *mut c_void,
+    _params: *const Param,
+) -> c_int {
+    // SAFETY: the core hands over a context and a key of ours.
+    unsafe { init(context, key, Halves::has_public) }
+}
+
+/// # Safety
+/// As [`init`].
+unsafe extern "C" fn decapsulate_init(
+    context: *mut c_void,
+    key: *mut c_void,
+    _params: *const Param,
+) -> c_int {
+    // SAFETY: the core hands over a context and a key of ours.
+    unsafe { init(context, key, |halves| matches!(halves, Halves::Both(_))) }
+}
+
+/// # Safety
+/// As [`with`]; each place is null or has as many bytes as its length says, which is null or a place for one.
+unsafe extern "C" fn encapsulate(
+    context: *mut c_void,
+    ciphertext: *mut u8,
+    ciphertext_bytes: *mut usize,
+    secret: *mut u8,
+    secret_bytes: *mut usize,
+) -> c_int {
+    let ciphertext = Place {
+        first: ciphertext,
+        bytes: ciphertext_bytes,
+    };
+    let secret = Place {
+        first: secret,
+        bytes: secret_bytes,
+    };
+    // SAFETY: a context of ours that no other call uses.
+    unsafe { with(context, |context| context.encapsulate(ciphertext, secret)) }
+}
+
+/// # Safety
+/// As [`with`]; `secret` is null or has as many bytes as its length says, which is null or a place for one. The ciphertext
+/// is null or has so many bytes.
+unsafe extern "C" fn decapsulate(
+    context: *mut c_void,
+    secret: *mut u8,
+    secret_bytes: *mut usize,
+    ciphertext: *const u8,
+    ciphertext_bytes: usize,
+) -> c_int {
+    let secret = Place {
+        first: secret,
+        bytes: secret_bytes,
+    };
+    let ciphertext = match ciphertext.is_null() {
+        true => &[],
+        // SAFETY: the caller vouches for so many bytes, which nobody changes until the secret is written.
+        false => unsafe { std::slice::from_raw_parts(ciphertext, ciphertext_bytes) },
+    };
+    // SAFETY: a context of ours that no other call uses.
+    unsafe { with(context, |context| context.decapsulate(secret, ciphertext)) }
+}
+
+extern "C" fn set_ctx_params(_context: *mut c_void, _params: *const Param) -> c_int {
+    1
+}
+
+extern "C" fn settable_ctx_params(_context: *mut c_void, _provider: *mut c_void) -> *const Param {
+    static SETTABLE: [Param; 1] = [Param::END];
+    SETTABLE.as_ptr()
+}
+
+/// The secret of P-384 with ML-KEM-1024.
+const SECRET_BYTES_MAX: usize = 32 + 48;

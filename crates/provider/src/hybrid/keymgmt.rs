@@ -1,0 +1,621 @@
+//! Keys of the hybrids (provider-keymgmt(7), EVP_PKEY-MLX(7)).
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use oarlock_engine::agreement::{Hybrid, HybridPrivateKey, HybridPublicKey, MlKem};
+use zeroize::Zeroizing;
+
+use crate::abi::{
+    Dispatch, Param, Params, SELECT_DOMAIN_PARAMETERS, SELECT_KEYPAIR, SELECT_PRIVATE_KEY,
+    SELECT_PUBLIC_KEY, Value,
+};
+use crate::caught::catching;
+use crate::default_provider::functions::{Callback, KeyFunctions};
+use crate::error::Reason;
+use crate::provider::Provider;
+
+/// A key, as OpenSSL holds it.
+pub(super) struct Key {
+    hybrid: Hybrid,
+    pub(super) halves: Halves,
+    /// The core tears no provider down that has a key.
+    pub(super) provider: *const Provider,
+}
+
+/// What a key has; it does not change once it has something.
+#[derive(Clone)]
+pub(super) enum Halves {
+    None,
+    Public(Arc<HybridPublicKey>),
+    Both(Arc<HybridPrivateKey>),
+}
+
+/// The functions for OpenSSL.
+pub(super) fn table(hybrid: Hybrid) -> Vec<Dispatch> {
+    let (new, gen_init) = match hybrid {
+        Hybrid::X25519MlKem768 => (new::<0> as *const c_void, gen_init::<0> as *const c_void),
+    };
+    let functions = [
+        (KeyFunctions::new, new),
+        (KeyFunctions::gen_init, gen_init),
+        (
+            KeyFunctions::gen_set_params,
+            gen_set_params as *const c_void,
+        ),
+        (
+            KeyFunctions::gen_settable_params,
+            gen_settable_params as *const c_void,
+        ),
+        (KeyFunctions::generate, generate as *const c_void),
+        (KeyFunctions::gen_cleanup, gen_cleanup as *const c_void),
+        (KeyFunctions::free, free as *const c_void),
+        (KeyFunctions::get_params, get_params as *const c_void),
+        (
+            KeyFunctions::gettable_params,
+            gettable_params as *const c_void,
+        ),
+        (KeyFunctions::set_params, set_params as *const c_void),
+        (
+            KeyFunctions::settable_params,
+            settable_params as *const c_void,
+        ),
+        (KeyFunctions::has, has as *const c_void),
+        (KeyFunctions::matches, matches as *const c_void),
+        (KeyFunctions::import, import as *const c_void),
+        (KeyFunctions::import_types, types as *const c_void),
+        (KeyFunctions::export, export as *const c_void),
+        (KeyFunctions::export_types, types as *const c_void),
+        (KeyFunctions::dup, dup as *const c_void),
+    ];
+    let functions = functions.map(|(id, function)| Dispatch { id, function });
+    functions.into_iter().chain([Dispatch::END]).collect()
+}
+
+impl Key {
+    fn boxed(hybrid: Hybrid, halves: Halves, provider: *const Provider) -> *mut c_void {
+        Box::into_raw(Box::new(Self {
+            hybrid,
+            halves,
+            provider,
+        }))
+        .cast()
+    }
+
+    fn provider(&self) -> &Provider {
+        // SAFETY: the core tears no provider down that has a key.
+        unsafe { &*self.provider }
+    }
+
+    /// Takes what an export gives. A public key is not looked at if there is a private one, which has its own.
+    fn import(&mut self, selection: c_int, params: Params<'_>) -> Result<(), Reason> {
+        if self.halves.has_public() {
+            return Err(Reason::Silent);
+        }
+        once(self.provider(), params, &[PUBLIC, PRIVATE])?;
+        let given = |name| params.find(name).map_or(Ok(&[][..]), octets);
+        let public = given(PUBLIC)?;
+        let private = match selection & SELECT_PRIVATE_KEY {
+            0 => &[],
+            _ => given(PRIVATE)?,
+        };
+        let is_right = |given: &[u8], bytes| given.is_empty() || given.len() == bytes;
+        if public.is_empty() && private.is_empty() {
+            return Err(Reason::MissingKey);
+        }
+        if !is_right(public, self.hybrid.public_key_bytes())
+            || !is_right(private, self.hybrid.private_key_bytes())
+        {
+            return Err(Reason::InvalidKeyLength);
+        }
+        if private.is_empty() {
+            return self.take_public(public);
+        }
+        let key = HybridPrivateKey::from_bytes(self.hybrid, private);
+        self.halves = Halves::Both(Arc::new(key.map_err(|_| Reason::InvalidKey)?));
+        Ok(())
+    }
+
+    fn take_public(&mut self, public: &[u8]) -> Result<(), Reason> {
+        let key = HybridPublicKey::from_bytes(self.hybrid, public);
+        self.halves = Halves::Public(Arc::new(key.map_err(|_| Reason::InvalidKey)?));
+        Ok(())
+    }
+
+    /// Gives what it has of a selection to a callback.
+    ///
+    /// # Safety
+    /// `callback` takes `argument`.
+    unsafe fn export(
+        &self,
+        selection: c_int,
+        callback: Callback,
+        argument: *mut c_void,
+    ) -> Result<(), Reason> {
+        if selection & SELECT_KEYPAIR == 0 {
+            return Err(Reason::Silent);
+        }
+        if !self.halves.has_public() {
+            return Err(Reason::MissingKey);
+        }
+        let (mut public, mut private) = (None, None);
+        if selection & SELECT_PUBLIC_KEY != 0 {
+            public = Some(self.halves.public(self.hybrid)?);
+        }
+        if selection & SELECT_PRIVATE_KEY != 0 {
+            private = self.halves.private()?;
+        }
+        let mut params = [Param::END; 3];
+        let given = [
+            public.as_ref().map(|octets| (c"pub", &octets[..])),
+            private.as_ref().map(|octets| (c"priv", &octets[..])),
+        ];
+        for (place, (name, octets)) in params.iter_mut().zip(given.into_iter().flatten()) {
+            *place = Param::giving_octets(name, octets);
+        }
+        // SAFETY: an array that ends as it must, and an argument that is the callback's.
+        match unsafe { callback(params.as_ptr(), argument) } {
+            1 => Ok(()),
+            _ => Err(Reason::Silent),
+        }
+    }
+
+    fn get(&self, params: Params<'_>) -> Result<(), Reason> {
+        once(self.provider(), params, &GETTABLE)?;
+        let (bits, security_bits, category) = match self.hybrid.ml_kem() {
+            MlKem::MlKem512 => (512_u32, 128_u32, 1_u32),
+            MlKem::MlKem768 => (768, 192, 3),
+            MlKem::MlKem1024 => (1024, 256, 5),
+        };
+        let max_bytes = self.hybrid.ciphertext_bytes() as u32;
+        for (name, number) in [
+            (b"bits" as &[u8], bits),
+            (b"security-bits", security_bits),
+            (b"security-category", category),
+            (b"max-size", max_bytes),
+        ] {
+            if name == b"security-category" && !self.provider().host.has_security_categories() {
+                continue;
+            }
+            if !params
+                .find(name)
+                .is_none_or(|value| value.set_number(number))
+            {
+                return Err(Reason::Silent);
+            }
+        }
+        if !self.halves.has_public() {
+            return Ok(());
+        }
+        if let Some(value) = params.find(ENCODED) {
+            put(value, &self.halves.public(self.hybrid)?)?;
+        }
+        if let (Some(value), Some(private)) = (params.find(PRIVATE), self.halves.private()?) {
+            put(value, &private)?;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        once(self.provider(), params, &[ENCODED, PROPERTIES])?;
+        let Some(value) = params.find(ENCODED) else {
+            return Ok(());
+        };
+        if self.halves.has_public() {
+            return Err(Reason::OperationNotSupportedForThisKeytype);
+        }
+        let octets = octets(value)?;
+        if octets.len() != self.hybrid.public_key_bytes() {
+            return Err(Reason::InvalidKey);
+        }
+        self.take_public(octets)
+    }
+
+    fn copy(&self, selection: c_int) -> Result<Halves, Reason> {
+        match selection & SELECT_KEYPAIR {
+            0 => Ok(Halves::None),
+            SELECT_KEYPAIR => Ok(self.halves.clone()),
+            _ if !self.halves.has_public() => Ok(Halves::None),
+            _ => Err(Reason::UnsupportedSelection),
+        }
+    }
+}
+
+impl Halves {
+    pub(super) fn has_public(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    /// The octets of the public half.
+    fn public(&self, hybrid: Hybrid) -> Result<Vec<u8>, Reason> {
+        let mut octets = vec![0; hybrid.public_key_bytes()];
+        let written = match self {
+            Self::None => return Err(Reason::MissingKey),
+            Self::Public(key) => key.write_to(&mut octets),
+            Self::Both(key) => key.write_public_to(&mut octets),
+        };
+        written.map(|()| octets).map_err(|_| Reason::Silent)
+    }
+
+    /// The octets of the private half, if it has one.
+    fn private(&self) -> Result<Option<Zeroizing<Vec<u8>>>, Reason> {
+        match self {
+            Self::Both(key) => key.to_bytes().map(Some).map_err(|_| Reason::Silent),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The octets that the caller gives, which may be none.
+fn octets(value: Value<'_>) -> Result<&[u8], Reason> {
+    match value.octets() {
+        None => Err(Reason::Silent),
+        Some(_) => Ok(value.given_octets().unwrap_or_default()),
+    }
+}
+
+/// Puts octets to the caller's buffer, or tells their number if that is null.
+fn put(value: Value<'_>, octets: &[u8]) -> Result<(), Reason> {
+    match value.octets_place() {
+        None => Err(Reason::Silent),
+        Some(_) if value.set_octets(octets) => Ok(()),
+        Some(_) => Err(Reason::OutputBufferTooSmall),
+    }
+}
+
+/// Refuses a parameter that is given twice, as OpenSSL does since release 3.6. Before, the first counts.
+fn once(provider: &Provider, params: Params<'_>, known: &[&[u8]]) -> Result<(), Reason> {
+    if !provider.host.refuses_repetition() {
+        return Ok(());
+    }
+    let mut seen = 0_u32;
+    params.each(|name, _| {
+        if let Some(at) = known.iter().position(|one| *one == name) {
+            if seen & 1 << at != 0 {
+                return Err(Reason::RepeatedParameter);
+            }
+            seen |= 1 << at;
+        }
+        Ok(())
+    })
+}
+
+/// Runs `work` with a key, and raises why it is refused.
+///
+/// # Safety
+/// `key` is null or a key of ours that nobody changes.
+unsafe fn with(key: *const c_void, work: impl FnOnce(&Key) -> Result<(), Reason>) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a key of ours that nobody changes, as the caller says.
+        let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
+            return 0;
+        };
+        answer(key.provider(), work(key))
+    })
+}
+
+/// The same with a key that is changed.
+///
+/// # Safety
+/// `key` is null or a key of ours that no other call uses.
+unsafe fn changing(key: *mut c_void, work: impl FnOnce(&mut Key) -> Result<(), Reason>) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a key of ours that no other call uses, as the caller says.
+        let Some(key) = (unsafe { key.cast::<Key>().as_mut() }) else {
+            return 0;
+        };
+        let done = work(key);
+        answer(key.provider(), done)
+    })
+}
+
+pub(super) fn answer(provider: &Provider, done: Result<(), Reason>) -> c_int {
+    match done {
+        Ok(()) => 1,
+        Err(reason) => {
+            provider.errors.raise(reason);
+            0
+        }
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn new<const AT: usize>(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        Key::boxed(Hybrid::ALL[AT], Halves::None, provider.cast())
+    })
+}
+
+/// # Safety
+/// `key` is null or a key of ours, and this is the core's last call with it.
+unsafe extern "C" fn free(key: *mut c_void) {
+    if !key.is_null() {
+        catching((), || {
+            // SAFETY: a key of ours in a box, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(key.cast::<Key>()) });
+        });
+    }
+}
+
+/// # Safety
+/// `key` is null or a key of ours that nobody changes.
+unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
+    let mut copy = null_mut();
+    // SAFETY: null or a key of ours that nobody changes.
+    unsafe {
+        with(key, |key| {
+            copy = Key::boxed(key.hybrid, key.copy(selection)?, key.provider);
+            Ok(())
+        });
+    }
+    copy
+}
+
+/// EVP_PKEY_copy_parameters(3) asks with no key at all.
+///
+/// # Safety
+/// `key` is null or a key of ours that nobody changes.
+unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
+    // SAFETY: null or a key of ours that nobody changes.
+    unsafe {
+        with(key, |key| {
+            let has = match selection & SELECT_KEYPAIR {
+                0 => true,
+                SELECT_PUBLIC_KEY => key.halves.has_public(),
+                _ => matches!(key.halves, Halves::Both(_)),
+            };
+            if has { Ok(()) } else { Err(Reason::Silent) }
+        })
+    }
+}
+
+/// # Safety
+/// Each is null or a key of ours, of one management, that nobody changes.
+unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
+    // SAFETY: null or keys of ours that nobody changes.
+    unsafe {
+        let Some(other) = other.cast::<Key>().as_ref() else {
+            return 0;
+        };
+        with(one, |one| {
+            let are_same = selection & SELECT_KEYPAIR == 0
+                || match [&one.halves, &other.halves] {
+                    [Halves::None, Halves::None] => true,
+                    [Halves::None, _] | [_, Halves::None] => false,
+                    [halves, others] => {
+                        halves.public(one.hybrid)? == others.public(other.hybrid)?
+                    }
+                };
+            if are_same {
+                Ok(())
+            } else {
+                Err(Reason::Silent)
+            }
+        })
+    }
+}
+
+/// # Safety
+/// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
+    // SAFETY: the core's key of a hybrid, or null, that no other call uses, and parameters that end.
+    unsafe {
+        changing(key, |key| match selection & SELECT_KEYPAIR {
+            0 => Err(Reason::Silent),
+            _ => key.import(selection, Params::new(params.cast_mut())),
+        })
+    }
+}
+
+/// # Safety
+/// `key` is null or a key of ours that nobody changes; `callback` takes `argument`.
+unsafe extern "C" fn export(
+    key: *const c_void,
+    selection: c_int,
+    callback: Option<Callback>,
+    argument: *mut c_void,
+) -> c_int {
+    let Some(callback) = callback else {
+        return 0;
+    };
+    // SAFETY: null or a key of ours that nobody changes, and a callback with its argument.
+    unsafe { with(key, |key| key.export(selection, callback, argument)) }
+}
+
+/// # Safety
+/// `key` is null or a key of ours that nobody changes; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: null or a key of ours that nobody changes, and parameters that end.
+    unsafe { with(key, |key| key.get(Params::new(params))) }
+}
+
+/// # Safety
+/// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int {
+    // SAFETY: the core's key of a hybrid, or null, that no other call uses, and parameters that end.
+    unsafe { changing(key, |key| key.set(Params::new(params.cast_mut()))) }
+}
+
+/// A key that is being generated.
+struct Generation {
+    hybrid: Hybrid,
+    selection: c_int,
+    provider: *const Provider,
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn gen_init<const AT: usize>(
+    provider: *mut c_void,
+    selection: c_int,
+    params: *const Param,
+) -> *mut c_void {
+    if selection & (SELECT_DOMAIN_PARAMETERS | SELECT_PRIVATE_KEY) == 0 {
+        return null_mut();
+    }
+    catching(null_mut(), || {
+        let generation = Generation {
+            hybrid: Hybrid::ALL[AT],
+            selection,
+            provider: provider.cast(),
+        };
+        let generation = Box::into_raw(Box::new(generation)).cast();
+        // SAFETY: a generation that nobody else has, and parameters that end.
+        unsafe {
+            if gen_set_params(generation, params) != 1 {
+                gen_cleanup(generation);
+                return null_mut();
+            }
+        }
+        generation
+    })
+}
+
+/// The properties that they may have are a query for algorithms of the parts, which are ours. libssl names the group, which
+/// is known.
+///
+/// # Safety
+/// `generation` is null or of `gen_init`; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a generation of ours, whose provider the core does not tear down, and parameters that end.
+        let (provider, params) = unsafe {
+            let Some(generation) = generation.cast::<Generation>().as_ref() else {
+                return 0;
+            };
+            (&*generation.provider, Params::new(params.cast_mut()))
+        };
+        let done = once(provider, params, &[PROPERTIES]).and_then(|()| {
+            let is_text = params.find(PROPERTIES).is_none_or(Value::is_text);
+            if is_text { Ok(()) } else { Err(Reason::Silent) }
+        });
+        answer(provider, done)
+    })
+}
+
+/// # Safety
+/// `generation` is null or of `gen_init`.
+unsafe extern "C" fn generate(
+    generation: *mut c_void,
+    _callback: *const c_void,
+    _argument: *mut c_void,
+) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: null or a generation of ours.
+        let Some(generation) = (unsafe { generation.cast::<Generation>().as_ref() }) else {
+            return null_mut();
+        };
+        let halves = match generation.selection & SELECT_KEYPAIR {
+            SELECT_PUBLIC_KEY => return null_mut(),
+            // EVP_PKEY_paramgen(3).
+            0 => Halves::None,
+            _ => match HybridPrivateKey::generate(generation.hybrid) {
+                Ok(key) => Halves::Both(Arc::new(key)),
+                Err(_) => return null_mut(),
+            },
+        };
+        Key::boxed(generation.hybrid, halves, generation.provider)
+    })
+}
+
+/// # Safety
+/// `generation` is null or of `gen_init`, and this is the core's last call with it.
+unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
+    if !generation.is_null() {
+        catching((), || {
+            // SAFETY: a generation of ours in a box, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(generation.cast::<Generation>()) });
+        });
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
+    static BEFORE_3_6: [Param; 6] = [
+        Param::int(c"bits"),
+        Param::int(c"security-bits"),
+        Param::int(c"max-size"),
+        Param::octets(c"encoded-pub-key"),
+        Param::octets(c"priv"),
+        Param::END,
+    ];
+    static SINCE_3_6: [Param; 7] = [
+        Param::int(c"bits"),
+        Param::int(c"security-bits"),
+        Param::int(c"max-size"),
+        Param::int(c"security-category"),
+        Param::octets(c"encoded-pub-key"),
+        Param::octets(c"priv"),
+        Param::END,
+    ];
+    // SAFETY: the core asks with its provider what can be got of a hybrid.
+    match unsafe { &*provider.cast::<Provider>() }
+        .host
+        .has_security_categories()
+    {
+        true => SINCE_3_6.as_ptr(),
+        false => BEFORE_3_6.as_ptr(),
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
+    static BEFORE_3_6: [Param; 2] = [Param::octets(c"encoded-pub-key"), Param::END];
+    static SINCE_3_6: [Param; 3] = [
+        Param::octets(c"encoded-pub-key"),
+        Param::text(c"properties"),
+        Param::END,
+    ];
+    // SAFETY: the core asks with its provider what can be set of a hybrid.
+    match unsafe { &*provider.cast::<Provider>() }
+        .host
+        .refuses_repetition()
+    {
+        true => SINCE_3_6.as_ptr(),
+        false => BEFORE_3_6.as_ptr(),
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn gen_settable_params(
+    _generation: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    static BEFORE_3_6: [Param; 2] = [Param::octets(c"properties"), Param::END];
+    static SINCE_3_6: [Param; 2] = [Param::text(c"properties"), Param::END];
+    // SAFETY: the core asks with its provider what can be set for its generation.
+    match unsafe { &*provider.cast::<Provider>() }
+        .host
+        .refuses_repetition()
+    {
+        true => SINCE_3_6.as_ptr(),
+        false => BEFORE_3_6.as_ptr(),
+    }
+}
+
+extern "C" fn types(selection: c_int) -> *const Param {
+    static TYPES: [Param; 3] = [Param::octets(c"pub"), Param::octets(c"priv"), Param::END];
+    match selection & SELECT_KEYPAIR {
+        0 => null(),
+        _ => TYPES.as_ptr(),
+    }
+}
+
+const PUBLIC: &[u8] = b"pub";
+const PRIVATE: &[u8] = b"priv";
+const ENCODED: &[u8] = b"encoded-pub-key";
+const PROPERTIES: &[u8] = b"properties";
+const GETTABLE: [&[u8]; 6] = [
+    b"bits",
+    b"security-bits",
+    b"max-size",
+    b"security-category",
+    ENCODED,
+    PRIVATE,
+];

@@ -1,0 +1,58 @@
+//! Key exchange by ML-KEM and a curve together, as TLS 1.3 uses it: keys of our own from generation to the secret.
+//!
+//! OpenSSL has the same since release 3.5, and what it refuses is refused here with its errors. Before that they are there
+//! only where the configuration asks for them, with the groups of TLS that go with them.
+//!
+//! ```text
+//! keymgmt.rs    keys
+//! kem.rs        encapsulation and decapsulation
+//! ```
+
+mod kem;
+mod keymgmt;
+
+use std::ffi::CStr;
+
+use oarlock_engine::Primitive;
+use oarlock_engine::agreement::Hybrid;
+
+use crate::abi::{Algorithm, OPERATION_KEM, OPERATION_KEYMGMT};
+use crate::default_provider::Defaults;
+use crate::offered::Offered;
+use crate::provider::Provider;
+
+/// Adds the keys and the encapsulation of a hybrid.
+pub(crate) fn offer(primitive: Primitive, offered: &mut Offered) {
+    for (hybrid, names) in NAMES {
+        if of(hybrid) != primitive {
+            continue;
+        }
+        offered.add(OPERATION_KEYMGMT, keymgmt::table(hybrid), |table| {
+            Algorithm::offering(names, table)
+        });
+        offered.add(OPERATION_KEM, kem::table(), |table| {
+            Algorithm::offering(names, table)
+        });
+    }
+}
+
+/// Those that libssl is to be told of, because OpenSSL's own provider does not.
+pub(crate) fn announced(
+    provider: &Provider,
+    defaults: &Defaults,
+) -> impl Iterator<Item = (Hybrid, &'static CStr)> {
+    let is_announced =
+        |hybrid| provider.primitives.contains(&of(hybrid)) && !defaults.has_hybrid(hybrid);
+    NAMES
+        .into_iter()
+        .filter(move |(hybrid, _)| is_announced(*hybrid))
+}
+
+/// What is offered with a hybrid.
+fn of(hybrid: Hybrid) -> Primitive {
+    match hybrid {
+        Hybrid::X25519MlKem768 => Primitive::X25519MlKem768,
+    }
+}
+
+const NAMES: [(Hybrid, &CStr); 1] = [(Hybrid::X25519MlKem768, c"X25519MLKEM768")];

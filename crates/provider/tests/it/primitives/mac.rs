@@ -1,0 +1,240 @@
+//! HMAC (EVP_MAC(3)).
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null;
+use std::sync::OnceLock;
+
+use super::{SIDES, Script, Seen, Values, errors, rounds};
+use crate::driver::{Param, evp_functions, libcrypto};
+
+evp_functions! {
+    Functions:
+    EVP_MAC_fetch: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+    EVP_MAC_free: fn(*mut c_void);
+    EVP_MAC_CTX_new: fn(*mut c_void) -> *mut c_void;
+    EVP_MAC_CTX_free: fn(*mut c_void);
+    EVP_MAC_CTX_dup: fn(*const c_void) -> *mut c_void;
+    EVP_MAC_CTX_get_mac_size: fn(*mut c_void) -> usize;
+    EVP_MAC_CTX_get_block_size: fn(*mut c_void) -> usize;
+    EVP_MAC_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
+    EVP_MAC_init: fn(*mut c_void, *const u8, usize, *const Param) -> c_int;
+    EVP_MAC_update: fn(*mut c_void, *const u8, usize) -> c_int;
+    EVP_MAC_final: fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int;
+}
+
+fn functions() -> &'static Functions {
+    static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
+    FUNCTIONS.get_or_init(|| Functions::load(libcrypto()))
+}
+
+/// A context of one provider.
+struct Mac(*mut c_void);
+
+impl Mac {
+    fn new(side: usize) -> Self {
+        let functions = functions();
+        // SAFETY: a live library context, and texts that end with a zero.
+        unsafe {
+            let context = libcrypto().library_context();
+            let mac = (functions.EVP_MAC_fetch)(context, c"HMAC".as_ptr(), SIDES[side].as_ptr());
+            assert!(!mac.is_null(), "{:?}", SIDES[side]);
+            let made = Self((functions.EVP_MAC_CTX_new)(mac));
+            (functions.EVP_MAC_free)(mac);
+            made
+        }
+    }
+
+    fn init(&self, key: Option<&[u8]>, values: Option<&mut Values>) -> Seen {
+        let params = values.map(Values::params);
+        let params = params.as_ref().map_or(null(), |params| params.as_ptr());
+        let (key, bytes) = key.map_or((null(), 0), |key| (key.as_ptr(), key.len()));
+        // SAFETY: a live context, null or a key with so many bytes, and null or an array that ends.
+        let done = unsafe { (functions().EVP_MAC_init)(self.0, key, bytes, params) };
+        (done, Vec::new(), errors())
+    }
+
+    fn set(&self, values: &mut Values) -> Seen {
+        let params = values.params();
+        // SAFETY: a live context, and an array that ends.
+        let done = unsafe { (functions().EVP_MAC_CTX_set_params)(self.0, params.as_ptr()) };
+        (done, Vec::new(), errors())
+    }
+
+    fn update(&self, data: &[u8]) -> Seen {
+        // SAFETY: a live context, and data with so many bytes.
+        let done = unsafe { (functions().EVP_MAC_update)(self.0, data.as_ptr(), data.len()) };
+        (done, Vec::new(), errors())
+    }
+
+    fn finish(&self, room: usize) -> Seen {
+        // An XOF writes more than it says.
+        let (mut tag, mut bytes) = (vec![0; room + 128], 0);
+        // SAFETY: a live context, and places with room.
+        let done =
+            unsafe { (functions().EVP_MAC_final)(self.0, tag.as_mut_ptr(), &mut bytes, room) };
+        tag.truncate(if done == 1 { bytes } else { 0 });
+        (done, tag, errors())
+    }
+
+    fn sizes(&self) -> Seen {
+        // SAFETY: a live context.
+        let sizes = unsafe {
+            [
+                (functions().EVP_MAC_CTX_get_mac_size)(self.0),
+                (functions().EVP_MAC_CTX_get_block_size)(self.0),
+            ]
+        };
+        (1, sizes.map(|size| size as u8).to_vec(), errors())
+    }
+
+    fn copy(&self) -> Self {
+        // SAFETY: a live context of a MAC, which is copied.
+        let copy = unsafe { (functions().EVP_MAC_CTX_dup)(self.0) };
+        assert!(!copy.is_null());
+        Self(copy)
+    }
+}
+
+impl Drop for Mac {
+    fn drop(&mut self) {
+        // SAFETY: this context, which nobody else has.
+        unsafe { (functions().EVP_MAC_CTX_free)(self.0) };
+    }
+}
+
+fn setting(script: &mut Script, values: Values) -> Values {
+    let digests = [
+        "SHA256",
+        "SHA2-256",
+        "SHA384",
+        "SHA512",
+        "SHA1",
+        "SHA224",
+        "MD5",
+        "SHA3-256",
+        "SHAKE-128",
+        "none",
+    ];
+    let among = if script.below(3) == 0 {
+        digests.len()
+    } else {
+        6
+    };
+    match script.below(8) {
+        0..5 => values.text("digest", script.pick(&digests[..among])),
+        5 => values.octets("key", &script.octets(&[16, 32, 64, 65, 128, 129, 200, 0])),
+        6 => values.int(script.pick(&["digest-noinit", "digest-oneshot"]), 0),
+        _ => match script.below(3) {
+            0 => values.text("properties", "provider=default"),
+            1 => values.octets("unknown", b"value"),
+            _ => values.text("key", "text"),
+        },
+    }
+}
+
+/// Runs a script on both sides; the first call that differs, with both.
+fn run(seed: u64) -> Result<usize, String> {
+    let mut script = Script::new(seed);
+    let mut sides = [0, 1].map(Mac::new);
+    let mut calls = Vec::new();
+    // In the middle of a message the settings of a context are not to be changed (EVP_MAC(3)), and after its end it is to
+    // be begun again.
+    let (mut is_begun, mut is_ended) = (false, false);
+    for _ in 0..3 + script.below(14) {
+        let mut values = Values::default();
+        for _ in 0..script.below(3) {
+            values = setting(&mut script, values);
+        }
+        let data = script.octets(&[0, 1, 55, 64, 100, 300, 1000]);
+        let key = script.octets(&[16, 32, 20, 64, 100, 128, 129, 200]);
+        let key = (script.below(3) > 0).then_some(key);
+        let room = script.pick(&[64, 64, 64, 32, 10]);
+        let what = script.below(12);
+        let what = if is_begun && what == 3 || is_ended && what > 2 {
+            0
+        } else {
+            what
+        };
+        let text = format!(
+            "{what} {room} {:?} {} {values:?}",
+            key.as_ref().map(Vec::len),
+            data.len()
+        );
+        let seen = sides.each_mut().map(|side| match what {
+            0..3 => side.init(key.as_deref(), Some(&mut values.clone())),
+            3 => side.set(&mut values.clone()),
+            4..8 => side.update(&data),
+            8 | 9 => side.finish(room),
+            10 => side.sizes(),
+            _ => {
+                *side = side.copy();
+                (1, Vec::new(), Vec::new())
+            }
+        });
+        calls.push(text);
+        if seen[0] != seen[1] {
+            return Err(format!("{seed}: {calls:#?}: {seen:02x?}"));
+        }
+        let done = seen[0].0 == 1;
+        match what {
+            0..=2 => {
+                (is_begun, is_ended) = (false, !done);
+            }
+            4..8 => is_begun |= done,
+            8 | 9 => (is_begun, is_ended) = (false, true),
+            _ => {}
+        }
+    }
+    Ok(calls.len())
+}
+
+#[test]
+fn random_sequences_look_the_same() {
+    let all = (0..rounds()).map(run);
+    let failed: Vec<_> = all.filter_map(Result::err).collect();
+    assert!(failed.is_empty(), "{} like {}", failed.len(), failed[0]);
+}
+
+/// RFC 4231, test cases 1, 2 and 6: the last one has a key that is hashed first.
+#[test]
+fn tags_are_those_of_the_rfc() {
+    for (key, message, tag) in [
+        (
+            vec![0x0b; 20],
+            &b"Hi There"[..],
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
+        ),
+        (
+            b"Jefe".to_vec(),
+            b"what do ya want for nothing?",
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+        ),
+        (
+            vec![0xaa; 131],
+            b"Test Using Larger Than Block-Size Key - Hash Key First",
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+        ),
+    ] {
+        let mac = Mac::new(1);
+        let mut values = Values::default().text("digest", "SHA256");
+        // The same key again, with and without a look at it, and a copy in the middle.
+        for values in [Some(&mut values), None, None] {
+            assert_eq!(mac.init(Some(&key), values).0, 1);
+            mac.update(&message[..4]);
+            let copy = mac.copy();
+            mac.update(&message[4..]);
+            copy.update(&message[4..]);
+            for mac in [&mac, &copy] {
+                let (done, found, _) = mac.finish(64);
+                let found: String = found.iter().map(|byte| format!("{byte:02x}")).collect();
+                assert_eq!((done, found.as_str()), (1, tag));
+            }
+        }
+        assert_eq!(mac.init(None, None).0, 1);
+        mac.update(message);
+        assert_eq!(
+            mac.finish(64).1[0],
+            u8::from_str_radix(&tag[..2], 16).unwrap()
+        );
+    }
+}
