@@ -13,8 +13,8 @@
 //!                      kdf/          key derivation of TLS and HKDF
 //!                      mac/          HMAC
 //!                      x25519/       keys and key exchange
-//!                      ec/           keys and ECDSA around the default provider's
 //!                      hybrid/       the same by ML-KEM and a curve together
+//!                      ec/           keys and ECDSA around the default provider's
 //!                      groups.rs     the groups of TLS that come with them
 //! RSA                  rsa/          keys and signatures around the default provider's
 //!                      signer/       who makes a private operation, and when

@@ -52,7 +52,7 @@ pub(super) fn table(inner: &KeyFunctions) -> Vec<Dispatch> {
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core, which has not torn it down.
 unsafe fn default_of<'a>(provider: *const Provider) -> Option<&'a DefaultAlgorithm<KeyFunctions>> {
-    // SAFETY: the caller says that the provider is there.
+    // SAFETY: the caller says that the provider of these keys is there.
     unsafe { (*provider).defaults.get()?.ec.as_ref() }
 }
 
