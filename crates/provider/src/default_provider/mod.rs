@@ -41,10 +41,10 @@ pub(crate) struct Defaults {
     pub(crate) hmac: Option<DefaultAlgorithm<MacFunctions>>,
     pub(crate) x25519: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
-    /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
-    hybrids: Vec<Hybrid>,
     pub(crate) ec: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) ecdsa: Option<DefaultAlgorithm<SignatureFunctions>>,
+    /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
+    hybrids: Vec<Hybrid>,
     /// What all of it rests on.
     _provider: DefaultProvider,
 }
@@ -83,6 +83,8 @@ impl Defaults {
             hmac: find!(MacFunctions, OPERATION_MAC, b"HMAC"),
             x25519: find!(KeyFunctions, OPERATION_KEYMGMT, b"X25519"),
             x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),
+            ec: find!(KeyFunctions, OPERATION_KEYMGMT, b"EC"),
+            ecdsa: find!(SignatureFunctions, OPERATION_SIGNATURE, b"ECDSA"),
             hybrids: Hybrid::ALL
                 .into_iter()
                 .filter(|hybrid| {
@@ -91,8 +93,6 @@ impl Defaults {
                         && default.algorithm(OPERATION_KEM, name).is_some()
                 })
                 .collect(),
-            ec: find!(KeyFunctions, OPERATION_KEYMGMT, b"EC"),
-            ecdsa: find!(SignatureFunctions, OPERATION_SIGNATURE, b"ECDSA"),
             _provider: default,
         })
     }

@@ -128,7 +128,7 @@ impl Inner {
     }
 
     fn copy(&self) -> Option<Self> {
-        // SAFETY: the default provider's ECDSA, with a context of its own.
+        // SAFETY: the default provider's function with the context that this one is around.
         let context = unsafe { self.functions().dupctx?(self.context) };
         (!context.is_null()).then_some(Self { context, ..*self })
     }
@@ -137,7 +137,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(free) = self.functions().freectx {
-            // SAFETY: the default provider's ECDSA frees a context of its own, which nobody else has.
+            // SAFETY: the default provider's function with its context, which this one has alone.
             unsafe { free(self.context) };
         }
     }
@@ -172,7 +172,7 @@ impl Context {
     }
 
     fn default(&self) -> Option<&DefaultAlgorithm<SignatureFunctions>> {
-        // SAFETY: the core tears no provider down that has a context of ECDSA.
+        // SAFETY: the core tears no provider down that has a context, such as this one.
         unsafe { (*self.provider).defaults.get()?.ecdsa.as_ref() }
     }
 

@@ -198,7 +198,7 @@ impl Key {
     fn made_of_ours(&self) -> Option<*mut c_void> {
         let default = self.default()?;
         let functions = &default.functions;
-        // SAFETY: the default provider's management of EC keys, with its context.
+        // SAFETY: the default provider's function with the context that was found with it.
         let made = unsafe { functions.new?(default.context) };
         if made.is_null() {
             return None;

@@ -52,7 +52,7 @@ pub(super) fn table(inner: &KeyFunctions) -> Vec<Dispatch> {
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core, which has not torn it down.
 unsafe fn default_of<'a>(provider: *const Provider) -> Option<&'a DefaultAlgorithm<KeyFunctions>> {
-    // SAFETY: the caller has the provider, which keeps what EC keys go by.
+    // SAFETY: the caller says that the provider of these keys is there.
     unsafe { (*provider).defaults.get()?.ec.as_ref() }
 }
 
@@ -98,7 +98,7 @@ unsafe extern "C" fn free(key: *mut c_void) {
 /// As [`with`].
 unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours.
+        // SAFETY: null or a key of ours, which the core frees after this call.
         let ours = unsafe { key.cast::<Key>().as_ref() }.and_then(Key::ours);
         if let Some(ours) = ours {
             let lacks = selection & SELECT_PRIVATE_KEY != 0 && ours.private().is_none();
@@ -218,7 +218,7 @@ unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core asks with its provider what EC keys have; the default provider answers.
+    // SAFETY: the core's provider, with which the default one's list of what can be got is found.
     unsafe {
         let described = default_of(provider.cast())
             .and_then(|it| Some(it.functions.gettable_params?(it.context)));
@@ -229,7 +229,7 @@ unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core asks with its provider what EC keys have; the default provider answers.
+    // SAFETY: the core's provider, with which the default one's list of what can be set is found.
     unsafe {
         let described = default_of(provider.cast())
             .and_then(|it| Some(it.functions.settable_params?(it.context)));

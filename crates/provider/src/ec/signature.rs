@@ -72,7 +72,7 @@ unsafe extern "C" fn freectx(context: *mut c_void) {
 /// As [`with`].
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a context of ours that no other call uses.
+        // SAFETY: null or a context of ours, which is read alone and which no other call uses.
         let copy = unsafe { context.cast::<Context>().as_ref() }.and_then(Context::copy);
         copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
     })
@@ -149,7 +149,7 @@ unsafe extern "C" fn sign_init(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of ECDSA, an EC key of ours and parameters.
+    // SAFETY: the core has a context of ours to sign with, a key of ours and parameters.
     unsafe {
         begin(
             context,
@@ -168,7 +168,7 @@ unsafe extern "C" fn verify_init(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of ECDSA, an EC key of ours and parameters.
+    // SAFETY: the core has a context of ours to verify with, a key of ours and parameters.
     unsafe {
         begin(
             context,

@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | calls of libcrypto in this process, next to the default provider | `differential`, `primitives`, `differences`, `ec`, `rsa`, `skey`, `vectors`; by `driver` |
+//! | calls of libcrypto in this process, next to the default provider | `differential`, `primitives`, `ec`, `rsa`, `differences`, `skey`, `vectors`; by `driver` |
 //! | `openssl`, OpenSSH, nginx and curl, strongSwan, OpenVPN, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `openvpn`, `languages`; by `host` |
 //! | RSA keys: servers that sign, and a TPM's keys next to ours | `handshakes`, `tpm`; by `host` |
 //! | every moment in the life of a process | `process`; threads in it: `helpers`; by `host` |

@@ -399,7 +399,7 @@ impl Contexts {
 
 impl Drop for Contexts {
     fn drop(&mut self) {
-        // SAFETY: both contexts of ECDSA are live.
+        // SAFETY: both contexts are live until here.
         unsafe {
             (self.functions.EVP_MD_CTX_free)(self.message);
             (self.functions.EVP_PKEY_CTX_free)(self.context);

@@ -150,7 +150,7 @@ fn keys_stay_where_they_were_made_and_signatures_come_here() {
             let key = RsaKey::read(functions, context, pem, side.key);
             assert_eq!(key.provider(), key_in, "{name} {}", side.name);
             let contexts = Contexts::new(side, &key);
-            // SAFETY: both contexts of ECDSA are live.
+            // SAFETY: the context was made above, and is live.
             unsafe {
                 assert_eq!((functions.EVP_PKEY_sign_init)(contexts.context), 1);
                 let provider = (functions.EVP_PKEY_CTX_get0_provider)(contexts.context);
