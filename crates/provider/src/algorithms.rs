@@ -40,7 +40,6 @@ fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
             Primitive::Hmac => mac::offer(defaults, &mut offered),
             Primitive::Ec => ec::offer(defaults, &mut offered),
             Primitive::X25519 => x25519::offer(defaults, &mut offered),
-            Primitive::Ec => ec::offer(defaults, &mut offered),
             Primitive::X25519MlKem768
             | Primitive::SecP256r1MlKem768
             | Primitive::SecP384r1MlKem1024 => hybrid::offer(primitive, &mut offered),
