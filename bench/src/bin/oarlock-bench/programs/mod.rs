@@ -5,6 +5,8 @@
 //! cases.rs        what is measured            versions.rs of the programs
 //! speed.rs        openssl speed               start.rs    what the provider adds to a program's start
 //! context.rs      contexts, call by call      enc.rs      oarlock enc and openssl enc
+//! in_memory.rs    handshakes in memory        certificates.rs  of servers
+//! operations.rs   those of a handshake, one by one
 //! https.rs        nginx and curl              handshakes/ at servers with RSA keys
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
 //! files/          files and streams           server/     cryptoservers and clients
@@ -21,6 +23,7 @@
 
 pub(crate) mod c_library;
 mod cases;
+mod certificates;
 mod compared;
 mod context;
 mod data;
@@ -30,7 +33,9 @@ pub(crate) mod file_to_tls;
 mod files;
 pub(crate) mod handshakes;
 mod https;
+pub(crate) mod in_memory;
 mod link;
+pub(crate) mod operations;
 pub(crate) mod packets;
 pub(crate) mod server;
 mod setup;

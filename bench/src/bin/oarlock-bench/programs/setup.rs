@@ -157,7 +157,12 @@ impl Setup {
         })
     }
 
-    /// A file's place in a folder that goes with `self`.
+    /// A folder that goes with `self`.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A file's place in it.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -196,23 +201,37 @@ impl Setup {
 
     /// A file for ours, with a daemon at `socket`.
     pub(super) fn configuration_with_daemon(&self, socket: &Path) -> Result<PathBuf, Error> {
-        let path = self.file("daemon.cnf");
         let lines = format!("local = \"{}\"\n", socket.display());
-        let module = self.module();
-        let provider = self.provider.as_ref().map(|_| &*module);
-        let text = configuration(provider, &lines);
-        fs::write(&path, text).map_err(Error::io(path.display()))?;
-        Ok(path)
+        self.write(&self.file("daemon.cnf"), true, &lines, "")
+    }
+
+    /// A file for ours with hybrid groups, which programs take that name none themselves.
+    pub(super) fn post_quantum_configuration(&self) -> Result<PathBuf, Error> {
+        let path = self.file("post-quantum.cnf");
+        self.write(&path, true, "post-quantum = yes\n", GROUPS)
     }
 
     fn write_configuration(&self, side: Side, counting: Option<&Path>) -> Result<(), Error> {
-        let path = self.configuration(side);
-        let module = self.module();
-        let is_ours = self.provider.is_some() && side == Side::Oarlock;
-        let provider = is_ours.then_some(&*module);
         let lines = counting.map(|file| format!("stats = \"{}\"\n", file.display()));
-        let text = configuration(provider, &lines.unwrap_or_default());
-        fs::write(&path, text).map_err(Error::io(path.display()))
+        let is_ours = side == Side::Oarlock;
+        let path = self.configuration(side);
+        self.write(&path, is_ours, &lines.unwrap_or_default(), "")?;
+        Ok(())
+    }
+
+    /// With `lines` in the section of the provider, if it is ours, and `sections` behind all.
+    fn write(
+        &self,
+        path: &Path,
+        is_ours: bool,
+        lines: &str,
+        sections: &str,
+    ) -> Result<PathBuf, Error> {
+        let module = self.module();
+        let is_ours = is_ours && self.provider.is_some();
+        let text = configuration(is_ours.then_some(&*module), lines) + sections;
+        fs::write(path, text).map_err(Error::io(path.display()))?;
+        Ok(path.to_owned())
     }
 
     fn check_it_loads(&self) -> Result<(), Error> {
@@ -284,6 +303,10 @@ fn configuration(provider: Option<&Path>, lines: &str) -> String {
     }
     text
 }
+
+/// As `oarlock run --post-quantum` has them: a server takes the hybrid from each client that sends a share for it.
+const GROUPS: &str = "[init]\nssl_conf = tls\n[tls]\nsystem_default = tls_defaults\n\
+    [tls_defaults]\nGroups = X25519:X25519MLKEM768:P-256:P-384\n";
 
 /// What would change what is measured.
 const FOREIGN: [&str; 6] = [

@@ -120,6 +120,8 @@ fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, St
         Quantity::CpuSeconds
         | Quantity::HandshakeCpu
         | Quantity::HandshakeP50
+        | Quantity::ServerUs
+        | Quantity::ClientUs
         | Quantity::Nanoseconds
         | Quantity::MessageNs
         | Quantity::Seconds

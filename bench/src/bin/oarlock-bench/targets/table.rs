@@ -15,6 +15,7 @@ use crate::programs::c_library::{RUST, RUST_LOOP};
 use crate::programs::device::{ALLOWED, CPU, HOLLOW, NEIGHBOUR, ONE, SUM, WITHOUT};
 use crate::programs::file_to_tls::{SSL_WRITE, SSL_WRITE_LONG};
 use crate::programs::handshakes::ONE_PROCESS;
+use crate::programs::in_memory::STOCK_X25519;
 use crate::programs::server::{
     ALL, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
@@ -60,6 +61,7 @@ struct Line {
     over: Option<OneOrMore>,
     bytes: Option<usize>,
     threads: Option<usize>,
+    series: Option<String>,
     #[serde(default)]
     enc: bool,
     what: String,
@@ -150,6 +152,7 @@ impl Line {
             required,
             classes: kept(&self.classes),
             of_matrix: self.matrix,
+            series: self.series.as_deref().map(kept),
         })
     }
 
@@ -294,7 +297,7 @@ fn kept_all(names: &[String]) -> &'static [&'static str] {
 }
 
 /// Everything that whole programs are compared with.
-const SIDES: [&str; 26] = [
+const SIDES: [&str; 27] = [
     "age",
     "cat",
     "cp",
@@ -318,6 +321,7 @@ const SIDES: [&str; 26] = [
     SSL_WRITE,
     SSL_WRITE_LONG,
     STOCK,
+    STOCK_X25519,
     SUM,
     TWO_THIRDS,
     WITHOUT,

@@ -29,6 +29,7 @@ mod ciphers;
 mod handshakes;
 mod keys;
 mod library;
+mod operations;
 mod public_key;
 mod uses;
 
@@ -40,12 +41,13 @@ use crate::cases::{Algorithm, Case, Direction, Tasks};
 use crate::error::Error;
 use ciphers::TripleDesCtr;
 pub(crate) use ciphers::{OpenSslAead, OpenSslChaCha20, OpenSslStream};
-pub use handshakes::Handshake;
 pub(crate) use handshakes::Handshakes;
+pub use handshakes::{Ends, Handshake};
 pub(crate) use keys::KeyReader;
 pub use keys::Use;
 pub use library::{Context, Libcrypto};
 pub(crate) use library::{Fetched, World};
+pub use operations::{Agreement, Operation, Operations, SigningKey};
 pub use uses::Way;
 pub(crate) use uses::{Message, Uses};
 
