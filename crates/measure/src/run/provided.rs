@@ -197,8 +197,18 @@ impl Provided {
             Handshakes::new(&self.provided, ours)?,
             Handshakes::new(&self.stock, theirs)?,
         ];
+        sides[0].begin(ours.is_resumed)?;
+        sides[1].begin(theirs.is_resumed)?;
         // One by one in turn: what a handshake finds cold is what others have left.
         in_pairs(rounds, |side| sides[side].run())
+    }
+
+    /// CPU time of both ends of a handshake, with the configuration: the first of this process if this is called first.
+    ///
+    /// # Errors
+    /// As [`handshakes`](Self::handshakes).
+    pub fn first_handshake(&self, handshake: &Handshake) -> Result<Ends, Error> {
+        Handshakes::new(&self.provided, handshake)?.run()
     }
 
     /// An operation with the configuration, and of OpenSSL as it comes if it has that.

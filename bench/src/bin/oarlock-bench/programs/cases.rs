@@ -13,7 +13,7 @@ use super::context;
 use super::device::{self, Device};
 use super::file_to_tls::{self, FileToTls};
 use super::files::Files;
-use super::handshakes::{Handshakes, Kind, RsaProcesses, RsaSpeed, Server};
+use super::handshakes::{self, Clients, Handshakes, KeySpeed, Kind, RsaProcesses, Server};
 use super::https::Https;
 use super::in_memory::{self, InMemory};
 use super::operations;
@@ -41,7 +41,8 @@ pub(crate) enum Program {
     Ssh(Ssh),
     Https(Https),
     Handshakes(Handshakes),
-    RsaSpeed(RsaSpeed),
+    Clients(Clients),
+    KeySpeed(KeySpeed),
     RsaProcesses(RsaProcesses),
     Files(Files),
     Servers(Servers),
@@ -68,7 +69,8 @@ impl ProgramCase {
             Program::Ssh(ssh) => ssh.measure(setup),
             Program::Https(https) => https.measure(setup),
             Program::Handshakes(handshakes) => handshakes.measure(setup),
-            Program::RsaSpeed(speed) => speed.measure(setup),
+            Program::Clients(clients) => clients.measure(setup),
+            Program::KeySpeed(speed) => speed.measure(setup),
             Program::RsaProcesses(processes) => processes.measure(setup),
             Program::Files(files) => files.measure(setup, &self.name),
             Program::Servers(servers) => servers.measure(setup, &self.name),
@@ -278,11 +280,7 @@ const FILES: [(&str, Files); 7] = [
 ];
 
 /// What a program does once with a key that it has read.
-const USES: [(&str, Use); 3] = [
-    ("read", Use::None),
-    ("verify", Use::Verify),
-    ("sign", Use::Sign),
-];
+const USES: [(&str, Use); 2] = [("verify", Use::Verify), ("sign", Use::Sign)];
 
 /// How a message gets a context or a key of its own.
 const WAYS: [(&str, Way); 3] = [
@@ -355,7 +353,7 @@ const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
 /// Handshakes by key, server and how many are in flight, and `openssl speed` of the same keys.
 fn handshakes() -> Vec<ProgramCase> {
     let mut cases = Vec::new();
-    for bits in [2048, 3072, 4096] {
+    for (key, bits) in [("rsa2048", 2048), ("rsa3072", 3072), ("rsa4096", 4096)] {
         for (server, name) in [
             (haproxy(1), "tls-haproxy"),
             (haproxy(2), "tls-haproxy-two-threads"),
@@ -397,7 +395,7 @@ fn handshakes() -> Vec<ProgramCase> {
         for (jobs, suffix) in [(None, ""), (Some(8), "-async")] {
             cases.push(ProgramCase {
                 name: format!("tls-speed-rsa-{bits}{suffix}"),
-                program: Program::RsaSpeed(RsaSpeed { bits, jobs }),
+                program: Program::KeySpeed(KeySpeed { key, bits, jobs }),
             });
         }
     }
@@ -433,6 +431,33 @@ fn handshakes() -> Vec<ProgramCase> {
                 });
             }
         }
+    }
+    for (name, program) in [
+        ("curl", handshakes::Program::Curl),
+        ("python", handshakes::Program::Python),
+    ] {
+        for key in [KeyKind::P256, KeyKind::P384, KeyKind::Rsa(2048)] {
+            cases.push(ProgramCase {
+                name: format!("tls-client-{name}-{key}"),
+                program: Program::Clients(Clients { program, key }),
+            });
+        }
+    }
+    for (key, bits) in [
+        ("ecdsap256", 256),
+        ("ecdsap384", 384),
+        ("ed25519", 253),
+        ("ecdhx25519", 253),
+        ("ecdhp256", 256),
+    ] {
+        cases.push(ProgramCase {
+            name: format!("tls-speed-{key}"),
+            program: Program::KeySpeed(KeySpeed {
+                key,
+                bits,
+                jobs: None,
+            }),
+        });
     }
     cases
 }

@@ -48,29 +48,29 @@ pub(crate) struct Certificate {
 }
 
 impl Certificate {
-    /// Makes one of `localhost` in the files `NAME.pem` and `NAME.key` of `folder`, signed by itself.
-    pub(crate) fn new(folder: &Path, name: &str, kind: KeyKind) -> Result<Self, Error> {
-        Self::made(folder, name, kind, LEAF, None)
-    }
-
-    /// Makes two: one signed by itself, which signs the other, of `localhost`.
+    /// Makes two: one signed by itself, which signs the other, of `localhost`, in the files `NAME.pem` and `NAME.key` of
+    /// `folder`.
     pub(crate) fn chain(folder: &Path, name: &str, kind: KeyKind) -> Result<[Self; 2], Error> {
-        let root = Self::made(folder, &format!("{name}-root"), kind, ROOT, None)?;
-        let leaf = Self::made(folder, name, kind, LEAF, Some(&root))?;
+        let [root, leaf] = Self::of_chain(folder, name);
+        root.make(kind, ROOT, None)?;
+        leaf.make(kind, LEAF, Some(&root))?;
         Ok([root, leaf])
     }
 
-    fn made(
-        folder: &Path,
-        name: &str,
+    /// The files of such a chain, which may be there.
+    pub(crate) fn of_chain(folder: &Path, name: &str) -> [Self; 2] {
+        [format!("{name}-root"), name.to_owned()].map(|name| Self {
+            certificate: folder.join(format!("{name}.pem")),
+            key: folder.join(format!("{name}.key")),
+        })
+    }
+
+    fn make(
+        &self,
         kind: KeyKind,
         [subject, constraints]: [&str; 2],
         issuer: Option<&Self>,
-    ) -> Result<Self, Error> {
-        let made = Self {
-            certificate: folder.join(format!("{name}.pem")),
-            key: folder.join(format!("{name}.key")),
-        };
+    ) -> Result<(), Error> {
         let mut request = Command::new("openssl");
         request.args(["req", "-x509", "-nodes", "-days", "2", "-subj", subject]);
         request.args(["-addext", "subjectAltName=DNS:localhost"]);
@@ -81,10 +81,9 @@ impl Certificate {
             request.arg("-CA").arg(&issuer.certificate);
             request.arg("-CAkey").arg(&issuer.key);
         }
-        request.arg("-keyout").arg(&made.key);
-        request.arg("-out").arg(&made.certificate);
-        said(request.env_remove("OPENSSL_CONF"))?;
-        Ok(made)
+        request.arg("-keyout").arg(&self.key);
+        request.arg("-out").arg(&self.certificate);
+        said(request.env_remove("OPENSSL_CONF")).map(drop)
     }
 }
 

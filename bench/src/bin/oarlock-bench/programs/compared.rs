@@ -35,6 +35,8 @@ pub(crate) enum Quantity {
     Milliseconds,
     /// The time of a context that is made, keyed and freed, or of another short task.
     Nanoseconds,
+    /// The time of a public key that is read, with what that may take more.
+    ReadNs,
     /// The most that a process had in memory, in 2^20 bytes.
     ResidentMib,
     /// Files a second.
@@ -93,6 +95,7 @@ impl Quantity {
             Self::Seconds => "s",
             Self::Milliseconds => "ms",
             Self::Nanoseconds => "ns",
+            Self::ReadNs => "ns, a key read",
             Self::ResidentMib => "MiB resident",
             Self::Files => "files/s",
             Self::PerCpuSecond => "operations/CPU s",
@@ -169,6 +172,7 @@ impl Compared {
             | Quantity::Seconds
             | Quantity::Milliseconds
             | Quantity::Nanoseconds
+            | Quantity::ReadNs
             | Quantity::MessageNs
             | Quantity::Files
             | Quantity::Operations

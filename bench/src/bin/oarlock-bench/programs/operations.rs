@@ -25,7 +25,11 @@ pub(super) fn measure(setup: &Setup, operation: Operation) -> Result<Vec<Compare
         let took = timed(&mut sides[side].1, calls)?;
         Ok(took.as_nanos() as f64 / calls as f64)
     })?;
-    let of = |vs, theirs| Compared::new(Quantity::Nanoseconds, vs, samples[0].clone(), theirs);
+    let figure = match operation {
+        Operation::ReadPublic(_) => Quantity::ReadNs,
+        _ => Quantity::Nanoseconds,
+    };
+    let of = |vs, theirs| Compared::new(figure, vs, samples[0].clone(), theirs);
     let others = sides.iter().zip(&samples).skip(1);
     let mut compared: Vec<_> = others.map(|((vs, _), ns)| of(*vs, ns.clone())).collect();
     if operation == Operation::KeySchedule {

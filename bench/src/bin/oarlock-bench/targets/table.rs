@@ -16,6 +16,7 @@ use crate::programs::device::{ALLOWED, CPU, HOLLOW, NEIGHBOUR, ONE, SUM, WITHOUT
 use crate::programs::file_to_tls::{SSL_WRITE, SSL_WRITE_LONG};
 use crate::programs::handshakes::ONE_PROCESS;
 use crate::programs::in_memory::STOCK_X25519;
+use crate::programs::operations::AWS_LC;
 use crate::programs::server::{
     ALL, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
@@ -297,7 +298,7 @@ fn kept_all(names: &[String]) -> &'static [&'static str] {
 }
 
 /// Everything that whole programs are compared with.
-const SIDES: [&str; 27] = [
+const SIDES: [&str; 28] = [
     "age",
     "cat",
     "cp",
@@ -305,6 +306,7 @@ const SIDES: [&str; 27] = [
     ALL,
     ALLOWED,
     AT_FIRST,
+    AWS_LC,
     CPU,
     FULL_QUEUE,
     HOLLOW,

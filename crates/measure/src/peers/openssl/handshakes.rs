@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use libloading::Library;
+use serde::{Deserialize, Serialize};
 
 use super::library::World;
 use crate::error::Error;
@@ -32,7 +33,8 @@ pub struct Handshake {
 }
 
 /// CPU time of each end, from `SSL_new` to `SSL_free`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[serde(deny_unknown_fields)]
 pub struct Ends {
     /// Of the server.
     pub server: Duration,
@@ -99,7 +101,7 @@ impl Handshakes {
                 new(world.ctx(), ptr::null(), (functions.TLS_client_method)()),
             ]
         };
-        let mut made = Self {
+        let made = Self {
             functions,
             server,
             client,
@@ -112,11 +114,6 @@ impl Handshakes {
             return Err(failed("SSL_CTX_new_ex"));
         }
         made.configure(handshake)?;
-        // The first one leaves the session; all of them make keys ready.
-        made.run()?;
-        made.is_resumed = handshake.is_resumed;
-        made.run()?;
-        made.run()?;
         Ok(made)
     }
 
@@ -159,6 +156,14 @@ impl Handshakes {
             }
         }
         Ok(())
+    }
+
+    /// Does the first ones: one leaves the session, all of them make keys ready.
+    pub(crate) fn begin(&mut self, is_resumed: bool) -> Result<(), Error> {
+        self.run()?;
+        self.is_resumed = is_resumed;
+        self.run()?;
+        self.run().map(drop)
     }
 
     /// One handshake, with connections that are made and freed.

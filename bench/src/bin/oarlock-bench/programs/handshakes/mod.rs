@@ -1,10 +1,11 @@
-//! Handshakes at unmodified servers, and `openssl speed` of RSA keys.
+//! Handshakes of unmodified servers and clients, and `openssl speed` of keys.
 //!
 //! One thread here keeps a number of handshakes in flight, and verifies each. What counts is the CPU time
 //! that the server's processes take for one, what it takes from its first byte to the last, and how many there are in a
 //! second.
 
 mod client;
+mod clients;
 mod server;
 mod speed;
 
@@ -14,10 +15,11 @@ use oarlock_measure::Error;
 
 use self::client::Client;
 pub(crate) use self::client::Kind;
+pub(crate) use self::clients::{Clients, Program};
 pub(crate) use self::server::Server;
 use self::server::{Files, Started};
 use self::speed::offers_rsa;
-pub(crate) use self::speed::{ONE_PROCESS, RsaProcesses, RsaSpeed};
+pub(crate) use self::speed::{KeySpeed, ONE_PROCESS, RsaProcesses};
 use super::certificates::KeyKind;
 use super::compared::{Compared, Quantity, STOCK, in_turn};
 use super::data::TMPFS;

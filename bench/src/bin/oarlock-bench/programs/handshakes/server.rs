@@ -29,14 +29,17 @@ pub(crate) enum Server {
 /// A key and its certificate, and room for the rest.
 pub(super) struct Files {
     folder: PathBuf,
+    root: Certificate,
     certificate: Certificate,
 }
 
 impl Files {
     pub(super) fn new(folder: &Path, key: KeyKind) -> Result<Self, Error> {
+        let [root, certificate] = Certificate::chain(folder, "server", key)?;
         let files = Self {
             folder: folder.to_owned(),
-            certificate: Certificate::new(folder, "server", key)?,
+            root,
+            certificate,
         };
         let Certificate { certificate, key } = &files.certificate;
         let both = [certificate, key].map(|file| {
@@ -45,6 +48,11 @@ impl Files {
         });
         files.write("both.pem", &both.concat())?;
         Ok(files)
+    }
+
+    /// The certificate that signs the server's.
+    pub(super) fn root(&self) -> &Path {
+        &self.root.certificate
     }
 
     pub(super) fn certificate(&self) -> &Path {
