@@ -79,6 +79,7 @@ pub(super) fn cases() -> Vec<(String, Operation)> {
     ] {
         let named = |what: &str, operation| (format!("{agreement}-{what}"), operation);
         cases.push(named("generate", Operation::Generate(agreement)));
+        cases.push(named("generate-again", Operation::GenerateAgain(agreement)));
         cases.extend(match agreement {
             Agreement::X25519 | Agreement::P256 => vec![
                 named("share", Operation::Share(agreement)),

@@ -26,6 +26,8 @@ pub enum Operation {
     Binder,
     /// A key for this agreement, as a client makes one (`ssl_generate_pkey_group`).
     Generate(Agreement),
+    /// The same by a context that is kept.
+    GenerateAgain(Agreement),
     /// The other end's share, read into a key (`tls_parse_ctos_key_share`).
     Share(Agreement),
     /// The secret of a key and the other end's (`ssl_derive`).
@@ -245,6 +247,12 @@ impl Operations {
                     self.is_kept() && self.hmac_in(context, true)
                 }
                 Operation::Generate(_) => true,
+                Operation::GenerateAgain(agreement) => {
+                    let (name, group) = agreement.names();
+                    let init = calls.EVP_PKEY_keygen_init;
+                    self.kept = vec![self.context_by_name(name, group, init)];
+                    self.is_kept()
+                }
                 Operation::Share(agreement)
                 | Operation::Derive(agreement)
                 | Operation::DeriveAgain(agreement)
@@ -356,6 +364,10 @@ impl Operations {
                 }
                 Operation::Binder => self.binder(),
                 Operation::Generate(agreement) => !self.generate(agreement).object.is_null(),
+                Operation::GenerateAgain(_) => {
+                    let key = self.made_in(&self.kept[0], self.calls.EVP_PKEY_keygen);
+                    !key.object.is_null()
+                }
                 Operation::Share(agreement) => self.read_share(agreement).is_some(),
                 Operation::Derive(_) => self.derive(),
                 Operation::DeriveAgain(_) => self.derive_in(self.kept[0].object),
@@ -543,42 +555,59 @@ impl Operations {
     /// # Safety
     /// As [`derived`](Self::derived).
     unsafe fn generate_by_name(&self, name: &CStr, group: Option<&CStr>) -> Made {
+        let calls = &self.calls;
         // SAFETY: as the caller says.
         unsafe {
-            self.made_by_name(
-                name,
-                group,
-                self.calls.EVP_PKEY_keygen_init,
-                self.calls.EVP_PKEY_keygen,
-            )
+            let context = self.context_by_name(name, group, calls.EVP_PKEY_keygen_init);
+            self.made_in(&context, calls.EVP_PKEY_keygen)
         }
     }
 
+    /// A context that makes keys of this name, or null.
+    ///
     /// # Safety
-    /// As [`derived`](Self::derived); the functions are those of one operation.
-    unsafe fn made_by_name(
+    /// As [`derived`](Self::derived); the function takes a new context.
+    unsafe fn context_by_name(
         &self,
         name: &CStr,
         group: Option<&CStr>,
         init: unsafe extern "C" fn(*mut c_void) -> c_int,
-        make: unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> c_int,
     ) -> Made {
         let calls = &self.calls;
-        let mut key = ptr::null_mut();
-        // SAFETY: the world is live; names end with a zero; a key that was not made stays null.
+        // SAFETY: the world is live; names end with a zero.
         unsafe {
-            let new = calls.EVP_PKEY_CTX_new_from_name;
-            let context = Made {
+            let (new, set) = (
+                calls.EVP_PKEY_CTX_new_from_name,
+                calls.EVP_PKEY_CTX_set_group_name,
+            );
+            let mut context = Made {
                 object: new(self.world.ctx(), name.as_ptr(), ptr::null()),
                 free: calls.EVP_PKEY_CTX_free,
             };
-            let set = calls.EVP_PKEY_CTX_set_group_name;
             let is_set = !context.object.is_null()
                 && init(context.object) == 1
                 && group.is_none_or(|group| set(context.object, group.as_ptr()) == 1);
-            if !is_set || make(context.object, &mut key) != 1 {
-                key = ptr::null_mut();
+            if !is_set {
+                (context.free)(context.object);
+                context.object = ptr::null_mut();
             }
+            context
+        }
+    }
+
+    /// A key that this context makes, or null.
+    ///
+    /// # Safety
+    /// The context is live or null, and was made ready for this function.
+    unsafe fn made_in(
+        &self,
+        context: &Made,
+        make: unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> c_int,
+    ) -> Made {
+        let mut key = ptr::null_mut();
+        // SAFETY: the caller says so. A key that was not made stays null.
+        if !context.object.is_null() && unsafe { make(context.object, &mut key) } != 1 {
+            key = ptr::null_mut();
         }
         self.key(key)
     }
@@ -606,12 +635,8 @@ impl Operations {
         let calls = &self.calls;
         // SAFETY: the world is live, and the share has its length.
         unsafe {
-            let blank = self.made_by_name(
-                name,
-                group,
-                calls.EVP_PKEY_paramgen_init,
-                calls.EVP_PKEY_paramgen,
-            );
+            let context = self.context_by_name(name, group, calls.EVP_PKEY_paramgen_init);
+            let blank = self.made_in(&context, calls.EVP_PKEY_paramgen);
             let set = calls.EVP_PKEY_set1_encoded_public_key;
             let is_set = !blank.object.is_null()
                 && set(blank.object, self.data.as_ptr(), self.data.len()) == 1;
@@ -906,6 +931,7 @@ mod tests {
         let of_agreement = |agreement| {
             [
                 Operation::Generate(agreement),
+                Operation::GenerateAgain(agreement),
                 Operation::Share(agreement),
                 Operation::Derive(agreement),
                 Operation::DeriveAgain(agreement),
@@ -932,8 +958,8 @@ mod tests {
         ];
         for agreement in [Agreement::X25519, Agreement::P256] {
             // Neither is a KEM as libssl takes one.
-            all.extend(&of_agreement(agreement)[..4]);
-            for operation in &of_agreement(agreement)[4..] {
+            all.extend(&of_agreement(agreement)[..5]);
+            for operation in &of_agreement(agreement)[5..] {
                 assert!(
                     Operations::new(&world, *operation).is_err(),
                     "{operation:?}"
@@ -951,7 +977,7 @@ mod tests {
         if Operations::new(&world, Operation::Generate(Agreement::MlKem768)).is_ok() {
             for agreement in [Agreement::MlKem768, Agreement::X25519MlKem768] {
                 let kem = of_agreement(agreement);
-                all.extend([kem[0], kem[1], kem[4], kem[5]]);
+                all.extend([kem[0], kem[1], kem[2], kem[5], kem[6]]);
             }
         }
         for operation in all {

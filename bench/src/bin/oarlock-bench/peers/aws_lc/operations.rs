@@ -21,10 +21,12 @@ pub(crate) fn direct(operation: Operation) -> Option<Direct> {
     match operation {
         Operation::Hkdf => Some(Box::new(hkdf)),
         Operation::Hmac { .. } => Some(Box::new(hmac)),
-        Operation::Generate(Agreement::X25519) => Some(Box::new(|| {
-            let _pair = x25519_pair();
-            true
-        })),
+        Operation::Generate(Agreement::X25519) | Operation::GenerateAgain(Agreement::X25519) => {
+            Some(Box::new(|| {
+                let _pair = x25519_pair();
+                true
+            }))
+        }
         Operation::Derive(Agreement::X25519) | Operation::DeriveAgain(Agreement::X25519) => {
             let ([private, _], [_, public]) = (x25519_pair(), x25519_pair());
             Some(Box::new(move || {
@@ -33,7 +35,10 @@ pub(crate) fn direct(operation: Operation) -> Option<Direct> {
                 unsafe { X25519(secret.as_mut_ptr(), private.as_ptr(), public.as_ptr()) == 1 }
             }))
         }
-        Operation::Generate(Agreement::MlKem768) => Some(Box::new(|| ml_kem_key().is_some())),
+        Operation::Generate(Agreement::MlKem768)
+        | Operation::GenerateAgain(Agreement::MlKem768) => {
+            Some(Box::new(|| ml_kem_key().is_some()))
+        }
         Operation::Encapsulate(Agreement::MlKem768) => {
             let key = ml_kem_key()?;
             Some(Box::new(move || encapsulate(&key).is_some()))

@@ -96,11 +96,8 @@ impl Program {
                 python.arg(port.to_string()).arg(connections.to_string());
                 setup.dress(&mut python, side);
                 let text = said(&mut python)?;
-                let us = text
-                    .trim()
-                    .parse()
-                    .map_err(|_| Error::Failed(format!("python3 says {text:?}")));
-                us
+                let us = text.trim().parse();
+                us.map_err(|_| Error::Failed(format!("python3 says {text:?}")))
             }
         }
     }
