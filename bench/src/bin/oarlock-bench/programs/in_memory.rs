@@ -19,7 +19,7 @@ use crate::system::child::said;
 /// A handshake in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InMemory {
-    /// Of both certificates of the chain.
+    /// The kind of both certificates of the chain.
     key: KeyKind,
     version: u16,
     suite: &'static str,
@@ -186,7 +186,7 @@ const fn group_p256(other: InMemory) -> InMemory {
     }
 }
 
-/// Of the files of the chain.
+/// The name of the files of the chain.
 const NAME: &str = "handshake";
 /// X25519 and ML-KEM-768 (draft-ietf-tls-ecdhe-mlkem).
 const HYBRID: &str = "X25519MLKEM768";

@@ -27,6 +27,10 @@ pub(crate) struct Named {
     #[arg(long, value_name = "PATH")]
     provider: Option<PathBuf>,
 
+    /// Options of the OpenSSL provider, as in its section of a configuration: offer=all measures what would not be offered
+    #[arg(long, value_name = "OPTIONS")]
+    provider_options: Option<String>,
+
     /// The folder that HPN-SSH was installed in: one more peer of the cases ssh-*
     #[arg(long, value_name = "DIR")]
     hpn_ssh: Option<PathBuf>,
@@ -43,6 +47,8 @@ pub(crate) struct Setup {
     oarlock: Option<PathBuf>,
     /// None where no program takes one.
     provider: Option<PathBuf>,
+    /// The line of the provider's section with options that were named.
+    options: String,
     /// The copy of the provider that programs load next.
     next_copy: Cell<usize>,
     folder: TempDir,
@@ -74,6 +80,12 @@ impl Setup {
             hpn_ssh: named.hpn_ssh.clone(),
             oarlock: named.oarlock.clone(),
             provider: provider.transpose()?,
+            options: named
+                .provider_options
+                .as_ref()
+                .map_or(String::new(), |options| {
+                    format!("options = \"{options}\"\n")
+                }),
             next_copy: Cell::default(),
             folder: tempfile::tempdir().map_err(Error::io("a temporary folder"))?,
         };
@@ -100,6 +112,7 @@ impl Setup {
             hpn_ssh: None,
             oarlock: None,
             provider: Some(PathBuf::new()),
+            options: String::new(),
             next_copy: Cell::default(),
             folder: tempfile::tempdir().unwrap(),
         }
@@ -229,7 +242,8 @@ impl Setup {
     ) -> Result<PathBuf, Error> {
         let module = self.module();
         let is_ours = is_ours && self.provider.is_some();
-        let text = configuration(is_ours.then_some(&*module), lines) + sections;
+        let lines = self.options.clone() + lines;
+        let text = configuration(is_ours.then_some(&*module), &lines) + sections;
         fs::write(path, text).map_err(Error::io(path.display()))?;
         Ok(path.to_owned())
     }

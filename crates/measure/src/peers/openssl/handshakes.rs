@@ -36,9 +36,9 @@ pub struct Handshake {
 #[derive(Serialize, Deserialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Ends {
-    /// Of the server.
+    /// The server's.
     pub server: Duration,
-    /// Of the client, which verifies a chain of two certificates.
+    /// That of the client, which verifies a chain of two certificates.
     pub client: Duration,
 }
 

@@ -268,7 +268,7 @@ pub(super) struct Param {
 }
 
 impl Param {
-    /// Behind the last.
+    /// An entry behind the last.
     pub(super) const END: Self = Self {
         key: ptr::null(),
         data_type: 0,
@@ -287,7 +287,7 @@ impl Param {
         }
     }
 
-    /// Who takes it only reads `value`.
+    /// A number that is only read.
     pub(super) fn int(key: &CStr, value: &c_int) -> Self {
         Self::new(
             key,

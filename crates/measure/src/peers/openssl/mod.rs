@@ -6,12 +6,12 @@
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
         #[allow(non_snake_case)]
-        struct Functions {
-            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+        pub(super) struct Functions {
+            $(pub(super) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
         }
 
         impl Functions {
-            fn of(library: &libloading::Library) -> Result<Self, $crate::error::Error> {
+            pub(super) fn of(library: &libloading::Library) -> Result<Self, $crate::error::Error> {
                 let missing = |name: &str| {
                     $crate::error::Error::Unavailable(format!("this OpenSSL has no {name}"))
                 };

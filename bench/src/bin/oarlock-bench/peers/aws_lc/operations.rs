@@ -243,7 +243,7 @@ impl Signing {
     }
 }
 
-/// Of what tells a secret (FIPS 203, table 3).
+/// The length of what tells a secret (FIPS 203, table 3).
 const ML_KEM_768_BYTES: usize = 1088;
 const SIGNATURE_BYTES_MAX: usize = 128;
 const DIGEST: [u8; 32] = [3; 32];

@@ -18,7 +18,7 @@ use crate::system::child::{Running, said};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clients {
     pub(crate) program: Program,
-    /// Of the server's certificate and of the one that signed it, which the client trusts.
+    /// The kind of the server's certificate and of the one that signed it, which the client trusts.
     pub(crate) key: KeyKind,
 }
 
