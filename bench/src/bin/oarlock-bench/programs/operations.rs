@@ -66,7 +66,8 @@ pub(super) fn cases() -> Vec<(String, Operation)> {
     let mut cases = vec![
         named("tls13-label", Operation::Label),
         named("tls13-schedule", Operation::KeySchedule),
-        named("hkdf", Operation::Hkdf),
+        named("hkdf", Operation::Hkdf { is_kept: false }),
+        named("hkdf-again", Operation::Hkdf { is_kept: true }),
         named("hmac-64", Operation::Hmac { is_kept: false }),
         named("hmac-64-same-key", Operation::Hmac { is_kept: true }),
         named("binder", Operation::Binder),

@@ -7,9 +7,9 @@ use aws_lc_sys::{
     EC_KEY, EC_KEY_free, EC_KEY_generate_key, EC_KEY_new_by_curve_name, ECDSA_sign, ECDSA_verify,
     ED25519_keypair, ED25519_sign, ED25519_verify, EVP_PKEY, EVP_PKEY_CTX, EVP_PKEY_CTX_free,
     EVP_PKEY_CTX_kem_set_params, EVP_PKEY_CTX_new, EVP_PKEY_CTX_new_id, EVP_PKEY_KEM,
-    EVP_PKEY_decapsulate, EVP_PKEY_encapsulate, EVP_PKEY_free, EVP_PKEY_keygen,
-    EVP_PKEY_keygen_init, EVP_sha256, HKDF, HMAC, NID_MLKEM768, NID_X9_62_prime256v1,
-    NID_secp384r1, X25519, X25519_keypair,
+    EVP_PKEY_decapsulate, EVP_PKEY_encapsulate, EVP_PKEY_free, EVP_PKEY_get_raw_public_key,
+    EVP_PKEY_kem_new_raw_public_key, EVP_PKEY_keygen, EVP_PKEY_keygen_init, EVP_sha256, HKDF, HMAC,
+    NID_MLKEM768, NID_X9_62_prime256v1, NID_secp384r1, X25519, X25519_keypair,
 };
 use oarlock_measure::peers::openssl::{Agreement, Operation, SigningKey};
 
@@ -19,7 +19,7 @@ pub(crate) type Direct = Box<dyn FnMut() -> bool>;
 /// What aws-lc does in place of `operation`, if it is one that is compared.
 pub(crate) fn direct(operation: Operation) -> Option<Direct> {
     match operation {
-        Operation::Hkdf => Some(Box::new(hkdf)),
+        Operation::Hkdf { .. } => Some(Box::new(hkdf)),
         Operation::Hmac { .. } => Some(Box::new(hmac)),
         Operation::Generate(Agreement::X25519) | Operation::GenerateAgain(Agreement::X25519) => {
             Some(Box::new(|| {
@@ -29,10 +29,28 @@ pub(crate) fn direct(operation: Operation) -> Option<Direct> {
         }
         Operation::Derive(Agreement::X25519) | Operation::DeriveAgain(Agreement::X25519) => {
             let ([private, _], [_, public]) = (x25519_pair(), x25519_pair());
+            Some(Box::new(move || agree(&private, &public)))
+        }
+        Operation::Generate(Agreement::X25519MlKem768)
+        | Operation::GenerateAgain(Agreement::X25519MlKem768) => Some(Box::new(|| {
+            let _pair = x25519_pair();
+            ml_kem_key().is_some()
+        })),
+        Operation::Encapsulate(Agreement::X25519MlKem768) => {
+            let share = raw_public(&ml_kem_key()?)?;
+            let [_, public] = x25519_pair();
             Some(Box::new(move || {
-                let mut secret = [0; 32];
-                // SAFETY: a place of 32 bytes, and twice 32 bytes.
-                unsafe { X25519(secret.as_mut_ptr(), private.as_ptr(), public.as_ptr()) == 1 }
+                let [private, _] = x25519_pair();
+                let told = read_public(&share).and_then(|key| encapsulate(&key));
+                told.is_some() && agree(&private, &public)
+            }))
+        }
+        Operation::Decapsulate(Agreement::X25519MlKem768) => {
+            let key = ml_kem_key()?;
+            let told = encapsulate(&key)?;
+            let ([private, _], [_, public]) = (x25519_pair(), x25519_pair());
+            Some(Box::new(move || {
+                decapsulate(&key, &told) && agree(&private, &public)
             }))
         }
         Operation::Generate(Agreement::MlKem768)
@@ -111,6 +129,12 @@ fn x25519_pair() -> [[u8; 32]; 2] {
     [private, public]
 }
 
+fn agree(private: &[u8; 32], public: &[u8; 32]) -> bool {
+    let mut secret = [0; 32];
+    // SAFETY: a place of 32 bytes, and twice 32 bytes.
+    unsafe { X25519(secret.as_mut_ptr(), private.as_ptr(), public.as_ptr()) == 1 }
+}
+
 struct Kem(*mut EVP_PKEY);
 
 impl Drop for Kem {
@@ -140,6 +164,21 @@ fn ml_kem_key() -> Option<Kem> {
             && EVP_PKEY_keygen(context.0, &mut key) == 1;
         done.then_some(Kem(key))
     }
+}
+
+fn raw_public(key: &Kem) -> Option<Vec<u8>> {
+    let mut public = vec![0; ML_KEM_768_PUBLIC_BYTES];
+    let mut bytes = public.len();
+    // SAFETY: the key is live; the place has as many bytes as are said.
+    let done = unsafe { EVP_PKEY_get_raw_public_key(key.0, public.as_mut_ptr(), &mut bytes) };
+    (done == 1 && bytes == public.len()).then_some(public)
+}
+
+fn read_public(public: &[u8]) -> Option<Kem> {
+    // SAFETY: as many bytes as are said; null says that it failed.
+    let key =
+        unsafe { EVP_PKEY_kem_new_raw_public_key(NID_MLKEM768, public.as_ptr(), public.len()) };
+    (!key.is_null()).then_some(Kem(key))
 }
 
 fn encapsulate(key: &Kem) -> Option<Vec<u8>> {
@@ -245,6 +284,7 @@ impl Signing {
 
 /// The length of what tells a secret (FIPS 203, table 3).
 const ML_KEM_768_BYTES: usize = 1088;
+const ML_KEM_768_PUBLIC_BYTES: usize = 1184;
 const SIGNATURE_BYTES_MAX: usize = 128;
 const DIGEST: [u8; 32] = [3; 32];
 const SIGNED: [u8; 130] = [6; 130];

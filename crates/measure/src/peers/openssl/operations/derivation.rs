@@ -8,21 +8,33 @@ use super::super::library::Param;
 use super::tools::{KdfContext, Key, Mac, MacContext, Made, Tools};
 
 impl Tools {
-    fn derived(self: &Rc<Self>, name: &CStr, params: &[Param], bytes: usize) -> Option<[u8; 64]> {
+    /// A context of the KDF of this name.
+    pub(super) fn kdf_context(self: &Rc<Self>, name: &CStr) -> Option<Made<KdfContext>> {
         let calls = &self.calls;
-        let mut secret = [0; 64];
-        // SAFETY: the library context is live; the name ends with a zero, and the parameters with an entry without a key;
-        // the context holds its KDF.
+        // SAFETY: the library context is live and the name ends with a zero; the context holds its KDF.
         unsafe {
             let kdf = (calls.EVP_KDF_fetch)(self.ctx(), name.as_ptr(), ptr::null());
             let context = (calls.EVP_KDF_CTX_new)(kdf);
-            let context: Option<Made<KdfContext>> = self.made(context, calls.EVP_KDF_CTX_free);
             (calls.EVP_KDF_free)(kdf);
-            let place = secret.as_mut_ptr();
-            let bytes = bytes.min(secret.len());
-            let derived = (calls.EVP_KDF_derive)(context?.object(), place, bytes, params.as_ptr());
-            (derived == 1).then_some(secret)
+            self.made(context, calls.EVP_KDF_CTX_free)
         }
+    }
+
+    /// Derives up to 64 bytes.
+    fn derived(
+        &self,
+        context: &Made<KdfContext>,
+        params: &[Param],
+        bytes: usize,
+    ) -> Option<[u8; 64]> {
+        let mut secret = [0; 64];
+        let (derive, bytes) = (self.calls.EVP_KDF_derive, bytes.min(secret.len()));
+        // SAFETY: the context is live; the parameters end with an entry without a key; the place has as many bytes.
+        let derived = unsafe {
+            let place = secret.as_mut_ptr();
+            derive(context.object(), place, bytes, params.as_ptr())
+        };
+        (derived == 1).then_some(secret)
     }
 
     pub(super) fn label(self: &Rc<Self>, label: &Label) -> bool {
@@ -53,10 +65,11 @@ impl Tools {
             }
             _ => [mode, digest, key, prefix, name, Param::END, Param::END],
         };
-        self.derived(c"TLS13-KDF", &params, label.bytes).is_some()
+        let context = self.kdf_context(c"TLS13-KDF");
+        context.is_some_and(|context| self.derived(&context, &params, label.bytes).is_some())
     }
 
-    pub(super) fn hkdf(self: &Rc<Self>) -> bool {
+    pub(super) fn hkdf(&self, context: &Made<KdfContext>) -> Option<[u8; 64]> {
         let params = [
             Param::utf8(c"digest", c"SHA256"),
             Param::octets(c"key", &SECRET),
@@ -64,7 +77,7 @@ impl Tools {
             Param::octets(c"info", b"about"),
             Param::END,
         ];
-        self.derived(c"HKDF", &params, 64).is_some()
+        self.derived(context, &params, 64)
     }
 
     pub(super) fn hmac(self: &Rc<Self>) -> Option<Made<Mac>> {

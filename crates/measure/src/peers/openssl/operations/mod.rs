@@ -25,8 +25,11 @@ pub enum Operation {
     Label,
     /// What one end of a handshake of TLS 1.3 derives: three secrets extracted, nineteen expanded.
     KeySchedule,
-    /// 64 bytes by HKDF, extracted and expanded.
-    Hkdf,
+    /// 64 bytes by HKDF, extracted and expanded, in a context that is made for it, or in one that is kept.
+    Hkdf {
+        /// Whether the context is kept.
+        is_kept: bool,
+    },
     /// An HMAC of 64 bytes, in a context that is made for it, or with the same key again in one that is kept.
     Hmac {
         /// Whether the context is kept.
@@ -178,7 +181,16 @@ fn work(tools: &Rc<Tools>, operation: Operation) -> Option<Work> {
             let labels = &derivation::SCHEDULE;
             Box::new(move || labels.iter().all(|label| tools.label(label)))
         }
-        Operation::Hkdf => Box::new(move || tools.hkdf()),
+        Operation::Hkdf { is_kept } => {
+            let kept = tools.kdf_context(c"HKDF")?;
+            match is_kept {
+                true => Box::new(move || tools.hkdf(&kept).is_some()),
+                false => Box::new(move || {
+                    let context = tools.kdf_context(c"HKDF");
+                    context.is_some_and(|context| tools.hkdf(&context).is_some())
+                }),
+            }
+        }
         Operation::Hmac { is_kept } => {
             let mac = tools.hmac()?;
             let kept = tools.mac_context(&mac)?;
@@ -283,7 +295,8 @@ mod tests {
         let mut all = vec![
             Operation::Label,
             Operation::KeySchedule,
-            Operation::Hkdf,
+            Operation::Hkdf { is_kept: false },
+            Operation::Hkdf { is_kept: true },
             Operation::Hmac { is_kept: false },
             Operation::Hmac { is_kept: true },
             Operation::Binder,

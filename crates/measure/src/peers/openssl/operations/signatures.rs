@@ -17,6 +17,7 @@ impl Tools {
     pub(super) fn sign(self: &Rc<Self>, kind: SigningKey, key: &Made<Key>) -> Option<Vec<u8>> {
         let context = self.digest_context()?;
         let (calls, context, none) = (&self.calls, context.object(), ptr::null());
+        let params = self.beginning(kind.names().2);
         let digest = kind.names().2.map_or(ptr::null(), CStr::as_ptr);
         let (init, sign) = (calls.EVP_DigestSignInit_ex, calls.EVP_DigestSign);
         let (from, length) = (SIGNED.as_ptr(), SIGNED.len());
@@ -30,7 +31,7 @@ impl Tools {
                 self.ctx(),
                 none,
                 key.object(),
-                ptr::null(),
+                params.as_ptr(),
             ) == 1
                 && sign(context, ptr::null_mut(), &mut bytes, from, length) == 1
         };
@@ -49,6 +50,7 @@ impl Tools {
     ) -> Option<()> {
         let context = self.digest_context()?;
         let (calls, context, none) = (&self.calls, context.object(), ptr::null());
+        let params = self.beginning(kind.names().2);
         let digest = kind.names().2.map_or(ptr::null(), CStr::as_ptr);
         let (init, verify) = (calls.EVP_DigestVerifyInit_ex, calls.EVP_DigestVerify);
         let (from, length) = (SIGNED.as_ptr(), SIGNED.len());
@@ -63,7 +65,7 @@ impl Tools {
                 self.ctx(),
                 none,
                 key.object(),
-                ptr::null(),
+                params.as_ptr(),
             ) == 1
                 && verify(context, given, bytes, from, length) == 1
         };

@@ -11,6 +11,8 @@ use crate::error::Error;
 /// A library context, and the functions that work in it.
 pub(super) struct Tools {
     pub(super) calls: Functions,
+    /// Whether libssl tells the version of TLS to signatures: from 4.0 on.
+    tells_version: bool,
     world: Rc<World>,
 }
 
@@ -48,6 +50,7 @@ impl Tools {
     pub(super) fn new(world: &Rc<World>) -> Result<Rc<Self>, Error> {
         Ok(Rc::new(Self {
             calls: Functions::of(world.libcrypto().library())?,
+            tells_version: !world.libcrypto().version().starts_with("OpenSSL 3."),
             world: Rc::clone(world),
         }))
     }
@@ -55,6 +58,18 @@ impl Tools {
     /// The OSSL_LIB_CTX.
     pub(super) fn ctx(&self) -> *mut c_void {
         self.world.ctx()
+    }
+
+    /// What libssl sets as it begins a signature of TLS 1.3 with this digest (`tls_construct_cert_verify`).
+    pub(super) fn beginning(&self, digest: Option<&CStr>) -> [Param; 3] {
+        match digest {
+            Some(digest) if self.tells_version => [
+                Param::int(c"tls-version", &TLS_1_3),
+                Param::utf8(c"digest", digest),
+                Param::END,
+            ],
+            _ => [Param::END; 3],
+        }
     }
 
     /// # Safety
@@ -127,6 +142,9 @@ impl Tools {
     }
 }
 
+/// As on the wire.
+static TLS_1_3: c_int = 0x0304;
+
 /// Makes a new context of EVP_PKEY_CTX ready for an operation.
 pub(super) type Init = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// Makes a key, or a key that is still blank.
@@ -171,11 +189,11 @@ functions! {
     EVP_PKEY_verify: fn(*mut c_void, *const c_uchar, usize, *const c_uchar, usize) -> c_int;
     EVP_MD_CTX_new: fn() -> *mut c_void;
     EVP_MD_CTX_free: fn(*mut c_void);
-    EVP_DigestSignInit_ex: fn(*mut c_void, *mut *mut c_void, *const c_char, *mut c_void, *const c_char, *mut c_void, *const c_void) -> c_int;
+    EVP_DigestSignInit_ex: fn(*mut c_void, *mut *mut c_void, *const c_char, *mut c_void, *const c_char, *mut c_void, *const Param) -> c_int;
     EVP_DigestSignUpdate: fn(*mut c_void, *const c_void, usize) -> c_int;
     EVP_DigestSignFinal: fn(*mut c_void, *mut c_uchar, *mut usize) -> c_int;
     EVP_DigestSign: fn(*mut c_void, *mut c_uchar, *mut usize, *const c_uchar, usize) -> c_int;
-    EVP_DigestVerifyInit_ex: fn(*mut c_void, *mut *mut c_void, *const c_char, *mut c_void, *const c_char, *mut c_void, *const c_void) -> c_int;
+    EVP_DigestVerifyInit_ex: fn(*mut c_void, *mut *mut c_void, *const c_char, *mut c_void, *const c_char, *mut c_void, *const Param) -> c_int;
     EVP_DigestVerify: fn(*mut c_void, *const c_uchar, usize, *const c_uchar, usize) -> c_int;
     d2i_PUBKEY_ex: fn(*mut *mut c_void, *mut *const c_uchar, c_long, *mut c_void, *const c_char) -> *mut c_void;
     i2d_PUBKEY: fn(*const c_void, *mut *mut c_uchar) -> c_int;
