@@ -63,7 +63,7 @@ fn clients_refuse_what_is_no_share() {
     }
 }
 
-/// Of a client: cut and extended, of noise, and whole but for one of the two parts.
+/// Shares of a client: cut and extended, of noise, and whole but for one of the two parts.
 fn bad_shares(bytes: usize, curve: usize, is_curve_first: bool) -> Vec<Vec<u8>> {
     let mut shares = bad_lengths(bytes, curve);
     // Noise has coefficients that are not reduced.
@@ -77,7 +77,7 @@ fn bad_shares(bytes: usize, curve: usize, is_curve_first: bool) -> Vec<Vec<u8>> 
     shares
 }
 
-/// Of a server: any ciphertext of ML-KEM is one.
+/// Shares of a server: any ciphertext of ML-KEM is one.
 fn bad_ciphertexts(bytes: usize, curve: usize, is_curve_first: bool) -> Vec<Vec<u8>> {
     let mut shares = bad_lengths(bytes, curve);
     shares.push(vec![0; bytes]);

@@ -162,7 +162,7 @@ impl Context {
     fn of_name(hybrid: Hybrid, side: &CStr) -> Self {
         let new = functions().EVP_PKEY_CTX_new_from_name;
         let context = libcrypto().library_context();
-        // SAFETY: a live library context, and texts that end with a zero.
+        // SAFETY: the library context of the tests, and the names of a hybrid's type and properties.
         let context = unsafe { new(context, hybrid.name.as_ptr(), side.as_ptr()) };
         assert!(!context.is_null(), "{side:?} has no {:?}", hybrid.name);
         Self(context)
@@ -415,7 +415,7 @@ fn keys_pass_between_the_providers() {
                         );
                         for receiver in [&private, &pair] {
                             let receiver = Context::of_key(receiver, to);
-                            // SAFETY: a live context.
+                            // SAFETY: a live context, made for a key of a hybrid.
                             let ready = unsafe {
                                 (functions().EVP_PKEY_decapsulate_init)(receiver.0, null())
                             };
@@ -587,7 +587,7 @@ fn encapsulation_is_refused_alike() {
             same(&format!("{name} {rooms:?}"), |side| {
                 let key = Key::with_share(hybrid, side, &public).1;
                 let context = Context::of_key(&key, side);
-                // SAFETY: a live context.
+                // SAFETY: a live context of a hybrid's key.
                 let ready = unsafe { (functions().EVP_PKEY_encapsulate_init)(context.0, null()) };
                 let made = context.encapsulate(rooms.0, rooms.1);
                 (ready, made.done, made.bytes)
@@ -618,7 +618,7 @@ fn encapsulation_is_refused_alike() {
                 let values = Values::default().octets("priv", &private);
                 let key = Key::of(hybrid, side, PAIR, values).1;
                 let context = Context::of_key(&key, side);
-                // SAFETY: a live context.
+                // SAFETY: a live context of a hybrid's key.
                 let ready = unsafe { (functions().EVP_PKEY_decapsulate_init)(context.0, null()) };
                 (ready, context.decapsulate(&given, room))
             });
@@ -658,7 +658,7 @@ fn encapsulation_is_refused_alike() {
         refused(&format!("{name} of small order"), |side| {
             let key = Key::pair(hybrid, side);
             let context = Context::of_key(&key, side);
-            // SAFETY: a live context.
+            // SAFETY: a live context of a hybrid's key.
             unsafe { (functions().EVP_PKEY_decapsulate_init)(context.0, null()) };
             context.decapsulate(&bad, 4096).0
         });
