@@ -136,3 +136,57 @@ fn put_secret(tag: &mut [u8], output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
     tag.zeroize();
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Hash; 7] = [
+        Hash::Sha1,
+        Hash::Sha224,
+        Hash::Sha256,
+        Hash::Sha384,
+        Hash::Sha512,
+        Hash::Sha512_224,
+        Hash::Sha512_256,
+    ];
+
+    /// HMAC by its definition (RFC 2104, section 2), around each hash function.
+    #[test]
+    fn hmac_is_what_it_is_defined_as() {
+        for hash in ALL {
+            for key in [&b""[..], b"key", &[7; 128], &[8; 200]] {
+                let mut padded = vec![0; hash.block_bytes()];
+                if key.len() > padded.len() {
+                    let mut digest = [0; DIGEST_BYTES_MAX];
+                    let mut whole = Digest::new(hash);
+                    whole.update(key);
+                    let bytes = whole.finish(&mut digest);
+                    padded[..bytes].copy_from_slice(&digest[..bytes]);
+                } else {
+                    padded[..key.len()].copy_from_slice(key);
+                }
+                let digest = |pad: u8, message: &[u8]| {
+                    let mut digest = Digest::new(hash);
+                    digest.update(&padded.iter().map(|byte| byte ^ pad).collect::<Vec<_>>());
+                    digest.update(message);
+                    let mut output = [0; DIGEST_BYTES_MAX];
+                    let bytes = digest.finish(&mut output);
+                    assert_eq!(bytes, hash.bytes());
+                    output[..bytes].to_vec()
+                };
+                let expected = digest(0x5c, &digest(0x36, b"a message"));
+                let keyed = Hmac::new(hash, key);
+                for mut hmac in [keyed.clone(), keyed] {
+                    hmac.update(b"a mes");
+                    hmac.update(b"sage");
+                    let mut tag = [0; DIGEST_BYTES_MAX];
+                    let bytes = hmac.finish(&mut tag);
+                    assert_eq!(tag[..bytes], expected, "{hash:?}");
+                }
+            }
+        }
+        assert!(is_same(b"", b"") && is_same(b"ab", b"ab"));
+        assert!(!is_same(b"ab", b"ac") && !is_same(b"ab", b"abc"));
+    }
+}
