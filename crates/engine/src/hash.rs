@@ -98,7 +98,30 @@ pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.ct_eq(other).into()
 }
 
-fn keyed<M: hmac::KeyInit>(key: &[u8]) -> M {
+/// Evaluates an expression with the type of HMAC by a hash function.
+macro_rules! with_hmac {
+    ($hash:expr, $mac:ident => $run:expr) => {{
+        use sha2::{Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
+        macro_rules! by {
+            ($of:ty) => {{
+                type $mac = hmac::Hmac<$of>;
+                $run
+            }};
+        }
+        match $hash {
+            Hash::Sha1 => by!(sha1::Sha1),
+            Hash::Sha224 => by!(Sha224),
+            Hash::Sha256 => by!(Sha256),
+            Hash::Sha384 => by!(Sha384),
+            Hash::Sha512 => by!(Sha512),
+            Hash::Sha512_224 => by!(Sha512_224),
+            Hash::Sha512_256 => by!(Sha512_256),
+        }
+    }};
+}
+pub(crate) use with_hmac;
+
+pub(crate) fn keyed<M: hmac::KeyInit>(key: &[u8]) -> M {
     #[allow(clippy::expect_used)] // RFC 2104, section 3: a key of any length.
     M::new_from_slice(key).expect("HMAC takes a key of any length")
 }

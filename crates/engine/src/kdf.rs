@@ -1,9 +1,11 @@
 //! Derivation of keys: HKDF (RFC 5869), the labels of TLS 1.3 (RFC 8446, 7.1), and the function of TLS 1.2 (RFC 5246, 5).
 
-use zeroize::Zeroizing;
+use hmac::digest::Output;
+use hmac::{KeyInit, Mac};
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::Error;
-use crate::hash::{DIGEST_BYTES_MAX, Digest, Hash, Hmac};
+use crate::hash::{DIGEST_BYTES_MAX, Digest, Hash, Hmac, keyed, with_hmac};
 
 /// HKDF-Extract: writes a pseudorandom key as long as a digest to the beginning of `output`, and returns its length.
 pub fn extract(
@@ -27,26 +29,37 @@ pub fn expand(hash: Hash, key: &[u8], info: &[&[u8]], output: &mut [u8]) -> Resu
             "HKDF: more than 255 digests of output".into(),
         ));
     }
-    let mut keyed = Some(Hmac::new(hash, key));
-    let mut block = Zeroizing::new([0; DIGEST_BYTES_MAX]);
-    let mut bytes = 0;
-    let mut chunks = output.chunks_mut(hash.bytes()).zip(1..=255_u8).peekable();
-    while let Some((chunk, counter)) = chunks.next() {
-        // Most outputs are no longer than a digest: they need no copy.
-        let hmac = match chunks.peek() {
-            Some(_) => keyed.clone(),
-            None => keyed.take(),
-        };
-        let Some(mut hmac) = hmac else { break };
-        hmac.update(&block[..bytes]);
+    // Each hash function has its own copy, in which the state of HMAC stays where it is.
+    with_hmac!(hash, Mac => expand_by::<Mac>(key, info, output));
+    Ok(())
+}
+
+fn expand_by<M: Mac + KeyInit + Clone>(key: &[u8], info: &[&[u8]], output: &mut [u8]) {
+    let keyed = keyed::<M>(key);
+    let blocks = output.len().div_ceil(M::output_size());
+    let block = |mut hmac: M, before: &[u8], counter: u8| {
+        hmac.update(before);
         for part in info {
             hmac.update(part);
         }
         hmac.update(&[counter]);
-        bytes = hmac.finish(&mut block);
-        chunk.copy_from_slice(&block[..chunk.len()]);
+        hmac.finalize().into_bytes()
+    };
+    // Most outputs are no longer than a digest: they need no copy.
+    if blocks == 1 {
+        let mut last = block(keyed, &[], 1);
+        output.copy_from_slice(&last[..output.len()]);
+        last.zeroize();
+        return;
     }
-    Ok(())
+    let mut before = Output::<M>::default();
+    let chunks = output.chunks_mut(M::output_size());
+    for (chunk, counter) in chunks.zip(1..=255) {
+        let known: &[u8] = if counter == 1 { &[] } else { &before };
+        before = block(keyed.clone(), known, counter);
+        chunk.copy_from_slice(&before[..chunk.len()]);
+    }
+    before.zeroize();
 }
 
 /// HKDF-Expand-Label: fills `output`. `prefix` is `b"tls13 "`, or `b"dtls13"` for DTLS (RFC 9147, 5.9).
@@ -71,22 +84,21 @@ pub fn expand_label(
             "HKDF-Expand-Label: the label, the context or the output is too long".into(),
         ));
     };
-    // In one piece: HMAC takes each piece through its buffer.
-    let mut info = [0; 2 + 1 + 255 + 1 + 255];
     let [high, low] = length.to_be_bytes();
-    let parts: [&[u8]; 5] = [
-        &[high, low, label_bytes],
-        prefix,
-        label,
-        &[context_bytes],
-        context,
-    ];
-    let mut bytes = 0;
+    let (head, between) = ([high, low, label_bytes], [context_bytes]);
+    let parts: [&[u8]; 5] = [&head, prefix, label, &between, context];
+    // In one piece, if it is of usual length: HMAC takes each piece through its buffer.
+    let mut info = [0; 128];
+    let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
+    let Some(info) = info.get_mut(..bytes) else {
+        return expand(hash, secret, &parts, output);
+    };
+    let mut at = 0;
     for part in parts {
-        info[bytes..bytes + part.len()].copy_from_slice(part);
-        bytes += part.len();
+        info[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
     }
-    expand(hash, secret, &[&info[..bytes]], output)
+    expand(hash, secret, &[info], output)
 }
 
 /// The digest of no bytes at all, with which TLS 1.3 goes from one secret to the next. Returns its length.

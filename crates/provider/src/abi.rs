@@ -187,6 +187,14 @@ impl Param {
         }
     }
 
+    /// One that asks for a size, which is stored at `place`.
+    pub(crate) fn asking_for_size(key: &'static CStr, place: &mut usize) -> Self {
+        Self {
+            data: std::ptr::from_mut(place).cast(),
+            ..Self::size(key)
+        }
+    }
+
     /// One that asks for a pointer to octets, which is stored at `place`; [`given_bytes`](Self::given_bytes) is their number.
     pub(crate) fn asking_for_octets(key: &'static CStr, place: &mut *const u8) -> Self {
         Self {
@@ -648,6 +656,7 @@ pub(crate) const SELECT_PRIVATE_KEY: c_int = 1;
 pub(crate) const SELECT_PUBLIC_KEY: c_int = 2;
 pub(crate) const SELECT_KEYPAIR: c_int = 3;
 pub(crate) const SELECT_DOMAIN_PARAMETERS: c_int = 4;
+pub(crate) const SELECT_ALL: c_int = 0x87;
 /// OSSL_FUNC_KEYMGMT_LOAD.
 pub(crate) const KEYMGMT_LOAD: c_int = 8;
 

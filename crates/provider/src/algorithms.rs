@@ -7,7 +7,7 @@ use oarlock_engine::Primitive;
 use crate::default_provider::{DefaultProvider, Defaults};
 use crate::offered::Offered;
 use crate::provider::Provider;
-use crate::{hybrid, kdf, mac, rsa, x25519};
+use crate::{ec, hybrid, kdf, mac, rsa, x25519};
 
 /// The lists; `None` while the default provider is not there.
 ///
@@ -38,11 +38,11 @@ fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
                 kdf::offer(primitive, defaults, &mut offered);
             }
             Primitive::Hmac => mac::offer(defaults, &mut offered),
+            Primitive::Ec => ec::offer(defaults, &mut offered),
             Primitive::X25519 => x25519::offer(defaults, &mut offered),
             Primitive::X25519MlKem768
             | Primitive::SecP256r1MlKem768
             | Primitive::SecP384r1MlKem1024 => hybrid::offer(primitive, &mut offered),
-            _ => {}
         }
     }
     if let Some(default) = &defaults.rsa {

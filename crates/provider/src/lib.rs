@@ -14,6 +14,7 @@
 //!                      mac/          HMAC
 //!                      x25519/       keys and key exchange
 //!                      hybrid/       the same by ML-KEM and a curve together
+//!                      ec/           keys and ECDSA around the default provider's
 //!                      groups.rs     the groups of TLS that come with them
 //! RSA                  rsa/          keys and signatures around the default provider's
 //!                      signer/       who makes a private operation, and when
@@ -41,6 +42,7 @@ mod conf_module;
 mod counted;
 mod default_provider;
 mod dispatch;
+mod ec;
 mod entry;
 mod error;
 mod groups;

@@ -17,11 +17,13 @@ use std::ptr::null;
 use oarlock_engine::agreement::Hybrid;
 use oarlock_engine::hash::Hash;
 
-use self::functions::{ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions};
+use self::functions::{
+    ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions, SignatureFunctions,
+};
 use self::rsa::DefaultRsa;
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEM, OPERATION_KEYEXCH, OPERATION_KEYMGMT,
-    OPERATION_MAC, functions,
+    OPERATION_MAC, OPERATION_SIGNATURE, functions,
 };
 
 /// The default provider, kept until this is dropped.
@@ -39,6 +41,8 @@ pub(crate) struct Defaults {
     pub(crate) hmac: Option<DefaultAlgorithm<MacFunctions>>,
     pub(crate) x25519: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
+    pub(crate) ec: Option<DefaultAlgorithm<KeyFunctions>>,
+    pub(crate) ecdsa: Option<DefaultAlgorithm<SignatureFunctions>>,
     /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
     hybrids: Vec<Hybrid>,
     /// What all of it rests on.
@@ -79,6 +83,8 @@ impl Defaults {
             hmac: find!(MacFunctions, OPERATION_MAC, b"HMAC"),
             x25519: find!(KeyFunctions, OPERATION_KEYMGMT, b"X25519"),
             x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),
+            ec: find!(KeyFunctions, OPERATION_KEYMGMT, b"EC"),
+            ecdsa: find!(SignatureFunctions, OPERATION_SIGNATURE, b"ECDSA"),
             hybrids: Hybrid::ALL
                 .into_iter()
                 .filter(|hybrid| {

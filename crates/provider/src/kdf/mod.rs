@@ -87,8 +87,20 @@ struct Context {
 }
 
 impl Context {
+    fn new(provider: *const Provider) -> Box<Self> {
+        let mut context = Box::<Self>::new_uninit();
+        let place = context.as_mut_ptr();
+        // SAFETY: the place is one for a context, of which each field is written.
+        unsafe {
+            Settings::put(&mut *(&raw mut (*place).settings).cast());
+            (&raw mut (*place).inner).write(null_mut());
+            (&raw mut (*place).provider).write(provider);
+            context.assume_init()
+        }
+    }
+
     fn default<K: Kdf>(&self) -> Option<&DefaultAlgorithm<KdfFunctions>> {
-        // SAFETY: the provider lives as long as its contexts.
+        // SAFETY: the core tears no provider down that has a context of a KDF.
         unsafe { default_of::<K>(self.provider) }
     }
 
@@ -135,7 +147,7 @@ impl Context {
         if !inner.is_null() {
             let free = self.default::<K>().and_then(|it| it.functions.freectx);
             if let Some(free) = free {
-                // SAFETY: the default provider's function with its context, which nobody else has.
+                // SAFETY: the default provider's KDF frees a context of its own, which nobody else has.
                 unsafe { free(inner) };
             }
         }
@@ -147,7 +159,7 @@ impl Context {
 unsafe fn default_of<'a, K: Kdf>(
     provider: *const Provider,
 ) -> Option<&'a DefaultAlgorithm<KdfFunctions>> {
-    // SAFETY: the caller says that the provider is there.
+    // SAFETY: the caller has the provider, which keeps what KDFs go by.
     unsafe { (*provider).defaults.get()?.kdfs[K::INDEX].as_ref() }
 }
 
@@ -155,12 +167,7 @@ unsafe fn default_of<'a, K: Kdf>(
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn newctx<K: Kdf>(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        Box::into_raw(Box::new(Context {
-            settings: Settings::default(),
-            inner: null_mut(),
-            provider: provider.cast(),
-        }))
-        .cast()
+        Box::into_raw(Context::new(provider.cast())).cast()
     })
 }
 
@@ -184,14 +191,11 @@ unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
         let Some(context) = (unsafe { context.cast::<Context>().as_ref() }) else {
             return null_mut();
         };
-        let mut copy = Box::new(Context {
-            settings: context.settings.clone(),
-            inner: null_mut(),
-            provider: context.provider,
-        });
+        let mut copy = Context::new(context.provider);
+        context.settings.copy_to(&mut copy.settings);
         if !context.inner.is_null() {
             let dup = context.default::<K>().and_then(|it| it.functions.dupctx);
-            // SAFETY: the default provider's function with its context.
+            // SAFETY: the default provider's KDF copies a context of its own.
             copy.inner = dup.map_or(null_mut(), |dup| unsafe { dup(context.inner) });
             if copy.inner.is_null() {
                 return null_mut();
@@ -208,7 +212,7 @@ unsafe extern "C" fn reset<K: Kdf>(context: *mut c_void) {
         // SAFETY: the core resets a context of `newctx` or `dupctx` that no other call uses, or null.
         if let Some(context) = unsafe { context.cast::<Context>().as_mut() } {
             context.drop_inner::<K>();
-            context.settings = Settings::default();
+            context.settings.reset();
         }
     });
 }

@@ -1,6 +1,8 @@
 //! What has been set in a context of key derivation: of usual lengths, and in the context itself.
+#![allow(unsafe_code)]
 
 use std::ffi::CStr;
+use std::mem::MaybeUninit;
 
 use oarlock_engine::hash::Hash;
 use zeroize::Zeroize as _;
@@ -47,11 +49,13 @@ pub(super) enum Mode {
 pub(super) struct Given<'a> {
     pub(super) mode: Option<Mode>,
     hash: Option<Hash>,
-    octets: [[Option<&'a [u8]>; JOINED_MAX]; OCTETS],
+    octets: [Option<&'a [u8]>; OCTETS],
+    /// What is joined to the first.
+    joined: [Option<&'a [u8]>; JOINED_MAX],
 }
 
-/// How many parameters of one name are joined: libssl gives a label, two random values and a digest at most.
-const JOINED_MAX: usize = 5;
+/// How many parameters of a name are joined to the first: libssl gives a label, two random values and a digest at most.
+const JOINED_MAX: usize = 4;
 
 impl<'a> Given<'a> {
     /// `None` for parameters that are not regular: unknown, of another type, empty, longer than there is room, or given
@@ -75,68 +79,77 @@ impl<'a> Given<'a> {
                     given.hash.replace(hash).is_none()
                 }
                 Field::Octets(octets) => {
-                    let place = &mut given.octets[octets as usize][0];
-                    place.replace(value.given_octets().ok_or(())?).is_none()
+                    let octets_given = value.given_octets().ok_or(())?;
+                    let fits = octets_given.len() <= ROOM[octets as usize];
+                    let place = &mut given.octets[octets as usize];
+                    place.replace(octets_given).is_none() && fits
                 }
                 Field::Joined(octets) => {
-                    let mut places = given.octets[octets as usize].iter_mut();
+                    let first = &mut given.octets[octets as usize];
+                    let mut places = std::iter::once(first).chain(&mut given.joined);
                     let place = places.find(|place| place.is_none()).ok_or(())?;
-                    place.replace(value.given_octets().ok_or(())?).is_none()
+                    *place = Some(value.given_octets().ok_or(())?);
+                    true
                 }
             };
             if is_first { Ok(()) } else { Err(()) }
         });
         taken.ok()?;
-        let fits = |(parts, room): (&[Option<&[u8]>; JOINED_MAX], usize)| {
-            let all = parts.iter().flatten().map(|part| part.len()).sum::<usize>();
-            all <= room
-        };
-        given.octets.iter().zip(ROOM).all(fits).then_some(given)
+        let parts = given.octets[Octets::Data as usize]
+            .iter()
+            .chain(given.joined.iter().flatten());
+        let bytes = parts.map(|part| part.len()).sum::<usize>();
+        (bytes <= ROOM[Octets::Data as usize]).then_some(given)
     }
 
     pub(super) fn has(&self, octets: Octets) -> bool {
-        self.octets[octets as usize][0].is_some()
+        self.octets[octets as usize].is_some()
     }
 }
 
 /// What has been set. Wiped on drop.
-#[derive(Clone, Default)]
 pub(super) struct Settings {
     pub(super) mode: Option<Mode>,
     pub(super) hash: Option<Hash>,
     /// The lengths of octets; 0 for those that are not set.
     lengths: [u16; OCTETS],
-    key: Room<160>,
-    salt: Room<64>,
-    prefix: Room<16>,
-    label: Room<32>,
-    data: Room<256>,
+    /// Words, of which so many bytes are written, and the rest of the last word.
+    words: [MaybeUninit<u64>; WORDS],
 }
 
-/// What [`Settings`] has room for, by [`Octets`]. A secret of TLS has 32 to 133 bytes.
+/// What [`Settings`] has room for in bytes, by [`Octets`]: whole words. A secret of TLS has 32 to 133 bytes.
 const ROOM: [usize; OCTETS] = [160, 64, 16, 32, 256];
-
-#[derive(Clone)]
-struct Room<const N: usize>([u8; N]);
-
-impl<const N: usize> Default for Room<N> {
-    fn default() -> Self {
-        Self([0; N])
+/// The first word of each.
+const FIRST: [usize; OCTETS] = {
+    let (mut first, mut at) = ([0; OCTETS], 1);
+    while at < OCTETS {
+        first[at] = first[at - 1] + ROOM[at - 1] / 8;
+        at += 1;
     }
-}
+    first
+};
+const WORDS: usize = FIRST[OCTETS - 1] + ROOM[OCTETS - 1] / 8;
 
 impl Settings {
+    /// Makes one without settings in `place`. The octets stay as they are: to write them all takes longer than to derive
+    /// a key.
+    pub(super) fn put(place: &mut MaybeUninit<Self>) -> &mut Self {
+        let settings = place.as_mut_ptr();
+        // SAFETY: the place is one for settings, of which the octets may be anything.
+        unsafe {
+            (&raw mut (*settings).mode).write(None);
+            (&raw mut (*settings).hash).write(None);
+            (&raw mut (*settings).lengths).write([0; OCTETS]);
+            &mut *settings
+        }
+    }
+
     /// Octets that are set; none that are empty.
     pub(super) fn get(&self, octets: Octets) -> Option<&[u8]> {
-        let room: &[u8] = match octets {
-            Octets::Key => &self.key.0,
-            Octets::Salt => &self.salt.0,
-            Octets::Prefix => &self.prefix.0,
-            Octets::Label => &self.label.0,
-            Octets::Data => &self.data.0,
-        };
-        let set = &room[..self.lengths[octets as usize].into()];
-        (!set.is_empty()).then_some(set)
+        let bytes = usize::from(self.lengths[octets as usize]);
+        let first = self.words[FIRST[octets as usize]..].as_ptr().cast::<u8>();
+        // SAFETY: so many bytes were written there by `set`.
+        (bytes > 0).then(|| unsafe { std::slice::from_raw_parts(first, bytes) })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -146,33 +159,53 @@ impl Settings {
     pub(super) fn set(&mut self, given: &Given<'_>) {
         self.mode = given.mode.or(self.mode);
         self.hash = given.hash.or(self.hash);
-        for (octets, parts) in ALL.into_iter().zip(given.octets) {
-            if parts[0].is_none() {
+        for (octets, first) in ALL.into_iter().zip(given.octets) {
+            let Some(first) = first else {
                 continue;
-            }
+            };
             self.clear(octets);
-            let mut bytes = 0;
-            for part in parts.into_iter().flatten() {
-                self.room(octets)[bytes..bytes + part.len()].copy_from_slice(part);
-                bytes += part.len();
-            }
-            // It fits: no room is longer than 256 bytes.
-            self.lengths[octets as usize] = bytes as u16;
+            self.add(octets, first);
         }
+        for part in given.joined.into_iter().flatten() {
+            self.add(Octets::Data, part);
+        }
+    }
+
+    /// Writes `part` behind what is set. It fits, as [`Given::of`] has seen.
+    fn add(&mut self, octets: Octets, part: &[u8]) {
+        let at = usize::from(self.lengths[octets as usize]);
+        let bytes = (at + part.len()).min(ROOM[octets as usize]);
+        let part = &part[..bytes - at];
+        let words = &mut self.words[FIRST[octets as usize]..][..ROOM[octets as usize] / 8];
+        // SAFETY: the room has as many bytes as `ROOM` says, and the part ends within it; it is the caller's.
+        unsafe {
+            let place = words.as_mut_ptr().cast::<u8>().add(at);
+            place.copy_from_nonoverlapping(part.as_ptr(), part.len());
+        }
+        // No room is longer than 256 bytes.
+        self.lengths[octets as usize] = bytes as u16;
     }
 
     pub(super) fn clear(&mut self, octets: Octets) {
         let bytes = usize::from(std::mem::take(&mut self.lengths[octets as usize]));
-        self.room(octets)[..bytes].zeroize();
+        let words = &mut self.words[FIRST[octets as usize]..][..bytes.div_ceil(8)];
+        words.zeroize();
     }
 
-    fn room(&mut self, octets: Octets) -> &mut [u8] {
-        match octets {
-            Octets::Key => &mut self.key.0,
-            Octets::Salt => &mut self.salt.0,
-            Octets::Prefix => &mut self.prefix.0,
-            Octets::Label => &mut self.label.0,
-            Octets::Data => &mut self.data.0,
+    /// Forgets everything.
+    pub(super) fn reset(&mut self) {
+        (self.mode, self.hash) = (None, None);
+        ALL.into_iter().for_each(|octets| self.clear(octets));
+    }
+
+    /// Writes the same to `copy`, which has no settings.
+    pub(super) fn copy_to(&self, copy: &mut Self) {
+        copy.mode = self.mode;
+        copy.hash = self.hash;
+        for octets in ALL {
+            if let Some(set) = self.get(octets) {
+                copy.add(octets, set);
+            }
         }
     }
 

@@ -259,7 +259,10 @@ impl Param {
     }
 
     /// Keys and types of a list of what can be got or set, by key.
-    fn listed(mut at: *const Self) -> Vec<(String, u32)> {
+    ///
+    /// # Safety
+    /// `at` is null or such a list, which ends.
+    pub unsafe fn listed(mut at: *const Self) -> Vec<(String, u32)> {
         let mut found = Vec::new();
         // SAFETY: a list that ends with an entry without a key; keys end with a zero.
         unsafe {

@@ -28,6 +28,8 @@ evp_functions! {
     EVP_PKEY_CTX_get0_provider: fn(*const c_void) -> *const c_void;
     EVP_PKEY_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
     EVP_PKEY_CTX_get_params: fn(*mut c_void, *mut Param) -> c_int;
+    EVP_PKEY_CTX_settable_params: fn(*const c_void) -> *const Param;
+    EVP_PKEY_CTX_gettable_params: fn(*const c_void) -> *const Param;
     EVP_PKEY_CTX_set_rsa_padding: fn(*mut c_void, c_int) -> c_int;
     EVP_PKEY_CTX_get_rsa_padding: fn(*mut c_void, *mut c_int) -> c_int;
     EVP_PKEY_CTX_set_rsa_pss_saltlen: fn(*mut c_void, c_int) -> c_int;
@@ -49,6 +51,7 @@ evp_functions! {
     EVP_PKEY_decrypt: fn(*mut c_void, *mut u8, *mut usize, *const u8, usize) -> c_int;
     EVP_MD_CTX_new: fn() -> *mut c_void;
     EVP_MD_CTX_free: fn(*mut c_void);
+    EVP_MD_CTX_get_pkey_ctx: fn(*const c_void) -> *mut c_void;
     EVP_MD_CTX_copy_ex: fn(*mut c_void, *const c_void) -> c_int;
     EVP_DigestSignInit_ex: fn(*mut c_void, *mut *mut c_void, *const c_char, *mut c_void, *const c_char, *mut c_void, *const Param) -> c_int;
     EVP_DigestSignUpdate: fn(*mut c_void, *const c_void, usize) -> c_int;

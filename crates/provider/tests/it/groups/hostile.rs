@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oarlock_testing::seeded_noise;
 
-use super::{ALL, End, HYBRIDS, Site};
+use super::{End, HYBRIDS, Site};
 use crate::host::Accelerated;
 
 /// The lengths of a client's share, a server's, and of the curve's part, which comes first but for X25519.
@@ -21,7 +21,7 @@ const LENGTHS: [(usize, usize, usize, bool); 3] = [
 fn servers_refuse_what_is_no_share() {
     let (site, accelerated) = (Site::new(), Accelerated::post_quantum(None));
     let here = End::Here(Some(&accelerated));
-    let server = here.serves(&site, Some(ALL));
+    let server = here.serves(&site, None);
     for ((group, number), (bytes, _, curve, is_curve_first)) in HYBRIDS.into_iter().zip(LENGTHS) {
         for share in bad_shares(bytes, curve, is_curve_first) {
             let alert = alert_of(server.port, &client_hello(number, &share));
@@ -63,7 +63,7 @@ fn clients_refuse_what_is_no_share() {
     }
 }
 
-/// Shares of a client that are cut, extended or noise, or whole but for one of their two parts.
+/// Shares of a client: cut and extended, of noise, and whole but for one of the two parts.
 fn bad_shares(bytes: usize, curve: usize, is_curve_first: bool) -> Vec<Vec<u8>> {
     let mut shares = bad_lengths(bytes, curve);
     // Noise has coefficients that are not reduced.
@@ -77,7 +77,7 @@ fn bad_shares(bytes: usize, curve: usize, is_curve_first: bool) -> Vec<Vec<u8>> 
     shares
 }
 
-/// Shares of a server that are cut or extended, or no point. Any bytes are a ciphertext of ML-KEM.
+/// Shares of a server: any ciphertext of ML-KEM is one.
 fn bad_ciphertexts(bytes: usize, curve: usize, is_curve_first: bool) -> Vec<Vec<u8>> {
     let mut shares = bad_lengths(bytes, curve);
     shares.push(vec![0; bytes]);

@@ -8,13 +8,13 @@ use tempfile::TempDir;
 use crate::host::{Accelerated, has_lanes, run, succeeds, with_conf};
 
 /// A folder, in which `openssl` runs with the provider and without.
-struct Place {
-    folder: TempDir,
-    accelerated: Accelerated,
+pub struct Place {
+    pub folder: TempDir,
+    pub accelerated: Accelerated,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let place = Self {
             folder: tempfile::tempdir().unwrap(),
             accelerated: Accelerated::new(),
@@ -23,11 +23,11 @@ impl Place {
         place
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         fs::write(self.folder.path().join(name), text).unwrap();
     }
 
-    fn command(&self, arguments: &str) -> Command {
+    pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new("openssl");
         command.current_dir(self.folder.path());
         command.args(arguments.split_whitespace());
@@ -36,13 +36,13 @@ impl Place {
 
     /// With the provider.
     #[track_caller]
-    fn ours(&self, arguments: &str) -> String {
+    pub fn ours(&self, arguments: &str) -> String {
         let output = succeeds(self.accelerated.apply(&mut self.command(arguments)));
         String::from_utf8_lossy(&output).into_owned()
     }
 
     #[track_caller]
-    fn stock(&self, arguments: &str) -> String {
+    pub fn stock(&self, arguments: &str) -> String {
         let output = succeeds(with_conf(&mut self.command(arguments), None));
         String::from_utf8_lossy(&output).into_owned()
     }

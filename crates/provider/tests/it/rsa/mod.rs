@@ -1,7 +1,7 @@
 //! RSA: keys and signatures through this provider are those of the default one, call by call.
 
-mod calls;
-mod commands;
+pub mod calls;
+pub mod commands;
 mod decryption;
 mod keys;
 mod parameters;

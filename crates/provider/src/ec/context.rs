@@ -1,0 +1,389 @@
+//! A context of a signature: what was begun with it, and the same as a context of the default provider's.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use oarlock_engine::ec::SIGNATURE_BYTES_MAX;
+use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest, Hash};
+
+use super::key::{Key, Ours};
+use crate::abi::Param;
+use crate::default_provider::DefaultAlgorithm;
+use crate::default_provider::functions::SignatureFunctions;
+use crate::default_provider::rsa::named;
+use crate::provider::Provider;
+
+/// A context, as OpenSSL holds it.
+pub(super) struct Context {
+    /// The core tears no provider down that has a context.
+    pub(super) provider: *const Provider,
+    /// What hash functions are looked for with.
+    pub(super) properties: Option<CString>,
+    pub(super) key: Option<Arc<Key>>,
+    pub(super) state: State,
+}
+
+/// What is done with a context.
+pub(super) enum State {
+    /// Nothing yet.
+    Idle,
+    /// It signs or verifies digests, of a certain length if a hash function is set.
+    Digests(Purpose, Option<HashName>),
+    /// It signs or verifies a message.
+    Message(Box<Message>),
+    /// The default provider does it.
+    Elsewhere(Inner),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Sign,
+    Verify,
+}
+
+/// A message on its way.
+pub(super) struct Message {
+    pub(super) purpose: Purpose,
+    pub(super) hash: HashName,
+    /// `None` once it has ended.
+    pub(super) digest: Option<Digest>,
+    pub(super) has_begun: bool,
+    /// Whether the default provider would take another hash function by now: it was asked for the size of a signature, or
+    /// the message has ended.
+    pub(super) takes_hash: bool,
+    /// The default provider's, without the message, where parameters were set in the middle of it.
+    pub(super) aside: Option<Inner>,
+}
+
+impl Message {
+    pub(super) fn new(purpose: Purpose, hash: HashName) -> Self {
+        Self {
+            purpose,
+            hash,
+            digest: Some(Digest::new(hash.hash)),
+            has_begun: false,
+            takes_hash: false,
+            aside: None,
+        }
+    }
+
+    /// Ends it. Returns its digest, and how long that is.
+    pub(super) fn end(&mut self) -> Option<([u8; DIGEST_BYTES_MAX], usize)> {
+        let digest = self.digest.take()?;
+        self.takes_hash = true;
+        let mut output = [0; DIGEST_BYTES_MAX];
+        let bytes = digest.finish(&mut output);
+        Some((output, bytes))
+    }
+}
+
+/// A hash function, by the name that it was given.
+#[derive(Clone, Copy)]
+pub(super) struct HashName {
+    pub(super) hash: Hash,
+    /// Ends with a zero.
+    name: [u8; NAME_BYTES],
+}
+
+impl HashName {
+    /// `None` for one that is not ours.
+    pub(super) fn of(name: &[u8]) -> Option<Self> {
+        let hash = named(name)?;
+        let mut copy = [0; NAME_BYTES];
+        copy[..NAME_BYTES - 1]
+            .get_mut(..name.len())?
+            .copy_from_slice(name);
+        Some(Self { hash, name: copy })
+    }
+
+    pub(super) fn is(&self, name: &[u8]) -> bool {
+        self.text().eq_ignore_ascii_case(name)
+    }
+
+    fn text(&self) -> &[u8] {
+        self.name
+            .split(|byte| *byte == 0)
+            .next()
+            .unwrap_or_default()
+    }
+
+    fn as_ptr(&self) -> *const c_char {
+        self.name.as_ptr().cast()
+    }
+}
+
+/// A context of the default provider's that nobody else has.
+pub(super) struct Inner {
+    pub(super) context: *mut c_void,
+    /// Part of the provider, which lives as long as its contexts.
+    functions: *const SignatureFunctions,
+}
+
+impl Inner {
+    pub(super) fn functions(&self) -> &SignatureFunctions {
+        // SAFETY: they live as long as the context.
+        unsafe { &*self.functions }
+    }
+
+    fn copy(&self) -> Option<Self> {
+        // SAFETY: the default provider's function with the context that this one is around.
+        let context = unsafe { self.functions().dupctx?(self.context) };
+        (!context.is_null()).then_some(Self { context, ..*self })
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(free) = self.functions().freectx {
+            // SAFETY: the default provider's function with its context, which this one has alone.
+            unsafe { free(self.context) };
+        }
+    }
+}
+
+impl Context {
+    /// Another that goes on from here.
+    pub(super) fn copy(&self) -> Option<Self> {
+        let state = match &self.state {
+            State::Idle => State::Idle,
+            State::Digests(purpose, hash) => State::Digests(*purpose, *hash),
+            State::Message(message) => State::Message(Box::new(Message {
+                digest: message.digest.clone(),
+                aside: match &message.aside {
+                    Some(aside) => Some(aside.copy()?),
+                    None => None,
+                },
+                ..**message
+            })),
+            State::Elsewhere(inner) => State::Elsewhere(inner.copy()?),
+        };
+        Some(Self {
+            provider: self.provider,
+            properties: self.properties.clone(),
+            key: self.key.clone(),
+            state,
+        })
+    }
+
+    pub(super) fn ours(&self) -> Option<&Ours> {
+        self.key.as_ref()?.ours()
+    }
+
+    fn default(&self) -> Option<&DefaultAlgorithm<SignatureFunctions>> {
+        // SAFETY: the core tears no provider down that has a context, such as this one.
+        unsafe { (*self.provider).defaults.get()?.ecdsa.as_ref() }
+    }
+
+    /// An empty context of the default provider's.
+    fn empty(&self) -> Option<Inner> {
+        let default = self.default()?;
+        let properties = self.properties.as_ref();
+        let properties = properties.map_or(null(), |text| text.as_ptr());
+        // SAFETY: the default provider's function with its context, and a text that ends with a zero, or null.
+        let context = unsafe { default.functions.newctx?(default.context, properties) };
+        (!context.is_null()).then_some(Inner {
+            context,
+            functions: &raw const default.functions,
+        })
+    }
+
+    /// The default provider's key.
+    fn inner_key(&self) -> Option<*mut c_void> {
+        self.key.as_ref()?.inner()
+    }
+
+    /// A context of the default provider's that is where this one is, but for the bytes of a message; `None` where it is
+    /// there already, or cannot be made.
+    pub(super) fn replayed(&self) -> Option<Inner> {
+        let inner = self.empty()?;
+        let functions = inner.functions();
+        // SAFETY: the default provider's functions with its context and its key, and names and arrays that end as they must.
+        let is_there = unsafe {
+            match &self.state {
+                State::Idle => 1,
+                State::Elsewhere(_) => return None,
+                State::Digests(purpose, hash) => {
+                    let params = [
+                        match hash {
+                            Some(hash) => Param::giving_text(c"digest", hash.text()),
+                            None => Param::END,
+                        },
+                        Param::END,
+                    ];
+                    let init = match purpose {
+                        Purpose::Sign => functions.sign_init?,
+                        Purpose::Verify => functions.verify_init?,
+                    };
+                    init(inner.context, self.inner_key()?, params.as_ptr())
+                }
+                State::Message(message) => {
+                    let (name, key) = (message.hash.as_ptr(), self.inner_key()?);
+                    let init = match message.purpose {
+                        Purpose::Sign => functions.digest_sign_init?,
+                        Purpose::Verify => functions.digest_verify_init?,
+                    };
+                    let is_begun = init(inner.context, name, key, null());
+                    if message.takes_hash && message.purpose == Purpose::Sign {
+                        let mut bytes = 0;
+                        functions.digest_sign_final?(inner.context, null_mut(), &mut bytes, 0);
+                    }
+                    is_begun
+                }
+            }
+        };
+        (is_there == 1).then_some(inner)
+    }
+
+    /// Calls `call` with a context of the default provider's that is where this one is.
+    pub(super) fn aside<T>(
+        &self,
+        call: impl FnOnce(&SignatureFunctions, *mut c_void) -> Option<T>,
+    ) -> Option<T> {
+        let made;
+        let inner = match &self.state {
+            State::Elsewhere(inner) => inner,
+            State::Message(message) if message.aside.is_some() => message.aside.as_ref()?,
+            _ => {
+                made = self.replayed()?;
+                &made
+            }
+        };
+        call(inner.functions(), inner.context)
+    }
+
+    /// Has the default provider do the rest.
+    pub(super) fn leave(&mut self) -> Option<&Inner> {
+        if !matches!(self.state, State::Elsewhere(_)) {
+            self.state = State::Elsewhere(self.replayed()?);
+        }
+        match &self.state {
+            State::Elsewhere(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    /// Signs a digest; `None` where the default provider is to do it, or to refuse it.
+    pub(super) fn sign(&self, digest: &[u8], place: Place) -> Option<c_int> {
+        let key = self.ours()?.private()?;
+        let most = key.public_key().curve().signature_bytes_max();
+        if digest.is_empty() || place.room < most {
+            return None;
+        }
+        let mut signature = [0; SIGNATURE_BYTES_MAX];
+        let bytes = key.sign(digest, &mut signature).ok()?;
+        let signature = signature.get(..bytes).filter(|_| bytes <= most)?;
+        // SAFETY: there is room for as many bytes as the longest signature has, and a place for their number.
+        unsafe {
+            let octets = place.octets;
+            signature.as_ptr().copy_to_nonoverlapping(octets, bytes);
+            *place.bytes = bytes;
+        }
+        Some(1)
+    }
+
+    /// Has the default provider sign or refuse the digest of a message, with what was set in the middle of that.
+    pub(super) fn sign_by_default(&self, digest: &[u8], place: Place) -> Option<c_int> {
+        let State::Message(message) = &self.state else {
+            return None;
+        };
+        let mut nonce_type: c_uint = 0;
+        let mut digest_bytes = digest.len();
+        if let Some(aside) = &message.aside {
+            let mut params = [
+                Param::asking_for_uint(c"nonce-type", &mut nonce_type),
+                Param::asking_for_size(c"digest-size", &mut digest_bytes),
+                Param::END,
+            ];
+            // SAFETY: the default provider's function with its context, and places. A release that does not know one leaves
+            // it as it is.
+            unsafe { aside.functions().get_ctx_params?(aside.context, params.as_mut_ptr()) };
+        }
+        let mut params = [
+            Param::giving_text(c"digest", message.hash.text()),
+            Param::asking_for_size(c"digest-size", &mut digest_bytes),
+            Param::END,
+            Param::END,
+        ];
+        if nonce_type != 0 {
+            params[2] = Param::asking_for_uint(c"nonce-type", &mut nonce_type);
+        }
+        let inner = self.empty()?;
+        let functions = inner.functions();
+        // SAFETY: the default provider's functions with its context and key, an array that ends as it must, and a place and
+        // octets as the caller says.
+        unsafe {
+            let init = functions.sign_init?;
+            if init(inner.context, self.inner_key()?, params.as_ptr()) != 1 {
+                return None;
+            }
+            Some(functions.sign?(
+                inner.context,
+                place.octets,
+                place.bytes,
+                place.room,
+                digest.as_ptr(),
+                digest.len(),
+            ))
+        }
+    }
+
+    /// Verifies a signature of a digest; `None` where the default provider is to do it, or to refuse it.
+    pub(super) fn verify(&self, digest: &[u8], signature: &[u8]) -> Option<c_int> {
+        if digest.is_empty() {
+            return None;
+        }
+        self.ours()?.public().verify(digest, signature).ok()?;
+        Some(1)
+    }
+
+    /// Has the default provider verify or refuse a signature of the digest of a message.
+    pub(super) fn verify_by_default(&self, digest: &[u8], signature: &[u8]) -> Option<c_int> {
+        if signature.is_empty() {
+            // A release says so before it looks at the message, in its own way. No message has such a signature.
+            // SAFETY: the default provider's function with its context, and no bytes at a place that is none.
+            return self.aside(|functions, inner| unsafe {
+                Some(functions.digest_verify_final?(inner, signature.as_ptr(), 0))
+            });
+        }
+        let inner = self.empty()?;
+        let functions = inner.functions();
+        // SAFETY: the default provider's functions with its context and key, and octets of the caller's.
+        unsafe {
+            if functions.verify_init?(inner.context, self.inner_key()?, null()) != 1 {
+                return None;
+            }
+            Some(functions.verify?(
+                inner.context,
+                signature.as_ptr(),
+                signature.len(),
+                digest.as_ptr(),
+                digest.len(),
+            ))
+        }
+    }
+
+    /// How long the longest signature is.
+    pub(super) fn signature_bytes_max(&self) -> Option<usize> {
+        Some(self.ours()?.public().curve().signature_bytes_max())
+    }
+}
+
+/// Where a signature goes, as OpenSSL hands it over.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) octets: *mut u8,
+    pub(super) bytes: *mut usize,
+    pub(super) room: usize,
+}
+
+/// # Safety
+/// `text` is null or ends with a zero, and lives as long as it is used.
+pub(super) unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: as the caller says.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
+}
+
+/// The longest name of a hash function that is ours is its number in dots.
+const NAME_BYTES: usize = 24;

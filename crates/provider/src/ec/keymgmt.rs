@@ -1,0 +1,367 @@
+//! Keys (provider-keymgmt(7), EVP_PKEY-EC(7)): those that are exported here are ours, all others the default provider's.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use super::key::Key;
+use crate::abi::{Dispatch, Param, Params, SELECT_PRIVATE_KEY, offered};
+use crate::caught::catching;
+use crate::default_provider::DefaultAlgorithm;
+use crate::default_provider::functions::{Callback, KeyFunctions};
+use crate::provider::Provider;
+
+/// The functions for OpenSSL. What takes neither key nor provider is the default provider's own.
+pub(super) fn table(inner: &KeyFunctions) -> Vec<Dispatch> {
+    let mut table = Vec::new();
+    offered!(table, inner, KeyFunctions:
+        new new,
+        gen_init gen_init,
+        gen_set_template gen_set_template,
+        gen_set_params gen_set_params,
+        gen_settable_params gen_settable_params,
+        generate generate,
+        gen_cleanup gen_cleanup,
+        free free,
+        get_params get_params,
+        gettable_params gettable_params,
+        set_params set_params,
+        settable_params settable_params,
+        has has,
+        validate validate,
+        matches matches,
+        import import,
+        export export,
+        dup dup,
+    );
+    for (id, function) in [
+        (
+            KeyFunctions::query_operation_name,
+            inner.query_operation_name,
+        ),
+        (KeyFunctions::import_types, inner.import_types),
+        (KeyFunctions::export_types, inner.export_types),
+    ] {
+        table.extend(function.map(|function| Dispatch { id, function }));
+    }
+    table.push(Dispatch::END);
+    table
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core, which has not torn it down.
+unsafe fn default_of<'a>(provider: *const Provider) -> Option<&'a DefaultAlgorithm<KeyFunctions>> {
+    // SAFETY: the caller says that the provider of these keys is there.
+    unsafe { (*provider).defaults.get()?.ec.as_ref() }
+}
+
+/// Calls `call` with a key, the default provider's key, and its functions; 0 without a key.
+///
+/// # Safety
+/// `key` is null or a key of ours that is not freed during the call.
+unsafe fn with(
+    key: *const c_void,
+    call: impl FnOnce(&Key, *mut c_void, &KeyFunctions) -> Option<c_int>,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: the caller says that `key` is null or one of ours, which is not freed during the call.
+        let key = unsafe { key.cast::<Key>().as_ref() };
+        let call = || {
+            let key = key?;
+            call(key, key.inner()?, &key.default()?.functions)
+        };
+        call().unwrap_or(0)
+    })
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn new(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || Key::empty(provider.cast()))
+}
+
+/// # Safety
+/// `key` is null or a key of ours, and this is the core's last call with it. Contexts may still have it.
+unsafe extern "C" fn free(key: *mut c_void) {
+    if !key.is_null() {
+        catching((), || {
+            // SAFETY: of `Arc::into_raw`, and this is the core's last call with it.
+            drop(unsafe { Arc::from_raw(key.cast::<Key>().cast_const()) });
+        });
+    }
+}
+
+/// EVP_PKEY_copy_parameters(3) asks with no key at all.
+///
+/// # Safety
+/// As [`with`].
+unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a key of ours, which the core frees after this call.
+        let ours = unsafe { key.cast::<Key>().as_ref() }.and_then(Key::ours);
+        if let Some(ours) = ours {
+            let lacks = selection & SELECT_PRIVATE_KEY != 0 && ours.private().is_none();
+            return (!lacks).into();
+        }
+        // SAFETY: null or a key of ours; the default provider's function with its own.
+        unsafe { with(key, |_, key, inner| Some(inner.has?(key, selection))) }
+    })
+}
+
+/// # Safety
+/// As [`with`].
+unsafe extern "C" fn validate(key: *const c_void, selection: c_int, check: c_int) -> c_int {
+    // SAFETY: null or a key of ours; the default provider's function with its own.
+    unsafe {
+        with(key, |_, key, inner| {
+            Some(inner.validate?(key, selection, check))
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`], for both keys.
+unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
+    // SAFETY: null or keys of ours; the default provider's function with its own.
+    unsafe {
+        let other = other.cast::<Key>().as_ref().and_then(Key::inner);
+        with(one, |_, one, inner| {
+            Some(inner.matches?(one, other?, selection))
+        })
+    }
+}
+
+/// Imports a key, but not a public half whose private half may be in another provider, as in a TPM: see
+/// `rsa::keymgmt::import`.
+///
+/// # Safety
+/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a key of ours, which nobody else has yet, and parameters that end; its provider lives as long.
+        unsafe {
+            let Some(imported) = key.cast::<Key>().as_ref() else {
+                return 0;
+            };
+            let given = Params::new(params.cast_mut());
+            let is_private = selection & SELECT_PRIVATE_KEY != 0;
+            let is_half = is_private && !given.have(b"priv");
+            if is_half && (*imported.provider()).may_keys_be_elsewhere() {
+                return 0;
+            }
+            if imported.import(selection, given).is_some() {
+                return 1;
+            }
+            with(key, |key, inner, functions| {
+                let is_done = functions.import?(inner, selection, params);
+                key.change();
+                Some(is_done)
+            })
+        }
+    })
+}
+
+/// # Safety
+/// As [`with`]; `callback` takes `argument`.
+unsafe extern "C" fn export(
+    key: *mut c_void,
+    selection: c_int,
+    callback: Callback,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: null or a key of ours, and the core's callback with its argument; the default provider's function with its
+    // key.
+    unsafe {
+        with(key, |_, key, inner| {
+            Some(inner.export?(key, selection, callback, argument))
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`].
+unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: null or a key of ours; the copy is made by the default provider, and has no other owner.
+        unsafe {
+            let copied = || {
+                let key = key.cast::<Key>().as_ref()?;
+                let copy = key.default()?.functions.dup?(key.inner()?, selection);
+                Some(Key::around(key.provider(), copy))
+            };
+            copied().unwrap_or(null_mut())
+        }
+    })
+}
+
+/// # Safety
+/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: null or a key of ours, and the core's parameters; the default provider's function with its key.
+    unsafe { with(key, |_, key, inner| Some(inner.get_params?(key, params))) }
+}
+
+/// # Safety
+/// As [`get_params`], and no other call uses the key.
+unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int {
+    // SAFETY: null or a key of ours, and the core's parameters; the default provider's function with its key.
+    unsafe {
+        with(key, |key, of_default, inner| {
+            let is_done = inner.set_params?(of_default, params);
+            key.change();
+            Some(is_done)
+        })
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
+    // SAFETY: the core's provider, with which the default one's list of what can be got is found.
+    unsafe {
+        let described = default_of(provider.cast())
+            .and_then(|it| Some(it.functions.gettable_params?(it.context)));
+        described.unwrap_or(null())
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
+    // SAFETY: the core's provider, with which the default one's list of what can be set is found.
+    unsafe {
+        let described = default_of(provider.cast())
+            .and_then(|it| Some(it.functions.settable_params?(it.context)));
+        described.unwrap_or(null())
+    }
+}
+
+/// A key that the default provider generates.
+struct Generation {
+    inner: *mut c_void,
+    provider: *const Provider,
+}
+
+/// Calls `call` with the default provider's generation and its functions; `otherwise` without one.
+///
+/// # Safety
+/// `generation` is null or of `gen_init`, and no other call with it is under way.
+unsafe fn with_generation<T>(
+    generation: *mut c_void,
+    otherwise: T,
+    call: impl FnOnce(&Generation, &KeyFunctions) -> Option<T>,
+) -> T {
+    let call = || {
+        // SAFETY: the caller says that it is null or of `gen_init`; the provider lives as long.
+        unsafe {
+            let generation = generation.cast::<Generation>().as_ref()?;
+            call(generation, &default_of(generation.provider)?.functions)
+        }
+    };
+    call().unwrap_or(otherwise)
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core; `params` is null or an array that ends with
+/// [`Param::END`].
+unsafe extern "C" fn gen_init(
+    provider: *mut c_void,
+    selection: c_int,
+    params: *const Param,
+) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: the core hands over its provider and parameters; the default provider's function with its context.
+        let inner = unsafe {
+            default_of(provider.cast())
+                .and_then(|it| Some(it.functions.gen_init?(it.context, selection, params)))
+        };
+        match inner {
+            Some(inner) if !inner.is_null() => Box::into_raw(Box::new(Generation {
+                inner,
+                provider: provider.cast(),
+            }))
+            .cast(),
+            _ => null_mut(),
+        }
+    })
+}
+
+/// # Safety
+/// As [`with_generation`]; `template` is null or a key of ours.
+unsafe extern "C" fn gen_set_template(generation: *mut c_void, template: *mut c_void) -> c_int {
+    catching(0, || {
+        // SAFETY: null or of `gen_init`, and null or a key of ours; the default provider's function with its own.
+        unsafe {
+            with_generation(generation, 0, |generation, inner| {
+                let template = template.cast::<Key>().as_ref()?.inner()?;
+                Some(inner.gen_set_template?(generation.inner, template))
+            })
+        }
+    })
+}
+
+/// # Safety
+/// As [`with_generation`]; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
+    catching(0, || {
+        // SAFETY: null or of `gen_init`, and the core's parameters; the default provider's function with its own.
+        unsafe {
+            with_generation(generation, 0, |generation, inner| {
+                Some(inner.gen_set_params?(generation.inner, params))
+            })
+        }
+    })
+}
+
+/// # Safety
+/// As [`with_generation`]; `callback` is null or takes `argument`.
+unsafe extern "C" fn generate(
+    generation: *mut c_void,
+    callback: *const c_void,
+    argument: *mut c_void,
+) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: null or of `gen_init`, and the core's callback; the default provider's function with its own, and its key
+        // that nobody else has.
+        unsafe {
+            with_generation(generation, null_mut(), |generation, inner| {
+                let key = inner.generate?(generation.inner, callback, argument);
+                Some(Key::around(generation.provider, key))
+            })
+        }
+    })
+}
+
+/// # Safety
+/// `generation` is null or of `gen_init`, and this is the core's last call with it.
+unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
+    if generation.is_null() {
+        return;
+    }
+    catching((), || {
+        // SAFETY: of `gen_init`, and this is the core's last call with it; the default provider's function with its own.
+        unsafe {
+            with_generation(generation, (), |generation, inner| {
+                inner.gen_cleanup?(generation.inner);
+                None
+            });
+            drop(Box::from_raw(generation.cast::<Generation>()));
+        }
+    });
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn gen_settable_params(
+    _generation: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core hands over its provider. The default provider's function takes no notice of its first argument,
+    // which may be null.
+    unsafe {
+        let described = default_of(provider.cast())
+            .and_then(|it| Some(it.functions.gen_settable_params?(null_mut(), it.context)));
+        described.unwrap_or(null())
+    }
+}

@@ -1,0 +1,609 @@
+//! Signatures (provider-signature(7), EVP_SIGNATURE-ECDSA(7)): the functions that OpenSSL calls.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use super::context::{Context, HashName, Message, Place, Purpose, State, text};
+use super::key::Key;
+use crate::abi::{Dispatch, Param, Params, offered};
+use crate::caught::catching;
+use crate::default_provider::functions::{Describe, SignatureFunctions};
+use crate::provider::Provider;
+
+/// The functions for OpenSSL.
+pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
+    let mut table = Vec::new();
+    offered!(table, inner, SignatureFunctions:
+        newctx newctx,
+        sign_init sign_init,
+        sign sign,
+        verify_init verify_init,
+        verify verify,
+        digest_sign_init digest_sign_init,
+        digest_sign_update digest_update,
+        digest_sign_final digest_sign_final,
+        digest_verify_init digest_verify_init,
+        digest_verify_update digest_update,
+        digest_verify_final digest_verify_final,
+        freectx freectx,
+        dupctx dupctx,
+        get_ctx_params get_ctx_params,
+        gettable_ctx_params gettable_ctx_params,
+        set_ctx_params set_ctx_params,
+        settable_ctx_params settable_ctx_params,
+        get_ctx_md_params get_ctx_md_params,
+        gettable_ctx_md_params gettable_ctx_md_params,
+        set_ctx_md_params set_ctx_md_params,
+        settable_ctx_md_params settable_ctx_md_params,
+    );
+    table.push(Dispatch::END);
+    table
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core; `properties` is null or ends with a zero.
+unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: null or a text that ends with a zero.
+        let properties = unsafe { text(properties) };
+        Box::into_raw(Box::new(Context {
+            provider: provider.cast(),
+            properties: properties.map(ToOwned::to_owned),
+            key: None,
+            state: State::Idle,
+        }))
+        .cast()
+    })
+}
+
+/// # Safety
+/// `context` is null or of `newctx` or `dupctx`, and this is the core's last call with it.
+unsafe extern "C" fn freectx(context: *mut c_void) {
+    if !context.is_null() {
+        catching((), || {
+            // SAFETY: of `newctx` or `dupctx`, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
+        });
+    }
+}
+
+/// # Safety
+/// As [`with`].
+unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: null or a context of ours, which is read alone and which no other call uses.
+        let copy = unsafe { context.cast::<Context>().as_ref() }.and_then(Context::copy);
+        copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
+    })
+}
+
+/// Calls `call` with a context; 0 without one, and where it gives nothing.
+///
+/// # Safety
+/// `context` is null or a context of ours, and no other call with it is under way.
+unsafe fn with(context: *mut c_void, call: impl FnOnce(&mut Context) -> Option<c_int>) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a context of ours that no other call uses, as the caller says.
+        let context = unsafe { context.cast::<Context>().as_mut() };
+        context.and_then(call).unwrap_or(0)
+    })
+}
+
+/// Begins with a key, or once more with the one that is there: `here` says how, and gives nothing where the default
+/// provider is to do it by `init`.
+///
+/// # Safety
+/// As [`with`]; `key` is null or a key of ours that is not freed during the call.
+unsafe fn begin(
+    context: *mut c_void,
+    key: *mut c_void,
+    is_plain: bool,
+    here: impl FnOnce(&State) -> Option<State>,
+    init: impl FnOnce(&SignatureFunctions, *mut c_void, *mut c_void) -> Option<c_int>,
+) -> c_int {
+    // SAFETY: the caller answers for `context` as `with` wants it, for the key and for the parameters.
+    unsafe {
+        with(context, |context| {
+            let key = Key::shared(key);
+            let given = key.is_some();
+            let is_first = matches!(context.state, State::Idle);
+            let is_regular = is_first == given && is_plain;
+            let here = is_regular.then(|| here(&context.state)).flatten();
+            if let Some(state) = here {
+                let ours = key
+                    .as_ref()
+                    .or(context.key.as_ref())
+                    .and_then(|key| key.ours());
+                let signs = match &state {
+                    State::Digests(purpose, _) => *purpose == Purpose::Sign,
+                    State::Message(message) => message.purpose == Purpose::Sign,
+                    _ => false,
+                };
+                if ours.is_some_and(|ours| !signs || ours.private().is_some()) {
+                    context.key = key.or(context.key.take());
+                    context.state = state;
+                    return Some(1);
+                }
+            }
+            context.leave()?;
+            let of_default = match &key {
+                Some(key) => key.inner()?,
+                None => null_mut(),
+            };
+            let inner = context.leave()?;
+            let is_done = init(inner.functions(), inner.context, of_default)?;
+            if is_done == 1 && given {
+                context.key = key;
+            }
+            Some(is_done)
+        })
+    }
+}
+
+/// # Safety
+/// As [`begin`]; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn sign_init(
+    context: *mut c_void,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: the core has a context of ours to sign with, a key of ours and parameters.
+    unsafe {
+        begin(
+            context,
+            key,
+            Params::new(params.cast_mut()).is_empty(),
+            |state| digests(state, Purpose::Sign),
+            |inner, context, key| Some(inner.sign_init?(context, key, params)),
+        )
+    }
+}
+
+/// # Safety
+/// As [`begin`]; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn verify_init(
+    context: *mut c_void,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: the core has a context of ours to verify with, a key of ours and parameters.
+    unsafe {
+        begin(
+            context,
+            key,
+            Params::new(params.cast_mut()).is_empty(),
+            |state| digests(state, Purpose::Verify),
+            |inner, context, key| Some(inner.verify_init?(context, key, params)),
+        )
+    }
+}
+
+/// What becomes of a context that is to sign or verify digests: a hash function that is set stays.
+fn digests(state: &State, purpose: Purpose) -> Option<State> {
+    match state {
+        State::Idle => Some(State::Digests(purpose, None)),
+        State::Digests(before, hash) if *before == purpose => Some(State::Digests(purpose, *hash)),
+        _ => None,
+    }
+}
+
+/// # Safety
+/// As [`begin`]; `name` is null or ends with a zero, and `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn digest_sign_init(
+    context: *mut c_void,
+    name: *const c_char,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: the core hands over a context of ours, a key of ours, the name of a hash function or null, and parameters.
+    unsafe {
+        begin(
+            context,
+            key,
+            are_plain(params, name),
+            |state| message(state, Purpose::Sign, name),
+            |inner, context, key| Some(inner.digest_sign_init?(context, name, key, params)),
+        )
+    }
+}
+
+/// # Safety
+/// As [`digest_sign_init`].
+unsafe extern "C" fn digest_verify_init(
+    context: *mut c_void,
+    name: *const c_char,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: the core hands over a context of ours, a key of ours, the name of a hash function or null, and parameters.
+    unsafe {
+        begin(
+            context,
+            key,
+            are_plain(params, name),
+            |state| message(state, Purpose::Verify, name),
+            |inner, context, key| Some(inner.digest_verify_init?(context, name, key, params)),
+        )
+    }
+}
+
+/// Whether parameters say no more than the name of the hash function, and the version of TLS, which ECDSA does not go by:
+/// libssl gives both since 4.0.
+///
+/// # Safety
+/// `params` is null or an array that ends with [`Param::END`]; `name` is null or ends with a zero.
+unsafe fn are_plain(params: *const Param, name: *const c_char) -> bool {
+    // SAFETY: as the caller says.
+    let (params, name) = unsafe { (Params::new(params.cast_mut()), text(name)) };
+    let name = name.map(|name| name.to_bytes());
+    let are_plain = params.each(|key, value| match key {
+        b"tls-version" => Ok(()),
+        b"digest" if name.is_some() && value.text() == name => Ok(()),
+        _ => Err(()),
+    });
+    are_plain.is_ok()
+}
+
+/// What becomes of a context that is to sign or verify a message.
+///
+/// # Safety
+/// `name` is null or ends with a zero.
+unsafe fn message(state: &State, purpose: Purpose, name: *const c_char) -> Option<State> {
+    // SAFETY: as the caller says.
+    let name = unsafe { text(name) }.map(|name| name.to_bytes());
+    let hash = match (state, name) {
+        (State::Idle, Some(name)) => HashName::of(name)?,
+        // The same once more.
+        (State::Message(message), name)
+            if message.purpose == purpose
+                && message.aside.is_none()
+                && name.is_none_or(|name| message.hash.is(name)) =>
+        {
+            message.hash
+        }
+        _ => return None,
+    };
+    Some(State::Message(Box::new(Message::new(purpose, hash))))
+}
+
+/// # Safety
+/// As [`with`]; places and message that are not null have the lengths given with them.
+unsafe extern "C" fn sign(
+    context: *mut c_void,
+    signature: *mut u8,
+    bytes: *mut usize,
+    room: usize,
+    digest: *const u8,
+    digest_bytes: usize,
+) -> c_int {
+    let place = Place {
+        octets: signature,
+        bytes,
+        room,
+    };
+    // SAFETY: the core has a context of ours, a place for a signature, and a digest of so many bytes; only a caller who
+    // asks for a size may give none.
+    unsafe {
+        with(context, |context| {
+            if let State::Digests(Purpose::Sign, hash) = context.state {
+                if signature.is_null() {
+                    *bytes = context.signature_bytes_max()?;
+                    return Some(1);
+                }
+                let fits = hash.is_none_or(|it| it.hash.bytes() == digest_bytes);
+                if fits && !digest.is_null() {
+                    let digest = std::slice::from_raw_parts(digest, digest_bytes);
+                    if let Some(done) = context.sign(digest, place) {
+                        return Some(done);
+                    }
+                }
+            }
+            context.aside(|inner, context| {
+                Some(inner.sign?(
+                    context,
+                    signature,
+                    bytes,
+                    room,
+                    digest,
+                    digest_bytes,
+                ))
+            })
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`]; signature and digest that are not null have the lengths given with them.
+unsafe extern "C" fn verify(
+    context: *mut c_void,
+    signature: *const u8,
+    bytes: usize,
+    digest: *const u8,
+    digest_bytes: usize,
+) -> c_int {
+    // SAFETY: the core has a context of ours, and a signature and a digest of so many bytes.
+    unsafe {
+        with(context, |context| {
+            if let State::Digests(Purpose::Verify, hash) = context.state {
+                let fits = hash.is_none_or(|it| it.hash.bytes() == digest_bytes);
+                if fits && !signature.is_null() && !digest.is_null() {
+                    let signature = std::slice::from_raw_parts(signature, bytes);
+                    let digest = std::slice::from_raw_parts(digest, digest_bytes);
+                    if let Some(done) = context.verify(digest, signature) {
+                        return Some(done);
+                    }
+                }
+            }
+            context.aside(|inner, context| {
+                Some(inner.verify?(
+                    context,
+                    signature,
+                    bytes,
+                    digest,
+                    digest_bytes,
+                ))
+            })
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`]; `data` has `bytes` bytes.
+unsafe extern "C" fn digest_update(context: *mut c_void, data: *const u8, bytes: usize) -> c_int {
+    // SAFETY: the core has a context of ours, and data of `bytes` bytes for either hash function. Signing and verifying, the
+    // default provider has one function.
+    unsafe {
+        with(context, |context| match &mut context.state {
+            State::Message(message) => {
+                let digest = message.digest.as_mut()?;
+                if !data.is_null() && bytes > 0 {
+                    message.has_begun = true;
+                    digest.update(std::slice::from_raw_parts(data, bytes));
+                }
+                Some(1)
+            }
+            _ => context
+                .aside(|inner, context| Some(inner.digest_sign_update?(context, data, bytes))),
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`]; `bytes` is a place for a length, and a signature that is not null has `room` bytes.
+unsafe extern "C" fn digest_sign_final(
+    context: *mut c_void,
+    signature: *mut u8,
+    bytes: *mut usize,
+    room: usize,
+) -> c_int {
+    let place = Place {
+        octets: signature,
+        bytes,
+        room,
+    };
+    // SAFETY: the core has a context of ours, and a place of `room` bytes for the signature.
+    unsafe {
+        with(context, |context| match &mut context.state {
+            State::Message(message) if message.purpose == Purpose::Sign => {
+                if signature.is_null() {
+                    message.takes_hash = true;
+                    if let Some(aside) = &message.aside {
+                        return Some(aside.functions().digest_sign_final?(
+                            aside.context,
+                            null_mut(),
+                            bytes,
+                            0,
+                        ));
+                    }
+                    *bytes = context.signature_bytes_max()?;
+                    return Some(1);
+                }
+                let (digest, bytes) = message.end()?;
+                let digest = &digest[..bytes];
+                let is_here = message.aside.is_none();
+                let done = is_here.then(|| context.sign(digest, place)).flatten();
+                done.or_else(|| context.sign_by_default(digest, place))
+            }
+            _ => context.aside(|inner, context| {
+                Some(inner.digest_sign_final?(context, signature, bytes, room))
+            }),
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`]; a signature that is not null has `bytes` bytes.
+unsafe extern "C" fn digest_verify_final(
+    context: *mut c_void,
+    signature: *const u8,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: the core has a context of ours, and a signature of so many bytes.
+    unsafe {
+        with(context, |context| match &mut context.state {
+            State::Message(message) if message.purpose == Purpose::Verify => {
+                let (digest, digest_bytes) = message.end()?;
+                let digest = &digest[..digest_bytes];
+                let signature = match signature.is_null() {
+                    true => &[],
+                    false => std::slice::from_raw_parts(signature, bytes),
+                };
+                let done = context.verify(digest, signature);
+                done.or_else(|| context.verify_by_default(digest, signature))
+            }
+            _ => context.aside(|inner, context| {
+                Some(inner.digest_verify_final?(context, signature, bytes))
+            }),
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: the core has a context of ours, and parameters.
+    unsafe {
+        with(context, |context| {
+            let given = Params::new(params);
+            if given.is_empty() {
+                return Some(1);
+            }
+            if let State::Digests(_, hash) = &mut context.state {
+                let name = given.only(c"digest").and_then(|name| name.text());
+                if let Some(name) = name.and_then(HashName::of) {
+                    *hash = Some(name);
+                    return Some(1);
+                }
+            }
+            let is_in_the_middle =
+                matches!(&context.state, State::Message(message) if message.has_begun);
+            if !is_in_the_middle {
+                let inner = context.leave()?;
+                return Some(inner.functions().set_ctx_params?(inner.context, params));
+            }
+            let replayed = match &context.state {
+                State::Message(message) if message.aside.is_none() => Some(context.replayed()?),
+                _ => None,
+            };
+            let State::Message(message) = &mut context.state else {
+                return None;
+            };
+            let aside = message.aside.take().or(replayed)?;
+            let is_set = aside.functions().set_ctx_params?(aside.context, params);
+            // The default provider takes no other hash function for a message, unless that is over by then.
+            if is_set == 1 && message.takes_hash && given.have(b"digest") {
+                context.state = State::Elsewhere(aside);
+            } else {
+                message.aside = Some(aside);
+            }
+            Some(is_set)
+        })
+    }
+}
+
+/// # Safety
+/// As [`set_ctx_params`].
+unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: the core has a context of ours, and parameters for the default provider's function.
+    unsafe {
+        with(context, |context| {
+            context.aside(|inner, context| Some(inner.get_ctx_params?(context, params)))
+        })
+    }
+}
+
+/// # Safety
+/// As [`set_ctx_params`].
+unsafe extern "C" fn get_ctx_md_params(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: the core has a context of ours, and parameters for the default provider's function.
+    unsafe {
+        with(context, |context| {
+            context.aside(|inner, context| Some(inner.get_ctx_md_params?(context, params)))
+        })
+    }
+}
+
+/// The hash functions that are computed here have nothing to set: the default provider says so of its own.
+///
+/// # Safety
+/// As [`set_ctx_params`].
+unsafe extern "C" fn set_ctx_md_params(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: the core has a context of ours, and parameters for the default provider's function.
+    unsafe {
+        with(context, |context| {
+            context.aside(|inner, context| Some(inner.set_ctx_md_params?(context, params)))
+        })
+    }
+}
+
+/// # Safety
+/// As [`described`].
+unsafe extern "C" fn gettable_ctx_params(
+    context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core has a context of ours or null, and the provider.
+    unsafe { described(context, provider, |functions| functions.gettable_ctx_params) }
+}
+
+/// # Safety
+/// As [`described`].
+unsafe extern "C" fn settable_ctx_params(
+    context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core has a context of ours or null, and the provider.
+    unsafe { described(context, provider, |functions| functions.settable_ctx_params) }
+}
+
+/// What the default provider says of its parameters.
+///
+/// # Safety
+/// As [`with`]; `provider` is what `OSSL_provider_init` gave the core.
+unsafe fn described(
+    context: *mut c_void,
+    provider: *mut c_void,
+    function: impl FnOnce(&SignatureFunctions) -> Option<Describe>,
+) -> *const Param {
+    catching(null(), || {
+        let describe = || {
+            // SAFETY: null or a context of ours that no other call uses, and the core's provider; the default provider's
+            // function with its own. Its lists are static.
+            unsafe {
+                let default = (*provider.cast::<Provider>())
+                    .defaults
+                    .get()?
+                    .ecdsa
+                    .as_ref()?;
+                let describe = function(&default.functions)?;
+                match context.cast::<Context>().as_ref() {
+                    // It says less of one with a message.
+                    Some(context)
+                        if matches!(context.state, State::Message(_) | State::Elsewhere(_)) =>
+                    {
+                        context.aside(|_, inner| Some(describe(inner, default.context)))
+                    }
+                    _ => Some(describe(null_mut(), default.context)),
+                }
+            }
+        };
+        describe().unwrap_or(null())
+    })
+}
+
+/// # Safety
+/// As [`with`].
+unsafe extern "C" fn gettable_ctx_md_params(context: *mut c_void) -> *const Param {
+    // SAFETY: the core has a context of ours.
+    unsafe { described_md(context, |functions| functions.gettable_ctx_md_params) }
+}
+
+/// # Safety
+/// As [`with`].
+unsafe extern "C" fn settable_ctx_md_params(context: *mut c_void) -> *const Param {
+    // SAFETY: the core has a context of ours.
+    unsafe { described_md(context, |functions| functions.settable_ctx_md_params) }
+}
+
+/// What the default provider says of its hash function, which outlives the context that it has that of.
+///
+/// # Safety
+/// As [`with`].
+unsafe fn described_md(
+    context: *mut c_void,
+    function: impl FnOnce(
+        &SignatureFunctions,
+    ) -> Option<unsafe extern "C" fn(*mut c_void) -> *const Param>,
+) -> *const Param {
+    catching(null(), || {
+        // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own.
+        unsafe {
+            let context = context.cast::<Context>().as_ref();
+            let described = context.and_then(|context| {
+                context.aside(|functions, inner| Some(function(functions)?(inner)))
+            });
+            described.unwrap_or(null())
+        }
+    })
+}

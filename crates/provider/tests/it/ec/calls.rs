@@ -1,0 +1,412 @@
+//! Calls of EVP, made at random, and what a caller sees of each.
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::fmt::Write as _;
+use std::ptr::{null, null_mut};
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::functions;
+use crate::driver::rsa::{RsaFunctions, RsaKey};
+use crate::driver::{Param, libcrypto};
+pub use crate::rsa::calls::{SIDES, Side};
+
+#[derive(Clone, Debug)]
+pub enum Call {
+    SignInit,
+    VerifyInit,
+    /// Without a name, by the key's own hash function, or by the last one.
+    DigestSignInit(Option<&'static str>),
+    DigestVerifyInit(Option<&'static str>),
+    /// Once more, with neither key nor name.
+    Again,
+    Digest(&'static str),
+    DigestSize(usize),
+    Nonce(u32),
+    /// A signature of so many bytes, into so many more or fewer than it needs.
+    Sign(usize, isize),
+    Size,
+    Verify(usize),
+    Update(usize),
+    Final(isize),
+    VerifyFinal,
+    /// A copy, which is dropped, or goes on in place of the original.
+    Copy,
+    Replace,
+    Get,
+}
+
+const DIGESTS: [&str; 15] = [
+    "SHA256",
+    "SHA2-256",
+    "sha-256",
+    "2.16.840.1.101.3.4.2.1",
+    "SHA384",
+    "SHA512",
+    "SHA2-512",
+    "SHA224",
+    "SHA512-256",
+    "SHA2-512/224",
+    "SHA1",
+    "MD5-SHA1",
+    "SHA3-256",
+    "SHAKE256",
+    "nonsense",
+];
+
+pub fn program(rng: &mut StdRng) -> Vec<Call> {
+    fn of<T: Copy>(rng: &mut StdRng, all: &[T]) -> T {
+        all[rng.random_range(0..all.len())]
+    }
+    let by_parts = rng.random::<bool>();
+    let verifies = rng.random_range(0..3) == 0;
+    let digest = |rng: &mut StdRng| match rng.random_range(0..6) {
+        0 => of(rng, &DIGESTS),
+        1 => of(rng, &DIGESTS[..10]),
+        _ => "SHA256",
+    };
+    let init = |rng: &mut StdRng| {
+        let verifies = verifies != (rng.random_range(0..12) == 0);
+        let name = (rng.random_range(0..8) > 0).then(|| digest(rng));
+        match (by_parts, verifies) {
+            (false, false) => Call::SignInit,
+            (false, true) => Call::VerifyInit,
+            (true, false) => Call::DigestSignInit(name),
+            (true, true) => Call::DigestVerifyInit(name),
+        }
+    };
+    let room = |rng: &mut StdRng| of(rng, &[0, 0, 0, 0, 7, -1, -3, -200]);
+    let mut calls = vec![init(rng)];
+    for _ in 0..rng.random_range(1..10) {
+        calls.push(match rng.random_range(0..24) {
+            0 => init(rng),
+            1 => Call::Size,
+            2 => Call::Copy,
+            3 => Call::Replace,
+            4 => Call::Get,
+            5 | 6 => Call::Digest(digest(rng)),
+            7 => Call::DigestSize(of(rng, &[0, 20, 32, 48])),
+            8 => Call::Nonce(of(rng, &[0, 1, 1, 2])),
+            9 if by_parts => Call::Again,
+            _ if by_parts => match rng.random_range(0..8) {
+                0..4 => Call::Update(of(rng, &[100, 100, 0, 1, 300])),
+                4 if !verifies => Call::VerifyFinal,
+                _ if verifies => Call::VerifyFinal,
+                _ => Call::Final(room(rng)),
+            },
+            _ if verifies != (rng.random_range(0..8) == 0) => {
+                Call::Verify(of(rng, &[32, 32, 32, 48, 20, 0]))
+            }
+            _ => Call::Sign(of(rng, &[32, 32, 48, 64, 28, 20, 1, 0, 100]), room(rng)),
+        });
+    }
+    calls
+}
+
+/// Signatures of a digest and of a message.
+#[derive(Clone, Debug, Default)]
+pub struct Signatures {
+    pub of_digest: Vec<u8>,
+    pub of_message: Vec<u8>,
+}
+
+/// The contexts of one side, and what they have made.
+pub struct Contexts {
+    functions: &'static RsaFunctions,
+    pub context: *mut c_void,
+    pub message: *mut c_void,
+    /// The settings of `message`, which owns them.
+    settings: *mut c_void,
+    verifies: bool,
+    pub signatures: Signatures,
+}
+
+fn text(text: &str) -> CString {
+    CString::new(text).unwrap()
+}
+
+/// One that hands over a text, which must stay while it is looked at.
+pub fn text_param(key: &CStr, text: &CStr) -> Param {
+    let place = text.as_ptr().cast_mut().cast();
+    Param::new(key, UTF8_STRING, place, text.count_bytes())
+}
+
+impl Contexts {
+    pub fn new(side: &Side, key: &RsaKey) -> Self {
+        let functions = functions();
+        // SAFETY: library context and key are live, and the property query ends with a zero.
+        unsafe {
+            let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
+                libcrypto().library_context(),
+                key.key,
+                side.operations.as_ptr(),
+            );
+            assert!(!context.is_null());
+            Self {
+                functions,
+                context,
+                message: (functions.EVP_MD_CTX_new)(),
+                settings: null_mut(),
+                verifies: false,
+                signatures: Signatures::default(),
+            }
+        }
+    }
+
+    fn settings(&self) -> *mut c_void {
+        match self.settings.is_null() {
+            true => self.context,
+            false => self.settings,
+        }
+    }
+
+    /// What a caller sees of it.
+    pub fn call(&mut self, call: &Call, side: &Side, key: &RsaKey) -> String {
+        let functions = self.functions;
+        let data: Vec<u8> = (0..=255).cycle().take(512).collect();
+        let by_parts = !self.settings.is_null();
+        let settings = self.settings();
+        let mut seen = String::new();
+        // SAFETY: all contexts and the key are live, names end with a zero, and each length is that of the buffer
+        // next to it, or smaller where a wrong length is what is tested.
+        unsafe {
+            let result = match *call {
+                Call::SignInit => (functions.EVP_PKEY_sign_init)(self.context),
+                Call::VerifyInit => (functions.EVP_PKEY_verify_init)(self.context),
+                Call::DigestSignInit(name) | Call::DigestVerifyInit(name) => {
+                    self.verifies = matches!(call, Call::DigestVerifyInit(_));
+                    self.begin(name, side, key.key)
+                }
+                Call::Again => self.begin(None, side, null_mut()),
+                Call::Digest(name) => {
+                    let name = text(name);
+                    let params = [text_param(c"digest", &name), Param::END];
+                    (functions.EVP_PKEY_CTX_set_params)(settings, params.as_ptr())
+                }
+                Call::DigestSize(mut bytes) => {
+                    let place = (&raw mut bytes).cast();
+                    let params = [
+                        Param::new(c"digest-size", UNSIGNED_INTEGER, place, size_of::<usize>()),
+                        Param::END,
+                    ];
+                    (functions.EVP_PKEY_CTX_set_params)(settings, params.as_ptr())
+                }
+                Call::Nonce(mut kind) => {
+                    let place = (&raw mut kind).cast();
+                    let params = [
+                        Param::new(c"nonce-type", UNSIGNED_INTEGER, place, size_of::<u32>()),
+                        Param::END,
+                    ];
+                    (functions.EVP_PKEY_CTX_set_params)(settings, params.as_ptr())
+                }
+                Call::Size => {
+                    let mut bytes = 0;
+                    let result = match by_parts {
+                        true => {
+                            (functions.EVP_DigestSignFinal)(self.message, null_mut(), &mut bytes)
+                        }
+                        false => (functions.EVP_PKEY_sign)(
+                            self.context,
+                            null_mut(),
+                            &mut bytes,
+                            data.as_ptr(),
+                            32,
+                        ),
+                    };
+                    let _ = write!(seen, "{bytes} ");
+                    result
+                }
+                Call::Sign(bytes, more) => {
+                    let context = self.context;
+                    let (result, made) = self.sign(key, more, &mut seen, |place, room| {
+                        (functions.EVP_PKEY_sign)(context, place, room, data.as_ptr(), bytes)
+                    });
+                    if let Some(made) = made.filter(|_| bytes == 32) {
+                        self.signatures.of_digest = made;
+                    }
+                    result
+                }
+                Call::Final(more) => {
+                    let message = self.message;
+                    let (result, made) = self.sign(key, more, &mut seen, |place, room| {
+                        (functions.EVP_DigestSignFinal)(message, place, room)
+                    });
+                    if let Some(made) = made {
+                        self.signatures.of_message = made;
+                    }
+                    result
+                }
+                Call::Update(bytes) => {
+                    let update = match self.verifies {
+                        true => functions.EVP_DigestVerifyUpdate,
+                        false => functions.EVP_DigestSignUpdate,
+                    };
+                    update(self.message, data.as_ptr().cast(), bytes)
+                }
+                Call::Verify(bytes) => (functions.EVP_PKEY_verify)(
+                    self.context,
+                    self.signatures.of_digest.as_ptr(),
+                    self.signatures.of_digest.len(),
+                    data.as_ptr(),
+                    bytes,
+                ),
+                Call::VerifyFinal => (functions.EVP_DigestVerifyFinal)(
+                    self.message,
+                    self.signatures.of_message.as_ptr(),
+                    self.signatures.of_message.len(),
+                ),
+                Call::Copy if by_parts => {
+                    let copy = (functions.EVP_MD_CTX_new)();
+                    let result = (functions.EVP_MD_CTX_copy_ex)(copy, self.message);
+                    (functions.EVP_MD_CTX_free)(copy);
+                    result
+                }
+                Call::Copy => {
+                    let copy = (functions.EVP_PKEY_CTX_dup)(self.context);
+                    let is_made = !copy.is_null();
+                    if is_made {
+                        (functions.EVP_PKEY_CTX_free)(copy);
+                    }
+                    is_made.into()
+                }
+                Call::Replace if by_parts => {
+                    let copy = (functions.EVP_MD_CTX_new)();
+                    let result = (functions.EVP_MD_CTX_copy_ex)(copy, self.message);
+                    if result == 1 {
+                        (functions.EVP_MD_CTX_free)(self.message);
+                        self.message = copy;
+                        self.settings = (functions.EVP_MD_CTX_get_pkey_ctx)(copy);
+                    } else {
+                        (functions.EVP_MD_CTX_free)(copy);
+                    }
+                    result
+                }
+                Call::Replace => {
+                    let copy = (functions.EVP_PKEY_CTX_dup)(self.context);
+                    let is_made = !copy.is_null();
+                    if is_made {
+                        (functions.EVP_PKEY_CTX_free)(self.context);
+                        self.context = copy;
+                    }
+                    is_made.into()
+                }
+                Call::Get => {
+                    let (mut id, mut name, mut bytes) = ([0u8; 128], [0u8; 64], 0_usize);
+                    let mut nonce_type = self.nonce_type();
+                    let place = (&raw mut bytes).cast();
+                    let results = [
+                        Param::new(
+                            c"algorithm-id",
+                            Param::OCTET_STRING,
+                            id.as_mut_ptr(),
+                            id.len(),
+                        ),
+                        Param::new(c"digest", UTF8_STRING, name.as_mut_ptr(), name.len()),
+                        Param::new(c"digest-size", UNSIGNED_INTEGER, place, size_of::<usize>()),
+                        Param::new(c"kat", UNSIGNED_INTEGER, (&raw mut nonce_type).cast(), 4),
+                    ]
+                    .map(|param| {
+                        let mut params = [param, Param::END];
+                        (functions.EVP_PKEY_CTX_get_params)(settings, params.as_mut_ptr())
+                    });
+                    let _ = write!(
+                        seen,
+                        "{results:?} {id:02x?} {name:02x?} {bytes} {nonce_type} "
+                    );
+                    1
+                }
+            };
+            let _ = write!(seen, "{result} {:?}", libcrypto().errors());
+        }
+        seen
+    }
+
+    /// Begins a message: with a key, or once more with the last one.
+    ///
+    /// # Safety
+    /// `key` is null or live.
+    unsafe fn begin(&mut self, name: Option<&str>, side: &Side, key: *mut c_void) -> c_int {
+        let init = match self.verifies {
+            false => self.functions.EVP_DigestSignInit_ex,
+            true => self.functions.EVP_DigestVerifyInit_ex,
+        };
+        let name = name.map(text);
+        let name = name.as_ref().map_or(null(), |name| name.as_ptr());
+        let mut settings = null_mut();
+        // SAFETY: the context is live, as the caller says of the key, and names and queries end with a zero.
+        let result = unsafe {
+            init(
+                self.message,
+                &mut settings,
+                name,
+                libcrypto().library_context(),
+                side.operations.as_ptr(),
+                key,
+                null(),
+            )
+        };
+        self.settings = if result == 1 { settings } else { null_mut() };
+        result
+    }
+
+    fn nonce_type(&self) -> u32 {
+        let mut kind = 0_u32;
+        let mut params = [
+            Param::new(c"nonce-type", UNSIGNED_INTEGER, (&raw mut kind).cast(), 4),
+            Param::END,
+        ];
+        // SAFETY: the context is live, and the place has room for the number.
+        unsafe { (self.functions.EVP_PKEY_CTX_get_params)(self.settings(), params.as_mut_ptr()) };
+        kind
+    }
+
+    /// A signature into `more` bytes than it needs. It is seen where it is not random.
+    fn sign(
+        &mut self,
+        key: &RsaKey,
+        more: isize,
+        seen: &mut String,
+        sign: impl FnOnce(*mut u8, *mut usize) -> c_int,
+    ) -> (c_int, Option<Vec<u8>>) {
+        let mut room = key.bytes().saturating_add_signed(more);
+        let mut place = vec![0xa5; room.max(1)];
+        let result = sign(place.as_mut_ptr(), &mut room);
+        if result != 1 {
+            return (result, None);
+        }
+        place.truncate(room);
+        let errors = libcrypto().errors();
+        if self.nonce_type() == 1 {
+            let _ = write!(seen, "{place:02x?} ");
+        }
+        let _ = write!(seen, "{errors:?} ");
+        (result, Some(place))
+    }
+
+    /// Parameters that can be set and got.
+    pub fn described(&self) -> [Vec<(String, u32)>; 2] {
+        let functions = self.functions;
+        // SAFETY: the context is live, and its lists end.
+        unsafe {
+            [
+                Param::listed((functions.EVP_PKEY_CTX_settable_params)(self.settings())),
+                Param::listed((functions.EVP_PKEY_CTX_gettable_params)(self.settings())),
+            ]
+        }
+    }
+}
+
+impl Drop for Contexts {
+    fn drop(&mut self) {
+        // SAFETY: both contexts are live until here.
+        unsafe {
+            (self.functions.EVP_MD_CTX_free)(self.message);
+            (self.functions.EVP_PKEY_CTX_free)(self.context);
+        }
+    }
+}
+
+/// OSSL_PARAM_UTF8_STRING.
+const UTF8_STRING: u32 = 4;
+const UNSIGNED_INTEGER: u32 = Param::UNSIGNED_INTEGER;

@@ -1,0 +1,198 @@
+//! Whole commands, with keys that go from one to the next through files; connections; and a fork in the middle of a
+//! message.
+
+use std::process::Command;
+
+use crate::host::{Program, free_port, run, succeeds, until_listening, with_conf};
+use crate::rsa::commands::Place;
+
+const CURVES: [(&str, &str); 4] = [
+    ("P-256", "sha256"),
+    ("P-384", "sha384"),
+    ("P-521", "sha512"),
+    ("secp256k1", "sha256"),
+];
+
+#[test]
+fn keys_go_from_command_to_command_as_stock() {
+    let place = Place::new();
+    place.write("extensions", "basicConstraints=CA:FALSE\n");
+    for (curve, hash) in CURVES {
+        for (line, by_us) in COMMANDS.iter().flat_map(|line| match line.split_once(' ') {
+            Some(("both", line)) => vec![(line, true), (line, false)],
+            Some(("ours", line)) => vec![(line, true)],
+            Some((_, line)) => vec![(line, false)],
+            None => vec![],
+        }) {
+            let line = line.replace("CURVE", curve).replace("HASH", hash);
+            match by_us {
+                true => place.ours(&line),
+                false => place.stock(&line),
+            };
+        }
+        for by_us in [true, false] {
+            // A message that was altered.
+            let line = format!("dgst -{hash} -verify public.pem -signature signature extensions");
+            let mut wrong = place.command(&line);
+            let output = run(with_conf(&mut wrong, by_us.then_some(&place.accelerated)));
+            assert!(!output.status.success());
+            assert_eq!(output.stdout, b"Verification failure\n");
+        }
+    }
+}
+
+/// What text and numbers a command prints, the provider changes nothing of.
+#[test]
+fn commands_say_the_same_as_stock() {
+    let place = Place::new();
+    for (curve, hash) in CURVES {
+        place.stock(&format!(
+            "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:{curve} -out key.pem"
+        ));
+        place.stock("pkey -in key.pem -pubout -out public.pem");
+        place.stock(&format!(
+            "req -x509 -new -key key.pem -subj /CN=leaf -{hash} -out leaf.crt"
+        ));
+        for line in [
+            "pkey -in key.pem -text",
+            "pkey -in public.pem -pubin -text",
+            "ec -in key.pem -text -conv_form compressed",
+            "ec -in key.pem -param_enc explicit",
+            "pkey -in key.pem -check -noout",
+            "x509 -in leaf.crt -text",
+            "pkcs8 -topk8 -nocrypt -in key.pem",
+        ] {
+            assert_eq!(place.ours(line), place.stock(line), "{curve}: {line}");
+        }
+    }
+}
+
+/// Both ends of TLS with and without the provider, with certificates of each curve.
+#[test]
+fn connections_are_authenticated() {
+    let place = Place::new();
+    for (curve, hash) in &CURVES[..3] {
+        place.stock(&format!(
+            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:{curve} -nodes -keyout server.pem -out server.crt \
+             -subj /CN=localhost -{hash} -days 3"
+        ));
+        for version in ["-tls1_2", "-tls1_3"] {
+            for (server_is_ours, client_is_ours) in [(true, false), (false, true), (true, true)] {
+                let conf = |is_ours: bool| is_ours.then_some(&place.accelerated);
+                let port = free_port();
+                let line = format!(
+                    "s_server -accept {port} -cert server.crt -key server.pem -www -naccept 2 -verify 1 -CAfile server.crt"
+                );
+                let mut server = place.command(&line);
+                let server = Program::start(with_conf(&mut server, conf(server_is_ours)));
+                until_listening(&server, port);
+                let line = format!(
+                    "s_client -connect 127.0.0.1:{port} {version} -CAfile server.crt -verify_return_error \
+                     -cert server.crt -key server.pem"
+                );
+                let mut client = place.command(&line);
+                let output = run(with_conf(&mut client, conf(client_is_ours)));
+                let text = String::from_utf8_lossy(&output.stdout);
+                assert!(
+                    output.status.success() && text.contains("Verify return code: 0 (ok)"),
+                    "{curve} {version} {server_is_ours} {client_is_ours}: {text} {}",
+                    String::from_utf8_lossy(&output.stderr)
+                );
+            }
+        }
+    }
+}
+
+/// A message that is begun before a fork and ended in the child and in the parent, with the key's first signature made
+/// before and after.
+#[test]
+fn a_fork_falls_into_a_message() {
+    let place = Place::new();
+    place.stock("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem");
+    place.write("forks.c", FORKS);
+    let mut compiler = Command::new("cc");
+    compiler.current_dir(place.folder.path());
+    compiler.args(["-o", "forks", "forks.c", "-lcrypto"]);
+    succeeds(&mut compiler);
+    let mut program = Command::new(place.folder.path().join("forks"));
+    program.current_dir(place.folder.path());
+    let output = run(place.accelerated.apply(&mut program));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(output.stdout, b"oarlock\n");
+}
+
+/// Each begins with who runs it.
+const COMMANDS: [&str; 24] = [
+    "ours genpkey -algorithm EC -pkeyopt ec_paramgen_curve:CURVE -out key.pem",
+    "both ec -in key.pem -check -noout",
+    "ours pkey -in key.pem -pubout -out public.pem",
+    "ours req -x509 -new -key key.pem -subj /CN=root -HASH -out root.crt -days 3",
+    "both verify -CAfile root.crt root.crt",
+    "ours req -newkey ec -pkeyopt ec_paramgen_curve:CURVE -nodes -keyout leaf.pem -subj /CN=leaf -out leaf.csr",
+    "both req -in leaf.csr -verify -noout",
+    "ours x509 -req -in leaf.csr -CA root.crt -CAkey key.pem -CAcreateserial -out leaf.crt -days 2 -HASH \
+     -extfile extensions",
+    "both verify -CAfile root.crt leaf.crt",
+    "ours cms -sign -in message -signer leaf.crt -inkey leaf.pem -out signed.cms -binary -md HASH",
+    "both cms -verify -in signed.cms -CAfile root.crt -purpose any -out verified",
+    "ours cms -encrypt -in message -out sealed.cms -aes256 -binary leaf.crt",
+    "both cms -decrypt -in sealed.cms -recip leaf.crt -inkey leaf.pem -out opened",
+    "ours dgst -HASH -sign key.pem -out signature message",
+    "both dgst -HASH -verify public.pem -signature signature message",
+    "stock dgst -HASH -sign key.pem -out signature message",
+    "both dgst -HASH -verify public.pem -signature signature message",
+    "ours dgst -sha3-256 -sign key.pem -out signature message",
+    "both dgst -sha3-256 -verify public.pem -signature signature message",
+    "ours pkeyutl -sign -rawin -digest HASH -inkey key.pem -in message -out signature",
+    "both pkeyutl -verify -rawin -digest HASH -pubin -inkey public.pem -in message -sigfile signature",
+    "ours pkeyutl -sign -inkey key.pem -in message -out signature",
+    "both pkeyutl -verify -pubin -inkey public.pem -in message -sigfile signature",
+    "ours dgst -HASH -sign key.pem -out signature message",
+];
+
+const FORKS: &str = r#"
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/provider.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int ends(EVP_MD_CTX *context, EVP_PKEY *key)
+{
+    unsigned char signature[200];
+    size_t bytes = sizeof signature;
+    EVP_MD_CTX *verifier = EVP_MD_CTX_new();
+    int done = EVP_DigestSignUpdate(context, "two", 3) == 1
+        && EVP_DigestSignFinal(context, signature, &bytes) == 1
+        && EVP_DigestVerifyInit(verifier, NULL, EVP_sha256(), NULL, key) == 1
+        && EVP_DigestVerify(verifier, signature, bytes, (unsigned char *)"onetwo", 6) == 1;
+    EVP_MD_CTX_free(verifier);
+    return done;
+}
+
+int main(void)
+{
+    FILE *file = fopen("key.pem", "r");
+    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, NULL, NULL);
+    EVP_PKEY_CTX *settings = NULL;
+    for (int round = 0; round < 20; round++) {
+        EVP_MD_CTX *context = EVP_MD_CTX_new();
+        if (EVP_DigestSignInit(context, &settings, EVP_sha256(), NULL, key) != 1
+            || EVP_DigestSignUpdate(context, "one", 3) != 1)
+            return 1;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(ends(context, key) ? 0 : 2);
+        int status = 0;
+        if (!ends(context, key) || waitpid(child, &status, 0) != child || status != 0)
+            return 3;
+        if (round == 19)
+            puts(OSSL_PROVIDER_get0_name(EVP_PKEY_CTX_get0_provider(settings)));
+        EVP_MD_CTX_free(context);
+    }
+    EVP_PKEY_free(key);
+    return 0;
+}
+"#;

@@ -1,0 +1,194 @@
+//! Keys to sign with, and keys made of parts.
+
+use std::ffi::{CStr, c_int};
+use std::ops::Deref;
+use std::process::Command;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+use super::calls::{Call, Contexts, SIDES, Signatures, text_param};
+use super::functions;
+use crate::driver::rsa::RsaKey;
+use crate::driver::{Param, libcrypto};
+use crate::host::{succeeds, with_conf};
+
+/// Keys of the curves that are ours and of others, with explicit parameters and with compressed points.
+pub fn keys() -> &'static [(&'static str, String)] {
+    static KEYS: OnceLock<Vec<(&str, String)>> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let made = |name, arguments: &str| {
+            let mut command = Command::new("openssl");
+            command.args(["genpkey", "-algorithm", "EC"]);
+            for option in arguments.split(' ') {
+                command.args(["-pkeyopt", option]);
+            }
+            let output = succeeds(with_conf(&mut command, None));
+            (name, String::from_utf8(output).unwrap())
+        };
+        vec![
+            made("P-256", "ec_paramgen_curve:P-256"),
+            made("P-384", "ec_paramgen_curve:P-384"),
+            made("P-521", "ec_paramgen_curve:P-521"),
+            made("secp256k1", "ec_paramgen_curve:secp256k1"),
+            made("P-224", "ec_paramgen_curve:P-224"),
+            made(
+                "P-256, explicit",
+                "ec_paramgen_curve:P-256 ec_param_enc:explicit",
+            ),
+            made(
+                "P-384, compressed",
+                "ec_paramgen_curve:P-384 point-format:compressed",
+            ),
+        ]
+    })
+}
+
+/// A key of one side, which can make signatures for all to verify.
+pub struct Key(pub RsaKey, usize);
+
+impl Deref for Key {
+    type Target = RsaKey;
+
+    fn deref(&self) -> &RsaKey {
+        &self.0
+    }
+}
+
+impl Key {
+    /// Signatures by this key: good ones, or damaged in one of three ways. A public key makes none.
+    pub fn signatures(&self, damage: usize) -> Signatures {
+        let side = &SIDES[self.1];
+        let mut contexts = Contexts::new(side, self);
+        for call in [
+            Call::SignInit,
+            Call::Sign(32, 0),
+            Call::DigestSignInit(Some("SHA256")),
+            Call::Update(100),
+            Call::Final(0),
+        ] {
+            contexts.call(&call, side, self);
+        }
+        let mut made = std::mem::take(&mut contexts.signatures);
+        for signature in [&mut made.of_digest, &mut made.of_message] {
+            let last = signature.len().saturating_sub(1);
+            match (signature.get_mut(last), damage) {
+                (Some(byte), 1) => *byte ^= 1,
+                (Some(_), 2) => signature.truncate(last),
+                (Some(_), 3) => signature.push(0),
+                _ => {}
+            }
+        }
+        libcrypto().errors();
+        made
+    }
+}
+
+/// The same keys, each where each side has its own, with its private half and without.
+pub fn on_every_side() -> Vec<(&'static str, [Key; SIDES.len()])> {
+    let context = libcrypto().library_context();
+    let mut made = Vec::new();
+    for (name, pem) in keys() {
+        let read = |side: usize| {
+            let query = SIDES[side].key;
+            Key(RsaKey::read(functions(), context, pem, query), side)
+        };
+        let sides = [read(0), read(1), read(2)];
+        if *name == "P-256" || *name == "P-521" {
+            let public = [0, 1, 2].map(|side| {
+                let key = sides[0].0.public_half_in(SIDES[side].key);
+                Key(key, side)
+            });
+            made.push(match *name {
+                "P-256" => ("P-256, public", public),
+                _ => ("P-521, public", public),
+            });
+        }
+        made.push((*name, sides));
+    }
+    made
+}
+
+impl RsaKey {
+    /// The same key in another provider.
+    pub fn copied_to(&self, query: &CStr) -> RsaKey {
+        self.copied(query, KEYPAIR)
+    }
+
+    /// The public half in another provider.
+    pub fn public_half_in(&self, query: &CStr) -> RsaKey {
+        self.copied(query, PUBLIC_KEY)
+    }
+
+    fn copied(&self, query: &CStr, selection: c_int) -> RsaKey {
+        let functions = self.functions;
+        let (mut key, mut params) = (null_mut(), null_mut());
+        // SAFETY: this key is live; what EVP returns is checked before it is used, and freed once.
+        unsafe {
+            let maker = (functions.EVP_PKEY_CTX_new_from_name)(
+                libcrypto().library_context(),
+                c"EC".as_ptr(),
+                query.as_ptr(),
+            );
+            let taken = (functions.EVP_PKEY_todata)(self.key, selection, &mut params);
+            assert_eq!(taken, 1);
+            assert_eq!((functions.EVP_PKEY_fromdata_init)(maker), 1);
+            let made = (functions.EVP_PKEY_fromdata)(maker, &mut key, selection, params);
+            assert_eq!(made, 1, "{:?}", libcrypto().errors());
+            (functions.OSSL_PARAM_free)(params);
+            (functions.EVP_PKEY_CTX_free)(maker);
+        }
+        RsaKey { functions, key }
+    }
+}
+
+/// A key of parts, in the provider that `query` demands; `None` if they make none.
+pub fn made_of(query: &CStr, group: &CStr, point: &[u8], scalar: Option<&[u8]>) -> Option<RsaKey> {
+    let functions = functions();
+    let selection = match scalar {
+        Some(_) => KEYPAIR,
+        None => PUBLIC_KEY,
+    };
+    let mut key = null_mut();
+    // SAFETY: what EVP returns is checked before it is used, and freed once; the parameters stay as long as they are used.
+    let made = unsafe {
+        let maker = (functions.EVP_PKEY_CTX_new_from_name)(
+            libcrypto().library_context(),
+            c"EC".as_ptr(),
+            query.as_ptr(),
+        );
+        assert_eq!((functions.EVP_PKEY_fromdata_init)(maker), 1);
+        let octets = |key, kind, octets: &[u8]| {
+            Param::new(key, kind, octets.as_ptr().cast_mut(), octets.len())
+        };
+        let mut params = [
+            text_param(c"group", group),
+            octets(c"pub", Param::OCTET_STRING, point),
+            match scalar {
+                Some(scalar) => octets(c"priv", Param::UNSIGNED_INTEGER, scalar),
+                None => Param::END,
+            },
+            Param::END,
+        ];
+        let made = (functions.EVP_PKEY_fromdata)(maker, &mut key, selection, params.as_mut_ptr());
+        (functions.EVP_PKEY_CTX_free)(maker);
+        made
+    };
+    (made == 1).then_some(RsaKey { functions, key })
+}
+
+/// The base point of P-256, uncompressed.
+pub const POINT: &[u8] = &[
+    0x04, 0x6b, 0x17, 0xd1, 0xf2, 0xe1, 0x2c, 0x42, 0x47, 0xf8, 0xbc, 0xe6, 0xe5, 0x63, 0xa4, 0x40,
+    0xf2, 0x77, 0x03, 0x7d, 0x81, 0x2d, 0xeb, 0x33, 0xa0, 0xf4, 0xa1, 0x39, 0x45, 0xd8, 0x98, 0xc2,
+    0x96, 0x4f, 0xe3, 0x42, 0xe2, 0xfe, 0x1a, 0x7f, 0x9b, 0x8e, 0xe7, 0xeb, 0x4a, 0x7c, 0x0f, 0x9e,
+    0x16, 0x2b, 0xce, 0x33, 0x57, 0x6b, 0x31, 0x5e, 0xce, 0xcb, 0xb6, 0x40, 0x68, 0x37, 0xbf, 0x51,
+    0xf5,
+];
+/// The order of it, big-endian.
+pub const ORDER: &[u8] = &[
+    0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+    0xbc, 0xe6, 0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,
+];
+/// EVP_PKEY_KEYPAIR, EVP_PKEY_PUBLIC_KEY.
+const KEYPAIR: c_int = 0x87;
+const PUBLIC_KEY: c_int = 0x86;
