@@ -122,6 +122,28 @@ fn options_are_replaced_and_status_tells() {
 }
 
 #[test]
+fn post_quantum_groups_come_and_go_with_the_flag() {
+    let before = "openssl_conf = i\n[i]\nssl_conf = s\n[s]\nsystem_default = d\n[d]\nMinProtocol = TLSv1.2\n";
+    let machine = Machine::with(before);
+    machine.succeeds("install", &["--yes"]);
+    let additions = || fs::read_to_string(machine.additions()).unwrap();
+    assert!(!additions().contains("post-quantum"), "{}", additions());
+    let said = machine.succeeds("install", &["--yes", "--post-quantum"]);
+    assert!(said.contains("+post-quantum = yes\n"), "{said}");
+    let (code, status) = machine.status();
+    assert_eq!(
+        (code, &status["problems"]),
+        (0, &Value::Array(vec![])),
+        "{status}"
+    );
+    let said = machine.succeeds("install", &["--yes"]);
+    assert!(said.contains("-post-quantum = yes\n"), "{said}");
+    assert!(!additions().contains("Groups"), "{}", additions());
+    machine.succeeds("uninstall", &["--yes"]);
+    assert_eq!(fs::read_to_string(&machine.conf).unwrap(), before);
+}
+
+#[test]
 fn what_was_changed_by_hand_stays() {
     let machine = Machine::with("a = 1\n");
     machine.succeeds("install", &["--yes"]);

@@ -117,6 +117,53 @@ fn settings_of_tls_stay() {
 }
 
 #[test]
+fn groups_are_listed_only_where_they_are_asked_for() {
+    let version = Command::new("openssl").arg("version").output().unwrap();
+    let version = String::from_utf8(version.stdout).unwrap();
+    // Later releases have the groups, and a better list.
+    let lacks = ["3.0", "3.1", "3.2", "3.3", "3.4"]
+        .iter()
+        .any(|series| version.starts_with(&format!("OpenSSL {series}.")));
+    let tls = "openssl_conf = it\n[it]\nssl_conf = s\n[s]\nsystem_default = d\n[d]\n";
+    for (conf, section, listed) in [
+        (String::new(), "[oarlock_tls]", true),
+        ("openssl_conf = it\n[it]\n".into(), "[oarlock_tls]", true),
+        (
+            "openssl_conf = it\n[it]\nssl_conf = s\n".into(),
+            "[oarlock_tls]",
+            true,
+        ),
+        (format!("{tls}MinProtocol = TLSv1.2\n"), "[d]", true),
+        (format!("{tls}Groups = P-256\n"), "[d]", false),
+        (format!("{tls}1.curves = P-256\n"), "[d]", false),
+    ] {
+        let user = User::with(&conf);
+        assert!(
+            !user
+                .succeeds(&["sh", "-c", ADDITIONS])
+                .contains("post-quantum")
+        );
+        let mut command = oarlock();
+        command.args([
+            "run",
+            "--provider",
+            MODULE,
+            "--post-quantum",
+            "--",
+            "sh",
+            "-c",
+            ADDITIONS,
+        ]);
+        let output = command.env("OPENSSL_CONF", &user.conf).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("post-quantum = yes\n"), "{text}");
+        let list = format!("{section}\nGroups = X25519:X25519MLKEM768:P-256:");
+        assert_eq!(text.contains(&list), listed && lacks, "{conf}\n{text}");
+        assert_eq!(text.contains("Groups"), listed && lacks, "{conf}\n{text}");
+    }
+}
+
+#[test]
 fn properties_are_joined_and_random_numbers_stay() {
     let user = User::with(
         "openssl_conf = it\n[it]\nalg_section = a\nrandom = r\n[a]\ndefault_properties = \"?input=der\"\n\

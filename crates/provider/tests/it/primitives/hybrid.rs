@@ -162,7 +162,7 @@ impl Context {
     fn of_name(hybrid: Hybrid, side: &CStr) -> Self {
         let new = functions().EVP_PKEY_CTX_new_from_name;
         let context = libcrypto().library_context();
-        // SAFETY: the library context of the tests, and the names of a hybrid's type and properties.
+        // SAFETY: a live library context, the name of a hybrid and properties, which end with a zero.
         let context = unsafe { new(context, hybrid.name.as_ptr(), side.as_ptr()) };
         assert!(!context.is_null(), "{side:?} has no {:?}", hybrid.name);
         Self(context)
@@ -172,6 +172,16 @@ impl Context {
         let new = functions().EVP_PKEY_CTX_new_from_pkey;
         // SAFETY: a live library context and key, and a text that ends with a zero.
         Self(unsafe { new(libcrypto().library_context(), key.0, side.as_ptr()) })
+    }
+
+    fn encapsulates(&self) -> c_int {
+        // SAFETY: null or a context that nobody else has, and no parameters.
+        unsafe { (functions().EVP_PKEY_encapsulate_init)(self.0, null()) }
+    }
+
+    fn decapsulates(&self) -> c_int {
+        // SAFETY: the same.
+        unsafe { (functions().EVP_PKEY_decapsulate_init)(self.0, null()) }
     }
 
     /// The result, the lengths that were told, and the secret, if there is one.
@@ -404,9 +414,7 @@ fn keys_pass_between_the_providers() {
                     let taken = if has_private(hybrid, from) { 4 } else { 2 };
                     for peer in &peers[..taken] {
                         let sender = Context::of_key(peer, from);
-                        // SAFETY: live contexts.
-                        let ready =
-                            unsafe { (functions().EVP_PKEY_encapsulate_init)(sender.0, null()) };
+                        let ready = sender.encapsulates();
                         assert_eq!(ready, 1);
                         let made = sender.encapsulate(Some(4096), Some(4096));
                         assert_eq!(
@@ -415,10 +423,7 @@ fn keys_pass_between_the_providers() {
                         );
                         for receiver in [&private, &pair] {
                             let receiver = Context::of_key(receiver, to);
-                            // SAFETY: a live context, made for a key of a hybrid.
-                            let ready = unsafe {
-                                (functions().EVP_PKEY_decapsulate_init)(receiver.0, null())
-                            };
+                            let ready = receiver.decapsulates();
                             assert_eq!(ready, 1);
                             let opened = receiver.decapsulate(&made.ciphertext, 4096);
                             assert_eq!(
@@ -587,8 +592,7 @@ fn encapsulation_is_refused_alike() {
             same(&format!("{name} {rooms:?}"), |side| {
                 let key = Key::with_share(hybrid, side, &public).1;
                 let context = Context::of_key(&key, side);
-                // SAFETY: a live context of a hybrid's key.
-                let ready = unsafe { (functions().EVP_PKEY_encapsulate_init)(context.0, null()) };
+                let ready = context.encapsulates();
                 let made = context.encapsulate(rooms.0, rooms.1);
                 (ready, made.done, made.bytes)
             });
@@ -618,8 +622,7 @@ fn encapsulation_is_refused_alike() {
                 let values = Values::default().octets("priv", &private);
                 let key = Key::of(hybrid, side, PAIR, values).1;
                 let context = Context::of_key(&key, side);
-                // SAFETY: a live context of a hybrid's key.
-                let ready = unsafe { (functions().EVP_PKEY_decapsulate_init)(context.0, null()) };
+                let ready = context.decapsulates();
                 (ready, context.decapsulate(&given, room))
             });
         }
@@ -629,13 +632,9 @@ fn encapsulation_is_refused_alike() {
                 Key::blank(hybrid, side),
                 Key::with_share(hybrid, side, &public).1,
             ];
-            // SAFETY: live contexts.
-            keys.map(|key| unsafe {
+            keys.map(|key| {
                 let context = Context::of_key(&key, side);
-                [
-                    (functions().EVP_PKEY_decapsulate_init)(context.0, null()),
-                    (functions().EVP_PKEY_encapsulate_init)(context.0, null()),
-                ]
+                [context.decapsulates(), context.encapsulates()]
             })
         });
         // Contexts are not copied.
@@ -644,7 +643,7 @@ fn encapsulation_is_refused_alike() {
             let context = Context::of_key(&key, side);
             // SAFETY: a live context, and no parameters.
             unsafe {
-                let ready = (functions().EVP_PKEY_encapsulate_init)(context.0, null());
+                let ready = context.encapsulates();
                 let set = (functions().EVP_PKEY_CTX_set_params)(context.0, [Param::END].as_ptr());
                 let copy = Context((functions().EVP_PKEY_CTX_dup)(context.0));
                 (ready, set, copy.0.is_null())
@@ -658,8 +657,7 @@ fn encapsulation_is_refused_alike() {
         refused(&format!("{name} of small order"), |side| {
             let key = Key::pair(hybrid, side);
             let context = Context::of_key(&key, side);
-            // SAFETY: a live context of a hybrid's key.
-            unsafe { (functions().EVP_PKEY_decapsulate_init)(context.0, null()) };
+            context.decapsulates();
             context.decapsulate(&bad, 4096).0
         });
     }
