@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::tool::{self, Result, cargo_in_bench};
 
 /// Options that measure one of each kind, in addition to [`GLANCE`]: about four minutes in all.
-const KINDS: [&str; 30] = [
+const KINDS: [&str; 35] = [
     "--case=aes-128-ctr --size=1k --threads=2",
     "--case=aes-256-gcm --size=1k",
     "--case=camellia-128-ctr --size=64k --mode=burst,prefilled",
@@ -21,11 +21,16 @@ const KINDS: [&str; 30] = [
     "--case=openssl-speed-aes-128-ctr",
     "--case=evp-copy-aes-128-gcm",
     "--case=evp-handshake-p256",
+    "--case=evp-handshake-p256-first",
+    "--case=evp-tls13-label",
     "--case=ssh-aes128-ctr-umac-64-etm-scp",
     "--case=https-aes-128-gcm",
     "--case=tls-haproxy-rsa-2048",
+    "--case=tls-nginx-p256",
+    "--case=tls-client-python-p256",
     "--case=tls-processes-rsa-2048",
     "--case=tls-speed-rsa-2048",
+    "--case=tls-speed-ed25519",
     "--case=file-encrypt",
     "--case=file-many-encrypt",
     "--case=file-unlock",

@@ -46,6 +46,11 @@ struct Cli {
     #[arg(long, hide = true, conflicts_with_all = ["targets", "report", "seed_shape"])]
     first: bool,
 
+    /// Do a handshake in memory with this configuration and the certificates next to it, and print the CPU time of both
+    /// ends
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["targets", "report", "seed_shape"])]
+    first_handshake: Option<std::path::PathBuf>,
+
     /// Use the shared board in this file whenever a line comes in, as a process that shares it with another
     #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["targets", "report", "seed_shape"])]
     neighbour: Option<std::path::PathBuf>,
@@ -74,6 +79,9 @@ fn main() -> ExitCode {
         .and_then(|()| match &cli.targets {
             Some(pattern) => targets::run(&cli.args, &cli.programs, pattern, out),
             None if cli.seed_shape => seed_shape::run(&cli.args, out),
+            None if let Some(configuration) = &cli.first_handshake => {
+                programs::in_memory::first(configuration, out)
+            }
             None if cli.neighbour.is_some() => {
                 programs::device::neighbour(cli.neighbour.as_deref(), out)
             }

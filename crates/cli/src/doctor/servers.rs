@@ -50,21 +50,25 @@ pub(super) fn here(program: Option<&OsStr>) -> impl Iterator<Item = (&'static st
 /// Where other findings about the same begin.
 pub(super) const ABOUT: &str = "RSA keys";
 
-/// Keys that gain nothing.
+/// Keys whose signatures stay with OpenSSL.
 fn of_keys(name: &str, certificates: &[Certificate]) -> Option<Finding> {
-    let mut others = certificates.iter().filter(|one| !one.is_rsa());
+    let is_ours = |one: &&Certificate| one.is_rsa() || CURVES.contains(&one.key.as_str());
+    let mut others = certificates.iter().filter(|one| !is_ours(one));
     let first = others.next()?;
     let more = match others.count() {
         0 => String::new(),
-        count => format!(", and {count} more that are not RSA"),
+        count => format!(", and {count} more"),
     };
     let (key, path) = (&first.key, first.path.display());
     let text = format!(
-        "{name} has the key {key} ({path}{more}): handshakes with it gain nothing, only RSA keys do; what is sent \
-         over the connection gains"
+        "{name} has the key {key} ({path}{more}): its signatures gain nothing, only those of RSA, P-256, P-384 and P-521 \
+         do; the rest of a handshake and what is sent gain"
     );
     Some(Finding::note("keys", text))
 }
+
+/// Curves that the provider signs with.
+const CURVES: [&str; 3] = ["P-256", "P-384", "P-521"];
 
 /// No certificate could be looked at.
 fn unknown(advice: Finding) -> Finding {
@@ -178,8 +182,9 @@ mod tests {
         };
         assert!(of_keys("nginx", &[certificate("RSA-2048")]).is_none());
         assert!(of_keys("nginx", &[]).is_none());
-        let of_p256 = of_keys("nginx", &[certificate("P-256"), certificate("RSA-2048")]).unwrap();
-        assert!(of_p256.text.contains("P-256 (/x.pem)"), "{}", of_p256.text);
+        assert!(of_keys("nginx", &[certificate("P-256"), certificate("P-384")]).is_none());
+        let found = of_keys("nginx", &[certificate("ED25519"), certificate("P-256")]).unwrap();
+        assert!(found.text.contains("ED25519 (/x.pem)"), "{}", found.text);
         let unknown = unknown(of_nginx(None));
         assert!(
             unknown.text.starts_with("if its key is RSA"),

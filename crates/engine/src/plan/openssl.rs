@@ -172,10 +172,11 @@ pub fn provided_primitives(
     let of = |primitive: Primitive| {
         let ratios: Option<(CallRatios, RatioSource)> = None;
         let withheld = match ratios {
-            _ if options.offer == Offer::All => None,
+            // Before all else: what a machine agrees to with others is its operator's decision.
             _ if primitive.is_post_quantum() && lacks_post_quantum => {
                 (!asks_for_post_quantum).then_some(Withheld::NotAsked)
             }
+            _ if options.offer == Offer::All => None,
             Some((ratios, _)) if ratios.is_level() => None,
             Some((ratios, _)) => {
                 let (thousandths, at) = ratios.lowest();

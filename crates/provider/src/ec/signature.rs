@@ -94,12 +94,11 @@ unsafe fn with(context: *mut c_void, call: impl FnOnce(&mut Context) -> Option<c
 /// provider is to do it by `init`.
 ///
 /// # Safety
-/// As [`with`]; `key` is null or a key of ours that is not freed during the call; `params` is null or an array that ends
-/// with [`Param::END`].
+/// As [`with`]; `key` is null or a key of ours that is not freed during the call.
 unsafe fn begin(
     context: *mut c_void,
     key: *mut c_void,
-    params: *const Param,
+    is_plain: bool,
     here: impl FnOnce(&State) -> Option<State>,
     init: impl FnOnce(&SignatureFunctions, *mut c_void, *mut c_void) -> Option<c_int>,
 ) -> c_int {
@@ -109,7 +108,7 @@ unsafe fn begin(
             let key = Key::shared(key);
             let given = key.is_some();
             let is_first = matches!(context.state, State::Idle);
-            let is_regular = is_first == given && Params::new(params.cast_mut()).is_empty();
+            let is_regular = is_first == given && is_plain;
             let here = is_regular.then(|| here(&context.state)).flatten();
             if let Some(state) = here {
                 let ours = key
@@ -143,7 +142,7 @@ unsafe fn begin(
 }
 
 /// # Safety
-/// As [`begin`].
+/// As [`begin`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn sign_init(
     context: *mut c_void,
     key: *mut c_void,
@@ -154,7 +153,7 @@ unsafe extern "C" fn sign_init(
         begin(
             context,
             key,
-            params,
+            Params::new(params.cast_mut()).is_empty(),
             |state| digests(state, Purpose::Sign),
             |inner, context, key| Some(inner.sign_init?(context, key, params)),
         )
@@ -162,7 +161,7 @@ unsafe extern "C" fn sign_init(
 }
 
 /// # Safety
-/// As [`begin`].
+/// As [`begin`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn verify_init(
     context: *mut c_void,
     key: *mut c_void,
@@ -173,7 +172,7 @@ unsafe extern "C" fn verify_init(
         begin(
             context,
             key,
-            params,
+            Params::new(params.cast_mut()).is_empty(),
             |state| digests(state, Purpose::Verify),
             |inner, context, key| Some(inner.verify_init?(context, key, params)),
         )
@@ -190,7 +189,7 @@ fn digests(state: &State, purpose: Purpose) -> Option<State> {
 }
 
 /// # Safety
-/// As [`begin`]; `name` is null or ends with a zero.
+/// As [`begin`]; `name` is null or ends with a zero, and `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn digest_sign_init(
     context: *mut c_void,
     name: *const c_char,
@@ -202,7 +201,7 @@ unsafe extern "C" fn digest_sign_init(
         begin(
             context,
             key,
-            params,
+            are_plain(params, name),
             |state| message(state, Purpose::Sign, name),
             |inner, context, key| Some(inner.digest_sign_init?(context, name, key, params)),
         )
@@ -222,11 +221,28 @@ unsafe extern "C" fn digest_verify_init(
         begin(
             context,
             key,
-            params,
+            are_plain(params, name),
             |state| message(state, Purpose::Verify, name),
             |inner, context, key| Some(inner.digest_verify_init?(context, name, key, params)),
         )
     }
+}
+
+/// Whether parameters say no more than the name of the hash function, and the version of TLS, which ECDSA does not go by:
+/// libssl gives both since 4.0.
+///
+/// # Safety
+/// `params` is null or an array that ends with [`Param::END`]; `name` is null or ends with a zero.
+unsafe fn are_plain(params: *const Param, name: *const c_char) -> bool {
+    // SAFETY: as the caller says.
+    let (params, name) = unsafe { (Params::new(params.cast_mut()), text(name)) };
+    let name = name.map(|name| name.to_bytes());
+    let are_plain = params.each(|key, value| match key {
+        b"tls-version" => Ok(()),
+        b"digest" if name.is_some() && value.text() == name => Ok(()),
+        _ => Err(()),
+    });
+    are_plain.is_ok()
 }
 
 /// What becomes of a context that is to sign or verify a message.

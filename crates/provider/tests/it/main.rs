@@ -5,6 +5,7 @@
 //! | calls of libcrypto in this process, next to the default provider | `differential`, `primitives`, `ec`, `rsa`, `differences`, `skey`, `vectors`; by `driver` |
 //! | `openssl`, OpenSSH, nginx and curl, strongSwan, OpenVPN, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `openvpn`, `languages`; by `host` |
 //! | RSA keys: servers that sign, and a TPM's keys next to ours | `handshakes`, `tpm`; by `host` |
+//! | groups of TLS by ML-KEM: OpenSSL of other releases, Go, nginx, haproxy, Python | `groups`; by `host` |
 //! | every moment in the life of a process | `process`; threads in it: `helpers`; by `host` |
 //! | the memory of idle connections | `connections`; by `host` |
 //! | programs with an allocator of their own | `allocators`; by `host` |
@@ -21,6 +22,7 @@ mod differences;
 mod differential;
 mod driver;
 mod ec;
+mod groups;
 mod handshakes;
 mod helpers;
 mod host;

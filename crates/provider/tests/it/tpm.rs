@@ -1,6 +1,7 @@
 //! Keys of another provider next to ours: those of a TPM, which swtpm simulates, by tpm2-openssl.
 
 use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Command, Stdio};
 
 use oarlock::Algorithm;
@@ -17,10 +18,21 @@ struct Tpm {
     _program: Program,
 }
 
+/// Returns a port that nobody listens at, nor at the one behind it.
+fn two_free_ports() -> u16 {
+    loop {
+        let port = free_port();
+        let second = port.checked_add(1).map(|second| (Ipv4Addr::LOCALHOST, second));
+        if second.is_some_and(|second| TcpListener::bind(second).is_ok()) {
+            return port;
+        }
+    }
+}
+
 impl Tpm {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
+        let port = two_free_ports();
         let mut swtpm = Command::new("swtpm");
         swtpm.args(["socket", "--tpm2", "--flags", "not-need-init,startup-clear"]);
         // Clients take the second to lie behind the first.

@@ -5,15 +5,18 @@ use oarlock_measure::Error;
 use super::compared::Compared;
 use oarlock_hostile::kinds;
 use oarlock_measure::cases::Direction;
-use oarlock_measure::peers::openssl::{Use, Way};
+use oarlock_measure::peers::openssl::{Operation, Use, Way};
 
 use super::c_library::{CASES_IN_C, CLibrary};
-use super::context::{self, InMemory};
+use super::certificates::KeyKind;
+use super::context;
 use super::device::{self, Device};
 use super::file_to_tls::{self, FileToTls};
 use super::files::Files;
-use super::handshakes::{Handshakes, Kind, RsaProcesses, RsaSpeed, Server};
+use super::handshakes::{self, Clients, Handshakes, KeySpeed, Kind, RsaProcesses, Server};
 use super::https::Https;
+use super::in_memory::{self, InMemory};
+use super::operations;
 use super::packets::{self, Line};
 use super::server::{Board, Boards, Servers};
 use super::setup::Setup;
@@ -32,12 +35,14 @@ pub(crate) enum Program {
     Context(&'static str),
     Key(Use),
     Message(context::Message),
-    InMemory(context::InMemory),
+    InMemory(InMemory),
+    Operation(Operation),
     Start,
     Ssh(Ssh),
     Https(Https),
     Handshakes(Handshakes),
-    RsaSpeed(RsaSpeed),
+    Clients(Clients),
+    KeySpeed(KeySpeed),
     RsaProcesses(RsaProcesses),
     Files(Files),
     Servers(Servers),
@@ -59,11 +64,13 @@ impl ProgramCase {
             Program::Key(what) => context::measure_key(setup, *what),
             Program::Message(message) => message.measure(setup),
             Program::InMemory(handshake) => handshake.measure(setup),
+            Program::Operation(operation) => operations::measure(setup, *operation),
             Program::Start => start::measure(setup),
             Program::Ssh(ssh) => ssh.measure(setup),
             Program::Https(https) => https.measure(setup),
             Program::Handshakes(handshakes) => handshakes.measure(setup),
-            Program::RsaSpeed(speed) => speed.measure(setup),
+            Program::Clients(clients) => clients.measure(setup),
+            Program::KeySpeed(speed) => speed.measure(setup),
             Program::RsaProcesses(processes) => processes.measure(setup),
             Program::Files(files) => files.measure(setup, &self.name),
             Program::Servers(servers) => servers.measure(setup, &self.name),
@@ -111,10 +118,18 @@ pub(crate) fn all() -> Vec<ProgramCase> {
         program: Program::Key(*what),
     }));
     cases.extend(messages());
-    cases.extend(IN_MEMORY.map(|(name, handshake)| ProgramCase {
+    cases.extend(in_memory::CASES.map(|(name, handshake)| ProgramCase {
         name: format!("evp-handshake-{name}"),
         program: Program::InMemory(handshake),
     }));
+    cases.extend(
+        operations::cases()
+            .into_iter()
+            .map(|(name, operation)| ProgramCase {
+                name: format!("evp-{name}"),
+                program: Program::Operation(operation),
+            }),
+    );
     for cipher in CIPHERS {
         for (decrypts, suffix) in [(false, ""), (true, "-decrypt")] {
             cases.push(ProgramCase {
@@ -265,11 +280,7 @@ const FILES: [(&str, Files); 7] = [
 ];
 
 /// What a program does once with a key that it has read.
-const USES: [(&str, Use); 3] = [
-    ("read", Use::None),
-    ("verify", Use::Verify),
-    ("sign", Use::Sign),
-];
+const USES: [(&str, Use); 2] = [("verify", Use::Verify), ("sign", Use::Sign)];
 
 /// How a message gets a context or a key of its own.
 const WAYS: [(&str, Way); 3] = [
@@ -277,26 +288,6 @@ const WAYS: [(&str, Way); 3] = [
     ("new", Way::Whole),
     ("rekey", Way::NewKey),
 ];
-
-/// Handshakes in memory.
-const IN_MEMORY: [(&str, InMemory); 4] = [
-    ("p256", in_memory(P256, 0x0304, false)),
-    ("p256-resumed", in_memory(P256, 0x0304, true)),
-    ("p256-tls1.2", in_memory(P256, 0x0303, false)),
-    (
-        "rsa2048",
-        in_memory(&["-newkey", "rsa:2048"], 0x0304, false),
-    ),
-];
-const P256: &[&str] = &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
-
-const fn in_memory(key: &'static [&'static str], version: u16, is_resumed: bool) -> InMemory {
-    InMemory {
-        key,
-        version,
-        is_resumed,
-    }
-}
 
 /// What programs make contexts of for each connection.
 const KEYED_OFTEN: [&str; 7] = [
@@ -362,10 +353,10 @@ const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
 /// Handshakes by key, server and how many are in flight, and `openssl speed` of the same keys.
 fn handshakes() -> Vec<ProgramCase> {
     let mut cases = Vec::new();
-    for bits in [2048, 3072, 4096] {
+    for (key, bits) in [("rsa2048", 2048), ("rsa3072", 3072), ("rsa4096", 4096)] {
         for (server, name) in [
-            (Server::Haproxy { threads: 1 }, "tls-haproxy"),
-            (Server::Haproxy { threads: 2 }, "tls-haproxy-two-threads"),
+            (haproxy(1), "tls-haproxy"),
+            (haproxy(2), "tls-haproxy-two-threads"),
             (nginx(4, false), "tls-nginx"),
             (nginx(4, true), "tls-nginx-local"),
             (nginx(16, true), "tls-nginx-local-16-workers"),
@@ -377,9 +368,10 @@ fn handshakes() -> Vec<ProgramCase> {
                     name: format!("{name}-rsa-{bits}{suffix}"),
                     program: Program::Handshakes(Handshakes {
                         server,
-                        bits,
+                        key: KeyKind::Rsa(bits),
                         in_flight,
                         kind: Kind::Full,
+                        is_hybrid: false,
                     }),
                 });
             }
@@ -388,10 +380,11 @@ fn handshakes() -> Vec<ProgramCase> {
             cases.push(ProgramCase {
                 name: format!("tls-haproxy-{suffix}-rsa-{bits}"),
                 program: Program::Handshakes(Handshakes {
-                    server: Server::Haproxy { threads: 1 },
-                    bits,
+                    server: haproxy(1),
+                    key: KeyKind::Rsa(bits),
                     in_flight: 64,
                     kind,
+                    is_hybrid: false,
                 }),
             });
         }
@@ -402,11 +395,78 @@ fn handshakes() -> Vec<ProgramCase> {
         for (jobs, suffix) in [(None, ""), (Some(8), "-async")] {
             cases.push(ProgramCase {
                 name: format!("tls-speed-rsa-{bits}{suffix}"),
-                program: Program::RsaSpeed(RsaSpeed { bits, jobs }),
+                program: Program::KeySpeed(KeySpeed { key, bits, jobs }),
             });
         }
     }
+    let with_curves = [
+        (
+            Server::Haproxy {
+                threads: 1,
+                is_async: false,
+            },
+            "tls-haproxy",
+        ),
+        (nginx(1, false), "tls-nginx"),
+        (apache(4, false), "tls-apache"),
+    ];
+    for (server, name) in with_curves {
+        for key in [KeyKind::P256, KeyKind::P384] {
+            for (kind, is_hybrid, suffix) in [
+                (Kind::Full, false, ""),
+                (Kind::Full, true, "-hybrid"),
+                (Kind::Resumed, false, "-resumed"),
+                (Kind::Resumed, true, "-resumed-hybrid"),
+                (Kind::Full12, false, "-tls-1.2"),
+            ] {
+                cases.push(ProgramCase {
+                    name: format!("{name}-{key}{suffix}"),
+                    program: Program::Handshakes(Handshakes {
+                        server,
+                        key,
+                        in_flight: 8,
+                        kind,
+                        is_hybrid,
+                    }),
+                });
+            }
+        }
+    }
+    for (name, program) in [
+        ("curl", handshakes::Program::Curl),
+        ("python", handshakes::Program::Python),
+    ] {
+        for key in [KeyKind::P256, KeyKind::P384, KeyKind::Rsa(2048)] {
+            cases.push(ProgramCase {
+                name: format!("tls-client-{name}-{key}"),
+                program: Program::Clients(Clients { program, key }),
+            });
+        }
+    }
+    for (key, bits) in [
+        ("ecdsap256", 256),
+        ("ecdsap384", 384),
+        ("ed25519", 253),
+        ("ecdhx25519", 253),
+        ("ecdhp256", 256),
+    ] {
+        cases.push(ProgramCase {
+            name: format!("tls-speed-{key}"),
+            program: Program::KeySpeed(KeySpeed {
+                key,
+                bits,
+                jobs: None,
+            }),
+        });
+    }
     cases
+}
+
+const fn haproxy(threads: usize) -> Server {
+    Server::Haproxy {
+        threads,
+        is_async: true,
+    }
 }
 
 const fn apache(threads: usize, has_daemon: bool) -> Server {

@@ -35,6 +35,8 @@ pub(crate) enum Quantity {
     Milliseconds,
     /// The time of a context that is made, keyed and freed, or of another short task.
     Nanoseconds,
+    /// The time of a public key that is read, with what that may take more.
+    ReadNs,
     /// The most that a process had in memory, in 2^20 bytes.
     ResidentMib,
     /// Files a second.
@@ -75,6 +77,10 @@ pub(crate) enum Quantity {
     CpuSpent,
     /// CPU time of a server's processes, for a handshake.
     HandshakeCpu,
+    /// CPU time of the server of a connection in memory, in microseconds.
+    ServerUs,
+    /// The same of its client.
+    ClientUs,
     /// From the first byte of a handshake to the last, the median.
     HandshakeP50,
     /// The time of a message of 16 KiB, in segments of a given length and in one piece.
@@ -89,6 +95,7 @@ impl Quantity {
             Self::Seconds => "s",
             Self::Milliseconds => "ms",
             Self::Nanoseconds => "ns",
+            Self::ReadNs => "ns, a key read",
             Self::ResidentMib => "MiB resident",
             Self::Files => "files/s",
             Self::PerCpuSecond => "operations/CPU s",
@@ -108,6 +115,8 @@ impl Quantity {
             Self::CpuShare => "CPU s/s of another process",
             Self::CpuSpent => "CPU s/s of this process",
             Self::HandshakeCpu => "CPU us/handshake",
+            Self::ServerUs => "CPU us of the server",
+            Self::ClientUs => "CPU us of the client",
             Self::HandshakeP50 => "us/handshake, median",
             Self::MessageNs => "ns, 16 KiB in segments",
         }
@@ -145,6 +154,8 @@ impl Compared {
     pub(crate) fn lines(&self, case: &str) -> [Entry; 3] {
         let mode = match self.figure {
             Quantity::CpuSeconds | Quantity::HandshakeCpu => Some("cpu"),
+            Quantity::ServerUs => Some("server-cpu"),
+            Quantity::ClientUs => Some("client-cpu"),
             Quantity::ResidentMib | Quantity::ServerMib | Quantity::GrownMib => Some("resident"),
             Quantity::LeftMib => Some("resident-after"),
             Quantity::Healthy => Some("healthy"),
@@ -161,6 +172,7 @@ impl Compared {
             | Quantity::Seconds
             | Quantity::Milliseconds
             | Quantity::Nanoseconds
+            | Quantity::ReadNs
             | Quantity::MessageNs
             | Quantity::Files
             | Quantity::Operations

@@ -1,16 +1,13 @@
 //! Contexts and keys of libcrypto: what a program pays for each.
 
-use std::process::Command;
-
 use oarlock_measure::Error;
 use oarlock_measure::cases::{Direction, RsaKey};
-use oarlock_measure::peers::openssl::{Handshake, Use, Way};
+use oarlock_measure::peers::openssl::{Use, Way};
 use oarlock_measure::run::provided::{Provided, Request};
 
 use super::compared::{Compared, Quantity, STOCK};
 use super::setup::{Setup, Side};
 use super::speed::operation;
-use crate::system::child::said;
 
 /// Nanoseconds of a context that is made, keyed and freed, of either provider in one library
 /// context.
@@ -61,47 +58,3 @@ impl Message {
 }
 
 const MESSAGE_BYTES: [usize; 3] = [16, 64, 1024];
-
-/// A handshake in memory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InMemory {
-    /// What `openssl req` makes.
-    pub(super) key: &'static [&'static str],
-    pub(super) version: u16,
-    pub(super) is_resumed: bool,
-}
-
-impl InMemory {
-    /// Nanoseconds of the server's CPU time, in a library context that has loaded the configuration and in one that has not.
-    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
-        let handshake = Handshake {
-            certificate: setup.file("handshake.pem"),
-            key: setup.file("handshake.key"),
-            version: self.version,
-            is_resumed: self.is_resumed,
-        };
-        let mut request = Command::new("openssl");
-        request.args([
-            "req",
-            "-x509",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=localhost",
-        ]);
-        request.args(self.key);
-        request.arg("-keyout").arg(&handshake.key);
-        request.arg("-out").arg(&handshake.certificate);
-        said(request.env_remove("OPENSSL_CONF"))?;
-        let provided = Provided::open(&setup.configuration(Side::Oarlock))?;
-        let rounds = setup.rounds(3001, 501);
-        let (ours, theirs) = provided.handshake_ns(&handshake, rounds)?;
-        Ok(vec![Compared::new(
-            Quantity::Nanoseconds,
-            STOCK,
-            ours,
-            theirs,
-        )])
-    }
-}

@@ -5,7 +5,9 @@
 //! cases.rs        what is measured            versions.rs of the programs
 //! speed.rs        openssl speed               start.rs    what the provider adds to a program's start
 //! context.rs      contexts, call by call      enc.rs      oarlock enc and openssl enc
-//! https.rs        nginx and curl              handshakes/ at servers with RSA keys
+//! in_memory.rs    handshakes in memory        certificates.rs  of servers
+//! operations.rs   those of a handshake, one by one
+//! https.rs        nginx and curl              handshakes/ of servers and clients
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
 //! files/          files and streams           server/     cryptoservers and clients
 //! packets/        many packets in one call: no program of its own, but measured as they are
@@ -21,6 +23,7 @@
 
 pub(crate) mod c_library;
 mod cases;
+mod certificates;
 mod compared;
 mod context;
 mod data;
@@ -30,7 +33,9 @@ pub(crate) mod file_to_tls;
 mod files;
 pub(crate) mod handshakes;
 mod https;
+pub(crate) mod in_memory;
 mod link;
+pub(crate) mod operations;
 pub(crate) mod packets;
 pub(crate) mod server;
 mod setup;
@@ -52,15 +57,16 @@ pub(crate) use setup::{Named, Setup};
 
 pub(crate) const HELP: &str = "\
 Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-key-*, openssl-start,
-evp-copy-*, evp-new-* and evp-rekey-* (a context or a key for each message), evp-handshake-* (TLS in memory), ssh-* and
-https-* (nginx and curl) and tls-* (handshakes of haproxy and nginx with RSA keys), stock and with the OpenSSL provider
-in turn; file-* and pipe-*, oarlock encrypt and decrypt against cp, age, rage (cargo xtask peers), openssl enc and gpg;
-file-many-* 10,000 files of 4 KiB in one call against loops of rage and age over 500 of them, files a second; server-*,
-oarlock serve on one CPU and its clients on another; hostile-*, a client that attacks the server, compared with one
-that does not; packet-*, many packets in one call, from 16 bytes to 64 KiB or as --size says; device-*, requests to the
-framework, alone and on simulated boards; c-*, the C library against the Rust one and EVP. They take minutes, so only a
-pattern that begins as their names do measures them: --case 'ssh-*', --targets='file-*'. Of the other options, --class,
---quick, --json and --record count.
+evp-copy-*, evp-new-* and evp-rekey-* (a context or a key for each message), evp-handshake-* (TLS in memory, a
+server and a client), the operations that a handshake consists of (evp-tls13-*, evp-x25519-* and others, compared with
+aws-lc as well), ssh-* and https-* (nginx and curl) and tls-* (handshakes of haproxy, nginx, Apache, curl and Python,
+and openssl speed of keys), stock and with the OpenSSL provider in turn; file-* and pipe-*, oarlock encrypt and decrypt
+against cp, age, rage (cargo xtask peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call against
+loops of rage and age over 500 of them, files a second; server-*, oarlock serve on one CPU and its clients on another;
+hostile-*, a client that attacks the server, compared with one that does not; packet-*, many packets in one
+call, from 16 bytes to 64 KiB or as --size says; device-*, requests to the framework, alone and on simulated boards; c-*, the
+C library against the Rust one and EVP. They take minutes, so only a pattern that begins as their names do measures
+them: --case 'ssh-*', --targets='file-*'. Of the other options, --class, --quick, --json and --record count.
 
 Never slower: --targets='class-*' measures every cipher at every size against every peer, openssl speed, ssh, scp, curl
 and nginx, on this CPU or, with --class, as if it were of a lower class. It takes an hour, with --quick 20 minutes.";

@@ -27,6 +27,10 @@ pub(crate) struct Named {
     #[arg(long, value_name = "PATH")]
     provider: Option<PathBuf>,
 
+    /// Options of the OpenSSL provider, as in its section of a configuration: offer=all measures what would not be offered
+    #[arg(long, value_name = "OPTIONS")]
+    provider_options: Option<String>,
+
     /// The folder that HPN-SSH was installed in: one more peer of the cases ssh-*
     #[arg(long, value_name = "DIR")]
     hpn_ssh: Option<PathBuf>,
@@ -43,6 +47,8 @@ pub(crate) struct Setup {
     oarlock: Option<PathBuf>,
     /// None where no program takes one.
     provider: Option<PathBuf>,
+    /// The line of the provider's section with options that were named.
+    options: String,
     /// The copy of the provider that programs load next.
     next_copy: Cell<usize>,
     folder: TempDir,
@@ -74,6 +80,12 @@ impl Setup {
             hpn_ssh: named.hpn_ssh.clone(),
             oarlock: named.oarlock.clone(),
             provider: provider.transpose()?,
+            options: named
+                .provider_options
+                .as_ref()
+                .map_or(String::new(), |options| {
+                    format!("options = \"{options}\"\n")
+                }),
             next_copy: Cell::default(),
             folder: tempfile::tempdir().map_err(Error::io("a temporary folder"))?,
         };
@@ -100,6 +112,7 @@ impl Setup {
             hpn_ssh: None,
             oarlock: None,
             provider: Some(PathBuf::new()),
+            options: String::new(),
             next_copy: Cell::default(),
             folder: tempfile::tempdir().unwrap(),
         }
@@ -157,7 +170,12 @@ impl Setup {
         })
     }
 
-    /// A file's place in a folder that goes with `self`.
+    /// A folder that goes with `self`.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A file's place in it.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -196,23 +214,38 @@ impl Setup {
 
     /// A file for ours, with a daemon at `socket`.
     pub(super) fn configuration_with_daemon(&self, socket: &Path) -> Result<PathBuf, Error> {
-        let path = self.file("daemon.cnf");
         let lines = format!("local = \"{}\"\n", socket.display());
-        let module = self.module();
-        let provider = self.provider.as_ref().map(|_| &*module);
-        let text = configuration(provider, &lines);
-        fs::write(&path, text).map_err(Error::io(path.display()))?;
-        Ok(path)
+        self.write(&self.file("daemon.cnf"), true, &lines, "")
+    }
+
+    /// A file for ours with hybrid groups, which programs take that name none themselves.
+    pub(super) fn post_quantum_configuration(&self) -> Result<PathBuf, Error> {
+        let path = self.file("post-quantum.cnf");
+        self.write(&path, true, "post-quantum = yes\n", GROUPS)
     }
 
     fn write_configuration(&self, side: Side, counting: Option<&Path>) -> Result<(), Error> {
-        let path = self.configuration(side);
-        let module = self.module();
-        let is_ours = self.provider.is_some() && side == Side::Oarlock;
-        let provider = is_ours.then_some(&*module);
         let lines = counting.map(|file| format!("stats = \"{}\"\n", file.display()));
-        let text = configuration(provider, &lines.unwrap_or_default());
-        fs::write(&path, text).map_err(Error::io(path.display()))
+        let is_ours = side == Side::Oarlock;
+        let path = self.configuration(side);
+        self.write(&path, is_ours, &lines.unwrap_or_default(), "")?;
+        Ok(())
+    }
+
+    /// With `lines` in the section of the provider, if it is ours, and `sections` behind all.
+    fn write(
+        &self,
+        path: &Path,
+        is_ours: bool,
+        lines: &str,
+        sections: &str,
+    ) -> Result<PathBuf, Error> {
+        let module = self.module();
+        let is_ours = is_ours && self.provider.is_some();
+        let lines = self.options.clone() + lines;
+        let text = configuration(is_ours.then_some(&*module), &lines) + sections;
+        fs::write(path, text).map_err(Error::io(path.display()))?;
+        Ok(path.to_owned())
     }
 
     fn check_it_loads(&self) -> Result<(), Error> {
@@ -284,6 +317,10 @@ fn configuration(provider: Option<&Path>, lines: &str) -> String {
     }
     text
 }
+
+/// As `oarlock run --post-quantum` has them: a server takes the hybrid from each client that sends a share for it.
+const GROUPS: &str = "[init]\nssl_conf = tls\n[tls]\nsystem_default = tls_defaults\n\
+    [tls_defaults]\nGroups = X25519:X25519MLKEM768:P-256:P-384\n";
 
 /// What would change what is measured.
 const FOREIGN: [&str; 6] = [

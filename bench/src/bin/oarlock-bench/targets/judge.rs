@@ -120,6 +120,8 @@ fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, St
         Quantity::CpuSeconds
         | Quantity::HandshakeCpu
         | Quantity::HandshakeP50
+        | Quantity::ServerUs
+        | Quantity::ClientUs
         | Quantity::Nanoseconds
         | Quantity::MessageNs
         | Quantity::Seconds
@@ -134,6 +136,7 @@ fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, St
         Quantity::MicrosecondsP50 => ADDED_US_P50_MAX / (ours - theirs).max(1.0),
         Quantity::MicrosecondsP99 => ADDED_US_P99_MAX / (ours - theirs).max(1.0),
         Quantity::Milliseconds => (theirs + START_MS_ALLOWED) / ours,
+        Quantity::ReadNs => (theirs + READ_NS_ALLOWED) / ours,
         Quantity::ResidentMib => RESIDENT_MIB_MAX / ours,
     });
     if matches!(wanted.figure, Quantity::ResidentMib | Quantity::Right) {
@@ -159,6 +162,7 @@ fn spread(ratios: &Summary) -> [f64; 3] {
 
 const FIRST_US_ALLOWED: f64 = 100.0;
 const START_MS_ALLOWED: f64 = 0.5;
+const READ_NS_ALLOWED: f64 = 2000.0;
 const ADDED_US_P50_MAX: f64 = 150.0;
 const ADDED_US_P99_MAX: f64 = 300.0;
 /// Whatever the size, of everything that is not mapped and not scrypt's own.

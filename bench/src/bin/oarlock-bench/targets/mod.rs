@@ -23,6 +23,7 @@ use oarlock_measure::args::Args;
 use oarlock_measure::cases::glob;
 use oarlock_measure::cpu_class;
 use oarlock_measure::output::{Record, json, write_out};
+use oarlock_measure::peers::openssl;
 
 use crate::peers::{boringssl, versions};
 use crate::programs::packets;
@@ -48,7 +49,9 @@ pub(crate) fn run(
         is_allowed && glob::matches(pattern, &line.name)
     };
     let class = cpu_class::here().unwrap_or(CpuClass::E);
-    let targets = targets()?;
+    let mut targets = targets()?;
+    let version = (openssl::PEER.open)(1)?.version();
+    targets.retain(|target| target.is_about(&version));
     let mut groups = groups(&targets, class);
     leave_out_boringssl(&mut groups, &asked);
     if !groups.iter().flat_map(|group| &group.lines).any(asked) {

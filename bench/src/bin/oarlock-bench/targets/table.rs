@@ -15,6 +15,8 @@ use crate::programs::c_library::{RUST, RUST_LOOP};
 use crate::programs::device::{ALLOWED, CPU, HOLLOW, NEIGHBOUR, ONE, SUM, WITHOUT};
 use crate::programs::file_to_tls::{SSL_WRITE, SSL_WRITE_LONG};
 use crate::programs::handshakes::ONE_PROCESS;
+use crate::programs::in_memory::STOCK_X25519;
+use crate::programs::operations::AWS_LC;
 use crate::programs::server::{
     ALL, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
@@ -60,6 +62,7 @@ struct Line {
     over: Option<OneOrMore>,
     bytes: Option<usize>,
     threads: Option<usize>,
+    series: Option<String>,
     #[serde(default)]
     enc: bool,
     what: String,
@@ -150,6 +153,7 @@ impl Line {
             required,
             classes: kept(&self.classes),
             of_matrix: self.matrix,
+            series: self.series.as_deref().map(kept),
         })
     }
 
@@ -294,7 +298,7 @@ fn kept_all(names: &[String]) -> &'static [&'static str] {
 }
 
 /// Everything that whole programs are compared with.
-const SIDES: [&str; 26] = [
+const SIDES: [&str; 28] = [
     "age",
     "cat",
     "cp",
@@ -302,6 +306,7 @@ const SIDES: [&str; 26] = [
     ALL,
     ALLOWED,
     AT_FIRST,
+    AWS_LC,
     CPU,
     FULL_QUEUE,
     HOLLOW,
@@ -318,6 +323,7 @@ const SIDES: [&str; 26] = [
     SSL_WRITE,
     SSL_WRITE_LONG,
     STOCK,
+    STOCK_X25519,
     SUM,
     TWO_THIRDS,
     WITHOUT,

@@ -22,6 +22,8 @@ pub(super) struct Target {
     pub(super) classes: &'static str,
     /// Whether it belongs to the matrix of what is never slower, which `class-*` names.
     pub(super) of_matrix: bool,
+    /// The series of OpenSSL that it is promised for, as in `3.0`; `None`: any.
+    pub(super) series: Option<&'static str>,
 }
 
 /// What is compared.
@@ -141,6 +143,7 @@ impl Target {
             required: promise.required,
             classes: promise.classes,
             of_matrix: false,
+            series: None,
         }
     }
 
@@ -178,6 +181,12 @@ impl Target {
     /// Whether it is promised for CPUs of `class`.
     pub(super) fn is_promised_for(&self, class: CpuClass) -> bool {
         self.classes.contains(class.letter())
+    }
+
+    /// Whether it is promised for an OpenSSL that calls itself `version`, as in `OpenSSL 3.0.19 27 Jan 2026`.
+    pub(super) fn is_about(&self, version: &str) -> bool {
+        self.series
+            .is_none_or(|series| version.starts_with(&format!("OpenSSL {series}.")))
     }
 
     /// Its line for `case` on a CPU of `class`.

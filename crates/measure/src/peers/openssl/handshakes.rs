@@ -1,12 +1,14 @@
-//! Handshakes of TLS in memory: what the server's side of one takes, with all that it fetches, makes and forgets.
+//! Handshakes of TLS in memory: what each end takes for one, with all that it fetches, makes and forgets.
 
 use std::ffi::{CString, c_char, c_int, c_long, c_uchar, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use libloading::Library;
+use serde::{Deserialize, Serialize};
 
 use super::library::World;
 use crate::error::Error;
@@ -18,10 +20,26 @@ pub struct Handshake {
     pub certificate: PathBuf,
     /// The private key of the certificate, in PEM.
     pub key: PathBuf,
+    /// The certificate that the client trusts, in PEM: the issuer of the server's.
+    pub root: PathBuf,
     /// As on the wire: 0x0303 is TLS 1.2.
     pub version: u16,
+    /// The only cipher suite of both ends, as OpenSSL names those of that version.
+    pub suite: &'static str,
+    /// The groups of both ends, as in `SSL_CTX_set1_groups_list(3)`.
+    pub groups: &'static str,
     /// Whether the client has a session.
     pub is_resumed: bool,
+}
+
+/// CPU time of each end, from `SSL_new` to `SSL_free`.
+#[derive(Serialize, Deserialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Ends {
+    /// The server's.
+    pub server: Duration,
+    /// That of the client, which verifies a chain of two certificates.
+    pub client: Duration,
 }
 
 /// A server and its client.
@@ -31,8 +49,8 @@ pub(crate) struct Handshakes {
     client: *mut c_void,
     session: *mut c_void,
     is_resumed: bool,
-    /// They go after all of these.
-    _worlds: [Rc<World>; 2],
+    /// It goes after all of these.
+    _world: Rc<World>,
     _libssl: Library,
 }
 
@@ -42,6 +60,10 @@ functions! {
     SSL_CTX_new_ex: fn(*mut c_void, *const c_char, *const c_void) -> *mut c_void;
     SSL_CTX_free: fn(*mut c_void);
     SSL_CTX_ctrl: fn(*mut c_void, c_int, c_long, *mut c_void) -> c_long;
+    SSL_CTX_set_cipher_list: fn(*mut c_void, *const c_char) -> c_int;
+    SSL_CTX_set_ciphersuites: fn(*mut c_void, *const c_char) -> c_int;
+    SSL_CTX_set_verify: fn(*mut c_void, c_int, *const c_void);
+    SSL_CTX_load_verify_locations: fn(*mut c_void, *const c_char, *const c_char) -> c_int;
     SSL_CTX_use_certificate_chain_file: fn(*mut c_void, *const c_char) -> c_int;
     SSL_CTX_use_PrivateKey_file: fn(*mut c_void, *const c_char, c_int) -> c_int;
     SSL_new: fn(*mut c_void) -> *mut c_void;
@@ -52,6 +74,7 @@ functions! {
     SSL_do_handshake: fn(*mut c_void) -> c_int;
     SSL_shutdown: fn(*mut c_void) -> c_int;
     SSL_read: fn(*mut c_void, *mut c_uchar, c_int) -> c_int;
+    SSL_session_reused: fn(*const c_void) -> c_int;
     SSL_set_session: fn(*mut c_void, *mut c_void) -> c_int;
     SSL_get1_session: fn(*mut c_void) -> *mut c_void;
     SSL_SESSION_free: fn(*mut c_void);
@@ -59,112 +82,142 @@ functions! {
 }
 
 impl Handshakes {
-    /// The server is in `world`, its client in `other`, which are of the machine's libcrypto.
-    pub(crate) fn new(
-        world: &Rc<World>,
-        other: &Rc<World>,
-        handshake: &Handshake,
-    ) -> Result<Self, Error> {
+    /// Both ends are in `world`, which is of the machine's libcrypto.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it has no such groups; [`Error::Failed`] where it does not take the files.
+    pub(crate) fn new(world: &Rc<World>, handshake: &Handshake) -> Result<Self, Error> {
         let libssl = FILES
             .iter()
             // SAFETY: loading runs the initialisers of the system's own libssl.
             .find_map(|file| unsafe { Library::new(*file) }.ok())
             .ok_or_else(|| Error::Unavailable(format!("no {}", FILES.join(", "))))?;
         let functions = Functions::of(&libssl)?;
-        // SAFETY: methods are static; the worlds outlive what is made in them.
+        // SAFETY: methods are static; the world outlives what is made in it.
         let [server, client] = unsafe {
             let new = functions.SSL_CTX_new_ex;
             [
                 new(world.ctx(), ptr::null(), (functions.TLS_server_method)()),
-                new(other.ctx(), ptr::null(), (functions.TLS_client_method)()),
+                new(world.ctx(), ptr::null(), (functions.TLS_client_method)()),
             ]
         };
-        let mut made = Self {
+        let made = Self {
             functions,
             server,
             client,
             session: ptr::null_mut(),
-            is_resumed: handshake.is_resumed,
-            _worlds: [Rc::clone(world), Rc::clone(other)],
+            is_resumed: false,
+            _world: Rc::clone(world),
             _libssl: libssl,
         };
         if server.is_null() || client.is_null() {
             return Err(failed("SSL_CTX_new_ex"));
         }
         made.configure(handshake)?;
-        // The first ones make keys ready; one leaves the session.
-        for _ in 0..4 {
-            made.run(&mut || ())?;
-        }
         Ok(made)
     }
 
     fn configure(&self, handshake: &Handshake) -> Result<(), Error> {
         let calls = &self.functions;
-        let (certificate, key) = (c_path(&handshake.certificate), c_path(&handshake.key));
-        // SAFETY: the contexts are live; paths end with a zero.
+        let file = |path: &Path| c_text(path.as_os_str().as_bytes());
+        let [certificate, key, root] =
+            [&handshake.certificate, &handshake.key, &handshake.root].map(|path| file(path));
+        let [suite, groups] =
+            [handshake.suite, handshake.groups].map(|text| c_text(text.as_bytes()));
+        let set_suite = match handshake.version {
+            TLS_1_3.. => calls.SSL_CTX_set_ciphersuites,
+            _ => calls.SSL_CTX_set_cipher_list,
+        };
+        // SAFETY: the contexts are live; texts end with a zero.
         unsafe {
             for context in [self.server, self.client] {
                 for bound in [SET_MIN_PROTO_VERSION, SET_MAX_PROTO_VERSION] {
                     let version = c_long::from(handshake.version);
                     (calls.SSL_CTX_ctrl)(context, bound, version, ptr::null_mut());
                 }
+                if set_suite(context, suite.as_ptr()) != 1 {
+                    return Err(failed("setting the cipher suite"));
+                }
+                let list = groups.as_ptr().cast_mut().cast();
+                if (calls.SSL_CTX_ctrl)(context, SET_GROUPS_LIST, 0, list) != 1 {
+                    let groups = handshake.groups;
+                    return Err(Error::Unavailable(format!(
+                        "OpenSSL has no groups {groups}"
+                    )));
+                }
             }
-            let server = self.server;
+            let (server, client) = (self.server, self.client);
+            (calls.SSL_CTX_set_verify)(client, VERIFY_PEER, ptr::null());
             if (calls.SSL_CTX_use_certificate_chain_file)(server, certificate.as_ptr()) != 1
                 || (calls.SSL_CTX_use_PrivateKey_file)(server, key.as_ptr(), PEM) != 1
+                || (calls.SSL_CTX_load_verify_locations)(client, root.as_ptr(), ptr::null()) != 1
             {
-                return Err(failed("reading the certificate"));
+                return Err(failed("reading the certificates"));
             }
         }
         Ok(())
     }
 
-    /// One handshake, with a connection that is made and freed. `turn` is told before and after each step of the server's.
-    pub(crate) fn run(&mut self, turn: &mut dyn FnMut()) -> Result<(), Error> {
+    /// Does the first ones: one leaves the session, all of them make keys ready.
+    pub(crate) fn begin(&mut self, is_resumed: bool) -> Result<(), Error> {
+        self.run()?;
+        self.is_resumed = is_resumed;
+        self.run()?;
+        self.run().map(drop)
+    }
+
+    /// One handshake, with connections that are made and freed.
+    pub(crate) fn run(&mut self) -> Result<Ends, Error> {
         let calls = &self.functions;
+        let mut took = Ends::default();
         let (mut near, mut far) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: contexts are live; each connection owns its end of the pair and is freed once.
         unsafe {
             if (calls.BIO_new_bio_pair)(&mut near, BIO_BYTES, &mut far, BIO_BYTES) != 1 {
                 return Err(failed("BIO_new_bio_pair"));
             }
+            let mut lap = Lap(thread_cpu());
             let client = (calls.SSL_new)(self.client);
             (calls.SSL_set_bio)(client, far, far);
             (calls.SSL_set_connect_state)(client);
-            if !self.session.is_null() {
+            if self.is_resumed {
                 (calls.SSL_set_session)(client, self.session);
             }
-            turn();
+            lap.ends(&mut took.client);
             let server = (calls.SSL_new)(self.server);
             (calls.SSL_set_bio)(server, near, near);
             (calls.SSL_set_accept_state)(server);
-            turn();
+            lap.ends(&mut took.server);
             let mut is_done = false;
             for _ in 0..STEPS_MAX {
                 let of_client = (calls.SSL_do_handshake)(client);
-                turn();
+                lap.ends(&mut took.client);
                 let of_server = (calls.SSL_do_handshake)(server);
-                turn();
+                lap.ends(&mut took.server);
                 is_done = of_client == 1 && of_server == 1;
                 if is_done {
                     break;
                 }
             }
-            // Takes the tickets.
+            // Takes the tickets. A ticket of TLS 1.3 serves once.
             (calls.SSL_read)(client, [0].as_mut_ptr(), 1);
-            if self.is_resumed && is_done {
-                // A ticket of TLS 1.3 serves once.
+            let is_resumed = (calls.SSL_session_reused)(client) == 1;
+            if is_done {
                 (calls.SSL_SESSION_free)(self.session);
                 self.session = (calls.SSL_get1_session)(client);
             }
             (calls.SSL_shutdown)(client);
-            turn();
+            lap.ends(&mut took.client);
             (calls.SSL_shutdown)(server);
             (calls.SSL_free)(server);
-            turn();
+            lap.ends(&mut took.server);
             (calls.SSL_free)(client);
-            is_done.then_some(()).ok_or_else(|| failed("a handshake"))
+            lap.ends(&mut took.client);
+            match is_done {
+                true if is_resumed == self.is_resumed => Ok(took),
+                true => Err(failed("resuming a session")),
+                false => Err(failed("a handshake")),
+            }
         }
     }
 }
@@ -181,8 +234,26 @@ impl Drop for Handshakes {
     }
 }
 
-fn c_path(path: &Path) -> CString {
-    CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
+/// When the turn of one of the ends began, in CPU time.
+struct Lap(Duration);
+
+impl Lap {
+    /// It was this end's turn.
+    fn ends(&mut self, taken: &mut Duration) {
+        let now = thread_cpu();
+        *taken += now.saturating_sub(self.0);
+        self.0 = now;
+    }
+}
+
+/// CPU time of this thread.
+fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn c_text(text: &[u8]) -> CString {
+    CString::new(text).unwrap_or_default()
 }
 
 fn failed(what: &str) -> Error {
@@ -194,7 +265,11 @@ const FILES: &[&str] = &["libssl.so.4", "libssl.so.3"];
 /// The bytes of either direction: more than a handshake has.
 const BIO_BYTES: usize = 64 << 10;
 const STEPS_MAX: usize = 10;
-/// SSL_FILETYPE_PEM, SSL_CTRL_SET_MIN_PROTO_VERSION, SSL_CTRL_SET_MAX_PROTO_VERSION.
+const TLS_1_3: u16 = 0x0304;
+/// SSL_FILETYPE_PEM, SSL_VERIFY_PEER; SSL_CTRL_SET_GROUPS_LIST, SSL_CTRL_SET_MIN_PROTO_VERSION,
+/// SSL_CTRL_SET_MAX_PROTO_VERSION.
 const PEM: c_int = 1;
+const VERIFY_PEER: c_int = 1;
+const SET_GROUPS_LIST: c_int = 92;
 const SET_MIN_PROTO_VERSION: c_int = 123;
 const SET_MAX_PROTO_VERSION: c_int = 124;

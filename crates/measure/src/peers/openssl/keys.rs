@@ -10,8 +10,6 @@ use crate::error::Error;
 /// What is done with a key that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Use {
-    /// A public key, and nothing.
-    None,
     /// A public key verifies a signature.
     Verify,
     /// A private key signs.
@@ -70,7 +68,7 @@ impl KeyReader {
     pub(crate) fn run(&mut self, what: Use) -> Result<(), Error> {
         let calls = &self.functions;
         let (read, der) = match what {
-            Use::None | Use::Verify => (calls.d2i_PUBKEY_ex, &self.public),
+            Use::Verify => (calls.d2i_PUBKEY_ex, &self.public),
             Use::Sign => (calls.d2i_AutoPrivateKey_ex, &self.private),
         };
         let key = self.read(read, der)?;
@@ -81,7 +79,6 @@ impl KeyReader {
             let ctx = (calls.EVP_MD_CTX_new)();
             let (no_ctx, none) = (ptr::null_mut(), ptr::null());
             let done = match what {
-                Use::None => true,
                 Use::Verify => {
                     let init = calls.EVP_DigestVerifyInit_ex;
                     let signature = self.signature.as_ptr();

@@ -221,15 +221,6 @@ impl World {
     /// The text parameter `key` of the provider `name` (OSSL_PARAM(3), OSSL_PARAM_UTF8_PTR); `None` if there is no such
     /// provider or parameter.
     pub(crate) fn provider_text(&self, name: &CStr, key: &CStr) -> Result<Option<String>, Error> {
-        #[repr(C)]
-        struct Param {
-            key: *const c_char,
-            data_type: u32,
-            data: *mut c_void,
-            data_bytes: usize,
-            return_bytes: usize,
-        }
-        const UTF8_PTR: u32 = 6;
         // SAFETY: the functions have these types in OpenSSL 3's headers, and are used while `self` is there.
         let (load, unload, get) = unsafe {
             let load: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void =
@@ -249,17 +240,7 @@ impl World {
             return Ok(None);
         }
         let mut text: *const c_char = ptr::null();
-        let param = |key, data_type, data| Param {
-            key,
-            data_type,
-            data,
-            data_bytes: 0,
-            return_bytes: usize::MAX,
-        };
-        let mut params = [
-            param(key.as_ptr(), UTF8_PTR, ptr::from_mut(&mut text).cast()),
-            param(ptr::null(), 0, ptr::null_mut()),
-        ];
+        let mut params = [Param::utf8_place(key, &mut text), Param::END];
         // SAFETY: the context is live; the provider is given back once; the array ends with an entry without a key;
         // the text is copied while the provider is loaded.
         unsafe {
@@ -272,6 +253,62 @@ impl World {
             unload(provider);
             Ok(copied)
         }
+    }
+}
+
+/// OSSL_PARAM(3). Its pointers outlive the call that it is for.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Param {
+    key: *const c_char,
+    data_type: u32,
+    data: *mut c_void,
+    data_bytes: usize,
+    return_bytes: usize,
+}
+
+impl Param {
+    /// An entry behind the last.
+    pub(super) const END: Self = Self {
+        key: ptr::null(),
+        data_type: 0,
+        data: ptr::null_mut(),
+        data_bytes: 0,
+        return_bytes: 0,
+    };
+
+    fn new(key: &CStr, data_type: u32, data: *const c_void, data_bytes: usize) -> Self {
+        Self {
+            key: key.as_ptr(),
+            data_type,
+            data: data.cast_mut(),
+            data_bytes,
+            return_bytes: usize::MAX,
+        }
+    }
+
+    /// A number that is only read.
+    pub(super) fn int(key: &CStr, value: &c_int) -> Self {
+        Self::new(
+            key,
+            INTEGER,
+            ptr::from_ref(value).cast(),
+            size_of::<c_int>(),
+        )
+    }
+
+    pub(super) fn utf8(key: &CStr, text: &CStr) -> Self {
+        let bytes = text.count_bytes();
+        Self::new(key, UTF8_STRING, text.as_ptr().cast(), bytes)
+    }
+
+    pub(super) fn octets(key: &CStr, octets: &[u8]) -> Self {
+        Self::new(key, OCTET_STRING, octets.as_ptr().cast(), octets.len())
+    }
+
+    /// Where a text is to be told.
+    fn utf8_place(key: &CStr, place: &mut *const c_char) -> Self {
+        Self::new(key, UTF8_PTR, ptr::from_mut(place).cast(), 0)
     }
 }
 
@@ -545,3 +582,8 @@ const GET_TAG: c_int = 0x10;
 const SET_TAG: c_int = 0x11;
 /// EVP_CTRL_AEAD_SET_MAC_KEY.
 const SET_MAC_KEY: c_int = 0x17;
+/// OSSL_PARAM_INTEGER, OSSL_PARAM_UTF8_STRING, OSSL_PARAM_OCTET_STRING, OSSL_PARAM_UTF8_PTR.
+const INTEGER: u32 = 1;
+const UTF8_STRING: u32 = 4;
+const OCTET_STRING: u32 = 5;
+const UTF8_PTR: u32 = 6;

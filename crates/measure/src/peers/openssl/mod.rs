@@ -6,12 +6,12 @@
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
         #[allow(non_snake_case)]
-        struct Functions {
-            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+        pub(super) struct Functions {
+            $(pub(super) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
         }
 
         impl Functions {
-            fn of(library: &libloading::Library) -> Result<Self, $crate::error::Error> {
+            pub(super) fn of(library: &libloading::Library) -> Result<Self, $crate::error::Error> {
                 let missing = |name: &str| {
                     $crate::error::Error::Unavailable(format!("this OpenSSL has no {name}"))
                 };
@@ -29,6 +29,7 @@ mod ciphers;
 mod handshakes;
 mod keys;
 mod library;
+mod operations;
 mod public_key;
 mod uses;
 
@@ -40,12 +41,13 @@ use crate::cases::{Algorithm, Case, Direction, Tasks};
 use crate::error::Error;
 use ciphers::TripleDesCtr;
 pub(crate) use ciphers::{OpenSslAead, OpenSslChaCha20, OpenSslStream};
-pub use handshakes::Handshake;
 pub(crate) use handshakes::Handshakes;
+pub use handshakes::{Ends, Handshake};
 pub(crate) use keys::KeyReader;
 pub use keys::Use;
 pub use library::{Context, Libcrypto};
 pub(crate) use library::{Fetched, World};
+pub use operations::{Agreement, Operation, Operations, SigningKey};
 pub use uses::Way;
 pub(crate) use uses::{Message, Uses};
 

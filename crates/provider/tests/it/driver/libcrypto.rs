@@ -28,6 +28,7 @@ pub fn configuration(options: &str) -> String {
          [oarlock_provider]\n\
          module = {}\n\
          options = offer=all,{options},{more}\n\
+         post-quantum = yes\n\
          activate = 1\n\
          [algorithms]\n\
          default_properties = ?provider=oarlock\n",

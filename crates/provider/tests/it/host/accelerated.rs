@@ -37,6 +37,7 @@ struct Wanted {
     offers_all: bool,
     /// The user's own configuration, in place of the machine's.
     user: Option<PathBuf>,
+    post_quantum: bool,
     local: Option<PathBuf>,
     /// Whether programs of other users are to count, too.
     for_all: bool,
@@ -86,6 +87,14 @@ impl Accelerated {
     pub fn for_user(conf: &Path) -> Self {
         let mut wanted = Wanted::of(module(), "");
         wanted.user = Some(conf.into());
+        Self::started(wanted)
+    }
+
+    /// With groups of TLS by ML-KEM, for a user with a configuration or for one of the machine.
+    pub fn post_quantum(conf: Option<&Path>) -> Self {
+        let mut wanted = Wanted::of(module(), "");
+        wanted.user = conf.map(Path::to_owned);
+        wanted.post_quantum = true;
         Self::started(wanted)
     }
 
@@ -220,6 +229,7 @@ impl Wanted {
             options: options.into(),
             offers_all: true,
             user: None,
+            post_quantum: false,
             local: None,
             for_all: false,
             _copied: None,
@@ -244,6 +254,9 @@ impl Wanted {
         run.arg(format!("--options={offer}{}", self.options));
         if let Some(socket) = &self.local {
             run.arg(format!("--local={}", socket.display()));
+        }
+        if self.post_quantum {
+            run.arg("--post-quantum");
         }
         run.arg("--");
         run

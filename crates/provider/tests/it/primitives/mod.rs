@@ -1,6 +1,7 @@
 //! Key derivation, MACs and key exchange: the default provider's and ours, call by call, with what is regular and with what
 //! is not. Both must do the same, give the same bytes and raise the same errors.
 
+mod hybrid;
 mod kdf;
 mod mac;
 mod x25519;

@@ -1,6 +1,7 @@
 //! aws-lc, by the interfaces with the least around its kernels; EVP costs more at 64 bytes.
 #![allow(unsafe_code)]
 
+mod operations;
 mod public_key;
 
 use std::ffi::CStr;
@@ -20,6 +21,7 @@ use oarlock_measure::peers::{
 };
 
 use super::pieces::{Pieces, WholeBlocks};
+pub(crate) use operations::{Direct, direct};
 
 /// The peer `aws-lc`.
 pub(crate) const PEER: PeerFactory = PeerFactory {

@@ -13,6 +13,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768};
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
 };
@@ -21,7 +22,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::version::{TLS12, TLS13};
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind,
-    SignatureScheme,
+    NamedGroup, SignatureScheme,
 };
 
 use crate::system::interrupt;
@@ -48,6 +49,8 @@ pub(super) struct Done {
     pub(super) us: Vec<f64>,
     /// The number of them that were resumed.
     pub(super) resumed: usize,
+    /// The number of them whose key agreement was hybrid.
+    pub(super) hybrid: usize,
     pub(super) seconds: f64,
 }
 
@@ -72,9 +75,24 @@ struct Connection {
 
 impl Client {
     /// Makes a client of the server at this port of loopback, which has this certificate and no other.
-    pub(super) fn new(certificate: &Path, port: u16, kind: Kind) -> Result<Self, Error> {
+    pub(super) fn new(
+        certificate: &Path,
+        port: u16,
+        kind: Kind,
+        is_hybrid: bool,
+    ) -> Result<Self, Error> {
         let pem = fs::read(certificate).map_err(Error::io(certificate.display()))?;
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+        // As browsers and Go order them. With the first comes a share of X25519 as well.
+        provider.cipher_suites.sort_by_key(|suite| {
+            let name = suite.suite().as_str().unwrap_or_default();
+            !name.contains("AES_128")
+        });
+        provider.kx_groups = vec![X25519, SECP256R1, SECP384R1];
+        if is_hybrid {
+            provider.kx_groups.insert(0, X25519MLKEM768);
+        }
+        let provider = Arc::new(provider);
         let only = OnlyThis {
             certificate: CertificateDer::from_pem_slice(&pem).map_err(failed)?,
             provider: Arc::clone(&provider),
@@ -101,7 +119,7 @@ impl Client {
 
     /// Keeps `in_flight` handshakes in flight for `length`.
     pub(super) fn run(&self, in_flight: usize, length: Duration) -> Result<Done, Error> {
-        let (mut us, mut resumed) = (Vec::new(), 0);
+        let (mut us, mut resumed, mut hybrid) = (Vec::new(), 0, 0);
         let start = Instant::now();
         let waits = Waits::new()?;
         let mut connections = Vec::with_capacity(in_flight);
@@ -123,6 +141,7 @@ impl Client {
                 }
                 us.push(connection.began.elapsed().as_secs_f64() * 1e6);
                 resumed += usize::from(connection.is_resumed());
+                hybrid += usize::from(connection.is_hybrid());
                 let mut next = self.connect()?;
                 waits.add(&mut next, at)?;
                 std::mem::replace(connection, next).close();
@@ -131,6 +150,7 @@ impl Client {
         Ok(Done {
             us,
             resumed,
+            hybrid,
             seconds: start.elapsed().as_secs_f64(),
         })
     }
@@ -195,6 +215,11 @@ impl Connection {
 
     fn is_resumed(&self) -> bool {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    fn is_hybrid(&self) -> bool {
+        let group = self.tls.negotiated_key_exchange_group();
+        group.is_some_and(|group| group.name() == NamedGroup::X25519MLKEM768)
     }
 
     /// As clients do: the server sees an end and no fault.

@@ -1,10 +1,11 @@
-//! Handshakes at unmodified servers with RSA keys, and `openssl speed` of the same keys.
+//! Handshakes of unmodified servers and clients, and `openssl speed` of keys.
 //!
 //! One thread here keeps a number of handshakes in flight, and verifies each. What counts is the CPU time
 //! that the server's processes take for one, what it takes from its first byte to the last, and how many there are in a
 //! second.
 
 mod client;
+mod clients;
 mod server;
 mod speed;
 
@@ -14,22 +15,26 @@ use oarlock_measure::Error;
 
 use self::client::Client;
 pub(crate) use self::client::Kind;
+pub(crate) use self::clients::{Clients, Program};
 pub(crate) use self::server::Server;
 use self::server::{Files, Started};
 use self::speed::offers_rsa;
-pub(crate) use self::speed::{ONE_PROCESS, RsaProcesses, RsaSpeed};
+pub(crate) use self::speed::{KeySpeed, ONE_PROCESS, RsaProcesses};
+use super::certificates::KeyKind;
 use super::compared::{Compared, Quantity, STOCK, in_turn};
 use super::data::TMPFS;
+use super::in_memory::STOCK_X25519;
 use super::setup::{Setup, Side};
 
 /// One server with one key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshakes {
     pub(crate) server: Server,
-    /// The bits of the modulus.
-    pub(crate) bits: usize,
+    pub(crate) key: KeyKind,
     pub(crate) in_flight: usize,
     pub(crate) kind: Kind,
+    /// Whether the client asks for X25519MLKEM768, and ours is configured to take it.
+    pub(crate) is_hybrid: bool,
 }
 
 /// What one round came to.
@@ -39,21 +44,35 @@ struct Round {
     cpu_us: f64,
     p50_us: f64,
     per_second: f64,
+    /// Whether the key agreement was hybrid.
+    is_hybrid: bool,
 }
 
 impl Handshakes {
     pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
-        offers_rsa(setup)?;
+        if matches!(self.key, KeyKind::Rsa(_)) {
+            offers_rsa(setup)?;
+        }
         let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
-        let files = Files::new(folder.path(), self.bits)?;
+        let files = Files::new(folder.path(), self.key)?;
         let length = Duration::from_secs(if setup.quick { 2 } else { 4 });
         let samples = in_turn(setup.rounds(7, 3), 2, |side| {
             self.round(setup, &files, [Side::Oarlock, Side::Stock][side], length)
         })?;
+        let [ours_are, theirs_are] =
+            [0, 1].map(|side: usize| samples[side].iter().all(|round| round.is_hybrid));
+        let vs = match (self.is_hybrid, ours_are, theirs_are) {
+            (false, ..) | (true, true, true) => STOCK,
+            (true, true, false) => STOCK_X25519,
+            (true, false, _) => {
+                let why = "the provider offers no hybrid group".to_owned();
+                return Err(Error::NotOffered(why));
+            }
+        };
         let of = |figure, sample: fn(&Round) -> f64| {
             let [ours, theirs] =
                 [0, 1].map(|side: usize| samples[side].iter().map(sample).collect());
-            Compared::new(figure, STOCK, ours, theirs)
+            Compared::new(figure, vs, ours, theirs)
         };
         Ok(vec![
             of(Quantity::HandshakeCpu, |round| round.cpu_us),
@@ -69,8 +88,13 @@ impl Handshakes {
         side: Side,
         length: Duration,
     ) -> Result<Round, Error> {
-        let server = Started::new(setup, self.server, files, side, self.kind)?;
-        let client = Client::new(&files.certificate(), server.port(), self.kind)?;
+        let server = Started::new(setup, self, files, side)?;
+        let client = Client::new(
+            files.certificate(),
+            server.port(),
+            self.kind,
+            self.is_hybrid,
+        )?;
         // Its first ones make keys ready and threads start.
         client.run(self.in_flight, length / 8)?;
         let before = server.cpu()?;
@@ -93,6 +117,7 @@ impl Handshakes {
             cpu_us: cpu.as_secs_f64() * 1e6 / done.us.len().max(1) as f64,
             p50_us: done.p50_us(),
             per_second: done.us.len() as f64 / done.seconds,
+            is_hybrid: done.hybrid == all,
         })
     }
 }
@@ -106,7 +131,6 @@ mod tests {
     fn handshakes_are_counted_and_timed() {
         let setup = Setup::of_stock();
         let folder = tempfile::tempdir().unwrap();
-        let files = Files::new(folder.path(), 2048).unwrap();
         let has_daemon = false;
         let nginx = Server::Nginx {
             workers: 2,
@@ -116,21 +140,25 @@ mod tests {
             threads: 4,
             has_daemon,
         };
-        for (server, kind) in [
-            (Server::Haproxy { threads: 1 }, Kind::Full),
-            (Server::Haproxy { threads: 1 }, Kind::Resumed),
-            (Server::Haproxy { threads: 2 }, Kind::Full12),
-            (nginx, Kind::Full),
-            (nginx, Kind::Resumed),
-            (apache, Kind::Full),
-            (apache, Kind::Resumed),
+        let haproxy = |threads, is_async| Server::Haproxy { threads, is_async };
+        for (server, key, kind) in [
+            (haproxy(1, true), KeyKind::Rsa(2048), Kind::Full),
+            (haproxy(1, true), KeyKind::Rsa(2048), Kind::Resumed),
+            (haproxy(2, false), KeyKind::P256, Kind::Full12),
+            (haproxy(1, false), KeyKind::P256, Kind::Full),
+            (nginx, KeyKind::Rsa(2048), Kind::Full),
+            (nginx, KeyKind::P384, Kind::Resumed),
+            (apache, KeyKind::Rsa(2048), Kind::Full),
+            (apache, KeyKind::P256, Kind::Resumed),
         ] {
+            let files = Files::new(folder.path(), key).unwrap();
             for in_flight in [1, 4] {
                 let case = Handshakes {
                     server,
-                    bits: 2048,
+                    key,
                     in_flight,
                     kind,
+                    is_hybrid: true,
                 };
                 let length = Duration::from_millis(300);
                 let round = case.round(&setup, &files, Side::Stock, length).unwrap();

@@ -9,15 +9,17 @@ use std::time::{Duration, Instant};
 use oarlock_measure::Error;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::super::certificates::{Certificate, KeyKind};
 use super::super::setup::{Setup, Side};
+use super::Handshakes;
 use super::client::Kind;
-use crate::system::child::{Running, said};
+use crate::system::child::Running;
 
 /// What takes the handshakes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Server {
-    /// With `ssl-mode-async`: a thread goes on with other connections while a signature is made.
-    Haproxy { threads: usize },
+    /// With `ssl-mode-async` if it `is_async`: a thread goes on with other connections while a signature is made.
+    Haproxy { threads: usize, is_async: bool },
     /// Its workers are processes, and each signs one after the other; with us they may meet where a daemon brings them together.
     Nginx { workers: usize, has_daemon: bool },
     /// With the MPM `event` and one process: its threads sign at the same time; with us they may meet as processes do.
@@ -27,35 +29,34 @@ pub(crate) enum Server {
 /// A key and its certificate, and room for the rest.
 pub(super) struct Files {
     folder: PathBuf,
+    root: Certificate,
+    certificate: Certificate,
 }
 
 impl Files {
-    pub(super) fn new(folder: &Path, bits: usize) -> Result<Self, Error> {
+    pub(super) fn new(folder: &Path, key: KeyKind) -> Result<Self, Error> {
+        let [root, certificate] = Certificate::chain(folder, "server", key)?;
         let files = Self {
             folder: folder.to_owned(),
+            root,
+            certificate,
         };
-        let mut request = Command::new("openssl");
-        request.args(["req", "-x509", "-newkey", &format!("rsa:{bits}"), "-nodes"]);
-        request.args(["-days", "2", "-subj", "/CN=localhost"]);
-        request.args(["-addext", "subjectAltName=DNS:localhost"]);
-        request.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
-        request.arg("-keyout").arg(files.key());
-        request.arg("-out").arg(files.certificate());
-        said(request.env_remove("OPENSSL_CONF"))?;
-        let both = [files.certificate(), files.key()].map(|file| {
-            let text = fs::read_to_string(&file).map_err(Error::io(file.display()));
+        let Certificate { certificate, key } = &files.certificate;
+        let both = [certificate, key].map(|file| {
+            let text = fs::read_to_string(file).map_err(Error::io(file.display()));
             text.unwrap_or_default()
         });
         files.write("both.pem", &both.concat())?;
         Ok(files)
     }
 
-    pub(super) fn certificate(&self) -> PathBuf {
-        self.folder.join("cert.pem")
+    /// The certificate that signs the server's.
+    pub(super) fn root(&self) -> &Path {
+        &self.root.certificate
     }
 
-    fn key(&self) -> PathBuf {
-        self.folder.join("key.pem")
+    pub(super) fn certificate(&self) -> &Path {
+        &self.certificate.certificate
     }
 
     fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
@@ -77,24 +78,25 @@ pub(super) struct Started {
 impl Started {
     pub(super) fn new(
         setup: &Setup,
-        server: Server,
+        asked: &Handshakes,
         files: &Files,
         side: Side,
-        kind: Kind,
     ) -> Result<Self, Error> {
+        let server = asked.server;
         let port = free_port()?;
-        let mut command = server.command(files, port, kind)?;
+        let mut command = server.command(files, port, asked.kind)?;
         let log = files.folder.join("log");
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(File::create(&log).map_err(Error::io("log"))?);
         setup.dress(&mut command, side);
-        let daemon = if server.has_daemon() && side == Side::Oarlock {
+        let mut meeting = None;
+        if side == Side::Oarlock && server.has_daemon() {
             let socket = files.folder.join("local.sock");
             command.env("OPENSSL_CONF", setup.configuration_with_daemon(&socket)?);
-            Some(daemon(setup, &socket)?)
-        } else {
-            None
-        };
+            meeting = Some(daemon(setup, &socket)?);
+        } else if side == Side::Oarlock && asked.is_hybrid {
+            command.env("OPENSSL_CONF", setup.post_quantum_configuration()?);
+        }
         let running = Running::start(&mut command).map_err(|error| {
             Error::Unavailable(format!(
                 "{error}: install haproxy, nginx (nginx-light will do) and apache2 (apache2-bin will do)"
@@ -115,7 +117,7 @@ impl Started {
             running,
             port,
             server,
-            daemon,
+            daemon: meeting,
         })
     }
 
@@ -171,12 +173,13 @@ impl Server {
         let has_tickets = kind == Kind::Resumed;
         let is_root = rustix::process::geteuid().is_root();
         match self {
-            Self::Haproxy { threads } => {
+            Self::Haproxy { threads, is_async } => {
+                let mode = if is_async { "ssl-mode-async\n" } else { "" };
                 let tickets = if has_tickets { "" } else { "no-tls-tickets" };
                 let conf = files.write(
                     "haproxy.cfg",
                     &format!(
-                        "global\n  nbthread {threads}\n  maxconn 4000\n  ssl-mode-async\n  tune.ssl.cachesize 0\n\
+                        "global\n  nbthread {threads}\n  maxconn 4000\n  {mode}  tune.ssl.cachesize 0\n\
                          defaults\n  mode http\n  timeout client 20s\n  timeout connect 20s\n  timeout server 20s\n\
                          frontend front\n  bind 127.0.0.1:{port} ssl crt {place}/both.pem ssl-min-ver TLSv1.2 \
                          {tickets}\n  http-request return status 200\n"
@@ -196,7 +199,7 @@ impl Server {
                          events {{ worker_connections 1024; }}\n\
                          http {{ access_log off; client_body_temp_path {place}/t1; proxy_temp_path {place}/t2;\n\
                          fastcgi_temp_path {place}/t3; uwsgi_temp_path {place}/t4; scgi_temp_path {place}/t5;\n\
-                         ssl_certificate {place}/cert.pem; ssl_certificate_key {place}/key.pem;\n\
+                         ssl_certificate {place}/server.pem; ssl_certificate_key {place}/server.key;\n\
                          ssl_protocols TLSv1.2 TLSv1.3; ssl_session_tickets {tickets}; ssl_session_cache off;\n\
                          server {{ listen 127.0.0.1:{port} ssl; return 200; }} }}\n"
                     ),
@@ -223,7 +226,7 @@ impl Server {
                          ThreadsPerChild {threads}\nMaxRequestWorkers {threads}\n\
                          MinSpareThreads 1\nMaxSpareThreads {threads}\nSSLEngine on\nSSLSessionCache none\n\
                          SSLProtocol -all +TLSv1.2 +TLSv1.3\nSSLSessionTickets {tickets}\n\
-                         SSLCertificateFile {place}/cert.pem\nSSLCertificateKeyFile {place}/key.pem\n",
+                         SSLCertificateFile {place}/server.pem\nSSLCertificateKeyFile {place}/server.key\n",
                         modules.concat()
                     ),
                 )?;

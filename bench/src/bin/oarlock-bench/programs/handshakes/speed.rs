@@ -1,4 +1,4 @@
-//! `openssl speed` of an RSA key: one signature after the other, or in jobs that may pause.
+//! `openssl speed` of a key: one signature or agreement after the other, or in jobs that may pause.
 
 use std::process::{Command, Stdio};
 
@@ -10,27 +10,28 @@ use crate::system::surroundings::on_last_cpu;
 
 /// One key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RsaSpeed {
-    /// The bits of the modulus.
+pub(crate) struct KeySpeed {
+    /// As `openssl speed` takes it.
+    pub(crate) key: &'static str,
+    /// As `openssl speed` tells them: of the modulus, or the order of a curve.
     pub(crate) bits: usize,
     /// None: without jobs.
     pub(crate) jobs: Option<usize>,
 }
 
-impl RsaSpeed {
-    /// Signatures for each second of CPU time, which `openssl speed` counts of all its threads.
+impl KeySpeed {
+    /// Signatures or agreements for each second of CPU time, which `openssl speed` counts of all its threads.
     pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
-        offers_rsa(setup)?;
+        if self.key.starts_with("rsa") {
+            offers_rsa(setup)?;
+        }
         let seconds = if setup.quick { "1" } else { "2" };
-        let (key, jobs) = (
-            format!("rsa{}", self.bits),
-            self.jobs.map(|jobs| jobs.to_string()),
-        );
+        let jobs = self.jobs.map(|jobs| jobs.to_string());
         let mut arguments = vec!["speed", "-mr", "-seconds", seconds];
         if let Some(jobs) = &jobs {
             arguments.extend(["-async_jobs", jobs]);
         }
-        arguments.push(&key);
+        arguments.push(self.key);
         let compared = pair(Quantity::Operations, 0, setup.rounds(7, 3), |side| {
             let said = says(setup, [Side::Oarlock, Side::Stock][side], &arguments)?;
             signatures(&said, self.bits)
@@ -122,15 +123,18 @@ fn output_of(mut command: Command) -> Result<String, Error> {
     )))
 }
 
-/// A second: of the line `+F2:INDEX:BITS:SIGNATURES A SECOND:...`.
+/// A second: the first rate of the line `+F2:INDEX:BITS:SIGNATURES A SECOND:...` for RSA, or of another number for other
+/// keys, some with a name before the rate.
 fn signatures(machine_readable: &str, bits: usize) -> Option<f64> {
     let bits = bits.to_string();
     let mut lines = machine_readable
         .lines()
-        .filter_map(|line| line.strip_prefix("+F2:"))
-        .map(|line| line.split(':').collect::<Vec<_>>());
-    let fields = lines.find(|fields| fields.get(1) == Some(&bits.as_str()))?;
-    let rate: f64 = fields.get(2)?.parse().ok()?;
+        .filter(|line| {
+            ["+F2:", "+F4:", "+F5:", "+F6:"].contains(&line.get(..4).unwrap_or_default())
+        })
+        .map(|line| line.split(':').skip(2).collect::<Vec<_>>());
+    let fields = lines.find(|fields| fields.first() == Some(&bits.as_str()))?;
+    let rate: f64 = fields.iter().skip(1).find_map(|field| field.parse().ok())?;
     (rate.is_finite() && rate > 0.0).then_some(rate)
 }
 
@@ -146,6 +150,13 @@ mod tests {
         let rate = signatures(&said, 2048).unwrap();
         assert!((50.0..1e6).contains(&rate), "{said}");
         assert_eq!(signatures(&said, 4096), None);
+        // As 3.0 tells it, and 4.0.
+        for line in [
+            "+F6:0:253:Ed25519:26108.5:9908.0",
+            "+F4:22:253:26108.5:9908.0",
+        ] {
+            assert_eq!(signatures(line, 253), Some(26108.5));
+        }
         for text in [
             "",
             "+F2:1:2048:0.0:0.1\n",

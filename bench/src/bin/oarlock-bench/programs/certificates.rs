@@ -1,0 +1,92 @@
+//! Keys and certificates of servers, made by `openssl req`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use oarlock_measure::Error;
+
+use crate::system::child::said;
+
+/// What a certificate's key is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum KeyKind {
+    /// By the bits of the modulus.
+    Rsa(usize),
+    P256,
+    P384,
+}
+
+impl KeyKind {
+    /// What `openssl req` takes.
+    fn arguments(self) -> Vec<String> {
+        let arguments = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect();
+        match self {
+            Self::Rsa(bits) => arguments(&["-newkey", &format!("rsa:{bits}")]),
+            Self::P256 => arguments(&["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]),
+            Self::P384 => arguments(&["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-384"]),
+        }
+    }
+}
+
+/// As in names of cases.
+impl fmt::Display for KeyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rsa(bits) => write!(f, "rsa-{bits}"),
+            Self::P256 => f.write_str("p256"),
+            Self::P384 => f.write_str("p384"),
+        }
+    }
+}
+
+/// A certificate and its key, in files.
+#[derive(Clone, Debug)]
+pub(crate) struct Certificate {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+impl Certificate {
+    /// Makes two: one signed by itself, which signs the other, of `localhost`, in the files `NAME.pem` and `NAME.key` of
+    /// `folder`.
+    pub(crate) fn chain(folder: &Path, name: &str, kind: KeyKind) -> Result<[Self; 2], Error> {
+        let [root, leaf] = Self::of_chain(folder, name);
+        root.make(kind, ROOT, None)?;
+        leaf.make(kind, LEAF, Some(&root))?;
+        Ok([root, leaf])
+    }
+
+    /// The files of such a chain, which may be there.
+    pub(crate) fn of_chain(folder: &Path, name: &str) -> [Self; 2] {
+        [format!("{name}-root"), name.to_owned()].map(|name| Self {
+            certificate: folder.join(format!("{name}.pem")),
+            key: folder.join(format!("{name}.key")),
+        })
+    }
+
+    fn make(
+        &self,
+        kind: KeyKind,
+        [subject, constraints]: [&str; 2],
+        issuer: Option<&Self>,
+    ) -> Result<(), Error> {
+        let mut request = Command::new("openssl");
+        request.args(["req", "-x509", "-nodes", "-days", "2", "-subj", subject]);
+        request.args(["-addext", "subjectAltName=DNS:localhost"]);
+        request
+            .args(["-addext", constraints])
+            .args(kind.arguments());
+        if let Some(issuer) = issuer {
+            request.arg("-CA").arg(&issuer.certificate);
+            request.arg("-CAkey").arg(&issuer.key);
+        }
+        request.arg("-keyout").arg(&self.key);
+        request.arg("-out").arg(&self.certificate);
+        said(request.env_remove("OPENSSL_CONF")).map(drop)
+    }
+}
+
+/// Subjects and what they may do.
+const ROOT: [&str; 2] = ["/CN=root", "basicConstraints=critical,CA:TRUE"];
+const LEAF: [&str; 2] = ["/CN=localhost", "basicConstraints=critical,CA:FALSE"];
