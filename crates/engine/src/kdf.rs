@@ -5,7 +5,7 @@ use hmac::{KeyInit, Mac};
 use zeroize::Zeroize as _;
 
 use crate::Error;
-use crate::hash::{DIGEST_BYTES_MAX, Digest, Hash, Hmac, keyed, with_hmac};
+use crate::hash::{DIGEST_BYTES_MAX, Digest, Hash, keyed, with_hmac};
 
 /// HKDF-Extract: writes a pseudorandom key as long as a digest to the beginning of `output`, and returns its length.
 pub fn extract(
@@ -14,9 +14,14 @@ pub fn extract(
     secret: &[u8],
     output: &mut [u8; DIGEST_BYTES_MAX],
 ) -> usize {
-    let mut hmac = Hmac::new(hash, salt);
-    hmac.update(secret);
-    hmac.finish(output)
+    with_hmac!(hash, Mac => {
+        let mut hmac = keyed::<Mac>(salt);
+        hmac.update(secret);
+        let mut tag = hmac.finalize().into_bytes();
+        output[..tag.len()].copy_from_slice(&tag);
+        tag.zeroize();
+    });
+    hash.bytes()
 }
 
 /// HKDF-Expand: fills `output`. The info is the concatenation of `info`.
