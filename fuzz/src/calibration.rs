@@ -3,7 +3,10 @@
 
 use arbitrary::Arbitrary;
 use oarlock::Algorithm;
-use oarlock_engine::costs::openssl::{FILE_BYTES_MAX, MadeFor, Measured, Ratios, Stored};
+use oarlock_engine::Primitive;
+use oarlock_engine::costs::openssl::{
+    CallRatios, FILE_BYTES_MAX, MadeFor, Measured, Ratios, Stored,
+};
 
 fuzz_target!(|input: Input| {
     match input {
@@ -66,6 +69,10 @@ fn example() -> Stored {
         made: "2026-11-23".into(),
         ratios: Ratios::from_thousandths([970, 1000, 1403, 2170, 2000, 1000, 100_000])
             .map(|ratios| (Algorithm::ChaCha20, ratios))
+            .into_iter()
+            .collect(),
+        primitives: CallRatios::from_thousandths(Primitive::X25519, &[970, 100_000])
+            .map(|ratios| (Primitive::X25519, ratios))
             .into_iter()
             .collect(),
     });

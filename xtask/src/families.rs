@@ -51,6 +51,16 @@ impl Family {
         self.sections.insert(section.to_owned(), rows);
     }
 
+    /// The same for the operations that `rows` begin with. Those that were not measured this time stay as they were.
+    pub(crate) fn update(&mut self, section: &str, rows: impl IntoIterator<Item = String>) {
+        let of = |row: &str| row.split(' ').next().map(str::to_owned);
+        let rows: BTreeSet<String> = rows.into_iter().collect();
+        let measured: BTreeSet<_> = rows.iter().map(|row| of(row)).collect();
+        let all = self.sections.entry(section.to_owned()).or_default();
+        all.retain(|row| !measured.contains(&of(row)));
+        all.extend(rows);
+    }
+
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         println!("{}: {}", path.display(), self.processors);
         std::fs::write(path, self.to_string()).map_err(|error| failed(path, &error))
@@ -152,6 +162,8 @@ mod tests {
         // A model that was added by hand.
         let (mut family, path) = Family::find(&root, COSTS, &cpu("Y", 40)).unwrap();
         family.replace("c", ["f 4", "e 5"].map(String::from));
+        family.update("a", ["c 7", "d 8"].map(String::from));
+        family.update("a", ["c 9".to_owned()]);
         family.write(&path).unwrap();
         let written = std::fs::read_to_string(folder.join("y.txt")).unwrap();
         let (mut other, path) = Family::find(&root, COSTS, &cpu("Y", 3)).unwrap();
@@ -162,7 +174,8 @@ mod tests {
         std::fs::remove_dir_all(&root).unwrap();
 
         assert!(empty.unwrap_err().contains("contains no family"));
-        assert_eq!(written, FILE.replace("d 2\ne 3\n", "e 5\nf 4\n"));
+        let expected = FILE.replace("d 2\ne 3\n", "e 5\nf 4\n");
+        assert_eq!(written, expected.replace("b 1\n", "b 1\nc 9\nd 8\n"));
         assert_eq!((found.0, found.1), (other, path));
         assert_eq!(file, "y-25-0-15.txt");
     }

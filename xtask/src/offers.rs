@@ -1,14 +1,16 @@
 //! `cargo xtask offers`: the ratios that the OpenSSL provider starts from, measured on this machine.
 //!
 //! The command calibrates with each libcrypto, under the mask of each CPU class on both sides. The medians replace the
-//! sections of these classes and versions in the file of this [`Family`]; a machine that cannot show a class, or has no
-//! libcrypto of a version, leaves its sections as they are.
+//! rows of these classes and versions in the file of this [`Family`]; a machine that cannot show a class, has no
+//! libcrypto of a version, or is too busy to measure an operation, leaves the rows as they are.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 
 use crate::cpu_mask;
 use crate::families::{Family, RATIOS};
@@ -18,6 +20,8 @@ use crate::tool::{self, Metadata, Result, cargo};
 
 /// Calibrations of each class and library: one may fall into a moment when the machine is busy.
 const RUNS: usize = 3;
+/// Sizes of requests in the tables.
+const SIZES: usize = 5;
 /// The first of each line of versions. What is measured with any library of a line holds for all of it. OpenSSL has
 /// had AES-GCM for AVX-512 since 3.1.
 const LINES: [(u32, u32); 3] = [(3, 0), (3, 1), (4, 0)];
@@ -94,7 +98,7 @@ pub fn run(arguments: &[&str]) -> Result<()> {
             let section = format!("{} {}.{}", class.letter, version.0, version.1);
             let rows = samples.rows()?;
             println!("class and OpenSSL {section}: {} rows", rows.len());
-            family.replace(&section, rows);
+            family.update(&section, rows);
         }
     }
     family.write(&path)
@@ -115,9 +119,36 @@ struct Calibration {
 #[derive(Deserialize)]
 struct Offer {
     operation: String,
-    /// By bytes a request.
-    ratios: Option<BTreeMap<usize, f64>>,
+    ratios: Option<Ratios>,
     source: Option<String>,
+}
+
+/// Ratios by bytes a request, or by kind of call, in the order of the document.
+struct Ratios(Vec<(String, f64)>);
+
+impl<'de> Deserialize<'de> for Ratios {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Ratios;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("ratios by bytes or call")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> std::result::Result<Ratios, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Ratios(pairs))
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
 }
 
 /// What `oarlock devices --json` says.
@@ -169,8 +200,8 @@ fn calibrate(
 #[derive(Default)]
 struct Samples {
     line: Option<(u32, u32)>,
-    /// By operation, of each size.
-    ratios: BTreeMap<String, [Vec<u32>; 5]>,
+    /// By operation, of each size or call.
+    ratios: BTreeMap<String, Vec<Vec<u32>>>,
 }
 
 impl Samples {
@@ -182,10 +213,13 @@ impl Samples {
             let Some(ratios) = offer.ratios.filter(|_| is_measured) else {
                 continue;
             };
+            // The tables have the first sizes of a calibration, and all calls.
+            let is_by_size = ratios.0.iter().all(|(at, _)| at.parse::<usize>().is_ok());
+            let count = if is_by_size { SIZES } else { ratios.0.len() };
             let all = self.ratios.entry(offer.operation).or_default();
-            // The tables have the first sizes of a calibration.
-            for (of_size, ratio) in all.iter_mut().zip(ratios.values()) {
-                of_size.push((ratio * 1000.0).round() as u32);
+            all.resize(count, Vec::new());
+            for (of_one, (_, ratio)) in all.iter_mut().zip(ratios.0) {
+                of_one.push((ratio * 1000.0).round() as u32);
             }
         }
         Ok(())
@@ -199,8 +233,9 @@ impl Samples {
             let middle = all.get(all.len() / 2).copied().unwrap_or_default();
             middle.to_string()
         };
-        let row = |(name, samples): (&String, &[Vec<u32>; 5])| {
-            format!("{name} {}", samples.each_ref().map(median).join(" "))
+        let row = |(name, samples): (&String, &Vec<Vec<u32>>)| {
+            let medians: Vec<_> = samples.iter().map(median).collect();
+            format!("{name} {}", medians.join(" "))
         };
         let rows: Vec<_> = self.ratios.iter().map(row).collect();
         match rows.is_empty() {
@@ -244,24 +279,30 @@ mod tests {
     #[test]
     fn medians_of_what_was_measured_make_rows() {
         let mut samples = Samples::default();
-        for ratio in [1.2, 0.9, 1.1] {
-            let offer = |source: &str| Offer {
-                operation: "aes-128-ctr".into(),
-                ratios: Some((0..5).map(|size| (size, ratio)).collect()),
-                source: Some(source.into()),
+        for ratio in ["1.2", "0.9", "1.1"] {
+            let offer = |operation: &str, source: &str, each: &[&str]| {
+                let pairs = each.iter().map(|at| format!("{at:?}:{ratio}"));
+                let pairs = pairs.collect::<Vec<_>>().join(",");
+                format!(
+                    r#"{{"operation":"{operation}","source":"{source}","ratios":{{{pairs},"share":2}}}}"#
+                )
             };
-            let calibration = Calibration {
-                openssl: "OpenSSL 3.5.5 1 Jan 2026".into(),
-                offers: vec![
-                    offer("calibration of 2026-11-23"),
-                    offer("table of CPU class A"),
-                ],
-            };
-            samples.add(calibration).unwrap();
+            let sizes = ["16", "64", "256", "1024", "16384", "32768"];
+            let json = [
+                offer("aes-128-ctr", "calibration of 2026-11-23", &sizes)
+                    .replace(",\"share\":2", ""),
+                offer("aes-192-ctr", "table of CPU class A", &sizes),
+                offer("x25519", "calibration of 2026-11-23", &["generate"]),
+            ];
+            let json = format!(
+                r#"{{"openssl":"OpenSSL 3.5.5 1 Jan 2026","offers":[{}]}}"#,
+                json.join(",")
+            );
+            samples.add(serde_json::from_str(&json).unwrap()).unwrap();
         }
         assert_eq!(
             samples.rows().unwrap(),
-            ["aes-128-ctr 1100 1100 1100 1100 1100"]
+            ["aes-128-ctr 1100 1100 1100 1100 1100", "x25519 1100 2000"]
         );
         assert_eq!(samples.line, Some((3, 1)));
         assert!(Samples::default().rows().is_err());

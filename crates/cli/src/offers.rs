@@ -1,12 +1,16 @@
 //! What the provider offers with one OpenSSL, what it leaves to that OpenSSL, and by which figures.
 
-use std::collections::BTreeMap;
-
-use oarlock::Accelerator;
+use oarlock::{Accelerator, Algorithm};
 use oarlock_engine::costs::openssl::{Measured, RatioSource, SIZES};
-use oarlock_engine::plan::Provided;
-use oarlock_engine::plan::provided;
-use serde::Serialize;
+use oarlock_engine::plan::{Provided, ProvidedPrimitive, provided, provided_primitives};
+use serde::{Serialize, Serializer};
+
+use crate::calibration::{self, Known, Measuring};
+use crate::failure::Failure;
+use crate::openssl::{self, Installed};
+use crate::openssl_conf::UserConf;
+use crate::options;
+use crate::provider_file;
 
 /// An operation, as `--json` has it.
 #[derive(Serialize)]
@@ -18,9 +22,21 @@ pub(crate) struct Offer {
     /// Why it is not offered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
-    /// Our rate, of OpenSSL's, by bytes a request.
-    ratios: Option<BTreeMap<usize, f64>>,
+    /// Our rate, of OpenSSL's, by bytes a request, or by call.
+    ratios: Option<Rates>,
     source: Option<String>,
+}
+
+/// Ratios in the order in which people read them.
+struct Rates(Vec<(At, f64)>);
+
+/// What a ratio is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum At {
+    /// Requests of so many bytes.
+    Bytes(usize),
+    /// Calls of one kind.
+    Call(&'static str),
 }
 
 /// Returns all operations, judged for the OpenSSL version `openssl`, as in "3.0.19".
@@ -29,43 +45,88 @@ pub(crate) fn all(
     openssl: &str,
     calibration: Option<&Measured>,
 ) -> Vec<Offer> {
-    let provided = provided(
-        accelerator.cpu(),
-        &accelerator.options(),
-        openssl,
-        calibration,
-    );
-    let offer = |one: &Provided| Offer {
+    let (cpu, options) = (accelerator.cpu(), accelerator.options());
+    let of_source = |source| match source {
+        RatioSource::Table {
+            class,
+            version: (major, minor),
+        } => format!("table of CPU class {class} and OpenSSL {major}.{minor}"),
+        RatioSource::Calibration => {
+            let made = calibration.map_or("", |calibration| &calibration.made);
+            format!("calibration of {made}")
+        }
+    };
+    let of_cipher = |one: Provided| Offer {
         operation: one.operation.name(),
         is_offered: one.withheld.is_none(),
         is_forced: one.is_forced(),
         why: one.withheld.map(|why| why.to_string()),
         ratios: one.ratios.map(|(ratios, _)| {
-            let ratios = ratios.thousandths().map(|it| f64::from(it) / 1000.0);
-            SIZES.into_iter().zip(ratios).collect()
+            let sizes = SIZES.into_iter().map(At::Bytes);
+            Rates::of(sizes, &ratios.thousandths())
         }),
-        source: one.ratios.map(|(_, source)| match source {
-            RatioSource::Table {
-                class,
-                version: (major, minor),
-            } => format!("table of CPU class {class} and OpenSSL {major}.{minor}"),
-            RatioSource::Calibration => {
-                let made = calibration.map_or("", |calibration| &calibration.made);
-                format!("calibration of {made}")
-            }
-        }),
+        source: one.ratios.map(|(_, source)| of_source(source)),
     };
-    provided.iter().map(offer).collect()
+    let of_primitive = |one: ProvidedPrimitive| Offer {
+        operation: one.primitive.name(),
+        is_offered: one.withheld.is_none(),
+        is_forced: one.is_forced,
+        why: one.withheld.map(|why| why.to_string()),
+        ratios: one.ratios.map(|(ratios, _)| {
+            let calls = one.primitive.calls().iter().copied().map(At::Call);
+            Rates::of(calls, ratios.thousandths())
+        }),
+        source: one.ratios.map(|(_, source)| of_source(source)),
+    };
+    let ciphers = provided(cpu, &options, openssl, calibration).into_iter();
+    let asks = UserConf::find().is_post_quantum();
+    let primitives = provided_primitives(cpu, &options, openssl, calibration, asks).into_iter();
+    ciphers
+        .map(of_cipher)
+        .chain(primitives.map(of_primitive))
+        .collect()
+}
+
+/// Returns the version of the machine's OpenSSL and what the provider offers to programs with it, by the calibration
+/// that they go by, if there is one.
+pub(crate) fn of_machine() -> Result<(String, Vec<Offer>), Failure> {
+    let known = || {
+        let library = calibration::library::of_machine().ok()??;
+        let module = provider_file::find(None).ok()?;
+        let file = calibration::in_configuration()?;
+        Known::of(&library, &module, Some(&file), Measuring::Never).ok()
+    };
+    let known = known();
+    let openssl = match &known {
+        Some(known) => known.version().to_owned(),
+        None => openssl::number(&Installed::find().version().unwrap_or_default()).to_owned(),
+    };
+    // As programs get it: the options of a command are for its own process.
+    let of_provider = options::built(Accelerator::builder().environment())?;
+    let measured = known.as_ref().and_then(|known| known.measured.as_ref());
+    let offers = all(&of_provider, &openssl, measured);
+    Ok((openssl, offers))
 }
 
 impl Offer {
-    /// As in "aes-128-ctr 1.02 1.40 2.00 2.17 2.24".
+    /// As in "aes-128-ctr 1.02 1.40 2.00 2.17 2.24 2.24 2.24", and "x25519 generate 4.03, derive 1.29".
     pub(crate) fn to_text(&self) -> String {
         let mut text = self.operation.to_owned();
-        for ratio in self.ratios.iter().flat_map(BTreeMap::values) {
-            text.push_str(&format!(" {ratio:.2}"));
+        let ratios = self.ratios.iter().flat_map(|ratios| &ratios.0);
+        for (number, (at, ratio)) in ratios.enumerate() {
+            match at {
+                At::Bytes(_) => text.push_str(&format!(" {ratio:.2}")),
+                At::Call(call) => {
+                    let comma = if number == 0 { "" } else { "," };
+                    text.push_str(&format!("{comma} {call} {ratio:.2}"));
+                }
+            }
         }
         text
+    }
+
+    pub(crate) fn is_cipher(&self) -> bool {
+        Algorithm::named(self.operation).is_some()
     }
 
     pub(crate) fn is_measured(&self) -> bool {
@@ -74,14 +135,45 @@ impl Offer {
 
     /// The ratio of requests of `bytes` bytes, if it is known.
     pub(crate) fn ratio(&self, bytes: usize) -> Option<f64> {
-        self.ratios.as_ref()?.get(&bytes).copied()
+        let mut ratios = self.ratios.iter().flat_map(|ratios| &ratios.0);
+        ratios
+            .find(|(at, _)| *at == At::Bytes(bytes))
+            .map(|(_, ratio)| *ratio)
     }
 
-    /// The size at which it is slowest, and how slow.
-    pub(crate) fn slowest(&self) -> Option<(usize, f64)> {
-        let ratios = self.ratios.iter().flatten();
-        let pairs = ratios.map(|(bytes, ratio)| (*bytes, *ratio));
-        pairs.min_by(|one, other| one.1.total_cmp(&other.1))
+    /// What it is slowest at, and how slow.
+    pub(crate) fn slowest(&self) -> Option<(At, f64)> {
+        let ratios = self.ratios.iter().flat_map(|ratios| &ratios.0);
+        ratios
+            .copied()
+            .min_by(|one, other| one.1.total_cmp(&other.1))
+    }
+}
+
+impl Rates {
+    fn of(each: impl Iterator<Item = At>, thousandths: &[u32]) -> Self {
+        let ratios = thousandths.iter().map(|it| f64::from(*it) / 1000.0);
+        Self(each.zip(ratios).collect())
+    }
+}
+
+impl Serialize for Rates {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let pairs = self.0.iter().map(|(at, ratio)| match at {
+            At::Bytes(bytes) => (bytes.to_string(), ratio),
+            At::Call(call) => ((*call).to_owned(), ratio),
+        });
+        serializer.collect_map(pairs)
+    }
+}
+
+/// As in "with 64 bytes", and "in derive".
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "with {bytes} bytes"),
+            Self::Call(call) => write!(f, "in {call}"),
+        }
     }
 }
 
@@ -100,4 +192,4 @@ pub(crate) fn sources(offers: &[Offer]) -> String {
 }
 
 /// What the figures are, for people.
-pub(crate) const FIGURES: &str = "rate over OpenSSL's own, with requests of 16, 64, 256, 1024, 16384, 32768 and 131072 bytes, one thread";
+pub(crate) const FIGURES: &str = "rate over OpenSSL's own, one thread; of ciphers with requests of 16, 64, 256, 1024, 16384, 32768 and 131072 bytes, of the rest by kind of call";

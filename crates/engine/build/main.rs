@@ -5,24 +5,29 @@ mod tables;
 
 use std::path::Path;
 
-use self::tables::{Family, Result, costs, operations, ratios};
+use self::tables::{Family, Result, costs, operations, primitives, ratios};
 
 const ALGORITHMS: &str = "src/work/algorithm.rs";
+const PRIMITIVES: &str = "src/work/primitive.rs";
 const COSTS: &str = "src/costs/families";
 const RATIOS: &str = "src/costs/openssl/families";
 
 fn main() -> Result<()> {
-    for path in ["build", ALGORITHMS, COSTS, RATIOS] {
+    for path in ["build", ALGORITHMS, PRIMITIVES, COSTS, RATIOS] {
         println!("cargo::rerun-if-changed={path}");
     }
     let operations = operations(&read(Path::new(ALGORITHMS))?);
+    let primitives = primitives(&read(Path::new(PRIMITIVES))?);
     let folder = std::env::var("OUT_DIR").map_err(|error| format!("OUT_DIR: {error}"))?;
     let write = |name, text: String| {
         let path = Path::new(&folder).join(name);
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
     };
     write("costs.rs", costs(&families(COSTS)?, &operations)?)?;
-    write("ratios.rs", ratios(&families(RATIOS)?, &operations)?)
+    write(
+        "ratios.rs",
+        ratios(&families(RATIOS)?, &operations, &primitives)?,
+    )
 }
 
 /// The families of the files in `folder`, in the order of their processors.

@@ -19,6 +19,19 @@ pub(crate) fn operations(source: &str) -> Operations {
         .collect()
 }
 
+/// The variants of `Primitive` by name, each with the number of its calls: `    X25519 "x25519" ["generate", "derive"],`.
+pub(crate) fn primitives(source: &str) -> Primitives {
+    let of_line = |line: &str| {
+        let (variant, rest) = line.trim().split_once(" \"")?;
+        let (name, calls) = rest.split_once("\" [")?;
+        let calls = calls.strip_suffix("],")?.split(", ").count();
+        Some((name.to_owned(), (variant.to_owned(), calls)))
+    };
+    source.lines().filter_map(of_line).collect()
+}
+
+pub(crate) type Primitives = BTreeMap<String, (String, usize)>;
+
 pub(crate) type Operations = BTreeMap<String, (usize, String)>;
 
 /// A file: a comment, a name and processors, and titles with rows, with an empty line between them.
@@ -73,8 +86,11 @@ impl Family {
 }
 
 fn figures<const N: usize>(words: &str) -> Option<[u64; N]> {
-    let all: Option<Vec<u64>> = words.split(' ').map(|word| word.parse().ok()).collect();
-    all?.try_into().ok()
+    all_figures(words)?.try_into().ok()
+}
+
+fn all_figures(words: &str) -> Option<Vec<u64>> {
+    words.split(' ').map(|word| word.parse().ok()).collect()
 }
 
 /// The costs of each family, and those of all other processors: of each figure the worst.
@@ -137,7 +153,11 @@ pub(crate) fn costs(families: &[Family], operations: &Operations) -> Result<Stri
 }
 
 /// The ratios of each CPU class and line of OpenSSL versions on each family.
-pub(crate) fn ratios(families: &[Family], operations: &Operations) -> Result<String> {
+pub(crate) fn ratios(
+    families: &[Family],
+    operations: &Operations,
+    primitives: &Primitives,
+) -> Result<String> {
     let mut tables = String::new();
     for family in families {
         for title in family.sections.keys() {
@@ -153,15 +173,24 @@ pub(crate) fn ratios(families: &[Family], operations: &Operations) -> Result<Str
             };
             let wrong = || format!("{}: {title} is no class and version", family.name);
             let class = class(title).ok_or_else(wrong)?;
-            let rows = family.rows(title, |row| {
-                let (operation, thousandths) = row.split_once(' ')?;
-                let (_, operation) = operations.get(operation)?;
-                let thousandths: [u64; 5] = figures(thousandths)?;
-                Some(format!("row({operation}, {thousandths:?}),\n"))
+            let parsed = family.rows(title, |row| {
+                let (name, thousandths) = row.split_once(' ')?;
+                let none = String::new();
+                if let Some((_, operation)) = operations.get(name) {
+                    let thousandths: [u64; 5] = figures(thousandths)?;
+                    return Some((format!("row({operation}, {thousandths:?}),\n"), none));
+                }
+                let (primitive, calls) = primitives.get(name)?;
+                let thousandths = all_figures(thousandths).filter(|it| it.len() == *calls)?;
+                Some((none, format!("calls({primitive}, &{thousandths:?}),\n")))
             })?;
-            let (processors, rows) = (family.processors(), rows.concat());
-            tables +=
-                &format!("Table {{ {class}, processors: {processors}, rows: &[\n{rows}]}},\n");
+            let (rows, of_primitives): (Vec<_>, Vec<_>) = parsed.into_iter().unzip();
+            let (rows, of_primitives) = (rows.concat(), of_primitives.concat());
+            let processors = family.processors();
+            tables += &format!(
+                "Table {{ {class}, processors: {processors}, rows: &[\n{rows}],
+                primitives: &[\n{of_primitives}]}},\n"
+            );
         }
     }
     Ok(format!(

@@ -38,7 +38,9 @@ fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
                 kdf::offer(primitive, defaults, &mut offered);
             }
             Primitive::Hmac => mac::offer(defaults, &mut offered),
-            Primitive::Ec => ec::offer(defaults, &mut offered),
+            // The three are offered together, and by one name.
+            Primitive::EcP256 => ec::offer(defaults, &mut offered),
+            Primitive::EcP384 | Primitive::EcP521 => {}
             Primitive::X25519 => x25519::offer(defaults, &mut offered),
             Primitive::X25519MlKem768
             | Primitive::SecP256r1MlKem768

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use oarlock::Algorithm;
-use oarlock_engine::costs::openssl::{LEVEL_MIN, MadeFor, Measured, Ratios, SIZES};
+use oarlock_engine::Primitive;
+use oarlock_engine::costs::openssl::{CallRatios, LEVEL_MIN, MadeFor, Measured, Ratios};
 use oarlock_measure::run::provided::Provided;
 use serde::{Deserialize, Serialize};
 
@@ -44,8 +45,8 @@ pub(super) struct Look {
     pub(super) made_for: MadeForText,
     /// What became of the file.
     pub(super) verdict: String,
-    /// In thousandths, by operation.
-    ratios: BTreeMap<String, [u32; SIZES.len()]>,
+    /// In thousandths, by operation, and by size or call.
+    ratios: BTreeMap<String, Vec<u32>>,
     /// Operations that were measured, and whose ratios are not known all the same: the machine had other work.
     pub(super) noisy: Vec<String>,
     /// The day of the measurement.
@@ -77,23 +78,30 @@ impl From<MadeForText> for MadeFor {
 impl Look {
     /// What was measured, if anything was.
     pub(super) fn measured(&self) -> Option<Measured> {
-        let ratio = |(name, thousandths): (&String, &[u32; SIZES.len()])| {
+        let of_cipher = |(name, thousandths): (&String, &Vec<u32>)| {
+            let thousandths = thousandths.clone().try_into().ok()?;
             Some((
                 Algorithm::named(name)?,
-                Ratios::from_thousandths(*thousandths)?,
+                Ratios::from_thousandths(thousandths)?,
             ))
+        };
+        let of_primitive = |(name, thousandths): (&String, &Vec<u32>)| {
+            let primitive = Primitive::named(name)?;
+            let ratios = CallRatios::from_thousandths(primitive, thousandths)?;
+            Some((primitive, ratios))
         };
         (!self.ratios.is_empty()).then(|| Measured {
             made_for: self.made_for.clone().into(),
             made: self.made.clone(),
-            ratios: self.ratios.iter().filter_map(ratio).collect(),
+            ratios: self.ratios.iter().filter_map(of_cipher).collect(),
+            primitives: self.ratios.iter().filter_map(of_primitive).collect(),
         })
     }
 
     /// Takes in what another process has measured: the lowest ratio of each size counts. An operation that one of them
     /// does not know counts as unknown, unless it loses in the other.
     fn lower(&mut self, other: Self) {
-        let loses = |ratios: &[u32; SIZES.len()]| ratios.iter().any(|ratio| *ratio < LEVEL_MIN);
+        let loses = |ratios: &[u32]| ratios.iter().any(|ratio| *ratio < LEVEL_MIN);
         let mut theirs = other.ratios;
         let ours = std::mem::take(&mut self.ratios);
         for (name, mut ratios) in ours {
@@ -243,11 +251,9 @@ mod tests {
             cpu: String::new(),
             ia32cap: String::new(),
         };
-        let ratios = ratios.iter().map(|(name, ratio)| {
-            let mut sizes = [1500; SIZES.len()];
-            sizes[0] = *ratio;
-            ((*name).into(), sizes)
-        });
+        let ratios = ratios
+            .iter()
+            .map(|(name, ratio)| ((*name).into(), vec![*ratio, 1500]));
         Look {
             made_for,
             verdict: String::new(),

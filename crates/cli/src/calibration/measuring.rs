@@ -1,22 +1,24 @@
 //! The rates of the provider's operations compared with OpenSSL's own, in every way in which programs call them.
 //!
 //! ```text
-//! operation × size × direction × way     a comparison each: pairs of short samples, and their median
+//! cipher × size × direction × way        a comparison each: pairs of short samples, and their median
+//! primitive × call                       the same
 //! first passes                           some pairs of each, by turns, so that a burst of other work hits all alike
 //! refining                               more pairs where the true median may lie on either side of the limit
 //! ```
 //!
-//! The lowest median of a size counts: a program that copies a context for each message must not lose by what one gains
+//! The lowest median of a size or kind of call counts: a program that copies a context for each message must not lose by what one gains
 //! that keeps it. What is still undecided when the time is up, and widely spread, is not known.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use oarlock::{Accelerator, Algorithm, Direction, Kind};
+use oarlock_engine::Primitive;
 use oarlock_engine::costs::openssl::{LEVEL_MIN, SIZES};
 use oarlock_engine::plan::provided;
 use oarlock_measure::Error;
-use oarlock_measure::peers::openssl::Way;
+use oarlock_measure::peers::openssl::{Call, Way};
 use oarlock_measure::run::compared::{Compared, Spread};
 use oarlock_measure::run::provided::{Provided, Request};
 
@@ -26,8 +28,8 @@ use crate::options;
 /// What was measured.
 #[derive(Default)]
 pub(super) struct Found {
-    /// In thousandths, by operation and size.
-    pub(super) ratios: BTreeMap<String, [u32; SIZES.len()]>,
+    /// In thousandths, by operation, and by size or call.
+    pub(super) ratios: BTreeMap<String, Vec<u32>>,
     /// Operations whose ratios other programs' work hides.
     pub(super) noisy: Vec<String>,
 }
@@ -40,6 +42,9 @@ pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
     for one in provided(accelerator.cpu(), &accelerator.options(), "", None) {
         cases.extend(cases_of(both, one.operation)?);
     }
+    for primitive in Primitive::ALL.iter().copied() {
+        cases.extend(cases_of_primitive(both, primitive)?);
+    }
     for _ in 0..PASSES {
         for case in &mut cases {
             case.compared.go_on(PAIRS).map_err(failure)?;
@@ -48,7 +53,7 @@ pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
     while began.elapsed() < TIME_MAX {
         let lost = lost(&cases);
         let open = cases.iter_mut().filter(|case| {
-            case.is_open() && case.compared.pairs() < PAIRS_MAX && !lost.contains(&case.operation)
+            case.is_open() && case.compared.pairs() < PAIRS_MAX && !lost.contains(&case.name)
         });
         let mut is_done = true;
         for case in open {
@@ -64,18 +69,16 @@ pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
     }
     let mut found = Found::default();
     for case in &cases {
-        let name = case.operation.name();
-        let ratios = found.ratios.entry(name.into());
-        let of_size = &mut ratios.or_insert([u32::MAX; SIZES.len()])[case.size];
-        *of_size = case.thousandths().min(*of_size);
+        let ratios = found.ratios.entry(case.name.into());
+        let lowest = &mut ratios.or_insert_with(|| vec![u32::MAX; case.count])[case.at];
+        *lowest = case.thousandths().min(*lowest);
     }
     // One that loses clearly somewhere is not offered, whatever is hidden elsewhere.
     let lost = lost(&cases);
     let hidden = cases.iter().filter(|case| case.is_hidden());
-    for case in hidden.filter(|case| !lost.contains(&case.operation)) {
-        let name = case.operation.name();
-        if found.ratios.remove(name).is_some() {
-            found.noisy.push(name.into());
+    for case in hidden.filter(|case| !lost.contains(&case.name)) {
+        if found.ratios.remove(case.name).is_some() {
+            found.noisy.push(case.name.into());
         }
     }
     Ok(found)
@@ -83,9 +86,11 @@ pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
 
 /// A comparison, and what it is of.
 struct Case {
-    operation: Algorithm,
-    /// Its place among the sizes.
-    size: usize,
+    /// The operation's.
+    name: &'static str,
+    /// Its place among as many sizes or calls.
+    at: usize,
+    count: usize,
     compared: Compared,
 }
 
@@ -112,15 +117,15 @@ impl Case {
 }
 
 /// Operations that lose for certain, at some size and in some way.
-fn lost(cases: &[Case]) -> Vec<Algorithm> {
+fn lost(cases: &[Case]) -> Vec<&'static str> {
     let lost = cases.iter().filter(|case| case.is_lost());
-    lost.map(|case| case.operation).collect()
+    lost.map(|case| case.name).collect()
 }
 
 /// None of what the library lacks: a build without Camellia, for one.
 fn cases_of(both: &Provided, operation: Algorithm) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
-    for (size, bytes) in SIZES.into_iter().enumerate() {
+    for (at, bytes) in SIZES.into_iter().enumerate() {
         for direction in directions(operation) {
             for way in Way::all(operation) {
                 // Behind more bytes than that, what differs between the ways is lost.
@@ -134,8 +139,9 @@ fn cases_of(both: &Provided, operation: Algorithm) -> Result<Vec<Case>, Failure>
                 };
                 match Compared::new(both, &request, *way, SAMPLE) {
                     Ok(compared) => cases.push(Case {
-                        operation,
-                        size,
+                        name: operation.name(),
+                        at,
+                        count: SIZES.len(),
                         compared,
                     }),
                     Err(Error::Unavailable(_)) if *way == Way::Update => return Ok(Vec::new()),
@@ -144,6 +150,27 @@ fn cases_of(both: &Provided, operation: Algorithm) -> Result<Vec<Case>, Failure>
                     Err(_) => {}
                 }
             }
+        }
+    }
+    Ok(cases)
+}
+
+/// None of what the library or the provider lacks: post-quantum groups are in OpenSSL from 3.5 on.
+fn cases_of_primitive(both: &Provided, primitive: Primitive) -> Result<Vec<Case>, Failure> {
+    let mut cases = Vec::new();
+    if !both.has(primitive, "oarlock").map_err(failure)? {
+        return Ok(cases);
+    }
+    for call in Call::all(primitive) {
+        match Compared::of_call(both, call, SAMPLE) {
+            Ok(compared) => cases.push(Case {
+                name: primitive.name(),
+                at: call.at,
+                count: primitive.calls().len(),
+                compared,
+            }),
+            Err(Error::Unavailable(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(failure(error)),
         }
     }
     Ok(cases)
@@ -170,6 +197,6 @@ const PAIRS: usize = 3;
 const PAIRS_MAX: usize = 151;
 const WAYS_BYTES_MAX: usize = 1024;
 /// Most of it goes to the first passes on an idle machine. Three processes measure, one after the other.
-const TIME_MAX: Duration = Duration::from_millis(1600);
+const TIME_MAX: Duration = Duration::from_millis(2200);
 /// On an idle machine 151 pairs are spread over 0.02 or less.
 const SPREAD_MAX: f64 = 0.05;

@@ -16,11 +16,8 @@ use super::rate::speed;
 #[cfg(test)]
 use super::self_test::Keyed;
 use super::self_test::{PASSED, Unit, self_test};
-use crate::calibration::{self, Known, Measuring};
 use crate::failure::Failure;
 use crate::offers::{self, FIGURES, Offer};
-use crate::openssl::{self, Installed};
-use crate::provider::file;
 use crate::{cpu, options};
 
 #[derive(Serialize)]
@@ -122,7 +119,7 @@ impl Listing {
                 })
             })
             .collect();
-        let (openssl, offered_to_openssl) = offered()?;
+        let (openssl, offered_to_openssl) = offers::of_machine()?;
         Ok(Self {
             openssl,
             offered_to_openssl,
@@ -271,27 +268,6 @@ fn wrapped(line: &str, indent: usize) -> String {
     lines.truncate(lines.trim_end_matches(' ').len());
     lines.push('\n');
     lines
-}
-
-/// Returns the version of the machine's OpenSSL and what the provider offers to programs with it, by the calibration
-/// that they go by, if there is one.
-fn offered() -> Result<(String, Vec<Offer>), Failure> {
-    let known = || {
-        let library = calibration::library::of_machine().ok()??;
-        let module = file::find(None).ok()?;
-        let file = calibration::in_configuration()?;
-        Known::of(&library, &module, Some(&file), Measuring::Never).ok()
-    };
-    let known = known();
-    let openssl = match &known {
-        Some(known) => known.version().to_owned(),
-        None => openssl::number(&Installed::find().version().unwrap_or_default()).to_owned(),
-    };
-    // As programs get it: the listing's own options are for this process.
-    let of_provider = options::built(Accelerator::builder().environment())?;
-    let measured = known.as_ref().and_then(|known| known.measured.as_ref());
-    let offers = offers::all(&of_provider, &openssl, measured);
-    Ok((openssl, offers))
 }
 
 /// The accelerator, and others like it with features hidden, few of them first.

@@ -31,7 +31,8 @@ use self::verdict::{About, Verdict};
 use crate::failure::{Failure, printable};
 use crate::offers::Offer;
 use crate::openssl_conf::UserConf;
-use crate::provider::{file, module};
+use crate::provider::module;
+use crate::provider_file;
 use crate::run::{self, Report};
 use crate::stdout;
 
@@ -76,7 +77,7 @@ Examples:
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let program = args.command.first().map(OsString::as_os_str);
     let found = program.map(program::find).transpose()?;
-    let provider = file::find(args.provider.as_deref()).and_then(|path| {
+    let provider = provider_file::find(args.provider.as_deref()).and_then(|path| {
         let checked = module::check(&path).map_err(Failure::new);
         checked.map(|()| path)
     });

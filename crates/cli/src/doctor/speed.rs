@@ -178,12 +178,17 @@ fn of_offers(offers: &[Offer]) -> Vec<Finding> {
         findings.push(match one.is_forced {
             false => Finding::ok("offered", text),
             true => {
-                let (bytes, ratio) = one.slowest().unwrap_or_default();
+                let than = match one.slowest() {
+                    Some((at, ratio)) => {
+                        format!("and OpenSSL is faster: {ratio:.2} of its rate {at}")
+                    }
+                    None => "and how fast it is was not measured".into(),
+                };
                 Finding::note(
                     "slower",
                     format!(
-                        "{text}: offered by an option, and OpenSSL is faster: {ratio:.2} of its rate with \
-                         {bytes} bytes: take offer=all or the strategy out of OARLOCK_OPTIONS and the options"
+                        "{text}: offered by an option, {than}: take offer=all or the strategy out of \
+                         OARLOCK_OPTIONS and the options"
                     ),
                 )
             }

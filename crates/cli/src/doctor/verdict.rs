@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use oarlock_engine::Primitive;
 use serde::Serialize;
 
 use super::certificates::Server;
@@ -46,8 +47,10 @@ impl Step {
 #[derive(Serialize)]
 struct Gain {
     operation: &'static str,
-    /// The size of requests, and the rate over OpenSSL's own there.
-    bytes: usize,
+    /// The size of requests, of ciphers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<usize>,
+    /// The rate over OpenSSL's own there, or in the call that gains least.
     ratio: f64,
 }
 
@@ -112,14 +115,21 @@ impl Verdict {
             if !is_used_by(name, offered.operation) {
                 continue;
             }
-            let Some(ratio) = figure.ratio(BULK_BYTES).filter(|_| offered.is_offered) else {
-                left.push(offered);
+            let (bytes, ratio) = match figure.is_cipher() {
+                true => (Some(BULK_BYTES), figure.ratio(BULK_BYTES)),
+                false => (None, figure.slowest().map(|(_, ratio)| ratio)),
+            };
+            let Some(ratio) = ratio.filter(|_| offered.is_offered) else {
+                // A group that OpenSSL lacks is left to nobody.
+                if figure.is_cipher() || figure.is_measured() {
+                    left.push(offered);
+                }
                 continue;
             };
             if ratio >= GAIN_MIN {
                 self.gains.push(Gain {
                     operation: offered.operation,
-                    bytes: BULK_BYTES,
+                    bytes,
                     ratio,
                 });
                 continue;
@@ -128,7 +138,11 @@ impl Verdict {
                 true => "as good as level",
                 false => "slower here: a calibration leaves it to OpenSSL",
             };
-            let text = format!("{}: {ratio:.2}x at 16 KiB, {how}", offered.operation);
+            let at = match bytes {
+                Some(_) => "at 16 KiB",
+                None => "in the call that gains least",
+            };
+            let text = format!("{}: {ratio:.2}x {at}, {how}", offered.operation);
             self.gains_nothing.push(text);
         }
         self.gains
@@ -140,7 +154,7 @@ impl Verdict {
         };
         if !left.is_empty() {
             let text = format!(
-                "{}: left to OpenSSL, which is faster at some size",
+                "{}: left to OpenSSL, which is faster at some size or in some call",
                 names(&left)
             );
             self.gains_nothing.push(text);
@@ -181,18 +195,28 @@ impl Verdict {
     pub(super) fn to_text(&self) -> String {
         // Writing to a String does not fail.
         let mut text = format!("{}.\n", self.summary);
-        if !self.gains.is_empty() {
-            let gains: Vec<_> = self
+        let kinds = [
+            (true, "bulk, at 16 KiB"),
+            (false, "handshakes, in the call that gains least"),
+        ];
+        for (is_cipher, what) in kinds {
+            let gains = self
                 .gains
                 .iter()
+                .filter(|it| it.bytes.is_some() == is_cipher);
+            let gains: Vec<_> = gains
                 .map(|gain| format!("{} {:.2}x", gain.operation, gain.ratio))
                 .collect();
-            let _ = writeln!(
-                text,
-                "  gains     bulk, at 16 KiB: {} (rate over OpenSSL's own, {})",
-                gains.join(", "),
-                self.figures
-            );
+            if !gains.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "  gains     {what}: {} (rate over OpenSSL's own, {})",
+                    gains.join(", "),
+                    self.figures
+                );
+            }
+        }
+        if !self.gains.is_empty() {
             text.push_str(
                 "            of the program's whole time that is a part: `oarlock run --stats` says which\n",
             );
@@ -226,13 +250,15 @@ fn of_service(name: &str) -> Step {
     }
 }
 
-/// Web servers and clients use the AEADs of TLS, and OpenSSH has counter mode and GCM; of other programs nothing is known.
+/// Web servers and clients use the AEADs of TLS and all of its handshake, and OpenSSH has counter mode and GCM; of other
+/// programs nothing is known.
 fn is_used_by(name: Option<&str>, operation: &str) -> bool {
     let speaks = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
     if name.is_some_and(|name| Server::named(name).is_some())
         || speaks(&["curl", "wget", "lighttpd"])
     {
-        return ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"].contains(&operation);
+        return ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"].contains(&operation)
+            || Primitive::named(operation).is_some_and(|one| one != Primitive::Hkdf);
     }
     if speaks(&["ssh", "sshd", "scp", "sftp"]) {
         return operation.starts_with("aes-") || operation == "chacha20";

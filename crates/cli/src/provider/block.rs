@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::file::is_installed;
 use crate::openssl_conf::Conf;
+use crate::provider_file::is_installed;
 
 /// A file with and without our lines.
 #[derive(Debug, PartialEq, Eq)]

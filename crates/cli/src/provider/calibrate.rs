@@ -11,12 +11,12 @@ use oarlock::Accelerator;
 use serde::Serialize;
 
 use super::change::failed;
-use super::{file, module};
+use super::module;
 use crate::calibration::{self, Known, Library, Measuring, library};
 use crate::elf::which;
 use crate::failure::Failure;
 use crate::offers::{self, FIGURES, Offer};
-use crate::{options, stdout};
+use crate::{options, provider_file, stdout};
 
 #[derive(Args)]
 pub(crate) struct CalibrateArgs {
@@ -38,7 +38,7 @@ pub(crate) struct CalibrateArgs {
 }
 
 pub(super) const EXAMPLES: &str = "\
-It takes up to 5 seconds, and stores the result for programs that start later: as root in /var/lib/oarlock for all users, \
+It takes up to 8 seconds, and stores the result for programs that start later: as root in /var/lib/oarlock for all users, \
 otherwise below $XDG_CACHE_HOME (~/.cache) for `oarlock run`. The processor, the mask in OARLOCK_CPU, libcrypto and the \
 provider must stay the same.
 
@@ -61,7 +61,7 @@ struct Calibrated {
 }
 
 pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
-    let provider = file::find(args.provider.as_deref())?;
+    let provider = provider_file::find(args.provider.as_deref())?;
     module::check(&provider).map_err(Failure::new)?;
     let library = asked(args)?;
     let path = calibration::own().ok_or_else(|| {

@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::block;
-use super::file::is_installed;
 use crate::openssl::Installed;
 use crate::openssl_conf::{Conf, newer_name, older_name, quoted};
+use crate::provider_file::is_installed;
 
 /// An installation that is there.
 #[derive(Default)]

@@ -11,7 +11,6 @@
 mod block;
 mod calibrate;
 mod change;
-pub(crate) mod file;
 mod installation;
 pub(crate) mod module;
 mod place;
@@ -26,13 +25,13 @@ use clap::{Args, Subcommand};
 
 use self::block::Divided;
 use self::change::{Change, failed};
-use self::file::INSTALLED_NAME;
 use self::installation::{Files, Installation, Made};
 use self::place::{Place, in_file, works};
 use crate::calibration::{self, MeasureArgs};
 use crate::failure::Failure;
 use crate::openssl::Installed;
 use crate::openssl_conf::{self, Conf, DaemonArgs, GroupArgs, ProviderSection, fits_a_line};
+use crate::provider_file::{self, INSTALLED_NAME};
 use crate::{options, stdout};
 
 #[derive(Subcommand)]
@@ -141,7 +140,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
 fn install(args: &InstallArgs) -> Result<(), Failure> {
     options::of_provider(&args.options)?;
     let daemons = args.daemons.sockets()?;
-    let found = file::find(args.provider.as_deref())?;
+    let found = provider_file::find(args.provider.as_deref())?;
     module::check(&found).map_err(|why| Failure::new(format!("not installed: {why}")))?;
     let conf = args.place.find()?;
     let before = fs::read(&conf).map_err(failed(&conf))?;

@@ -12,6 +12,7 @@ use super::change::failed;
 use super::module;
 use super::place::{Place, in_file, works};
 use crate::failure::Failure;
+use crate::offers::{self, Offer};
 use crate::{options, stdout};
 
 /// What `--json` has.
@@ -22,6 +23,8 @@ struct Status {
     module: Option<PathBuf>,
     /// Why programs do not get it, in one line each; empty if they do.
     problems: Vec<String>,
+    /// What programs get, and why not the rest; empty if they get nothing.
+    offers: Vec<Offer>,
 }
 
 pub(super) fn run(place: &Place, json: bool) -> Result<ExitCode, Failure> {
@@ -56,6 +59,7 @@ impl Status {
                 is_installed: false,
                 module: None,
                 problems,
+                offers: Vec::new(),
             });
         };
         let module = block::module(&lines);
@@ -76,11 +80,16 @@ impl Status {
         if problems.is_empty() {
             problems.extend(works(&config).err());
         }
+        let offers = match problems.is_empty() {
+            true => offers::of_machine()?.1,
+            false => Vec::new(),
+        };
         Ok(Self {
             config,
             is_installed: true,
             module,
             problems,
+            offers,
         })
     }
 
@@ -95,6 +104,12 @@ impl Status {
         }
         if self.is_installed && self.problems.is_empty() {
             let _ = writeln!(text, "works          yes");
+            let offered = self.offers.iter().filter(|one| one.is_offered).count();
+            let _ = writeln!(
+                text,
+                "offers         {offered} of {} operations (oarlock doctor lists them)",
+                self.offers.len()
+            );
         }
         for problem in &self.problems {
             let _ = writeln!(text, "problem        {problem}");

@@ -23,7 +23,7 @@ pub(crate) use self::report::Report;
 use crate::failure::{Failure, reason};
 use crate::openssl_conf::{DaemonArgs, Daemons, GroupArgs, PostQuantum};
 use crate::openssl_conf::{ProviderSection, Untouched, UserConf};
-use crate::{calibration, options, provider};
+use crate::{calibration, options, provider, provider_file};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -156,7 +156,7 @@ struct Counters {
 
 impl Prepared {
     fn new(args: &Args, daemons: Option<&Daemons>) -> Result<Self, Failure> {
-        let module = provider::file::find(args.provider.as_deref())?;
+        let module = provider_file::find(args.provider.as_deref())?;
         provider::module::check(&module).map_err(Failure::new)?;
         // For `oarlock top`, unless the user says otherwise.
         let options = format!("publish=on,{}", args.options);

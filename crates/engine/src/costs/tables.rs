@@ -34,15 +34,23 @@ mod tests {
         }
         let error = costs("one cpu any 5 60\none cpu any 6 60\n").unwrap_err();
         assert!(error.contains("two rows for one backend"), "{error}");
+        let of_primitives =
+            primitives("    Three \"three\" [\"sign\", \"verify\"],\n    /// \"four\" [],\n");
         let ratios = |section: &str| {
             let family = Family::parse(&format!("{head}\n{section}"))?;
-            ratios(&[family], &known)
+            ratios(&[family], &known, &of_primitives)
         };
         let table = ratios("[A 3.1]\none 1 2 3 4 5\n").unwrap();
         assert!(table.contains("class: CpuClass::A, version: (3, 1),"));
         assert!(table.contains("row(One, [1, 2, 3, 4, 5]),"));
+        let table = ratios("[A 3.1]\none 1 2 3 4 5\nthree 6 7\n").unwrap();
+        assert!(table.contains("row(One, [1, 2, 3, 4, 5]),\n]"));
+        assert!(table.contains("calls(Three, &[6, 7]),\n]"));
         for (section, error) in [
             ("[A 3.1]\none 1 2 3 4\n", "is no row"),
+            ("[A 3.1]\nthree 1\n", "is no row"),
+            ("[A 3.1]\nthree 1 2 3\n", "is no row"),
+            ("[A 3.1]\nfour 1\n", "is no row"),
             ("[A 3]\none 1 2 3 4 5\n", "[A 3] is no class and version"),
             ("[A 3.1]\n\n[A 3.1]\n", "has [A 3.1] twice"),
         ] {

@@ -4,10 +4,12 @@
 
 use std::fmt;
 
-use oarlock_kernels::cpu::{Cpu, Family};
+use oarlock_kernels::cpu::{Cpu, Family, Feature};
 
 use crate::costs::class::CpuClass;
-use crate::costs::openssl::{CallRatios, Measured, RatioSource, Ratios, compiled, version};
+use crate::costs::openssl::{
+    CallRatios, Measured, RatioSource, Ratios, compiled, compiled_primitive, version,
+};
 use crate::options::{Offer, Options, Strategy};
 use crate::work::algorithm::Algorithm;
 use crate::work::primitive::Primitive;
@@ -51,6 +53,8 @@ pub struct ProvidedPrimitive {
     pub ratios: Option<(CallRatios, RatioSource)>,
     /// Why it is left to OpenSSL; `None` if it is offered.
     pub withheld: Option<Withheld>,
+    /// Whether it is offered by [`Offer::All`] alone.
+    pub is_forced: bool,
 }
 
 /// Why an operation is left to OpenSSL.
@@ -70,6 +74,8 @@ pub enum Withheld {
         /// One of [`Primitive::calls`].
         call: &'static str,
     },
+    /// Another curve is left to OpenSSL, and the provider has all or none: see [`Primitive::is_ec`].
+    WithCurve(Primitive),
     /// OpenSSL has no post-quantum groups before 3.5, and the configuration does not ask for them.
     NotAsked,
     /// Neither a table nor a calibration says how fast it is.
@@ -97,6 +103,7 @@ impl fmt::Display for Withheld {
                 "OpenSSL is faster: {:.2} of its rate in {call}",
                 f64::from(*thousandths) / 1000.0
             ),
+            Self::WithCurve(other) => write!(f, "left to OpenSSL together with {other}"),
             Self::NotAsked => f.write_str("the configuration does not ask for post-quantum groups"),
             Self::Unknown => f.write_str("it was not measured against this OpenSSL"),
         }
@@ -167,16 +174,43 @@ pub fn provided_primitives(
     calibration: Option<&Measured>,
     asks_for_post_quantum: bool,
 ) -> Vec<ProvidedPrimitive> {
-    let _ = (cpu, calibration);
-    let lacks_post_quantum = version(openssl).is_none_or(|version| version < POST_QUANTUM_SINCE);
+    provided_primitives_on(
+        Cpu::family(),
+        cpu,
+        options,
+        openssl,
+        calibration,
+        asks_for_post_quantum,
+    )
+}
+
+/// The same on any processor.
+fn provided_primitives_on(
+    processor: Option<Family>,
+    cpu: Cpu,
+    options: &Options,
+    openssl: &str,
+    calibration: Option<&Measured>,
+    asks_for_post_quantum: bool,
+) -> Vec<ProvidedPrimitive> {
+    let (class, has_sha) = (CpuClass::of(cpu), cpu.has(Feature::Sha));
+    let version = version(openssl);
+    let lacks_post_quantum = version.is_none_or(|version| version < POST_QUANTUM_SINCE);
     let of = |primitive: Primitive| {
-        let ratios: Option<(CallRatios, RatioSource)> = None;
+        let is_compared = !(primitive.is_post_quantum() && lacks_post_quantum);
+        let measured = calibration.and_then(|calibration| {
+            let found = calibration
+                .primitives
+                .iter()
+                .find(|one| one.0 == primitive)?;
+            Some((found.1, RatioSource::Calibration))
+        });
+        let ratios = measured
+            .or_else(|| compiled_primitive(class, version?, primitive, processor, has_sha))
+            .filter(|_| is_compared);
         let withheld = match ratios {
-            // Before all else: what a machine agrees to with others is its operator's decision.
-            _ if primitive.is_post_quantum() && lacks_post_quantum => {
-                (!asks_for_post_quantum).then_some(Withheld::NotAsked)
-            }
-            _ if options.offer == Offer::All => None,
+            // What a machine agrees to with others is its operator's decision.
+            _ if !is_compared => (!asks_for_post_quantum).then_some(Withheld::NotAsked),
             Some((ratios, _)) if ratios.is_level() => None,
             Some((ratios, _)) => {
                 let (thousandths, at) = ratios.lowest();
@@ -189,9 +223,25 @@ pub fn provided_primitives(
             primitive,
             ratios,
             withheld,
+            is_forced: false,
         }
     };
-    Primitive::ALL.iter().copied().map(of).collect()
+    let mut all: Vec<_> = Primitive::ALL.iter().copied().map(of).collect();
+    let mut curves = all.iter().filter(|one| one.primitive.is_ec());
+    if let Some(withheld) = curves.find(|one| one.withheld.is_some()) {
+        let with = Withheld::WithCurve(withheld.primitive);
+        for one in all.iter_mut().filter(|one| one.primitive.is_ec()) {
+            one.withheld.get_or_insert(with);
+        }
+    }
+    let is_forced = |one: &&mut ProvidedPrimitive| {
+        options.offer == Offer::All && one.withheld.is_some_and(|it| it != Withheld::NotAsked)
+    };
+    for one in all.iter_mut().filter(is_forced) {
+        one.is_forced = true;
+        one.withheld = None;
+    }
+    all
 }
 
 /// The OpenSSL that has groups with ML-KEM.
@@ -200,8 +250,6 @@ const POST_QUANTUM_SINCE: (u32, u32) = (3, 5);
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use oarlock_kernels::cpu::Feature;
-
     use super::*;
     use crate::costs::openssl::{MadeFor, SIZES};
     use crate::costs::processors::{self, masked_cpus};
@@ -214,6 +262,7 @@ mod tests {
             made_for: MadeFor::default(),
             made: "2026-11-23".into(),
             ratios: of.iter().map(ratio).collect(),
+            primitives: Vec::new(),
         }
     }
 
@@ -301,6 +350,181 @@ mod tests {
                         assert_eq!(one.ratios.is_some(), cpu.has(Feature::Aes), "{it}");
                         let is_level = one.ratios.is_some_and(|(ratios, _)| ratios.is_level());
                         assert_eq!(one.withheld.is_none(), is_level, "{it}");
+                    }
+                }
+            }
+        }
+    }
+
+    fn calibration_of(of: &[(Primitive, Vec<u32>)]) -> Measured {
+        let ratios = |one: &(Primitive, Vec<u32>)| {
+            let ratios = CallRatios::from_thousandths(one.0, &one.1);
+            (one.0, ratios.unwrap())
+        };
+        Measured {
+            primitives: of.iter().map(ratios).collect(),
+            ..calibration(&[])
+        }
+    }
+
+    fn of(all: &[ProvidedPrimitive], primitive: Primitive) -> ProvidedPrimitive {
+        *all.iter().find(|one| one.primitive == primitive).unwrap()
+    }
+
+    /// Ratios that are level but for the call `slow`.
+    fn ratios(primitive: Primitive, slow: Option<usize>) -> Vec<u32> {
+        let calls = 0..primitive.calls().len();
+        let ratio = |call| if Some(call) == slow { 969 } else { 970 };
+        calls.map(ratio).collect()
+    }
+
+    #[test]
+    fn a_calibration_of_primitives_replaces_the_table_both_ways() {
+        let options = Options::default();
+        let provided = |openssl: &str, calibration: Option<&Measured>| {
+            provided_primitives(Cpu::detect(), &options, openssl, calibration, false)
+        };
+        // A curve is offered with the others alone.
+        let others = Primitive::ALL.iter().filter(|one| !one.is_ec());
+        for primitive in others.copied() {
+            for openssl in ["3.5.4", "4.0.0"] {
+                let by_table = provided(openssl, None);
+                assert_eq!(by_table.len(), Primitive::ALL.len());
+                let level = [None].into_iter();
+                for slow in level.chain((0..primitive.calls().len()).map(Some)) {
+                    let calibration = calibration_of(&[(primitive, ratios(primitive, slow))]);
+                    let all = provided(openssl, Some(&calibration));
+                    let found = of(&all, primitive);
+                    let withheld = slow.map(|call| Withheld::SlowerCall {
+                        thousandths: 969,
+                        call: primitive.calls()[call],
+                    });
+                    assert_eq!(found.withheld, withheld, "{primitive}");
+                    assert_eq!(found.ratios.unwrap().1, RatioSource::Calibration);
+                    // What it does not have goes by the table as before.
+                    let is_other = |one: &&ProvidedPrimitive| one.primitive != primitive;
+                    for other in all.iter().filter(is_other) {
+                        assert_eq!(*other, of(&by_table, other.primitive));
+                    }
+                }
+            }
+        }
+        let calibration = calibration_of(&[(Primitive::X25519, vec![4000, 940])]);
+        let said = of(&provided("3.0.19", Some(&calibration)), Primitive::X25519);
+        assert_eq!(
+            said.withheld.unwrap().to_string(),
+            "OpenSSL is faster: 0.94 of its rate in derive"
+        );
+    }
+
+    #[test]
+    fn all_curves_are_offered_or_none() {
+        let curves = || Primitive::ALL.iter().copied().filter(|one| one.is_ec());
+        let options = Options::default();
+        let level: Vec<_> = curves().map(|one| (one, ratios(one, None))).collect();
+        let offered = |of: &[(Primitive, Vec<u32>)], options: &Options| {
+            let calibration = calibration_of(of);
+            provided_primitives(Cpu::detect(), options, "3.0.19", Some(&calibration), false)
+        };
+        let all = offered(&level, &options);
+        assert!(curves().all(|one| of(&all, one).withheld.is_none()));
+        for (at, slow) in curves().enumerate() {
+            let mut one_slow = level.clone();
+            one_slow[at].1 = ratios(slow, Some(1));
+            let all = offered(&one_slow, &options);
+            for one in curves() {
+                let withheld = match one == slow {
+                    true => Withheld::SlowerCall {
+                        thousandths: 969,
+                        call: "verify",
+                    },
+                    false => Withheld::WithCurve(slow),
+                };
+                assert_eq!(of(&all, one).withheld, Some(withheld), "{one}");
+            }
+            let all = offered(&one_slow, &"offer=all".parse().unwrap());
+            assert!(curves().all(|one| of(&all, one).withheld.is_none()));
+            assert!(curves().all(|one| of(&all, one).is_forced));
+        }
+        let said = Withheld::WithCurve(Primitive::EcP256).to_string();
+        assert_eq!(said, "left to OpenSSL together with ec-p256");
+    }
+
+    #[test]
+    fn post_quantum_groups_that_openssl_lacks_are_offered_if_they_are_asked_for() {
+        let groups = || {
+            let all = Primitive::ALL.iter().copied();
+            all.filter(|one| one.is_post_quantum())
+        };
+        let slow: Vec<_> = groups().map(|one| (one, ratios(one, Some(0)))).collect();
+        let slow = calibration_of(&slow);
+        let auto = Options::default();
+        let forced: Options = "offer=all".parse().unwrap();
+        for (openssl, lacks) in [
+            ("3.0.19", true),
+            ("3.4.1", true),
+            ("3.5.0", false),
+            ("4.0.0", false),
+        ] {
+            for asks in [false, true] {
+                let provided = |options: &Options| {
+                    provided_primitives(Cpu::detect(), options, openssl, Some(&slow), asks)
+                };
+                for group in groups() {
+                    let found = of(&provided(&auto), group);
+                    let it = format!("{group} {openssl} {asks}");
+                    assert_eq!(found.ratios.is_none(), lacks, "{it}");
+                    assert_eq!(found.withheld.is_none(), lacks && asks, "{it}");
+                    assert_eq!(
+                        found.withheld == Some(Withheld::NotAsked),
+                        lacks && !asks,
+                        "{it}"
+                    );
+                    assert!(!found.is_forced, "{it}");
+                    // No option makes programs agree to more with others.
+                    let found = of(&provided(&forced), group);
+                    assert_eq!(found.withheld.is_none(), !lacks || asks, "{it}");
+                    assert_eq!(found.is_forced, !lacks, "{it}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_processor_knows_which_primitives_it_offers_under_every_mask() {
+        let options = Options::default();
+        for cpu in masked_cpus() {
+            for (processor, family) in processors::all() {
+                for openssl in ["3.0.19", "3.5.4", "4.0.0", "1.1.1w", ""] {
+                    let all = provided_primitives_on(family, cpu, &options, openssl, None, false);
+                    assert_eq!(all.len(), Primitive::ALL.len());
+                    let is_level = |one: &ProvidedPrimitive| {
+                        one.ratios.is_some_and(|(ratios, _)| ratios.is_level())
+                    };
+                    let are_curves_level = all
+                        .iter()
+                        .all(|one| !one.primitive.is_ec() || is_level(one));
+                    for one in &all {
+                        let it = format!("{} on {processor}, {cpu:?}, {openssl}", one.primitive);
+                        let lacks = one.primitive.is_post_quantum()
+                            && !["3.5.4", "4.0.0"].contains(&openssl);
+                        let is_known = cpu.has(Feature::Aes)
+                            && (cpu.has(Feature::Sha) || !one.primitive.is_hash())
+                            && openssl.starts_with(['3', '4'])
+                            && !lacks;
+                        assert_eq!(one.ratios.is_some(), is_known, "{it}");
+                        let is_offered =
+                            is_level(one) && (!one.primitive.is_ec() || are_curves_level);
+                        assert_eq!(one.withheld.is_none(), is_offered, "{it}");
+                        let is_said = match one.withheld {
+                            None => is_level(one),
+                            Some(Withheld::SlowerCall { .. }) => !is_level(one),
+                            Some(Withheld::WithCurve(_)) => is_level(one),
+                            Some(Withheld::NotAsked) => lacks,
+                            Some(Withheld::Unknown) => !is_known && !lacks,
+                            Some(Withheld::Slower { .. }) => false,
+                        };
+                        assert!(is_said, "{it}: {:?}", one.withheld);
                     }
                 }
             }

@@ -32,7 +32,7 @@ macro_rules! primitives {
     };
 }
 
-// The build script reads the rows.
+// The build script reads the lines with a name.
 primitives! {
     /// The key schedule of TLS 1.3 (RFC 8446, 7.1): EVP_KDF TLS13-KDF, which libssl fetches for each secret.
     Tls13Kdf "tls13-kdf" ["extract", "label"],
@@ -43,17 +43,14 @@ primitives! {
     /// HMAC (RFC 2104): EVP_MAC HMAC, in a new context, with the same key again, and of 16 KiB; and by an EVP_PKEY, as
     /// libssl computes the binder of a resumed session.
     Hmac "hmac" ["new", "again", "long", "pkey"],
-    /// X25519 (RFC 7748): key pairs, a peer's share, and the secret.
-    X25519 "x25519" ["generate", "share", "derive"],
-    /// ECDSA and ECDH with keys on P-256, P-384 and P-521: with a key that is kept, and with one that has just been
-    /// decoded ("first"). One offer for all three curves. OpenSSL asks for key management and signature by the type "EC":
-    /// a curve that the provider's key management refuses is asked about again at each signature, which then takes longer than without a
-    /// provider. So all three must be level.
-    Ec "ec" [
-        "p256-sign", "p256-verify", "p256-first",
-        "p384-sign", "p384-verify", "p384-first",
-        "p521-sign", "p521-verify", "p521-first"
-    ],
+    /// X25519 (RFC 7748): key pairs, and the secret shared with a peer.
+    X25519 "x25519" ["generate", "derive"],
+    /// ECDSA (FIPS 186-5) on P-256: with a key that is kept, and with one that is used for the first time.
+    EcP256 "ec-p256" ["sign", "verify", "first-sign", "first-verify"],
+    /// ECDSA on P-384.
+    EcP384 "ec-p384" ["sign", "verify", "first-sign", "first-verify"],
+    /// ECDSA on P-521.
+    EcP521 "ec-p521" ["sign", "verify", "first-sign", "first-verify"],
     /// The TLS group X25519MLKEM768.
     X25519MlKem768 "x25519-mlkem768" ["generate", "encapsulate", "decapsulate"],
     /// The TLS group SecP256r1MLKEM768.
@@ -66,6 +63,21 @@ impl Primitive {
     /// Returns the primitive that has this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|it| it.name() == name)
+    }
+
+    /// Whether it is of the key type "EC", of which all or none are offered. OpenSSL asks for key management and signature by
+    /// the type, and remembers no refusal: a curve that the provider does not take would be offered to it again for each
+    /// signature, which takes three times as long to begin as without a provider.
+    pub const fn is_ec(self) -> bool {
+        matches!(self, Self::EcP256 | Self::EcP384 | Self::EcP521)
+    }
+
+    /// Whether SHA instructions decide how fast it is.
+    pub const fn is_hash(self) -> bool {
+        matches!(
+            self,
+            Self::Tls13Kdf | Self::Hkdf | Self::Tls1Prf | Self::Hmac
+        )
     }
 
     /// Whether it is a post-quantum group, which OpenSSL itself has from 3.5 on.

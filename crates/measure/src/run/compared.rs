@@ -1,26 +1,76 @@
-//! One message of one cipher in one way of calling: OpenSSL with a provider compared with OpenSSL as it comes, in pairs of short
-//! samples, until the ratio is known well enough.
+//! One call in one way: OpenSSL with a provider compared with OpenSSL as it comes, in pairs of short samples, until the ratio is
+//! known well enough.
 
 use std::time::Duration;
 
 use super::provided::{Provided, Request};
 use crate::cases::Direction;
 use crate::error::Error;
-use crate::peers::openssl::{Message, Uses, Way};
+use crate::peers::openssl::{Call, Caller, Material, Message, Uses, Way};
 
 /// A comparison that goes on as long as its owner wants.
 pub struct Compared {
-    /// With the provider, and as it comes.
+    both: Box<dyn Both>,
+    /// Calls of a sample, by side.
+    calls: [usize; 2],
+    sample: Duration,
+    /// Nanoseconds of a call, by side, pair by pair.
+    ns: Vec<[f64; 2]>,
+    places: u64,
+}
+
+/// What both sides do: with the provider (0), and as it comes (1).
+trait Both {
+    /// What a side makes of it; empty if each call makes something else.
+    fn made_by(&mut self, side: usize) -> Result<Vec<u8>, Error>;
+
+    /// The time that `calls` calls take, after `warm` others, all in new contexts.
+    fn timed(&mut self, side: usize, warm: usize, calls: usize) -> Result<Duration, Error>;
+}
+
+/// A message of a cipher.
+struct OfCipher {
     sides: [Uses; 2],
     way: Way,
     direction: Direction,
     message: Message,
-    /// Calls of a sample, by side.
-    calls: [usize; 2],
-    sample: Duration,
-    /// Nanoseconds of a message, by side, pair by pair.
-    ns: Vec<[f64; 2]>,
-    places: u64,
+}
+
+impl Both for OfCipher {
+    fn made_by(&mut self, side: usize) -> Result<Vec<u8>, Error> {
+        self.message.wipe();
+        let keyed = self.sides[side].keyed(self.direction)?;
+        keyed.timed(self.way, &mut self.message, 1)?;
+        let (mut output, tag) = self.message.made();
+        output.extend(tag);
+        Ok(output)
+    }
+
+    fn timed(&mut self, side: usize, warm: usize, calls: usize) -> Result<Duration, Error> {
+        let keyed = self.sides[side].keyed(self.direction)?;
+        keyed.timed(self.way, &mut self.message, warm)?;
+        keyed.timed(self.way, &mut self.message, calls)
+    }
+}
+
+/// A call of a primitive.
+struct OfPrimitive {
+    sides: [Caller; 2],
+    call: Call,
+    material: Material,
+}
+
+impl Both for OfPrimitive {
+    fn made_by(&mut self, side: usize) -> Result<Vec<u8>, Error> {
+        let made = self.sides[side].made(self.call, &self.material)?;
+        Ok(Some(made)
+            .filter(|_| self.call.is_determined())
+            .unwrap_or_default())
+    }
+
+    fn timed(&mut self, side: usize, warm: usize, calls: usize) -> Result<Duration, Error> {
+        self.sides[side].timed(self.call, &self.material, warm, calls)
+    }
 }
 
 /// The median of some ratios, and between which values the true one lies with 95 %.
@@ -50,24 +100,46 @@ impl Compared {
             Uses::new(ours, request.operation, "")?,
             Uses::new(stock, request.operation, "")?,
         ];
-        let mut compared = Self {
+        let both = OfCipher {
             // Stock seals what both open.
             message: Message::new(&sides[1], request.direction, request.bytes)?,
             sides,
             way,
             direction: request.direction,
+        };
+        Self::of(Box::new(both), sample, request.bytes as u64)
+            .map_err(|error| about(error, &format!("{request:?} {way:?}")))
+    }
+
+    /// The same for a call of a primitive.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn of_call(provided: &Provided, call: Call, sample: Duration) -> Result<Self, Error> {
+        let (ours, stock) = provided.worlds();
+        let sides = [Caller::new(ours)?, Caller::new(stock)?];
+        let both = OfPrimitive {
+            material: sides[1].material(call)?,
+            sides,
+            call,
+        };
+        Self::of(Box::new(both), sample, call.at as u64)
+            .map_err(|error| about(error, &format!("{call:?}")))
+    }
+
+    fn of(both: Box<dyn Both>, sample: Duration, places: u64) -> Result<Self, Error> {
+        let mut compared = Self {
+            both,
             calls: [1; 2],
             sample,
             ns: Vec::new(),
-            places: request.bytes as u64,
+            places,
         };
         // A release that does not do this at all is no reason to fail.
-        let expected = compared.made_by(1)?;
-        let found = compared.made_by(0);
+        let expected = compared.both.made_by(1)?;
+        let found = compared.both.made_by(0);
         if found? != expected {
-            return Err(Error::Failed(format!(
-                "{request:?} {way:?}: outputs differ"
-            )));
+            return Err(Error::Failed("outputs differ".into()));
         }
         for side in 0..2 {
             compared.calls[side] = compared.calls_of(side)?;
@@ -75,18 +147,10 @@ impl Compared {
         Ok(compared)
     }
 
-    fn made_by(&mut self, side: usize) -> Result<(Vec<u8>, [u8; 16]), Error> {
-        self.message.wipe();
-        let keyed = self.sides[side].keyed(self.direction)?;
-        keyed.timed(self.way, &mut self.message, 1)?;
-        Ok(self.message.made())
-    }
-
     fn calls_of(&mut self, side: usize) -> Result<usize, Error> {
-        let keyed = self.sides[side].keyed(self.direction)?;
         let mut calls = 1;
         loop {
-            let took = keyed.timed(self.way, &mut self.message, calls)?;
+            let took = self.both.timed(side, 0, calls)?;
             let scale = self.sample.as_secs_f64() / took.as_secs_f64().max(1e-9);
             if scale < 2.0 {
                 return Ok(((calls as f64 * scale).round() as usize).max(1));
@@ -105,10 +169,8 @@ impl Compared {
             for turn in 0..2 {
                 let side = (turn + self.ns.len()) % 2;
                 let _gap = self.next_gap();
-                let keyed = self.sides[side].keyed(self.direction)?;
                 let calls = self.calls[side];
-                keyed.timed(self.way, &mut self.message, (calls / 8).max(1))?;
-                let took = keyed.timed(self.way, &mut self.message, calls)?;
+                let took = self.both.timed(side, (calls / 8).max(1), calls)?;
                 ns[side] = took.as_nanos().max(1) as f64 / calls as f64;
             }
             self.ns.push(ns);
@@ -146,6 +208,14 @@ impl Compared {
     }
 }
 
+/// Says what a failure is about.
+fn about(error: Error, what: &str) -> Error {
+    match error {
+        Error::Failed(why) => Error::Failed(format!("{what}: {why}")),
+        other => other,
+    }
+}
+
 impl Spread {
     /// By order statistics, which ask nothing of how the ratios are distributed: the median lies between the values at
     /// n/2 ± 0.98 √n (Conover, Practical Nonparametric Statistics, 3.2).
@@ -172,6 +242,7 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use oarlock::Algorithm;
+    use oarlock_engine::Primitive;
 
     use super::*;
 
@@ -191,6 +262,32 @@ mod tests {
         assert!(many.low <= many.median && many.median <= many.high);
         let none = Spread::of(&[]);
         assert!(none.low < none.median && none.high > none.median);
+    }
+
+    #[test]
+    fn every_primitive_is_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.cnf");
+        std::fs::write(&file, "").unwrap();
+        let provided = Provided::open(&file).unwrap();
+        for primitive in Primitive::ALL.iter().copied() {
+            let calls = Call::all(primitive);
+            for at in 0..primitive.calls().len() {
+                assert!(calls.iter().any(|call| call.at == at), "{primitive}");
+            }
+            for call in calls {
+                let compared = Compared::of_call(&provided, call, Duration::from_micros(20));
+                let mut compared = match compared {
+                    Ok(compared) => compared,
+                    // OpenSSL has them from 3.5 on.
+                    Err(Error::Unavailable(_)) if primitive.is_post_quantum() => continue,
+                    Err(error) => panic!("{call:?}: {error}"),
+                };
+                compared.go_on(3).unwrap();
+                let spread = compared.spread();
+                assert!(spread.median > 0.1 && spread.median < 10.0, "{spread:?}");
+            }
+        }
     }
 
     /// Both sides are the default provider, so that outputs agree and ratios are near 1.

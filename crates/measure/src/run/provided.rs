@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oarlock::{Algorithm, Kind};
+use oarlock_engine::Primitive;
 
 use crate::cases::Direction;
 use crate::error::Error;
 use crate::measuring::{self, Buffer, Contestant, Mode, Summary, Work};
 use crate::peers::openssl::{
-    Context, Ends, Fetched, Handshake, Handshakes, KeyReader, Libcrypto, Message, OpenSslAead,
-    OpenSslChaCha20, OpenSslStream, Operation, Operations, Use, Uses, Way, World,
+    Caller, Context, Ends, Fetched, Handshake, Handshakes, KeyReader, Libcrypto, Message,
+    OpenSslAead, OpenSslChaCha20, OpenSslStream, Operation, Operations, Use, Uses, Way, World,
 };
 use crate::peers::{AAD, Nonces, Sealed, Subject};
 
@@ -80,6 +81,14 @@ impl Provided {
     /// [`Error::Unavailable`] without OpenSSL 3.
     pub fn told_by(&self, name: &CStr, what: &CStr) -> Result<Option<String>, Error> {
         self.provided.provider_text(name, what)
+    }
+
+    /// Whether the provider that the configuration calls `name` has `primitive`.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without OpenSSL 3.
+    pub fn has(&self, primitive: Primitive, name: &str) -> Result<bool, Error> {
+        Ok(Caller::new(&self.provided)?.has(primitive, name))
     }
 
     /// The library's version and when it was built, as it says itself.
@@ -339,6 +348,12 @@ mod tests {
         assert_eq!(name.as_deref(), Some("OpenSSL Default Provider"));
         assert_eq!(told(c"default", c"no such parameter"), None);
         assert_eq!(told(c"legacy", c"name"), None, "it is not activated");
+        for primitive in Primitive::ALL.iter().copied() {
+            let has = |name| provided.has(primitive, name).unwrap();
+            // OpenSSL has post-quantum groups from 3.5 on.
+            assert!(has("default") || primitive.is_post_quantum(), "{primitive}");
+            assert!(!has("legacy"), "{primitive}");
+        }
         assert!(matches!(
             Provided::open_in(&file, &file),
             Err(Error::Unavailable(_))

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use oarlock::Options;
 use oarlock::device::visible_cpu;
-use oarlock_engine::costs::openssl::{MadeFor, Measured, Ratios, SIZES, Stored};
+use oarlock_engine::Primitive;
+use oarlock_engine::costs::openssl::{CallRatios, MadeFor, Measured, Ratios, SIZES, Stored};
 use oarlock_engine::plan::provided;
 use oarlock_testing::{is_root, lossy};
 
@@ -116,6 +117,13 @@ fn all_slow(accelerated: &Accelerated) -> String {
                     one.operation,
                     Ratios::from_thousandths([500; SIZES.len()]).unwrap(),
                 )
+            })
+            .collect(),
+        primitives: Primitive::ALL
+            .iter()
+            .map(|one| {
+                let slow = vec![500; one.calls().len()];
+                (*one, CallRatios::from_thousandths(*one, &slow).unwrap())
             })
             .collect(),
     };

@@ -21,32 +21,66 @@ use oarlock_kernels::cpu::Family;
 use self::table::Table;
 use super::class::CpuClass;
 use crate::work::algorithm::Algorithm;
+use crate::work::primitive::Primitive;
 
 pub use ratios::{CallRatios, LEVEL_MIN, RatioSource, Ratios, SIZES};
 pub use stored::{Damaged, FILE_BYTES_MAX, MadeFor, Measured, Stored};
 pub use trusted::Trusted;
 
-/// What the tables say: the rows of the version, or of the nearest lower one that was measured. Families of
-/// processors differ within a class. The rows of this one's count; where it was not measured, of each size the lowest
-/// ratio of all families: without a calibration an operation is offered there where it is level on each of them.
+/// What the tables say of a cipher.
 pub(crate) fn compiled(
     class: CpuClass,
     version: (u32, u32),
     algorithm: Algorithm,
     cpu: Option<Family>,
 ) -> Option<(Ratios, RatioSource)> {
+    let row = |table: &Table| {
+        let row = table.rows.iter().find(|row| row.algorithm == algorithm)?;
+        Some(row.ratios)
+    };
+    of_tables(class, version, cpu, row, Ratios::or_lower)
+}
+
+/// What the tables say of a primitive. They were measured on CPUs with SHA instructions, so they know nothing of hashing on
+/// others.
+pub(crate) fn compiled_primitive(
+    class: CpuClass,
+    version: (u32, u32),
+    primitive: Primitive,
+    cpu: Option<Family>,
+    has_sha: bool,
+) -> Option<(CallRatios, RatioSource)> {
+    let row = |table: &Table| {
+        let row = table.primitives.iter().find(|row| row.0 == primitive)?;
+        Some(row.1)
+    };
+    let is_known = has_sha || !primitive.is_hash();
+    is_known
+        .then(|| of_tables(class, version, cpu, row, CallRatios::or_lower))
+        .flatten()
+}
+
+/// The row of the version, or of the nearest lower one that was measured. Families of processors differ within a class.
+/// The row of this one counts; where it was not measured, of each ratio the lowest of all families: without a
+/// calibration an operation is offered there where it is level on each of them.
+fn of_tables<R>(
+    class: CpuClass,
+    version: (u32, u32),
+    cpu: Option<Family>,
+    row: impl Fn(&Table) -> Option<R>,
+    or_lower: impl Fn(R, R) -> R,
+) -> Option<(R, RatioSource)> {
     let up_to = |table: &&Table| table.class == class && table.version <= version;
-    let up_to = || tables::TABLES.iter().filter(up_to);
-    let version = up_to().map(|table| table.version).max()?;
-    let of_version = || up_to().filter(|table| table.version == version);
+    let rows = || {
+        let tables = tables::TABLES.iter().filter(up_to);
+        tables.filter_map(|table| Some((table, row(table)?)))
+    };
+    let version = rows().map(|(table, _)| table.version).max()?;
+    let of_version = || rows().filter(|(table, _)| table.version == version);
     let is_own = |table: &Table| cpu.is_some_and(|cpu| table.processors.include(cpu));
-    let is_known = of_version().any(is_own);
-    let ratios = of_version()
-        .filter(|table| !is_known || is_own(table))
-        .flat_map(|table| table.rows)
-        .filter(|row| row.algorithm == algorithm)
-        .map(|row| row.ratios)
-        .reduce(Ratios::or_lower)?;
+    let is_known = of_version().any(|(table, _)| is_own(table));
+    let counting = of_version().filter(|(table, _)| !is_known || is_own(table));
+    let ratios = counting.map(|(_, ratios)| ratios).reduce(or_lower)?;
     Some((ratios, RatioSource::Table { class, version }))
 }
 
@@ -114,6 +148,59 @@ mod tests {
                         assert_eq!(known(Some(first_of(table))), row.ratios);
                         assert!(Ratios::from_thousandths(row.ratios.thousandths()).is_some());
                     }
+                    let mut primitives = HashSet::new();
+                    for (primitive, ratios) in table.primitives {
+                        let known = |cpu| {
+                            let has_sha = true;
+                            let found =
+                                compiled_primitive(class, version, *primitive, cpu, has_sha);
+                            found.unwrap().0
+                        };
+                        assert!(primitives.insert(primitive), "{primitive}: twice");
+                        assert_eq!(known(None).or_lower(*ratios), known(None));
+                        assert_eq!(known(Some(first_of(table))), *ratios);
+                        let made = CallRatios::from_thousandths(*primitive, ratios.thousandths());
+                        assert_eq!(made, Some(*ratios), "{primitive}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn where_a_family_has_no_row_of_a_primitive_the_others_count() {
+        let nobody = Family {
+            vendor: *b"NobodyKnows.",
+            family: 1,
+            model: 1,
+        };
+        let is_measured = |class: &CpuClass| *class != CpuClass::E;
+        for class in CpuClass::ALL.into_iter().filter(is_measured) {
+            for version in [(3, 0), (3, 1), (4, 0)] {
+                for primitive in Primitive::ALL.iter().copied() {
+                    let it = format!("{class} {version:?} {primitive}");
+                    let of = |cpu| compiled_primitive(class, version, primitive, cpu, true);
+                    let known = of(None);
+                    // OpenSSL has them from 3.5 on.
+                    let exists = version > (3, 0) || !primitive.is_post_quantum();
+                    assert_eq!(known.is_some(), exists, "{it}");
+                    assert_eq!(of(Some(nobody)), known, "{it}");
+                    for table in tables::TABLES {
+                        let has = |table: &Table| {
+                            let is_here = (table.class, table.version) == (class, version);
+                            is_here && table.primitives.iter().any(|row| row.0 == primitive)
+                        };
+                        let same = |other: &&Table| other.processors == table.processors;
+                        if !tables::TABLES.iter().filter(same).any(has) {
+                            assert_eq!(of(Some(first_of(table))), known, "{it}");
+                        }
+                    }
+                    let without_sha = compiled_primitive(class, version, primitive, None, false);
+                    assert_eq!(
+                        without_sha.is_some(),
+                        exists && !primitive.is_hash(),
+                        "{it}"
+                    );
                 }
             }
         }
@@ -123,6 +210,9 @@ mod tests {
     fn of_cpus_without_aes_instructions_the_tables_know_nothing() {
         for algorithm in [Algorithm::Aes128Ctr, Algorithm::ChaCha20] {
             assert!(compiled(CpuClass::E, (3, 0), algorithm, None).is_none());
+        }
+        for primitive in Primitive::ALL.iter().copied() {
+            assert!(compiled_primitive(CpuClass::E, (4, 0), primitive, None, true).is_none());
         }
     }
 

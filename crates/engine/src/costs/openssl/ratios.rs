@@ -12,7 +12,7 @@ pub const SIZES: [usize; 7] = [16, 64, 256, 1024, 16384, 32768, 131_072];
 pub(super) const SIZES_OF_TABLES: usize = 5;
 
 /// The most calls that a primitive has.
-const CALLS_MAX: usize = 12;
+const CALLS_MAX: usize = 4;
 
 /// Rates of the provider in thousandths of OpenSSL's own, by [`SIZES`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,8 @@ impl CallRatios {
         is_all.then(|| Self::known(thousandths))
     }
 
-    const fn known(thousandths: &[u32]) -> Self {
+    /// Makes the ratios of a compiled table, with one for each call.
+    pub(super) const fn known(thousandths: &[u32]) -> Self {
         let mut known = [0; CALLS_MAX];
         known
             .split_at_mut(thousandths.len())
@@ -89,6 +90,14 @@ impl CallRatios {
             thousandths: known,
             count: thousandths.len(),
         }
+    }
+
+    /// The lower one of each call.
+    pub(super) fn or_lower(mut self, other: Self) -> Self {
+        for (one, other) in self.thousandths.iter_mut().zip(other.thousandths) {
+            *one = other.min(*one);
+        }
+        self
     }
 
     /// In thousandths, by call.
@@ -173,5 +182,33 @@ mod tests {
         );
         assert_eq!(ratios([9, 1000, 1000, 1000, 1000, 1000, 1000]), None);
         assert_eq!(ratios([1000, 1000, 1000, 1000, 1000, 1000, 100_001]), None);
+    }
+
+    #[test]
+    fn the_lowest_call_decides() {
+        for primitive in Primitive::ALL.iter().copied() {
+            let ratios = |of: &[u32]| CallRatios::from_thousandths(primitive, of);
+            let mut each = vec![1500; primitive.calls().len()];
+            assert!(each.len() <= CALLS_MAX, "{primitive}");
+            for at in 0..each.len() {
+                for (ratio, is_level) in [(970, true), (969, false)] {
+                    each[at] = ratio;
+                    let found = ratios(&each).unwrap();
+                    assert_eq!((found.lowest(), found.is_level()), ((ratio, at), is_level));
+                    assert_eq!(found.thousandths(), each);
+                }
+                for impossible in [0, 9, 100_001] {
+                    each[at] = impossible;
+                    assert_eq!(ratios(&each), None, "{primitive}");
+                }
+                each[at] = 1500;
+            }
+            let shorter = &each[1..];
+            assert_eq!(ratios(shorter), None, "{primitive}");
+            each.push(1500);
+            assert_eq!(ratios(&each), None, "{primitive}");
+        }
+        let shown = CallRatios::from_thousandths(Primitive::X25519, &[4032, 969]);
+        assert_eq!(shown.unwrap().to_string(), "4.032 0.969");
     }
 }

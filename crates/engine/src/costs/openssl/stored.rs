@@ -1,7 +1,7 @@
 //! The file of a calibration: a text of lines, whole or worth nothing. docs/internals/calibration.md describes it.
 //!
 //! ```text
-//! oarlock-openssl-calibration 2            the version of this format
+//! oarlock-openssl-calibration 3            the version of this format
 //! for                                      one block for each libcrypto, mask and CPU that was measured
 //! provider 0.1.0 8042ac7b...               Oarlock's version, and the provider's build id
 //! libcrypto OpenSSL 3.0.19 27 Jan 2026     OpenSSL_version(OPENSSL_VERSION)
@@ -10,6 +10,7 @@
 //! ia32cap                                  OPENSSL_ia32cap, which hides features from libcrypto
 //! made 2026-11-23
 //! aes-128-ctr 1.021 1.403 2.000 2.170 2.240 2.251 2.190     by the size of requests; of all ways to call the lowest
+//! x25519 4.032 1.290                       by the kind of call, as `Primitive::calls` has them
 //! end 0123456789abcdef                     the FNV-1a hash of all before this line: what is cut or flipped, not forged
 //! ```
 
@@ -18,8 +19,9 @@ use std::str::Lines;
 
 use oarlock_kernels::cpu::{Cpu, Feature};
 
-use super::ratios::{Ratios, SIZES};
+use super::ratios::{CallRatios, Ratios};
 use crate::work::algorithm::Algorithm;
+use crate::work::primitive::Primitive;
 
 /// All that a file holds, the newest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -32,8 +34,10 @@ pub struct Measured {
     pub made_for: MadeFor,
     /// The day, as in 2026-11-23.
     pub made: String,
-    /// By operation.
+    /// By cipher.
     pub ratios: Vec<(Algorithm, Ratios)>,
+    /// By primitive.
+    pub primitives: Vec<(Primitive, CallRatios)>,
 }
 
 /// Two pieces of code and a CPU. Texts are compared, and not looked into.
@@ -182,6 +186,9 @@ impl fmt::Display for Stored {
             for (algorithm, ratios) in &one.ratios {
                 writeln!(text, "{} {ratios}", algorithm.name())?;
             }
+            for (primitive, ratios) in &one.primitives {
+                writeln!(text, "{primitive} {ratios}")?;
+            }
         }
         write!(f, "{text}{}", end_of(&text))
     }
@@ -215,12 +222,21 @@ impl<'a> Reader<'a> {
             let Some(block) = blocks.last_mut() else {
                 return self.damaged("not the beginning of a block");
             };
-            match ratios(line) {
-                Some((algorithm, _)) if block.ratios.iter().any(|one| one.0 == algorithm) => {
-                    return self.damaged("an operation for the second time");
+            let is_new = match Row::parse(line) {
+                Some(Row::Cipher(algorithm, ratios)) => {
+                    let is_new = block.ratios.iter().all(|one| one.0 != algorithm);
+                    block.ratios.push((algorithm, ratios));
+                    is_new
                 }
-                Some(one) => block.ratios.push(one),
+                Some(Row::Primitive(primitive, ratios)) => {
+                    let is_new = block.primitives.iter().all(|one| one.0 != primitive);
+                    block.primitives.push((primitive, ratios));
+                    is_new
+                }
                 None => return self.damaged("not an operation with possible ratios"),
+            };
+            if !is_new {
+                return self.damaged("an operation for the second time");
             }
         }
         Ok(blocks)
@@ -247,6 +263,7 @@ impl<'a> Reader<'a> {
             },
             made,
             ratios: Vec::new(),
+            primitives: Vec::new(),
         })
     }
 
@@ -262,25 +279,36 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Parses a line such as `aes-128-ctr 1.021 1.403 2.000 2.170 2.240 2.251 2.190`.
-fn ratios(line: &str) -> Option<(Algorithm, Ratios)> {
-    let mut words = line.split(' ');
-    let algorithm = Algorithm::named(words.next()?)?;
-    let mut thousandths = [0; SIZES.len()];
-    for ratio in &mut thousandths {
-        let (whole, rest) = words.next()?.split_once('.')?;
-        let number = |text: &str| -> Option<u32> {
-            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            is_number.then(|| text.parse().ok()).flatten()
-        };
-        let rest = Some(rest).filter(|rest| rest.len() == 3)?;
-        *ratio = number(whole)?
-            .checked_mul(1000)?
-            .checked_add(number(rest)?)?;
+/// A line such as `aes-128-ctr 1.021 1.403 2.000 2.170 2.240 2.251 2.190`.
+enum Row {
+    Cipher(Algorithm, Ratios),
+    Primitive(Primitive, CallRatios),
+}
+
+impl Row {
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let name = words.next()?;
+        let thousandths: Vec<u32> = words.map(thousandths).collect::<Option<_>>()?;
+        if let Some(algorithm) = Algorithm::named(name) {
+            let ratios = Ratios::from_thousandths(thousandths.try_into().ok()?)?;
+            return Some(Self::Cipher(algorithm, ratios));
+        }
+        let primitive = Primitive::named(name)?;
+        let ratios = CallRatios::from_thousandths(primitive, &thousandths)?;
+        Some(Self::Primitive(primitive, ratios))
     }
-    let is_all = words.next().is_none();
-    let ratios = Ratios::from_thousandths(thousandths)?;
-    is_all.then_some((algorithm, ratios))
+}
+
+/// Parses a ratio such as `1.021`.
+fn thousandths(ratio: &str) -> Option<u32> {
+    let number = |text: &str| -> Option<u32> {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| text.parse().ok()).flatten()
+    };
+    let (whole, rest) = ratio.split_once('.')?;
+    let rest = Some(rest).filter(|rest| rest.len() == 3)?;
+    number(whole)?.checked_mul(1000)?.checked_add(number(rest)?)
 }
 
 /// The last line behind `content`, with its end of line.
@@ -300,7 +328,7 @@ const FIELDS: [(&str, &str); 5] = [
     ("cpu", "CPU or mask"),
     ("ia32cap", "OPENSSL_ia32cap"),
 ];
-const FIRST: &str = "oarlock-openssl-calibration 2";
+const FIRST: &str = "oarlock-openssl-calibration 3";
 /// The most that a file may have: several times what `BLOCKS_MAX` take.
 pub const FILE_BYTES_MAX: usize = 64 << 10;
 /// Some libcryptos, under some masks.
@@ -334,6 +362,13 @@ mod tests {
                     ratios([10, 970, 1000, 1000, 1000, 1000, 100_000]),
                 ),
             ],
+            primitives: Primitive::ALL
+                .iter()
+                .map(|one| {
+                    let ratios = vec![1340; one.calls().len()];
+                    (*one, CallRatios::from_thousandths(*one, &ratios).unwrap())
+                })
+                .collect(),
         }
     }
 
@@ -399,7 +434,13 @@ mod tests {
             ("1.021 ", "1.021  ", "possible ratios"),
             ("aes-128-ctr", "rot13", "possible ratios"),
             ("aes-128-ctr", "chacha20", "second time"),
-            ("calibration 2", "calibration 1", "another version"),
+            ("x25519 ", "ed25519 ", "possible ratios"),
+            ("x25519 1.340", "x25519", "possible ratios"),
+            ("x25519 ", "x25519 1.340 ", "possible ratios"),
+            ("x25519 1.340", "x25519 0.009", "possible ratios"),
+            ("ec-p256", "ec-p384", "second time"),
+            ("hkdf 1.340\n", "", "not whole"),
+            ("calibration 3", "calibration 2", "another version"),
             ("for\n", "", "not the beginning"),
             ("provider 0", "0", "the field that is due"),
             ("2026-11-23", "yesterday", "not a day"),

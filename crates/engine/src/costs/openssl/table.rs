@@ -1,9 +1,10 @@
 //! The form of the tables that the build script writes.
 
-use super::ratios::{Ratios, SIZES_OF_TABLES};
+use super::ratios::{CallRatios, Ratios, SIZES_OF_TABLES};
 use crate::costs::class::CpuClass;
 use crate::costs::table::Processors;
 use crate::work::algorithm::Algorithm;
+use crate::work::primitive::Primitive;
 
 /// The ratios of one CPU class to one line of OpenSSL versions, measured on one family of processors.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub(super) struct Table {
     pub(super) version: (u32, u32),
     pub(super) processors: Processors,
     pub(super) rows: &'static [Row],
+    /// Those that were measured.
+    pub(super) primitives: &'static [(Primitive, CallRatios)],
 }
 
 #[derive(Debug)]
@@ -26,4 +29,9 @@ pub(super) const fn row(algorithm: Algorithm, thousandths: [u32; SIZES_OF_TABLES
         algorithm,
         ratios: Ratios::known(thousandths),
     }
+}
+
+/// The same of a primitive.
+pub(super) const fn calls(primitive: Primitive, thousandths: &[u32]) -> (Primitive, CallRatios) {
+    (primitive, CallRatios::known(thousandths))
 }

@@ -30,6 +30,7 @@ mod handshakes;
 mod keys;
 mod library;
 mod operations;
+mod primitives;
 mod public_key;
 mod uses;
 
@@ -48,6 +49,8 @@ pub use keys::Use;
 pub use library::{Context, Libcrypto};
 pub(crate) use library::{Fetched, World};
 pub use operations::{Agreement, Operation, Operations, SigningKey};
+pub use primitives::Call;
+pub(crate) use primitives::{Caller, Material};
 pub use uses::Way;
 pub(crate) use uses::{Message, Uses};
 

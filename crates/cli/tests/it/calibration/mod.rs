@@ -1,6 +1,8 @@
 //! The file by which the provider offers operations: the real provider reads it in the real openssl, and `doctor` says
 //! what became of it.
 
+mod made;
+
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
@@ -8,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use oarlock::Algorithm;
 use oarlock::device::{Cpu, Feature};
-use oarlock::{Accelerator, Algorithm};
-use oarlock_engine::costs::openssl::{Measured, Ratios, SIZES, Stored};
-use oarlock_engine::plan::provided;
+use oarlock_engine::Primitive;
+use oarlock_engine::costs::openssl::{Measured, Stored};
 use oarlock_testing::{is_root, lossy, names, skip};
 use serde_json::Value;
 
+use self::made::{ended, slow, slow_at, stored};
 use crate::common::{oarlock, provider, run, stderr};
 
 #[test]
@@ -25,7 +28,10 @@ fn what_it_calls_slow_is_left_to_openssl() {
     assert_eq!(all.len(), 14, "{all:?}");
     let (_, answer) = place.doctor("");
     assert_eq!(state(&answer, "calibration"), "ok", "{answer}");
-    assert_eq!(state(&answer, "not offered"), "", "{answer}");
+    // OpenSSL has such groups from 3.5 on.
+    let is_group = |it: &&Value| it["text"].as_str().unwrap().contains("-mlkem");
+    let left = findings(&answer, "not offered");
+    assert!(left.iter().all(is_group), "{answer}");
 
     place.write(&stored(|it| slow(it, Algorithm::ChaCha20)));
     let mut expected = all.clone();
@@ -65,11 +71,74 @@ fn what_it_calls_slow_is_left_to_openssl() {
 
     // Nothing at all is worth a "no".
     place.write(&stored(|it| {
-        Algorithm::ALL.iter().for_each(|one| slow(it, *one))
+        Algorithm::ALL.iter().for_each(|one| slow(it, *one));
+        Primitive::ALL.iter().for_each(|one| slow_at(it, *one, 0));
     }));
     assert_eq!(place.listed(""), BTreeSet::new());
     let (code, answer) = place.doctor("");
     assert_eq!((code, state(&answer, "offered")), (1, "no"), "{answer}");
+}
+
+#[test]
+fn primitives_that_it_calls_slow_are_left_to_openssl() {
+    let place = Place::new();
+    let kinds = [
+        ("-kdf-algorithms", "HKDF"),
+        ("-key-exchange-algorithms", "X25519"),
+        ("-mac-algorithms", "HMAC"),
+    ];
+    let listed = |options: &str| {
+        kinds.map(|(kind, name)| {
+            place
+                .lines(kind, options)
+                .iter()
+                .any(|line| line.contains(name))
+        })
+    };
+    place.write(&stored(|_| {}));
+    assert_eq!(listed(""), [true; 3]);
+    let asked = |answer: &Value, about: &str, name: &str| {
+        let mut found = findings(answer, about).into_iter();
+        let text = found.find_map(|it| it["text"].as_str().filter(|text| text.starts_with(name)));
+        text.map(String::from)
+    };
+    for (at, slow) in [Primitive::Hkdf, Primitive::X25519, Primitive::Hmac]
+        .into_iter()
+        .enumerate()
+    {
+        let last = slow.calls().len() - 1;
+        place.write(&stored(|it| slow_at(it, slow, last)));
+        let mut expected = [true; 3];
+        expected[at] = false;
+        assert_eq!(listed(""), expected, "{slow}");
+        let (code, answer) = place.doctor("");
+        assert_eq!((code, state(&answer, "offered")), (0, "ok"), "{answer}");
+        let said = asked(&answer, "not offered", &format!("{slow} ")).unwrap();
+        let why = format!(
+            "OpenSSL is faster: 0.74 of its rate in {}",
+            slow.calls()[last]
+        );
+        assert!(said.ends_with(&why), "{said}");
+        let offers = answer["offers"].as_array().unwrap();
+        let offer = offers.iter().find(|one| one["operation"] == slow.name());
+        assert_eq!(offer.unwrap()["ratios"][slow.calls()[last]], 0.74);
+        assert_eq!(offer.unwrap()["why"], why);
+
+        assert_eq!(listed("offer=all"), [true; 3]);
+        let (_, answer) = place.doctor("offer=all");
+        let said = asked(&answer, "slower", &format!("{slow} ")).unwrap();
+        assert!(said.contains("take offer=all"), "{said}");
+    }
+    // One curve takes the others with it.
+    place.write(&stored(|it| slow_at(it, Primitive::EcP521, 1)));
+    let (_, answer) = place.doctor("");
+    for name in ["ec-p256", "ec-p384"] {
+        let said = asked(&answer, "not offered", name).unwrap();
+        assert!(
+            said.ends_with("left to OpenSSL together with ec-p521"),
+            "{said}"
+        );
+    }
 }
 
 #[test]
@@ -133,7 +202,7 @@ fn what_is_damaged_counts_as_none_and_is_named() {
         (text.as_bytes()[..text.len() - 1].to_vec(), "not whole"),
         (text.as_bytes()[..text.len() / 2].to_vec(), "not whole"),
         (flipped, "not whole"),
-        (with("calibration 2", "calibration 1"), "another version"),
+        (with("calibration 3", "calibration 2"), "another version"),
         (with("0.740", "NaN"), "possible ratios"),
         (with("0.740", "0.000"), "possible ratios"),
         (with("0.740", "-0.740"), "possible ratios"),
@@ -489,15 +558,24 @@ impl Place {
 
     /// What the provider offers in openssl, by name.
     fn listed(&self, options: &str) -> BTreeSet<String> {
+        let lines = self.lines("-cipher-algorithms", options);
+        let is_of_it = |name: &str| {
+            let mut lines = lines.iter();
+            lines.any(|line| {
+                line.to_lowercase()
+                    .split(|c: char| !c.is_alphanumeric() && c != '-')
+                    .any(|word| word == name)
+            })
+        };
+        let all = Algorithm::ALL.iter().map(|one| one.name());
+        all.filter(|name| is_of_it(name)).map(Into::into).collect()
+    }
+
+    /// What openssl lists of the provider.
+    fn lines(&self, kind: &str, options: &str) -> Vec<String> {
         let mut command = self.command(&["run", "--provider"]);
         command.arg(provider()).env("OARLOCK_OPTIONS", options);
-        let list = [
-            "openssl",
-            "list",
-            "-cipher-algorithms",
-            "-propquery",
-            "provider=oarlock",
-        ];
+        let list = ["openssl", "list", kind, "-propquery", "provider=oarlock"];
         let output = run(command.arg("--").args(list), b"");
         // Whatever is wrong with the file is no matter of the program's.
         assert!(
@@ -505,17 +583,9 @@ impl Place {
             "{}",
             stderr(&output)
         );
-        let listed = lossy(&output.stdout).to_lowercase();
+        let listed = lossy(&output.stdout);
         let of_us = listed.lines().filter(|line| line.ends_with("@ oarlock"));
-        let is_of_it = |name: &str| {
-            let mut lines = of_us.clone();
-            lines.any(|line| {
-                line.split(|c: char| !c.is_alphanumeric() && c != '-')
-                    .any(|word| word == name)
-            })
-        };
-        let all = Algorithm::ALL.iter().map(|one| one.name());
-        all.filter(|name| is_of_it(name)).map(Into::into).collect()
+        of_us.map(Into::into).collect()
     }
 
     fn doctor(&self, options: &str) -> (i32, Value) {
@@ -564,48 +634,6 @@ impl Place {
             "{said}"
         );
     }
-}
-
-/// Returns a calibration of this machine and its libcrypto with all ratios level, changed by `change`.
-fn stored(change: impl FnOnce(&mut Measured)) -> Stored {
-    static MEASURED: OnceLock<Measured> = OnceLock::new();
-    let measured = MEASURED.get_or_init(|| {
-        let place = Place::new();
-        let mut command = place.command(&["provider", "calibrate", "--provider"]);
-        let output = command.arg(provider()).output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        let stored = Stored::parse(&fs::read(&place.file).unwrap()).unwrap();
-        let mut measured = stored.measured()[0].clone();
-        // All of them: a busy machine may have hidden some.
-        let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
-        let level = Ratios::from_thousandths([1000; SIZES.len()]).unwrap();
-        let all = provided(accelerator.cpu(), &accelerator.options(), "", None).into_iter();
-        measured.ratios = all.map(|one| (one.operation, level)).collect();
-        measured.made = "2026-11-23".into();
-        measured
-    });
-    let mut measured = measured.clone();
-    change(&mut measured);
-    let mut stored = Stored::default();
-    stored.add(measured);
-    stored
-}
-
-fn slow(measured: &mut Measured, operation: Algorithm) {
-    let ratios = Ratios::from_thousandths([1000, 2000, 1000, 740, 1000, 1000, 1000]);
-    let of_it = measured.ratios.iter_mut().filter(|one| one.0 == operation);
-    of_it.for_each(|one| one.1 = ratios.unwrap());
-}
-
-/// `text` with the last line that it has to have: the FNV-1a hash.
-fn ended(text: &str) -> Vec<u8> {
-    let content = &text[..text.trim_end().rfind('\n').unwrap() + 1];
-    let hash = content
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-    format!("{content}end {hash:016x}\n").into_bytes()
 }
 
 /// That of ChaCha20.
