@@ -2,10 +2,10 @@
 //! key derivation it is faster than aws-lc, whose contexts are four times as large.
 
 use hmac::Mac as _;
+use hmac::digest::{FixedOutputReset as _, Reset};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
 use subtle::ConstantTimeEq as _;
-use zeroize::Zeroize as _;
 
 pub use crate::work::rsa::padding::Hash;
 
@@ -21,7 +21,7 @@ macro_rules! by_hash {
 
         #[derive(Clone)]
         enum AnyHmac {
-            $($hash(hmac::Hmac<$hash>),)+
+            $($hash(hmac::HmacReset<$hash>),)+
         }
 
         impl Digest {
@@ -62,10 +62,23 @@ macro_rules! by_hash {
                 }
             }
 
-            /// Writes the tag to the beginning of `output`, and returns its length in bytes.
-            pub fn finish(self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
-                match self.0 {
-                    $(AnyHmac::$hash(hmac) => put_secret(&mut hmac.finalize().into_bytes(), output),)+
+            /// Writes the tag to the beginning of `output`, and returns its length in bytes. The next message begins.
+            pub fn finish(&mut self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
+                match &mut self.0 {
+                    $(AnyHmac::$hash(hmac) => {
+                        let output = output.first_chunk_mut::<{ Hash::$hash.bytes() }>();
+                        output.map_or(0, |output| {
+                            hmac.finalize_into_reset(output.into());
+                            output.len()
+                        })
+                    })+
+                }
+            }
+
+            /// Drops the message, and begins the next.
+            pub fn restart(&mut self) {
+                match &mut self.0 {
+                    $(AnyHmac::$hash(hmac) => Reset::reset(hmac),)+
                 }
             }
         }
@@ -76,8 +89,7 @@ macro_rules! by_hash {
 #[derive(Clone)]
 pub struct Digest(AnyDigest);
 
-/// A key of HMAC with a message on its way: a copy made before the first byte authenticates further messages without
-/// another key set-up. Wiped on drop.
+/// A key of HMAC with a message on its way, and further ones after that without another key set-up. Wiped on drop.
 #[derive(Clone)]
 pub struct Hmac(AnyHmac);
 
@@ -131,8 +143,60 @@ fn put(digest: &[u8], output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
     digest.len()
 }
 
-fn put_secret(tag: &mut [u8], output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
-    let bytes = put(tag, output);
-    tag.zeroize();
-    bytes
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Hash; 7] = [
+        Hash::Sha1,
+        Hash::Sha224,
+        Hash::Sha256,
+        Hash::Sha384,
+        Hash::Sha512,
+        Hash::Sha512_224,
+        Hash::Sha512_256,
+    ];
+
+    /// HMAC by its definition (RFC 2104, section 2), around each hash function.
+    #[test]
+    fn hmac_is_what_it_is_defined_as() {
+        for hash in ALL {
+            for key in [&b""[..], b"key", &[7; 128], &[8; 200]] {
+                let mut padded = vec![0; hash.block_bytes()];
+                if key.len() > padded.len() {
+                    let mut digest = [0; DIGEST_BYTES_MAX];
+                    let mut whole = Digest::new(hash);
+                    whole.update(key);
+                    let bytes = whole.finish(&mut digest);
+                    padded[..bytes].copy_from_slice(&digest[..bytes]);
+                } else {
+                    padded[..key.len()].copy_from_slice(key);
+                }
+                let digest = |pad: u8, message: &[u8]| {
+                    let mut digest = Digest::new(hash);
+                    digest.update(&padded.iter().map(|byte| byte ^ pad).collect::<Vec<_>>());
+                    digest.update(message);
+                    let mut output = [0; DIGEST_BYTES_MAX];
+                    let bytes = digest.finish(&mut output);
+                    assert_eq!(bytes, hash.bytes());
+                    output[..bytes].to_vec()
+                };
+                let expected = digest(0x5c, &digest(0x36, b"a message"));
+                let keyed = Hmac::new(hash, key);
+                for mut hmac in [keyed.clone(), keyed] {
+                    for _ in 0..2 {
+                        hmac.update(b"dropped");
+                        hmac.restart();
+                        hmac.update(b"a mes");
+                        hmac.update(b"sage");
+                        let mut tag = [0; DIGEST_BYTES_MAX];
+                        let bytes = hmac.finish(&mut tag);
+                        assert_eq!(tag[..bytes], expected, "{hash:?}");
+                    }
+                }
+            }
+        }
+        assert!(is_same(b"", b"") && is_same(b"ab", b"ab"));
+        assert!(!is_same(b"ab", b"ac") && !is_same(b"ab", b"abc"));
+    }
 }

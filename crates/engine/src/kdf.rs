@@ -2,10 +2,10 @@
 
 use hmac::digest::Output;
 use hmac::{KeyInit, Mac};
-use zeroize::{Zeroize as _, Zeroizing};
+use zeroize::Zeroize as _;
 
 use crate::Error;
-use crate::hash::{DIGEST_BYTES_MAX, Digest, Hash, Hmac, keyed, with_hmac};
+use crate::hash::{DIGEST_BYTES_MAX, Digest, Hash, keyed, with_hmac};
 
 /// HKDF-Extract: writes a pseudorandom key as long as a digest to the beginning of `output`, and returns its length.
 pub fn extract(
@@ -14,9 +14,14 @@ pub fn extract(
     secret: &[u8],
     output: &mut [u8; DIGEST_BYTES_MAX],
 ) -> usize {
-    let mut hmac = Hmac::new(hash, salt);
-    hmac.update(secret);
-    hmac.finish(output)
+    with_hmac!(hash, Mac => {
+        let mut hmac = keyed::<Mac>(salt);
+        hmac.update(secret);
+        let mut tag = hmac.finalize().into_bytes();
+        output[..tag.len()].copy_from_slice(&tag);
+        tag.zeroize();
+    });
+    hash.bytes()
 }
 
 /// HKDF-Expand: fills `output`. The info is the concatenation of `info`.
@@ -109,21 +114,120 @@ pub fn digest_of_nothing(hash: Hash, output: &mut [u8; DIGEST_BYTES_MAX]) -> usi
 /// The function of TLS 1.2 with one hash function, P_hash: fills `output`. The seed, with the label before it, is the
 /// concatenation of `seed`.
 pub fn tls12_prf(hash: Hash, secret: &[u8], seed: &[&[u8]], output: &mut [u8]) {
-    let keyed = Hmac::new(hash, secret);
-    let update = |hmac: &mut Hmac| seed.iter().for_each(|part| hmac.update(part));
-    let mut a = Zeroizing::new([0; DIGEST_BYTES_MAX]);
-    let mut block = Zeroizing::new([0; DIGEST_BYTES_MAX]);
-    let mut hmac = keyed.clone();
-    update(&mut hmac);
-    let mut bytes = hmac.finish(&mut a);
-    for chunk in output.chunks_mut(hash.bytes()) {
+    with_hmac!(hash, Mac => tls12_prf_by::<Mac>(secret, seed, output));
+}
+
+fn tls12_prf_by<M: Mac + KeyInit + Clone>(secret: &[u8], seed: &[&[u8]], output: &mut [u8]) {
+    let keyed = keyed::<M>(secret);
+    let tag = |before: &[u8], seed: &[&[u8]]| {
         let mut hmac = keyed.clone();
-        hmac.update(&a[..bytes]);
-        update(&mut hmac);
-        hmac.finish(&mut block);
+        hmac.update(before);
+        for part in seed {
+            hmac.update(part);
+        }
+        hmac.finalize().into_bytes()
+    };
+    let mut a = tag(&[], seed);
+    let mut chunks = output.chunks_mut(M::output_size()).peekable();
+    while let Some(chunk) = chunks.next() {
+        let mut block = tag(&a, seed);
         chunk.copy_from_slice(&block[..chunk.len()]);
-        let mut hmac = keyed.clone();
-        hmac.update(&a[..bytes]);
-        bytes = hmac.finish(&mut a);
+        block.zeroize();
+        if chunks.peek().is_some() {
+            a = tag(&a, &[]);
+        }
+    }
+    a.zeroize();
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
+        let two = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap();
+        digits.chunks(2).map(two).collect()
+    }
+
+    /// RFC 5869, A.1 and A.2.
+    #[test]
+    fn hkdf_gives_what_its_rfc_says() {
+        let run = |from: u8, to: u8| (from..=to).collect::<Vec<u8>>();
+        for (secret, salt, info, expected) in [
+            (
+                vec![0x0b; 22],
+                run(0, 0x0c),
+                run(0xf0, 0xf9),
+                "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865",
+            ),
+            (
+                run(0, 0x4f),
+                run(0x60, 0xaf),
+                run(0xb0, 0xff),
+                "b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c59045a99cac7827271cb41c6\
+                 5e590e09da3275600c2f09b8367793a9aca3db71cc30c58179ec3e87c14c01d5c1f3434f1d87",
+            ),
+        ] {
+            let (expected, mut key) = (bytes(expected), [0; DIGEST_BYTES_MAX]);
+            let length = extract(Hash::Sha256, &salt, &secret, &mut key);
+            let mut output = vec![0; expected.len()];
+            expand(
+                Hash::Sha256,
+                &key[..length],
+                &[&info[..3], &info[3..]],
+                &mut output,
+            )
+            .unwrap();
+            assert_eq!(output, expected);
+        }
+        let mut long = vec![0; 255 * 32 + 1];
+        assert!(expand(Hash::Sha256, b"key", &[], &mut long).is_err());
+        long.pop();
+        assert!(expand(Hash::Sha256, b"key", &[], &mut long).is_ok());
+    }
+
+    /// RFC 8448, section 3.
+    #[test]
+    fn labels_are_those_of_tls() {
+        let (mut early, mut nothing) = ([0; DIGEST_BYTES_MAX], [0; DIGEST_BYTES_MAX]);
+        extract(Hash::Sha256, &[], &[0; 32], &mut early);
+        let expected = "33ad0a1c607ec03b09e6cd9893680ce210adf300aa1f2660e1b22e10f170f92a";
+        assert_eq!(early[..32], bytes(expected));
+        digest_of_nothing(Hash::Sha256, &mut nothing);
+        let mut derived = [0; 32];
+        let label = |secret: &[u8], label: &[u8], context: &[u8], output: &mut [u8]| {
+            expand_label(Hash::Sha256, secret, b"tls13 ", label, context, output)
+        };
+        label(&early[..32], b"derived", &nothing[..32], &mut derived).unwrap();
+        let expected = "6f2615a108c702c5678f54fc9dbab69716c076189c48250cebeac3576c3611ba";
+        assert_eq!(derived[..], bytes(expected));
+        let shared = bytes("8bd4054fb55b9d63fdfbacf9f04b9f0d35e6d63f537563efd46272900f89492d");
+        extract(Hash::Sha256, &derived, &shared, &mut early);
+        let expected = "1dc826e93606aa6fdc0aad c12f741b01046aa6b99f691ed221a9f0ca043fbeac";
+        assert_eq!(early[..32], bytes(expected));
+        // As long as they may be, and one byte more.
+        let (mut output, long) = (vec![0; 64], vec![7; 256]);
+        label(&derived, &long[..249], &long[..255], &mut output).unwrap();
+        assert!(label(&derived, &long[..250], &[], &mut output).is_err());
+        assert!(label(&derived, b"", &long, &mut output).is_err());
+    }
+
+    /// The vector for P_SHA256 that the TLS working group's list has (2009, "TLS 1.2 PRF test vectors").
+    #[test]
+    fn the_function_of_tls_1_2_gives_what_others_have() {
+        let secret = bytes("9bbe436ba940f017b17652849a71db35");
+        let seed = bytes("a0ba9f936cda311827a6f796ffd5198c");
+        let expected = bytes(
+            "e3f229ba727be17b8d122620557cd453c2aab21d07c3d495329b52d4e61edb5a6b301791e90d35c9c9a46b4e14baf9af\
+             0fa022f7077def17abfd3797c0564bab4fbc91666e9def9b97fce34f796789baa48082d122ee42c5a72e5a5110fff701\
+             87347b66",
+        );
+        for length in [1, 32, 33, 64, 100] {
+            let mut output = vec![0; length];
+            tls12_prf(Hash::Sha256, &secret, &[b"test label", &seed], &mut output);
+            assert_eq!(output, expected[..length]);
+        }
     }
 }

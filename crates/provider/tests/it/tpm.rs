@@ -137,6 +137,26 @@ fn keys_of_a_tpm_stay_where_they_are() {
             b"a message"
         );
     }
+    succeeds(&mut tpm.openssl(
+        STOCK,
+        "genpkey -algorithm EC -pkeyopt group:P-256 -out key.pem",
+    ));
+    let key = fs::read_to_string(path("key.pem")).unwrap();
+    assert!(key.contains("BEGIN TSS2 PRIVATE KEY"), "{key}");
+    for is_ours in [false, true] {
+        let there = |arguments: &str| succeeds(&mut here(arguments, is_ours));
+        there("pkey -in key.pem -pubout -out public.pem");
+        there("dgst -sha256 -sign key.pem -out signature message");
+        for verify in [
+            "dgst -sha256 -verify public.pem -signature signature message",
+            "req -x509 -new -key key.pem -subj /CN=localhost -days 2 -out cert.pem",
+            "verify -CAfile cert.pem cert.pem",
+        ] {
+            there(verify);
+        }
+        tpm.stock("dgst -sha256 -verify public.pem -signature signature message");
+        tpm.stock("verify -CAfile cert.pem cert.pem");
+    }
     // None of it came to us, and what is ours still does.
     let counted = ours.counted().private_operations;
     assert_eq!(counted.alone + counted.in_lanes, 0);

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::host::{Program, free_port, run, succeeds, until_listening, with_conf};
+use crate::host::{Program, free_port, run, run_with, succeeds, until_listening, with_conf};
 use crate::rsa::commands::Place;
 
 const CURVES: [(&str, &str); 4] = [
@@ -81,20 +81,26 @@ fn connections_are_authenticated() {
                 let conf = |is_ours: bool| is_ours.then_some(&place.accelerated);
                 let port = free_port();
                 let line = format!(
-                    "s_server -accept {port} -cert server.crt -key server.pem -www -naccept 2 -verify 1 -CAfile server.crt"
+                    "s_server -accept {port} -cert server.crt -key server.pem -www -verify 1 -CAfile server.crt"
                 );
                 let mut server = place.command(&line);
                 let server = Program::start(with_conf(&mut server, conf(server_is_ours)));
                 until_listening(&server, port);
                 let line = format!(
                     "s_client -connect 127.0.0.1:{port} {version} -CAfile server.crt -verify_return_error \
-                     -cert server.crt -key server.pem"
+                     -cert server.crt -key server.pem -ign_eof"
                 );
                 let mut client = place.command(&line);
-                let output = run(with_conf(&mut client, conf(client_is_ours)));
+                // The server answers and closes: only then has it verified the client, too.
+                let output = run_with(
+                    with_conf(&mut client, conf(client_is_ours)),
+                    b"GET / HTTP/1.0\r\n\r\n",
+                );
                 let text = String::from_utf8_lossy(&output.stdout);
                 assert!(
-                    output.status.success() && text.contains("Verify return code: 0 (ok)"),
+                    output.status.success()
+                        && text.contains("Verify return code: 0 (ok)")
+                        && text.contains("HTTP/1.0 200 ok"),
                     "{curve} {version} {server_is_ours} {client_is_ours}: {text} {}",
                     String::from_utf8_lossy(&output.stderr)
                 );
