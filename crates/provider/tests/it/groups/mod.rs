@@ -172,24 +172,33 @@ fn numbers(groups: Option<&str>) -> String {
     numbers.join(",")
 }
 
+struct Found {
+    openssl: Vec<(&'static str, PathBuf)>,
+    /// The folder of a program, and its path.
+    go: Option<(TempDir, PathBuf)>,
+}
+
 /// Other implementations that have the hybrids: those of OpenSSL that `cargo xtask peers openssl` has built, and Go's if it is
 /// installed.
 fn others() -> Vec<(&'static str, End<'static>)> {
-    static FOUND: OnceLock<(Vec<(&str, PathBuf)>, Option<(TempDir, PathBuf)>)> = OnceLock::new();
-    let (openssl, go) = FOUND.get_or_init(|| {
+    static FOUND: OnceLock<Found> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
         let test = std::env::current_exe().unwrap();
         let peers = test.ancestors().nth(3).unwrap().join("peers");
         let openssl = ["openssl-3.5", "openssl-4.0"].map(|name| (name, peers.join(name)));
-        let openssl = openssl
-            .into_iter()
-            .filter(|(_, folder)| folder.join("bin/openssl").exists());
-        (openssl.collect(), built_go())
+        let openssl = openssl.into_iter();
+        let openssl = openssl.filter(|(_, folder)| folder.join("bin/openssl").exists());
+        Found {
+            openssl: openssl.collect(),
+            go: built_go(),
+        }
     });
+    let openssl = found.openssl.iter();
     let mut others: Vec<_> = openssl
-        .iter()
         .map(|(name, folder)| (*name, End::Newer(folder)))
         .collect();
-    others.extend(go.iter().map(|(_, program)| ("go", End::Go(program))));
+    let go = found.go.iter();
+    others.extend(go.map(|(_, program)| ("go", End::Go(program))));
     if others.is_empty() {
         skip("neither another OpenSSL (cargo xtask peers openssl) nor Go is there");
     }
