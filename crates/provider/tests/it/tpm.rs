@@ -22,7 +22,9 @@ struct Tpm {
 fn two_free_ports() -> u16 {
     loop {
         let port = free_port();
-        let second = port.checked_add(1).map(|second| (Ipv4Addr::LOCALHOST, second));
+        let second = port
+            .checked_add(1)
+            .map(|second| (Ipv4Addr::LOCALHOST, second));
         if second.is_some_and(|second| TcpListener::bind(second).is_ok()) {
             return port;
         }
