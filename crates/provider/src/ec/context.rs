@@ -253,10 +253,14 @@ impl Context {
         call(inner.functions(), inner.context)
     }
 
-    /// Has the default provider do the rest.
+    /// Has the default provider do the rest, but for a message that has begun.
     pub(super) fn leave(&mut self) -> Option<&Inner> {
+        let aside = match &mut self.state {
+            State::Message(message) => message.aside.take(),
+            _ => None,
+        };
         if !matches!(self.state, State::Elsewhere(_)) {
-            self.state = State::Elsewhere(self.replayed()?);
+            self.state = State::Elsewhere(aside.or_else(|| self.replayed())?);
         }
         match &self.state {
             State::Elsewhere(inner) => Some(inner),

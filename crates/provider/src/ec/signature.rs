@@ -21,10 +21,10 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
         verify_init verify_init,
         verify verify,
         digest_sign_init digest_sign_init,
-        digest_sign_update digest_update,
+        digest_sign_update digest_update::<true>,
         digest_sign_final digest_sign_final,
         digest_verify_init digest_verify_init,
-        digest_verify_update digest_update,
+        digest_verify_update digest_update::<false>,
         digest_verify_final digest_verify_final,
         freectx freectx,
         dupctx dupctx,
@@ -350,9 +350,12 @@ unsafe extern "C" fn verify(
 
 /// # Safety
 /// As [`with`]; `data` has `bytes` bytes.
-unsafe extern "C" fn digest_update(context: *mut c_void, data: *const u8, bytes: usize) -> c_int {
-    // SAFETY: the core has a context of ours, and data of `bytes` bytes for either hash function. Signing and verifying, the
-    // default provider has one function.
+unsafe extern "C" fn digest_update<const SIGNS: bool>(
+    context: *mut c_void,
+    data: *const u8,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: the core has a context of ours, and data of `bytes` bytes for either hash function.
     unsafe {
         with(context, |context| match &mut context.state {
             State::Message(message) => {
@@ -363,8 +366,13 @@ unsafe extern "C" fn digest_update(context: *mut c_void, data: *const u8, bytes:
                 }
                 Some(1)
             }
-            _ => context
-                .aside(|inner, context| Some(inner.digest_sign_update?(context, data, bytes))),
+            _ => context.aside(|inner, context| {
+                let update = match SIGNS {
+                    true => inner.digest_sign_update,
+                    false => inner.digest_verify_update,
+                };
+                Some(update?(context, data, bytes))
+            }),
         })
     }
 }
