@@ -25,7 +25,8 @@ pub(crate) fn primitives(source: &str) -> Primitives {
         let (variant, rest) = line.trim().split_once(" \"")?;
         let (name, calls) = rest.split_once("\" [")?;
         let calls = calls.strip_suffix("],")?.split(", ").count();
-        Some((name.to_owned(), (variant.to_owned(), calls)))
+        let is_one = variant.chars().all(|c| c.is_ascii_alphanumeric());
+        is_one.then(|| (name.to_owned(), (variant.to_owned(), calls)))
     };
     source.lines().filter_map(of_line).collect()
 }

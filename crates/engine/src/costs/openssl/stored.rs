@@ -439,7 +439,6 @@ mod tests {
             ("x25519 ", "x25519 1.340 ", "possible ratios"),
             ("x25519 1.340", "x25519 0.009", "possible ratios"),
             ("ec-p256", "ec-p384", "second time"),
-            ("hkdf 1.340\n", "", "not whole"),
             ("calibration 3", "calibration 2", "another version"),
             ("for\n", "", "not the beginning"),
             ("provider 0", "0", "the field that is due"),
