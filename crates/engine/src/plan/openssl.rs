@@ -211,9 +211,9 @@ fn provided_primitives_on(
         let withheld = match ratios {
             // What a machine agrees to with others is its operator's decision.
             _ if !is_compared => (!asks_for_post_quantum).then_some(Withheld::NotAsked),
-            Some((ratios, _)) if ratios.is_level() => None,
+            Some((ratios, _)) if ratios.is_level(primitive) => None,
             Some((ratios, _)) => {
-                let (thousandths, at) = ratios.lowest();
+                let (thousandths, at) = ratios.lowest(primitive);
                 let call = primitive.calls()[at];
                 Some(Withheld::SlowerCall { thousandths, call })
             }
@@ -499,7 +499,8 @@ mod tests {
                     let all = provided_primitives_on(family, cpu, &options, openssl, None, false);
                     assert_eq!(all.len(), Primitive::ALL.len());
                     let is_level = |one: &ProvidedPrimitive| {
-                        one.ratios.is_some_and(|(ratios, _)| ratios.is_level())
+                        one.ratios
+                            .is_some_and(|(ratios, _)| ratios.is_level(one.primitive))
                     };
                     let are_curves_level = all
                         .iter()
