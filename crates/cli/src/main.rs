@@ -77,6 +77,7 @@ mod programs;
 mod progress;
 #[cfg(feature = "programs")]
 mod provider;
+#[cfg(feature = "programs")]
 mod provider_file;
 #[cfg(feature = "servers")]
 mod remote;
