@@ -47,9 +47,8 @@ pub(super) fn offer(defaults: &Defaults, offered: &mut Offered) {
 struct Context {
     /// What the next key is set up with.
     hash: Option<Hash>,
-    key: Key,
-    /// The key set up, and the hash function that it was set up with.
-    keyed: Option<(Hash, Hmac)>,
+    /// Apart, so that a context of the default provider's costs little more than that: TLS keeps several.
+    keyed: Option<Box<Keyed>>,
     message: Message,
     /// The default provider's context, once something was not regular. Null before.
     inner: *mut c_void,
@@ -62,6 +61,14 @@ fn is_ours(hash: Hash) -> bool {
     matches!(hash, Hash::Sha1 | Hash::Sha224 | Hash::Sha256)
 }
 
+/// A key that is set up.
+#[derive(Clone)]
+struct Keyed {
+    hash: Hash,
+    hmac: Hmac,
+    key: Key,
+}
+
 /// How far the message is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Message {
@@ -70,31 +77,35 @@ enum Message {
     Ended,
 }
 
-/// The key that was set. Wiped on drop.
+/// The key as it was set. Wiped on drop.
 #[derive(Clone)]
 struct Key {
     octets: [u8; KEY_BYTES_MAX],
-    bytes: Option<usize>,
+    bytes: usize,
 }
 
-/// Longer keys are rare, and have to be hashed before.
-const KEY_BYTES_MAX: usize = 128;
+/// A block of SHA-256. Longer keys are rare, and have to be hashed before.
+const KEY_BYTES_MAX: usize = 64;
 
 impl Key {
-    fn get(&self) -> Option<&[u8]> {
-        Some(&self.octets[..self.bytes?])
+    /// `None` for one that is too long.
+    fn new(key: &[u8]) -> Option<Self> {
+        let mut octets = [0; KEY_BYTES_MAX];
+        octets.get_mut(..key.len())?.copy_from_slice(key);
+        Some(Self {
+            octets,
+            bytes: key.len(),
+        })
     }
 
-    fn set(&mut self, key: &[u8]) {
-        self.octets.zeroize();
-        self.octets[..key.len()].copy_from_slice(key);
-        self.bytes = Some(key.len());
+    fn get(&self) -> &[u8] {
+        &self.octets[..self.bytes]
     }
 }
 
 impl Drop for Key {
     fn drop(&mut self) {
-        self.octets[..self.bytes.unwrap_or_default()].zeroize();
+        self.octets[..self.bytes].zeroize();
     }
 }
 
@@ -102,10 +113,6 @@ impl Context {
     fn new(provider: *const Provider) -> Self {
         Self {
             hash: None,
-            key: Key {
-                octets: [0; KEY_BYTES_MAX],
-                bytes: None,
-            },
             keyed: None,
             message: Message::New,
             inner: null_mut(),
@@ -142,14 +149,13 @@ impl Context {
         let key = key.or(given);
         if let Some(key) = key {
             let hash = hash?;
-            if key.len() > KEY_BYTES_MAX {
-                return None;
-            }
-            let is_set = self.keyed.as_ref().is_some_and(|(of, _)| *of == hash)
-                && self.key.get().is_some_and(|set| is_same(set, key));
-            if !is_set {
-                self.keyed = Some((hash, Hmac::new(hash, key)));
-                self.key.set(key);
+            let is_it = |keyed: &Keyed| keyed.hash == hash && is_same(keyed.key.get(), key);
+            if !self.keyed.as_deref().is_some_and(is_it) {
+                self.keyed = Some(Box::new(Keyed {
+                    hash,
+                    key: Key::new(key)?,
+                    hmac: Hmac::new(hash, key)?,
+                }));
                 self.message = Message::New;
             }
             self.restart()?;
@@ -160,32 +166,32 @@ impl Context {
 
     /// Begins another message; `None` without a key.
     fn restart(&mut self) -> Option<()> {
-        let (_, hmac) = self.keyed.as_mut()?;
+        let keyed = self.keyed.as_mut()?;
         if self.message == Message::Begun {
-            hmac.restart();
+            keyed.hmac.restart();
         }
         self.message = Message::New;
         Some(())
     }
 
     fn update(&mut self, data: &[u8]) -> Option<c_int> {
-        let (_, hmac) = self.keyed.as_mut()?;
+        let keyed = self.keyed.as_mut()?;
         if self.message == Message::Ended {
             return Some(0);
         }
-        hmac.update(data);
+        keyed.hmac.update(data);
         self.message = Message::Begun;
         Some(1)
     }
 
     /// Writes the tag to the beginning of `output`, and returns its length; 0 after it was had.
     fn finish(&mut self, output: &mut [u8; DIGEST_BYTES_MAX]) -> Option<usize> {
-        let (_, hmac) = self.keyed.as_mut()?;
+        let keyed = self.keyed.as_mut()?;
         if self.message == Message::Ended {
             return Some(0);
         }
         self.message = Message::Ended;
-        Some(hmac.finish(output))
+        Some(keyed.hmac.finish(output))
     }
 
     /// Leaves this context's work to the default provider. `None` in the middle of a message, of which nothing was kept.
@@ -195,6 +201,7 @@ impl Context {
                 return None;
             }
             self.inner = self.replayed()?;
+            self.keyed = None;
         }
         Some((self.inner, self.default()?.functions))
     }
@@ -216,10 +223,10 @@ impl Context {
                 (done == 1).then_some(())
             };
             let set = || {
-                let with = self.keyed.as_ref().map(|(hash, _)| *hash);
-                if let (Some(hash), Some(key)) = (with, self.key.get()) {
-                    set_hash(hash)?;
-                    let (key, bytes) = (key.as_ptr(), key.len());
+                let with = self.keyed.as_ref().map(|keyed| keyed.hash);
+                if let Some(keyed) = &self.keyed {
+                    set_hash(keyed.hash)?;
+                    let (key, bytes) = (keyed.key.get().as_ptr(), keyed.key.get().len());
                     if default.functions.init?(inner, key, bytes, null()) != 1 {
                         return None;
                     }
@@ -292,7 +299,6 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
             }
             Box::into_raw(Box::new(Context {
                 hash: context.hash,
-                key: context.key.clone(),
                 keyed: context.keyed.clone(),
                 message: context.message,
                 inner,
@@ -386,7 +392,7 @@ unsafe extern "C" fn finish(
             let has_room = context
                 .keyed
                 .as_ref()
-                .is_some_and(|(hash, _)| hash.bytes() <= room);
+                .is_some_and(|keyed| keyed.hash.bytes() <= room);
             if context.inner.is_null() && has_room && !output.is_null() {
                 let mut tag = Zeroizing::new([0; DIGEST_BYTES_MAX]);
                 let bytes = context.finish(&mut tag).unwrap_or_default();
@@ -441,10 +447,10 @@ unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) ->
                 return 0;
             };
             let given = Params::new(params);
-            if let (true, Some((hash, _)), Some(value)) =
+            if let (true, Some(keyed), Some(value)) =
                 (context.inner.is_null(), &context.keyed, given.only(c"size"))
             {
-                return value.set_number(hash.bytes() as u64).into();
+                return value.set_number(keyed.hash.bytes() as u64).into();
             }
             let get = || {
                 let functions = context.default()?.functions;
