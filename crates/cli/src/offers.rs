@@ -30,10 +30,10 @@ pub(crate) struct Offer {
 /// Ratios in the order in which people read them.
 struct Rates(Vec<(At, f64)>);
 
-/// What a ratio is of.
+/// The request or call that a ratio was measured with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At {
-    /// Requests of so many bytes.
+    /// Requests of this length in bytes.
     Bytes(usize),
     /// Calls of one kind.
     Call(&'static str),
@@ -141,7 +141,7 @@ impl Offer {
             .map(|(_, ratio)| *ratio)
     }
 
-    /// What it is slowest at, and how slow.
+    /// Returns the lowest ratio, and the request or call that has it.
     pub(crate) fn slowest(&self) -> Option<(At, f64)> {
         let ratios = self.ratios.iter().flat_map(|ratios| &ratios.0);
         ratios

@@ -67,34 +67,16 @@ pub unsafe extern "C" fn OSSL_provider_init(
 /// # Safety
 /// `core` is the core's table and `handle` came with it.
 unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
-    // SAFETY: `core` is the core's table and `handle` came with it, which this function's caller was promised.
-    let (
-        errors,
-        options,
-        stats,
-        path,
-        local,
-        relay,
-        post_quantum,
-        openssl,
-        of_core,
-        bios,
-        identity,
-    ) = unsafe {
-        (
-            Errors::new(handle, core),
-            told(handle, core, c"options"),
-            told(handle, core, c"stats"),
-            told(handle, core, c"calibration"),
-            told(handle, core, c"local"),
-            told(handle, core, c"relay"),
-            told(handle, core, c"post-quantum"),
-            told(handle, core, c"openssl-version"),
-            function(core, core_function::GET_PARAMS).unwrap_or(null()),
-            bios(core),
-            told(handle, core, c"identity"),
-        )
-    };
+    // SAFETY: `core` is the core's table and `handle` came with it, as this function's caller vouches.
+    let told = |key| unsafe { told(handle, core, key) };
+    let (options, stats, path) = (told(c"options"), told(c"stats"), told(c"calibration"));
+    let (local, relay) = (told(c"local"), told(c"relay"));
+    let asks_for_post_quantum = told(c"post-quantum") == Some("yes");
+    let (openssl, identity) = (told(c"openssl-version"), told(c"identity"));
+    // SAFETY: the core's table and its handle, from the caller of this function.
+    let (errors, bios) = unsafe { (Errors::new(handle, core), bios(core)) };
+    // SAFETY: the core's table ends, as the caller of this function vouches.
+    let of_core = unsafe { function(core, core_function::GET_PARAMS) }.unwrap_or(null());
     let host = Host::of(openssl);
     let usage = counted::usage(stats, of_core);
     // SAFETY: `core` is the core's table.
@@ -123,7 +105,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
             &accelerator.options(),
             openssl.unwrap_or_default(),
             measured.as_ref(),
-            post_quantum == Some("yes"),
+            asks_for_post_quantum,
         );
         let offered = provided.iter().filter(|one| one.withheld.is_none());
         primitives.extend(offered.map(|one| one.primitive));

@@ -55,9 +55,10 @@ pub(crate) unsafe extern "C" fn get_capabilities(
         let Some(callback) = callback.filter(|_| !capability.is_null()) else {
             return 1;
         };
-        // SAFETY: the core's provider, which lives, and a text that ends with a zero; the core calls.
-        let (provider, capability) =
-            unsafe { (&*provider.cast::<Provider>(), CStr::from_ptr(capability)) };
+        // SAFETY: the core calls with the provider that `OSSL_provider_init` gave it.
+        let provider = unsafe { &*provider.cast::<Provider>() };
+        // SAFETY: the core's text is not null here, and ends with a zero.
+        let capability = unsafe { CStr::from_ptr(capability) };
         if !capability.to_bytes().eq_ignore_ascii_case(b"TLS-GROUP") {
             return 1;
         }

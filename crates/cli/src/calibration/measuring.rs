@@ -88,7 +88,7 @@ pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
 struct Case {
     /// The operation's.
     name: &'static str,
-    /// Its place among as many sizes or calls.
+    /// The index of the size or call, out of `count`.
     at: usize,
     count: usize,
     compared: Compared,

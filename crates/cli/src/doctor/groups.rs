@@ -27,7 +27,7 @@ pub(super) fn findings(program: Option<&OsStr>, user: &UserConf) -> Vec<Finding>
         .collect()
 }
 
-/// What all servers share.
+/// The settings of this machine that hold for every server.
 struct Machine {
     version: String,
     /// Whether OpenSSL has such groups itself, and prefers them.

@@ -23,7 +23,7 @@ struct Status {
     module: Option<PathBuf>,
     /// Why programs do not get it, in one line each; empty if they do.
     problems: Vec<String>,
-    /// What programs get, and why not the rest; empty if they get nothing.
+    /// The operations that programs get, and the reason for each withheld one; empty if they get nothing.
     offers: Vec<Offer>,
 }
 

@@ -124,7 +124,7 @@ struct Prepared {
     _folder: Option<tempfile::TempDir>,
 }
 
-/// What the provider is told.
+/// The settings that the provider's section gets.
 struct Plan<'a> {
     module: &'a Path,
     options: &'a str,

@@ -363,10 +363,9 @@ impl fmt::Debug for EcPrivateKey {
 /// Gives a key that nobody else has its private half, and returns the number.
 fn private(key: &EcPublicKey, scalar: &[u8]) -> Result<Number, Error> {
     let number = Number::new(scalar);
-    // SAFETY: a key with a curve, and a number if there is one.
-    let is_set = !number.get().is_null()
-        && unsafe { EC_KEY_set_private_key(key.key.as_ptr(), number.get()) == 1 };
-    if is_set {
+    let has_number = !number.get().is_null();
+    // SAFETY: the key has a curve, and the number is not null where the call is made.
+    if has_number && unsafe { EC_KEY_set_private_key(key.key.as_ptr(), number.get()) == 1 } {
         return Ok(number);
     }
     clear_errors();

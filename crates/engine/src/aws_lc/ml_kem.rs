@@ -81,9 +81,9 @@ impl MlKemPublicKey {
     /// # Errors
     /// [`Error::InvalidKey`] where it is no public key.
     pub fn from_bytes(set: MlKem, bytes: &[u8]) -> Result<Self, Error> {
-        // SAFETY: as many bytes as are said.
-        let key =
-            unsafe { EVP_PKEY_kem_new_raw_public_key(set.nid(), bytes.as_ptr(), bytes.len()) };
+        let (nid, first) = (set.nid(), bytes.as_ptr());
+        // SAFETY: the slice has `bytes.len()` bytes from its first on; aws-lc copies them.
+        let key = unsafe { EVP_PKEY_kem_new_raw_public_key(nid, first, bytes.len()) };
         let key = Key::of(set, key).filter(|key| {
             let Some(context) = Context::of(key) else {
                 return false;
@@ -207,9 +207,10 @@ impl MlKemPrivateKey {
             )
         };
         let key = Key::of(set, key).ok_or_else(invalid)?;
-        // SAFETY: a key with both halves. It encapsulates a secret, for which it draws random numbers.
-        let fits =
-            process::forks_wait_for(|| unsafe { EVP_PKEY_kem_check_key(key.inner.as_ptr()) });
+        let inner = key.inner.as_ptr();
+        // It encapsulates a secret, for which it draws random numbers.
+        // SAFETY: `key` owns the key, which has both halves.
+        let fits = process::forks_wait_for(|| unsafe { EVP_PKEY_kem_check_key(inner) });
         done_or(fits, invalid).map(|()| Self(key))
     }
 

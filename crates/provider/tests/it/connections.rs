@@ -31,7 +31,8 @@ fn an_idle_connection_takes_at_most_a_kib_more_a_side() {
         .arg("-out")
         .arg(file("cert"));
     succeeds(request.env_remove("OPENSSL_CONF"));
-    let accelerated = Accelerated::new();
+    let (all, mut gaining) = (Accelerated::new(), Accelerated::new());
+    gaining.offer_what_gains();
     for (version, suite) in [
         ("0304", "TLS_AES_128_GCM_SHA256"),
         ("0304", "TLS_AES_256_GCM_SHA384"),
@@ -51,20 +52,21 @@ fn an_idle_connection_takes_at_most_a_kib_more_a_side() {
             let output = succeeds(with_conf(&mut command, conf));
             lossy(&output).trim().parse().unwrap()
         };
-        let (ours, stock) = (bytes(Some(&accelerated)), bytes(None));
-        println!("{suite}: {ours} bytes, stock {stock}");
-        // Its MAC is the default provider's, in a context of ours.
-        let more = if suite.ends_with("-SHA384") && !suite.contains("GCM") {
-            64
-        } else {
-            0
-        };
-        assert!(
-            ours <= stock + 2 * (MORE_BYTES_MAX + more),
-            "{suite}: {ours}, {stock}"
-        );
+        let stock = bytes(None);
+        for (offered, accelerated) in [("all", &all), ("what gains", &gaining)] {
+            let ours = bytes(Some(accelerated));
+            println!("{suite}, {offered}: {ours} bytes, stock {stock}");
+            // Contexts of CBC take the most. What is above 1 KiB is the server's P-256 key, which the client keeps here too,
+            // and for SHA-384 a context around each of the default provider's HMAC.
+            let is_cbc = !suite.contains("GCM") && !suite.contains("POLY1305");
+            let more = MORE_BYTES_MAX + if is_cbc { 176 } else { 0 };
+            assert!(
+                ours <= stock + 2 * more,
+                "{suite}, {offered}: {ours}, {stock}"
+            );
+        }
     }
-    assert!(accelerated.counted().processes > 0);
+    assert!(all.counted().processes > 0);
 }
 
 fn compiled(folder: &Path) -> PathBuf {

@@ -8,7 +8,7 @@ use oarlock_measure::Error;
 
 use crate::system::child::said;
 
-/// What a certificate's key is.
+/// The type and size of a certificate's key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum KeyKind {
     /// By the bits of the modulus.

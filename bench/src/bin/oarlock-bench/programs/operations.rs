@@ -110,5 +110,5 @@ pub(super) fn cases() -> Vec<(String, Operation)> {
 pub(crate) const AWS_LC: &str = "aws-lc";
 
 const SAMPLE: Duration = Duration::from_millis(1);
-/// What the labels of one end of a handshake may take.
+/// The time allowed for one end's whole key schedule.
 const SCHEDULE_NS_ALLOWED: f64 = 15_000.0;

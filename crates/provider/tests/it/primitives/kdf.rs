@@ -56,9 +56,9 @@ impl Kdf {
         let mut output = vec![0xa5; bytes];
         let params = values.map(Values::params);
         let params = params.as_ref().map_or(null(), |params| params.as_ptr());
-        // SAFETY: a live context, a place for so many bytes, and null or an array that ends.
-        let done =
-            unsafe { (functions().EVP_KDF_derive)(self.0, output.as_mut_ptr(), bytes, params) };
+        let (derive, place) = (functions().EVP_KDF_derive, output.as_mut_ptr());
+        // SAFETY: a live context, an output of that length, and null or an array that ends.
+        let done = unsafe { derive(self.0, place, bytes, params) };
         if done != 1 {
             // What a refused call leaves there says nothing.
             output.clear();

@@ -69,9 +69,9 @@ impl Mac {
     fn finish(&self, room: usize) -> Seen {
         // An XOF writes more than it says.
         let (mut tag, mut bytes) = (vec![0; room + 128], 0);
-        // SAFETY: a live context, and places with room.
-        let done =
-            unsafe { (functions().EVP_MAC_final)(self.0, tag.as_mut_ptr(), &mut bytes, room) };
+        let (finish, place) = (functions().EVP_MAC_final, tag.as_mut_ptr());
+        // SAFETY: a live context, and a buffer that is longer than `room`.
+        let done = unsafe { finish(self.0, place, &mut bytes, room) };
         tag.truncate(if done == 1 { bytes } else { 0 });
         (done, tag, errors())
     }

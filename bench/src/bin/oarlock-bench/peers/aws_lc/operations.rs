@@ -16,7 +16,7 @@ use oarlock_measure::peers::openssl::{Agreement, Operation, SigningKey};
 /// Does one each time that it is called, and says whether it was done.
 pub(crate) type Direct = Box<dyn FnMut() -> bool>;
 
-/// What aws-lc does in place of `operation`, if it is one that is compared.
+/// Returns aws-lc's call for `operation`, if the two are compared.
 pub(crate) fn direct(operation: Operation) -> Option<Direct> {
     match operation {
         Operation::Hkdf { .. } => Some(Box::new(hkdf)),
@@ -169,15 +169,15 @@ fn ml_kem_key() -> Option<Kem> {
 fn raw_public(key: &Kem) -> Option<Vec<u8>> {
     let mut public = vec![0; ML_KEM_768_PUBLIC_BYTES];
     let mut bytes = public.len();
-    // SAFETY: the key is live; the place has as many bytes as are said.
+    // SAFETY: the key is live, and `bytes` is the length of the output buffer.
     let done = unsafe { EVP_PKEY_get_raw_public_key(key.0, public.as_mut_ptr(), &mut bytes) };
     (done == 1 && bytes == public.len()).then_some(public)
 }
 
 fn read_public(public: &[u8]) -> Option<Kem> {
-    // SAFETY: as many bytes as are said; null says that it failed.
-    let key =
-        unsafe { EVP_PKEY_kem_new_raw_public_key(NID_MLKEM768, public.as_ptr(), public.len()) };
+    let (first, bytes) = (public.as_ptr(), public.len());
+    // SAFETY: the slice has `bytes` bytes from its first on; aws-lc copies them, and returns null if it refuses them.
+    let key = unsafe { EVP_PKEY_kem_new_raw_public_key(NID_MLKEM768, first, bytes) };
     (!key.is_null()).then_some(Kem(key))
 }
 

@@ -75,9 +75,9 @@ impl Tools {
     pub(super) fn derive(self: &Rc<Self>, own: &Made<Key>, other: &Made<Key>) -> Option<[u8; 64]> {
         let context = self.deriving(own, other)?;
         // libssl asks for the length first.
-        // SAFETY: the context is live; without a place nothing but the length is written.
-        let told =
-            unsafe { (self.calls.EVP_PKEY_derive)(context.object(), ptr::null_mut(), &mut 0) };
+        let (derive, object) = (self.calls.EVP_PKEY_derive, context.object());
+        // SAFETY: the context is live; without an output buffer only the length is written.
+        let told = unsafe { derive(object, ptr::null_mut(), &mut 0) };
         self.derive_in(&context).filter(|_| told == 1)
     }
 

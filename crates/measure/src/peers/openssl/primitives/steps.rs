@@ -147,9 +147,9 @@ impl Caller {
                 // Null stands for the key that is there.
                 let at = if key.is_empty() { null() } else { key.as_ptr() };
                 Box::new(move |output| {
+                    let (init, context) = (calls.EVP_MAC_init, kept.object());
                     // SAFETY: the context is live; the key has this length, or is not given.
-                    let begun =
-                        unsafe { (calls.EVP_MAC_init)(kept.object(), at, key.len(), null()) };
+                    let begun = unsafe { init(context, at, key.len(), null()) };
                     (begun == 1).then(|| one(&kept, output)).flatten()
                 })
             }
@@ -174,17 +174,17 @@ impl Caller {
 
     pub(super) fn context_of(&self, key: &Owned) -> Option<Owned> {
         let calls = &self.calls;
+        let (new, ctx) = (calls.EVP_PKEY_CTX_new_from_pkey, self.world.ctx());
         // SAFETY: the library context and the key are live.
-        let context =
-            unsafe { (calls.EVP_PKEY_CTX_new_from_pkey)(self.world.ctx(), key.object(), null()) };
+        let context = unsafe { new(ctx, key.object(), null()) };
         Owned::new(context, calls.EVP_PKEY_CTX_free)
     }
 
     pub(super) fn context_named(&self, name: &'static CStr) -> Option<Owned> {
         let calls = &self.calls;
+        let (new, ctx) = (calls.EVP_PKEY_CTX_new_from_name, self.world.ctx());
         // SAFETY: the library context is live, and the name ends with a zero.
-        let context =
-            unsafe { (calls.EVP_PKEY_CTX_new_from_name)(self.world.ctx(), name.as_ptr(), null()) };
+        let context = unsafe { new(ctx, name.as_ptr(), null()) };
         Owned::new(context, calls.EVP_PKEY_CTX_free)
     }
 
