@@ -1,4 +1,4 @@
-//! The engine: what can be asked (`work`), what it costs ([`costs`]), who can compute it ([`device`]), which way it goes
+//! The engine: what can be asked (`work`), what it costs ([`costs`]) and turns out to take ([`learn`]), who can compute it ([`device`]), which way it goes
 //! ([`plan`]), and the sessions in front of that. Between two threads stands `oarlock_threads`, and no other thing is below
 //! but kernels.
 //!
@@ -26,6 +26,7 @@ pub mod framework;
 pub mod hash;
 #[cfg(feature = "rsa")]
 pub mod kdf;
+pub mod learn;
 mod mask;
 mod options;
 pub mod plan;

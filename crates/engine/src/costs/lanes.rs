@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use oarlock_kernels::modexp::{LANES, Width};
 
-use super::median;
+use crate::learn::{BackOff, Median};
 use crate::work::shape::{BatchKey, BatchKind};
 
 /// By batch key, in ns; medians that follow what requests take.
@@ -17,24 +17,23 @@ pub(crate) struct LaneCosts {
 
 struct LaneCost {
     /// One request alone, by aws-lc.
-    alone: AtomicU32,
+    alone: Median,
     /// Requests in lanes, by how many passes of the kernel they take: one, two or four. Both primes of a private
     /// operation lie next to each other in the lanes, if there is room for those of all requests.
     lanes: [InLanes; 3],
 }
 
 struct InLanes {
-    ns: AtomicU32,
+    ns: Median,
     /// Requests that were computed alone since they were last tried in lanes.
     skipped: AtomicU32,
     /// About how many requests are computed alone before the next is tried in lanes.
-    patience: AtomicU32,
+    apart: AtomicU32,
 }
 
-/// What is not done is not measured, so that it is tried now and then: soon at first, for the table may be wrong.
-const PATIENCE_MIN: u32 = 8;
-/// The most patience: later tries may cost no more than a thousandth.
-const PATIENCE_MAX: u32 = 1024;
+/// What is not done is not measured, so that it is tried now and then: soon at first, for the table may be wrong; later
+/// tries may cost no more than a thousandth.
+const APART: BackOff = BackOff::doubling(8, 1024);
 
 impl LaneCosts {
     /// Makes costs for kernels that compute `at_once` lanes at once, 8 or 4.
@@ -50,11 +49,11 @@ impl LaneCosts {
                 _ => 5 * (alone / 2),
             };
             LaneCost {
-                alone: AtomicU32::new(alone),
+                alone: Median::new(alone),
                 lanes: [1, 2, 4].map(|times| InLanes {
-                    ns: AtomicU32::new(times * once),
+                    ns: Median::new(times * once),
                     skipped: AtomicU32::new(0),
-                    patience: AtomicU32::new(4 * PATIENCE_MIN),
+                    apart: AtomicU32::new(4 * APART.least as u32),
                 }),
             }
         });
@@ -63,14 +62,13 @@ impl LaneCosts {
 
     /// Returns the cost of one request alone.
     pub(crate) fn alone(&self, key: BatchKey) -> Duration {
-        let ns = self.costs[key.number()].alone.load(Ordering::Relaxed);
-        Duration::from_nanos(ns.into())
+        Duration::from_nanos(self.costs[key.number()].alone.ns().into())
     }
 
     /// Takes note of what one alone took, which was not computed in lanes then.
     pub(crate) fn learn_alone(&self, key: BatchKey, took: Duration) {
         let cost = &self.costs[key.number()];
-        median::learn(&cost.alone, took);
+        cost.alone.learn(took);
         for lanes in &cost.lanes {
             lanes.skipped.fetch_add(1, Ordering::Relaxed);
         }
@@ -84,15 +82,15 @@ impl LaneCosts {
     /// Records the time of a batch of `size` requests in lanes.
     pub(crate) fn learn_lanes(&self, key: BatchKey, size: usize, took: Duration) {
         let lanes = self.in_lanes(key, size);
-        median::learn(&lanes.ns, took);
+        lanes.ns.learn(took);
         // One that was tried and was fast is tried again soon: a median takes several.
         let is_fast = took.as_nanos() < u128::from(self.limit(key, size));
-        let patience = lanes.patience.load(Ordering::Relaxed);
+        let apart = lanes.apart.load(Ordering::Relaxed);
         let next = match is_fast {
-            true => (patience / 4).max(PATIENCE_MIN),
-            false => (2 * patience).min(PATIENCE_MAX),
+            true => APART.shorter(apart),
+            false => APART.longer(apart),
         };
-        lanes.patience.store(next, Ordering::Relaxed);
+        lanes.apart.store(next, Ordering::Relaxed);
     }
 
     /// Whether a batch of `size` requests, which may be 1, is better computed in lanes: because lanes are faster, or
@@ -104,22 +102,21 @@ impl LaneCosts {
     /// Whether lanes should be tried again for a batch of `size`.
     fn is_due(&self, key: BatchKey, size: usize) -> bool {
         let lanes = self.in_lanes(key, size);
-        let cost = u64::from(lanes.ns.load(Ordering::Relaxed));
-        let patience = u64::from(lanes.patience.load(Ordering::Relaxed));
+        let cost = u64::from(lanes.ns.ns());
+        let apart = u64::from(lanes.apart.load(Ordering::Relaxed));
         let skipped = u64::from(lanes.skipped.load(Ordering::Relaxed));
         // The more it costs, the less often.
-        skipped >= patience * cost / self.limit(key, size).max(1)
+        skipped >= apart * cost / self.limit(key, size).max(1)
     }
 
     /// Whether lanes are faster for a batch of `size`, as far as is known.
     pub(crate) fn are_faster(&self, key: BatchKey, size: usize) -> bool {
-        let lanes = self.in_lanes(key, size);
-        u64::from(lanes.ns.load(Ordering::Relaxed)) < self.limit(key, size)
+        u64::from(self.in_lanes(key, size).ns.ns()) < self.limit(key, size)
     }
 
     /// Returns the most that a batch of `size` may take in lanes, in ns; if it takes more, requests are computed alone.
     fn limit(&self, key: BatchKey, size: usize) -> u64 {
-        let alone = u64::from(self.costs[key.number()].alone.load(Ordering::Relaxed));
+        let alone = u64::from(self.costs[key.number()].alone.ns());
         // One alone changes sides for a clear gain only.
         match size {
             1 => 15 * alone / 16,
@@ -129,8 +126,7 @@ impl LaneCosts {
 
     /// Returns the cost of a full batch, of [`LANES`] requests.
     pub(crate) fn full(&self, key: BatchKey) -> Duration {
-        let ns = self.in_lanes(key, LANES).ns.load(Ordering::Relaxed);
-        Duration::from_nanos(ns.into())
+        Duration::from_nanos(self.in_lanes(key, LANES).ns.ns().into())
     }
 
     /// Returns the costs of a batch of `size` requests in lanes.
@@ -148,9 +144,7 @@ impl LaneCosts {
     /// Sets the cost of `size` requests in lanes to the greatest value.
     #[cfg(test)]
     pub(crate) fn spoil(&self, key: BatchKey, size: usize) {
-        self.in_lanes(key, size)
-            .ns
-            .store(u32::MAX, Ordering::Relaxed);
+        self.in_lanes(key, size).ns.set(u32::MAX);
     }
 }
 

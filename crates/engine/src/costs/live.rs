@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::cost::Machine;
+use crate::learn::decayed;
 
 /// [`Machine`] as helpers turn out to be: an average over many requests, never far from where it
 /// began.
@@ -57,7 +58,7 @@ impl LiveMachine {
         let (least, most) = (base_ns / DRIFT_MAX, base_ns * DRIFT_MAX);
         let old = f64::from(average.load(Ordering::Relaxed));
         // One helper that the kernel kept waiting for a tick says little of the next.
-        let new = old + (seen_ns.clamp(least, most) - old) / AVERAGED_OVER;
+        let new = decayed(old, seen_ns.clamp(least, most), AVERAGED_OVER);
         average.store(new.round().clamp(least, most) as u32, Ordering::Relaxed);
     }
 }

@@ -11,8 +11,6 @@ pub(crate) mod cost;
 pub(crate) mod lanes;
 pub(crate) mod live;
 pub(crate) mod lookup;
-#[cfg(feature = "rsa")]
-pub(crate) mod median;
 pub mod openssl;
 #[cfg(test)]
 pub(crate) mod processors;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::public_key::PublicKeyOffer;
-use crate::costs::median::learn;
+use crate::learn::Median;
 
 /// Medians of a device, by what is asked for and by the length of the modulus.
 pub(crate) struct Rates<const KINDS: usize> {
@@ -12,17 +12,16 @@ pub(crate) struct Rates<const KINDS: usize> {
     medians: [[Medians; LENGTHS]; KINDS],
 }
 
-/// In ns; 0 until there has been a request.
 #[derive(Default)]
 struct Medians {
     /// The time of a request that was alone.
-    alone: AtomicU32,
+    alone: Median,
     /// The time of other requests, divided by how many were under way.
-    share: AtomicU32,
+    share: Median,
     /// How often the time is doubled for requests that have failed: each adds one, and each that
     /// succeeds takes one back.
     doublings: AtomicU32,
-    /// What the longest of those took.
+    /// What the longest of those took, in ns.
     failed: AtomicU32,
 }
 
@@ -44,12 +43,11 @@ impl<const KINDS: usize> Rates<KINDS> {
         parallel: usize,
     ) -> PublicKeyOffer {
         let medians = &self.medians[kind][length(bits)];
-        let known = |median: &AtomicU32| match median.load(Ordering::Relaxed) {
-            0 => None,
-            ns => Some(Duration::from_nanos(ns.into())),
-        };
-        let latency = known(&medians.alone).unwrap_or(first);
-        let share = known(&medians.share).unwrap_or(latency / u32::try_from(parallel).unwrap_or(1));
+        let latency = medians.alone.known().unwrap_or(first);
+        let share = medians
+            .share
+            .known()
+            .unwrap_or(latency / u32::try_from(parallel).unwrap_or(1));
         let slowed = |time: Duration| match medians.doublings.load(Ordering::Relaxed) {
             0 => time,
             doublings => {
@@ -90,8 +88,8 @@ impl<const KINDS: usize> Rates<KINDS> {
         // Requests that came later also ran at the same time.
         let beside = before.max(self.under_way.load(Ordering::Relaxed) - 1);
         match u32::try_from(beside) {
-            Ok(0) => learn(&medians.alone, took),
-            Ok(beside) => learn(&medians.share, took / (beside + 1)),
+            Ok(0) => medians.alone.learn(took),
+            Ok(beside) => medians.share.learn(took / (beside + 1)),
             Err(_) => {}
         }
         Ok(result)
@@ -182,7 +180,7 @@ mod tests {
             rates.time(0, 2048, || Ok::<_, ()>(())).unwrap();
         }
         let median = &rates.medians[0][length(2048)];
-        let known = median.alone.load(Ordering::Relaxed);
+        let known = median.alone.ns();
         let latency = rates.offer(0, 2048, FIRST, 1).latency;
         assert_eq!(latency, Duration::from_nanos(known.into()));
     }

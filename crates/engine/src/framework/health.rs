@@ -1,10 +1,6 @@
-//! Whether a device is given requests: a circuit breaker, and how long an answer may take.
+//! Whether a device is given requests: a [breaker](crate::learn::Breaker), and how long an answer may take.
 //!
-//! ```text
-//! closed     requests go there. FAILURES_MAX failures in a row, or one breach of contract, open it
-//! open       no request goes there until a time is over that doubles with every opening
-//! half open  one request at a time is tried. TRIALS that succeed close it, one that fails opens it
-//! ```
+//! One breach of contract opens the breaker as [`FAILURES_MAX`] failures in a row do, and for longer.
 //!
 //! How long an answer may take is measured against the device's own history, as the retransmission
 //! timer of TCP is (RFC 6298): mean and deviation of what requests took, as a multiple of what was
@@ -17,19 +13,18 @@
 use std::time::Duration;
 
 use crate::costs::published::{DeviceState, ShownDevice};
+pub(super) use crate::learn::Admission;
+use crate::learn::{BackOff, Breaker, BreakerRule, BreakerState, decayed};
 use oarlock_threads::page::DeviceFigure;
 
 /// The health of one device, under its lock.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Health {
     breaker: Breaker,
-    in_a_row: u32,
     /// What requests took, relative to what was expected. `None` before the first.
     history: Option<History>,
     /// How often time-outs are doubled.
     doublings: u32,
-    /// How often it has opened without closing in between.
-    openings: u32,
     pub(super) counts: Counts,
 }
 
@@ -37,13 +32,6 @@ pub(super) struct Health {
 struct History {
     mean: f64,
     deviation: f64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Breaker {
-    Closed,
-    Open { until: Duration },
-    HalfOpen { on_trial: bool, succeeded: u32 },
 }
 
 /// What a device has done.
@@ -65,15 +53,6 @@ pub struct Counts {
     pub opened: u64,
 }
 
-/// Whether a request may go to a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
-    No,
-    Yes,
-    /// As the trial of one that is half open.
-    Trial,
-}
-
 /// What was wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -83,17 +62,6 @@ pub(super) enum Fault {
     Stalled,
     /// It broke the contract: a wrong result, or a write past the end.
     Breach,
-}
-
-/// The state of a breaker, in listings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BreakerState {
-    /// It gets requests.
-    Closed,
-    /// It gets none.
-    Open,
-    /// It gets one at a time.
-    HalfOpen,
 }
 
 /// How many times what is expected of a request it may take.
@@ -106,58 +74,27 @@ impl Patience {
     }
 }
 
-impl Default for Health {
-    fn default() -> Self {
-        Self {
-            breaker: Breaker::Closed,
-            in_a_row: 0,
-            history: None,
-            doublings: 0,
-            openings: 0,
-            counts: Counts::default(),
-        }
-    }
-}
-
 impl Health {
-    /// Whether a request may go there; asked without giving it one.
-    pub(super) fn admits(&mut self, now: Duration) -> Admission {
-        if let Breaker::Open { until } = self.breaker
-            && now >= until
-        {
-            self.breaker = Breaker::HalfOpen {
-                on_trial: false,
-                succeeded: 0,
-            };
-        }
-        match self.breaker {
-            Breaker::Closed => Admission::Yes,
-            Breaker::HalfOpen {
-                on_trial: false, ..
-            } => Admission::Trial,
-            _ => Admission::No,
-        }
+    /// Returns whether a request may go there; giving it one is another step.
+    pub(super) fn admits(&self, now: Duration) -> Admission {
+        self.breaker.admission(now)
     }
 
     /// A request goes there.
-    pub(super) fn given(&mut self) {
+    pub(super) fn given(&mut self, now: Duration) {
         self.counts.given += 1;
-        if let Breaker::HalfOpen { on_trial, .. } = &mut self.breaker {
-            *on_trial = true;
-        }
+        // Whether a trial stalls is seen by its deadline.
+        self.breaker.begin_trial(now, Duration::MAX);
     }
 
     /// A request that was given came back whole, since there was no room.
     pub(super) fn refused(&mut self) {
         self.counts.given -= 1;
-        if let Breaker::HalfOpen { on_trial, .. } = &mut self.breaker {
-            *on_trial = false;
-        }
+        self.breaker.refused();
     }
 
     pub(super) fn succeeded(&mut self, expected: Duration, took: Duration) {
         self.counts.done += 1;
-        self.in_a_row = 0;
         self.doublings = 0;
         let ratio = took.as_secs_f64() / expected.as_secs_f64().max(1e-9);
         self.history = Some(match self.history {
@@ -166,27 +103,15 @@ impl Health {
                 deviation: ratio / 2.0,
             },
             Some(History { mean, deviation }) => History {
-                deviation: 0.75 * deviation + 0.25 * (mean - ratio).abs(),
-                mean: 0.875 * mean + 0.125 * ratio,
+                deviation: decayed(deviation, (mean - ratio).abs(), 4.0),
+                mean: decayed(mean, ratio, 8.0),
             },
         });
-        if let Breaker::HalfOpen { succeeded, .. } = self.breaker {
-            let succeeded = succeeded + 1;
-            if succeeded == TRIALS {
-                self.breaker = Breaker::Closed;
-                self.openings = 0;
-            } else {
-                self.breaker = Breaker::HalfOpen {
-                    on_trial: false,
-                    succeeded,
-                };
-            }
-        }
+        self.breaker.succeeded(FAILURES);
     }
 
     /// Returns whether the breaker opened.
     pub(super) fn failed(&mut self, now: Duration, fault: Fault) -> bool {
-        self.in_a_row += 1;
         match fault {
             Fault::Failed => self.counts.failed += 1,
             Fault::Stalled => {
@@ -195,24 +120,11 @@ impl Health {
             }
             Fault::Breach => self.counts.breaches += 1,
         }
-        let opens = match self.breaker {
-            Breaker::Open { .. } => false,
-            Breaker::HalfOpen { .. } => true,
-            Breaker::Closed => fault == Fault::Breach || self.in_a_row >= FAILURES_MAX,
+        let opens = match fault {
+            Fault::Breach => self.breaker.failed(now, BREACHES),
+            _ => self.breaker.failed(now, FAILURES),
         };
-        if opens {
-            let pause = OPEN_MIN * (1 << self.openings.min(PAUSE_DOUBLINGS_MAX));
-            // A breach may be silent the next time.
-            let pause = if fault == Fault::Breach {
-                pause * BREACH_PAUSES
-            } else {
-                pause
-            };
-            self.breaker = Breaker::Open { until: now + pause };
-            self.openings += 1;
-            self.in_a_row = 0;
-            self.counts.opened += 1;
-        }
+        self.counts.opened += u64::from(opens);
         opens
     }
 
@@ -252,20 +164,24 @@ impl Health {
     }
 
     pub(super) fn state(&self) -> BreakerState {
-        match self.breaker {
-            Breaker::Closed => BreakerState::Closed,
-            Breaker::Open { .. } => BreakerState::Open,
-            Breaker::HalfOpen { .. } => BreakerState::HalfOpen,
-        }
+        self.breaker.state()
     }
 }
 
+/// Failures in a row that open the breaker, from 50 ms up to 51 s.
+const FAILURES: BreakerRule = BreakerRule {
+    failures_max: FAILURES_MAX,
+    trials: 3,
+    pause_ns: BackOff::doubling(OPEN_NS_MIN, OPEN_NS_MIN << 10),
+};
+/// A breach opens it at once and for longer: the next one may be silent.
+const BREACHES: BreakerRule = BreakerRule {
+    failures_max: 1,
+    trials: FAILURES.trials,
+    pause_ns: BackOff::doubling(20 * OPEN_NS_MIN, 20 * (OPEN_NS_MIN << 10)),
+};
 const FAILURES_MAX: u32 = 3;
-const TRIALS: u32 = 3;
-const OPEN_MIN: Duration = Duration::from_millis(50);
-/// Up to 50 s.
-const PAUSE_DOUBLINGS_MAX: u32 = 10;
-const BREACH_PAUSES: u32 = 20;
+const OPEN_NS_MIN: u64 = 50_000_000;
 const DOUBLINGS_MAX: u32 = 10;
 const FACTOR_AT_FIRST: f64 = 8.0;
 /// Twice what is expected is no stall, however regular a device has been.
@@ -280,10 +196,11 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+    const OPEN_MIN: Duration = Duration::from_nanos(OPEN_NS_MIN);
 
     fn give(health: &mut Health, now: Duration, expected: Admission) {
         assert_eq!(health.admits(now), expected);
-        health.given();
+        health.given(now);
     }
 
     #[test]
@@ -304,7 +221,7 @@ mod tests {
             health.admits(MS + OPEN_MIN - Duration::from_nanos(1)),
             Admission::No
         );
-        for _ in 0..TRIALS {
+        for _ in 0..FAILURES.trials {
             give(&mut health, MS + OPEN_MIN, Admission::Trial);
             assert_eq!(health.admits(MS + OPEN_MIN), Admission::No, "one at a time");
             health.succeeded(MS, MS);
@@ -332,8 +249,8 @@ mod tests {
     fn one_breach_opens_it_for_long() {
         let mut health = Health::default();
         assert!(health.failed(Duration::ZERO, Fault::Breach));
-        assert_eq!(health.admits(OPEN_MIN * (BREACH_PAUSES - 1)), Admission::No);
-        assert_eq!(health.admits(OPEN_MIN * BREACH_PAUSES), Admission::Trial);
+        assert_eq!(health.admits(OPEN_MIN * 19), Admission::No);
+        assert_eq!(health.admits(OPEN_MIN * 20), Admission::Trial);
     }
 
     #[test]

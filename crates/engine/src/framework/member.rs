@@ -170,7 +170,7 @@ impl Member {
         (service, bytes): (Service, usize),
     ) -> u64 {
         let due_min = self.with_health(|health| {
-            health.given();
+            health.given(now);
             now + health.patience(estimate.completion)
         });
         let share = estimate.expected.share;

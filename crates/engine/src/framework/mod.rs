@@ -49,7 +49,7 @@ use std::sync::{Arc, PoisonError};
 
 pub use self::blocking::Blocking;
 use self::core::{Closer, Core};
-pub use self::health::{BreakerState, Counts};
+pub use self::health::Counts;
 pub use self::member::Check;
 use self::parcel::{Content, Flight, Inner, Parcel};
 pub use self::request::{Answer, Iv, OperationStats, Place, Request, SessionSpec};
@@ -57,6 +57,7 @@ pub use self::session::FrameworkSession;
 use self::session::InFlight;
 use crate::Error;
 pub use crate::device::queued::{BlockingDevice, QueueOffer, QueuedDevice, Task};
+pub use crate::learn::BreakerState;
 use crate::plan::engine::Engine;
 pub use crate::work::buffers::Buffers;
 pub use crate::work::operation::{ChainOrder, HashAlgorithm, IvBytes, Layout, Material, Service};

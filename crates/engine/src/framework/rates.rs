@@ -8,17 +8,16 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::costs::median::learn;
 use crate::device::queued::QueueOffer;
+use crate::learn::Median;
 use crate::work::operation::Service;
 
 /// By kind of service and size.
 pub(super) struct Rates([[Times; SIZES]; Service::ROWS]);
 
 struct Times {
-    /// From submission to answer, when the device had nothing else: a median in ns, 0 where nothing was
-    /// measured.
-    alone: AtomicU32,
+    /// From submission to answer, when the device had nothing else.
+    alone: Median,
     /// What was offered for full load, in 1024ths of it.
     correction: AtomicU32,
     /// When each of them was measured last, in ms.
@@ -38,7 +37,7 @@ impl Rates {
     pub(super) fn new() -> Self {
         Self(std::array::from_fn(|_| {
             std::array::from_fn(|_| Times {
-                alone: AtomicU32::new(0),
+                alone: Median::new(0),
                 correction: AtomicU32::new(AS_OFFERED),
                 alone_ms: AtomicU32::new(0),
                 correction_ms: AtomicU32::new(0),
@@ -63,7 +62,7 @@ impl Rates {
         );
         let alone_offered = offered + offer.latency;
         Expected {
-            alone: match times.alone.load(Ordering::Relaxed) {
+            alone: match times.alone.ns() {
                 0 => alone_offered,
                 ns => {
                     let offered_ns = alone_offered.as_nanos().max(1) as f64;
@@ -83,7 +82,7 @@ impl Rates {
         took: Duration,
     ) {
         let times = &self.0[service.row()][size(bytes)];
-        learn(&times.alone, took);
+        times.alone.learn(took);
         times.alone_ms.store(ms(now), Ordering::Relaxed);
     }
 

@@ -6,6 +6,7 @@ use super::engine::Engine;
 use super::wake::WATCH;
 use crate::costs::cost::Machine;
 use crate::costs::lookup::kernel_cost;
+use crate::learn::{BackOff, decayed};
 use crate::work::algorithm::Algorithm;
 
 /// What is known about making keystream ahead.
@@ -66,7 +67,7 @@ impl Ahead {
         } else {
             self.since_pause = self.since_pause.saturating_add(1);
         }
-        self.gap_ns += (ns.min(GAP_NS_MAX) - self.gap_ns) / 8.0;
+        self.gap_ns = decayed(self.gap_ns, ns.min(GAP_NS_MAX), 8.0);
     }
 
     /// Whether requests come in bursts: after the next pause all is there, and helpers for stripes are asleep.
@@ -83,9 +84,9 @@ impl Ahead {
         let known = self.taken_bytes_per_ns(machine);
         let hoped = hoped_bytes_per_ns(machine);
         if let Some(rate) = &mut self.bytes_per_ns {
-            *rate = known + (hoped - known).max(0.0) / 1024.0;
+            *rate = decayed(known, hoped.max(known), FORGOTTEN);
         }
-        self.over_expected += (1.0 - self.over_expected) / 1024.0;
+        self.over_expected = decayed(self.over_expected, 1.0, FORGOTTEN);
     }
 
     /// Whether keystream may be made ahead as soon as there have been requests enough.
@@ -130,7 +131,8 @@ impl Ahead {
     /// Takes note of what a request took over what was expected.
     pub(super) fn took(&mut self, share: f64) {
         // One that the kernel interrupted says little of the next.
-        self.over_expected += (share.clamp(0.0, OVER_EXPECTED_MAX) - self.over_expected) / 16.0;
+        let share = share.clamp(0.0, OVER_EXPECTED_MAX);
+        self.over_expected = decayed(self.over_expected, share, 16.0);
     }
 
     /// To use keystream of another core.
@@ -142,7 +144,7 @@ impl Ahead {
     pub(super) fn taken(&mut self, machine: &Machine, bytes: usize, ns: f64) {
         let seen = bytes as f64 / (ns - TAKING_NS).max(ns / 2.0).max(1.0);
         let known = self.taken_bytes_per_ns(machine);
-        self.bytes_per_ns = Some(known + (seen - known) / 8.0);
+        self.bytes_per_ns = Some(decayed(known, seen, 8.0));
     }
 
     /// Takes note of a request that was timed, the last of so many `requests`.
@@ -167,7 +169,7 @@ impl Ahead {
         self.unsettled = UNSETTLED;
         self.looks_needed = match std::mem::take(&mut self.are_beaten) {
             true => self.looks_needed.max(LOOKS_FOR_STRIPES),
-            false => self.looks_needed.saturating_mul(4),
+            false => LOOKS.longer(self.looks_needed),
         };
     }
 
@@ -201,6 +203,14 @@ pub(crate) const RINGS_PER_REQUEST_MAX: usize = 2;
 const TAKING_NS: f64 = 40.0;
 /// A session of a few requests is not worth the memory.
 pub(super) const LOOKS_TO_PREFETCH: u32 = 3;
+/// The same after streams were given up: four times as many each time.
+const LOOKS: BackOff = BackOff {
+    least: LOOKS_TO_PREFETCH as u64,
+    most: u32::MAX as u64,
+    factor: 4,
+};
+/// Each look removes one part in this many of what was learned against streams.
+const FORGOTTEN: f64 = 1024.0;
 /// The looks until helpers have come from sleep, and until the cost of stripes is known from three times as many looks
 /// as count.
 pub(super) const LOOKS_FOR_STRIPES: u32 = 48;

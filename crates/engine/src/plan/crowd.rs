@@ -13,12 +13,14 @@
 //! since it began.
 //!
 //! When losses exceed gains, no helpers are asked for a multiple of the time that was lost. The multiple doubles each
-//! time, so the share of time that is lost to trials falls to 1 / [`FACTOR_MAX`]; it starts over once stripes have
+//! time, so the share of time that is lost to trials falls to 1 / 512; it starts over once stripes have
 //! gained several times the last loss. The account belongs to the machine, not to a session: what one session has
 //! learned serves the next.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::learn::BackOff;
 
 /// The account. Of two threads that change it at once one may go unheard.
 pub(crate) struct Crowd {
@@ -30,7 +32,7 @@ pub(crate) struct Crowd {
     /// What led to it.
     last_debt_ns: AtomicI64,
     /// The factor of the next bar.
-    factor: AtomicI64,
+    factor: AtomicU32,
     /// After `began`.
     barred_until_ns: AtomicU64,
 }
@@ -42,7 +44,7 @@ impl Default for Crowd {
             balance_ns: AtomicI64::new(0),
             earned_ns: AtomicI64::new(0),
             last_debt_ns: AtomicI64::new(0),
-            factor: AtomicI64::new(FACTOR_MIN),
+            factor: AtomicU32::new(FACTOR.least as u32),
             barred_until_ns: AtomicU64::new(0),
         }
     }
@@ -61,7 +63,7 @@ impl Crowd {
         let earned_ns = self.earned_ns.load(Ordering::Relaxed) + gain_ns;
         let balance_ns = (self.balance_ns.load(Ordering::Relaxed) + gain_ns).min(CREDIT_NS);
         if earned_ns > EARNED_PER_DEBT * self.last_debt_ns.load(Ordering::Relaxed) {
-            self.factor.store(FACTOR_MIN, Ordering::Relaxed);
+            self.factor.store(FACTOR.least as u32, Ordering::Relaxed);
         }
         if balance_ns >= -DEBT_NS {
             self.earned_ns
@@ -70,12 +72,11 @@ impl Crowd {
             return;
         }
         let factor = self.factor.load(Ordering::Relaxed);
-        self.factor
-            .store((2 * factor).min(FACTOR_MAX), Ordering::Relaxed);
+        self.factor.store(FACTOR.longer(factor), Ordering::Relaxed);
         self.balance_ns.store(0, Ordering::Relaxed);
         self.earned_ns.store(0, Ordering::Relaxed);
         self.last_debt_ns.store(-balance_ns, Ordering::Relaxed);
-        let bar_ns = (-balance_ns).saturating_mul(factor).min(BAR_NS_MAX);
+        let bar_ns = (-balance_ns).saturating_mul(factor.into()).min(BAR_NS_MAX);
         let until = self.since_began_ns(now).saturating_add(bar_ns as u64);
         self.barred_until_ns.store(until, Ordering::Relaxed);
     }
@@ -100,8 +101,7 @@ const EARNED_PER_DEBT: i64 = 8;
 /// The balance above which no debt is due any more.
 const EARNED_NS_MAX: i64 = 1 << 50;
 /// The bar's length relative to the time that was lost, at first and at most.
-const FACTOR_MIN: i64 = 16;
-const FACTOR_MAX: i64 = 512;
+const FACTOR: BackOff = BackOff::doubling(16, 512);
 /// A machine may be another one after that.
 const BAR_NS_MAX: i64 = 4_000_000_000;
 
@@ -158,13 +158,13 @@ mod tests {
     fn a_neighbour_that_goes_away_is_forgotten() {
         let crowd = Crowd::default();
         lost_share(&crowd, 1, 10);
-        assert!(crowd.factor.load(Ordering::Relaxed) > 8 * FACTOR_MIN);
+        assert!(crowd.factor.load(Ordering::Relaxed) > 8 * FACTOR.least as u32);
         let later = Instant::now() + Duration::from_secs(60);
         assert!(!crowd.bars(later));
         for _ in 0..10_000 {
             crowd.learn(30 * US, Duration::ZERO, later);
         }
-        assert_eq!(crowd.factor.load(Ordering::Relaxed), FACTOR_MIN);
+        assert_eq!(crowd.factor.load(Ordering::Relaxed), FACTOR.least as u32);
         crowd.learn(Duration::ZERO, SLICE, later);
         assert!(crowd.bars(later) && !crowd.bars(later + 20 * SLICE));
     }

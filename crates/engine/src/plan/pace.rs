@@ -11,6 +11,7 @@ use super::wake::{STREAK_TO_WAKE, WATCH, Waking};
 use crate::costs::cost::{Cost, Machine};
 use crate::costs::live::LiveMachine;
 use crate::costs::lookup::Costs;
+use crate::learn::decayed;
 use oarlock_threads::prefetch::RingSize;
 
 /// The way of one request.
@@ -353,8 +354,7 @@ impl Pace {
                 };
             }
             // Woken, and asleep again before it could help: not so soon next time.
-            self.waking.since = None;
-            self.waking.streak_to_wake = self.waking.streak_to_wake.saturating_mul(2);
+            self.waking.came_too_late();
             self.streak = 0;
         }
         if self.streak >= self.waking.streak_to_wake && wanted.ns < WORTHWHILE * inline_ns {
@@ -403,7 +403,7 @@ impl Pace {
                 // A setup that is less than told shall not make the rate endless.
                 let ns = (ns - self.cost.setup_ns).max(ns / 2.0);
                 let rate = &mut self.cost.bytes_per_ns;
-                *rate += (bytes as f64 / ns - *rate) / 8.0;
+                *rate = decayed(*rate, bytes as f64 / ns, 8.0);
             }
             Way::Inline => {}
             Way::Stripe { .. } => {

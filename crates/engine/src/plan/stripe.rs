@@ -1,6 +1,7 @@
 //! What stripes turn out to gain while helpers are awake.
 
 use super::fan_out::{FanOut, LEVELS, handoffs, level, share_ns};
+use crate::learn::{BackOff, decayed};
 
 /// What stripes turned out to gain with helpers awake.
 #[derive(Debug, Default)]
@@ -62,7 +63,7 @@ impl StripeGain {
     /// measured, and in the few looks before that helpers came from sleep.
     pub(super) fn forget_a_little(&mut self) {
         for handoff in &mut self.handoffs {
-            handoff.ns -= (handoff.ns - HANDOFF_NS_HOPED).max(0.0) / FORGOTTEN;
+            handoff.ns = decayed(handoff.ns, HANDOFF_NS_HOPED.min(handoff.ns), FORGOTTEN);
         }
     }
 
@@ -110,7 +111,7 @@ impl StripeGain {
         handoff.seen = (handoff.seen + 1).min(SEEN_MAX);
         // The first ones, while helpers and caches warm up, are soon forgotten.
         let count_as = handoff.seen.div_ceil(2);
-        handoff.ns += (seen_ns.min(most_ns) - handoff.ns) / f64::from(count_as);
+        handoff.ns = decayed(handoff.ns, seen_ns.min(most_ns), count_as.into());
         let Handoff { ns: hoped_ns, .. } = *handoff;
         let is_known = handoff.is_known();
         let best = self.best(inline_ns, hoped_ns, available);
@@ -123,10 +124,9 @@ impl StripeGain {
             return;
         }
         let has_just_begun = self.rewarded < REWARDED_MIN;
-        self.bar = if has_just_begun {
-            (2 * self.bar).clamp(BAR_MIN, BAR_MAX)
-        } else {
-            BAR_MIN
+        self.bar = match has_just_begun {
+            true => BAR.longer(self.bar),
+            false => BAR.least as u32,
         };
         self.barred = self.bar;
         self.rewarded = 0;
@@ -141,8 +141,7 @@ pub(super) const STILL_WORTHWHILE: f64 = 0.98;
 /// What posting work costs a caller at least, with the helper on a core that shares its cache.
 pub(super) const HANDOFF_NS_HOPED: f64 = 500.0;
 /// Stripes that gained nothing are tried again after so many looks, the first time and at most.
-const BAR_MIN: u32 = 64;
-const BAR_MAX: u32 = 4096;
+const BAR: BackOff = BackOff::doubling(64, 4096);
 /// The number of looks that tell whether stripes gain.
 const SEEN_MIN: u32 = 4;
 /// Each new look has at least the weight of one in half as many.
@@ -189,7 +188,7 @@ mod tests {
         for _ in 0..SEEN_MIN {
             gain.learn(sent_for(1, 1), 2000.0);
         }
-        assert_eq!(gain.barred, BAR_MIN);
+        assert_eq!(gain.barred, BAR.least as u32);
         gain.barred = 0;
         assert!(!gain.are_hopeful());
         for _ in 0..SEEN_MIN {

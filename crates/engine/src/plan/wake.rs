@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::learn::BackOff;
+
 /// Sleeping helpers that are woken ahead of gain, by a streak.
 #[derive(Debug)]
 pub(super) struct Waking {
@@ -42,9 +44,16 @@ impl Waking {
             return false;
         }
         if self.more_since.replace(now).is_some() {
-            self.more_apart = (2 * self.more_apart).min(MORE_APART_MAX);
+            let ns = MORE_APART_NS.longer(self.more_apart.as_nanos() as u64);
+            self.more_apart = Duration::from_nanos(ns);
         }
         true
+    }
+
+    /// Records that helpers were woken and asleep again before they could help: the next streak has to be longer.
+    pub(super) fn came_too_late(&mut self) {
+        self.since = None;
+        self.streak_to_wake = STREAK.longer(self.streak_to_wake);
     }
 
     /// Takes note that enough are awake.
@@ -59,9 +68,10 @@ pub(super) const WATCH: Duration = Duration::from_micros(50);
 /// If a helper has not come within this time after it was woken, it is not coming.
 const WAKING: Duration = Duration::from_micros(400);
 /// At this distance, calls that wake helpers without success cost next to nothing compared with the requests.
-const MORE_APART_MAX: Duration = Duration::from_millis(100);
+const MORE_APART_NS: BackOff = BackOff::doubling(WAKING.as_nanos() as u64, 100_000_000);
 /// The number of requests in a row that count as a stream.
 pub(super) const STREAK_TO_WAKE: u32 = 4;
+const STREAK: BackOff = BackOff::doubling(STREAK_TO_WAKE as u64, u32::MAX as u64);
 
 #[cfg(test)]
 mod tests {

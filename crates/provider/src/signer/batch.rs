@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use oarlock_engine::learn::{BackOff, Skips};
+
 /// Whether jobs that are paused meet others.
 #[derive(Default)]
 pub(crate) struct Company {
@@ -11,10 +13,8 @@ pub(crate) struct Company {
     joined: AtomicU64,
     /// Jobs that were paused since the last batch.
     gathered: AtomicU32,
-    /// How many jobs in a row met no other.
-    lonely: AtomicU32,
-    /// How many jobs are computed at once before the next is paused.
-    skipped: AtomicU32,
+    /// Jobs that are computed at once because the last ones met no other.
+    alone: Skips,
     /// The process that all of this is of: a forked child has none of its parent's jobs.
     process: AtomicU32,
 }
@@ -33,19 +33,15 @@ const BATCH: u32 = 4;
 const QUIET_TURNS: u32 = 2;
 const TURNS_MAX: u32 = 8;
 /// Without other jobs, at most one in 64 is paused.
-const LONELY_MAX: u32 = 6;
+const APART: BackOff = BackOff::doubling(1, 64);
 
 impl Company {
     /// `None` if this job had better be computed at once.
     pub(crate) fn join(self: &Arc<Self>) -> Option<Visit> {
         let process = self.begin_in_this_process();
         let found_others = self.paused.load(Ordering::Relaxed) > 0;
-        if !found_others {
-            let skip = |left: u32| left.checked_sub(1);
-            let order = Ordering::Relaxed;
-            if self.skipped.fetch_update(order, order, skip).is_ok() {
-                return None;
-            }
+        if !found_others && !self.alone.take_turn() {
+            return None;
         }
         self.paused.fetch_add(1, Ordering::Relaxed);
         Some(Visit {
@@ -60,9 +56,9 @@ impl Company {
         let process = std::process::id();
         // The first ones of all may come at once, and have nothing to forget.
         if ![0, process].contains(&self.process.swap(process, Ordering::Relaxed)) {
-            for count in [&self.paused, &self.gathered, &self.lonely, &self.skipped] {
-                count.store(0, Ordering::Relaxed);
-            }
+            self.paused.store(0, Ordering::Relaxed);
+            self.gathered.store(0, Ordering::Relaxed);
+            self.alone.succeeded();
         }
         process
     }
@@ -107,12 +103,10 @@ impl Drop for Visit {
         company.paused.fetch_sub(1, Ordering::Relaxed);
         let met_others = self.found_others || company.joined.load(Ordering::Relaxed) > self.number;
         if met_others {
-            company.lonely.store(0, Ordering::Relaxed);
-            return;
+            company.alone.succeeded();
+        } else {
+            company.alone.failed(0, APART);
         }
-        let lonely = (company.lonely.load(Ordering::Relaxed) + 1).min(LONELY_MAX);
-        company.lonely.store(lonely, Ordering::Relaxed);
-        company.skipped.store((1 << lonely) - 1, Ordering::Relaxed);
     }
 }
 
@@ -146,7 +140,7 @@ mod tests {
     #[test]
     fn one_that_meets_another_brings_all_back() {
         let company = Arc::new(Company::default());
-        while company.lonely.load(Ordering::Relaxed) < LONELY_MAX {
+        while company.alone.failures() < 6 {
             drop(company.join());
         }
         let first = loop {

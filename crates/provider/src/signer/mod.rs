@@ -16,14 +16,13 @@
 //! library.
 
 mod async_jobs;
-mod back_off;
 mod batch;
 mod fibers;
 mod relay_answers;
+mod relay_breaker;
 mod single;
 mod stacks;
 mod threads;
-mod trial;
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -31,14 +30,15 @@ use std::time::Instant;
 
 use oarlock::rsa::{AcceleratedRsa, Power};
 use oarlock::{Error, LaneUse};
+use oarlock_engine::learn::Which;
 use oarlock_local::Client;
 use oarlock_local::relay::{self, NoAnswer, Question};
 use zeroize::Zeroizing;
 
-use self::back_off::Patience;
 use self::batch::Company;
 use self::fibers::{Fiber, Fibers};
-use self::single::{Alone, Who};
+use self::relay_breaker::RelayBreaker;
+use self::single::FasterAlone;
 use self::stacks::{Place, Stacks, Tell};
 use self::threads::Threads;
 
@@ -51,12 +51,12 @@ pub(crate) struct Signer {
     company: Arc<Company>,
     /// The operations of threads that sign outside of jobs.
     threads: Threads,
-    alone: Alone,
+    alone: FasterAlone,
     /// Where the processes of this machine meet.
     local: Option<Client>,
     /// The daemon that asks cryptoservers.
     relay: Option<relay::Client>,
-    patience: Patience,
+    relay_breaker: RelayBreaker,
     /// Every operation goes to the lanes, whatever it takes there: for tests.
     always_lanes: bool,
 }
@@ -99,7 +99,7 @@ impl Signer {
         let pausable = self.pausable();
         let may_pause = pausable.is_some();
         // A job that is paused is in nobody's way.
-        if !may_pause && !self.patience.allows() {
+        if !may_pause && !self.relay_breaker.allows() {
             return Err(
                 "the last question was not answered in time, so this one was not asked".into(),
             );
@@ -119,9 +119,9 @@ impl Signer {
             answer => answer,
         };
         match &answer {
-            Ok(_) => self.patience.succeeded(),
+            Ok(_) => self.relay_breaker.succeeded(),
             Err(_) if may_pause => {}
-            Err(_) => self.patience.failed(began.elapsed()),
+            Err(_) => self.relay_breaker.failed(began.elapsed()),
         }
         answer.map_err(|error| match error {
             NoAnswer::Refused(why) => why,
@@ -147,8 +147,9 @@ impl Signer {
         }
         let width = self.alone.of(key.key().public_key().bits());
         let alone = || match width.next() {
-            Who::Default => Power::Alone(width.timed(Who::Default, &by_default)),
-            Who::Library => match width.timed(Who::Library, || key.raw_private_alone(&number()?)) {
+            Which::First => Power::Alone(width.timed(Which::First, &by_default)),
+            Which::Second => match width.timed(Which::Second, || key.raw_private_alone(&number()?))
+            {
                 Ok(power) => Power::InLanes(power),
                 Err(_) => Power::Alone(by_default()),
             },

@@ -5,24 +5,24 @@
 //! If others of the process wait for that CPU, they run until they come here too, and the fourth computes for all; if
 //! nobody waits for it, the yield returns at once. But if it is another program that waits, the CPU is lost to it for
 //! milliseconds. So whether to yield is tried, and what counts is how many operations there are in a second
-//! ([`Trial`]).
+//! ([`TwoWays`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use oarlock::job::{JobOptions, Start};
 use oarlock::rsa::AcceleratedRsa;
+use oarlock_engine::learn::TwoWays;
 use oarlock_threads::process::is_sandboxed_by_now as is_sandboxed;
 use zeroize::Zeroizing;
 
 use super::batch::Company;
-use super::trial::Trial;
 
 /// What the threads of a process share.
 #[derive(Default)]
 pub(super) struct Threads {
     company: Arc<Company>,
-    trial: Trial,
+    ways: TwoWays,
     /// The thread of the last operation; 0 before the first.
     last: AtomicUsize,
     /// Whether operations have come from more than one. Else there is nothing to try.
@@ -42,13 +42,13 @@ impl Threads {
             self.are_several.store(true, Ordering::Relaxed);
         }
         // A filter of system calls may kill who yields.
-        self.trial.gathers() && !is_sandboxed()
+        self.ways.is_second() && !is_sandboxed()
     }
 
     /// An operation has ended that was begun after [`gather`](Self::gather).
     pub(super) fn ended(&self) {
         if self.are_several.load(Ordering::Relaxed) {
-            self.trial.ended();
+            self.ways.ended();
         }
     }
 

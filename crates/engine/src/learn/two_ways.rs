@@ -1,21 +1,24 @@
-//! Whether threads should gather: both ways are tried in turn, and what counts is how many operations end in a second.
+//! Which of two ways gets more done, found by trying both in turn and counting operations per second.
 //!
-//! Gathering costs time and saves CPU time. Where the process has all the CPUs it wants, and where other programs take
-//! what it leaves, it gets no more done by it, and should not. Where its own threads wait for CPUs, it does. Nothing tells
-//! a library which of these it is, but the count does. Windows of time follow each other:
+//! The time of one operation does not tell: a way that makes each operation wait may save CPU time that others need, or
+//! waste time that nobody else wanted. The count of all operations in a window of time does. The first way is
+//! the one to stay with; the second has to be clearly faster. Windows follow each other:
 //!
 //! ```text
-//! apart, apart, ...   then   together, apart, together:   if both were faster than all those, stay
-//! together, ...       then   apart, together:             if the first was hardly slower, go
+//! first, first, ...    then   second, first, second:   if both were faster than all those, stay
+//! second, ...          then   first, second:           if the first way was hardly slower, go back
 //! ```
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use super::BackOff;
+
+/// Chooses between two ways of doing the operations of a process. A child of a fork starts over.
 #[derive(Default)]
-pub(super) struct Trial {
-    gathers: AtomicBool,
+pub struct TwoWays {
+    is_second: AtomicBool,
     /// Operations so far.
     ended: AtomicU32,
     /// The process that all of this is of.
@@ -33,27 +36,28 @@ const WINDOW_OPERATIONS_MIN: u32 = 64;
 const WINDOW_MAX: Duration = Duration::from_secs(1);
 /// A way gains if its rate is more than this many times the other's.
 const GAIN: f64 = 1.05;
-/// Gathering is compared again at once if its rate falls below this share of its usual one.
+/// The second way is compared again at once if its rate falls below this share of its own.
 const LOSS: f64 = 0.8;
 /// The number of windows of which a try has to beat the best: of more, the best would be chance.
 const RECENT: usize = 4;
-/// The windows apart before the first try; after each try that fails, four times as many.
-const APART_MIN: u32 = 4;
-/// Half a minute for a busy process.
-const APART_MAX: u32 = 1024;
-/// The windows together before it is tested whether that is still better: few at first, because it may have been
+/// Windows of the first way before each try, up to half a minute for a busy process.
+const FIRST: BackOff = BackOff {
+    least: 4,
+    most: 1024,
+    factor: 4,
+};
+/// Windows of the second way before it is tested whether that is still better: few at first, because it may have been
 /// chosen by chance.
-const TOGETHER_MIN: u32 = 8;
-const TOGETHER_MAX: u32 = 128;
+const SECOND: BackOff = BackOff::doubling(8, 128);
 
-impl Trial {
-    /// Whether to gather for the operation that begins.
-    pub(super) fn gathers(&self) -> bool {
-        self.gathers.load(Ordering::Relaxed)
+impl TwoWays {
+    /// Whether the operation that begins is done the second way.
+    pub fn is_second(&self) -> bool {
+        self.is_second.load(Ordering::Relaxed)
     }
 
-    /// An operation has ended.
-    pub(super) fn ended(&self) {
+    /// Records that an operation has ended.
+    pub fn ended(&self) {
         let number = self.ended.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         if !number.is_multiple_of(OPERATIONS) {
             return;
@@ -61,63 +65,63 @@ impl Trial {
         let process = std::process::id();
         let is_child = ![0, process].contains(&self.process.swap(process, Ordering::Relaxed));
         if is_child {
-            self.gathers.store(false, Ordering::Relaxed);
+            self.is_second.store(false, Ordering::Relaxed);
         }
         if let Ok(mut course) = self.course.try_lock() {
             if is_child {
                 *course = Course::default();
             }
-            let gathers = course.passed(number, Instant::now());
-            self.gathers.store(gathers, Ordering::Relaxed);
+            let is_second = course.passed(number, Instant::now());
+            self.is_second.store(is_second, Ordering::Relaxed);
         }
     }
 }
 
-/// Windows so far.
+/// The windows so far, and what follows from them.
 struct Course {
     /// The number of operations at the beginning of this window, and when that was.
     began: Option<(u32, Instant)>,
     phase: Phase,
-    /// Rates of the last windows apart.
+    /// Rates of the last windows of the first way.
     recent: [f64; RECENT],
-    /// Windows apart before the next try.
-    patience: u32,
-    /// Windows together before the next doubt.
-    trust: u32,
+    /// Windows of the first way before the next try.
+    patience: u64,
+    /// Windows of the second way before the next doubt.
+    trust: u64,
 }
 
 /// Rates are in operations a second.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    Apart {
-        left: u32,
+    First {
+        left: u64,
     },
-    /// Together after `apart`.
+    /// The second way, after `first`.
     Try {
-        apart: f64,
+        first: f64,
     },
-    /// Apart after that.
+    /// The first way after that.
     Compare {
-        apart: f64,
-        together: f64,
+        first: f64,
+        second: f64,
     },
-    /// Together once more.
+    /// The second way once more.
     Again {
-        apart: f64,
-        together: f64,
+        first: f64,
+        second: f64,
     },
-    Together {
-        left: u32,
-        usual: f64,
+    Second {
+        left: u64,
+        expected: f64,
     },
-    /// Apart after `together`.
+    /// The first way, after `second`.
     Doubt {
-        together: f64,
+        second: f64,
     },
-    /// Together again.
+    /// The second way again.
     Return {
-        together: f64,
-        apart: f64,
+        second: f64,
+        first: f64,
     },
 }
 
@@ -125,52 +129,52 @@ impl Default for Course {
     fn default() -> Self {
         Self {
             began: None,
-            phase: Phase::Apart { left: APART_MIN },
+            phase: Phase::First { left: FIRST.least },
             recent: [0.0; RECENT],
-            patience: APART_MIN,
-            trust: TOGETHER_MIN,
+            patience: FIRST.least,
+            trust: SECOND.least,
         }
     }
 }
 
 impl Course {
-    /// Notes that `number` operations had ended by `now`. Returns whether the next ones are gathered.
+    /// Notes that `number` operations had ended by `now`. Returns whether the next ones are done the second way.
     fn passed(&mut self, number: u32, now: Instant) -> bool {
         let Some((first, began)) = self.began else {
             self.began = Some((number, now));
-            return self.gathers();
+            return self.is_second();
         };
         let operations = number.wrapping_sub(first);
         let took = now.saturating_duration_since(began);
         let rate = f64::from(operations) / took.as_secs_f64();
-        let gathered = self.gathers();
+        let was_second = self.is_second();
         if took > WINDOW_MAX {
             // Whatever was being compared, it was something else.
-            if !matches!(self.phase, Phase::Apart { .. }) {
-                self.phase = Phase::Apart {
+            if !matches!(self.phase, Phase::First { .. }) {
+                self.phase = Phase::First {
                     left: self.patience,
                 };
             }
         } else if took < WINDOW_MIN || operations < WINDOW_OPERATIONS_MIN {
             match self.phase {
-                Phase::Try { apart } if rate < LOSS * apart => self.phase = self.apart(),
-                _ => return gathered,
+                Phase::Try { first } if rate < LOSS * first => self.phase = self.first(),
+                _ => return was_second,
             }
         } else {
             self.phase = self.after(rate);
         }
         // Those that are under way when it changes count for neither.
-        let is_same = self.gathers() == gathered;
+        let is_same = self.is_second() == was_second;
         self.began = is_same.then_some((number, now));
-        self.gathers()
+        self.is_second()
     }
 
-    fn gathers(&self) -> bool {
+    fn is_second(&self) -> bool {
         match self.phase {
-            Phase::Apart { .. } | Phase::Compare { .. } | Phase::Doubt { .. } => false,
+            Phase::First { .. } | Phase::Compare { .. } | Phase::Doubt { .. } => false,
             Phase::Try { .. }
             | Phase::Again { .. }
-            | Phase::Together { .. }
+            | Phase::Second { .. }
             | Phase::Return { .. } => true,
         }
     }
@@ -178,61 +182,61 @@ impl Course {
     /// What follows a window with this rate.
     fn after(&mut self, rate: f64) -> Phase {
         match self.phase {
-            Phase::Apart { left } => {
+            Phase::First { left } => {
                 self.recent.rotate_right(1);
                 self.recent[0] = rate;
                 match left.checked_sub(1) {
-                    Some(left) => Phase::Apart { left },
+                    Some(left) => Phase::First { left },
                     None => Phase::Try {
-                        apart: self.recent.into_iter().fold(rate, f64::max),
+                        first: self.recent.into_iter().fold(rate, f64::max),
                     },
                 }
             }
-            Phase::Try { apart } if rate < GAIN * apart => self.apart(),
-            Phase::Try { apart } => Phase::Compare {
-                apart,
-                together: rate,
+            Phase::Try { first } if rate < GAIN * first => self.first(),
+            Phase::Try { first } => Phase::Compare {
+                first,
+                second: rate,
             },
-            Phase::Compare { apart, together } => Phase::Again {
-                apart: apart.max(rate),
-                together,
+            Phase::Compare { first, second } => Phase::Again {
+                first: first.max(rate),
+                second,
             },
-            Phase::Again { apart, together } if together.min(rate) > GAIN * apart => {
-                self.patience = APART_MIN;
-                self.trust = TOGETHER_MIN;
-                Phase::Together {
+            Phase::Again { first, second } if second.min(rate) > GAIN * first => {
+                self.patience = FIRST.least;
+                self.trust = SECOND.least;
+                Phase::Second {
                     left: self.trust,
-                    usual: together.min(rate),
+                    expected: second.min(rate),
                 }
             }
-            Phase::Again { .. } => self.apart(),
-            Phase::Together { left, usual } if left == 0 || rate < LOSS * usual => {
-                Phase::Doubt { together: rate }
+            Phase::Again { .. } => self.first(),
+            Phase::Second { left, expected } if left == 0 || rate < LOSS * expected => {
+                Phase::Doubt { second: rate }
             }
-            Phase::Together { left, usual } => Phase::Together {
+            Phase::Second { left, expected } => Phase::Second {
                 left: left - 1,
-                usual,
+                expected,
             },
-            Phase::Doubt { together } => Phase::Return {
-                together,
-                apart: rate,
+            Phase::Doubt { second } => Phase::Return {
+                second,
+                first: rate,
             },
-            Phase::Return { together, apart } if (together + rate) / 2.0 > GAIN * apart => {
-                self.trust = (2 * self.trust).min(TOGETHER_MAX);
-                Phase::Together {
+            Phase::Return { second, first } if (second + rate) / 2.0 > GAIN * first => {
+                self.trust = SECOND.longer(self.trust);
+                Phase::Second {
                     left: self.trust,
-                    usual: together.min(rate),
+                    expected: second.min(rate),
                 }
             }
-            Phase::Return { .. } => self.apart(),
+            Phase::Return { .. } => self.first(),
         }
     }
 
-    /// Returns to windows apart, after a try that failed.
-    fn apart(&mut self) -> Phase {
+    /// Returns to windows of the first way, after a try that failed.
+    fn first(&mut self) -> Phase {
         let left = self.patience;
-        self.patience = (4 * self.patience).min(APART_MAX);
-        Phase::Apart { left }
+        self.patience = FIRST.longer(self.patience);
+        Phase::First { left }
     }
 }
 
@@ -263,43 +267,40 @@ mod tests {
             }
         }
 
-        /// Runs `count` ticks of 25 ms, in which each way has its rate. Returns how many were together.
-        fn ticks(&mut self, count: u32, apart: f64, together: f64) -> u32 {
-            let mut gathered = 0;
+        /// Runs `count` ticks of 25 ms, in which each way has its rate. Returns how many were done the second way.
+        fn ticks(&mut self, count: u32, first: f64, second: f64) -> u32 {
+            let mut tried = 0;
             for _ in 0..count {
-                let gathers = self.course.gathers();
-                gathered += u32::from(gathers);
-                let rate = if gathers { together } else { apart };
+                let is_second = self.course.is_second();
+                tried += u32::from(is_second);
+                let rate = if is_second { second } else { first };
                 let rate = rate * self.rng.random_range(1.0 - self.noise..1.0 + self.noise);
                 self.number = self.number.wrapping_add((rate / 40.0) as u32);
                 self.now += Duration::from_millis(25);
                 self.course.passed(self.number, self.now);
             }
-            gathered
+            tried
         }
     }
 
     #[test]
     fn what_gains_is_done_nearly_always() {
-        for (noise, together) in [(0.001, 6900.0), (0.001, 9000.0), (0.12, 9000.0)] {
-            let gathered = Simulated::new(noise).ticks(2000, 6000.0, together);
-            assert!((1700..2000).contains(&gathered), "{noise}: {gathered}");
+        for (noise, second) in [(0.001, 6900.0), (0.001, 9000.0), (0.12, 9000.0)] {
+            let tried = Simulated::new(noise).ticks(2000, 6000.0, second);
+            assert!((1700..2000).contains(&tried), "{noise}: {tried}");
         }
     }
 
     #[test]
     fn what_does_not_gain_is_hardly_ever_done() {
-        for (noise, together) in [
+        for (noise, second) in [
             (0.001, 3000.0),
             (0.001, 6200.0),
             (0.12, 6000.0),
             (0.12, 5000.0),
         ] {
-            let gathered = Simulated::new(noise).ticks(4000, 6000.0, together);
-            assert!(
-                (2..200).contains(&gathered),
-                "{noise}, {together}: {gathered}"
-            );
+            let tried = Simulated::new(noise).ticks(4000, 6000.0, second);
+            assert!((2..200).contains(&tried), "{noise}, {second}: {tried}");
         }
     }
 
@@ -307,10 +308,10 @@ mod tests {
     fn what_no_longer_gains_is_given_up_at_once_and_taken_up_again() {
         let mut simulated = Simulated::new(0.05);
         simulated.ticks(500, 6000.0, 9000.0);
-        let gathered = simulated.ticks(20, 6000.0, 2000.0);
-        assert!(gathered < 8, "{gathered}");
-        let gathered = simulated.ticks(2000, 6000.0, 5000.0);
-        assert!(gathered < 100, "{gathered}");
+        let tried = simulated.ticks(20, 6000.0, 2000.0);
+        assert!(tried < 8, "{tried}");
+        let tried = simulated.ticks(2000, 6000.0, 5000.0);
+        assert!(tried < 100, "{tried}");
         simulated.ticks(3000, 6000.0, 9000.0);
         assert!(simulated.ticks(100, 6000.0, 9000.0) > 90);
     }
@@ -349,32 +350,32 @@ mod tests {
             now += Duration::from_secs(20);
             assert!(!course.passed(OPERATIONS * number, now));
         }
-        assert_eq!(course.patience, APART_MIN);
+        assert_eq!(course.patience, FIRST.least);
     }
 
     #[test]
     fn a_child_of_a_fork_begins_anew() {
-        let trial = Trial::default();
-        trial.process.store(1, Ordering::Relaxed);
-        trial.gathers.store(true, Ordering::Relaxed);
+        let ways = TwoWays::default();
+        ways.process.store(1, Ordering::Relaxed);
+        ways.is_second.store(true, Ordering::Relaxed);
         // Nobody will ever give it back.
-        let lock = trial.course.lock().unwrap();
+        let lock = ways.course.lock().unwrap();
         for _ in 0..OPERATIONS {
-            trial.ended();
+            ways.ended();
         }
-        assert!(!trial.gathers());
+        assert!(!ways.is_second());
         drop(lock);
     }
 
     #[test]
     fn windows_are_of_many_operations_and_not_short() {
-        let trial = Trial::default();
+        let ways = TwoWays::default();
         let began = Instant::now();
         while began.elapsed() < 10 * WINDOW_MIN {
-            trial.gathers();
-            trial.ended();
+            ways.is_second();
+            ways.ended();
         }
-        let course = trial.course.lock().unwrap();
-        assert!(course.patience <= 4 * APART_MIN);
+        let course = ways.course.lock().unwrap();
+        assert!(course.patience <= 4 * FIRST.least);
     }
 }

@@ -1,0 +1,30 @@
+//! Learning from what happened: what requests take, which of two ways is faster, and when to try again what failed.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`Median`] | the usual time of a request, where an interruption must not count |
+//! | [`decayed`] | a mean that follows what changes |
+//! | [`BackOff`], [`Skips`] | trying again ever less often, by requests |
+//! | [`Breaker`] | trying again ever less often, by time, and one at a time |
+//! | [`Faster`] | which of two implementations takes less time for an operation |
+//! | [`TwoWays`] | which of two ways gets more operations done in a second |
+//!
+//! Questions change nothing here; only what happened does. Rules are constants of the
+//! callers, with the reason for each. Counters are relaxed atomics: of two threads that learn at once one may go unheard, which moves a figure by one
+//! sample.
+
+mod back_off;
+mod breaker;
+mod faster;
+mod mean;
+#[cfg(feature = "rsa")]
+mod median;
+mod two_ways;
+
+pub use back_off::{BackOff, Skips};
+pub use breaker::{Admission, Breaker, BreakerRule, BreakerState};
+pub use faster::{Faster, Which};
+pub use mean::decayed;
+#[cfg(feature = "rsa")]
+pub use median::Median;
+pub use two_ways::TwoWays;
