@@ -144,7 +144,10 @@ impl Visit<'_> {
                 }
                 None
             }
-            Outcome::Full => None,
+            Outcome::Full => {
+                place.visits.refused();
+                None
+            }
             Outcome::Failed => {
                 place.visits.failed();
                 None

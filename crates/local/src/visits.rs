@@ -1,95 +1,87 @@
 //! Decides when a client meets others, and when it computes alone.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use oarlock_engine::learn::{BackOff, Breaker, BreakerRule, Skips};
 
 /// The results of the last visits.
 #[derive(Default)]
 pub(crate) struct Visits {
-    /// How many visits in a row ended with the request computed alone.
-    lonely: AtomicU32,
-    /// The number of requests to compute alone before the next visit.
-    skipped: AtomicU32,
+    /// Requests to compute alone because the last visits met nobody.
+    alone: Skips,
     /// Visits without success, while the client makes one for 64 requests.
     in_vain: AtomicU32,
-    /// How often in a row something failed.
-    failed: AtomicU32,
-    /// The time before which there is no visit, in ns since `began`; 0 after one that did not fail.
-    not_before: AtomicU64,
+    /// Opens when something fails.
+    breaker: Breaker,
     began: OnceLock<Instant>,
 }
 
-/// After no more lonely visits in a row than this, others may still be there.
-const LONELY_FROM: u32 = 3;
+/// After no more visits in a row than this that met nobody, others may still be there.
+const ALONE_FREE: u32 = 3;
 /// A client without others makes one visit for 64 requests, since each costs some 300 us without success.
-const LONELY_MAX: u32 = 6;
+const APART: BackOff = BackOff::doubling(1, 64);
+/// The number of visits in a row that met nobody after which they are that rare.
+const ALONE_MAX: u32 = ALONE_FREE + 6;
 /// After this many of those, some 1000 requests, it may look elsewhere.
 const IN_VAIN: u32 = 16;
-/// After a failed visit there is none for this long, and twice as long after each further one.
-const PAUSE: Duration = Duration::from_millis(200);
-/// 51 s.
-const FAILED_MAX: u32 = 8;
+/// After a failed visit there is none for 200 ms, and twice as long after each further one, up to 51 s.
+const FAILURES: BreakerRule = BreakerRule {
+    failures_max: 1,
+    trials: 1,
+    pause_ns: BackOff::doubling(200_000_000, 200_000_000 << 8),
+};
+/// No visit takes longer.
+const VISIT_MAX: Duration = Duration::from_secs(1);
 
 impl Visits {
     /// Whether the next request is one; `is_awaited` says that somebody waits for others now.
     pub(crate) fn is_next(&self, is_awaited: bool) -> bool {
-        let skip = |left: u32| left.checked_sub(1);
-        let order = Ordering::Relaxed;
-        if !is_awaited && self.skipped.fetch_update(order, order, skip).is_ok() {
+        if !is_awaited && !self.alone.take_turn() {
             return false;
         }
-        // Without a look at the clock if nothing failed.
-        let not_before = self.not_before.load(Ordering::Relaxed);
-        not_before == 0 || self.now() >= not_before
+        self.breaker.is_closed() || self.breaker.begin_trial(self.now(), VISIT_MAX)
     }
 
     /// Others were met, or nobody was.
     pub(crate) fn met(&self, was_together: bool) {
-        if self.failed.load(Ordering::Relaxed) > 0 {
-            self.failed.store(0, Ordering::Relaxed);
-            self.not_before.store(0, Ordering::Relaxed);
+        if !self.breaker.is_closed() {
+            self.breaker.close();
         }
-        let lonely = match was_together {
-            true => 0,
-            false => (self.lonely.load(Ordering::Relaxed) + 1).min(LONELY_FROM + LONELY_MAX),
-        };
-        self.lonely.store(lonely, Ordering::Relaxed);
-        let skipped = (1 << lonely.saturating_sub(LONELY_FROM)) - 1;
-        self.skipped.store(skipped, Ordering::Relaxed);
+        match was_together {
+            true => self.alone.succeeded(),
+            false => self.alone.failed(ALONE_FREE, APART),
+        }
     }
 
     /// Whether others may be where this client is not: nobody was met for long. Says so once in a while.
     pub(crate) fn are_in_vain(&self) -> bool {
-        let is_lonely = self.lonely.load(Ordering::Relaxed) >= LONELY_FROM + LONELY_MAX;
-        is_lonely && self.in_vain.fetch_add(1, Ordering::Relaxed) % IN_VAIN == IN_VAIN - 1
+        self.alone.failures() >= ALONE_MAX
+            && self.in_vain.fetch_add(1, Ordering::Relaxed) % IN_VAIN == IN_VAIN - 1
     }
 
     /// There is no server, or a process did not go on.
     pub(crate) fn failed(&self) {
-        let failed = self.failed.load(Ordering::Relaxed);
-        let pause = PAUSE * (1 << failed);
-        self.failed
-            .store((failed + 1).min(FAILED_MAX), Ordering::Relaxed);
-        self.not_before
-            .store(self.now() + pause.as_nanos() as u64, Ordering::Relaxed);
+        self.breaker.failed(self.now(), FAILURES);
     }
 
-    fn now(&self) -> u64 {
-        self.began.get_or_init(Instant::now).elapsed().as_nanos() as u64
+    /// There was no room on the board, which says nothing.
+    pub(crate) fn refused(&self) {
+        self.breaker.refused();
+    }
+
+    fn now(&self) -> Duration {
+        self.began.get_or_init(Instant::now).elapsed()
     }
 }
 
 impl Clone for Visits {
     fn clone(&self) -> Self {
-        let [lonely, skipped, failed] = [&self.lonely, &self.skipped, &self.failed]
-            .map(|count| AtomicU32::new(count.load(Ordering::Relaxed)));
         Self {
-            lonely,
-            skipped,
-            failed,
+            alone: self.alone.clone(),
             in_vain: AtomicU32::new(0),
-            not_before: AtomicU64::new(self.not_before.load(Ordering::Relaxed)),
+            breaker: self.breaker.clone(),
             began: self.began.clone(),
         }
     }
@@ -98,6 +90,8 @@ impl Clone for Visits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PAUSE: Duration = Duration::from_millis(200);
 
     fn asked(visits: &Visits, count: usize, mut visit: impl FnMut(&Visits)) -> usize {
         let mut asked = 0;
@@ -141,12 +135,12 @@ mod tests {
         assert!(!visits.is_next(false));
         std::thread::sleep(PAUSE);
         assert!(visits.is_next(false));
-        // However often it fails, the pause has an end.
-        for _ in 0..100 {
-            visits.failed();
-        }
-        let pause = visits.not_before.load(Ordering::Relaxed) - visits.now();
-        assert!(pause <= 60_000_000_000, "{pause}");
+        assert!(!visits.is_next(false), "one at a time");
+        visits.refused();
+        assert!(visits.is_next(false));
+        visits.failed();
+        std::thread::sleep(PAUSE);
+        assert!(!visits.is_next(false), "longer");
         visits.met(true);
         assert!(visits.is_next(false));
         visits.failed();

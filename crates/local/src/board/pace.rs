@@ -7,6 +7,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use oarlock_engine::learn::decayed;
+
 use super::memory::SharedPace;
 
 /// When requests came, and how many were taken together.
@@ -52,7 +54,8 @@ impl<'a> Pace<'a> {
             .saturating_sub(shared.last.swap(now, Relaxed))
             .min(self.gap_max());
         let gap = shared.gap.load(Relaxed).min(self.gap_max());
-        shared.gap.store((7 * gap + since) / 8, Relaxed);
+        let gap = decayed(gap as f64, since as f64, 8.0);
+        shared.gap.store(gap as u64, Relaxed);
     }
 
     /// One of those that were taken computes. Those whose requests it has come back after that.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use oarlock_engine::learn::decayed;
 use tonic::Code;
 
 use super::super::devices::DeviceWorkers;
@@ -92,7 +93,7 @@ impl State {
                 .as_secs_f64()
                 .max(size as f64 / offer.per_second);
             let latest = (batch.began.elapsed().as_secs_f64() / usual).clamp(0.1, 100.0);
-            *slowness += (latest - *slowness) / 16.0;
+            *slowness = decayed(*slowness, latest, 16.0);
         }
         entry.expected[device] = Some(Expected {
             latency: offer.latency.mul_f64(*slowness),
