@@ -1,12 +1,14 @@
-//! Hash functions and HMAC (FIPS 180-4, RFC 2104), chosen at run time. RustCrypto computes them: for the short messages of
-//! key derivation it is faster than aws-lc, whose contexts are four times as large.
+//! Hash functions and HMAC (FIPS 180-4, RFC 2104), chosen at run time. For the short messages of key derivation RustCrypto's
+//! are faster than aws-lc's, whose contexts are four times as large; of SHA-2 aws-lc compresses the blocks (`aws_lc/sha2.rs`).
 
-use hmac::Mac as _;
-use hmac::digest::{FixedOutputReset as _, Reset};
+use hmac::digest::{FixedOutputReset, Reset};
+use hmac::{EagerHash, Mac};
 use sha1::Sha1;
-use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
+use sha2::Digest as _;
 use subtle::ConstantTimeEq as _;
+use zeroize::Zeroize as _;
 
+use crate::aws_lc::sha2::{Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
 pub use crate::work::rsa::padding::Hash;
 
 /// The longest digest in bytes, SHA-512's.
@@ -46,46 +48,15 @@ macro_rules! digests {
 
 macro_rules! hmacs {
     ($($hash:ident)+) => {
-        #[derive(Clone)]
-        enum AnyHmac {
-            $($hash(hmac::HmacReset<$hash>),)+
-        }
-
         impl Hmac {
-            /// Takes a key of any length and begins a message; `None` for a hash function of SHA-512's kind, whose state
-            /// has twice the size.
+            /// Takes a key and begins a message; `None` for a key longer than a block of the hash function.
             pub fn new(hash: Hash, key: &[u8]) -> Option<Self> {
                 Some(Self(match hash {
-                    $(Hash::$hash => AnyHmac::$hash(keyed(key)),)+
-                    _ => return None,
-                }))
-            }
-
-            /// Continues the message.
-            pub fn update(&mut self, data: &[u8]) {
-                match &mut self.0 {
-                    $(AnyHmac::$hash(hmac) => hmac.update(data),)+
-                }
-            }
-
-            /// Writes the tag to the beginning of `output`, and returns its length in bytes. The next message begins.
-            pub fn finish(&mut self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
-                match &mut self.0 {
-                    $(AnyHmac::$hash(hmac) => {
-                        let output = output.first_chunk_mut::<{ Hash::$hash.bytes() }>();
-                        output.map_or(0, |output| {
-                            hmac.finalize_into_reset(output.into());
-                            output.len()
-                        })
+                    $(Hash::$hash => {
+                        const BYTES: usize = Hash::$hash.block_bytes();
+                        Box::new(KeyedBy::<$hash, BYTES>::new(hash, key)?)
                     })+
-                }
-            }
-
-            /// Drops the message, and begins the next.
-            pub fn restart(&mut self) {
-                match &mut self.0 {
-                    $(AnyHmac::$hash(hmac) => Reset::reset(hmac),)+
-                }
+                }))
             }
         }
     };
@@ -96,11 +67,133 @@ macro_rules! hmacs {
 pub struct Digest(AnyDigest);
 
 /// A key of HMAC with a message on its way, and further ones after that without another key set-up. Wiped on drop.
-#[derive(Clone)]
-pub struct Hmac(AnyHmac);
+pub struct Hmac(Box<dyn Keyed>);
 
 digests! { Sha1 Sha224 Sha256 Sha384 Sha512 Sha512_224 Sha512_256 }
-hmacs! { Sha1 Sha224 Sha256 }
+hmacs! { Sha1 Sha224 Sha256 Sha384 Sha512 Sha512_224 Sha512_256 }
+
+impl Hmac {
+    /// Its hash function.
+    pub fn hash(&self) -> Hash {
+        self.0.hash()
+    }
+
+    /// Whether it is of this hash function and key, in time by their lengths alone.
+    pub fn has(&self, hash: Hash, key: &[u8]) -> bool {
+        self.hash() == hash && is_same(self.key(), key)
+    }
+
+    /// The key, as it was given.
+    pub fn key(&self) -> &[u8] {
+        self.0.key()
+    }
+
+    /// Continues the message.
+    pub fn update(&mut self, data: &[u8]) {
+        self.0.update(data);
+    }
+
+    /// Writes the tag to the beginning of `output`, and returns its length in bytes. The next message begins.
+    pub fn finish(&mut self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
+        self.0.finish(output)
+    }
+
+    /// Drops the message, and begins the next.
+    pub fn restart(&mut self) {
+        self.0.restart();
+    }
+
+    /// Returns another that goes on from here.
+    pub fn copy(&mut self) -> Self {
+        Self(self.0.copy())
+    }
+}
+
+/// As long as the states of its hash function: TLS keeps several for each connection.
+trait Keyed: Send + Sync {
+    fn hash(&self) -> Hash;
+    fn key(&self) -> &[u8];
+    fn update(&mut self, data: &[u8]);
+    fn finish(&mut self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize;
+    fn restart(&mut self);
+    fn copy(&mut self) -> Box<dyn Keyed>;
+}
+
+/// A key with its states, for a hash function with blocks of so many bytes.
+#[derive(Clone)]
+struct KeyedBy<D: EagerHash, const BYTES: usize> {
+    /// Set up when it is first needed: a long message may go elsewhere.
+    hmac: Option<hmac::HmacReset<D>>,
+    key: [u8; BYTES],
+    key_bytes: u8,
+    hash: Hash,
+}
+
+impl<D: EagerHash, const BYTES: usize> KeyedBy<D, BYTES> {
+    fn new(hash: Hash, key: &[u8]) -> Option<Self> {
+        let mut octets = [0; BYTES];
+        octets.get_mut(..key.len())?.copy_from_slice(key);
+        Some(Self {
+            hmac: None,
+            key: octets,
+            // No block is longer than 128 bytes.
+            key_bytes: key.len() as u8,
+            hash,
+        })
+    }
+
+    fn set_up(&mut self) -> &mut hmac::HmacReset<D>
+    where
+        hmac::HmacReset<D>: hmac::KeyInit,
+    {
+        let key = &self.key[..usize::from(self.key_bytes)];
+        self.hmac.get_or_insert_with(|| keyed(key))
+    }
+}
+
+impl<D, const BYTES: usize> Keyed for KeyedBy<D, BYTES>
+where
+    D: EagerHash + 'static,
+    hmac::HmacReset<D>: Mac + hmac::KeyInit + FixedOutputReset + Reset + Clone + Send + Sync,
+{
+    fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key[..usize::from(self.key_bytes)]
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        Mac::update(self.set_up(), data);
+    }
+
+    fn finish(&mut self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
+        let output = &mut output[..self.hash.bytes()];
+        if let Ok(output) = (&mut *output).try_into() {
+            self.set_up().finalize_into_reset(output);
+        }
+        output.len()
+    }
+
+    fn restart(&mut self) {
+        if let Some(hmac) = &mut self.hmac {
+            Reset::reset(hmac);
+        }
+    }
+
+    /// Sets the key up before, so that no copy has to.
+    fn copy(&mut self) -> Box<dyn Keyed> {
+        self.set_up();
+        Box::new(self.clone())
+    }
+}
+
+impl<D: EagerHash, const BYTES: usize> Drop for KeyedBy<D, BYTES> {
+    fn drop(&mut self) {
+        self.key[..usize::from(self.key_bytes)].zeroize();
+    }
+}
 
 impl Hash {
     /// The length in bytes of the blocks that it works in: 64 or 128.
@@ -120,7 +213,7 @@ pub fn is_same(one: &[u8], other: &[u8]) -> bool {
 /// Evaluates an expression with the type of HMAC by a hash function.
 macro_rules! with_hmac {
     ($hash:expr, $mac:ident => $run:expr) => {{
-        use sha2::{Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
+        use crate::aws_lc::sha2::{Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
         macro_rules! by {
             ($of:ty) => {{
                 type $mac = hmac::Hmac<$of>;
@@ -189,11 +282,13 @@ mod tests {
                     output[..bytes].to_vec()
                 };
                 let expected = digest(0x5c, &digest(0x36, b"a message"));
-                let Some(keyed) = Hmac::new(hash, key) else {
-                    assert_eq!(hash.block_bytes(), 128);
+                let Some(mut keyed) = Hmac::new(hash, key) else {
+                    assert!(key.len() > hash.block_bytes());
                     continue;
                 };
-                for mut hmac in [keyed.clone(), keyed] {
+                assert!(keyed.has(hash, key) && !keyed.has(hash, b"another"));
+                assert_eq!((keyed.hash(), keyed.key()), (hash, key));
+                for mut hmac in [keyed.copy(), keyed] {
                     for _ in 0..2 {
                         hmac.update(b"dropped");
                         hmac.restart();

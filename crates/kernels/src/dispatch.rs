@@ -188,3 +188,14 @@ pub mod modexp {
         FMA,
     }
 }
+
+/// Counts of calls for SHA-512 of one message.
+#[cfg(target_arch = "x86_64")]
+pub mod sha512 {
+    pub use super::Counter;
+
+    counters! {
+        /// Blocks by AVX2 and BMI2.
+        AVX2,
+    }
+}

@@ -39,6 +39,8 @@ pub mod modexp;
 mod poly1305;
 mod portable;
 mod requests;
+#[cfg(target_arch = "x86_64")]
+pub mod sha512;
 mod stitched;
 pub mod tdes;
 #[cfg(debug_assertions)]

@@ -1,10 +1,11 @@
-//! aws-lc, made safe: RSA and modular exponentiation, elliptic curves, X25519, ML-KEM, and the generator of random numbers.
+//! aws-lc, made safe: RSA and modular exponentiation, elliptic curves, X25519, ML-KEM, SHA-2, and the generator of random numbers.
 #![allow(unsafe_code)]
 
 pub mod ec;
 pub mod ml_kem;
 pub(crate) mod modexp;
 pub(crate) mod rsa;
+pub(crate) mod sha2;
 pub mod x25519;
 
 use crate::Error;

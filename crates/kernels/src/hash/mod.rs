@@ -452,7 +452,7 @@ pub(crate) const K256: [[u32; 16]; 4] = [
 ];
 
 /// FIPS 180-4, section 4.2.3.
-const K512: [[u64; 16]; 5] = [
+pub(crate) static K512: [[u64; 16]; 5] = [
     [
         0x428a_2f98_d728_ae22,
         0x7137_4491_23ef_65cd,

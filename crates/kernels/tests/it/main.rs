@@ -19,6 +19,8 @@ mod pages;
 mod published;
 #[cfg(target_arch = "x86_64")]
 mod rounding;
+#[cfg(target_arch = "x86_64")]
+mod sha512;
 mod tdes;
 mod vectors;
 

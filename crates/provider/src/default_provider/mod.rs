@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod functions;
+pub(crate) mod mac;
 pub(crate) mod rsa;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -20,6 +21,7 @@ use oarlock_engine::hash::Hash;
 use self::functions::{
     ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions, SignatureFunctions,
 };
+use self::mac::MacDigests;
 use self::rsa::DefaultRsa;
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_KDF, OPERATION_KEM, OPERATION_KEYEXCH, OPERATION_KEYMGMT,
@@ -38,6 +40,8 @@ pub(crate) struct Defaults {
     pub(crate) rsa: Option<DefaultRsa>,
     /// TLS13-KDF, HKDF and TLS1-PRF.
     pub(crate) kdfs: [Option<DefaultAlgorithm<KdfFunctions>>; 3],
+    /// Before what they are contexts of.
+    pub(crate) hmac_digests: MacDigests,
     pub(crate) hmac: Option<DefaultAlgorithm<MacFunctions>>,
     pub(crate) x25519: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
@@ -80,6 +84,7 @@ impl Defaults {
                 find!(KdfFunctions, OPERATION_KDF, b"HKDF"),
                 find!(KdfFunctions, OPERATION_KDF, b"TLS1-PRF"),
             ],
+            hmac_digests: MacDigests::default(),
             hmac: find!(MacFunctions, OPERATION_MAC, b"HMAC"),
             x25519: find!(KeyFunctions, OPERATION_KEYMGMT, b"X25519"),
             x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),

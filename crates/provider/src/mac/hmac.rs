@@ -2,20 +2,22 @@
 //!
 //! A context computes what is regular. At anything else, such as a digest that we lack, a long key or the record of a TLS
 //! suite with CBC, it makes a context of the default provider's with the same digest and key, and passes everything on
-//! from then on.
+//! from then on. Copies of a context have one of these in common to copy: libssl makes a copy for each record.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::{Arc, OnceLock};
 
-use oarlock_engine::hash::{DIGEST_BYTES_MAX, Hash, Hmac, is_same};
-use zeroize::{Zeroize as _, Zeroizing};
+use oarlock_engine::hash::{DIGEST_BYTES_MAX, Hash, Hmac};
+use zeroize::Zeroizing;
 
 use crate::abi::{Algorithm, Dispatch, OPERATION_MAC, Param, Params, offered};
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, MacFunctions};
+use crate::default_provider::mac::MacContext;
 use crate::default_provider::rsa::named_for_oaep as hash_named;
-use crate::default_provider::{DefaultAlgorithm, Defaults, hash_name};
+use crate::default_provider::{DefaultAlgorithm, Defaults};
 use crate::offered::Offered;
 use crate::provider::Provider;
 
@@ -47,26 +49,15 @@ pub(super) fn offer(defaults: &Defaults, offered: &mut Offered) {
 struct Context {
     /// What the next key is set up with.
     hash: Option<Hash>,
-    /// Apart, so that a context of the default provider's costs little more than that: TLS keeps several.
-    keyed: Option<Box<Keyed>>,
+    /// A key that is set up.
+    keyed: Option<Hmac>,
+    /// What copies with this key leave by.
+    common: Option<Arc<OnceLock<MacContext>>>,
     message: Message,
-    /// The default provider's context, once something was not regular. Null before.
-    inner: *mut c_void,
+    /// The default provider's context, once something was not regular.
+    left: Option<MacContext>,
     /// The core tears no provider down that has a context.
     provider: *const Provider,
-}
-
-/// Whether a hash function is ours: OpenSSL computes those of SHA-512's kind in two thirds of the time.
-fn is_ours(hash: Hash) -> bool {
-    matches!(hash, Hash::Sha1 | Hash::Sha224 | Hash::Sha256)
-}
-
-/// A key that is set up.
-#[derive(Clone)]
-struct Keyed {
-    hash: Hash,
-    hmac: Hmac,
-    key: Key,
 }
 
 /// How far the message is.
@@ -77,45 +68,14 @@ enum Message {
     Ended,
 }
 
-/// The key as it was set. Wiped on drop.
-#[derive(Clone)]
-struct Key {
-    octets: [u8; KEY_BYTES_MAX],
-    bytes: usize,
-}
-
-/// A block of SHA-256. Longer keys are rare, and have to be hashed before.
-const KEY_BYTES_MAX: usize = 64;
-
-impl Key {
-    /// `None` for one that is too long.
-    fn new(key: &[u8]) -> Option<Self> {
-        let mut octets = [0; KEY_BYTES_MAX];
-        octets.get_mut(..key.len())?.copy_from_slice(key);
-        Some(Self {
-            octets,
-            bytes: key.len(),
-        })
-    }
-
-    fn get(&self) -> &[u8] {
-        &self.octets[..self.bytes]
-    }
-}
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        self.octets[..self.bytes].zeroize();
-    }
-}
-
 impl Context {
     fn new(provider: *const Provider) -> Self {
         Self {
             hash: None,
             keyed: None,
+            common: None,
             message: Message::New,
-            inner: null_mut(),
+            left: None,
             provider,
         }
     }
@@ -130,11 +90,7 @@ impl Context {
         let (mut hash, mut given) = (None, None);
         let taken = params.each(|name, value| match name {
             b"digest" if hash.is_none() => {
-                let named = value
-                    .text()
-                    .and_then(hash_named)
-                    .filter(|hash| is_ours(*hash));
-                hash = Some(named.ok_or(())?);
+                hash = Some(value.text().and_then(hash_named).ok_or(())?);
                 Ok(())
             }
             b"key" if given.is_none() => {
@@ -149,13 +105,9 @@ impl Context {
         let key = key.or(given);
         if let Some(key) = key {
             let hash = hash?;
-            let is_it = |keyed: &Keyed| keyed.hash == hash && is_same(keyed.key.get(), key);
-            if !self.keyed.as_deref().is_some_and(is_it) {
-                self.keyed = Some(Box::new(Keyed {
-                    hash,
-                    key: Key::new(key)?,
-                    hmac: Hmac::new(hash, key)?,
-                }));
+            if !self.keyed.as_ref().is_some_and(|it| it.has(hash, key)) {
+                self.keyed = Some(Hmac::new(hash, key)?);
+                self.common = None;
                 self.message = Message::New;
             }
             self.restart()?;
@@ -168,18 +120,23 @@ impl Context {
     fn restart(&mut self) -> Option<()> {
         let keyed = self.keyed.as_mut()?;
         if self.message == Message::Begun {
-            keyed.hmac.restart();
+            keyed.restart();
         }
         self.message = Message::New;
         Some(())
     }
 
+    /// `None` where the default provider is to do it.
     fn update(&mut self, data: &[u8]) -> Option<c_int> {
         let keyed = self.keyed.as_mut()?;
         if self.message == Message::Ended {
             return Some(0);
         }
-        keyed.hmac.update(data);
+        let is_long = data.len() >= LONG_BYTES && keyed.hash().block_bytes() == 128;
+        if is_long && self.message == Message::New {
+            return None;
+        }
+        keyed.update(data);
         self.message = Message::Begun;
         Some(1)
     }
@@ -191,59 +148,96 @@ impl Context {
             return Some(0);
         }
         self.message = Message::Ended;
-        Some(keyed.hmac.finish(output))
+        Some(keyed.finish(output))
     }
 
     /// Leaves this context's work to the default provider. `None` in the middle of a message, of which nothing was kept.
-    fn leave(&mut self) -> Option<(*mut c_void, MacFunctions)> {
-        if self.inner.is_null() {
+    fn leave(&mut self) -> Option<&MacContext> {
+        if self.left.is_none() {
             if self.message == Message::Begun {
                 return None;
             }
-            self.inner = self.replayed()?;
+            self.left = Some(self.replayed()?);
             self.keyed = None;
+            self.common = None;
         }
-        Some((self.inner, self.default()?.functions))
+        self.left.as_ref()
+    }
+
+    /// Leaves a context in which nothing was set to the default provider, with a digest that is not ours, and returns whether it
+    /// took that. `None` where more is given than its name.
+    fn leave_with(&mut self, params: Params<'_>) -> Option<(&MacContext, bool)> {
+        let is_new = self.left.is_none() && self.keyed.is_none() && self.hash.is_none();
+        let name = params.only(c"digest").filter(|_| is_new)?.text()?;
+        // SAFETY: the core tears no provider down that has a context, such as this one.
+        let defaults = unsafe { (*self.provider).defaults.get()? };
+        let begun = defaults.hmac_digests.context(defaults.hmac.as_ref()?, name);
+        let (left, is_set) = begun?;
+        Some((self.left.insert(left), is_set))
     }
 
     /// Makes a context of the default provider's with the same digest and key.
-    fn replayed(&self) -> Option<*mut c_void> {
-        let default = self.default()?;
-        // SAFETY: the default provider's functions with its context, an array that ends as it must, and a key with so
-        // many bytes.
-        unsafe {
-            let inner = default.functions.newctx?(default.context);
-            if inner.is_null() {
-                return None;
+    fn replayed(&self) -> Option<MacContext> {
+        let Some(common) = &self.common else {
+            return self.set_up();
+        };
+        // Not by `get_or_init`, where others wait: a child that is forked in the meantime would wait forever.
+        if common.get().is_none() {
+            let _ = common.set(self.set_up()?);
+        }
+        let left = common.get()?.copy()?;
+        self.set_next_hash(&left)?;
+        Some(left)
+    }
+
+    fn set_up(&self) -> Option<MacContext> {
+        let left = MacContext::new(self.default()?)?;
+        if let Some(keyed) = &self.keyed {
+            left.set_hash(keyed.hash())?;
+            left.set_key(keyed.key())?;
+        }
+        if self.common.is_none() {
+            self.set_next_hash(&left)?;
+        }
+        Some(left)
+    }
+
+    /// Sets another hash function than that of the key, for the next one.
+    fn set_next_hash(&self, left: &MacContext) -> Option<()> {
+        match self.hash {
+            Some(hash) if self.keyed.as_ref().is_none_or(|it| it.hash() != hash) => {
+                left.set_hash(hash)
             }
-            let set_hash = |hash| {
-                let name = Param::giving_text(c"digest", hash_name(hash).to_bytes());
-                let mut params = [name, Param::END];
-                let done = default.functions.set_ctx_params?(inner, params.as_mut_ptr());
-                (done == 1).then_some(())
-            };
-            let set = || {
-                let with = self.keyed.as_ref().map(|keyed| keyed.hash);
-                if let Some(keyed) = &self.keyed {
-                    set_hash(keyed.hash)?;
-                    let (key, bytes) = (keyed.key.get().as_ptr(), keyed.key.get().len());
-                    if default.functions.init?(inner, key, bytes, null()) != 1 {
-                        return None;
-                    }
-                }
-                // Another one for the next key.
-                match self.hash {
-                    Some(hash) if self.hash != with => set_hash(hash),
-                    _ => Some(()),
-                }
-            };
-            if set().is_none() {
-                default.functions.freectx?(inner);
-                return None;
-            }
-            Some(inner)
+            _ => Some(()),
         }
     }
+
+    fn copy(&mut self) -> Option<Self> {
+        if self.keyed.is_some() {
+            self.common.get_or_insert_default();
+        }
+        Some(Self {
+            hash: self.hash,
+            keyed: self.keyed.as_mut().map(Hmac::copy),
+            common: self.common.clone(),
+            message: self.message,
+            left: match &self.left {
+                Some(left) => Some(left.copy()?),
+                None => None,
+            },
+            provider: self.provider,
+        })
+    }
+}
+
+/// What the default provider does of a context; `None` where that is nothing.
+///
+/// # Safety
+/// `context` is null or a context of ours, and no other call with it is under way.
+#[inline(always)]
+unsafe fn left<'a>(context: *mut c_void) -> Option<&'a MacContext> {
+    // SAFETY: the caller says that it is null or one of ours, which no other call uses.
+    unsafe { context.cast::<Context>().as_ref()?.left.as_ref() }
 }
 
 /// # Safety
@@ -266,15 +260,8 @@ unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
 unsafe extern "C" fn freectx(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
-            // SAFETY: of `newctx` or `dupctx`, and this is the core's last call with it; the default provider's function
-            // with its context, which nobody else has.
-            unsafe {
-                let context = Box::from_raw(context.cast::<Context>());
-                let free = context.default().and_then(|it| it.functions.freectx);
-                if let (Some(free), false) = (free, context.inner.is_null()) {
-                    free(context.inner);
-                }
-            }
+            // SAFETY: a context of HMAC in a box, of `newctx` or `dupctx`, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
         });
     }
 }
@@ -283,29 +270,9 @@ unsafe extern "C" fn freectx(context: *mut c_void) {
 /// `context` is null or a context of ours, and no other call with it is under way.
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core copies a context of `newctx` or `dupctx`, or null; the default provider's function with its
-        // context.
-        unsafe {
-            let Some(context) = context.cast::<Context>().as_ref() else {
-                return null_mut();
-            };
-            let mut inner = null_mut();
-            if !context.inner.is_null() {
-                let dup = context.default().and_then(|it| it.functions.dupctx);
-                inner = dup.map_or(null_mut(), |dup| dup(context.inner));
-                if inner.is_null() {
-                    return null_mut();
-                }
-            }
-            Box::into_raw(Box::new(Context {
-                hash: context.hash,
-                keyed: context.keyed.clone(),
-                message: context.message,
-                inner,
-                provider: context.provider,
-            }))
-            .cast()
-        }
+        // SAFETY: the core copies a context of `newctx` or `dupctx` that no other call uses, or null.
+        let copy = unsafe { context.cast::<Context>().as_mut() }.and_then(Context::copy);
+        copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
     })
 }
 
@@ -318,9 +285,15 @@ unsafe extern "C" fn init(
     key_bytes: usize,
     params: *const Param,
 ) -> c_int {
-    catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses; the caller's key and parameters.
-        unsafe {
+    // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the
+    // caller's key and parameters.
+    unsafe {
+        let by =
+            |left: &MacContext| Some(left.functions().init?(left.at(), key, key_bytes, params));
+        if let Some(left) = left(context) {
+            return by(left).unwrap_or(0);
+        }
+        catching(0, || {
             let Some(context) = context.cast::<Context>().as_mut() else {
                 return 0;
             };
@@ -328,51 +301,47 @@ unsafe extern "C" fn init(
                 0 => &[][..],
                 bytes => std::slice::from_raw_parts(key, bytes),
             });
-            let is_regular = context.inner.is_null() && {
-                let is_set = context.set(Params::new(params.cast_mut()), given);
-                is_set.and_then(|()| context.restart()).is_some()
-            };
-            if is_regular {
+            let is_set = context.set(Params::new(params.cast_mut()), given);
+            if is_set.and_then(|()| context.restart()).is_some() {
                 return 1;
+            }
+            match context.leave_with(Params::new(params.cast_mut())) {
+                Some((left, true)) => {
+                    let init = left.functions().init;
+                    return init.map_or(0, |init| init(left.at(), key, key_bytes, null()));
+                }
+                Some((_, false)) => return 0,
+                None => {}
             }
             // Whatever the message was, this ends it.
             context.restart();
-            match context.leave() {
-                Some((inner, functions)) => functions
-                    .init
-                    .map_or(0, |init| init(inner, key, key_bytes, params)),
-                None => 0,
-            }
-        }
-    })
+            context.leave().and_then(by).unwrap_or(0)
+        })
+    }
 }
 
 /// # Safety
 /// As [`dupctx`]; `data` has so many bytes.
 unsafe extern "C" fn update(context: *mut c_void, data: *const u8, bytes: usize) -> c_int {
-    catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses; the caller's data.
-        unsafe {
+    // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the
+    // caller's data.
+    unsafe {
+        let by = |left: &MacContext| Some(left.functions().update?(left.at(), data, bytes));
+        if let Some(left) = left(context) {
+            return by(left).unwrap_or(0);
+        }
+        catching(0, || {
             let Some(context) = context.cast::<Context>().as_mut() else {
                 return 0;
             };
-            if context.inner.is_null() {
-                let given = match bytes {
-                    0 => &[][..],
-                    bytes => std::slice::from_raw_parts(data, bytes),
-                };
-                if let Some(done) = context.update(given) {
-                    return done;
-                }
-            }
-            match context.leave() {
-                Some((inner, functions)) => functions
-                    .update
-                    .map_or(0, |update| update(inner, data, bytes)),
-                None => 0,
-            }
-        }
-    })
+            let given = match bytes {
+                0 => &[][..],
+                bytes => std::slice::from_raw_parts(data, bytes),
+            };
+            let done = context.update(given);
+            done.or_else(|| context.leave().and_then(by)).unwrap_or(0)
+        })
+    }
 }
 
 /// # Safety
@@ -383,88 +352,84 @@ unsafe extern "C" fn finish(
     written: *mut usize,
     room: usize,
 ) -> c_int {
-    catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses; the caller's places.
-        unsafe {
+    // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the
+    // caller's places.
+    unsafe {
+        let by =
+            |left: &MacContext| Some(left.functions().finish?(left.at(), output, written, room));
+        if let Some(left) = left(context) {
+            return by(left).unwrap_or(0);
+        }
+        catching(0, || {
             let Some(context) = context.cast::<Context>().as_mut() else {
                 return 0;
             };
             let has_room = context
                 .keyed
                 .as_ref()
-                .is_some_and(|keyed| keyed.hash.bytes() <= room);
-            if context.inner.is_null() && has_room && !output.is_null() {
-                let mut tag = Zeroizing::new([0; DIGEST_BYTES_MAX]);
-                let bytes = context.finish(&mut tag).unwrap_or_default();
-                if bytes == 0 {
-                    return 0;
-                }
-                output.copy_from_nonoverlapping(tag.as_ptr(), bytes);
-                *written = bytes;
-                return 1;
+                .is_some_and(|keyed| keyed.hash().bytes() <= room);
+            if !has_room || output.is_null() {
+                return context.leave().and_then(by).unwrap_or(0);
             }
-            match context.leave() {
-                Some((inner, functions)) => functions
-                    .finish
-                    .map_or(0, |finish| finish(inner, output, written, room)),
-                None => 0,
+            let mut tag = Zeroizing::new([0; DIGEST_BYTES_MAX]);
+            let bytes = context.finish(&mut tag).unwrap_or_default();
+            if bytes == 0 {
+                return 0;
             }
-        }
-    })
+            output.copy_from_nonoverlapping(tag.as_ptr(), bytes);
+            *written = bytes;
+            1
+        })
+    }
 }
 
 /// # Safety
 /// As [`dupctx`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses; parameters that end.
-        unsafe {
+    // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and
+    // parameters that end.
+    unsafe {
+        let by = |left: &MacContext| Some(left.functions().set_ctx_params?(left.at(), params));
+        if let Some(left) = left(context) {
+            return by(left).unwrap_or(0);
+        }
+        catching(0, || {
             let Some(context) = context.cast::<Context>().as_mut() else {
                 return 0;
             };
             let given = Params::new(params);
-            if context.inner.is_null() && context.set(given, None).is_some() {
+            if context.set(given, None).is_some() {
                 return 1;
             }
-            match context.leave() {
-                Some((inner, functions)) => {
-                    functions.set_ctx_params.map_or(0, |set| set(inner, params))
-                }
-                None => 0,
+            if let Some((_, is_set)) = context.leave_with(given) {
+                return is_set.into();
             }
-        }
-    })
+            context.leave().and_then(by).unwrap_or(0)
+        })
+    }
 }
 
 /// # Safety
 /// As [`set_ctx_params`].
 unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses; parameters with places; the default provider's
-        // functions with its context.
-        unsafe {
+    // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and
+    // parameters with places.
+    unsafe {
+        let by = |left: &MacContext| Some(left.functions().get_ctx_params?(left.at(), params));
+        if let Some(left) = left(context) {
+            return by(left).unwrap_or(0);
+        }
+        catching(0, || {
             let Some(context) = context.cast::<Context>().as_ref() else {
                 return 0;
             };
             let given = Params::new(params);
-            if let (true, Some(keyed), Some(value)) =
-                (context.inner.is_null(), &context.keyed, given.only(c"size"))
-            {
-                return value.set_number(keyed.hash.bytes() as u64).into();
+            if let (Some(keyed), Some(value)) = (&context.keyed, given.only(c"size")) {
+                return value.set_number(keyed.hash().bytes() as u64).into();
             }
-            let get = || {
-                let functions = context.default()?.functions;
-                if !context.inner.is_null() {
-                    return Some(functions.get_ctx_params?(context.inner, params));
-                }
-                let inner = context.replayed()?;
-                let done = functions.get_ctx_params.map(|get| get(inner, params));
-                functions.freectx?(inner);
-                done
-            };
-            get().unwrap_or(0)
-        }
-    })
+            context.replayed().as_ref().and_then(by).unwrap_or(0)
+        })
+    }
 }
 
 /// # Safety
@@ -505,3 +470,6 @@ unsafe fn described(
         describe().unwrap_or(null())
     }
 }
+
+/// From this length on, the time that OpenSSL saves with SHA-512 and its kind makes up for a context of its own.
+const LONG_BYTES: usize = 1024;
