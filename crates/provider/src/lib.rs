@@ -14,7 +14,8 @@
 //!                      mac/          HMAC
 //!                      x25519/       keys and key exchange
 //!                      hybrid/       the same by ML-KEM and a curve together
-//!                      ec/           keys and ECDSA around the default provider's
+//!                      ec/           ECDSA around the default provider's
+//!                      exported/     keys that stay there
 //!                      groups.rs     the groups of TLS that come with them
 //! RSA                  rsa/          keys and signatures around the default provider's
 //!                      signer/       who makes a private operation, and when
@@ -45,6 +46,7 @@ mod dispatch;
 mod ec;
 mod entry;
 mod error;
+mod exported;
 mod groups;
 mod host;
 mod hybrid;

@@ -1,18 +1,19 @@
 //! A context of a signature: what was begun with it, and the same as a context of the default provider's.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 use oarlock_engine::ec::SIGNATURE_BYTES_MAX;
 use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest, Hash};
 
-use super::key::{Key, Ours};
+use super::ours::EcKey;
 use crate::abi::Param;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::named;
+use crate::exported::{Inner, Key, Place};
 use crate::provider::Provider;
 
 /// A context, as OpenSSL holds it.
@@ -21,7 +22,7 @@ pub(super) struct Context {
     pub(super) provider: *const Provider,
     /// What hash functions are looked for with.
     pub(super) properties: Option<CString>,
-    pub(super) key: Option<Arc<Key>>,
+    pub(super) key: Option<Arc<Key<EcKey>>>,
     pub(super) state: State,
 }
 
@@ -114,35 +115,6 @@ impl HashName {
     }
 }
 
-/// A context of the default provider's that nobody else has.
-pub(super) struct Inner {
-    pub(super) context: *mut c_void,
-    /// Part of the provider, which lives as long as its contexts.
-    functions: *const SignatureFunctions,
-}
-
-impl Inner {
-    pub(super) fn functions(&self) -> &SignatureFunctions {
-        // SAFETY: they live as long as the context.
-        unsafe { &*self.functions }
-    }
-
-    fn copy(&self) -> Option<Self> {
-        // SAFETY: the default provider's function with the context that this one is around.
-        let context = unsafe { self.functions().dupctx?(self.context) };
-        (!context.is_null()).then_some(Self { context, ..*self })
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if let Some(free) = self.functions().freectx {
-            // SAFETY: the default provider's function with its context, which this one has alone.
-            unsafe { free(self.context) };
-        }
-    }
-}
-
 impl Context {
     /// Another that goes on from here.
     pub(super) fn copy(&self) -> Option<Self> {
@@ -167,7 +139,7 @@ impl Context {
         })
     }
 
-    pub(super) fn ours(&self) -> Option<&Ours> {
+    pub(super) fn ours(&self) -> Option<&EcKey> {
         self.key.as_ref()?.ours()
     }
 
@@ -178,15 +150,7 @@ impl Context {
 
     /// An empty context of the default provider's.
     fn empty(&self) -> Option<Inner> {
-        let default = self.default()?;
-        let properties = self.properties.as_ref();
-        let properties = properties.map_or(null(), |text| text.as_ptr());
-        // SAFETY: the default provider's function with its context, and a text that ends with a zero, or null.
-        let context = unsafe { default.functions.newctx?(default.context, properties) };
-        (!context.is_null()).then_some(Inner {
-            context,
-            functions: &raw const default.functions,
-        })
+        Inner::new(self.default()?, self.properties.as_deref())
     }
 
     /// The default provider's key.
@@ -338,7 +302,7 @@ impl Context {
         if digest.is_empty() {
             return None;
         }
-        self.ours()?.public().verify(digest, signature).ok()?;
+        self.ours()?.verify(digest, signature)?;
         Some(1)
     }
 
@@ -370,23 +334,8 @@ impl Context {
 
     /// How long the longest signature is.
     pub(super) fn signature_bytes_max(&self) -> Option<usize> {
-        Some(self.ours()?.public().curve().signature_bytes_max())
+        Some(self.ours()?.curve().signature_bytes_max())
     }
-}
-
-/// Where a signature goes, as OpenSSL hands it over.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) octets: *mut u8,
-    pub(super) bytes: *mut usize,
-    pub(super) room: usize,
-}
-
-/// # Safety
-/// `text` is null or ends with a zero, and lives as long as it is used.
-pub(super) unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: as the caller says.
-    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
 
 /// The longest name of a hash function that is ours is its number in dots.

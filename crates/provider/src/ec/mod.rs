@@ -2,27 +2,22 @@
 //! provider.
 //!
 //! ```text
-//! key.rs         a key: ours, the default provider's, or both
-//! keymgmt.rs     the functions of keys
+//! ours.rs        what the engine computes with, of keys that stay with the default provider (`exported/`)
 //! context.rs     a context of a signature: what was begun, and the way to the default provider
 //! signature.rs   the functions of signatures
 //! ```
-//!
-//! Keys stay in the default provider. OpenSSL prefers this one's signatures, and so has the key of an operation exported to
-//! it, once for each key. Keys of other curves come here too: one that is refused would be refused again in each operation,
-//! which costs more than to pass it on.
 //!
 //! A context signs and verifies itself what is regular: SHA-2, one of the three curves, no parameter but the hash function. For
 //! anything else it makes a context of the default provider's with the same key and settings, and passes everything on from
 //! then on. What it fails to sign or to verify, the default provider does once more: so the error is its own.
 
 mod context;
-mod key;
-mod keymgmt;
+mod ours;
 mod signature;
 
 use crate::abi::{Algorithm, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
 use crate::default_provider::Defaults;
+use crate::exported;
 use crate::offered::Offered;
 
 /// Adds what is offered: keys and signatures together, or neither.
@@ -30,7 +25,7 @@ pub(crate) fn offer(defaults: &Defaults, offered: &mut Offered) {
     let (Some(keys), Some(ecdsa)) = (&defaults.ec, &defaults.ecdsa) else {
         return;
     };
-    let table = keymgmt::table(&keys.functions);
+    let table = exported::table::<ours::EcKey>(&keys.functions);
     offered.add(OPERATION_KEYMGMT, table, |table| {
         Algorithm::of_keys(keys.names, table)
     });

@@ -4,11 +4,11 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use super::context::{Context, HashName, Message, Place, Purpose, State, text};
-use super::key::Key;
+use super::context::{Context, HashName, Message, Purpose, State};
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, SignatureFunctions};
+use crate::exported::{Key, Place, text};
 use crate::provider::Provider;
 
 /// The functions for OpenSSL.

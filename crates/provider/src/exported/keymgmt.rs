@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use super::key::Key;
+use super::key::{Key, Ours};
 use crate::abi::{Dispatch, Param, Params, SELECT_PRIVATE_KEY, offered};
 use crate::caught::catching;
 use crate::default_provider::DefaultAlgorithm;
@@ -13,27 +13,27 @@ use crate::default_provider::functions::{Callback, KeyFunctions};
 use crate::provider::Provider;
 
 /// The functions for OpenSSL. What takes neither key nor provider is the default provider's own.
-pub(super) fn table(inner: &KeyFunctions) -> Vec<Dispatch> {
+pub(crate) fn table<O: Ours>(inner: &KeyFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, KeyFunctions:
-        new new,
-        gen_init gen_init,
-        gen_set_template gen_set_template,
-        gen_set_params gen_set_params,
-        gen_settable_params gen_settable_params,
-        generate generate,
-        gen_cleanup gen_cleanup,
-        free free,
-        get_params get_params,
-        gettable_params gettable_params,
-        set_params set_params,
-        settable_params settable_params,
-        has has,
-        validate validate,
-        matches matches,
-        import import,
-        export export,
-        dup dup,
+        new new::<O>,
+        gen_init gen_init::<O>,
+        gen_set_template gen_set_template::<O>,
+        gen_set_params gen_set_params::<O>,
+        gen_settable_params gen_settable_params::<O>,
+        generate generate::<O>,
+        gen_cleanup gen_cleanup::<O>,
+        free free::<O>,
+        get_params get_params::<O>,
+        gettable_params gettable_params::<O>,
+        set_params set_params::<O>,
+        settable_params settable_params::<O>,
+        has has::<O>,
+        validate validate::<O>,
+        matches matches::<O>,
+        import import::<O>,
+        export export::<O>,
+        dup dup::<O>,
     );
     for (id, function) in [
         (
@@ -51,22 +51,25 @@ pub(super) fn table(inner: &KeyFunctions) -> Vec<Dispatch> {
 
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core, which has not torn it down.
-unsafe fn default_of<'a>(provider: *const Provider) -> Option<&'a DefaultAlgorithm<KeyFunctions>> {
+unsafe fn default_of<'a, O: Ours>(
+    provider: *const Provider,
+) -> Option<&'a DefaultAlgorithm<KeyFunctions>> {
     // SAFETY: the caller says that the provider of these keys is there.
-    unsafe { (*provider).defaults.get()?.ec.as_ref() }
+    let defaults = unsafe { (*provider).defaults.get()? };
+    O::default(defaults)
 }
 
 /// Calls `call` with a key, the default provider's key, and its functions; 0 without a key.
 ///
 /// # Safety
 /// `key` is null or a key of ours that is not freed during the call.
-unsafe fn with(
+unsafe fn with<O: Ours>(
     key: *const c_void,
-    call: impl FnOnce(&Key, *mut c_void, &KeyFunctions) -> Option<c_int>,
+    call: impl FnOnce(&Key<O>, *mut c_void, &KeyFunctions) -> Option<c_int>,
 ) -> c_int {
     catching(0, || {
         // SAFETY: the caller says that `key` is null or one of ours, which is not freed during the call.
-        let key = unsafe { key.cast::<Key>().as_ref() };
+        let key = unsafe { key.cast::<Key<O>>().as_ref() };
         let call = || {
             let key = key?;
             call(key, key.inner()?, &key.default()?.functions)
@@ -77,17 +80,17 @@ unsafe fn with(
 
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn new(provider: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || Key::empty(provider.cast()))
+unsafe extern "C" fn new<O: Ours>(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || Key::<O>::empty(provider.cast()))
 }
 
 /// # Safety
 /// `key` is null or a key of ours, and this is the core's last call with it. Contexts may still have it.
-unsafe extern "C" fn free(key: *mut c_void) {
+unsafe extern "C" fn free<O: Ours>(key: *mut c_void) {
     if !key.is_null() {
         catching((), || {
             // SAFETY: of `Arc::into_raw`, and this is the core's last call with it.
-            drop(unsafe { Arc::from_raw(key.cast::<Key>().cast_const()) });
+            drop(unsafe { Arc::from_raw(key.cast::<Key<O>>().cast_const()) });
         });
     }
 }
@@ -96,25 +99,29 @@ unsafe extern "C" fn free(key: *mut c_void) {
 ///
 /// # Safety
 /// As [`with`].
-unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
+unsafe extern "C" fn has<O: Ours>(key: *const c_void, selection: c_int) -> c_int {
     catching(0, || {
         // SAFETY: null or a key of ours, which the core frees after this call.
-        let ours = unsafe { key.cast::<Key>().as_ref() }.and_then(Key::ours);
+        let ours = unsafe { key.cast::<Key<O>>().as_ref() }.and_then(Key::<O>::ours);
         if let Some(ours) = ours {
-            let lacks = selection & SELECT_PRIVATE_KEY != 0 && ours.private().is_none();
+            let lacks = selection & SELECT_PRIVATE_KEY != 0 && !ours.has_private();
             return (!lacks).into();
         }
         // SAFETY: null or a key of ours; the default provider's function with its own.
-        unsafe { with(key, |_, key, inner| Some(inner.has?(key, selection))) }
+        unsafe { with::<O>(key, |_, key, inner| Some(inner.has?(key, selection))) }
     })
 }
 
 /// # Safety
 /// As [`with`].
-unsafe extern "C" fn validate(key: *const c_void, selection: c_int, check: c_int) -> c_int {
+unsafe extern "C" fn validate<O: Ours>(
+    key: *const c_void,
+    selection: c_int,
+    check: c_int,
+) -> c_int {
     // SAFETY: null or a key of ours; the default provider's function with its own.
     unsafe {
-        with(key, |_, key, inner| {
+        with::<O>(key, |_, key, inner| {
             Some(inner.validate?(key, selection, check))
         })
     }
@@ -122,11 +129,15 @@ unsafe extern "C" fn validate(key: *const c_void, selection: c_int, check: c_int
 
 /// # Safety
 /// As [`with`], for both keys.
-unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
+unsafe extern "C" fn matches<O: Ours>(
+    one: *const c_void,
+    other: *const c_void,
+    selection: c_int,
+) -> c_int {
     // SAFETY: null or keys of ours; the default provider's function with its own.
     unsafe {
-        let other = other.cast::<Key>().as_ref().and_then(Key::inner);
-        with(one, |_, one, inner| {
+        let other = other.cast::<Key<O>>().as_ref().and_then(Key::<O>::inner);
+        with::<O>(one, |_, one, inner| {
             Some(inner.matches?(one, other?, selection))
         })
     }
@@ -137,11 +148,15 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
 ///
 /// # Safety
 /// As [`with`]; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
+unsafe extern "C" fn import<O: Ours>(
+    key: *mut c_void,
+    selection: c_int,
+    params: *const Param,
+) -> c_int {
     catching(0, || {
         // SAFETY: null or a key of ours, which nobody else has yet, and parameters that end; its provider lives as long.
         unsafe {
-            let Some(imported) = key.cast::<Key>().as_ref() else {
+            let Some(imported) = key.cast::<Key<O>>().as_ref() else {
                 return 0;
             };
             let given = Params::new(params.cast_mut());
@@ -153,7 +168,7 @@ unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const P
             if imported.import(selection, given).is_some() {
                 return 1;
             }
-            with(key, |key, inner, functions| {
+            with::<O>(key, |key, inner, functions| {
                 let is_done = functions.import?(inner, selection, params);
                 key.change();
                 Some(is_done)
@@ -164,7 +179,7 @@ unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const P
 
 /// # Safety
 /// As [`with`]; `callback` takes `argument`.
-unsafe extern "C" fn export(
+unsafe extern "C" fn export<O: Ours>(
     key: *mut c_void,
     selection: c_int,
     callback: Callback,
@@ -173,7 +188,7 @@ unsafe extern "C" fn export(
     // SAFETY: null or a key of ours, and the core's callback with its argument; the default provider's function with its
     // key.
     unsafe {
-        with(key, |_, key, inner| {
+        with::<O>(key, |_, key, inner| {
             Some(inner.export?(key, selection, callback, argument))
         })
     }
@@ -181,14 +196,14 @@ unsafe extern "C" fn export(
 
 /// # Safety
 /// As [`with`].
-unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
+unsafe extern "C" fn dup<O: Ours>(key: *const c_void, selection: c_int) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: null or a key of ours; the copy is made by the default provider, and has no other owner.
         unsafe {
             let copied = || {
-                let key = key.cast::<Key>().as_ref()?;
+                let key = key.cast::<Key<O>>().as_ref()?;
                 let copy = key.default()?.functions.dup?(key.inner()?, selection);
-                Some(Key::around(key.provider(), copy))
+                Some(Key::<O>::around(key.provider(), copy))
             };
             copied().unwrap_or(null_mut())
         }
@@ -197,17 +212,17 @@ unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
 
 /// # Safety
 /// As [`with`]; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
+unsafe extern "C" fn get_params<O: Ours>(key: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: null or a key of ours, and the core's parameters; the default provider's function with its key.
-    unsafe { with(key, |_, key, inner| Some(inner.get_params?(key, params))) }
+    unsafe { with::<O>(key, |_, key, inner| Some(inner.get_params?(key, params))) }
 }
 
 /// # Safety
 /// As [`get_params`], and no other call uses the key.
-unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int {
+unsafe extern "C" fn set_params<O: Ours>(key: *mut c_void, params: *const Param) -> c_int {
     // SAFETY: null or a key of ours, and the core's parameters; the default provider's function with its key.
     unsafe {
-        with(key, |key, of_default, inner| {
+        with::<O>(key, |key, of_default, inner| {
             let is_done = inner.set_params?(of_default, params);
             key.change();
             Some(is_done)
@@ -217,10 +232,10 @@ unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int
 
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
+unsafe extern "C" fn gettable_params<O: Ours>(provider: *mut c_void) -> *const Param {
     // SAFETY: the core's provider, with which the default one's list of what can be got is found.
     unsafe {
-        let described = default_of(provider.cast())
+        let described = default_of::<O>(provider.cast())
             .and_then(|it| Some(it.functions.gettable_params?(it.context)));
         described.unwrap_or(null())
     }
@@ -228,10 +243,10 @@ unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
 
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
+unsafe extern "C" fn settable_params<O: Ours>(provider: *mut c_void) -> *const Param {
     // SAFETY: the core's provider, with which the default one's list of what can be set is found.
     unsafe {
-        let described = default_of(provider.cast())
+        let described = default_of::<O>(provider.cast())
             .and_then(|it| Some(it.functions.settable_params?(it.context)));
         described.unwrap_or(null())
     }
@@ -247,7 +262,7 @@ struct Generation {
 ///
 /// # Safety
 /// `generation` is null or of `gen_init`, and no other call with it is under way.
-unsafe fn with_generation<T>(
+unsafe fn with_generation<O: Ours, T>(
     generation: *mut c_void,
     otherwise: T,
     call: impl FnOnce(&Generation, &KeyFunctions) -> Option<T>,
@@ -256,7 +271,7 @@ unsafe fn with_generation<T>(
         // SAFETY: the caller says that it is null or of `gen_init`; the provider lives as long.
         unsafe {
             let generation = generation.cast::<Generation>().as_ref()?;
-            call(generation, &default_of(generation.provider)?.functions)
+            call(generation, &default_of::<O>(generation.provider)?.functions)
         }
     };
     call().unwrap_or(otherwise)
@@ -265,7 +280,7 @@ unsafe fn with_generation<T>(
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core; `params` is null or an array that ends with
 /// [`Param::END`].
-unsafe extern "C" fn gen_init(
+unsafe extern "C" fn gen_init<O: Ours>(
     provider: *mut c_void,
     selection: c_int,
     params: *const Param,
@@ -273,7 +288,7 @@ unsafe extern "C" fn gen_init(
     catching(null_mut(), || {
         // SAFETY: the core hands over its provider and parameters; the default provider's function with its context.
         let inner = unsafe {
-            default_of(provider.cast())
+            default_of::<O>(provider.cast())
                 .and_then(|it| Some(it.functions.gen_init?(it.context, selection, params)))
         };
         match inner {
@@ -289,12 +304,15 @@ unsafe extern "C" fn gen_init(
 
 /// # Safety
 /// As [`with_generation`]; `template` is null or a key of ours.
-unsafe extern "C" fn gen_set_template(generation: *mut c_void, template: *mut c_void) -> c_int {
+unsafe extern "C" fn gen_set_template<O: Ours>(
+    generation: *mut c_void,
+    template: *mut c_void,
+) -> c_int {
     catching(0, || {
         // SAFETY: null or of `gen_init`, and null or a key of ours; the default provider's function with its own.
         unsafe {
-            with_generation(generation, 0, |generation, inner| {
-                let template = template.cast::<Key>().as_ref()?.inner()?;
+            with_generation::<O, _>(generation, 0, |generation, inner| {
+                let template = template.cast::<Key<O>>().as_ref()?.inner()?;
                 Some(inner.gen_set_template?(generation.inner, template))
             })
         }
@@ -303,11 +321,14 @@ unsafe extern "C" fn gen_set_template(generation: *mut c_void, template: *mut c_
 
 /// # Safety
 /// As [`with_generation`]; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
+unsafe extern "C" fn gen_set_params<O: Ours>(
+    generation: *mut c_void,
+    params: *const Param,
+) -> c_int {
     catching(0, || {
         // SAFETY: null or of `gen_init`, and the core's parameters; the default provider's function with its own.
         unsafe {
-            with_generation(generation, 0, |generation, inner| {
+            with_generation::<O, _>(generation, 0, |generation, inner| {
                 Some(inner.gen_set_params?(generation.inner, params))
             })
         }
@@ -316,7 +337,7 @@ unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Para
 
 /// # Safety
 /// As [`with_generation`]; `callback` is null or takes `argument`.
-unsafe extern "C" fn generate(
+unsafe extern "C" fn generate<O: Ours>(
     generation: *mut c_void,
     callback: *const c_void,
     argument: *mut c_void,
@@ -325,9 +346,9 @@ unsafe extern "C" fn generate(
         // SAFETY: null or of `gen_init`, and the core's callback; the default provider's function with its own, and its key
         // that nobody else has.
         unsafe {
-            with_generation(generation, null_mut(), |generation, inner| {
+            with_generation::<O, _>(generation, null_mut(), |generation, inner| {
                 let key = inner.generate?(generation.inner, callback, argument);
-                Some(Key::around(generation.provider, key))
+                Some(Key::<O>::around(generation.provider, key))
             })
         }
     })
@@ -335,14 +356,14 @@ unsafe extern "C" fn generate(
 
 /// # Safety
 /// `generation` is null or of `gen_init`, and this is the core's last call with it.
-unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
+unsafe extern "C" fn gen_cleanup<O: Ours>(generation: *mut c_void) {
     if generation.is_null() {
         return;
     }
     catching((), || {
         // SAFETY: of `gen_init`, and this is the core's last call with it; the default provider's function with its own.
         unsafe {
-            with_generation(generation, (), |generation, inner| {
+            with_generation::<O, _>(generation, (), |generation, inner| {
                 inner.gen_cleanup?(generation.inner);
                 None
             });
@@ -353,14 +374,14 @@ unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
 
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn gen_settable_params(
+unsafe extern "C" fn gen_settable_params<O: Ours>(
     _generation: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
     // SAFETY: the core hands over its provider. The default provider's function takes no notice of its first argument,
     // which may be null.
     unsafe {
-        let described = default_of(provider.cast())
+        let described = default_of::<O>(provider.cast())
             .and_then(|it| Some(it.functions.gen_settable_params?(null_mut(), it.context)));
         described.unwrap_or(null())
     }
