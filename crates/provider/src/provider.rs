@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock::Accelerator;
 use oarlock_engine::Primitive;
-use oarlock_engine::costs::{Computed, Usage};
+use oarlock_engine::costs::{Computed, Exchanged, Usage};
 
 use crate::abi::{Algorithm, Dispatch};
 use crate::default_provider::rsa::DefaultRsa;
@@ -104,6 +104,13 @@ impl Provider {
             // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the lock was to be had.
             Ok(search) => unsafe { are_strangers_there(search.handle, search.core) },
             _ => true,
+        }
+    }
+
+    /// For `oarlock run --stats`: one side of a key exchange by a post-quantum group.
+    pub(crate) fn count_exchange(&self, group: Primitive, exchanged: Exchanged) {
+        if let Some(usage) = &self.usage {
+            usage.record_exchange(group, exchanged);
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oarlock::Kind;
 use oarlock_engine::costs::openssl::LEVEL_MIN;
-use oarlock_engine::costs::{Counted, CountedContexts, CountedLine};
+use oarlock_engine::costs::{Counted, CountedContexts, CountedExchanges, CountedLine};
 use oarlock_measure::Error;
 use oarlock_measure::peers::openssl::Way;
 use oarlock_measure::run::compared::Compared;
@@ -37,11 +37,21 @@ pub(crate) struct Report {
     /// What the process that measures could not do, and so is in no sum.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unmeasured: Vec<Unmeasured>,
+    /// Key exchanges by post-quantum groups.
+    pub(crate) key_exchanges: Vec<KeyExchanges>,
     /// With private RSA keys.
     pub(crate) rsa_private_operations: RsaOperations,
     /// The time saved by the lines and contexts that were measured, and by RSA keys; negative where stock OpenSSL
     /// would have been faster.
     pub(crate) saved_seconds: Option<f64>,
+}
+
+/// By one group. A server encapsulates, a client decapsulates.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct KeyExchanges {
+    group: &'static str,
+    encapsulated: u64,
+    decapsulated: u64,
 }
 
 /// By how they were computed.
@@ -106,6 +116,26 @@ struct Measured {
     saved_seconds: f64,
 }
 
+impl KeyExchanges {
+    fn of(counted: &CountedExchanges) -> Self {
+        Self {
+            group: counted.group.name(),
+            encapsulated: counted.encapsulated,
+            decapsulated: counted.decapsulated,
+        }
+    }
+
+    fn to_text(self) -> String {
+        format!(
+            "{} key exchanges by {}: {} as server, {} as client\n",
+            self.encapsulated + self.decapsulated,
+            self.group,
+            self.encapsulated,
+            self.decapsulated
+        )
+    }
+}
+
 impl RsaOperations {
     fn all(self) -> u64 {
         self.alone + self.in_lanes + self.remotely
@@ -166,6 +196,7 @@ impl Report {
             lines: counted.lines.iter().map(ReportLine::of).collect(),
             contexts: counted.contexts.iter().map(ReportContexts::of).collect(),
             unmeasured: Vec::new(),
+            key_exchanges: counted.exchanges.iter().map(KeyExchanges::of).collect(),
             rsa_private_operations: RsaOperations {
                 alone: private.alone,
                 in_lanes: private.in_lanes,
@@ -216,8 +247,10 @@ impl Report {
         let rsa = self.rsa_private_operations;
         // Half of an answer is none.
         let is_known = self.unknown.is_none() && (self.lines.is_empty() || !of_lines.is_empty());
-        self.saved_seconds = (is_known && !self.is_empty())
-            .then(|| of_lines.iter().sum::<f64>() + rsa.saved_seconds);
+        // What key exchanges save is not measured.
+        let is_timed = !self.lines.is_empty() || !rsa.to_text().is_empty();
+        self.saved_seconds =
+            (is_known && is_timed).then(|| of_lines.iter().sum::<f64>() + rsa.saved_seconds);
         let took = self.lines.iter().filter_map(|line| {
             let rate = line.measured?.oarlock_bytes_per_second;
             Some(line.bytes as f64 / rate)
@@ -228,7 +261,9 @@ impl Report {
 
     /// Whether nothing went through Oarlock.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.rsa_private_operations.to_text().is_empty()
+        self.lines.is_empty()
+            && self.key_exchanges.is_empty()
+            && self.rsa_private_operations.to_text().is_empty()
     }
 
     /// Operations that took longer than stock OpenSSL's, with the ratio of the rates.
@@ -274,6 +309,7 @@ impl Report {
             "oarlock: {loaded}\n{}",
             self.rsa_private_operations.to_text()
         );
+        text.extend(self.key_exchanges.iter().map(|it| it.to_text()));
         if self.lines.is_empty() {
             return text;
         }
@@ -557,6 +593,11 @@ mod tests {
                 line("chacha20", Some((2e9, 1.5e9))),
                 line("aes-128-cbc", None),
             ],
+            key_exchanges: vec![KeyExchanges {
+                group: "x25519-mlkem768",
+                encapsulated: 3,
+                decapsulated: 1,
+            }],
             rsa_private_operations: RsaOperations::default(),
             saved_seconds: Some(-1e-6),
         };
@@ -576,6 +617,8 @@ mod tests {
             ),
             "{text}"
         );
+        let exchanges = "\n4 key exchanges by x25519-mlkem768: 3 as server, 1 as client\n";
+        assert!(text.contains(exchanges), "{text}");
         // What cannot be compared is not claimed.
         report.unknown = Some("several libcryptos".into());
         report.add_up();

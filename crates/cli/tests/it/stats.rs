@@ -188,6 +188,51 @@ fn records_of_tls_are_counted_at_both_ends() {
     }
 }
 
+/// `s_server` and clients of it, all of the command: each handshake has a side that encapsulates and one that decapsulates.
+#[test]
+fn handshakes_by_post_quantum_groups_are_counted_at_both_ends() {
+    const CLIENTS: u64 = 3;
+    let script = "
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost \
+            -keyout key -out cert 2> /dev/null
+        openssl s_server -accept 127.0.0.1:0 -key key -cert cert -rev > log 2>&1 &
+        server=$!
+        until grep -q ACCEPT log; do sleep 0.05; done
+        port=$(sed -n 's/^ACCEPT 127.0.0.1://p' log)
+        for group in X25519MLKEM768 X25519MLKEM768 X25519MLKEM768 X25519; do
+            echo Q | openssl s_client -connect 127.0.0.1:$port -groups $group 2> /dev/null | grep -c '^New, TLSv1.3'
+        done
+        kill $server";
+    for json in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = ["--stats", "--post-quantum", "--json"];
+        let mut command = with_provider(&options[..if json { 3 } else { 2 }]);
+        command
+            .args(["bash", "-c", script])
+            .current_dir(folder.path());
+        let output = run(&mut command, b"");
+        let said = lossy(&output.stdout);
+        assert_eq!(
+            said.lines().filter(|it| *it == "1").count(),
+            4,
+            "{said}{}",
+            stderr(&output)
+        );
+        if json {
+            let exchanges = &report(&output)["key_exchanges"];
+            let expected = serde_json::json!([{
+                "group": "x25519-mlkem768",
+                "encapsulated": CLIENTS,
+                "decapsulated": CLIENTS,
+            }]);
+            assert_eq!(*exchanges, expected);
+        } else {
+            let line = "6 key exchanges by x25519-mlkem768: 3 as server, 3 as client\n";
+            assert!(stderr(&output).contains(line), "{}", stderr(&output));
+        }
+    }
+}
+
 /// Builds a program in C that uses libcrypto.
 fn build(source: &str, program: &Path) {
     let mut gcc = Command::new("gcc");

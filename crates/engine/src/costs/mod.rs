@@ -26,5 +26,6 @@ pub use cost::Cost;
 pub use lookup::CostSource;
 pub use stats::{AlgorithmStats, PublicKeyStats, Stats};
 pub use usage::{
-    Computed, ContextEvent, Counted, CountedContexts, CountedLine, PrivateOperations, Usage,
+    Computed, ContextEvent, Counted, CountedContexts, CountedExchanges, CountedLine, Exchanged,
+    PrivateOperations, Usage,
 };

@@ -11,6 +11,7 @@
 //! 64  library      512  the file of libcrypto, ended by a zero
 //! 576 events       by algorithm and direction: contexts that were given a key, IVs without a key, copies: 8 each
 //!     counters     by algorithm, direction and size class: requests 8, bytes 8
+//!     handshakes   by post-quantum group: secrets that were encapsulated, and decapsulated: 8 each
 //! ```
 //!
 //! Numbers are in the machine's byte order, little-endian on all that Oarlock has kernels for; the file
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::work::algorithm::{Algorithm, Direction};
+use crate::work::primitive::Primitive;
 use oarlock_threads::mapped::Mapped;
 use oarlock_threads::process;
 
@@ -64,8 +66,31 @@ pub struct Counted {
     pub private_operations: PrivateOperations,
     /// What was done with contexts, by algorithm and direction; those without any are left out.
     pub contexts: Vec<CountedContexts>,
+    /// Key exchanges by post-quantum groups; groups without any are left out.
+    pub exchanges: Vec<CountedExchanges>,
     /// The libcrypto that the processes have, if they have the same one and it is a file.
     pub library: Option<PathBuf>,
+}
+
+/// Key exchanges by one post-quantum group. In a handshake of TLS the server encapsulates a secret, and the client
+/// decapsulates it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedExchanges {
+    /// The group.
+    pub group: Primitive,
+    /// Secrets that were encapsulated.
+    pub encapsulated: u64,
+    /// Secrets that were decapsulated.
+    pub decapsulated: u64,
+}
+
+/// A side of a key exchange by a post-quantum group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchanged {
+    /// A secret was encapsulated: a server's side.
+    Encapsulated,
+    /// A secret was decapsulated: a client's side.
+    Decapsulated,
 }
 
 /// What was done with contexts of one algorithm in one direction.
@@ -255,6 +280,15 @@ impl Usage {
         self.header()[PRIVATE + computed as usize].fetch_add(count, Ordering::Relaxed);
     }
 
+    /// Counts one side of a key exchange by a post-quantum group. Other primitives count nothing.
+    #[inline]
+    pub fn record_exchange(&self, group: Primitive, exchanged: Exchanged) {
+        if let Some(counters) = self.exchanges(group) {
+            self.count_process();
+            counters[exchanged as usize].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// What was counted so far, by every process.
     pub fn read(&self) -> Counted {
         let mut counted = Counted {
@@ -262,6 +296,7 @@ impl Usage {
             lines: Vec::new(),
             private_operations: self.private_operations(),
             contexts: Vec::new(),
+            exchanges: self.counted_exchanges().collect(),
             library: self.library(),
         };
         for algorithm in Algorithm::ALL {
@@ -312,6 +347,25 @@ impl Usage {
         }
     }
 
+    fn counted_exchanges(&self) -> impl Iterator<Item = CountedExchanges> + '_ {
+        GROUPS.into_iter().filter_map(|group| {
+            let counters = self.exchanges(group)?;
+            let [encapsulated, decapsulated] =
+                [0, 1].map(|at| counters[at].load(Ordering::Relaxed));
+            (encapsulated + decapsulated > 0).then_some(CountedExchanges {
+                group,
+                encapsulated,
+                decapsulated,
+            })
+        })
+    }
+
+    /// The counters of a group, by [`Exchanged`]; `None` for what is no post-quantum group.
+    fn exchanges(&self, group: Primitive) -> Option<&[AtomicU64]> {
+        let row = GROUPS.iter().position(|one| *one == group)?;
+        self.mapped.numbers()[EXCHANGES..].chunks_exact(2).nth(row)
+    }
+
     fn library(&self) -> Option<PathBuf> {
         let header = self.header();
         if header[LIBRARIES].load(Ordering::Relaxed) & NAMED == 0 {
@@ -359,7 +413,7 @@ fn version_and_length() -> u64 {
 
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"oarlock\x01");
 /// The version of the format: raise it when an algorithm takes another's place in the list.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;
 const PROCESSES: usize = 2;
@@ -378,7 +432,14 @@ const HEADER: usize = HEADER_START + LIBRARY;
 /// Counts for each algorithm and direction.
 const EVENTS: usize = 3;
 const COUNTERS: usize = HEADER + Algorithm::ALL.len() * 2 * EVENTS;
-const NUMBERS: usize = COUNTERS + Algorithm::ALL.len() * 2 * CLASSES * 2;
+const EXCHANGES: usize = COUNTERS + Algorithm::ALL.len() * 2 * CLASSES * 2;
+const NUMBERS: usize = EXCHANGES + 2 * GROUPS.len();
+/// Those whose key exchanges are counted.
+const GROUPS: [Primitive; 3] = [
+    Primitive::X25519MlKem768,
+    Primitive::SecP256r1MlKem768,
+    Primitive::SecP384r1MlKem1024,
+];
 /// None, 1, 2 to 3, 4 to 7 ... and from 2^30 on.
 const CLASSES: usize = 32;
 
@@ -412,6 +473,30 @@ mod tests {
         };
         assert_eq!(counted.private_operations, expected);
         assert!(counted.lines.is_empty());
+    }
+
+    #[test]
+    fn key_exchanges_are_counted_by_group_and_side() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("usage");
+        let usage = Usage::create(&path).unwrap();
+        assert!(usage.read().exchanges.is_empty());
+        let theirs = Usage::open(&path).unwrap();
+        for primitive in Primitive::ALL {
+            theirs.record_exchange(*primitive, Exchanged::Encapsulated);
+        }
+        let last = Primitive::SecP384r1MlKem1024;
+        for _ in 0..2 {
+            theirs.record_exchange(last, Exchanged::Decapsulated);
+        }
+        let counted = usage.read();
+        let are_post_quantum = |it: &CountedExchanges| it.group.is_post_quantum();
+        assert!(counted.exchanges.len() == 3 && counted.exchanges.iter().all(are_post_quantum));
+        for it in counted.exchanges {
+            let decapsulated = if it.group == last { 2 } else { 0 };
+            assert_eq!((it.encapsulated, it.decapsulated), (1, decapsulated));
+        }
+        assert!(counted.lines.is_empty() && counted.contexts.is_empty());
     }
 
     #[test]
