@@ -30,7 +30,6 @@ mod handshakes;
 mod keys;
 mod library;
 mod operations;
-mod primitives;
 mod public_key;
 mod uses;
 
@@ -48,9 +47,8 @@ pub(crate) use keys::KeyReader;
 pub use keys::Use;
 pub use library::{Context, Libcrypto};
 pub(crate) use library::{Fetched, World};
-pub use operations::{Agreement, Operation, Operations, SigningKey};
-pub use primitives::Call;
-pub(crate) use primitives::{Caller, Material};
+pub use operations::{Agreement, Call, Operation, Operations, SigningKey};
+pub(crate) use operations::{Caller, Material};
 pub use uses::Way;
 pub(crate) use uses::{Message, Uses};
 

@@ -5,79 +5,122 @@ use std::ptr;
 use std::rc::Rc;
 
 use super::super::library::Param;
-use super::tools::{KdfContext, Key, Mac, MacContext, Made, Tools};
+use super::tools::{KdfContext, Mac, MacContext, Made, Output, Tools};
+
+/// What is derived: by which KDF, from what, and how many bytes.
+pub(super) struct Derivation {
+    name: &'static CStr,
+    params: Vec<Param>,
+    bytes: usize,
+}
+
+impl Derivation {
+    /// A secret of TLS 1.3 by a label. `secret` is what it is derived of, and, where the label has data, those.
+    pub(super) fn labelled(label: &Label, digest: &'static CStr, secret: &'static [u8]) -> Self {
+        let mut params = vec![
+            Param::int(
+                c"mode",
+                if label.is_extracted {
+                    &EXTRACT_ONLY
+                } else {
+                    &EXPAND_ONLY
+                },
+            ),
+            Param::utf8(c"digest", digest),
+            Param::octets(c"key", secret),
+            Param::octets(c"prefix", b"tls13 "),
+            Param::octets(c"label", label.name),
+        ];
+        if label.is_extracted {
+            params.push(Param::octets(c"salt", secret));
+        }
+        match label.data {
+            Data::None => {}
+            Data::Secret => params.push(Param::octets(c"data", secret)),
+            Data::Octets(data) => params.push(Param::octets(c"data", data)),
+        }
+        params.push(Param::END);
+        Self {
+            name: c"TLS13-KDF",
+            params,
+            bytes: label.bytes.unwrap_or(secret.len()),
+        }
+    }
+
+    /// Extracted and expanded.
+    pub(super) fn hkdf(digest: &'static CStr, secret: &'static [u8], bytes: usize) -> Self {
+        let params = vec![
+            Param::utf8(c"digest", digest),
+            Param::octets(c"key", secret),
+            Param::octets(c"salt", secret),
+            Param::octets(c"info", b"a purpose"),
+            Param::END,
+        ];
+        Self {
+            name: c"HKDF",
+            params,
+            bytes,
+        }
+    }
+
+    /// A master secret of TLS 1.2.
+    pub(super) fn master_secret(digest: &'static CStr, secret: &'static [u8; 48]) -> Self {
+        let params = vec![
+            Param::utf8(c"digest", digest),
+            Param::octets(c"secret", secret),
+            Param::octets(c"seed", b"master secret"),
+            Param::octets(c"seed", &secret[..32]),
+            Param::octets(c"seed", &secret[..32]),
+            Param::END,
+        ];
+        Self {
+            name: c"TLS1-PRF",
+            params,
+            bytes: 48,
+        }
+    }
+}
 
 impl Tools {
-    /// A context of the KDF of this name.
-    pub(super) fn kdf_context(self: &Rc<Self>, name: &CStr) -> Option<Made<KdfContext>> {
+    /// A context of the KDF.
+    pub(super) fn kdf_context(
+        self: &Rc<Self>,
+        derivation: &Derivation,
+    ) -> Option<Made<KdfContext>> {
         let calls = &self.calls;
         // SAFETY: the library context is live and the name ends with a zero; the context holds its KDF.
         unsafe {
-            let kdf = (calls.EVP_KDF_fetch)(self.ctx(), name.as_ptr(), ptr::null());
+            let kdf = (calls.EVP_KDF_fetch)(self.ctx(), derivation.name.as_ptr(), ptr::null());
             let context = (calls.EVP_KDF_CTX_new)(kdf);
             (calls.EVP_KDF_free)(kdf);
             self.made(context, calls.EVP_KDF_CTX_free)
         }
     }
 
-    /// Derives up to 64 bytes.
-    fn derived(
+    pub(super) fn derive_in(
         &self,
         context: &Made<KdfContext>,
-        params: &[Param],
-        bytes: usize,
-    ) -> Option<[u8; 64]> {
-        let mut secret = [0; 64];
-        let (derive, bytes) = (self.calls.EVP_KDF_derive, bytes.min(secret.len()));
-        // SAFETY: the context is live; the parameters end with an entry without a key; the place has as many bytes.
+        derivation: &Derivation,
+        output: &mut Output,
+    ) -> Option<usize> {
+        let derive = self.calls.EVP_KDF_derive;
+        let place = output.get_mut(..derivation.bytes)?;
+        // SAFETY: the context is live; the parameters end with an entry without a key, and what they point to is static;
+        // the place has as many bytes.
         let derived = unsafe {
-            let place = secret.as_mut_ptr();
-            derive(context.object(), place, bytes, params.as_ptr())
+            let (place, bytes) = (place.as_mut_ptr(), place.len());
+            derive(context.object(), place, bytes, derivation.params.as_ptr())
         };
-        (derived == 1).then_some(secret)
+        (derived == 1).then_some(derivation.bytes)
     }
 
-    pub(super) fn label(self: &Rc<Self>, label: &Label) -> bool {
-        let mode = if label.is_extracted {
-            EXTRACT_ONLY
-        } else {
-            EXPAND_ONLY
-        };
-        let [mode, digest] = [
-            Param::int(c"mode", &mode),
-            Param::utf8(c"digest", c"SHA256"),
-        ];
-        let key = Param::octets(c"key", &SECRET);
-        let prefix = Param::octets(c"prefix", b"tls13 ");
-        let name = Param::octets(c"label", label.name);
-        let params = match label {
-            Label {
-                is_extracted: true, ..
-            } => {
-                let salt = Param::octets(c"salt", &SECRET);
-                [mode, digest, key, salt, prefix, name, Param::END]
-            }
-            Label {
-                data: Some(data), ..
-            } => {
-                let data = Param::octets(c"data", data);
-                [mode, digest, key, prefix, name, data, Param::END]
-            }
-            _ => [mode, digest, key, prefix, name, Param::END, Param::END],
-        };
-        let context = self.kdf_context(c"TLS13-KDF");
-        context.is_some_and(|context| self.derived(&context, &params, label.bytes).is_some())
-    }
-
-    pub(super) fn hkdf(&self, context: &Made<KdfContext>) -> Option<[u8; 64]> {
-        let params = [
-            Param::utf8(c"digest", c"SHA256"),
-            Param::octets(c"key", &SECRET),
-            Param::octets(c"salt", &SECRET),
-            Param::octets(c"info", b"about"),
-            Param::END,
-        ];
-        self.derived(context, &params, 64)
+    /// In a context that is made for it.
+    pub(super) fn derive_once(
+        self: &Rc<Self>,
+        derivation: &Derivation,
+        output: &mut Output,
+    ) -> Option<usize> {
+        self.derive_in(&self.kdf_context(derivation)?, derivation, output)
     }
 
     pub(super) fn hmac(self: &Rc<Self>) -> Option<Made<Mac>> {
@@ -96,59 +139,116 @@ impl Tools {
         }
     }
 
-    /// With a key, and a digest if the context `is_new`.
-    pub(super) fn tag(&self, context: &Made<MacContext>, is_new: bool) -> Option<[u8; 64]> {
-        let (calls, context) = (&self.calls, context.object());
-        let digest = [Param::utf8(c"digest", c"SHA256"), Param::END];
-        let params = if is_new { digest.as_ptr() } else { ptr::null() };
-        let (mut tag, mut bytes) = ([0; 64], 0);
-        // SAFETY: the context is live; lengths are those of their places.
-        let done = unsafe {
-            (calls.EVP_MAC_init)(context, SECRET.as_ptr(), SECRET.len(), params) == 1
-                && (calls.EVP_MAC_update)(context, MESSAGE.as_ptr(), MESSAGE.len()) == 1
-                && (calls.EVP_MAC_final)(context, tag.as_mut_ptr(), &mut bytes, tag.len()) == 1
-        };
-        done.then_some(tag)
+    pub(super) fn mac_copied(
+        self: &Rc<Self>,
+        context: &Made<MacContext>,
+    ) -> Option<Made<MacContext>> {
+        // SAFETY: the context is live; it makes a new one.
+        unsafe {
+            let copy = (self.calls.EVP_MAC_CTX_dup)(context.object());
+            self.made(copy, self.calls.EVP_MAC_CTX_free)
+        }
     }
 
-    pub(super) fn binder(self: &Rc<Self>) -> Option<[u8; 64]> {
-        let (calls, none) = (&self.calls, ptr::null());
-        let (secret, length) = (SECRET.as_ptr(), SECRET.len());
-        let (mut tag, mut bytes) = ([0; 64], 64);
-        // SAFETY: the library context is live, names end with a zero, lengths are those of their places.
-        unsafe {
-            let new = calls.EVP_PKEY_new_raw_private_key_ex;
-            let key = new(self.ctx(), c"HMAC".as_ptr(), none, secret, length);
-            let key: Made<Key> = self.made(key, calls.EVP_PKEY_free)?;
-            let context = self.digest_context()?;
-            let (context, digest) = (context.object(), c"SHA256".as_ptr());
-            let (nowhere, init) = (ptr::null_mut(), calls.EVP_DigestSignInit_ex);
-            let done = init(
-                context,
-                nowhere,
-                digest,
+    /// Begins a message: with a key or the one that is there, and with a digest if the context is new.
+    pub(super) fn begin(
+        &self,
+        context: &Made<MacContext>,
+        key: Option<&[u8]>,
+        digest: Option<&CStr>,
+    ) -> Option<()> {
+        let named = digest.map(|digest| [Param::utf8(c"digest", digest), Param::END]);
+        let params = named.as_ref().map_or(ptr::null(), |params| params.as_ptr());
+        let (from, bytes) = key.map_or((ptr::null(), 0), |key| (key.as_ptr(), key.len()));
+        // SAFETY: the context is live; the key has its length, or is not given; the array ends as it has to.
+        let begun = unsafe { (self.calls.EVP_MAC_init)(context.object(), from, bytes, params) };
+        (begun == 1).then_some(())
+    }
+
+    /// The tag of a message that was begun.
+    pub(super) fn tag(
+        &self,
+        context: &Made<MacContext>,
+        message: &[u8],
+        output: &mut Output,
+    ) -> Option<usize> {
+        let (calls, context, mut bytes) = (&self.calls, context.object(), 0);
+        // SAFETY: the context is live; lengths are those of their places.
+        let done = unsafe {
+            (calls.EVP_MAC_update)(context, message.as_ptr(), message.len()) == 1
+                && (calls.EVP_MAC_final)(context, output.as_mut_ptr(), &mut bytes, output.len())
+                    == 1
+        };
+        done.then_some(bytes)
+    }
+
+    /// The tag of one message by one call.
+    pub(super) fn quick_mac(
+        &self,
+        digest: &CStr,
+        key: &[u8],
+        message: &[u8],
+        output: &mut Output,
+    ) -> Option<usize> {
+        let (none, mut bytes) = (ptr::null(), 0);
+        // SAFETY: the library context is live, texts end with a zero, and lengths are those of their places.
+        let made = unsafe {
+            (self.calls.EVP_Q_mac)(
                 self.ctx(),
+                c"HMAC".as_ptr(),
                 none,
-                key.object(),
+                digest.as_ptr(),
                 ptr::null(),
-            ) == 1
-                && (calls.EVP_DigestSignUpdate)(context, secret.cast(), length) == 1
-                && (calls.EVP_DigestSignFinal)(context, tag.as_mut_ptr(), &mut bytes) == 1;
-            done.then_some(tag)
-        }
+                key.as_ptr().cast(),
+                key.len(),
+                message.as_ptr(),
+                message.len(),
+                output.as_mut_ptr(),
+                output.len(),
+                &mut bytes,
+            )
+        };
+        (!made.is_null()).then_some(bytes)
+    }
+
+    /// The binder of a session, as libssl computes it: by a key of its own.
+    pub(super) fn binder(
+        self: &Rc<Self>,
+        digest: &'static CStr,
+        secret: &[u8],
+        output: &mut Output,
+    ) -> Option<usize> {
+        let key = self.raw_key(c"HMAC", secret)?;
+        let context = self.signing_context(Some(digest), &key)?;
+        let (calls, context, mut bytes) = (&self.calls, context.object(), output.len());
+        let (from, length) = (secret.as_ptr().cast(), secret.len());
+        // SAFETY: the context is live and signs; lengths are those of their places.
+        let done = unsafe {
+            (calls.EVP_DigestSignUpdate)(context, from, length) == 1
+                && (calls.EVP_DigestSignFinal)(context, output.as_mut_ptr(), &mut bytes) == 1
+        };
+        done.then_some(bytes)
     }
 }
 
 /// What is derived by the label `name`.
 pub(super) struct Label {
-    /// From a secret and a salt, or expanded from a secret.
+    /// Whether it is extracted from a secret and a salt, or expanded from a secret.
     is_extracted: bool,
     name: &'static [u8],
-    data: Option<&'static [u8]>,
-    bytes: usize,
+    data: Data,
+    /// The length of what is derived; that of the secret, if none is said.
+    bytes: Option<usize>,
 }
 
-const fn expanded(name: &'static [u8], data: Option<&'static [u8]>, bytes: usize) -> Label {
+enum Data {
+    None,
+    /// Octets as long as a digest, which the secret is.
+    Secret,
+    Octets(&'static [u8]),
+}
+
+const fn expanded(name: &'static [u8], data: Data, bytes: Option<usize>) -> Label {
     Label {
         is_extracted: false,
         name,
@@ -157,22 +257,24 @@ const fn expanded(name: &'static [u8], data: Option<&'static [u8]>, bytes: usize
     }
 }
 
-pub(super) const LABEL: Label = expanded(b"s hs traffic", Some(&SECRET), 32);
-const EXTRACTED: Label = Label {
+/// The traffic secret of one end.
+pub(super) const TRAFFIC: Label = expanded(b"s hs traffic", Data::Secret, None);
+/// One secret after the other.
+pub(super) const EXTRACTED: Label = Label {
     is_extracted: true,
-    ..expanded(b"derived", None, 32)
+    ..expanded(b"derived", Data::None, None)
 };
-const FINISHED: Label = expanded(b"finished", None, 32);
-const KEY: Label = expanded(b"key", None, 16);
-const IV: Label = expanded(b"iv", None, 12);
-const TICKET: Label = expanded(b"resumption", Some(&[0; 8]), 32);
+const FINISHED: Label = expanded(b"finished", Data::None, None);
+const KEY: Label = expanded(b"key", Data::None, Some(16));
+const IV: Label = expanded(b"iv", Data::None, Some(12));
+const TICKET: Label = expanded(b"resumption", Data::Octets(&[0; 8]), None);
 /// In no order that matters (RFC 8446, 7.1).
 pub(super) const SCHEDULE: [Label; 22] = [
     EXTRACTED,
     EXTRACTED,
     EXTRACTED,
-    expanded(b"c hs traffic", Some(&SECRET), 32),
-    expanded(b"s hs traffic", Some(&SECRET), 32),
+    expanded(b"c hs traffic", Data::Secret, None),
+    expanded(b"s hs traffic", Data::Secret, None),
     FINISHED,
     FINISHED,
     FINISHED,
@@ -180,19 +282,17 @@ pub(super) const SCHEDULE: [Label; 22] = [
     IV,
     KEY,
     IV,
-    expanded(b"c ap traffic", Some(&SECRET), 32),
-    expanded(b"s ap traffic", Some(&SECRET), 32),
-    expanded(b"exp master", Some(&SECRET), 32),
+    expanded(b"c ap traffic", Data::Secret, None),
+    expanded(b"s ap traffic", Data::Secret, None),
+    expanded(b"exp master", Data::Secret, None),
     KEY,
     IV,
     KEY,
     IV,
-    expanded(b"res master", Some(&SECRET), 32),
+    expanded(b"res master", Data::Secret, None),
     TICKET,
     TICKET,
 ];
-const SECRET: [u8; 32] = [7; 32];
-const MESSAGE: [u8; 64] = [5; 64];
 /// EVP_KDF_HKDF_MODE_EXTRACT_ONLY, EVP_KDF_HKDF_MODE_EXPAND_ONLY.
-const EXTRACT_ONLY: c_int = 1;
-const EXPAND_ONLY: c_int = 2;
+static EXTRACT_ONLY: c_int = 1;
+static EXPAND_ONLY: c_int = 2;

@@ -3,21 +3,20 @@
 use std::ptr;
 use std::rc::Rc;
 
-use super::Agreement;
-use super::tools::{Key, KeyContext, Made, Tools};
+use super::tools::{Key, KeyContext, Made, Names, Output, Tools};
 
 impl Tools {
     /// A context that makes keys.
-    pub(super) fn generator(self: &Rc<Self>, agreement: Agreement) -> Option<Made<KeyContext>> {
-        self.context_by_name(agreement.names(), self.calls.EVP_PKEY_keygen_init)
+    pub(super) fn generator(self: &Rc<Self>, names: Names) -> Option<Made<KeyContext>> {
+        self.context_by_name(names, self.calls.EVP_PKEY_keygen_init)
     }
 
     pub(super) fn generate_in(self: &Rc<Self>, generator: &Made<KeyContext>) -> Option<Made<Key>> {
         self.made_in(generator, self.calls.EVP_PKEY_keygen)
     }
 
-    pub(super) fn generate(self: &Rc<Self>, agreement: Agreement) -> Option<Made<Key>> {
-        self.generate_in(&self.generator(agreement)?)
+    pub(super) fn generate(self: &Rc<Self>, names: Names) -> Option<Made<Key>> {
+        self.generate_in(&self.generator(names)?)
     }
 
     /// What the other end gets of this key.
@@ -35,13 +34,10 @@ impl Tools {
         }
     }
 
-    pub(super) fn read_share(
-        self: &Rc<Self>,
-        agreement: Agreement,
-        share: &[u8],
-    ) -> Option<Made<Key>> {
+    /// As libssl makes a key of a peer's share: of a blank one.
+    pub(super) fn read_share(self: &Rc<Self>, names: Names, share: &[u8]) -> Option<Made<Key>> {
         let calls = &self.calls;
-        let context = self.context_by_name(agreement.names(), calls.EVP_PKEY_paramgen_init)?;
+        let context = self.context_by_name(names, calls.EVP_PKEY_paramgen_init)?;
         let blank = self.made_in(&context, calls.EVP_PKEY_paramgen)?;
         let set = calls.EVP_PKEY_set1_encoded_public_key;
         // SAFETY: the key is live, and the share has its length.
@@ -64,52 +60,63 @@ impl Tools {
         is_set.then_some(context)
     }
 
-    pub(super) fn derive_in(&self, context: &Made<KeyContext>) -> Option<[u8; 64]> {
-        let mut secret = [0; 64];
-        let (derive, mut bytes) = (self.calls.EVP_PKEY_derive, secret.len());
+    pub(super) fn agree_in(
+        &self,
+        context: &Made<KeyContext>,
+        output: &mut Output,
+    ) -> Option<usize> {
+        let (derive, mut bytes) = (self.calls.EVP_PKEY_derive, output.len());
         // SAFETY: the context is live; one without keys is refused; the place has as many bytes as are said.
-        let derived = unsafe { derive(context.object(), secret.as_mut_ptr(), &mut bytes) };
-        (derived == 1).then_some(secret)
+        let derived = unsafe { derive(context.object(), output.as_mut_ptr(), &mut bytes) };
+        (derived == 1).then_some(bytes)
     }
 
-    pub(super) fn derive(self: &Rc<Self>, own: &Made<Key>, other: &Made<Key>) -> Option<[u8; 64]> {
+    pub(super) fn agree(
+        self: &Rc<Self>,
+        own: &Made<Key>,
+        other: &Made<Key>,
+        output: &mut Output,
+    ) -> Option<usize> {
         let context = self.deriving(own, other)?;
         // libssl asks for the length first.
         let (derive, object) = (self.calls.EVP_PKEY_derive, context.object());
         // SAFETY: the context is live; without an output buffer only the length is written.
         let told = unsafe { derive(object, ptr::null_mut(), &mut 0) };
-        self.derive_in(&context).filter(|_| told == 1)
+        self.agree_in(&context, output).filter(|_| told == 1)
     }
 
-    /// Gives what tells the secret to the owner of the share.
+    /// The length of the secret, and what tells it to the owner of the share.
     pub(super) fn encapsulate(
         self: &Rc<Self>,
-        agreement: Agreement,
+        names: Names,
         share: &[u8],
-    ) -> Option<Vec<u8>> {
-        let key = self.read_share(agreement, share)?;
+        output: &mut Output,
+    ) -> Option<(usize, Vec<u8>)> {
+        let key = self.read_share(names, share)?;
         let context = self.context_of(&key)?;
         let (context, encapsulate) = (context.object(), self.calls.EVP_PKEY_encapsulate);
-        let (nowhere, mut told_bytes, mut secret_bytes) = (ptr::null_mut(), 0, 0);
+        let (nowhere, mut told_bytes, mut bytes) = (ptr::null_mut(), 0, 0);
         // SAFETY: the context is live; without places nothing but lengths is written.
         let is_asked = unsafe {
             (self.calls.EVP_PKEY_encapsulate_init)(context, ptr::null()) == 1
-                && encapsulate(
-                    context,
-                    nowhere,
-                    &mut told_bytes,
-                    nowhere,
-                    &mut secret_bytes,
-                ) == 1
+                && encapsulate(context, nowhere, &mut told_bytes, nowhere, &mut bytes) == 1
         };
-        let (mut told, mut secret) = (vec![0; told_bytes], vec![0; secret_bytes]);
-        let [to, of] = [&mut told, &mut secret].map(|place| place.as_mut_ptr());
+        if !is_asked || bytes > output.len() {
+            return None;
+        }
+        let mut told = vec![0; told_bytes];
+        let [to, of] = [told.as_mut_ptr(), output.as_mut_ptr()];
         // SAFETY: the context is live; places are as long as they were asked to be.
-        let done = unsafe { encapsulate(context, to, &mut told_bytes, of, &mut secret_bytes) };
-        (is_asked && done == 1).then_some(told)
+        let done = unsafe { encapsulate(context, to, &mut told_bytes, of, &mut bytes) };
+        (done == 1).then_some((bytes, told))
     }
 
-    pub(super) fn decapsulate(self: &Rc<Self>, key: &Made<Key>, told: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn decapsulate(
+        self: &Rc<Self>,
+        key: &Made<Key>,
+        told: &[u8],
+        output: &mut Output,
+    ) -> Option<usize> {
         let context = self.context_of(key)?;
         let (context, decapsulate) = (context.object(), self.calls.EVP_PKEY_decapsulate);
         let (from, length) = (told.as_ptr(), told.len());
@@ -119,9 +126,11 @@ impl Tools {
             (self.calls.EVP_PKEY_decapsulate_init)(context, ptr::null()) == 1
                 && decapsulate(context, nowhere, &mut bytes, from, length) == 1
         };
-        let mut secret = vec![0; bytes];
-        // SAFETY: the context is live; the place is as long as it was asked to be.
-        let done = unsafe { decapsulate(context, secret.as_mut_ptr(), &mut bytes, from, length) };
-        (is_asked && done == 1).then_some(secret)
+        if !is_asked || bytes > output.len() {
+            return None;
+        }
+        // SAFETY: the context is live; the place is longer than it was asked to be.
+        let done = unsafe { decapsulate(context, output.as_mut_ptr(), &mut bytes, from, length) };
+        (done == 1).then_some(bytes)
     }
 }

@@ -1,10 +1,12 @@
 //! Operations other than ciphers, as libssl calls them: each with what it fetches and makes for one, and frees.
 //!
 //! ```text
-//! derivation.rs  secrets and MACs     keys.rs  agreements and encapsulation
-//! tools.rs       libcrypto's objects  signatures.rs  signatures, and public keys read
+//! mod.rs         what the benchmark measures   calls.rs  what calibration measures, with and without the provider
+//! derivation.rs  secrets and MACs              keys.rs   agreements and encapsulation
+//! tools.rs       libcrypto's objects           signatures.rs  signatures, and keys read
 //! ```
 
+mod calls;
 mod derivation;
 mod keys;
 mod signatures;
@@ -16,7 +18,10 @@ use std::rc::Rc;
 
 use super::library::World;
 use crate::error::Error;
-use tools::Tools;
+pub use calls::Call;
+pub(crate) use calls::{Caller, Material};
+use derivation::Derivation;
+use tools::{Names, OUTPUT_BYTES, Once, Output, Tools};
 
 /// What is done once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,8 +95,7 @@ pub enum SigningKey {
 }
 
 impl Agreement {
-    /// The names of the key and of its group.
-    fn names(self) -> (&'static CStr, Option<&'static CStr>) {
+    fn names(self) -> Names {
         match self {
             Self::X25519 => (c"X25519", Some(c"x25519")),
             Self::P256 => (c"EC", Some(c"prime256v1")),
@@ -118,13 +122,21 @@ impl fmt::Display for Agreement {
 }
 
 impl SigningKey {
-    /// The names of the key and of its group, and of the digest.
-    fn names(self) -> (&'static CStr, Option<&'static CStr>, Option<&'static CStr>) {
+    fn names(self) -> Names {
         match self {
-            Self::P256 => (c"EC", Some(c"P-256"), Some(c"SHA256")),
-            Self::P384 => (c"EC", Some(c"P-384"), Some(c"SHA384")),
-            Self::Rsa2048 => (c"RSA", None, Some(c"SHA256")),
-            Self::Ed25519 => (c"ED25519", None, None),
+            Self::P256 => (c"EC", Some(c"P-256")),
+            Self::P384 => (c"EC", Some(c"P-384")),
+            Self::Rsa2048 => (c"RSA", None),
+            Self::Ed25519 => (c"ED25519", None),
+        }
+    }
+
+    /// The name of the hash function that it signs with.
+    fn hash(self) -> Option<&'static CStr> {
+        match self {
+            Self::P256 | Self::Rsa2048 => Some(c"SHA256"),
+            Self::P384 => Some(c"SHA384"),
+            Self::Ed25519 => None,
         }
     }
 
@@ -150,10 +162,10 @@ impl fmt::Display for SigningKey {
 }
 
 /// Operations of one kind in a library context, with the keys that they take.
-pub struct Operations(Work);
-
-/// Does one; whether it was done.
-type Work = Box<dyn FnMut() -> bool>;
+pub struct Operations {
+    once: Once,
+    output: Box<Output>,
+}
 
 impl Operations {
     /// Makes what they take, and does one.
@@ -162,106 +174,129 @@ impl Operations {
     /// [`Error::Unavailable`] where `world` does not have it.
     pub(crate) fn new(world: &Rc<World>, operation: Operation) -> Result<Self, Error> {
         let tools = Tools::new(world)?;
-        work(&tools, operation)
-            .and_then(|mut work| work().then_some(Self(work)))
+        let mut output = Box::new([0; OUTPUT_BYTES]);
+        let made = once(&tools, operation, &mut output);
+        let made = made.map(|once| Self { once, output });
+        made.and_then(|mut made| made.run().then_some(made))
             .ok_or_else(|| Error::Unavailable(format!("OpenSSL does not do this: {operation:?}")))
     }
 
     /// Does one; whether it was done.
     pub fn run(&mut self) -> bool {
-        self.0()
+        (self.once)(&mut self.output).is_some()
     }
 }
 
-fn work(tools: &Rc<Tools>, operation: Operation) -> Option<Work> {
+/// One after the other, with `output` for what is made before.
+fn once(tools: &Rc<Tools>, operation: Operation, output: &mut Output) -> Option<Once> {
     let tools = Rc::clone(tools);
     Some(match operation {
-        Operation::Label => Box::new(move || tools.label(&derivation::LABEL)),
+        Operation::Label => {
+            let label = Derivation::labelled(&derivation::TRAFFIC, DIGEST, &SECRET);
+            Box::new(move |output| tools.derive_once(&label, output))
+        }
         Operation::KeySchedule => {
-            let labels = &derivation::SCHEDULE;
-            Box::new(move || labels.iter().all(|label| tools.label(label)))
+            let labelled = |label| Derivation::labelled(label, DIGEST, &SECRET);
+            let labels = derivation::SCHEDULE.each_ref().map(labelled);
+            Box::new(move |output| {
+                let mut derived = labels.iter().map(|label| tools.derive_once(label, output));
+                derived.try_fold(0, |all, bytes| Some(all + bytes?))
+            })
         }
         Operation::Hkdf { is_kept } => {
-            let kept = tools.kdf_context(c"HKDF")?;
+            let hkdf = Derivation::hkdf(DIGEST, &SECRET, 64);
+            let kept = tools.kdf_context(&hkdf)?;
             match is_kept {
-                true => Box::new(move || tools.hkdf(&kept).is_some()),
-                false => Box::new(move || {
-                    let context = tools.kdf_context(c"HKDF");
-                    context.is_some_and(|context| tools.hkdf(&context).is_some())
-                }),
+                true => Box::new(move |output| tools.derive_in(&kept, &hkdf, output)),
+                false => Box::new(move |output| tools.derive_once(&hkdf, output)),
             }
         }
         Operation::Hmac { is_kept } => {
             let mac = tools.hmac()?;
             let kept = tools.mac_context(&mac)?;
-            tools.tag(&kept, true)?;
+            tools.begin(&kept, Some(&SECRET), Some(DIGEST))?;
             match is_kept {
-                true => Box::new(move || tools.tag(&kept, false).is_some()),
-                false => Box::new(move || {
-                    let context = tools.mac_context(&mac);
-                    context.is_some_and(|context| tools.tag(&context, true).is_some())
+                true => Box::new(move |output| {
+                    tools.begin(&kept, Some(&SECRET), None)?;
+                    tools.tag(&kept, &MESSAGE, output)
+                }),
+                false => Box::new(move |output| {
+                    let context = tools.mac_context(&mac)?;
+                    tools.begin(&context, Some(&SECRET), Some(DIGEST))?;
+                    tools.tag(&context, &MESSAGE, output)
                 }),
             }
         }
-        Operation::Binder => Box::new(move || tools.binder().is_some()),
-        Operation::Generate(agreement) => Box::new(move || tools.generate(agreement).is_some()),
+        Operation::Binder => Box::new(move |output| tools.binder(DIGEST, &SECRET, output)),
+        Operation::Generate(agreement) => {
+            Box::new(move |_| tools.generate(agreement.names()).map(|_| 0))
+        }
         Operation::GenerateAgain(agreement) => {
-            let generator = tools.generator(agreement)?;
-            Box::new(move || tools.generate_in(&generator).is_some())
+            let generator = tools.generator(agreement.names())?;
+            Box::new(move |_| tools.generate_in(&generator).map(|_| 0))
         }
         Operation::Share(agreement) => {
-            let share = tools.share_of(&tools.generate(agreement)?)?;
-            Box::new(move || tools.read_share(agreement, &share).is_some())
+            let share = tools.share_of(&tools.generate(agreement.names())?)?;
+            Box::new(move |_| tools.read_share(agreement.names(), &share).map(|_| 0))
         }
         Operation::Derive(agreement) => {
-            let [own, other] = [tools.generate(agreement)?, tools.generate(agreement)?];
-            Box::new(move || tools.derive(&own, &other).is_some())
+            let names = agreement.names();
+            let [own, other] = [tools.generate(names)?, tools.generate(names)?];
+            Box::new(move |output| tools.agree(&own, &other, output))
         }
         Operation::DeriveAgain(agreement) => {
-            let [own, other] = [tools.generate(agreement)?, tools.generate(agreement)?];
+            let names = agreement.names();
+            let [own, other] = [tools.generate(names)?, tools.generate(names)?];
             let context = tools.deriving(&own, &other)?;
-            Box::new(move || tools.derive_in(&context).is_some())
+            Box::new(move |output| tools.agree_in(&context, output))
         }
         Operation::Encapsulate(agreement) if agreement.is_kem() => {
-            let share = tools.share_of(&tools.generate(agreement)?)?;
-            Box::new(move || tools.encapsulate(agreement, &share).is_some())
+            let share = tools.share_of(&tools.generate(agreement.names())?)?;
+            Box::new(move |output| {
+                let made = tools.encapsulate(agreement.names(), &share, output);
+                made.map(|(bytes, _)| bytes)
+            })
         }
         Operation::Decapsulate(agreement) if agreement.is_kem() => {
-            let key = tools.generate(agreement)?;
-            let told = tools.encapsulate(agreement, &tools.share_of(&key)?)?;
-            Box::new(move || tools.decapsulate(&key, &told).is_some())
+            let key = tools.generate(agreement.names())?;
+            let share = tools.share_of(&key)?;
+            let (_, told) = tools.encapsulate(agreement.names(), &share, output)?;
+            Box::new(move |output| tools.decapsulate(&key, &told, output))
         }
         // TLS takes no other agreement for a KEM.
         Operation::Encapsulate(_) | Operation::Decapsulate(_) => return None,
         Operation::Sign(kind) => {
-            let key = tools.signing(kind)?;
-            Box::new(move || tools.sign(kind, &key).is_some())
+            let key = tools.generate(kind.names())?;
+            Box::new(move |output| tools.sign(kind.hash(), &key, output))
         }
         Operation::SignAgain(kind) => {
-            let context = tools.signer(&tools.signing(kind)?)?;
-            Box::new(move || tools.sign_in(&context, kind.digest()).is_some())
+            let context = tools.signer(&tools.generate(kind.names())?)?;
+            Box::new(move |output| tools.sign_in(&context, kind.digest(), output))
         }
         Operation::Verify(kind) => {
-            let key = tools.signing(kind)?;
-            let signature = tools.sign(kind, &key)?;
-            Box::new(move || tools.verify(kind, &key, &signature).is_some())
+            let key = tools.generate(kind.names())?;
+            let bytes = tools.sign(kind.hash(), &key, output)?;
+            let signature = output[..bytes].to_vec();
+            Box::new(move |_| tools.verify(kind.hash(), &key, &signature))
         }
         Operation::VerifyAgain(kind) => {
-            let key = tools.signing(kind)?;
-            let signature = tools.sign_in(&tools.signer(&key)?, kind.digest())?;
+            let key = tools.generate(kind.names())?;
+            let bytes = tools.sign_in(&tools.signer(&key)?, kind.digest(), output)?;
+            let signature = output[..bytes].to_vec();
             let context = tools.verifier(&key)?;
-            Box::new(move || {
-                tools
-                    .verify_in(&context, &signature, kind.digest())
-                    .is_some()
-            })
+            Box::new(move |_| tools.verify_in(&context, &signature, kind.digest()))
         }
         Operation::ReadPublic(kind) => {
-            let der = tools.public_of(&tools.signing(kind)?)?;
-            Box::new(move || tools.read_public(&der).is_some())
+            let (read, write) = (tools.calls.d2i_PUBKEY_ex, tools.calls.i2d_PUBKEY);
+            let der = tools.der(&tools.generate(kind.names())?, write)?;
+            Box::new(move |_| tools.read(read, &der).map(|_| 0))
         }
     })
 }
+
+const DIGEST: &CStr = c"SHA256";
+static SECRET: [u8; 32] = [7; 32];
+const MESSAGE: [u8; 64] = [5; 64];
 
 #[cfg(test)]
 mod tests {

@@ -1,83 +1,109 @@
-//! Signatures, and public keys that are read.
+//! Signatures, and keys that are read and copied.
 
-use std::ffi::{CStr, c_long};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ptr;
 use std::rc::Rc;
 
-use super::SigningKey;
-use super::tools::{Init, Key, KeyContext, Made, Tools};
+use super::super::library::Param;
+use super::tools::{Decode, DigestContext, Encode, Init, Key, KeyContext, Made, Output, Tools};
+
+/// Begins a signature or a verification with a digest, a key and parameters.
+type Begin = unsafe extern "C" fn(
+    *mut c_void,
+    *mut *mut c_void,
+    *const c_char,
+    *mut c_void,
+    *const c_char,
+    *mut c_void,
+    *const Param,
+) -> c_int;
 
 impl Tools {
-    pub(super) fn signing(self: &Rc<Self>, kind: SigningKey) -> Option<Made<Key>> {
-        let (name, group, _) = kind.names();
-        let generator = self.context_by_name((name, group), self.calls.EVP_PKEY_keygen_init)?;
-        self.made_in(&generator, self.calls.EVP_PKEY_keygen)
-    }
-
-    pub(super) fn sign(self: &Rc<Self>, kind: SigningKey, key: &Made<Key>) -> Option<Vec<u8>> {
+    fn begun(
+        self: &Rc<Self>,
+        begin: Begin,
+        digest: Option<&CStr>,
+        key: &Made<Key>,
+        params: &[Param; 3],
+    ) -> Option<Made<DigestContext>> {
         let context = self.digest_context()?;
-        let (calls, context, none) = (&self.calls, context.object(), ptr::null());
-        let params = self.beginning(kind.names().2);
-        let digest = kind.names().2.map_or(ptr::null(), CStr::as_ptr);
-        let (init, sign) = (calls.EVP_DigestSignInit_ex, calls.EVP_DigestSign);
-        let (from, length) = (SIGNED.as_ptr(), SIGNED.len());
-        let (nowhere, mut bytes) = (ptr::null_mut(), 0);
-        // SAFETY: the context and the key are live; without a place nothing but the length is written.
-        let is_asked = unsafe {
-            init(
+        let name = digest.map_or(ptr::null(), CStr::as_ptr);
+        let (nowhere, none) = (ptr::null_mut(), ptr::null());
+        // SAFETY: contexts and the key are live, the name ends with a zero or is none, and the array ends as it has to.
+        let done = unsafe {
+            let (context, key) = (context.object(), key.object());
+            begin(
                 context,
                 nowhere,
-                digest,
+                name,
                 self.ctx(),
                 none,
-                key.object(),
+                key,
                 params.as_ptr(),
-            ) == 1
-                && sign(context, ptr::null_mut(), &mut bytes, from, length) == 1
+            )
         };
-        let mut signature = vec![0; bytes];
-        // SAFETY: the context is live; the place is as long as it was asked to be.
-        let done = unsafe { sign(context, signature.as_mut_ptr(), &mut bytes, from, length) };
-        signature.truncate(bytes);
-        (is_asked && done == 1).then_some(signature)
+        (done == 1).then_some(context)
+    }
+
+    /// A context that signs, with nothing set.
+    pub(super) fn signing_context(
+        self: &Rc<Self>,
+        digest: Option<&CStr>,
+        key: &Made<Key>,
+    ) -> Option<Made<DigestContext>> {
+        let begin = self.calls.EVP_DigestSignInit_ex;
+        self.begun(begin, digest, key, &[Param::END; 3])
+    }
+
+    /// Signs what a key of a certificate does in TLS 1.3, as libssl has it signed.
+    pub(super) fn sign(
+        self: &Rc<Self>,
+        digest: Option<&CStr>,
+        key: &Made<Key>,
+        output: &mut Output,
+    ) -> Option<usize> {
+        let begin = self.calls.EVP_DigestSignInit_ex;
+        let context = self.begun(begin, digest, key, &self.beginning(digest))?;
+        let (sign, context) = (self.calls.EVP_DigestSign, context.object());
+        let (from, length) = (SIGNED.as_ptr(), SIGNED.len());
+        let (nowhere, mut bytes) = (ptr::null_mut(), 0);
+        // SAFETY: the context is live; without a place nothing but the length is written.
+        let is_asked = unsafe { sign(context, nowhere, &mut bytes, from, length) } == 1;
+        if !is_asked || bytes > output.len() {
+            return None;
+        }
+        // SAFETY: the context is live; the place is longer than it was asked to be.
+        let done = unsafe { sign(context, output.as_mut_ptr(), &mut bytes, from, length) };
+        (done == 1).then_some(bytes)
     }
 
     pub(super) fn verify(
         self: &Rc<Self>,
-        kind: SigningKey,
+        digest: Option<&CStr>,
         key: &Made<Key>,
         signature: &[u8],
-    ) -> Option<()> {
-        let context = self.digest_context()?;
-        let (calls, context, none) = (&self.calls, context.object(), ptr::null());
-        let params = self.beginning(kind.names().2);
-        let digest = kind.names().2.map_or(ptr::null(), CStr::as_ptr);
-        let (init, verify) = (calls.EVP_DigestVerifyInit_ex, calls.EVP_DigestVerify);
-        let (from, length) = (SIGNED.as_ptr(), SIGNED.len());
-        let (given, bytes) = (signature.as_ptr(), signature.len());
-        let nowhere = ptr::null_mut();
-        // SAFETY: the context and the key are live; lengths are those of their places.
+    ) -> Option<usize> {
+        let begin = self.calls.EVP_DigestVerifyInit_ex;
+        let context = self.begun(begin, digest, key, &self.beginning(digest))?;
+        let (verify, given, bytes) = (
+            self.calls.EVP_DigestVerify,
+            signature.as_ptr(),
+            signature.len(),
+        );
+        // SAFETY: the context is live; lengths are those of their places.
         let done = unsafe {
-            init(
-                context,
-                nowhere,
-                digest,
-                self.ctx(),
-                none,
-                key.object(),
-                params.as_ptr(),
-            ) == 1
-                && verify(context, given, bytes, from, length) == 1
+            let (from, length) = (SIGNED.as_ptr(), SIGNED.len());
+            verify(context.object(), given, bytes, from, length)
         };
-        done.then_some(())
+        (done == 1).then_some(0)
     }
 
-    /// A context that signs.
+    /// A context that signs digests.
     pub(super) fn signer(self: &Rc<Self>, key: &Made<Key>) -> Option<Made<KeyContext>> {
         self.ready(key, self.calls.EVP_PKEY_sign_init)
     }
 
-    /// A context that verifies.
+    /// A context that verifies signatures of digests.
     pub(super) fn verifier(self: &Rc<Self>, key: &Made<Key>) -> Option<Made<KeyContext>> {
         self.ready(key, self.calls.EVP_PKEY_verify_init)
     }
@@ -88,17 +114,20 @@ impl Tools {
         (unsafe { init(context.object()) } == 1).then_some(context)
     }
 
-    pub(super) fn sign_in(&self, context: &Made<KeyContext>, digest: &[u8]) -> Option<Vec<u8>> {
-        let mut signature = vec![0; BYTES_MAX];
-        let mut bytes = signature.len();
+    pub(super) fn sign_in(
+        &self,
+        context: &Made<KeyContext>,
+        digest: &[u8],
+        output: &mut Output,
+    ) -> Option<usize> {
+        let mut bytes = output.len();
         let (sign, from) = (self.calls.EVP_PKEY_sign, digest.as_ptr());
         // SAFETY: the context is live; one that does not sign is refused; lengths are those of their places.
         let done = unsafe {
-            let place = signature.as_mut_ptr();
+            let place = output.as_mut_ptr();
             sign(context.object(), place, &mut bytes, from, digest.len())
         };
-        signature.truncate(bytes);
-        (done == 1).then_some(signature)
+        (done == 1).then_some(bytes)
     }
 
     pub(super) fn verify_in(
@@ -106,46 +135,42 @@ impl Tools {
         context: &Made<KeyContext>,
         signature: &[u8],
         digest: &[u8],
-    ) -> Option<()> {
-        let (verify, given, bytes) = (
-            self.calls.EVP_PKEY_verify,
-            signature.as_ptr(),
-            signature.len(),
-        );
+    ) -> Option<usize> {
+        let (verify, context) = (self.calls.EVP_PKEY_verify, context.object());
+        let (given, bytes) = (signature.as_ptr(), signature.len());
+        let (from, length) = (digest.as_ptr(), digest.len());
         // SAFETY: the context is live; one that does not verify is refused; lengths are those of their places.
-        let done = unsafe {
-            verify(
-                context.object(),
-                given,
-                bytes,
-                digest.as_ptr(),
-                digest.len(),
-            )
-        };
-        (done == 1).then_some(())
+        let done = unsafe { verify(context, given, bytes, from, length) };
+        (done == 1).then_some(0)
     }
 
     /// In DER.
-    pub(super) fn public_of(&self, key: &Made<Key>) -> Option<Vec<u8>> {
-        let mut der = vec![0; BYTES_MAX];
-        // SAFETY: the key is live, and shorter than its place.
-        let bytes = unsafe { (self.calls.i2d_PUBKEY)(key.object(), &mut der.as_mut_ptr()) };
+    pub(super) fn der(&self, key: &Made<Key>, encode: Encode) -> Option<Vec<u8>> {
+        let mut der = vec![0; size_of::<Output>()];
+        // SAFETY: the key is live, and no key of these types takes as many bytes as there are.
+        let bytes = unsafe { encode(key.object(), &mut der.as_mut_ptr()) };
         der.truncate(usize::try_from(bytes).ok()?);
         Some(der)
     }
 
-    pub(super) fn read_public(self: &Rc<Self>, der: &[u8]) -> Option<Made<Key>> {
+    pub(super) fn read(self: &Rc<Self>, decode: Decode, der: &[u8]) -> Option<Made<Key>> {
         let (mut from, bytes) = (der.as_ptr(), c_long::try_from(der.len()).ok()?);
-        let (read, nowhere) = (self.calls.d2i_PUBKEY_ex, ptr::null_mut());
         // SAFETY: there are as many bytes as are said; the library context is live; it makes a new key.
         unsafe {
-            let key = read(nowhere, &mut from, bytes, self.ctx(), ptr::null());
+            let key = decode(ptr::null_mut(), &mut from, bytes, self.ctx(), ptr::null());
             self.made(key, self.calls.EVP_PKEY_free)
+        }
+    }
+
+    /// Without what OpenSSL has cached with the key.
+    pub(super) fn copied(self: &Rc<Self>, key: &Made<Key>) -> Option<Made<Key>> {
+        // SAFETY: the key is live; it makes a new one.
+        unsafe {
+            let copy = (self.calls.EVP_PKEY_dup)(key.object());
+            self.made(copy, self.calls.EVP_PKEY_free)
         }
     }
 }
 
 /// As long as what a server of TLS 1.3 signs with SHA-256 (RFC 8446, 4.4.3).
 const SIGNED: [u8; 130] = [6; 130];
-/// The most bytes of a signature, and of a public key in DER.
-const BYTES_MAX: usize = 1024;

@@ -8,6 +8,17 @@ use std::rc::Rc;
 use super::super::library::{Param, World};
 use crate::error::Error;
 
+/// Where an operation writes what it makes: more than a share of SecP384r1MLKEM1024 has, 1665 bytes.
+pub(super) type Output = [u8; OUTPUT_BYTES];
+/// The length of an output in bytes.
+pub(super) const OUTPUT_BYTES: usize = 2048;
+
+/// One operation, on objects of its own: how many bytes it has written, or `None` if OpenSSL refuses.
+pub(super) type Once = Box<dyn FnMut(&mut Output) -> Option<usize>>;
+
+/// The type of a key, and the group of one that has groups.
+pub(super) type Names = (&'static CStr, Option<&'static CStr>);
+
 /// A library context, and the functions that work in it.
 pub(super) struct Tools {
     pub(super) calls: Functions,
@@ -87,6 +98,17 @@ impl Tools {
         })
     }
 
+    /// A key of its private half as it comes: of HMAC or X25519.
+    pub(super) fn raw_key(self: &Rc<Self>, name: &CStr, octets: &[u8]) -> Option<Made<Key>> {
+        let new = self.calls.EVP_PKEY_new_raw_private_key_ex;
+        // SAFETY: the library context is live, the name ends with a zero, and the key has this length; it makes a new one.
+        unsafe {
+            let (from, bytes) = (octets.as_ptr(), octets.len());
+            let key = new(self.ctx(), name.as_ptr(), ptr::null(), from, bytes);
+            self.made(key, self.calls.EVP_PKEY_free)
+        }
+    }
+
     pub(super) fn digest_context(self: &Rc<Self>) -> Option<Made<DigestContext>> {
         // SAFETY: the function takes nothing and makes a new one.
         unsafe { self.made((self.calls.EVP_MD_CTX_new)(), self.calls.EVP_MD_CTX_free) }
@@ -105,7 +127,7 @@ impl Tools {
     /// A context by the name of keys, which `init` makes ready.
     pub(super) fn context_by_name(
         self: &Rc<Self>,
-        (name, group): (&CStr, Option<&CStr>),
+        (name, group): Names,
         init: Init,
     ) -> Option<Made<KeyContext>> {
         let calls = &self.calls;
@@ -145,6 +167,19 @@ impl Tools {
 /// As on the wire.
 static TLS_1_3: c_int = 0x0304;
 
+/// Fetches an implementation by name and properties.
+pub(super) type Fetch =
+    unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+/// Reads a key in DER.
+pub(super) type Decode = unsafe extern "C" fn(
+    *mut *mut c_void,
+    *mut *const c_uchar,
+    c_long,
+    *mut c_void,
+    *const c_char,
+) -> *mut c_void;
+/// Writes a key in DER.
+pub(super) type Encode = unsafe extern "C" fn(*const c_void, *mut *mut c_uchar) -> c_int;
 /// Makes a new context of EVP_PKEY_CTX ready for an operation.
 pub(super) type Init = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// Makes a key, or a key that is still blank.
@@ -156,15 +191,22 @@ functions! {
     EVP_KDF_free: fn(*mut c_void);
     EVP_KDF_CTX_new: fn(*mut c_void) -> *mut c_void;
     EVP_KDF_CTX_free: fn(*mut c_void);
+    EVP_KEYMGMT_fetch: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+    EVP_KEYMGMT_free: fn(*mut c_void);
+    EVP_SIGNATURE_fetch: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+    EVP_SIGNATURE_free: fn(*mut c_void);
     EVP_KDF_derive: fn(*mut c_void, *mut c_uchar, usize, *const Param) -> c_int;
     EVP_MAC_fetch: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
     EVP_MAC_free: fn(*mut c_void);
     EVP_MAC_CTX_new: fn(*mut c_void) -> *mut c_void;
     EVP_MAC_CTX_free: fn(*mut c_void);
+    EVP_MAC_CTX_dup: fn(*const c_void) -> *mut c_void;
+    EVP_Q_mac: fn(*mut c_void, *const c_char, *const c_char, *const c_char, *const Param, *const c_void, usize, *const c_uchar, usize, *mut c_uchar, usize, *mut usize) -> *mut c_uchar;
     EVP_MAC_init: fn(*mut c_void, *const c_uchar, usize, *const Param) -> c_int;
     EVP_MAC_update: fn(*mut c_void, *const c_uchar, usize) -> c_int;
     EVP_MAC_final: fn(*mut c_void, *mut c_uchar, *mut usize, usize) -> c_int;
     EVP_PKEY_free: fn(*mut c_void);
+    EVP_PKEY_dup: fn(*mut c_void) -> *mut c_void;
     EVP_PKEY_new_raw_private_key_ex: fn(*mut c_void, *const c_char, *const c_char, *const c_uchar, usize) -> *mut c_void;
     EVP_PKEY_get1_encoded_public_key: fn(*mut c_void, *mut *mut c_uchar) -> usize;
     EVP_PKEY_set1_encoded_public_key: fn(*mut c_void, *const c_uchar, usize) -> c_int;
@@ -195,6 +237,8 @@ functions! {
     EVP_DigestSign: fn(*mut c_void, *mut c_uchar, *mut usize, *const c_uchar, usize) -> c_int;
     EVP_DigestVerifyInit_ex: fn(*mut c_void, *mut *mut c_void, *const c_char, *mut c_void, *const c_char, *mut c_void, *const Param) -> c_int;
     EVP_DigestVerify: fn(*mut c_void, *const c_uchar, usize, *const c_uchar, usize) -> c_int;
+    d2i_AutoPrivateKey_ex: fn(*mut *mut c_void, *mut *const c_uchar, c_long, *mut c_void, *const c_char) -> *mut c_void;
+    i2d_PrivateKey: fn(*const c_void, *mut *mut c_uchar) -> c_int;
     d2i_PUBKEY_ex: fn(*mut *mut c_void, *mut *const c_uchar, c_long, *mut c_void, *const c_char) -> *mut c_void;
     i2d_PUBKEY: fn(*const c_void, *mut *mut c_uchar) -> c_int;
 }
