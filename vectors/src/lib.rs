@@ -228,6 +228,38 @@ pub struct MlKemVector {
     pub is_valid: bool,
 }
 
+/// A signature by Ed25519 or ML-DSA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignatureVector {
+    /// Where the vector is from, for messages about a failure.
+    pub source: String,
+    /// The standards' name of the algorithm and parameter set.
+    pub algorithm: &'static str,
+    /// The public key, of any length.
+    pub public_key: Vec<u8>,
+    /// What the message was signed for, of any length.
+    pub context: Vec<u8>,
+    /// The message, of any length.
+    pub message: Vec<u8>,
+    /// The signature, of any length.
+    pub signature: Vec<u8>,
+    /// Whether it must be taken; else it must be refused.
+    pub is_valid: bool,
+}
+
+/// A key of ML-DSA, and a signature by it. What a vector does not have is empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MlDsaVector {
+    /// The public key, the message and the signature, if there is any.
+    pub signed: SignatureVector,
+    /// ξ, which the key pair is made from, of any length.
+    pub seed: Vec<u8>,
+    /// The private key, expanded, of any length.
+    pub private_key: Vec<u8>,
+    /// The private key in PKCS#8.
+    pub pkcs8: Vec<u8>,
+}
+
 /// What was appended to a plaintext before encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {

@@ -26,6 +26,8 @@ pub mod framework;
 pub mod hash;
 #[cfg(feature = "rsa")]
 pub mod kdf;
+#[cfg(feature = "rsa")]
+pub mod keys;
 pub mod learn;
 mod mask;
 mod options;

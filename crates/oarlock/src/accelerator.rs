@@ -10,6 +10,8 @@ use oarlock_engine::aead::{AcceleratedAead, NonceSequence, SequencedAead};
 use oarlock_engine::cipher::{AcceleratedCbc, AcceleratedCtr, AnyAes, AnyStream};
 use oarlock_engine::costs::{Calibration, CostSource, MachineCosts, Stats};
 use oarlock_engine::device::Device;
+#[cfg(feature = "rsa")]
+use oarlock_engine::keys::{AcceleratedKey, AcceleratedPublicKey, PrivateKey, PublicKey};
 use oarlock_engine::plan::{Engine, PlanReport};
 #[cfg(feature = "rsa")]
 use oarlock_engine::rsa::{
@@ -289,6 +291,31 @@ impl Accelerator {
     #[cfg(feature = "rsa")]
     pub fn rsa_public(&self, key: &RsaPublicKey) -> AcceleratedRsaPublic {
         AcceleratedRsaPublic::new(&self.0, key)
+    }
+
+    /// Returns a session of a private key of any type: RSA, ECDSA and ECDH, Ed25519, X25519, ML-KEM or ML-DSA.
+    ///
+    /// ```
+    /// use oarlock::Accelerator;
+    /// use oarlock::keys::{Curve, KeyType, PrivateKey, Scheme};
+    ///
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let key_type = KeyType::Ec(Curve::P256);
+    /// let key = accelerator.key(&PrivateKey::generate(key_type)?);
+    /// let scheme = Scheme::usual(key_type).expect("the keys of a curve sign");
+    /// let signature = key.sign(&scheme, b"message")?;
+    /// key.public().verify(&scheme, b"message", &signature)?;
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    #[cfg(feature = "rsa")]
+    pub fn key(&self, key: &PrivateKey) -> AcceleratedKey {
+        AcceleratedKey::new(&self.0, key)
+    }
+
+    /// Returns a session of a public key of any type; [`AcceleratedPublicKey`] has an example.
+    #[cfg(feature = "rsa")]
+    pub fn public_key(&self, key: &PublicKey) -> AcceleratedPublicKey {
+        AcceleratedPublicKey::new(&self.0, key)
     }
 
     /// Modular exponentiation with one modulus, which is set up once. `order` is the byte order of the

@@ -104,7 +104,7 @@ pub use oarlock_engine::{
     Reservation, Strategy, Threads,
 };
 #[cfg(feature = "rsa")]
-pub use oarlock_engine::{framework, rsa};
+pub use oarlock_engine::{framework, keys, rsa};
 pub use oarlock_packet as packet;
 
 /// Jobs: requests that are submitted now and waited for later.

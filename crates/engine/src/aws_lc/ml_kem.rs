@@ -1,20 +1,18 @@
 //! ML-KEM (FIPS 203).
 //!
-//! Keys live in aws-lc's objects. After they are made nothing changes them, and aws-lc wipes them when it frees them.
-
-use std::ptr::{self, NonNull};
+use std::ptr;
 
 use aws_lc_sys::{
-    ERR_clear_error, EVP_PKEY, EVP_PKEY_CTX, EVP_PKEY_CTX_free, EVP_PKEY_CTX_kem_set_params,
-    EVP_PKEY_CTX_new, EVP_PKEY_CTX_new_id, EVP_PKEY_KEM, EVP_PKEY_decapsulate,
-    EVP_PKEY_encapsulate, EVP_PKEY_free, EVP_PKEY_get_raw_private_key, EVP_PKEY_get_raw_public_key,
-    EVP_PKEY_kem_check_key, EVP_PKEY_kem_new_raw_key, EVP_PKEY_kem_new_raw_public_key,
-    EVP_PKEY_keygen, EVP_PKEY_keygen_deterministic, EVP_PKEY_keygen_init, EVP_PKEY_public_check,
-    NID_MLKEM512, NID_MLKEM768, NID_MLKEM1024,
+    EVP_PKEY, EVP_PKEY_CTX, EVP_PKEY_CTX_kem_set_params, EVP_PKEY_KEM, EVP_PKEY_decapsulate,
+    EVP_PKEY_encapsulate, EVP_PKEY_kem_check_key, EVP_PKEY_kem_new_raw_key,
+    EVP_PKEY_kem_new_raw_public_key, EVP_PKEY_keygen, EVP_PKEY_keygen_deterministic,
+    EVP_PKEY_keygen_init, EVP_PKEY_public_check, NID_MLKEM512, NID_MLKEM768, NID_MLKEM1024,
 };
 use oarlock_threads::process;
+use zeroize::Zeroizing;
 
 use super::failed;
+use super::pkey::{Context, Pkey, clear_errors};
 use crate::Error;
 
 /// The length in bytes of shared secrets.
@@ -24,7 +22,7 @@ pub const SECRET_BYTES: usize = 32;
 pub const SEED_BYTES: usize = 64;
 
 /// A parameter set (FIPS 203, 8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::enum_variant_names)] // The standard's names.
 pub enum MlKem {
     /// ML-KEM-512, of security category 1.
@@ -36,6 +34,18 @@ pub enum MlKem {
 }
 
 impl MlKem {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::MlKem512, Self::MlKem768, Self::MlKem1024];
+
+    /// Its name, as FIPS 203 writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MlKem512 => "ML-KEM-512",
+            Self::MlKem768 => "ML-KEM-768",
+            Self::MlKem1024 => "ML-KEM-1024",
+        }
+    }
+
     /// The length in bytes of public keys: 800, 1184 or 1568.
     pub const fn public_key_bytes(self) -> usize {
         384 * self.rank() + 32
@@ -82,14 +92,14 @@ impl MlKemPublicKey {
     /// [`Error::InvalidKey`] where it is no public key.
     pub fn from_bytes(set: MlKem, bytes: &[u8]) -> Result<Self, Error> {
         let (nid, first) = (set.nid(), bytes.as_ptr());
-        // SAFETY: the slice has `bytes.len()` bytes from its first on; aws-lc copies them.
-        let key = unsafe { EVP_PKEY_kem_new_raw_public_key(nid, first, bytes.len()) };
+        // SAFETY: the slice has `bytes.len()` bytes from its first on, which aws-lc copies; the key is nobody else's.
+        let key = unsafe { Pkey::taken(EVP_PKEY_kem_new_raw_public_key(nid, first, bytes.len())) };
         let key = Key::of(set, key).filter(|key| {
-            let Some(context) = Context::of(key) else {
+            let Some(context) = Context::of(&key.inner) else {
                 return false;
             };
             // SAFETY: a context with a public key. That key has no private half, so no random numbers are drawn.
-            unsafe { EVP_PKEY_public_check(context.0.as_ptr()) == 1 }
+            unsafe { EVP_PKEY_public_check(context.as_ptr()) == 1 }
         });
         key.map(Self)
             .ok_or_else(|| refused("ML-KEM: not a public key"))
@@ -120,13 +130,13 @@ impl MlKemPublicKey {
         secret: &mut [u8; SECRET_BYTES],
     ) -> Result<(), Error> {
         check_length(ciphertext.len(), self.0.set.ciphertext_bytes())?;
-        let context = Context::of(&self.0).ok_or_else(no_memory)?;
+        let context = Context::of(&self.0.inner).ok_or_else(no_memory)?;
         let (mut ciphertext_bytes, mut secret_bytes) = (ciphertext.len(), SECRET_BYTES);
         let done = process::forks_wait_for(|| {
             // SAFETY: a context with a public key, and two places of the lengths that are said.
             unsafe {
                 EVP_PKEY_encapsulate(
-                    context.0.as_ptr(),
+                    context.as_ptr(),
                     ciphertext.as_mut_ptr(),
                     &mut ciphertext_bytes,
                     secret.as_mut_ptr(),
@@ -134,7 +144,7 @@ impl MlKemPublicKey {
                 )
             }
         });
-        done_or(done, no_memory)
+        done_or(done == 1, no_memory)
     }
 }
 
@@ -170,16 +180,15 @@ impl MlKemPrivateKey {
         make: impl FnOnce(*mut EVP_PKEY_CTX, &mut *mut EVP_PKEY) -> i32,
     ) -> Result<Self, Error> {
         let mut key = ptr::null_mut();
-        // SAFETY: it makes a context of a number.
-        let context = NonNull::new(unsafe { EVP_PKEY_CTX_new_id(EVP_PKEY_KEM, ptr::null_mut()) });
-        let context = Context(context.ok_or_else(no_memory)?);
-        let at = context.0.as_ptr();
+        let context = Context::for_kind(EVP_PKEY_KEM).ok_or_else(no_memory)?;
+        let at = context.as_ptr();
         // SAFETY: a context without a key yet.
         let is_ready = unsafe {
             EVP_PKEY_CTX_kem_set_params(at, set.nid()) == 1 && EVP_PKEY_keygen_init(at) == 1
         };
         let done = is_ready && make(at, &mut key) == 1;
-        Key::of(set, key)
+        // SAFETY: null, or the key that was made, which is nobody else's.
+        Key::of(set, unsafe { Pkey::taken(key) })
             .filter(|_| done)
             .map(Self)
             .ok_or_else(no_memory)
@@ -196,22 +205,22 @@ impl MlKemPrivateKey {
         }
         // The private key of the encryption scheme, the public key, its hash, and the seed of rejected secrets.
         let public = &bytes[384 * set.rank()..][..set.public_key_bytes()];
-        // SAFETY: twice as many bytes as are said.
+        // SAFETY: twice as many bytes as are said, which aws-lc copies; the key is nobody else's.
         let key = unsafe {
-            EVP_PKEY_kem_new_raw_key(
+            Pkey::taken(EVP_PKEY_kem_new_raw_key(
                 set.nid(),
                 public.as_ptr(),
                 public.len(),
                 bytes.as_ptr(),
                 bytes.len(),
-            )
+            ))
         };
         let key = Key::of(set, key).ok_or_else(invalid)?;
         let inner = key.inner.as_ptr();
         // It encapsulates a secret, for which it draws random numbers.
         // SAFETY: `key` owns the key, which has both halves.
         let fits = process::forks_wait_for(|| unsafe { EVP_PKEY_kem_check_key(inner) });
-        done_or(fits, invalid).map(|()| Self(key))
+        done_or(fits == 1, invalid).map(|()| Self(key))
     }
 
     /// The parameter set.
@@ -225,12 +234,12 @@ impl MlKemPrivateKey {
     /// [`Error::InvalidInput`] where `output` is of another length.
     pub fn write_to(&self, output: &mut [u8]) -> Result<(), Error> {
         check_length(output.len(), self.set().private_key_bytes())?;
-        let mut bytes = output.len();
-        // SAFETY: a key with its private half, and a place of the length that is said.
-        let done = unsafe {
-            EVP_PKEY_get_raw_private_key(self.0.inner.as_ptr(), output.as_mut_ptr(), &mut bytes)
-        };
-        done_or(done, no_memory)
+        done_or(self.0.inner.write_private(output), no_memory)
+    }
+
+    /// Returns the seed that the private key was made from, which an expanded form has not: d, then z.
+    pub fn seed(&self) -> Option<Zeroizing<[u8; SEED_BYTES]>> {
+        self.0.inner.seed()
     }
 
     /// Writes the public key to `output`, which has [`MlKem::public_key_bytes`].
@@ -253,71 +262,36 @@ impl MlKemPrivateKey {
         secret: &mut [u8; SECRET_BYTES],
     ) -> Result<(), Error> {
         check_length(ciphertext.len(), self.set().ciphertext_bytes())?;
-        let context = Context::of(&self.0).ok_or_else(no_memory)?;
+        let context = Context::of(&self.0.inner).ok_or_else(no_memory)?;
         let mut secret_bytes = SECRET_BYTES;
         // SAFETY: a context with a private key, a place of the length that is said, and as many bytes as are said.
         let done = unsafe {
             EVP_PKEY_decapsulate(
-                context.0.as_ptr(),
+                context.as_ptr(),
                 secret.as_mut_ptr(),
                 &mut secret_bytes,
                 ciphertext.as_ptr(),
                 ciphertext.len(),
             )
         };
-        done_or(done, no_memory)
+        done_or(done == 1, no_memory)
     }
 }
 
 struct Key {
     set: MlKem,
-    inner: NonNull<EVP_PKEY>,
+    inner: Pkey,
 }
 
-// SAFETY: memory that belongs to no thread, with an atomic count of references.
-unsafe impl Send for Key {}
-// SAFETY: after it is made nothing changes it but the count of references, which is atomic.
-unsafe impl Sync for Key {}
-
 impl Key {
-    /// Takes over a key of that parameter set, if there is one.
-    fn of(set: MlKem, inner: *mut EVP_PKEY) -> Option<Self> {
-        NonNull::new(inner).map(|inner| Self { set, inner })
+    /// A key of that parameter set, if there is one.
+    fn of(set: MlKem, inner: Option<Pkey>) -> Option<Self> {
+        inner.map(|inner| Self { set, inner })
     }
 
     fn write_public(&self, output: &mut [u8]) -> Result<(), Error> {
         check_length(output.len(), self.set.public_key_bytes())?;
-        let mut bytes = output.len();
-        // SAFETY: a key with its public half, and a place of the length that is said.
-        let done = unsafe {
-            EVP_PKEY_get_raw_public_key(self.inner.as_ptr(), output.as_mut_ptr(), &mut bytes)
-        };
-        done_or(done, no_memory)
-    }
-}
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        // SAFETY: this reference is freed here alone.
-        unsafe { EVP_PKEY_free(self.inner.as_ptr()) };
-    }
-}
-
-/// An operation of aws-lc's.
-struct Context(NonNull<EVP_PKEY_CTX>);
-
-impl Context {
-    /// With a reference to the key.
-    fn of(key: &Key) -> Option<Self> {
-        // SAFETY: a key, of which it keeps a reference.
-        NonNull::new(unsafe { EVP_PKEY_CTX_new(key.inner.as_ptr(), ptr::null_mut()) }).map(Self)
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: made by EVP_PKEY_CTX_new or EVP_PKEY_CTX_new_id, and freed here alone.
-        unsafe { EVP_PKEY_CTX_free(self.0.as_ptr()) };
+        done_or(self.inner.write_public(output), no_memory)
     }
 }
 
@@ -330,8 +304,8 @@ fn check_length(given: usize, expected: usize) -> Result<(), Error> {
     )))
 }
 
-fn done_or(done: i32, error: impl FnOnce() -> Error) -> Result<(), Error> {
-    if done == 1 { Ok(()) } else { Err(error()) }
+fn done_or(done: bool, error: impl FnOnce() -> Error) -> Result<(), Error> {
+    if done { Ok(()) } else { Err(error()) }
 }
 
 fn refused(what: &str) -> Error {
@@ -342,11 +316,6 @@ fn refused(what: &str) -> Error {
 fn no_memory() -> Error {
     clear_errors();
     failed("ML-KEM: no memory")
-}
-
-fn clear_errors() {
-    // SAFETY: it empties this thread's queue, which nobody reads.
-    unsafe { ERR_clear_error() };
 }
 
 #[cfg(test)]

@@ -1,9 +1,13 @@
-//! aws-lc, made safe: RSA and modular exponentiation, elliptic curves, X25519, ML-KEM, SHA-2, and the generator of random numbers.
+//! aws-lc, made safe: RSA and modular exponentiation, elliptic curves, Ed25519, X25519, ML-KEM, ML-DSA, SHA-2, and the
+//! generator of random numbers.
 #![allow(unsafe_code)]
 
 pub mod ec;
+pub mod ed25519;
+pub mod ml_dsa;
 pub mod ml_kem;
 pub(crate) mod modexp;
+mod pkey;
 pub(crate) mod rsa;
 pub(crate) mod sha2;
 pub mod x25519;

@@ -52,6 +52,14 @@ struct LaneCounts {
     faults: AtomicU64,
 }
 
+/// What requests of a batch key are counted as.
+fn what(key: BatchKey) -> Other {
+    match key.kind() {
+        BatchKind::Private => Other::PrivateKey,
+        _ => Other::PublicKey,
+    }
+}
+
 /// Takes the power of the request at a place of the batch.
 type Powers<'a> = dyn FnMut(usize, Result<Buffer, Error>) + 'a;
 
@@ -88,11 +96,7 @@ impl Lanes {
     }
 
     /// Counts requests for others to see.
-    fn show_requests(&self, key: BatchKey, count: usize, is_group: bool) {
-        let what = match key.kind() {
-            BatchKind::Private => Other::PrivateKey,
-            _ => Other::PublicKey,
-        };
+    fn show_requests(&self, what: Other, count: usize, is_group: bool) {
         // Their bytes say nothing.
         self.shown
             .count_other(what, Direction::Encrypt, count as u64, 0);
@@ -167,11 +171,16 @@ impl Lanes {
 
     /// Runs a request that somebody computes alone, and learns what that takes.
     pub(crate) fn alone<T>(&self, key: BatchKey, run: impl FnOnce() -> T) -> T {
+        self.alone_as(what(key), key, run)
+    }
+
+    /// As [`alone`](Self::alone), of a request whose batch key does not say what it is.
+    pub(crate) fn alone_as<T>(&self, what: Other, key: BatchKey, run: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         let result = run();
         self.costs.learn_alone(key, began.elapsed());
         self.counts.alone.fetch_add(1, Ordering::Relaxed);
-        self.show_requests(key, 1, false);
+        self.show_requests(what, 1, false);
         result
     }
 
@@ -207,7 +216,7 @@ impl Lanes {
         } else {
             self.counts.alone.fetch_add(size as u64, Ordering::Relaxed);
         }
-        self.show_requests(key, size, in_lanes && self.backend.is_some());
+        self.show_requests(what(key), size, in_lanes && self.backend.is_some());
         for (place, one) in lanes.into_iter().enumerate() {
             let InLane { request, power } = one;
             answer(
@@ -230,7 +239,7 @@ impl Lanes {
     fn compute(&self, backend: Backend, key: BatchKey, batch: &mut [InLane<'_>]) {
         let mut workspace = self.workspace(key);
         match key.kind() {
-            BatchKind::Alone | BatchKind::Held => {}
+            BatchKind::Alone | BatchKind::Held | BatchKind::ShortAlone | BatchKind::LongAlone => {}
             BatchKind::Private => {
                 private(backend, batch, &mut workspace);
                 #[cfg(test)]
@@ -293,7 +302,7 @@ impl Lanes {
 
     fn workspace(&self, key: BatchKey) -> Vec<Line> {
         let lines = key.width().map_or(0, |width| match key.kind() {
-            BatchKind::Alone | BatchKind::Held => 0,
+            BatchKind::Alone | BatchKind::Held | BatchKind::ShortAlone | BatchKind::LongAlone => 0,
             BatchKind::Private => {
                 let twice = Width::for_bits(2 * width.bits());
                 let check = twice.map_or(0, Width::public_workspace_lines);

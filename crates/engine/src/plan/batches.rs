@@ -12,6 +12,7 @@ use crate::device::complete;
 use crate::device::held::device_of;
 use crate::device::lanes::Lanes;
 use crate::work::algorithm::Direction;
+use crate::work::keys::request::KeyRequest;
 use crate::work::request::{Buffer, PublicKeyRequest};
 use crate::work::shape::BatchKey;
 use oarlock_threads::job::{Batcher, Job, JobOptions, Outcome, Queue, QueueFull, Slot};
@@ -23,15 +24,39 @@ use oarlock_threads::process;
 /// key.
 pub(crate) struct Batches(Lanes);
 
+/// A job.
+pub(crate) enum Work {
+    /// A number to be raised to a power, which others like it can be computed together with.
+    Power(PublicKeyRequest),
+    /// Anything else that a key is asked for.
+    Key(KeyRequest),
+}
+
+impl From<PublicKeyRequest> for Work {
+    fn from(request: PublicKeyRequest) -> Self {
+        Self::Power(request)
+    }
+}
+
+impl From<KeyRequest> for Work {
+    fn from(request: KeyRequest) -> Self {
+        Self::Key(request)
+    }
+}
+
 impl Batcher for Batches {
-    type Work = PublicKeyRequest;
+    type Work = Work;
     type Output = Buffer;
 
     const CLASSES: usize = BatchKey::COUNT;
     const BATCH_MAX: usize = LANES;
 
-    fn class(&self, request: &PublicKeyRequest) -> usize {
-        request.target().batch_key().number()
+    fn class(&self, work: &Work) -> usize {
+        let key = match work {
+            Work::Power(request) => request.target().batch_key(),
+            Work::Key(request) => request.batch_key(),
+        };
+        key.number()
     }
 
     fn batch_size(&self, class: usize, waiting: usize) -> usize {
@@ -57,20 +82,28 @@ impl Batcher for Batches {
         self.0.cost(BatchKey::numbered(class))
     }
 
-    fn run(
-        &self,
-        class: usize,
-        works: Vec<PublicKeyRequest>,
-        answer: &mut dyn FnMut(usize, Outcome<Buffer>),
-    ) {
+    fn run(&self, class: usize, works: Vec<Work>, answer: &mut dyn FnMut(usize, Outcome<Buffer>)) {
         let mut requests = Vec::with_capacity(works.len());
-        for (place, request) in works.into_iter().enumerate() {
-            match request.made() {
-                Ok(request) => requests.push((place, request)),
-                Err(error) => answer(place, Err(error)),
+        let key = BatchKey::numbered(class);
+        for (place, work) in works.into_iter().enumerate() {
+            match work {
+                Work::Power(request) => match request.made() {
+                    Ok(request) => requests.push((place, request)),
+                    Err(error) => answer(place, Err(error)),
+                },
+                Work::Key(request) => {
+                    let what = match request.is_private() {
+                        true => Other::PrivateKey,
+                        false => Other::PublicKey,
+                    };
+                    answer(place, self.0.alone_as(what, key, || request.run()));
+                }
             }
         }
-        match BatchKey::numbered(class) {
+        if requests.is_empty() {
+            return;
+        }
+        match key {
             BatchKey::HELD => {
                 let count = requests.len() as u64;
                 let shown = self.0.shown();
@@ -181,15 +214,15 @@ impl Jobs {
     }
 
     /// Puts what `make` makes of `buffers` into the queue, unless that is full.
-    pub(crate) fn submit<R, T: 'static>(
+    pub(crate) fn submit<R, W: Into<Work>, T: 'static>(
         &self,
         buffers: R,
-        make: impl FnOnce(R) -> PublicKeyRequest,
+        make: impl FnOnce(R) -> W,
         options: JobOptions,
         convert: fn(Buffer) -> T,
     ) -> Result<Job<T>, QueueFull<R>> {
         match Slot::reserve(&self.0) {
-            Some(slot) => Ok(slot.enter(make(buffers), options, convert)),
+            Some(slot) => Ok(slot.enter(make(buffers).into(), options, convert)),
             None => {
                 self.0.batcher.0.shown().add(Gauge::Refused, 1);
                 Err(QueueFull(buffers))
@@ -223,7 +256,7 @@ impl Jobs {
         if !self.0.reserve() {
             return alone();
         }
-        let job = self.0.enter(request, JobOptions::default(), true);
+        let job = self.0.enter(request.into(), JobOptions::default(), true);
         serve();
         if !self.0.is_served() {
             // Threads that were woken with this one's last result enter too, before one of all leads.

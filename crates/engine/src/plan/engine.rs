@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use oarlock_kernels::cpu::Cpu;
 
 #[cfg(feature = "rsa")]
-use super::batches::Jobs;
+use super::batches::{Jobs, Work};
 #[cfg(feature = "rsa")]
 use super::cores::callers_max;
 use super::cores::{Busy, Callers, cpus};
@@ -23,7 +23,7 @@ use crate::device::registry::Registry;
 use crate::options::{Options, PrefetchWorker, Reservation, Threads};
 use crate::work::algorithm::{Algorithm, Direction};
 #[cfg(feature = "rsa")]
-use crate::work::request::{Buffer, PublicKeyRequest};
+use crate::work::request::Buffer;
 #[cfg(feature = "rsa")]
 use oarlock_threads::job::{Job, JobOptions, QueueFull, Start};
 use oarlock_threads::page::Gauge;
@@ -392,10 +392,10 @@ impl Engine {
 
     /// Puts what `make` makes of `buffers` into the queue of jobs, unless that is full.
     #[cfg(feature = "rsa")]
-    pub(crate) fn submit<R, T: 'static>(
+    pub(crate) fn submit<R, W: Into<Work>, T: 'static>(
         &self,
         buffers: R,
-        make: impl FnOnce(R) -> PublicKeyRequest,
+        make: impl FnOnce(R) -> W,
         options: JobOptions,
         convert: fn(Buffer) -> T,
     ) -> Result<Job<T>, QueueFull<R>> {

@@ -2,15 +2,13 @@
 //!
 //! Their errors do not say what is wrong; it is the `source` of each.
 
-use std::fmt;
-
 use pkcs1::{RsaPssParams, TrailerField};
 use pkcs8::der::asn1::{AnyRef, BitString};
 use pkcs8::der::oid::AssociatedOid;
 use pkcs8::der::{self, Any, Encode};
 use pkcs8::spki::{
     self, AlgorithmIdentifier, AlgorithmIdentifierOwned, AlgorithmIdentifierRef,
-    DynSignatureAlgorithmIdentifier, SignatureBitStringEncoding, SubjectPublicKeyInfo,
+    DynSignatureAlgorithmIdentifier, SubjectPublicKeyInfo,
 };
 use pkcs8::{Document, EncodePublicKey, ObjectIdentifier};
 use sha1::Sha1;
@@ -20,12 +18,12 @@ use signature::hazmat::{PrehashSigner, PrehashVerifier, RandomizedPrehashSigner}
 use signature::rand_core::TryCryptoRng;
 use signature::{
     DigestSigner, DigestVerifier, Keypair, MultipartSigner, MultipartVerifier,
-    RandomizedDigestSigner, RandomizedMultipartSigner, RandomizedSigner, SignatureEncoding, Signer,
-    Verifier,
+    RandomizedDigestSigner, RandomizedMultipartSigner, RandomizedSigner, Signer, Verifier,
 };
 
 use super::{AcceleratedRsa, AcceleratedRsaPublic};
 use crate::Error;
+pub use crate::work::keys::signature::Signature as RsaSignature;
 use crate::work::rsa::key::RsaPublicKey;
 use crate::work::rsa::padding::Hash;
 use crate::work::rsa::scheme::{
@@ -64,10 +62,6 @@ pub struct RsaVerifier {
     rsa: AcceleratedRsaPublic,
     scheme: SignatureScheme,
 }
-
-/// A signature by RSA, as long as the modulus of its key.
-#[derive(Clone, PartialEq, Eq)]
-pub struct RsaSignature(Box<[u8]>);
 
 impl AcceleratedRsa {
     /// This key with a scheme, behind the traits of the crate `signature`.
@@ -212,7 +206,7 @@ impl<D: Digest + Update + AssociatedOid> DigestSigner<D, RsaSignature> for RsaSi
         &self,
         update: F,
     ) -> Result<RsaSignature, signature::Error> {
-        self.sign_prehash(&digest_of(self.scheme, update)?)
+        self.sign_prehash(&digest_of(self.scheme.hash(), update)?)
     }
 }
 
@@ -226,7 +220,7 @@ impl<D: Digest + Update + AssociatedOid> RandomizedDigestSigner<D, RsaSignature>
         rng: &mut R,
         update: F,
     ) -> Result<RsaSignature, signature::Error> {
-        self.sign_prehash_with_rng(rng, &digest_of(self.scheme, update)?)
+        self.sign_prehash_with_rng(rng, &digest_of(self.scheme.hash(), update)?)
     }
 }
 
@@ -237,7 +231,7 @@ impl<D: Digest + Update + AssociatedOid> DigestVerifier<D, RsaSignature> for Rsa
         update: F,
         signature: &RsaSignature,
     ) -> Result<(), signature::Error> {
-        self.verify_prehash(&digest_of(self.scheme, update)?, signature)
+        self.verify_prehash(&digest_of(self.scheme.hash(), update)?, signature)
     }
 }
 
@@ -251,13 +245,13 @@ impl Keypair for RsaSigner {
 
 impl DynSignatureAlgorithmIdentifier for RsaSigner {
     fn signature_algorithm_identifier(&self) -> spki::Result<AlgorithmIdentifierOwned> {
-        algorithm_identifier(self.scheme)
+        rsa_algorithm_identifier(self.scheme)
     }
 }
 
 impl DynSignatureAlgorithmIdentifier for RsaVerifier {
     fn signature_algorithm_identifier(&self) -> spki::Result<AlgorithmIdentifierOwned> {
-        algorithm_identifier(self.scheme)
+        rsa_algorithm_identifier(self.scheme)
     }
 }
 
@@ -282,52 +276,12 @@ impl EncodePublicKey for RsaVerifier {
     }
 }
 
-impl SignatureEncoding for RsaSignature {
-    type Repr = Box<[u8]>;
-}
-
-impl SignatureBitStringEncoding for RsaSignature {
-    fn to_bitstring(&self) -> der::Result<BitString> {
-        BitString::from_bytes(&self.0)
-    }
-}
-
-impl AsRef<[u8]> for RsaSignature {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-/// Takes every length; one that is not that of the key's modulus does not verify.
-impl TryFrom<&[u8]> for RsaSignature {
-    type Error = signature::Error;
-
-    fn try_from(bytes: &[u8]) -> Result<Self, signature::Error> {
-        Ok(Self(bytes.into()))
-    }
-}
-
-impl From<RsaSignature> for Box<[u8]> {
-    fn from(signature: RsaSignature) -> Self {
-        signature.0
-    }
-}
-
-impl fmt::Debug for RsaSignature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RsaSignature(")?;
-        for byte in &self.0 {
-            write!(f, "{byte:02x}")?;
-        }
-        f.write_str(")")
-    }
-}
-
-fn digest_of<D: Digest + AssociatedOid>(
-    scheme: SignatureScheme,
+/// The digest by `D` of what `update` gives it, if `hash` is that function.
+pub(crate) fn digest_of<D: Digest + AssociatedOid>(
+    hash: Hash,
     update: impl Fn(&mut D) -> Result<(), signature::Error>,
 ) -> Result<Output<D>, signature::Error> {
-    if D::OID != oid(scheme.hash()) {
+    if D::OID != oid(hash) {
         let what = format!("the digest {} is not that of the scheme", D::OID);
         return Err(signature::Error::from_source(Error::InvalidInput(what)));
     }
@@ -349,7 +303,9 @@ fn oid(hash: Hash) -> ObjectIdentifier {
 }
 
 /// What certificates and the like name the scheme by (RFC 8017, A.2).
-fn algorithm_identifier(scheme: SignatureScheme) -> spki::Result<AlgorithmIdentifierOwned> {
+pub(crate) fn rsa_algorithm_identifier(
+    scheme: SignatureScheme,
+) -> spki::Result<AlgorithmIdentifierOwned> {
     let pss = match scheme.padding() {
         SignaturePadding::Pkcs1(hash) => {
             return Ok(AlgorithmIdentifierOwned {

@@ -6,6 +6,8 @@ pub(crate) mod buffers;
 pub(crate) mod counter;
 pub(crate) mod key_bytes;
 #[cfg(feature = "rsa")]
+pub(crate) mod keys;
+#[cfg(feature = "rsa")]
 pub(crate) mod lane_numbers;
 #[cfg(feature = "rsa")]
 pub(crate) mod modulus;

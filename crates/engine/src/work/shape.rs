@@ -88,6 +88,10 @@ pub(crate) enum BatchKind {
     Power,
     /// Private operations of keys that are in a device which takes several at once.
     Held,
+    /// Requests of keys other than RSA's that take less than some 100 us, each computed by itself.
+    ShortAlone,
+    /// Those that take longer.
+    LongAlone,
 }
 
 struct Row {
@@ -141,12 +145,19 @@ const TABLE: &[Row] = &[
     row(BatchKind::Power, Width::Bits3072, 3000),
     row(BatchKind::Power, Width::Bits4096, 6000),
     row_without_lanes(BatchKind::Held, 1000),
+    row_without_lanes(BatchKind::ShortAlone, 40),
+    row_without_lanes(BatchKind::LongAlone, 300),
 ];
 
 impl BatchKey {
     pub(crate) const COUNT: usize = TABLE.len();
-    pub(crate) const ALONE: Self = Self(Self::first(BatchKind::Alone));
-    pub(crate) const HELD: Self = Self(Self::first(BatchKind::Held));
+    pub(crate) const ALONE: Self = Self::without_lanes(BatchKind::Alone);
+    pub(crate) const HELD: Self = Self::without_lanes(BatchKind::Held);
+
+    /// The row of a kind that has no lanes.
+    pub(crate) const fn without_lanes(kind: BatchKind) -> Self {
+        Self(Self::first(kind))
+    }
 
     /// The row of a kind that has lanes, with this width.
     pub(crate) const fn of(kind: BatchKind, width: Width) -> Self {
@@ -155,8 +166,8 @@ impl BatchKey {
 
     /// The first row of a kind.
     const fn first(kind: BatchKind) -> u8 {
-        const FIRST: [u8; BatchKind::Held as usize + 1] = {
-            let mut first = [0; BatchKind::Held as usize + 1];
+        const FIRST: [u8; BatchKind::LongAlone as usize + 1] = {
+            let mut first = [0; BatchKind::LongAlone as usize + 1];
             let mut number = TABLE.len();
             while number > 0 {
                 number -= 1;
@@ -210,10 +221,8 @@ mod tests {
         for number in 0..BatchKey::COUNT {
             let key = BatchKey::numbered(number);
             let found = match (key.kind(), key.width()) {
-                (BatchKind::Alone, None) => BatchKey::ALONE,
-                (BatchKind::Held, None) => BatchKey::HELD,
                 (kind, Some(width)) => BatchKey::of(kind, width),
-                (kind, None) => panic!("{kind:?} has neither lanes nor a name"),
+                (kind, None) => BatchKey::without_lanes(kind),
             };
             assert_eq!(found, key);
         }

@@ -98,7 +98,7 @@ fn holds(set: MlKem, vector: &MlKemVector, done: &mut Done) -> Result<(), Error>
 }
 
 fn encapsulate_deterministic(key: &MlKemPublicKey, m: &[u8]) -> (Vec<u8>, [u8; SECRET_BYTES]) {
-    let context = Context::of(&key.0).unwrap();
+    let context = Context::of(&key.0.inner).unwrap();
     let mut ciphertext = vec![0; key.set().ciphertext_bytes()];
     let mut secret = [0; SECRET_BYTES];
     let (mut ciphertext_bytes, mut secret_bytes) = (ciphertext.len(), secret.len());
@@ -106,7 +106,7 @@ fn encapsulate_deterministic(key: &MlKemPublicKey, m: &[u8]) -> (Vec<u8>, [u8; S
     // SAFETY: a context with a public key, and places of the lengths that are said.
     let done = unsafe {
         EVP_PKEY_encapsulate_deterministic(
-            context.0.as_ptr(),
+            context.as_ptr(),
             ciphertext.as_mut_ptr(),
             &mut ciphertext_bytes,
             secret.as_mut_ptr(),

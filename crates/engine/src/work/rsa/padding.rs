@@ -48,7 +48,7 @@ impl Hash {
         }
     }
 
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sha1 => "SHA-1",
             Self::Sha224 => "SHA-224",

@@ -1,0 +1,131 @@
+//! Ed25519 (RFC 8032, 5.1).
+
+use aws_lc_sys::{
+    ED25519_keypair, ED25519_keypair_from_seed, ED25519_sign, ED25519_verify, ERR_clear_error,
+};
+use oarlock_threads::process;
+use zeroize::Zeroizing;
+
+use super::failed;
+use crate::Error;
+
+/// The length in bytes of seeds and public keys.
+pub const KEY_BYTES: usize = 32;
+/// The length in bytes of signatures.
+pub const SIGNATURE_BYTES: usize = 64;
+
+/// A private key, with its public key. Wiped on drop.
+pub struct Ed25519PrivateKey {
+    /// The seed, and the public key, as aws-lc takes them.
+    pair: Zeroizing<[u8; 2 * KEY_BYTES]>,
+    public: Ed25519PublicKey,
+}
+
+impl Ed25519PrivateKey {
+    /// Generates a key pair.
+    pub fn generate() -> Self {
+        process::forks_wait_for(|| {
+            // SAFETY: places of 32 and 64 bytes; it draws random bytes, or ends the process.
+            Self::made(|public, pair| unsafe { ED25519_keypair(public, pair) })
+        })
+    }
+
+    /// Takes the seed that RFC 8032, 5.1.5 calls the private key, and computes the public key.
+    pub fn from_seed(seed: &[u8; KEY_BYTES]) -> Self {
+        Self::made(|public, pair| {
+            // SAFETY: places of 32 and 64 bytes, and a seed of 32.
+            unsafe { ED25519_keypair_from_seed(public, pair, seed.as_ptr()) }
+        })
+    }
+
+    fn made(make: impl FnOnce(*mut u8, *mut u8)) -> Self {
+        let mut pair = Zeroizing::new([0; 2 * KEY_BYTES]);
+        let mut public = [0; KEY_BYTES];
+        make(public.as_mut_ptr(), pair.as_mut_ptr());
+        Self {
+            pair,
+            public: Ed25519PublicKey(public),
+        }
+    }
+
+    /// Returns the seed.
+    pub fn seed(&self) -> &[u8; KEY_BYTES] {
+        let seed = self.pair.first_chunk();
+        #[allow(clippy::expect_used)] // The pair is twice as long.
+        seed.expect("a pair begins with its seed")
+    }
+
+    /// Returns the public key.
+    pub fn public_key(&self) -> &Ed25519PublicKey {
+        &self.public
+    }
+
+    /// Signs a message (RFC 8032, 5.1.6), and verifies the signature before it is released, by a copy of the public key of
+    /// its own: the nonce depends on key and message alone, so that a second signature of the message with a wrong digit
+    /// anywhere would give the key away.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where the machine computes wrongly.
+    pub fn sign(&self, message: &[u8]) -> Result<[u8; SIGNATURE_BYTES], Error> {
+        let signature = self.sign_unchecked(message);
+        self.public.verify(message, &signature).map_err(|_| {
+            failed("Ed25519: a signature does not verify: the machine computes wrongly")
+        })?;
+        Ok(signature)
+    }
+
+    fn sign_unchecked(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        let mut signature = [0; SIGNATURE_BYTES];
+        // SAFETY: a place of 64 bytes, as many bytes as are said, and a pair of 64.
+        unsafe {
+            ED25519_sign(
+                signature.as_mut_ptr(),
+                message.as_ptr(),
+                message.len(),
+                self.pair.as_ptr(),
+            );
+        }
+        signature
+    }
+}
+
+/// A public key: an encoded point (RFC 8032, 5.1.2). Whether it is one is seen when a signature is verified, of which it
+/// verifies none otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ed25519PublicKey([u8; KEY_BYTES]);
+
+impl Ed25519PublicKey {
+    /// Takes a public key.
+    pub fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Self {
+        Self(*bytes)
+    }
+
+    /// Returns the public key, as it was given or computed.
+    pub fn as_bytes(&self) -> &[u8; KEY_BYTES] {
+        &self.0
+    }
+
+    /// Verifies a signature of a message (RFC 8032, 5.1.7, without the cofactor).
+    ///
+    /// # Errors
+    /// [`Error::InvalidSignature`] where it is another's, or not 64 bytes.
+    pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), Error> {
+        let signature: &[u8; SIGNATURE_BYTES] =
+            signature.try_into().map_err(|_| Error::InvalidSignature)?;
+        // SAFETY: as many bytes as are said, a signature of 64 and a key of 32.
+        let is_valid = unsafe {
+            ED25519_verify(
+                message.as_ptr(),
+                message.len(),
+                signature.as_ptr(),
+                self.0.as_ptr(),
+            )
+        };
+        if is_valid == 1 {
+            return Ok(());
+        }
+        // SAFETY: it empties this thread's queue, which nobody reads.
+        unsafe { ERR_clear_error() };
+        Err(Error::InvalidSignature)
+    }
+}

@@ -1,0 +1,193 @@
+//! Keys as OpenSSH keeps them: lines of public keys (RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4) and private keys
+//! (PROTOCOL.key of OpenSSH's source).
+//!
+//! RSA keys are read by the crate `ssh-key`. It takes no ECDSA key whose scalar begins with a zero byte, which is one key
+//! of P-521 in four: those and Ed25519's are read here.
+
+use base64ct::{Base64, Encoding as _};
+
+use super::pem::encrypted;
+use super::{KeyType, PrivateKey, PublicKey, invalid};
+use crate::Error;
+use crate::aws_lc::ec::Curve;
+use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
+
+impl PublicKey {
+    /// From a line: a name, the key in base 64, and a comment.
+    pub(super) fn from_openssh(line: &str) -> Result<Self, Error> {
+        let mut words = line.split_ascii_whitespace();
+        let (name, base64) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+        if name == RSA {
+            return Ok(RsaPublicKey::from_pem(line)?.into());
+        }
+        if line.contains('\n') {
+            return Err(invalid("more than one line of OpenSSH's public keys"));
+        }
+        let blob = Base64::decode_vec(base64)
+            .map_err(|error| invalid(format!("not a public key of OpenSSH: {error}")))?;
+        let mut blob = Fields(&blob);
+        if blob.text()? != name {
+            return Err(invalid(format!(
+                "the line begins with {name}, and has a key of another type"
+            )));
+        }
+        let key = blob.public(name)?;
+        blob.end()?;
+        Ok(key)
+    }
+}
+
+impl PrivateKey {
+    /// From the PEM of a private key, and what is encoded in it.
+    pub(super) fn from_openssh(pem: &str, blob: &[u8]) -> Result<Self, Error> {
+        let blob = blob
+            .strip_prefix(MAGIC)
+            .ok_or_else(|| invalid("not a private key of OpenSSH: it begins with other bytes"))?;
+        let mut fields = Fields(blob);
+        let (cipher, derivation) = (fields.bytes()?, fields.bytes()?);
+        let options = fields.bytes()?;
+        if cipher != b"none" || derivation != b"none" || !options.is_empty() {
+            return Err(encrypted());
+        }
+        let count = fields.number()?;
+        if count != 1 {
+            return Err(invalid(format!(
+                "a file of OpenSSH with {count} keys: it has one"
+            )));
+        }
+        let mut public = Fields(fields.bytes()?);
+        let mut private = Fields(fields.bytes()?);
+        fields.end()?;
+        let name = public.text()?;
+        if name == RSA {
+            return Ok(RsaPrivateKey::from_pem(pem)?.into());
+        }
+        let outside = public.public(name)?;
+        public.end()?;
+        if private.number()? != private.number()? {
+            return Err(malformed());
+        }
+        if private.text()? != name {
+            return Err(invalid("the two halves of the key are of different types"));
+        }
+        let key = private.private(name)?;
+        key.check_public(&outside)?;
+        let _comment = private.bytes()?;
+        private.padding()?;
+        Ok(key)
+    }
+}
+
+/// Fields of RFC 4251, 5, one after the other.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The fields of a public key after its name.
+    fn public(&mut self, name: &str) -> Result<PublicKey, Error> {
+        if name == ED25519 {
+            return PublicKey::from_raw(KeyType::Ed25519, self.bytes()?);
+        }
+        let curve = curve(name)?;
+        self.check_curve(name)?;
+        PublicKey::from_raw(KeyType::Ec(curve), self.bytes()?)
+    }
+
+    /// The fields of a private key after its name, those of its public half among them.
+    fn private(&mut self, name: &str) -> Result<PrivateKey, Error> {
+        if name == ED25519 {
+            let public = PublicKey::from_raw(KeyType::Ed25519, self.bytes()?)?;
+            let pair = self.bytes()?;
+            let (seed, again) = pair.split_at_checked(32).ok_or_else(malformed)?;
+            let key = PrivateKey::from_raw(KeyType::Ed25519, seed)?;
+            key.check_public(&public)?;
+            key.check_public(&PublicKey::from_raw(KeyType::Ed25519, again)?)?;
+            return Ok(key);
+        }
+        let curve = curve(name)?;
+        self.check_curve(name)?;
+        let public = PublicKey::from_raw(KeyType::Ec(curve), self.bytes()?)?;
+        // A number without leading zeros, but for one where the first bit is set.
+        let number = self.bytes()?;
+        let digits = number.strip_prefix(&[0]).unwrap_or(number);
+        let mut scalar = zeroize::Zeroizing::new(vec![0; curve.bytes()]);
+        let at = curve.bytes().checked_sub(digits.len()).ok_or_else(|| {
+            invalid(format!(
+                "a private key longer than those of {}",
+                curve.name()
+            ))
+        })?;
+        scalar[at..].copy_from_slice(digits);
+        let key = PrivateKey::from_raw(KeyType::Ec(curve), &scalar)?;
+        key.check_public(&public)?;
+        Ok(key)
+    }
+
+    /// The name of a curve, which the name of the key ends with.
+    fn check_curve(&mut self, name: &str) -> Result<(), Error> {
+        let curve = self.text()?;
+        if name.strip_prefix(ECDSA) == Some(curve) {
+            return Ok(());
+        }
+        Err(invalid(format!(
+            "a key of type {name} that names the curve {curve:?}"
+        )))
+    }
+
+    /// Takes 1, 2, 3 and so on, up to the next multiple of eight.
+    fn padding(&self) -> Result<(), Error> {
+        let is_right = (1..)
+            .zip(self.0)
+            .all(|(number, byte)| number == u32::from(*byte));
+        if self.0.len() < 8 && is_right {
+            return Ok(());
+        }
+        Err(invalid(
+            "the private key of OpenSSH does not end with its padding",
+        ))
+    }
+
+    fn end(&self) -> Result<(), Error> {
+        match self.0.len() {
+            0 => Ok(()),
+            more => Err(invalid(format!("{more} bytes after the key of OpenSSH"))),
+        }
+    }
+
+    fn text(&mut self) -> Result<&'a str, Error> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| malformed())
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], Error> {
+        let bytes = self.number()? as usize;
+        let (field, rest) = self.0.split_at_checked(bytes).ok_or_else(malformed)?;
+        self.0 = rest;
+        Ok(field)
+    }
+
+    fn number(&mut self) -> Result<u32, Error> {
+        let (number, rest) = self.0.split_first_chunk().ok_or_else(malformed)?;
+        self.0 = rest;
+        Ok(u32::from_be_bytes(*number))
+    }
+}
+
+fn curve(name: &str) -> Result<Curve, Error> {
+    match name.strip_prefix(ECDSA) {
+        Some("nistp256") => Ok(Curve::P256),
+        Some("nistp384") => Ok(Curve::P384),
+        Some("nistp521") => Ok(Curve::P521),
+        _ => Err(invalid(format!(
+            "a key of OpenSSH of type {name:?}: known are ssh-rsa, ssh-ed25519 and ecdsa-sha2-nistp256, -nistp384 and \
+             -nistp521"
+        ))),
+    }
+}
+
+fn malformed() -> Error {
+    invalid("not a key of OpenSSH: a field is missing, cut short or wrong")
+}
+
+const MAGIC: &[u8] = b"openssh-key-v1\0";
+const RSA: &str = "ssh-rsa";
+const ED25519: &str = "ssh-ed25519";
+const ECDSA: &str = "ecdsa-sha2-";

@@ -1,0 +1,58 @@
+//! Keys as text.
+
+use pkcs8::der::pem;
+use zeroize::Zeroizing;
+
+use super::invalid;
+use crate::Error;
+
+/// The text of a key, or `None` where it is DER. PEM may have words before its first line.
+pub(super) fn text<'a>(
+    key: &'a [u8],
+    is_text: impl FnOnce(&[u8]) -> bool,
+) -> Result<Option<&'a str>, Error> {
+    let is_pem = key.windows(BEGIN.len()).any(|here| here == BEGIN);
+    if !is_pem && !is_text(key) {
+        return Ok(None);
+    }
+    // A NUL at its end, as C's strings have it, is not of the text.
+    let text = key.strip_suffix(b"\0").unwrap_or(key);
+    let text = std::str::from_utf8(text)
+        .map_err(|_| invalid("the key begins as text and has bytes that are none"))?;
+    Ok(Some(text.trim()))
+}
+
+/// The label of a text in PEM and what it holds.
+pub(super) fn decoded(text: &str) -> Result<(&str, Zeroizing<Vec<u8>>), Error> {
+    if text.contains("\nProc-Type:") {
+        return Err(encrypted());
+    }
+    let text = without_parameters(text);
+    let not_pem = |error: pem::Error| invalid(format!("not a key in PEM: {error}"));
+    // OpenSSH's lines are longer than those of RFC 7468.
+    let mut decoder = pem::Decoder::new_detect_wrap(text.as_bytes()).map_err(not_pem)?;
+    let mut bytes = Zeroizing::new(Vec::new());
+    let label = decoder.type_label();
+    decoder.decode_to_end(&mut bytes).map_err(not_pem)?;
+    Ok((label, bytes))
+}
+
+/// What follows a curve's parameters, which `openssl ecparam -genkey` writes before the key. The key has them too.
+fn without_parameters(text: &str) -> &str {
+    match text.split_once(PARAMETERS_END) {
+        Some((before, after)) if before.contains(PARAMETERS_BEGIN) => after.trim_start(),
+        _ => text,
+    }
+}
+
+pub(super) fn encrypted() -> Error {
+    invalid("the private key is encrypted: decrypt it first, as with openssl pkey or ssh-keygen -p")
+}
+
+pub(super) fn unknown_label(label: &str, known: &str) -> Error {
+    invalid(format!("PEM of {label:?}: expected {known}"))
+}
+
+const BEGIN: &[u8] = b"-----BEGIN ";
+const PARAMETERS_BEGIN: &str = "-----BEGIN EC PARAMETERS-----";
+const PARAMETERS_END: &str = "-----END EC PARAMETERS-----";
