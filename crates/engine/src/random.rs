@@ -3,7 +3,7 @@
 /// Fills `bytes` from aws-lc's generator, or from the kernel's where that is not compiled in.
 pub fn fill_random(bytes: &mut [u8]) {
     #[cfg(feature = "rsa")]
-    crate::aws_lc::rsa::fill_random(bytes);
+    crate::aws_lc::random::fill_random(bytes);
     #[cfg(not(feature = "rsa"))]
     oarlock_threads::process::fill_random(bytes);
 }

@@ -263,6 +263,13 @@ pub struct Family {
     pub model: u32,
 }
 
+/// Whether the CPU has RDRAND. The standard library caches the answer, which [`Cpu::detect`] has asked for. No mask hides
+/// it, since no output depends on it.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn has_rdrand() -> bool {
+    std::is_x86_feature_detected!("rdrand")
+}
+
 impl fmt::Debug for Cpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set()

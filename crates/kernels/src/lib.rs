@@ -38,6 +38,7 @@ mod key;
 pub mod modexp;
 mod poly1305;
 mod portable;
+pub mod random;
 mod requests;
 #[cfg(target_arch = "x86_64")]
 pub mod sha512;

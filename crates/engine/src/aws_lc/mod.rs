@@ -8,6 +8,7 @@ pub mod ml_dsa;
 pub mod ml_kem;
 pub(crate) mod modexp;
 mod pkey;
+pub(crate) mod random;
 pub(crate) mod rsa;
 pub(crate) mod sha2;
 pub mod x25519;
@@ -23,14 +24,6 @@ pub(crate) fn leave_thread() {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     // SAFETY: the state is this thread's; aws-lc makes it again when the thread next needs it.
     process::forks_wait_for(|| unsafe { aws_lc_sys::AWSLC_thread_local_clear() });
-}
-
-/// Fills `data` with random bytes.
-pub(crate) fn random(data: &mut [u8]) {
-    process::forks_wait_for(|| {
-        // SAFETY: so many bytes may be written; it returns 1, or ends the process.
-        unsafe { aws_lc_sys::RAND_bytes(data.as_mut_ptr(), data.len()) };
-    });
 }
 
 /// What aws-lc could not do. It has no name of its own in errors but that of its device.

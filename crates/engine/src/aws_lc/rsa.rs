@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use aws_lc_sys::{
     BIGNUM, BN_bin2bn, BN_bn2bin_padded, BN_clear_free, BN_dup, BN_num_bytes, ERR_clear_error,
-    ERR_peek_last_error, RAND_bytes, RSA, RSA_NO_PADDING, RSA_R_BAD_E_VALUE,
-    RSA_R_CRT_VALUES_INCORRECT, RSA_R_D_E_NOT_CONGRUENT_TO_1, RSA_R_N_NOT_EQUAL_P_Q, RSA_encrypt,
-    RSA_free, RSA_get0_crt_params, RSA_get0_factors, RSA_get0_key, RSA_new, RSA_new_private_key,
+    ERR_peek_last_error, RSA, RSA_NO_PADDING, RSA_R_BAD_E_VALUE, RSA_R_CRT_VALUES_INCORRECT,
+    RSA_R_D_E_NOT_CONGRUENT_TO_1, RSA_R_N_NOT_EQUAL_P_Q, RSA_encrypt, RSA_free,
+    RSA_get0_crt_params, RSA_get0_factors, RSA_get0_key, RSA_new, RSA_new_private_key,
     RSA_new_private_key_no_crt, RSA_new_public_key, RSA_set0_crt_params, RSA_set0_factors,
     RSA_set0_key, RSA_sign_raw, RSA_size,
 };
@@ -392,14 +392,6 @@ unsafe fn copy(rsa: NonNull<RSA>) -> Option<NonNull<RSA>> {
         RSA_set0_crt_params(fresh.as_ptr(), dp, dq, qinv);
     }
     Some(fresh)
-}
-
-/// Fills `bytes` from the generator of aws-lc, which the operating system seeds, also after a fork.
-pub(crate) fn fill_random(bytes: &mut [u8]) {
-    process::forks_wait_for(|| {
-        // SAFETY: as many bytes as are said. It returns 1 or aborts.
-        unsafe { RAND_bytes(bytes.as_mut_ptr(), bytes.len()) }
-    });
 }
 
 /// RSA_encrypt and RSA_sign_raw.

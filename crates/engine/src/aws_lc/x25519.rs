@@ -1,9 +1,10 @@
 //! X25519 (RFC 7748).
 
-use aws_lc_sys::{ERR_clear_error, X25519, X25519_keypair, X25519_public_from_private};
-use oarlock_threads::process;
+use aws_lc_sys::{ERR_clear_error, X25519, X25519_public_from_private};
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
+
+use super::random::fill_random;
 
 /// The length in bytes of private keys, public keys and shared secrets.
 pub const BYTES: usize = 32;
@@ -16,15 +17,13 @@ impl X25519PrivateKey {
     /// Generates a key pair.
     pub fn generate() -> (Self, [u8; BYTES]) {
         let mut private = Zeroizing::new([0; BYTES]);
-        let mut public = [0; BYTES];
-        process::forks_wait_for(|| {
-            // SAFETY: two places of 32 bytes; it draws random bytes, or ends the process.
-            unsafe { X25519_keypair(public.as_mut_ptr(), private.as_mut_ptr()) }
-        });
-        // aws-lc sets these bits to what they do not count as; OpenSSL's keys have them as RFC 7748, section 5 fixes them.
+        fill_random(&mut private[..]);
+        // They do not count; OpenSSL's keys have them as RFC 7748, section 5 fixes them.
         private[0] &= 248;
         private[31] = private[31] & 127 | 64;
-        (Self(private), public)
+        let pair = Self(private);
+        let public = pair.public_key();
+        (pair, public)
     }
 
     /// Takes a private key.

@@ -575,7 +575,7 @@ fn iv_of(step: &Step) -> [u8; BLOCK_BYTES] {
 }
 
 fn fill_random(data: &mut [u8]) -> Result<(), Error> {
-    crate::aws_lc::random(data);
+    crate::aws_lc::random::fill_random(data);
     Ok(())
 }
 

@@ -519,7 +519,7 @@ impl Core {
             // Two sources, of which one may be bad.
             let range = step.layout.encrypted.clone();
             let mut own = Wiped::zeros(range.len());
-            crate::aws_lc::random(&mut own);
+            crate::aws_lc::random::fill_random(&mut own);
             let bytes = made[range].iter_mut().zip(own.iter());
             bytes.for_each(|(byte, own)| *byte ^= own);
             buffers.scatter(made);

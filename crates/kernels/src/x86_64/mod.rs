@@ -22,6 +22,7 @@ pub(crate) mod poly1305;
 mod poly1305_avx2;
 pub(crate) mod poly1305_chain;
 mod poly1305_limbs;
+pub(crate) mod random;
 pub(crate) mod sha512;
 pub(crate) mod tdes;
 pub(crate) mod xor;

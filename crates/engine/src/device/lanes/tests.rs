@@ -1,7 +1,8 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::aws_lc::rsa::{PrivateNumbers, SoftwareRsa, fill_random};
+use crate::aws_lc::random::fill_random;
+use crate::aws_lc::rsa::{PrivateNumbers, SoftwareRsa};
 use crate::mask::visible_cpu;
 use crate::rsa::{Hash, SignatureScheme};
 use crate::testing::Accelerator;

@@ -13,7 +13,7 @@ use subtle::{
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::Error;
-use crate::aws_lc::rsa::fill_random;
+use crate::aws_lc::random::fill_random;
 
 /// A hash function (FIPS 180-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 use super::key::{RsaPrivateKey, RsaPublicKey};
 use super::padding::{self, Hash, Pss, PssSalt};
 use crate::Error;
-use crate::aws_lc::rsa::fill_random;
+use crate::aws_lc::random::fill_random;
 
 /// How a message is made into a signature (RFC 8017, 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

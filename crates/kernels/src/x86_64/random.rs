@@ -1,0 +1,28 @@
+//! RDRAND.
+
+use core::arch::x86_64::_rdrand64_step;
+
+use crate::cpu::has_rdrand;
+
+/// Fills `bytes`, 8 at a time. Returns false where there is no RDRAND or it does not deliver.
+pub(crate) fn fill(bytes: &mut [u8; 32]) -> bool {
+    if !has_rdrand() {
+        return false;
+    }
+    // SAFETY: RDRAND is there, by the check above.
+    unsafe { fill_with_rdrand(bytes) }
+}
+
+#[target_feature(enable = "rdrand")]
+fn fill_with_rdrand(bytes: &mut [u8; 32]) -> bool {
+    let (words, _) = bytes.as_chunks_mut::<8>();
+    words.iter_mut().all(|word| {
+        let mut number = 0;
+        let delivers = (0..TRIES).any(|_| _rdrand64_step(&mut number) == 1);
+        *word = number.to_ne_bytes();
+        delivers
+    })
+}
+
+/// After ten tries without a number the CPU is taken to be broken (Intel SDM, volume 1, 7.3.17.1).
+const TRIES: u32 = 10;
