@@ -1,4 +1,4 @@
-//! Servers whose own configuration does not name groups, and programs that make contexts and processes between the parts of
+//! Servers with the configurations that are shipped, and programs that make contexts and processes between the parts of
 //! a handshake.
 
 use std::fs::{self, File};
@@ -12,23 +12,70 @@ use crate::host::{
     with_conf,
 };
 
-/// Starts nginx, or haproxy, with a configuration that says nothing of groups.
-fn start(name: &str, site: &Site, accelerated: &Accelerated) -> (Program, u16) {
+/// Where the groups are listed that a server agrees to.
+#[derive(Clone, Copy, PartialEq)]
+enum List {
+    /// In OpenSSL's configuration: the files in `deploy/` as they are.
+    OfOpenssl,
+    /// In the server's own, by the line that those files have as a comment.
+    OfServer,
+}
+
+/// Starts nginx, or haproxy, with the configuration that is shipped, but for addresses and files.
+fn start(name: &str, site: &Site, accelerated: &Accelerated, list: List) -> (Program, u16) {
     let (port, place) = (free_port(), site.0.path().display());
-    let conf = match name {
-        "nginx" => format!(
-            "daemon off; worker_processes 1; pid {place}/pid; error_log {place}/errors warn; events {{}}\n\
-             http {{ access_log off; client_body_temp_path {place}/t1; proxy_temp_path {place}/t2;\n\
-             fastcgi_temp_path {place}/t3; uwsgi_temp_path {place}/t4; scgi_temp_path {place}/t5;\n\
-             server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {place}/cert.pem; ssl_certificate_key {place}/key.pem; ssl_protocols TLSv1.2 TLSv1.3;\n\
-             location / {{ return 200 hello; }} }} }}\n"
+    let (shipped, own_list, changes) = match name {
+        "nginx" => (
+            include_str!("../../../../../deploy/nginx-p256.conf"),
+            "ssl_ecdh_curve",
+            vec![
+                ("user www-data;", "daemon off;".to_owned()),
+                ("worker_processes auto;", "worker_processes 1;".to_owned()),
+                (
+                    "pid /run/nginx.pid;",
+                    format!("pid {place}/pid; error_log {place}/errors warn;"),
+                ),
+                ("/etc/nginx/site-cert.pem", format!("{place}/cert.pem")),
+                ("/etc/nginx/site-key.pem", format!("{place}/key.pem")),
+                (
+                    "http {\n",
+                    format!(
+                        "http {{\n access_log off; client_body_temp_path {place}/t1; proxy_temp_path {place}/t2;\n \
+                         fastcgi_temp_path {place}/t3; uwsgi_temp_path {place}/t4; scgi_temp_path {place}/t5;\n"
+                    ),
+                ),
+                ("0.0.0.0:443", format!("127.0.0.1:{port}")),
+                (
+                    "proxy_pass http://127.0.0.1:8080;",
+                    "return 200 hello;".to_owned(),
+                ),
+            ],
         ),
-        _ => format!(
-            "defaults\n    mode http\n    timeout client 9s\n    timeout server 9s\n    timeout connect 9s\n\
-             frontend f\n    bind 127.0.0.1:{port} ssl crt {place}/both.pem\n    \
-             http-request return status 200 content-type text/plain string hello\n"
+        _ => (
+            include_str!("../../../../../deploy/haproxy-p256.cfg"),
+            "ssl-default-bind-curves",
+            vec![
+                ("crt-base /etc/haproxy", format!("crt-base {place}")),
+                ("site.pem alpn h2,http/1.1", "both.pem".to_owned()),
+                ("0.0.0.0:443", format!("127.0.0.1:{port}")),
+                (
+                    "default_backend site",
+                    "http-request return status 200 content-type text/plain string hello"
+                        .to_owned(),
+                ),
+            ],
         ),
     };
+    let mut conf = shipped.to_owned();
+    for (line, here) in changes {
+        assert!(conf.contains(line), "{line}");
+        conf = conf.replace(line, &here);
+    }
+    let comment = format!("# {own_list} ");
+    assert!(conf.contains(&comment), "{comment}");
+    if list == List::OfServer {
+        conf = conf.replace(&comment, &comment[2..]);
+    }
     let file = site.path(name);
     fs::write(&file, conf).unwrap();
     let mut server = Command::new(name);
@@ -47,13 +94,15 @@ fn start(name: &str, site: &Site, accelerated: &Accelerated) -> (Program, u16) {
 
 /// They are linked with OpenSSL 3.
 #[test]
-fn servers_agree_on_hybrids_without_a_word_in_their_configuration() {
+fn servers_agree_on_hybrids_with_the_configurations_that_are_shipped() {
     if openssl().is_some_and(|lib| !lib.join("libssl.so.3").exists()) {
         return skip("nginx and haproxy do not take this OpenSSL");
     }
-    for name in ["nginx", "haproxy"] {
+    let servers = ["nginx", "haproxy"];
+    let starts = servers.map(|name| [List::OfOpenssl, List::OfServer].map(|list| (name, list)));
+    for (name, list) in starts.into_iter().flatten() {
         let (site, accelerated) = (Site::new(), Accelerated::post_quantum(None));
-        let (server, port) = start(name, &site, &accelerated);
+        let (server, port) = start(name, &site, &accelerated, list);
         let page = |end: End<'_>, groups: Option<&str>, more: &[&str]| {
             // These two answer with another version of HTTP than they are asked in.
             let said = end
@@ -67,7 +116,7 @@ fn servers_agree_on_hybrids_without_a_word_in_their_configuration() {
             let is_hybrid =
                 said.contains("TLS1.3 group: X25519MLKEM768") || said.contains("group 4588");
             assert!(is_hybrid, "{name} with {other}: {said}");
-            if is_without_hybrids() {
+            if is_without_hybrids() && list == List::OfOpenssl {
                 page(end, Some("SecP384r1MLKEM1024"), &[]);
             }
         }
@@ -75,7 +124,7 @@ fn servers_agree_on_hybrids_without_a_word_in_their_configuration() {
         assert!(page(stock, Some("X25519"), &[]).contains("Temp Key: X25519"));
         page(stock, Some("P-256"), &[]);
         page(stock, None, &["-tls1_2"]);
-        if name == "nginx" {
+        if name == "nginx" && list == List::OfOpenssl {
             let before = server.children();
             server.signal(libc::SIGHUP);
             until("a new worker is there", || {
