@@ -8,7 +8,7 @@ use std::os::raw::{c_int, c_uint};
 use std::ptr::{NonNull, null_mut};
 
 use aws_lc_sys::{
-    BN_bn2bin_padded, EC_GROUP, EC_KEY, EC_KEY_free, EC_KEY_generate_key, EC_KEY_get0_private_key,
+    BN_bn2bin_padded, EC_GROUP, EC_KEY, EC_KEY_free, EC_KEY_get0_private_key,
     EC_KEY_get0_public_key, EC_KEY_new, EC_KEY_set_group, EC_KEY_set_private_key,
     EC_KEY_set_public_key, EC_POINT, EC_POINT_free, EC_POINT_mul, EC_POINT_new, EC_POINT_oct2point,
     EC_POINT_point2oct, EC_group_p256, EC_group_p384, EC_group_p521, ECDH_compute_key, ECDSA_sign,
@@ -18,6 +18,7 @@ use oarlock_threads::process;
 use zeroize::Zeroizing;
 
 use super::failed;
+use super::random::drawn;
 use super::rsa::Number;
 use crate::Error;
 
@@ -222,16 +223,23 @@ pub struct EcPrivateKey(
 );
 
 impl EcPrivateKey {
-    /// Generates a key pair.
+    /// Generates a key pair: draws numbers until one is in range (FIPS 186-5, A.2.2), which the first one mostly is.
     ///
     /// # Errors
     /// Where memory has run out.
     pub fn generate(curve: Curve) -> Result<Self, Error> {
-        let pair = EcPublicKey::blank(curve)?;
-        // SAFETY: a key with a curve, which nobody else has.
-        let done = process::forks_wait_for(|| unsafe { EC_KEY_generate_key(pair.key.as_ptr()) });
-        made(done, "generating a key")?;
-        Ok(Self(pair))
+        loop {
+            let mut scalar = drawn::<66>();
+            let scalar = &mut scalar[..curve.bytes()];
+            if curve == Curve::P521 {
+                // 521 bits.
+                scalar[0] &= 1;
+            }
+            match Self::new(curve, scalar) {
+                Err(Error::InvalidKey(_)) => {}
+                done => return done,
+            }
+        }
     }
 
     /// Takes a big-endian number of any length, and computes the public half.

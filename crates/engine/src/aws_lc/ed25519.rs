@@ -1,12 +1,10 @@
 //! Ed25519 (RFC 8032, 5.1).
 
-use aws_lc_sys::{
-    ED25519_keypair, ED25519_keypair_from_seed, ED25519_sign, ED25519_verify, ERR_clear_error,
-};
-use oarlock_threads::process;
+use aws_lc_sys::{ED25519_keypair_from_seed, ED25519_sign, ED25519_verify, ERR_clear_error};
 use zeroize::Zeroizing;
 
 use super::failed;
+use super::random::drawn;
 use crate::Error;
 
 /// The length in bytes of seeds and public keys.
@@ -24,24 +22,17 @@ pub struct Ed25519PrivateKey {
 impl Ed25519PrivateKey {
     /// Generates a key pair.
     pub fn generate() -> Self {
-        process::forks_wait_for(|| {
-            // SAFETY: places of 32 and 64 bytes; it draws random bytes, or ends the process.
-            Self::made(|public, pair| unsafe { ED25519_keypair(public, pair) })
-        })
+        Self::from_seed(&drawn())
     }
 
     /// Takes the seed that RFC 8032, 5.1.5 calls the private key, and computes the public key.
     pub fn from_seed(seed: &[u8; KEY_BYTES]) -> Self {
-        Self::made(|public, pair| {
-            // SAFETY: places of 32 and 64 bytes, and a seed of 32.
-            unsafe { ED25519_keypair_from_seed(public, pair, seed.as_ptr()) }
-        })
-    }
-
-    fn made(make: impl FnOnce(*mut u8, *mut u8)) -> Self {
         let mut pair = Zeroizing::new([0; 2 * KEY_BYTES]);
         let mut public = [0; KEY_BYTES];
-        make(public.as_mut_ptr(), pair.as_mut_ptr());
+        // SAFETY: places of 32 and 64 bytes, and a seed of 32.
+        unsafe {
+            ED25519_keypair_from_seed(public.as_mut_ptr(), pair.as_mut_ptr(), seed.as_ptr());
+        }
         Self {
             pair,
             public: Ed25519PublicKey(public),

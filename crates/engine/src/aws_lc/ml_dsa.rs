@@ -6,15 +6,15 @@ use std::ptr::{self, NonNull};
 use aws_lc_sys::{
     ENGINE, EVP_DigestSign, EVP_DigestSignInit, EVP_DigestVerify, EVP_DigestVerifyInit, EVP_MD,
     EVP_MD_CTX, EVP_MD_CTX_free, EVP_MD_CTX_new, EVP_PKEY, EVP_PKEY_CTX,
-    EVP_PKEY_CTX_pqdsa_set_params, EVP_PKEY_CTX_set1_signature_context_string, EVP_PKEY_PQDSA,
-    EVP_PKEY_keygen, EVP_PKEY_keygen_init, EVP_PKEY_pqdsa_new_raw_private_key,
+    EVP_PKEY_CTX_set1_signature_context_string, EVP_PKEY_pqdsa_new_raw_private_key,
     EVP_PKEY_pqdsa_new_raw_public_key, NID_MLDSA44, NID_MLDSA65, NID_MLDSA87,
 };
 use oarlock_threads::process;
 use zeroize::Zeroizing;
 
 use super::failed;
-use super::pkey::{Context, Pkey, clear_errors};
+use super::pkey::{Pkey, clear_errors};
+use super::random::drawn;
 use crate::Error;
 
 /// The length in bytes of the seed of a private key, ξ (FIPS 204, algorithm 6).
@@ -155,21 +155,7 @@ impl MlDsaPrivateKey {
     /// # Errors
     /// [`Error::DeviceFailed`] where memory has run out.
     pub fn generate(set: MlDsa) -> Result<Self, Error> {
-        let context = Context::for_kind(EVP_PKEY_PQDSA).ok_or_else(no_memory)?;
-        let at = context.as_ptr();
-        // SAFETY: a context without a key yet.
-        let is_ready = unsafe {
-            EVP_PKEY_keygen_init(at) == 1 && EVP_PKEY_CTX_pqdsa_set_params(at, set.nid()) == 1
-        };
-        let mut key = ptr::null_mut();
-        let done = is_ready && {
-            // SAFETY: a context for the parameter set, and a place for a key.
-            process::forks_wait_for(|| unsafe { EVP_PKEY_keygen(at, &mut key) == 1 })
-        };
-        // SAFETY: null, or the key that was made, which is nobody else's.
-        let inner = unsafe { Pkey::taken(key) };
-        let inner = inner.filter(|_| done).ok_or_else(no_memory)?;
-        Ok(Self(Key { set, inner }))
+        Self::from_seed(set, &drawn())
     }
 
     /// Takes the seed that a private key is made from.

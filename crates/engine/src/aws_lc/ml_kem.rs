@@ -1,18 +1,19 @@
 //! ML-KEM (FIPS 203).
-//!
+
 use std::ptr;
 
 use aws_lc_sys::{
     EVP_PKEY, EVP_PKEY_CTX, EVP_PKEY_CTX_kem_set_params, EVP_PKEY_KEM, EVP_PKEY_decapsulate,
-    EVP_PKEY_encapsulate, EVP_PKEY_kem_check_key, EVP_PKEY_kem_new_raw_key,
-    EVP_PKEY_kem_new_raw_public_key, EVP_PKEY_keygen, EVP_PKEY_keygen_deterministic,
-    EVP_PKEY_keygen_init, EVP_PKEY_public_check, NID_MLKEM512, NID_MLKEM768, NID_MLKEM1024,
+    EVP_PKEY_encapsulate_deterministic, EVP_PKEY_kem_check_key, EVP_PKEY_kem_new_raw_key,
+    EVP_PKEY_kem_new_raw_public_key, EVP_PKEY_keygen_deterministic, EVP_PKEY_keygen_init,
+    EVP_PKEY_public_check, NID_MLKEM512, NID_MLKEM768, NID_MLKEM1024,
 };
 use oarlock_threads::process;
 use zeroize::Zeroizing;
 
 use super::failed;
 use super::pkey::{Context, Pkey, clear_errors};
+use super::random::drawn;
 use crate::Error;
 
 /// The length in bytes of shared secrets.
@@ -20,6 +21,9 @@ pub const SECRET_BYTES: usize = 32;
 
 /// The length in bytes of the seed of a private key, d and z (FIPS 203, algorithm 16).
 pub const SEED_BYTES: usize = 64;
+
+/// The length in bytes of the random message that a ciphertext carries (FIPS 203, algorithm 20).
+const MESSAGE_BYTES: usize = 32;
 
 /// A parameter set (FIPS 203, 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -132,18 +136,20 @@ impl MlKemPublicKey {
         check_length(ciphertext.len(), self.0.set.ciphertext_bytes())?;
         let context = Context::of(&self.0.inner).ok_or_else(no_memory)?;
         let (mut ciphertext_bytes, mut secret_bytes) = (ciphertext.len(), SECRET_BYTES);
-        let done = process::forks_wait_for(|| {
-            // SAFETY: a context with a public key, and two places of the lengths that are said.
-            unsafe {
-                EVP_PKEY_encapsulate(
-                    context.as_ptr(),
-                    ciphertext.as_mut_ptr(),
-                    &mut ciphertext_bytes,
-                    secret.as_mut_ptr(),
-                    &mut secret_bytes,
-                )
-            }
-        });
+        let message = drawn::<MESSAGE_BYTES>();
+        let mut message_bytes = MESSAGE_BYTES;
+        // SAFETY: a context with a public key, two places, and a message, each of the length that is said.
+        let done = unsafe {
+            EVP_PKEY_encapsulate_deterministic(
+                context.as_ptr(),
+                ciphertext.as_mut_ptr(),
+                &mut ciphertext_bytes,
+                secret.as_mut_ptr(),
+                &mut secret_bytes,
+                message.as_ptr(),
+                &mut message_bytes,
+            )
+        };
         done_or(done == 1, no_memory)
     }
 }
@@ -157,10 +163,7 @@ impl MlKemPrivateKey {
     /// # Errors
     /// [`Error::DeviceFailed`] where memory has run out.
     pub fn generate(set: MlKem) -> Result<Self, Error> {
-        Self::made(set, |context, key| {
-            // SAFETY: a context for the parameter set, and a place for a key.
-            process::forks_wait_for(|| unsafe { EVP_PKEY_keygen(context, key) })
-        })
+        Self::from_seed(set, &drawn())
     }
 
     /// Takes the seed that a private key is made from: d, then z.

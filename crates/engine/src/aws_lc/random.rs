@@ -28,17 +28,20 @@ pub(crate) fn fill_random(bytes: &mut [u8]) {
     });
 }
 
+/// Returns `N` bytes of [`fill_random`], such as the seed of a key.
+pub(super) fn drawn<const N: usize>() -> Zeroizing<[u8; N]> {
+    let mut bytes = Zeroizing::new([0; N]);
+    fill_random(&mut bytes[..]);
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn no_two_calls_and_no_two_threads_give_the_same() {
-        let drawn = || {
-            let mut bytes = [0; 32];
-            fill_random(&mut bytes);
-            bytes
-        };
+        let drawn = || *drawn::<32>();
         let mut all: Vec<_> = (0..100).map(|_| drawn()).collect();
         let other = std::thread::spawn(move || (0..100).map(|_| drawn()).collect::<Vec<_>>());
         all.extend(other.join().unwrap());
