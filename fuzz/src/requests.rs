@@ -1,16 +1,18 @@
 //! Requests to the cryptoserver from arbitrary bytes: no panic, no allocation larger than the input, and
 //! an accepted request computes what it asks for.
 
-use std::path::Path;
+use std::fs;
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
 use num_bigint::BigUint;
 use oarlock::device::{SoftwareDevice, complete};
+use oarlock::keys::{KeyType, PrivateKey};
 use oarlock_kernels::cpu::Cpu;
 use oarlock_net::proto::{self, request};
 use oarlock_net::server::access::{Access, Rights};
 use oarlock_net::server::config::Config;
+use oarlock_net::server::dispatch::Request;
 use oarlock_net::server::keys::{KeyStore, Keys};
 use oarlock_net::server::operation::{Prepared, prepare, subject};
 use oarlock_net::tls::Identity;
@@ -111,7 +113,10 @@ impl Input {
                 scheme,
                 digest,
             } => request::Operation::Sign(proto::Sign {
-                key_id: id(is_known),
+                key_id: match is_known {
+                    true => signer(scheme.into()).to_owned(),
+                    false => id(false),
+                },
                 scheme: scheme.into(),
                 digest,
             }),
@@ -146,6 +151,16 @@ fn id(is_known: bool) -> String {
     if is_known { "rsa1024" } else { "nothing" }.to_owned()
 }
 
+/// The key that a scheme is for.
+fn signer(scheme: i32) -> &'static str {
+    let meaning = proto::SignatureScheme::try_from(scheme).ok();
+    let meaning = meaning.and_then(proto::SignatureScheme::meaning);
+    match meaning {
+        None | Some((KeyType::Rsa, _)) => "rsa1024",
+        Some((key_type, _)) => key_type.name(),
+    }
+}
+
 /// Whatever it is: it is refused with a reason, or answered by a device.
 fn check(mut request: proto::Request) {
     let asks = subject(&request).is_some();
@@ -155,9 +170,13 @@ fn check(mut request: proto::Request) {
             assert!(asks);
             match prepared {
                 Prepared::Random(bytes) => assert!((1..=65_536).contains(&bytes)),
-                Prepared::Power { work, .. } => {
+                Prepared::Work { work, .. } => {
                     let request = match work.into_request() {
-                        Ok(request) => request,
+                        Ok(Request::Power(request)) => request,
+                        Ok(Request::Signature(signature)) => {
+                            let made = signature.make("fuzz").expect("a key that signs");
+                            return assert!(!made.is_empty() && made.len() <= 4627);
+                        }
                         Err(refusal) => return assert!(!refusal.message.is_empty()),
                     };
                     let mut answers = 0;
@@ -181,11 +200,11 @@ fn check_power(power: &proto::ModExp) {
         return;
     }
     let mut request = of(request::Operation::ModExp(power.clone()));
-    let Ok(Prepared::Power { work, reverses, .. }) = prepare(&mut request, &SERVER.0, &SERVER.1)
+    let Ok(Prepared::Work { work, reverses, .. }) = prepare(&mut request, &SERVER.0, &SERVER.1)
     else {
         return;
     };
-    let Ok(request) = work.into_request() else {
+    let Ok(Request::Power(request)) = work.into_request() else {
         return;
     };
     let is_little = power.byte_order == i32::from(proto::ByteOrder::LittleEndian);
@@ -220,14 +239,23 @@ pub(crate) static DEVICE: LazyLock<SoftwareDevice> =
 
 /// The rights of a client that may do everything, and the keys of the server.
 pub(crate) static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::new(|| {
-    let text = "listen = [\"127.0.0.1:0\"]\nplaintext = true\n[[key]]\nfile = \"rsa1024.pem\"\n\
+    let text = "listen = [\"127.0.0.1:0\"]\nplaintext = true\n[[key]]\ndirectory = \".\"\n\
          [[client]]\nidentity = \"*\"\nkeys = [\"*\"]\n\
          operations = [\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]\n";
-    let keys = Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../crates/oarlock/tests/keys"
-    ));
-    let config = Config::parse(text, keys).expect("a configuration that is right");
+    let keys = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        fs::write(keys.path().join(format!("{name}.pem")), text).expect("a file");
+    };
+    write(
+        "rsa1024",
+        include_str!("../../crates/oarlock/tests/keys/rsa1024.pem"),
+    );
+    let others = KeyType::ALL.into_iter().filter(|one| *one != KeyType::Rsa);
+    for key_type in others.filter(|one| one.signs()) {
+        let key = PrivateKey::generate(key_type).expect("a new key");
+        write(key_type.name(), &key.to_pkcs8_pem().expect("a key in PEM"));
+    }
+    let config = Config::parse(text, keys.path()).expect("a configuration that is right");
     let none = |_: &str| Err("no tokens".to_owned());
     let store = KeyStore::load(&config.keys, &none).expect("a key that is there");
     let rights = Access::new(&config.clients).of(&Identity::anonymous());

@@ -95,7 +95,7 @@ fn admit(
     answers: &mpsc::Sender<Answer>,
     plain: Option<u64>,
 ) -> bool {
-    let Ok(Prepared::Power { work, origin, .. }) = prepare(&mut request, &SERVER.0, &SERVER.1)
+    let Ok(Prepared::Work { work, origin, .. }) = prepare(&mut request, &SERVER.0, &SERVER.1)
     else {
         return false;
     };

@@ -15,9 +15,14 @@ pub(crate) const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/Server
 
 /// PKCS #1 v1.5 with SHA-256.
 pub(crate) fn sign(key: &[u8], digest: &[u8]) -> Operation {
+    sign_by(1, key, digest)
+}
+
+/// By the scheme of a number.
+pub(crate) fn sign_by(scheme: u64, key: &[u8], digest: &[u8]) -> Operation {
     let mut message = Vec::new();
     put_bytes(&mut message, 1, key);
-    put_number(&mut message, 2, 1);
+    put_number(&mut message, 2, scheme);
     put_bytes(&mut message, 3, digest);
     Operation { field: 4, message }
 }

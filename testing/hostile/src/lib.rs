@@ -25,4 +25,4 @@ pub mod watch;
 
 pub use course::Course;
 pub use kinds::{Kind, Neighbour, calls, kind, kinds, lists, signatures};
-pub use target::Target;
+pub use target::{MESSAGE_KEY, Target};

@@ -20,6 +20,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+/// The id of an Ed25519 key that the hostile client may use: such keys sign messages as a whole.
+pub const MESSAGE_KEY: &str = "ed25519";
+
 /// The server under attack, and what is needed to be let in.
 #[derive(Debug)]
 pub struct Target {

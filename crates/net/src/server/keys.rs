@@ -19,6 +19,7 @@ use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{SoftwareDevice, complete, visible_cpu};
+use oarlock::keys::{PrivateKey, Scheme};
 use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
 use tokio::sync::Notify;
@@ -36,12 +37,12 @@ pub struct Keys {
 
 impl Keys {
     /// The key with this id.
-    pub fn get(&self, id: &str) -> Option<&RsaPrivateKey> {
+    pub fn get(&self, id: &str) -> Option<&PrivateKey> {
         self.by_id.get(id).map(|entry| &entry.key)
     }
 
     /// All keys, ordered by id.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &RsaPrivateKey)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &PrivateKey)> {
         self.by_id.iter().map(|(id, entry)| (&id[..], &entry.key))
     }
 
@@ -75,7 +76,7 @@ struct State {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    key: RsaPrivateKey,
+    key: PrivateKey,
     /// Where the key comes from, for messages.
     origin: String,
 }
@@ -91,7 +92,7 @@ pub(super) struct FreshKeys {
 struct Seen {
     /// `None` if the file may change without a trace.
     stamp: Option<Stamp>,
-    key: Option<RsaPrivateKey>,
+    key: Option<PrivateKey>,
     /// Whether it should hold a key, and none can be read from it.
     is_wrong: bool,
 }
@@ -292,7 +293,7 @@ impl State {
                     let held = tokens(device)
                         .map_err(|what| KeyError(format!("keys of device {device:?}: {what}")))?;
                     for (id, key) in chosen(device, key.as_ref(), held)? {
-                        let origin = format!("device {device:?}");
+                        let (key, origin) = (key.into(), format!("device {device:?}"));
                         add(&mut state.fixed, &id, Entry { key, origin })?;
                     }
                 }
@@ -461,7 +462,7 @@ fn files(directory: &Path) -> Result<(Vec<PathBuf>, usize), String> {
 fn read_file(
     path: &Path,
     passphrase: Option<&Secret>,
-) -> Result<(Option<Stamp>, Option<RsaPrivateKey>), String> {
+) -> Result<(Option<Stamp>, Option<PrivateKey>), String> {
     let cannot = |error| format!("cannot be read: {error}");
     // Opening a pipe could block.
     if !fs::metadata(path).map_err(cannot)?.is_file() {
@@ -496,11 +497,22 @@ fn read_file(
     Ok((Stamp::settled(&metadata), Some(key)))
 }
 
-/// Signs with a key, which shows whether its primes are prime. A key that fails at every request
-/// would look like the failure of one device after the other.
-fn prove(key: &RsaPrivateKey) -> Result<(), String> {
+/// Signs with a key, which shows whether its primes are prime, or that its halves belong together. A key that fails at every
+/// request would look like the failure of one device after the other.
+fn prove(key: &PrivateKey) -> Result<(), String> {
+    let Some(scheme) = Scheme::usual(key.key_type()) else {
+        return Err(format!(
+            "a key of {}, which signs nothing: this server takes those of RSA, P-256, P-384, P-521, Ed25519 and ML-DSA",
+            key.key_type()
+        ));
+    };
+    let Some(key) = key.as_rsa() else {
+        let signature = key.sign(&scheme, PROOF);
+        let proven = signature.and_then(|made| key.public_key().verify(&scheme, PROOF, &made));
+        return proven.map_err(|error| format!("the key does not sign: {error}"));
+    };
     let scheme = SignatureScheme::Pss(Hash::Sha256);
-    let request = PublicKeyRequest::sign(key, scheme, b"oarlock: proof of a key");
+    let request = PublicKeyRequest::sign(key, scheme, PROOF);
     let request = request.map_err(|error| error.to_string())?;
     let cpu = visible_cpu().map_err(|error| error.to_string())?;
     let mut proven = Ok(());
@@ -532,12 +544,12 @@ fn private_block(text: &str) -> Result<Option<&str>, String> {
     Ok(found)
 }
 
-fn parse(pem: &str, passphrase: Option<&Secret>) -> Result<RsaPrivateKey, String> {
+fn parse(pem: &str, passphrase: Option<&Secret>) -> Result<PrivateKey, String> {
     let is_encrypted = pem
         .strip_prefix(BEGIN)
         .is_some_and(|rest| rest.starts_with("ENCRYPTED PRIVATE KEY"));
     if !is_encrypted {
-        return RsaPrivateKey::from_pem(pem).map_err(|error| error.to_string());
+        return PrivateKey::from_bytes(pem.as_bytes()).map_err(|error| error.to_string());
     }
     let Some(passphrase) = passphrase else {
         return Err(
@@ -555,7 +567,7 @@ fn parse(pem: &str, passphrase: Option<&Secret>) -> Result<RsaPrivateKey, String
             "cannot be decrypted: a wrong passphrase, or not PBES2 with AES and PBKDF2 or scrypt ({error})"
         )
     })?;
-    RsaPrivateKey::from_der(decrypted.as_bytes()).map_err(|error| error.to_string())
+    PrivateKey::from_bytes(decrypted.as_bytes()).map_err(|error| error.to_string())
 }
 
 /// What identifies a version of a file.
@@ -613,6 +625,7 @@ fn of_file(path: &Path, what: &str) -> KeyError {
     KeyError(format!("{}: {what}", path.display()))
 }
 
+const PROOF: &[u8] = b"oarlock: proof of a key";
 const BEGIN: &str = "-----BEGIN ";
 const DASHES: &str = "-----";
 const NO_KEY: &str = "no private key in PEM: convert it with openssl pkey";

@@ -26,6 +26,7 @@ pub mod operation;
 mod outbox;
 mod page;
 mod service;
+pub mod signature;
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -2,9 +2,8 @@
 
 use oarlock::Error;
 use oarlock::device::{PublicKeyRequest, Shape};
-use oarlock::rsa::{
-    Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, RsaPrivateNumbers, SignatureScheme,
-};
+use oarlock::keys::{KeyType, PrivateKey, Scheme};
+use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, RsaPrivateNumbers};
 use tonic::Code;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -13,14 +12,15 @@ use super::config::ID_BYTES_MAX;
 use super::dispatch::{Origin, Refusal, Work, refusal_of};
 use super::keys::Keys;
 use super::outbox::REPLY_BYTES;
+use super::signature::{MESSAGE_BYTES_MAX, Signature};
 use crate::proto;
 
 /// A request that is valid and that its client may make.
 #[derive(Debug)]
 pub enum Prepared {
-    /// Work for a device.
-    Power {
-        /// What the device computes.
+    /// Work for a device, or for one of its workers.
+    Work {
+        /// What is computed.
         work: Work,
         /// Where the numbers of its key come from.
         origin: Origin,
@@ -44,12 +44,32 @@ pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
     })
 }
 
-/// How many bytes the reply to a request may have.
-pub(super) fn reply_bytes(request: &proto::Request) -> usize {
+/// How many bytes a request makes the server keep until its reply is read: those of the reply, and those of a message that
+/// is to be signed.
+pub(super) fn kept_bytes(request: &proto::Request) -> usize {
     match &request.operation {
+        Some(proto::request::Operation::Sign(sign)) => {
+            let signature = match sign.scheme() {
+                proto::SignatureScheme::MlDsa44
+                | proto::SignatureScheme::MlDsa65
+                | proto::SignatureScheme::MlDsa87 => ML_DSA_SIGNATURE_BYTES_MAX,
+                _ => 0,
+            };
+            // Digests fit in with the reply. A longer message is refused at once.
+            let message = sign.digest.len().min(MESSAGE_BYTES_MAX);
+            REPLY_BYTES + signature + message.saturating_sub(DIGEST_BYTES_MAX)
+        }
         Some(proto::request::Operation::Random(random)) => {
             REPLY_BYTES + (random.bytes as usize).min(RANDOM_BYTES_MAX)
         }
+        _ => REPLY_BYTES,
+    }
+}
+
+/// How many bytes a key may have in a list.
+pub(super) fn listed_bytes(key: &PrivateKey) -> usize {
+    match key.key_type() {
+        KeyType::MlDsa(set) => REPLY_BYTES + set.public_key_bytes(),
         _ => REPLY_BYTES,
     }
 }
@@ -100,15 +120,15 @@ pub fn prepare(
         Refusal::repeating(Code::NotFound, message, "no such key")
     };
     let prepared = match (request.operation.as_ref(), key) {
-        (Some(Asked::Sign(sign)), Some(key)) => {
-            PublicKeyRequest::sign_digest(key, signature_scheme(sign.scheme)?, &sign.digest)
-        }
+        (Some(Asked::Sign(sign)), Some(key)) => signature(sign, key)?,
         (Some(Asked::Decrypt(decrypt)), Some(key)) => {
             let scheme = encryption_scheme(decrypt.scheme, &decrypt.label)?;
-            PublicKeyRequest::decrypt(key, &scheme, &decrypt.ciphertext)
+            let key = rsa_key(key, key_id, operation)?;
+            of_rsa(PublicKeyRequest::decrypt(key, &scheme, &decrypt.ciphertext))?
         }
         (Some(Asked::RawPrivate(raw)), Some(key)) => {
-            PublicKeyRequest::raw_private(key, &raw.number)
+            let key = rsa_key(key, key_id, operation)?;
+            of_rsa(PublicKeyRequest::raw_private(key, &raw.number))?
         }
         (Some(Asked::Random(random)), _) => {
             return match random.bytes as usize {
@@ -121,10 +141,58 @@ pub fn prepare(
         (Some(Asked::ModExp(_)), _) => return mod_exp(request),
         _ => return Err(missing()),
     };
-    Ok(Prepared::Power {
-        work: Work::Request(Box::new(prepared.map_err(refusal_of)?)),
+    Ok(Prepared::Work {
+        work: prepared,
         origin: Origin::Server,
         reverses: false,
+    })
+}
+
+fn of_rsa(request: Result<PublicKeyRequest, Error>) -> Result<Work, Refusal> {
+    Ok(Work::Request(Box::new(request.map_err(refusal_of)?)))
+}
+
+fn signature(sign: &proto::Sign, key: &PrivateKey) -> Result<Work, Refusal> {
+    let (named, key_type, scheme) = signature_scheme(sign.scheme)?;
+    if key.key_type() != key_type {
+        return Err(Refusal::repeating(
+            Code::InvalidArgument,
+            format!(
+                "{} signs with keys of {key_type}, and key {:?} is one of {}",
+                named.as_str_name(),
+                sign.key_id,
+                key.key_type()
+            ),
+            "the scheme does not fit the key",
+        ));
+    }
+    match (scheme, key.as_rsa()) {
+        (Scheme::Rsa(scheme), Some(key)) => {
+            of_rsa(PublicKeyRequest::sign_digest(key, scheme, &sign.digest))
+        }
+        (scheme, _) => {
+            let signature = Signature::new(key, scheme, &sign.digest).map_err(refusal_of)?;
+            Ok(Work::Signature(Box::new(signature)))
+        }
+    }
+}
+
+/// The key for an operation that RSA alone has.
+fn rsa_key<'a>(
+    key: &'a PrivateKey,
+    id: &str,
+    operation: Operation,
+) -> Result<&'a RsaPrivateKey, Refusal> {
+    key.as_rsa().ok_or_else(|| {
+        Refusal::repeating(
+            Code::InvalidArgument,
+            format!(
+                "{} takes RSA keys, and key {id:?} is one of {}, which only signs",
+                name(operation),
+                key.key_type()
+            ),
+            "the operation does not fit the key",
+        )
     })
 }
 
@@ -184,7 +252,7 @@ fn mod_exp(request: &mut proto::Request) -> Result<Prepared, Refusal> {
         }
     };
     let make = Box::new(move || power(&numbers.0, order).map_err(refusal_of));
-    Ok(Prepared::Power {
+    Ok(Prepared::Work {
         work: Work::Numbers { shape, make },
         origin: Origin::Client,
         reverses,
@@ -275,17 +343,12 @@ fn power(numbers: &proto::ModExp, order: ByteOrder) -> Result<PublicKeyRequest, 
     PublicKeyRequest::raw_private_of_any(&key, base, order)
 }
 
-fn signature_scheme(number: i32) -> Result<SignatureScheme, Refusal> {
-    use proto::SignatureScheme as Named;
-    Ok(match Named::try_from(number) {
-        Ok(Named::RsaPkcs1Sha256) => SignatureScheme::Pkcs1(Hash::Sha256),
-        Ok(Named::RsaPkcs1Sha384) => SignatureScheme::Pkcs1(Hash::Sha384),
-        Ok(Named::RsaPkcs1Sha512) => SignatureScheme::Pkcs1(Hash::Sha512),
-        Ok(Named::RsaPssSha256) => SignatureScheme::Pss(Hash::Sha256),
-        Ok(Named::RsaPssSha384) => SignatureScheme::Pss(Hash::Sha384),
-        Ok(Named::RsaPssSha512) => SignatureScheme::Pss(Hash::Sha512),
-        Ok(Named::Unspecified) | Err(_) => return Err(unknown("signature scheme", number)),
-    })
+/// A scheme, the type of its keys, and what the library calls it.
+fn signature_scheme(number: i32) -> Result<(proto::SignatureScheme, KeyType, Scheme), Refusal> {
+    let named = proto::SignatureScheme::try_from(number).ok();
+    let known = named.and_then(|named| Some((named, named.meaning()?)));
+    let (named, (key_type, scheme)) = known.ok_or_else(|| unknown("signature scheme", number))?;
+    Ok((named, key_type, scheme))
 }
 
 fn encryption_scheme(number: i32, label: &[u8]) -> Result<EncryptionScheme, Refusal> {
@@ -326,6 +389,10 @@ fn invalid(message: impl Into<String>) -> Refusal {
 }
 
 const RANDOM_BYTES_MAX: usize = 65_536;
+/// The digests of SHA-512.
+const DIGEST_BYTES_MAX: usize = 64;
+/// The signatures of ML-DSA-87.
+const ML_DSA_SIGNATURE_BYTES_MAX: usize = 4627;
 /// The longest modulus accepted, with leading zeros: twice the longest one without.
 const MODULUS_BYTES_MAX: usize = 1024;
 /// Sixteen times the longest modulus: a base is reduced once.

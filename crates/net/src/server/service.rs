@@ -11,7 +11,6 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use futures_util::Stream;
-use pkcs8::EncodePublicKey as _;
 use prost::Message as _;
 use rustls::crypto::SecureRandom;
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -96,7 +95,7 @@ impl Cryptoserver for Service {
             // Nobody waits if the client has gone.
             let _ = sender.send(outcome);
         };
-        let bytes = operation::reply_bytes(&asked);
+        let bytes = operation::kept_bytes(&asked);
         let reserved = caller.account.try_reserve(None, bytes);
         let refusal = reserved.is_none().then(no_space);
         let mut outgoing = Outgoing::default();
@@ -130,9 +129,9 @@ impl Cryptoserver for Service {
     ) -> Result<Response<proto::ListKeysReply>, Status> {
         let caller = self.0.caller(&request)?;
         let keys = (self.0.keys)();
-        let reserved = caller
-            .account
-            .try_reserve(None, (1 + keys.iter().count()) * REPLY_BYTES);
+        let listed = keys.iter().map(|(_, key)| operation::listed_bytes(key));
+        let listed = REPLY_BYTES + listed.sum::<usize>();
+        let reserved = caller.account.try_reserve(None, listed);
         let outcome = if !caller.rights.allows_operation(Operation::List) {
             Err(Refusal::new(
                 Code::PermissionDenied,
@@ -165,16 +164,20 @@ impl Cryptoserver for Service {
         }
         let allowed = keys.iter().filter(|(id, _)| caller.rights.allows_key(id));
         let keys = allowed.map(|(id, key)| {
-            let public = key.public_key();
+            let (public, rsa) = (key.public_key(), key.as_rsa());
+            let device = rsa.and_then(|rsa| rsa.held_by()).unwrap_or_default();
+            let permissions = caller.permissions().filter(|permission| {
+                // The others are operations of RSA.
+                rsa.is_some() || *permission == proto::Permission::Sign
+            });
             Ok(proto::Key {
                 id: id.to_owned(),
                 public_key: public
-                    .to_public_key_der()
-                    .map_err(|error| Status::internal(error.to_string()))?
-                    .into_vec(),
-                bits: public.bits() as u32,
-                permissions: caller.permissions().map(i32::from).collect(),
-                device: key.held_by().unwrap_or_default().to_owned(),
+                    .to_spki_der()
+                    .map_err(|error| Status::internal(error.to_string()))?,
+                bits: proto::bits_of(public).unwrap_or(0),
+                permissions: permissions.map(i32::from).collect(),
+                device: device.to_owned(),
             })
         });
         let keys = keys.collect::<Result<_, Status>>()?;
@@ -334,7 +337,7 @@ impl Shared {
             let mut outgoing = Outgoing::default();
             let mut number = 0;
             for mut asked in batch.requests {
-                let bytes = operation::reply_bytes(&asked);
+                let bytes = operation::kept_bytes(&asked);
                 let rest = caller.debt.rests_until();
                 number += 1;
                 if number % YIELD_EVERY == 0 || rest.is_some() {
@@ -471,7 +474,7 @@ impl Shared {
                 };
                 finish(at_once(outcome), false, outgoing);
             }
-            Ok(Prepared::Power {
+            Ok(Prepared::Work {
                 work,
                 origin,
                 reverses,

@@ -7,7 +7,7 @@ use crate::course::Ended;
 use crate::grpc::{self, ModExp};
 use crate::http2::{Peer, Reading, WINDOW_BYTES, grpc_headers, header};
 use crate::numbers::{Numbers, composite_1024, inconsistent_4096};
-use crate::{Course, Target};
+use crate::{Course, MESSAGE_KEY, Target};
 
 static COMPOSITE: LazyLock<Numbers> = LazyLock::new(composite_1024);
 static INCONSISTENT: LazyLock<Numbers> = LazyLock::new(inconsistent_4096);
@@ -76,6 +76,34 @@ pub(super) async fn odd_names(target: Arc<Target>, course: Arc<Course>) -> Ended
         }
     }
     hold(peer, &course).await
+}
+
+pub(super) async fn odd_schemes(target: Arc<Target>, course: Arc<Course>) -> Ended {
+    // Those of the protocol, one more, and what is no number of an enumeration.
+    const OTHERS: [u64; 3] = [1 << 31, u32::MAX as u64, u64::MAX];
+    let mut asks = Vec::new();
+    for key in [&target.key[..], MESSAGE_KEY] {
+        for scheme in (0..=14).chain(OTHERS) {
+            for bytes in [0, 31, 32, 33, 48, 64, 65_537] {
+                let sign = grpc::sign_by(scheme, key.as_bytes(), &vec![7; bytes]);
+                asks.push(grpc::framed(&grpc::request(1, 0, &sign)));
+            }
+        }
+    }
+    let mut peer = honest(&target, &course).await?;
+    let headers = grpc_headers(grpc::CALL);
+    while course.goes_on() {
+        for ask in &asks {
+            peer.call(&headers, ask, OPEN_MAX).await?;
+            course.did(1);
+        }
+    }
+    hold(peer, &course).await
+}
+
+pub(super) async fn long_messages(target: Arc<Target>, course: Arc<Course>) -> Ended {
+    let sign = grpc::sign_by(ED25519, MESSAGE_KEY.as_bytes(), &[7; 65_536]);
+    exchange(&target, &course, 8, |id| grpc::request(id, 0, &sign)).await
 }
 
 pub(super) async fn nothing(target: Arc<Target>, course: Arc<Course>) -> Ended {
@@ -351,6 +379,8 @@ fn number(id: u64) -> [u8; 256] {
 }
 
 const BATCH: u64 = 32;
+/// The number of the scheme.
+const ED25519: u64 = 10;
 /// Streams under way; the server allows 128.
 pub(super) const OPEN_MAX: usize = 100;
 /// The default of the server.

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock::device::Shape;
 use tonic::Code;
 
 use super::super::devices::DeviceWorkers;
 use super::answer::{Refusal, Responder};
 use super::health::out_of_order;
 use super::state::{Origin, PER_SECOND_MIN, State};
-use super::task::{ClientId, ShapeId, Task, Work};
+use super::task::{ClientId, Kind, ShapeId, Task, Work};
 
 /// A request to be admitted.
 pub struct Submission {
@@ -43,17 +42,16 @@ impl State {
             .filter(|device| entry.expected[*device].is_some())
             .collect();
         if able.is_empty() {
-            let Shape {
-                operation,
-                modulus_bits,
-                ..
-            } = &entry.shape;
-            return Some(Refusal::new(
-                Code::Unimplemented,
-                format!(
-                    "no device of this server computes powers of this kind ({operation}, {modulus_bits} bits)"
+            let message = match &entry.kind {
+                Kind::Power(shape) => format!(
+                    "no device of this server computes powers of this kind ({}, {} bits)",
+                    shape.operation, shape.modulus_bits
                 ),
-            ));
+                Kind::Signature(key_type) => format!(
+                    "no device of this server signs with {key_type} keys: its configuration has none of kind cpu or software"
+                ),
+            };
+            return Some(Refusal::new(Code::Unimplemented, message));
         }
         if able.iter().all(|device| self.devices[*device].is_gone(now)) {
             return Some(out_of_order(&able, drivers));

@@ -138,7 +138,7 @@ impl Dispatcher {
             let mut shapes = Vec::new();
             for submission in submissions {
                 let shape = state.shape(
-                    submission.work.shape(),
+                    submission.work.kind(),
                     submission.origin,
                     &self.inner.drivers,
                 );

@@ -10,7 +10,7 @@ use super::super::devices::DeviceWorkers;
 use super::answer::Refusal;
 use super::queue::Expected;
 use super::state::{DeviceState, InWork, Origin, State, offered};
-use super::task::{DeviceId, Task};
+use super::task::{DeviceId, Kind, Task};
 
 impl DeviceState {
     /// Whether it takes no requests now: it is down, or its trial is under way.
@@ -80,7 +80,11 @@ impl State {
         if entry.origin == Origin::Server {
             state.failed_since = 0;
         }
-        let Some(offer) = offered(&drivers[device], &entry.shape) else {
+        // They are no work of the device's own, and tell nothing of its powers.
+        if matches!(entry.kind, Kind::Signature(_)) {
+            return;
+        }
+        let Some(offer) = offered(&drivers[device], &entry.kind) else {
             // The driver has withdrawn its offer.
             entry.expected[device] = None;
             return;

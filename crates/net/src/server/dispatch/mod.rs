@@ -16,6 +16,9 @@
 //! A request whose device fails goes to another device that has not failed at it, if there is one.
 //! A device that fails often, or hangs, is left alone for a while and then tried with one request.
 //!
+//! A signature by a key that is no RSA key takes some ten to some hundred microseconds, and no device computes it: the
+//! workers of devices of this machine's CPUs make it themselves.
+//!
 //! Only work with the server's own keys is evidence against a device. Numbers that a client sent
 //! can make any device fail: composite "primes" give a result that fails its check. [`Origin`]
 //! tells the two apart. They are queued apart, so they never share a batch. A failure with a
@@ -39,6 +42,6 @@ pub(crate) use self::answer::refusal_of;
 pub use self::answer::{Answered, Refusal, Responder};
 pub use self::dispatcher::{DeviceStatus, Dispatcher};
 pub use self::state::{Bounds, Origin};
-pub use self::task::{ClientId, Work};
+pub use self::task::{ClientId, Request, Work};
 pub use super::devices::DeviceWorkers;
 pub use super::outbox::Outgoing;

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use oarlock::device::{PublicKeyOperation, Shape};
 
 use super::super::devices::DeviceWorkers;
+use super::super::signature;
 use super::queue::{Expected, Queue};
-use super::task::{ClientId, ShapeId, Task};
+use super::task::{ClientId, Kind, ShapeId, Task};
 
 /// How much the dispatcher holds.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ pub(super) struct State {
     pub(super) bounds: Bounds,
     pub(super) queue: Queue,
     pub(super) shapes: Vec<ShapeEntry>,
-    pub(super) shape_ids: HashMap<(Shape, Origin), ShapeId>,
+    pub(super) shape_ids: HashMap<(Kind, Origin), ShapeId>,
     pub(super) devices: Vec<DeviceState>,
     /// Unanswered requests of each client.
     pub(super) of_client: Vec<usize>,
@@ -48,7 +49,7 @@ pub(super) struct State {
 }
 
 pub(super) struct ShapeEntry {
-    pub(super) shape: Shape,
+    pub(super) kind: Kind,
     pub(super) origin: Origin,
     /// Whether its requests take long.
     pub(super) is_long: bool,
@@ -114,24 +115,21 @@ impl State {
     /// The number of a shape. The first call asks every device for its offer.
     pub(super) fn shape(
         &mut self,
-        shape: Shape,
+        kind: Kind,
         origin: Origin,
         drivers: &[DeviceWorkers],
     ) -> ShapeId {
-        let key = (shape, origin);
+        let key = (kind, origin);
         if let Some(id) = self.shape_ids.get(&key) {
             return *id;
         }
-        let shape = &key.0;
+        let kind = &key.0;
         let id = self.shapes.len();
-        let expected = drivers
-            .iter()
-            .map(|driver| offered(driver, shape))
-            .collect();
+        let expected = drivers.iter().map(|driver| offered(driver, kind)).collect();
         self.shapes.push(ShapeEntry {
-            shape: shape.clone(),
+            kind: kind.clone(),
             origin,
-            is_long: is_long(shape),
+            is_long: matches!(kind, Kind::Power(shape) if is_long(shape)),
             expected,
         });
         self.shape_ids.insert(key, id);
@@ -190,8 +188,11 @@ fn is_long(shape: &Shape) -> bool {
     is_alone && limbs * limbs * shape.exponent_bits > SHORT_WORK_MAX
 }
 
-pub(super) fn offered(driver: &DeviceWorkers, shape: &Shape) -> Option<Expected> {
-    let offer = driver.device.offer(shape)?;
+pub(super) fn offered(driver: &DeviceWorkers, kind: &Kind) -> Option<Expected> {
+    let offer = match kind {
+        Kind::Power(shape) => driver.device.offer(shape)?,
+        Kind::Signature(key_type) => driver.is_host.then(|| signature::offer(*key_type))?,
+    };
     // A driver may offer any value. Clamped, it still gives a finite time.
     let per_second = if offer.per_second.is_nan() {
         PER_SECOND_MIN

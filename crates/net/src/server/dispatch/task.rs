@@ -7,8 +7,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::super::outbox::Outgoing;
+use super::super::signature::Signature;
 use super::answer::{Answered, Refusal, Responder};
 use oarlock::device::{PublicKeyRequest, Shape};
+use oarlock::keys::KeyType;
 use tonic::Code;
 
 /// The number of a shape.
@@ -29,6 +31,26 @@ pub enum Work {
         /// Makes the request, or says what is wrong with the numbers.
         make: Box<dyn FnOnce() -> Result<PublicKeyRequest, Refusal> + Send>,
     },
+    /// A signature by a key that is no RSA key.
+    Signature(Box<Signature>),
+}
+
+/// What a worker computes.
+#[derive(Debug)]
+pub enum Request {
+    /// A power, by the worker's device.
+    Power(PublicKeyRequest),
+    /// A signature, by the worker itself.
+    Signature(Signature),
+}
+
+/// What is alike in requests that a worker may take together, and in how long they take.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Powers of one shape.
+    Power(Shape),
+    /// Signatures by keys of one type.
+    Signature(KeyType),
 }
 
 impl Work {
@@ -36,17 +58,19 @@ impl Work {
     ///
     /// # Errors
     /// What is wrong with the numbers.
-    pub fn into_request(self) -> Result<PublicKeyRequest, Refusal> {
-        match self {
-            Self::Request(request) => Ok(*request),
-            Self::Numbers { make, .. } => make(),
-        }
+    pub fn into_request(self) -> Result<Request, Refusal> {
+        Ok(match self {
+            Self::Request(request) => Request::Power(*request),
+            Self::Numbers { make, .. } => Request::Power(make()?),
+            Self::Signature(signature) => Request::Signature(*signature),
+        })
     }
 
-    pub(super) fn shape(&self) -> Shape {
+    pub(super) fn kind(&self) -> Kind {
         match self {
-            Self::Request(request) => request.shape(),
-            Self::Numbers { shape, .. } => shape.clone(),
+            Self::Request(request) => Kind::Power(request.shape()),
+            Self::Numbers { shape, .. } => Kind::Power(shape.clone()),
+            Self::Signature(signature) => Kind::Signature(signature.key_type()),
         }
     }
 }
@@ -54,7 +78,7 @@ impl Work {
 impl fmt::Debug for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Numbers may be secret.
-        f.debug_tuple("Work").field(&self.shape()).finish()
+        f.debug_tuple("Work").field(&self.kind()).finish()
     }
 }
 
@@ -64,7 +88,7 @@ pub(super) type Numbers = Box<dyn FnOnce() -> Result<PublicKeyRequest, Refusal> 
 /// A request that was admitted.
 pub(super) struct Task {
     /// Empty until a worker has made it from a client's numbers.
-    request: OnceLock<PublicKeyRequest>,
+    request: OnceLock<Request>,
     numbers: Mutex<Option<Numbers>>,
     pub(super) shape: ShapeId,
     pub(super) client: ClientId,
@@ -90,8 +114,9 @@ impl Task {
         responder: Responder,
     ) -> Self {
         let (request, numbers) = match work {
-            Work::Request(request) => (OnceLock::from(*request), None),
+            Work::Request(request) => (OnceLock::from(Request::Power(*request)), None),
             Work::Numbers { make, .. } => (OnceLock::new(), Some(make)),
+            Work::Signature(signature) => (OnceLock::from(Request::Signature(*signature)), None),
         };
         Self {
             request,
@@ -114,7 +139,7 @@ impl Task {
     }
 
     /// The request, which is made now if it comes as numbers.
-    pub(super) fn request(&self) -> Result<&PublicKeyRequest, Refusal> {
+    pub(super) fn request(&self) -> Result<&Request, Refusal> {
         let numbers = self
             .numbers
             .lock()
@@ -125,7 +150,7 @@ impl Task {
             let made =
                 made.map_err(|_| Refusal::new(Code::Internal, "the check of the numbers failed"))?;
             // Nobody else has these numbers, so the place is empty.
-            let _ = self.request.set(made?);
+            let _ = self.request.set(Request::Power(made?));
         }
         self.request
             .get()

@@ -4,18 +4,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use oarlock::Error;
-use oarlock::device::PublicKeyRequest;
 use oarlock::device::complete;
 use tonic::Code;
 
 use super::super::devices::DeviceWorkers;
 use super::super::listener::spent;
 use super::super::outbox::Outgoing;
+use super::super::signature;
 use super::answer::{Answered, Refusal, refusal_of};
 use super::queue::left_to;
 use super::spin::Spin;
 use super::state::{DeviceState, InWork, Lane, Origin, ShapeEntry, State};
-use super::task::{DeviceId, ShapeId, Task};
+use super::task::{DeviceId, Kind, Request, ShapeId, Task};
 
 pub(super) struct Inner {
     pub(super) drivers: Vec<DeviceWorkers>,
@@ -194,8 +194,21 @@ impl Inner {
                 }
             }
         };
-        if !requests.is_empty() {
-            complete(&**driver, &requests, &mut answer);
+        // A batch has one shape, so it has one of these alone.
+        let (mut powers, mut places) = (Vec::new(), Vec::new());
+        for (place, request) in requests.iter().enumerate() {
+            match request {
+                Request::Power(power) => {
+                    powers.push(power);
+                    places.push(place);
+                }
+                Request::Signature(signature) => answer(place, signature.make(name)),
+            }
+        }
+        if !powers.is_empty() {
+            complete(&**driver, &powers, &mut |place, result| {
+                answer(places[place], result)
+            });
         }
         let (mut given_up, mut to_wake) = (Vec::new(), Vec::new());
         {
@@ -210,7 +223,6 @@ impl Inner {
                 state.settle(device, worker, &tasks, took);
             }
             state.leave(device, worker, counts, &self.drivers);
-            // A batch has one shape.
             let first = tasks.first().map(|task| state.origin_of(task));
             if first == Some(Origin::Client) {
                 let each = more / u32::try_from(failed.len().max(1)).unwrap_or(u32::MAX);
@@ -308,9 +320,7 @@ impl State {
             |task| is_of_lane(task) && !(task.is_long && is_full) && may(task),
             |shape| left_to_others(&shapes[shape], device, devices),
             |shape, waiting| {
-                let size = drivers[device]
-                    .device
-                    .batch_size(&shapes[shape].shape, waiting);
+                let size = batch_size(driver, &shapes[shape].kind, waiting);
                 if is_down { 1 } else { size }
             },
             cost,
@@ -364,10 +374,21 @@ impl State {
             // One that a device has failed at is left to nobody, least of all to that device.
             let own = waiting.saturating_sub(left).max(self.queue.tried_of(shape));
             if own > 0 {
-                let shape = &self.shapes[shape].shape;
-                let size = drivers[device].device.batch_size(shape, own).max(1);
+                let size = batch_size(&drivers[device], &self.shapes[shape].kind, own).max(1);
                 to_wake.push((device, lane, own.div_ceil(size).min(idle)));
             }
+        }
+    }
+}
+
+/// How many of `waiting` requests a worker takes at once. Signatures are computed one after the other; several of them
+/// share the lock and the wake-up of their reader.
+fn batch_size(driver: &DeviceWorkers, kind: &Kind, waiting: usize) -> usize {
+    match kind {
+        Kind::Power(shape) => driver.device.batch_size(shape, waiting),
+        Kind::Signature(key_type) => {
+            let most = signature::batch_max(*key_type);
+            (waiting / driver.workers.max(1)).clamp(1, most)
         }
     }
 }
@@ -387,8 +408,12 @@ fn left_to_others(entry: &ShapeEntry, device: DeviceId, devices: &[DeviceState])
 }
 
 /// What a client is told when a device failed with the client's own numbers.
-fn unfit(request: &PublicKeyRequest, device: &str, reason: &str) -> Refusal {
-    let message = if request.private_key().is_some() {
+fn unfit(request: &Request, device: &str, reason: &str) -> Refusal {
+    let key = match request {
+        Request::Power(power) => power.private_key(),
+        Request::Signature(_) => None,
+    };
+    let message = if key.is_some() {
         format!(
             "the result of this request's numbers failed its check (device {device}: {reason}): send \
              primes as p and q, and the other numbers of the same key"

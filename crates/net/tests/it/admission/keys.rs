@@ -3,6 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use oarlock::keys::{Curve, KeyType, MlDsa, PrivateKey};
 use oarlock::rsa::RsaPrivateKey;
 use oarlock_net::server::config::{KeyConfig, Secret, TokenKey};
 use oarlock_net::server::keys::{KeyStore, Tokens};
@@ -61,7 +62,8 @@ fn skipped(store: &KeyStore) -> usize {
 
 fn bits(store: &KeyStore, id: &str) -> Option<usize> {
     let keys = store.current();
-    keys.get(id).map(|key| key.public_key().bits())
+    let key = keys.get(id)?.as_rsa()?;
+    Some(key.public_key().bits())
 }
 
 #[test]
@@ -84,6 +86,115 @@ fn keys_of_every_format_are_read() {
     }
     assert_eq!(bits(&store, "combined"), Some(3072));
     assert!(keys.get("none").is_none());
+}
+
+/// What openssl writes in each of its formats, and what this library writes.
+#[test]
+fn keys_that_are_no_rsa_keys_are_read() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let curve = ["genpkey", "-algorithm", "EC", "-pkeyopt"];
+    for (name, group) in [("p256", "P-256"), ("p384", "P-384"), ("p521", "P-521")] {
+        let group = format!("ec_paramgen_curve:{group}");
+        let pkcs8 = at(&format!("{name}.pem"));
+        run("openssl", &[&curve[..], &[&group, "-out", &pkcs8]].concat());
+        let sec1 = at(&format!("{name}-sec1.pem"));
+        run("openssl", &["ec", "-in", &pkcs8, "-out", &sec1]);
+        let text = fs::read_to_string(&sec1).unwrap();
+        assert!(text.contains("BEGIN EC PRIVATE KEY"), "{text}");
+        let encrypted = at(&format!("{name}-encrypted.pem"));
+        let topk8 = ["pkcs8", "-topk8", "-passout", "pass:correct horse", "-in"];
+        run(
+            "openssl",
+            &[&topk8[..], &[&pkcs8, "-out", &encrypted]].concat(),
+        );
+    }
+    run(
+        "openssl",
+        &[
+            "genpkey",
+            "-algorithm",
+            "ED25519",
+            "-out",
+            &at("ed25519.pem"),
+        ],
+    );
+    for set in MlDsa::ALL {
+        let key = PrivateKey::generate(KeyType::MlDsa(set)).unwrap();
+        fs::write(
+            at(&format!("{}.pem", set.name())),
+            &*key.to_pkcs8_pem().unwrap(),
+        )
+        .unwrap();
+    }
+    fs::write(at("pass"), "correct horse\n").unwrap();
+    let store = load(&[KeyConfig::Directory {
+        path: folder.path().to_owned(),
+        passphrase: Some(Secret::File(at("pass").into())),
+    }]);
+    let keys = store.current();
+    let types: Vec<_> = keys
+        .iter()
+        .map(|(id, key)| (id, key.key_type().name()))
+        .collect();
+    let expected = [
+        ("ML-DSA-44", "ML-DSA-44"),
+        ("ML-DSA-65", "ML-DSA-65"),
+        ("ML-DSA-87", "ML-DSA-87"),
+        ("ed25519", "Ed25519"),
+        ("p256", "P-256"),
+        ("p256-encrypted", "P-256"),
+        ("p256-sec1", "P-256"),
+        ("p384", "P-384"),
+        ("p384-encrypted", "P-384"),
+        ("p384-sec1", "P-384"),
+        ("p521", "P-521"),
+        ("p521-encrypted", "P-521"),
+        ("p521-sec1", "P-521"),
+    ];
+    assert_eq!(types, expected);
+    for name in ["p256", "p384", "p521"] {
+        let public = |id: String| keys.get(&id).unwrap().public_key().clone();
+        let plain = public(name.to_owned());
+        for other in ["sec1", "encrypted"] {
+            assert_eq!(public(format!("{name}-{other}")), plain);
+        }
+    }
+}
+
+/// A wrong half would make signatures that nobody accepts.
+#[test]
+fn halves_that_do_not_belong_together_are_refused_when_they_are_read() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("web.pem");
+    let [one, other] = [(); 2].map(|()| PrivateKey::generate(KeyType::Ec(Curve::P256)).unwrap());
+    let der_of = |key: &PrivateKey| {
+        let pem = key.to_pkcs8_pem().unwrap();
+        pkcs8::SecretDocument::from_pem(&pem)
+            .unwrap()
+            .1
+            .as_bytes()
+            .to_vec()
+    };
+    let (mut mixed, point) = (der_of(&one), other.public_key().to_raw().unwrap());
+    let own = one.public_key().to_raw().unwrap();
+    let place = mixed
+        .windows(own.len())
+        .position(|part| part == own)
+        .unwrap();
+    mixed[place..][..own.len()].copy_from_slice(&point);
+    let label = "PRIVATE KEY";
+    let mixed = pkcs8::der::pem::encode_string(label, pkcs8::LineEnding::LF, &mixed).unwrap();
+    fs::write(&path, mixed).unwrap();
+    let refused = error(&[file("web", path.clone(), None)], &no_tokens);
+    assert!(refused.contains("web.pem: "), "{refused}");
+    for key_type in KeyType::ALL.into_iter().filter(|one| !one.signs()) {
+        let key = PrivateKey::generate(key_type).unwrap();
+        fs::write(&path, &*key.to_pkcs8_pem().unwrap()).unwrap();
+        let refused = error(&[file("web", path.clone(), None)], &no_tokens);
+        let expected = format!("a key of {key_type}, which signs nothing");
+        assert!(refused.contains(&expected), "{refused}");
+    }
 }
 
 #[test]
@@ -149,7 +260,7 @@ fn what_is_no_key_is_named() {
         (&"x".repeat(300_000), "not a key"),
         (
             "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
-            "not a key in PEM",
+            "not a PKCS#8 private key",
         ),
     ];
     for (text, expected) in wrong {
@@ -209,15 +320,8 @@ fn a_wrong_file_in_a_directory_is_named_skipped_and_counted_at_any_time() {
     let running = load(&listed);
     assert_eq!((skipped(&running), log.text()), (0, String::new()));
 
-    let path = at("ec.pem");
-    let made = [
-        "genpkey",
-        "-algorithm",
-        "EC",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-out",
-    ];
+    let path = at("x25519.pem");
+    let made = ["genpkey", "-algorithm", "X25519", "-out"];
     run("openssl", &[&made[..], &[path.to_str().unwrap()]].concat());
     fs::copy(
         pem("../../../net/tests/it/admission/composite.pem"),
@@ -226,7 +330,7 @@ fn a_wrong_file_in_a_directory_is_named_skipped_and_counted_at_any_time() {
     .unwrap();
     fs::write(at("half.key"), "-----BEGIN PRIVATE KEY-----\n").unwrap();
     fs::write(at("no*id.pem"), "").unwrap();
-    let wrong = ["ec.pem", "composite.pem", "half.key", "no*id.pem"];
+    let wrong = ["x25519.pem", "composite.pem", "half.key", "no*id.pem"];
     let named = |log: &Log| {
         let text = log.text();
         wrong.map(|name| {
@@ -264,14 +368,14 @@ fn a_wrong_file_in_a_directory_is_named_skipped_and_counted_at_any_time() {
         (vec!["good".to_owned()], 5)
     );
     // Those that are mended or gone count no more.
-    put("rsa3072.pem", &at("ec.pem"));
+    put("rsa3072.pem", &at("x25519.pem"));
     put("rsa2048.pem", &at("good.pem"));
     for name in &wrong[1..] {
         fs::remove_file(at(name)).unwrap();
     }
     for store in [&running, &started] {
         store.refresh();
-        let expected = vec!["ec".to_owned(), "good".to_owned()];
+        let expected = vec!["good".to_owned(), "x25519".to_owned()];
         assert_eq!((ids(store), skipped(store)), (expected, 0));
     }
 }

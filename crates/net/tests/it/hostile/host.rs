@@ -11,8 +11,9 @@ use std::task::{Context, Poll, ready};
 use std::thread;
 use std::time::Duration;
 
-use oarlock_hostile::Target;
+use oarlock::keys::KeyType;
 use oarlock_hostile::watch::{self, Memory};
+use oarlock_hostile::{MESSAGE_KEY, Target};
 use oarlock_net::client::{Client, Settings};
 use oarlock_net::server;
 use oarlock_testing::process::as_child;
@@ -37,12 +38,14 @@ impl Host {
     /// Starts a server for the running test, which has to call [`serve`] where it is the child.
     pub fn start() -> Self {
         let home = Home::new(&[VICTIM, HOSTILE]);
+        home.add_key(MESSAGE_KEY, KeyType::Ed25519);
         let config = format!(
             "listen = [\"127.0.0.1:0\"]\n\
              [[client]]\nidentity = \"{VICTIM}\"\nkeys = [\"*\"]\noperations = [\"sign\"]\n{EVERYTHING}\
              [limits]\ntimeout_ms_max = {}\n\
              [tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\nclient_ca = \"ca.pem\"\n\
              [[key]]\nfile = \"keys/{KEY}.pem\"\n\
+             [[key]]\nfile = \"keys/{MESSAGE_KEY}.pem\"\n\
              [metrics]\nlisten = \"127.0.0.1:0\"\n",
             LIMIT.as_millis(),
         );

@@ -31,6 +31,8 @@ const COUNTED: &[(&str, &str)] = &[
     ("long-key-ids", "sign"),
     ("escaped-key-ids", "sign"),
     ("odd-names", "sign"),
+    ("odd-schemes", "sign"),
+    ("long-messages", "sign"),
     ("nothing", "mod_exp"),
     ("odd-deadlines", "sign"),
     ("flood-sign", "sign"),
@@ -84,6 +86,8 @@ tests! {
     long_key_ids
     escaped_key_ids
     odd_names
+    odd_schemes
+    long_messages
     nothing
     odd_deadlines
     at_the_limit

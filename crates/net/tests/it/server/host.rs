@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use oarlock::keys::{KeyType, PrivateKey, PublicKey};
 use oarlock::rsa::RsaPrivateKey;
 use oarlock_net::client::{CallOptions, Client, ClientError, Operation, Settings};
 use oarlock_net::pki::PkiRequest;
@@ -37,6 +38,14 @@ impl Home {
             .unwrap();
         }
         Self(folder)
+    }
+
+    /// Adds a new key to those of servers that start later, and returns its public half.
+    pub fn add_key(&self, id: &str, key_type: KeyType) -> PublicKey {
+        let key = PrivateKey::generate(key_type).unwrap();
+        let pem = key.to_pkcs8_pem().unwrap();
+        fs::write(self.path().join("keys").join(format!("{id}.pem")), &*pem).unwrap();
+        key.public_key().clone()
     }
 
     pub fn path(&self) -> &Path {

@@ -3,4 +3,5 @@
 mod examples;
 pub mod host;
 mod operations;
+mod signatures;
 mod trials;

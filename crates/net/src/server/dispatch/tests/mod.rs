@@ -3,6 +3,7 @@
 mod health;
 mod long;
 mod queue;
+mod signatures;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
