@@ -4,10 +4,11 @@ use std::sync::PoisonError;
 
 use oarlock_engine::Primitive;
 
+use crate::abi::{Algorithm, OPERATION_DECODER};
 use crate::default_provider::{DefaultProvider, Defaults};
 use crate::offered::Offered;
 use crate::provider::Provider;
-use crate::{ec, hybrid, kdf, mac, rsa, x25519};
+use crate::{decoder, ec, hybrid, kdf, mac, rsa, x25519};
 
 /// The lists; `None` while the default provider is not there.
 ///
@@ -39,7 +40,7 @@ fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
             }
             Primitive::Hmac => mac::offer(defaults, &mut offered),
             // The three are offered together, and by one name.
-            Primitive::EcP256 => ec::offer(defaults, &mut offered),
+            Primitive::EcP256 => ec::offer(provider, defaults, &mut offered),
             Primitive::EcP384 | Primitive::EcP521 => {}
             Primitive::X25519 => x25519::offer(defaults, &mut offered),
             Primitive::X25519MlKem768
@@ -49,6 +50,11 @@ fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
     }
     if let Some(default) = &defaults.rsa {
         rsa::offer(provider, default, &mut offered);
+    }
+    if provider.signer.has_relay() {
+        offered.add(OPERATION_DECODER, decoder::pem_table(), |table| {
+            Algorithm::of_decoder(c"DER".as_ptr(), decoder::PEM_PROPERTIES, table)
+        });
     }
     offered.end();
     offered

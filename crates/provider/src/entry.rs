@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::sync::{Mutex, OnceLock};
 
 use oarlock::{Accelerator, Options};
+use oarlock_engine::Primitive;
 use oarlock_engine::costs::Computed;
 use oarlock_engine::costs::openssl::Measured;
 use oarlock_engine::plan::{provided, provided_primitives};
@@ -109,6 +110,10 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         );
         let offered = provided.iter().filter(|one| one.withheld.is_none());
         primitives.extend(offered.map(|one| one.primitive));
+    }
+    // Keys of other machines are this provider's alone, whatever was measured.
+    if made.is_some() && relay.is_some() && !primitives.contains(&Primitive::EcP256) {
+        primitives.push(Primitive::EcP256);
     }
     // Without lanes nothing is gained.
     let offers_rsa = made.is_some() && (accelerator.lanes().is_some() || relay.is_some());

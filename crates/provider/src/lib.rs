@@ -41,6 +41,7 @@ mod caught;
 mod cipher;
 mod conf_module;
 mod counted;
+mod decoder;
 mod default_provider;
 mod dispatch;
 mod ec;

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use oarlock_local::relay::{Allowed, Operation, Question, Relay, Reply};
+use oarlock::keys;
+use oarlock::keys::KeyType;
+use oarlock_local::relay::{Allowed, Operation, Question, Relay, Reply, Scheme};
 use oarlock_net::client::{CallOptions, Client, Operation as Request};
 use oarlock_net::proto;
 use rustix::process::geteuid;
 
-use super::{Access, refused, scheme};
+use super::{Access, refused};
 use crate::daemon;
 use crate::failure::{Failure, printable};
 use crate::interrupt::Interrupt;
@@ -142,11 +144,23 @@ fn request(question: Question) -> Option<Request> {
     Some(match operation {
         Operation::Sign { scheme, digest } => Request::Sign(proto::Sign {
             key_id,
-            scheme: scheme::named(scheme)?.into(),
+            scheme: named(scheme)?.into(),
             digest,
         }),
         Operation::RawPrivate(number) => Request::RawPrivate(proto::RawPrivate { key_id, number }),
     })
+}
+
+/// As the protocol names it.
+fn named(scheme: Scheme) -> Option<proto::SignatureScheme> {
+    let (key_type, scheme) = match scheme {
+        Scheme::Rsa(scheme) => (KeyType::Rsa, keys::Scheme::Rsa(scheme)),
+        Scheme::Ecdsa(curve) => {
+            let key_type = KeyType::Ec(curve);
+            (key_type, keys::Scheme::usual(key_type)?)
+        }
+    };
+    proto::SignatureScheme::of(key_type, &scheme)
 }
 
 /// Returns which users may ask for what, by `--allow`.

@@ -69,14 +69,6 @@ impl Scheme {
     }
 }
 
-/// As the protocol names it.
-pub(crate) fn named(scheme: SignatureScheme) -> Option<proto::SignatureScheme> {
-    let schemes = Scheme::value_variants().iter();
-    let mut both = schemes.map(|known| known.both());
-    both.find(|(_, known)| *known == scheme)
-        .map(|(named, _)| named)
-}
-
 fn hashed<D: Digest>(input: &mut Input) -> Result<Vec<u8>, Failure> {
     let mut digest = D::new();
     let mut buffer = vec![0; 1 << 18];

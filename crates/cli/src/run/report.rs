@@ -60,7 +60,7 @@ pub(crate) struct RsaOperations {
     alone: u64,
     /// With others of the same process or of other ones, as a rule.
     in_lanes: u64,
-    /// By a cryptoserver.
+    /// By a cryptoserver, with keys of any type.
     remotely: u64,
     /// Whose connection was closed while their job was paused.
     abandoned: u64,
@@ -147,7 +147,11 @@ impl RsaOperations {
         if all == 0 && self.abandoned == 0 {
             return String::new();
         }
-        let mut text = format!("{all} signatures and decryptions with RSA keys");
+        let keys = match self.remotely {
+            0 => "RSA keys",
+            _ => "RSA keys and keys of a cryptoserver",
+        };
+        let mut text = format!("{all} signatures and decryptions with {keys}");
         for (count, how) in [
             (self.in_lanes, "in lanes"),
             (self.remotely, "by a cryptoserver"),

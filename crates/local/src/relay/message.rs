@@ -10,6 +10,7 @@
 use std::mem::discriminant;
 
 use oarlock::rsa::{Hash, SignatureScheme};
+use oarlock_engine::ec::Curve;
 use zeroize::Zeroizing;
 
 use super::reference::is_id;
@@ -26,11 +27,10 @@ pub struct Question {
 /// What is to be made with a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// The signature of a digest. There are six schemes: PKCS#1 v1.5 and PSS with SHA-256, SHA-384 and SHA-512, whose
-    /// salts are as long as the digest.
+    /// The signature of a digest.
     Sign {
-        /// One of the six.
-        scheme: SignatureScheme,
+        /// How.
+        scheme: Scheme,
         /// As long as that of its hash function.
         digest: Vec<u8>,
     },
@@ -39,11 +39,67 @@ pub enum Operation {
     RawPrivate(Vec<u8>),
 }
 
+/// How a digest is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// With an RSA key. There are six: PKCS#1 v1.5 and PSS with SHA-256, SHA-384 and SHA-512, whose salts are as long as
+    /// the digest.
+    Rsa(SignatureScheme),
+    /// By ECDSA with a key of this curve and the hash function that is as strong: SHA-256, SHA-384 or SHA-512.
+    Ecdsa(Curve),
+}
+
+impl Scheme {
+    /// Returns the length of its digests in bytes.
+    pub fn digest_bytes(self) -> usize {
+        match self {
+            Self::Rsa(scheme) => scheme.hash().bytes(),
+            Self::Ecdsa(Curve::P256) => 32,
+            Self::Ecdsa(Curve::P384) => 48,
+            Self::Ecdsa(Curve::P521) => 64,
+        }
+    }
+
+    fn is(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Rsa(one), Self::Rsa(other)) => {
+                discriminant(&one) == discriminant(&other) && one.hash() == other.hash()
+            }
+            (one, other) => one == other,
+        }
+    }
+}
+
 impl Operation {
-    /// The signature of a digest; `None` if the scheme is not one of the six, or the digest not as long as it must be.
+    /// The signature of a digest with an RSA key; `None` if the scheme is not one of the six, or the digest not as long as
+    /// it must be.
     pub fn sign(scheme: SignatureScheme, digest: &[u8]) -> Option<Self> {
-        let known = SCHEMES.iter().any(|known| is_same(*known, scheme));
-        (known && digest.len() == scheme.hash().bytes()).then(|| Self::Sign {
+        Self::of(Scheme::Rsa(scheme), digest)
+    }
+
+    /// The ECDSA signature of a digest of any hash function; `None` for P-521 if the digest has more than 64 bytes, and for
+    /// no digest at all.
+    ///
+    /// ECDSA signs a number (FIPS 186-5, 6.4.1): the first bits of a digest that is longer than the curve's order, and one
+    /// that is shorter as it is. So any digest has the signature of one that is as long as the scheme's, and a server needs
+    /// one scheme for each curve.
+    pub fn sign_ecdsa(curve: Curve, digest: &[u8]) -> Option<Self> {
+        let scheme = Scheme::Ecdsa(curve);
+        let bytes = scheme.digest_bytes();
+        if digest.is_empty() {
+            return None;
+        }
+        let first = match curve {
+            Curve::P256 | Curve::P384 => digest.get(..bytes).unwrap_or(digest),
+            Curve::P521 => digest,
+        };
+        let zeros = vec![0; bytes.checked_sub(first.len())?];
+        Self::of(scheme, &[&zeros, first].concat())
+    }
+
+    fn of(scheme: Scheme, digest: &[u8]) -> Option<Self> {
+        let known = SCHEMES.iter().any(|known| known.is(scheme));
+        (known && digest.len() == scheme.digest_bytes()).then(|| Self::Sign {
             scheme,
             digest: digest.to_vec(),
         })
@@ -51,19 +107,18 @@ impl Operation {
 }
 
 /// In the order of their numbers, from 1 on. [`RAW_PRIVATE`] is none of them.
-const SCHEMES: [SignatureScheme; 6] = [
-    SignatureScheme::Pkcs1(Hash::Sha256),
-    SignatureScheme::Pkcs1(Hash::Sha384),
-    SignatureScheme::Pkcs1(Hash::Sha512),
-    SignatureScheme::Pss(Hash::Sha256),
-    SignatureScheme::Pss(Hash::Sha384),
-    SignatureScheme::Pss(Hash::Sha512),
+const SCHEMES: [Scheme; 9] = [
+    Scheme::Rsa(SignatureScheme::Pkcs1(Hash::Sha256)),
+    Scheme::Rsa(SignatureScheme::Pkcs1(Hash::Sha384)),
+    Scheme::Rsa(SignatureScheme::Pkcs1(Hash::Sha512)),
+    Scheme::Rsa(SignatureScheme::Pss(Hash::Sha256)),
+    Scheme::Rsa(SignatureScheme::Pss(Hash::Sha384)),
+    Scheme::Rsa(SignatureScheme::Pss(Hash::Sha512)),
+    Scheme::Ecdsa(Curve::P256),
+    Scheme::Ecdsa(Curve::P384),
+    Scheme::Ecdsa(Curve::P521),
 ];
 const RAW_PRIVATE: u8 = 0;
-
-fn is_same(one: SignatureScheme, other: SignatureScheme) -> bool {
-    discriminant(&one) == discriminant(&other) && one.hash() == other.hash()
-}
 
 impl Question {
     /// The message that asks it.
@@ -71,8 +126,8 @@ impl Question {
         let (operation, content) = match &self.operation {
             Operation::RawPrivate(number) => (RAW_PRIVATE, number),
             Operation::Sign { scheme, digest } => {
-                let place = SCHEMES.iter().position(|known| is_same(*known, *scheme));
-                // The relay refuses a scheme that is none of the six.
+                let place = SCHEMES.iter().position(|known| known.is(*scheme));
+                // The relay refuses a scheme that is none of these.
                 let number = place.map_or(u8::MAX, |place| place as u8 + 1);
                 (number, digest)
             }
@@ -94,7 +149,7 @@ impl Question {
                 .then(|| Operation::RawPrivate(content.to_vec()))?,
             number => {
                 let scheme = SCHEMES.get(usize::from(number) - 1)?;
-                Operation::sign(*scheme, content)?
+                Operation::of(*scheme, content)?
             }
         };
         Some(Self {
@@ -141,6 +196,8 @@ pub(super) const FRAME_BYTES_MAX: usize = 3 + 255 + CONTENT_BYTES_MAX;
 
 #[cfg(test)]
 mod tests {
+    use oarlock_engine::ec::{EcPrivateKey, SIGNATURE_BYTES_MAX};
+
     use super::*;
 
     fn questions() -> Vec<Question> {
@@ -153,8 +210,8 @@ mod tests {
             ask(Operation::RawPrivate(vec![7; CONTENT_BYTES_MAX])),
         ];
         for scheme in SCHEMES {
-            let digest = vec![3; scheme.hash().bytes()];
-            questions.push(ask(Operation::sign(scheme, &digest).unwrap()));
+            let digest = vec![3; scheme.digest_bytes()];
+            questions.push(ask(Operation::of(scheme, &digest).unwrap()));
         }
         questions
     }
@@ -185,7 +242,7 @@ mod tests {
                 Question::from_message(&longer).is_some(),
                 is_raw && frame.len() < FRAME_BYTES_MAX - 252
             );
-            for (place, value) in [(0, 0), (0, 2), (1, 7), (1, 255), (2, 0), (2, 255), (3, 10)] {
+            for (place, value) in [(0, 0), (0, 2), (1, 10), (1, 255), (2, 0), (2, 255), (3, 10)] {
                 let mut other = frame.clone();
                 other[place] = value;
                 assert!(Question::from_message(&other).is_none(), "{place} {value}");
@@ -193,6 +250,34 @@ mod tests {
         }
         assert!(Operation::sign(SignatureScheme::Pkcs1(Hash::Sha224), &[0; 28]).is_none());
         assert!(Operation::sign(SignatureScheme::Pss(Hash::Sha256), &[0; 31]).is_none());
+        for (curve, bytes) in [(Curve::P256, 0), (Curve::P521, 65)] {
+            assert!(Operation::sign_ecdsa(curve, &vec![1; bytes]).is_none());
+        }
+    }
+
+    /// Digests have each length of a hash function, and those on both sides of the curve's.
+    #[test]
+    fn a_digest_of_any_length_has_the_ecdsa_signature_of_what_is_asked() {
+        for curve in Curve::ALL {
+            let key = EcPrivateKey::generate(curve).unwrap();
+            let mut signature = [0; SIGNATURE_BYTES_MAX];
+            for bytes in [1, 20, 28, 31, 32, 33, 47, 48, 49, 63, 64] {
+                let digest: Vec<u8> = (0x90..).take(bytes).collect();
+                let asked = Operation::sign_ecdsa(curve, &digest).unwrap();
+                let Operation::Sign {
+                    scheme,
+                    digest: sent,
+                } = asked
+                else {
+                    panic!("{asked:?}");
+                };
+                assert_eq!(scheme, Scheme::Ecdsa(curve));
+                assert_eq!(sent.len(), scheme.digest_bytes());
+                let length = key.sign(&sent, &mut signature).unwrap();
+                let verified = key.public_key().verify(&digest, &signature[..length]);
+                assert_eq!(verified, Ok(()), "{curve:?}: {bytes} bytes");
+            }
+        }
     }
 
     #[test]

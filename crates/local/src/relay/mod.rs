@@ -16,6 +16,6 @@ mod reference;
 mod server;
 
 pub use self::client::{Asked, Client, NoAnswer};
-pub use self::message::{Answer, Operation, Question, read_answer};
+pub use self::message::{Answer, Operation, Question, Scheme, read_answer};
 pub use self::reference::{InvalidReference, Reference};
 pub use self::server::{Allowed, Relay, Reply};

@@ -14,14 +14,13 @@ use std::fmt;
 use der::asn1::{AnyRef, Utf8StringRef};
 use der::pem::LineEnding;
 use der::{Decode as _, Encode as _, Header, Reader as _, SliceReader, Tag};
-use oarlock::rsa::RsaPublicKey;
-use pkcs8::EncodePublicKey as _;
+use oarlock::keys::{KeyType, PublicKey};
 
 /// A key of another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     key_id: String,
-    key: RsaPublicKey,
+    key: PublicKey,
 }
 
 /// Why a text cannot be read as a reference.
@@ -32,12 +31,22 @@ impl Reference {
     /// The label of its PEM.
     pub const LABEL: &'static str = "OARLOCK REMOTE KEY";
 
-    /// `key_id` is what the key is called where it is: 1 to 255 bytes, without control characters.
+    /// `key_id` is what the key is called where it is: 1 to 255 bytes, without control characters. The key is one of RSA, or
+    /// of a curve of NIST.
     ///
     /// # Errors
-    /// [`InvalidReference`] if it is anything else.
-    pub fn new(key_id: impl Into<String>, key: RsaPublicKey) -> Result<Self, InvalidReference> {
-        let key_id = key_id.into();
+    /// [`InvalidReference`] if they are anything else.
+    pub fn new(
+        key_id: impl Into<String>,
+        key: impl Into<PublicKey>,
+    ) -> Result<Self, InvalidReference> {
+        let (key_id, key) = (key_id.into(), key.into());
+        if !matches!(key.key_type(), KeyType::Rsa | KeyType::Ec(_)) {
+            return Err(InvalidReference(format!(
+                "a file cannot stand for a key of {}: only for one of RSA, P-256, P-384 or P-521",
+                key.key_type()
+            )));
+        }
         if !is_id(&key_id) {
             return Err(InvalidReference(
                 "the name of a key has 1 to 255 bytes, none of which is a control character".into(),
@@ -52,7 +61,7 @@ impl Reference {
     }
 
     /// Its public half.
-    pub fn key(&self) -> &RsaPublicKey {
+    pub fn key(&self) -> &PublicKey {
         &self.key
     }
 
@@ -92,7 +101,7 @@ impl Reference {
                 "it was made by a later version of Oarlock".into(),
             ));
         }
-        let key = RsaPublicKey::from_der(key);
+        let key = PublicKey::from_bytes(key);
         let key = key.map_err(|error| InvalidReference(error.to_string()))?;
         Self::new(key_id, key)
     }
@@ -103,9 +112,9 @@ impl Reference {
     /// [`InvalidReference`] if the key cannot be written.
     pub fn to_pem(&self) -> Result<String, InvalidReference> {
         let failed = |error: &dyn fmt::Display| InvalidReference(error.to_string());
-        let key = self.key.to_public_key_der();
+        let key = self.key.to_spki_der();
         let key = key.map_err(|error| failed(&error))?;
-        let written = written(&self.key_id, key.as_bytes()).map_err(|error| failed(&error))?;
+        let written = written(&self.key_id, &key).map_err(|error| failed(&error))?;
         der::pem::encode_string(Self::LABEL, LineEnding::LF, &written)
             .map_err(|error| failed(&error))
     }
@@ -152,21 +161,30 @@ impl std::error::Error for InvalidReference {}
 
 #[cfg(test)]
 mod tests {
+    use oarlock::keys::PrivateKey;
+    use oarlock_engine::ec::Curve;
+
     use super::*;
 
-    fn key() -> RsaPublicKey {
-        let pem = include_str!("../../../oarlock/tests/keys/rsa2048.pem");
-        let key = oarlock::rsa::RsaPrivateKey::from_pem(pem).unwrap();
-        key.public_key().clone()
+    fn key() -> PublicKey {
+        let pem = include_bytes!("../../../oarlock/tests/keys/rsa2048.pem");
+        PrivateKey::from_bytes(pem).unwrap().public_key().clone()
+    }
+
+    fn made(key_type: KeyType) -> PublicKey {
+        PrivateKey::generate(key_type).unwrap().public_key().clone()
     }
 
     #[test]
     fn a_reference_is_read_as_it_was_written() {
         for id in ["w", "web", "Schlüssel/2", &"x".repeat(255)] {
-            let reference = Reference::new(id, key()).unwrap();
-            let pem = reference.to_pem().unwrap();
-            assert!(pem.starts_with("-----BEGIN OARLOCK REMOTE KEY-----\n"));
-            assert_eq!(Reference::from_pem(pem.as_bytes()), Ok(reference));
+            let curves = Curve::ALL.map(|curve| made(KeyType::Ec(curve)));
+            for key in [key()].into_iter().chain(curves) {
+                let reference = Reference::new(id, key).unwrap();
+                let pem = reference.to_pem().unwrap();
+                assert!(pem.starts_with("-----BEGIN OARLOCK REMOTE KEY-----\n"));
+                assert_eq!(Reference::from_pem(pem.as_bytes()), Ok(reference));
+            }
         }
     }
 
@@ -175,6 +193,11 @@ mod tests {
         for id in ["", "a\nb", &"x".repeat(256)] {
             assert!(Reference::new(id, key()).is_err());
         }
+        let refused = Reference::new("web", made(KeyType::Ed25519)).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "a file cannot stand for a key of Ed25519: only for one of RSA, P-256, P-384 or P-521"
+        );
         let whole = Reference::new("web", key()).unwrap().to_pem().unwrap();
         let (_, content) = der::pem::decode_vec(whole.as_bytes()).unwrap();
         let as_pem = |label, content: &[u8]| {

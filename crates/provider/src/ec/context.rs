@@ -234,6 +234,9 @@ impl Context {
 
     /// Signs a digest; `None` where the default provider is to do it, or to refuse it.
     pub(super) fn sign(&self, digest: &[u8], place: Place) -> Option<c_int> {
+        if let Some(remote) = self.ours()?.remote() {
+            return Some(self.sign_remotely(remote, digest, place));
+        }
         let key = self.ours()?.private()?;
         let most = key.public_key().curve().signature_bytes_max();
         if digest.is_empty() || place.room < most {
@@ -243,11 +246,7 @@ impl Context {
         let bytes = key.sign(digest, &mut signature).ok()?;
         let signature = signature.get(..bytes).filter(|_| bytes <= most)?;
         // SAFETY: there is room for as many bytes as the longest signature has, and a place for their number.
-        unsafe {
-            let octets = place.octets;
-            signature.as_ptr().copy_to_nonoverlapping(octets, bytes);
-            *place.bytes = bytes;
-        }
+        unsafe { place.set(signature) };
         Some(1)
     }
 

@@ -5,6 +5,7 @@
 //! ours.rs        what the engine computes with, of keys that stay with the default provider (`exported/`)
 //! context.rs     a context of a signature: what was begun, and the way to the default provider
 //! signature.rs   the functions of signatures
+//! remote.rs      signatures by keys of other machines, and the files that stand for these
 //! ```
 //!
 //! A context signs and verifies itself what is regular: SHA-2, one of the three curves, no parameter but the hash function. For
@@ -13,15 +14,18 @@
 
 mod context;
 mod ours;
+mod remote;
 mod signature;
 
-use crate::abi::{Algorithm, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
+use crate::abi::{Algorithm, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
+use crate::decoder;
 use crate::default_provider::Defaults;
 use crate::exported;
 use crate::offered::Offered;
+use crate::provider::Provider;
 
 /// Adds what is offered: keys and signatures together, or neither.
-pub(crate) fn offer(defaults: &Defaults, offered: &mut Offered) {
+pub(crate) fn offer(provider: &Provider, defaults: &Defaults, offered: &mut Offered) {
     let (Some(keys), Some(ecdsa)) = (&defaults.ec, &defaults.ecdsa) else {
         return;
     };
@@ -33,4 +37,10 @@ pub(crate) fn offer(defaults: &Defaults, offered: &mut Offered) {
     offered.add(OPERATION_SIGNATURE, table, |table| {
         Algorithm::accelerated(ecdsa.names, table)
     });
+    if provider.signer.has_relay() {
+        let table = decoder::der_table(remote::key_of_der);
+        offered.add(OPERATION_DECODER, table, |table| {
+            Algorithm::of_decoder(keys.names, decoder::DER_PROPERTIES, table)
+        });
+    }
 }

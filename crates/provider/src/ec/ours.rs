@@ -1,10 +1,12 @@
 //! Elliptic-curve keys as the engine has them.
 
 use std::ffi::{CStr, c_int};
+use std::sync::Arc;
 
 use oarlock_engine::ec::{Curve, EcPrivateKey, EcPublicKey, POINT_BYTES_MAX};
 use zeroize::Zeroizing;
 
+use super::remote::Remote;
 use crate::abi::{
     Param, Params, SELECT_ALL, SELECT_DOMAIN_PARAMETERS, SELECT_PRIVATE_KEY, SELECT_PUBLIC_KEY,
     Value,
@@ -19,6 +21,8 @@ pub(super) enum EcKey {
     /// hundredth of a verification.
     Public(Curve, Box<[u8]>),
     Private(EcPrivateKey),
+    /// Its private half is on another machine.
+    Remote(Arc<Remote>),
 }
 
 impl EcKey {
@@ -26,6 +30,7 @@ impl EcKey {
         match self {
             Self::Public(curve, _) => *curve,
             Self::Private(key) => key.public_key().curve(),
+            Self::Remote(remote) => remote.key.curve(),
         }
     }
 
@@ -38,14 +43,22 @@ impl EcKey {
                 &read
             }
             Self::Private(key) => key.public_key(),
+            Self::Remote(remote) => &remote.key,
         };
         key.verify(digest, signature).ok()
     }
 
     pub(super) fn private(&self) -> Option<&EcPrivateKey> {
         match self {
-            Self::Public(..) => None,
             Self::Private(key) => Some(key),
+            Self::Public(..) | Self::Remote(_) => None,
+        }
+    }
+
+    pub(super) fn remote(&self) -> Option<&Arc<Remote>> {
+        match self {
+            Self::Remote(remote) => Some(remote),
+            Self::Public(..) | Self::Private(_) => None,
         }
     }
 
@@ -54,6 +67,7 @@ impl EcKey {
         match self {
             Self::Public(_, point) => point,
             Self::Private(key) => key.public_key().point(place),
+            Self::Remote(remote) => remote.key.point(place),
         }
     }
 }
@@ -95,7 +109,11 @@ impl Ours for EcKey {
     }
 
     fn has_private(&self) -> bool {
-        matches!(self, Self::Private(_))
+        !matches!(self, Self::Public(..))
+    }
+
+    fn elsewhere(&self) -> Option<Self> {
+        self.remote().map(|remote| Self::Remote(Arc::clone(remote)))
     }
 
     fn give<T>(&self, give: impl FnOnce(c_int, *const Param) -> T) -> T {

@@ -8,7 +8,7 @@ use super::context::{Context, HashName, Message, Purpose, State};
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, SignatureFunctions};
-use crate::exported::{Key, Place, text};
+use crate::exported::{Key, Ours as _, Place, text};
 use crate::provider::Provider;
 
 /// The functions for OpenSSL.
@@ -120,7 +120,7 @@ unsafe fn begin(
                     State::Message(message) => message.purpose == Purpose::Sign,
                     _ => false,
                 };
-                if ours.is_some_and(|ours| !signs || ours.private().is_some()) {
+                if ours.is_some_and(|ours| !signs || ours.has_private()) {
                     context.key = key.or(context.key.take());
                     context.state = state;
                     return Some(1);

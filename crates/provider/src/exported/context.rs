@@ -58,6 +58,19 @@ pub(crate) struct Place {
     pub(crate) room: usize,
 }
 
+impl Place {
+    /// # Safety
+    /// There is room for as many bytes as `signature` has, and a place for their number.
+    pub(crate) unsafe fn set(self, signature: &[u8]) {
+        let (octets, bytes) = (self.octets, signature.len());
+        // SAFETY: the caller has room for the signature, and a place for its length.
+        unsafe {
+            signature.as_ptr().copy_to_nonoverlapping(octets, bytes);
+            *self.bytes = bytes;
+        }
+    }
+}
+
 /// # Safety
 /// `text` is null or ends with a zero, and lives as long as it is used.
 pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {

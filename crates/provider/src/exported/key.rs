@@ -41,7 +41,13 @@ pub(crate) trait Ours: Sized + Send + Sync {
     /// anything that would be lost here, such as how the key is to be written.
     fn of(selection: c_int, params: Params<'_>, is_all: bool) -> Option<Self>;
 
+    /// Whether it has a private half, here or elsewhere.
     fn has_private(&self) -> bool;
+
+    /// Another handle of a key whose private half is on another machine; `None` for keys that are here.
+    fn elsewhere(&self) -> Option<Self> {
+        None
+    }
 
     /// Calls `give` with what an import takes, which is the selection and its parameters.
     fn give<T>(&self, give: impl FnOnce(c_int, *const Param) -> T) -> T;
@@ -64,9 +70,22 @@ impl<O: Ours> Key<O> {
         Self::held(provider, inner)
     }
 
+    /// A key of ours that the default provider does not have.
+    pub(crate) fn of(provider: *const Provider, ours: O) -> *mut c_void {
+        Self::with(provider, OnceLock::from(Some(ours)), null_mut())
+    }
+
     fn held(provider: *const Provider, inner: *mut c_void) -> *mut c_void {
+        Self::with(provider, OnceLock::new(), inner)
+    }
+
+    fn with(
+        provider: *const Provider,
+        ours: OnceLock<Option<O>>,
+        inner: *mut c_void,
+    ) -> *mut c_void {
         let key = Self {
-            ours: OnceLock::new(),
+            ours,
             inner: AtomicPtr::new(inner),
             is_changed: AtomicBool::new(false),
             provider,
@@ -177,9 +196,23 @@ impl<O: Ours> Key<O> {
         Some(made)
     }
 
-    /// The default provider's has been changed: if there was one of ours, it counts no more.
+    /// Another handle of it, if its private half is on another machine.
+    pub(super) fn elsewhere(&self) -> Option<O> {
+        self.ours.get()?.as_ref()?.elsewhere()
+    }
+
+    /// What of a selection the default provider's key can answer for: it has no private half that is elsewhere.
+    pub(super) fn selected(&self, selection: c_int) -> c_int {
+        match self.elsewhere() {
+            Some(_) => selection & !SELECT_PRIVATE_KEY,
+            None => selection,
+        }
+    }
+
+    /// The default provider's has been changed: if there was one of ours, it counts no more. Of a key whose private half is
+    /// elsewhere no more is changed than how the public half is written.
     pub(crate) fn change(&self) {
-        if self.ours.get().is_some() {
+        if self.ours.get().is_some() && self.elsewhere().is_none() {
             self.is_changed.store(true, Ordering::Release);
         }
     }

@@ -6,8 +6,11 @@ use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 use super::key::{Key, Ours};
-use crate::abi::{Dispatch, Param, Params, SELECT_PRIVATE_KEY, offered};
+use crate::abi::{
+    Dispatch, KEYMGMT_LOAD, Param, Params, SELECT_PRIVATE_KEY, SELECT_PUBLIC_KEY, offered,
+};
 use crate::caught::catching;
+use crate::decoder;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::{Callback, KeyFunctions};
 use crate::provider::Provider;
@@ -45,6 +48,10 @@ pub(crate) fn table<O: Ours>(inner: &KeyFunctions) -> Vec<Dispatch> {
     ] {
         table.extend(function.map(|function| Dispatch { id, function }));
     }
+    table.push(Dispatch {
+        id: KEYMGMT_LOAD,
+        function: decoder::load as *const c_void,
+    });
     table.push(Dispatch::END);
     table
 }
@@ -86,7 +93,7 @@ unsafe extern "C" fn new<O: Ours>(provider: *mut c_void) -> *mut c_void {
 
 /// # Safety
 /// `key` is null or a key of ours, and this is the core's last call with it. Contexts may still have it.
-unsafe extern "C" fn free<O: Ours>(key: *mut c_void) {
+pub(crate) unsafe extern "C" fn free<O: Ours>(key: *mut c_void) {
     if !key.is_null() {
         catching((), || {
             // SAFETY: of `Arc::into_raw`, and this is the core's last call with it.
@@ -121,8 +128,8 @@ unsafe extern "C" fn validate<O: Ours>(
 ) -> c_int {
     // SAFETY: null or a key of ours; the default provider's function with its own.
     unsafe {
-        with::<O>(key, |_, key, inner| {
-            Some(inner.validate?(key, selection, check))
+        with::<O>(key, |key, of_default, inner| {
+            Some(inner.validate?(of_default, key.selected(selection), check))
         })
     }
 }
@@ -136,9 +143,13 @@ unsafe extern "C" fn matches<O: Ours>(
 ) -> c_int {
     // SAFETY: null or keys of ours; the default provider's function with its own.
     unsafe {
-        let other = other.cast::<Key<O>>().as_ref().and_then(Key::<O>::inner);
-        with::<O>(one, |_, one, inner| {
-            Some(inner.matches?(one, other?, selection))
+        with::<O>(one, |one, of_default, inner| {
+            let other = other.cast::<Key<O>>().as_ref()?;
+            let selected = match one.selected(other.selected(selection)) {
+                0 if selection != 0 => SELECT_PUBLIC_KEY,
+                selected => selected,
+            };
+            Some(inner.matches?(of_default, other.inner()?, selected))
         })
     }
 }
@@ -188,8 +199,12 @@ unsafe extern "C" fn export<O: Ours>(
     // SAFETY: null or a key of ours, and the core's callback with its argument; the default provider's function with its
     // key.
     unsafe {
-        with::<O>(key, |_, key, inner| {
-            Some(inner.export?(key, selection, callback, argument))
+        with::<O>(key, |key, of_default, inner| {
+            // Nobody gets half a key who asks for the whole.
+            if key.selected(selection) != selection {
+                return None;
+            }
+            Some(inner.export?(of_default, selection, callback, argument))
         })
     }
 }
@@ -202,6 +217,11 @@ unsafe extern "C" fn dup<O: Ours>(key: *const c_void, selection: c_int) -> *mut 
         unsafe {
             let copied = || {
                 let key = key.cast::<Key<O>>().as_ref()?;
+                let is_whole = selection & SELECT_PRIVATE_KEY != 0;
+                if let Some(ours) = key.elsewhere().filter(|_| is_whole) {
+                    return Some(Key::of(key.provider(), ours));
+                }
+                let selection = key.selected(selection);
                 let copy = key.default()?.functions.dup?(key.inner()?, selection);
                 Some(Key::<O>::around(key.provider(), copy))
             };

@@ -9,13 +9,13 @@ use std::sync::{Arc, OnceLock};
 use oarlock::rsa::{AcceleratedRsa, RsaPrivateKey, RsaPrivateNumbers};
 use zeroize::Zeroizing;
 
-use oarlock_local::relay::Reference;
-
+use super::remote::Remote;
 use crate::abi::{
     Dispatch, KEYMGMT_LOAD, Param, Params, SELECT_KEYPAIR, SELECT_PRIVATE_KEY, SELECT_PUBLIC_KEY,
     offered,
 };
 use crate::caught::catching;
+use crate::decoder;
 use crate::default_provider::functions::{Callback, KeyFunctions};
 use crate::default_provider::rsa::DefaultRsa;
 use crate::provider::Provider;
@@ -31,8 +31,8 @@ pub(crate) struct Key {
     operations: AtomicU32,
     /// Ours, of a private key that lanes can compute with; made when it was used often enough.
     accelerated: OnceLock<Option<AcceleratedRsa>>,
-    /// The reference, if the key is on another machine; `inner` is then its public half.
-    reference: Option<Arc<Reference>>,
+    /// What the key is on another machine, if it is there; `inner` is then its public half.
+    reference: Option<Arc<Remote>>,
 }
 
 /// To make a key ours takes 0.6 of the time of a signature: a program that signs or decrypts a few files would lose by it.
@@ -81,7 +81,7 @@ pub(super) fn table<const KIND: usize>(inner: &KeyFunctions) -> Vec<Dispatch> {
     }
     table.push(Dispatch {
         id: KEYMGMT_LOAD,
-        function: load as *const c_void,
+        function: decoder::load as *const c_void,
     });
     table.push(Dispatch::END);
     table
@@ -94,7 +94,7 @@ impl Key {
         provider: *const Provider,
         functions: *const KeyFunctions,
         inner: *mut c_void,
-        reference: Option<Arc<Reference>>,
+        reference: Option<Arc<Remote>>,
     ) -> *mut c_void {
         if inner.is_null() {
             return null_mut();
@@ -122,7 +122,7 @@ impl Key {
     pub(super) unsafe fn remote(
         provider: *const Provider,
         default: &DefaultRsa,
-        reference: Reference,
+        reference: Remote,
     ) -> *mut c_void {
         let functions = &default.keys[RSA];
         let (Some(new), Some(import)) = (functions.new, functions.import) else {
@@ -149,7 +149,7 @@ impl Key {
     }
 
     /// What stands for the private half, if that is on another machine.
-    pub(super) fn reference(&self) -> Option<&Reference> {
+    pub(super) fn reference(&self) -> Option<&Remote> {
         self.reference.as_deref()
     }
 
@@ -322,19 +322,6 @@ unsafe extern "C" fn new<const KIND: usize>(provider: *mut c_void) -> *mut c_voi
             Key::around(provider.cast(), functions, make(rsa.context), None)
         }
     })
-}
-
-/// Takes over a key that the decoder has made.
-///
-/// # Safety
-/// `place` is null or leads to `bytes` bytes that the decoder made, whose key has no other owner.
-unsafe extern "C" fn load(place: *mut *mut c_void, bytes: usize) -> *mut c_void {
-    if place.is_null() || bytes != size_of::<*mut c_void>() {
-        return null_mut();
-    }
-    // SAFETY: the core hands over what the decoder has given it: a place with a key of ours, which passes to the
-    // caller.
-    unsafe { place.replace(null_mut()) }
 }
 
 /// # Safety

@@ -10,7 +10,7 @@
 //! padding.rs          what a private power is decrypted to
 //! private_op.rs       the private power, and where results go
 //! remote.rs           operations by keys of other machines
-//! decoder.rs          reads the files that stand for these
+//! ../decoder.rs       reads the files that stand for these
 //! ../signer/          the private operation: in lanes with others, or alone
 //! ```
 //!
@@ -23,7 +23,6 @@
 
 mod asym_cipher;
 mod context;
-mod decoder;
 mod default_context;
 mod keymgmt;
 mod padding;
@@ -34,6 +33,7 @@ mod signature;
 use crate::abi::{
     Algorithm, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
 };
+use crate::decoder;
 use crate::default_provider::rsa::DefaultRsa;
 use crate::offered::Offered;
 use crate::provider::Provider;
@@ -73,23 +73,10 @@ pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Off
         });
     }
     // Files that stand for keys of other machines.
-    if !provider.signer.has_relay() {
-        return;
-    }
-    for (names, properties, table) in [
-        (
-            c"DER".as_ptr(),
-            c"provider=oarlock,input=pem",
-            decoder::pem_table(),
-        ),
-        (
-            rsa,
-            c"provider=oarlock,input=der,structure=oarlock-remote-key",
-            decoder::der_table(),
-        ),
-    ] {
+    if provider.signer.has_relay() {
+        let table = decoder::der_table(remote::key_of_der);
         offered.add(OPERATION_DECODER, table, |table| {
-            Algorithm::of_decoder(names, properties, table)
+            Algorithm::of_decoder(rsa, decoder::DER_PROPERTIES, table)
         });
     }
 }

@@ -1,24 +1,75 @@
 //! Private operations by keys that are on another machine: a relay is asked, and what it says is checked.
 #![allow(unsafe_code)]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
 
-use oarlock::rsa::{PssSalt, SignatureScheme};
+use oarlock::rsa::{PssSalt, RsaPublicKey, SignatureScheme};
 use oarlock_engine::costs::Computed;
 use oarlock_local::relay::{Operation, Question, Reference};
 use zeroize::Zeroizing;
 
 use super::context::{Context, Encoding};
 use super::default_context::Around;
-use super::keymgmt::Key;
+use super::keymgmt::{Key, free};
 use super::private_op::Place;
+use crate::decoder;
+use crate::default_provider::functions::Callback;
 use crate::error::Reason;
 use crate::provider::Provider;
+use crate::signer::WRONG_ANSWER;
+
+/// An RSA key of another machine.
+pub(super) struct Remote {
+    key_id: String,
+    key: RsaPublicKey,
+}
+
+impl Remote {
+    /// What the key is called where it is.
+    pub(super) fn key_id(&self) -> &str {
+        &self.key_id
+    }
+
+    /// Its public half.
+    pub(super) fn key(&self) -> &RsaPublicKey {
+        &self.key
+    }
+}
+
+/// Makes a key of what stands for it in a file.
+///
+/// # Safety
+/// The core calls, with its provider, a BIO, and a callback that takes `argument`.
+pub(super) unsafe extern "C" fn key_of_der(
+    provider: *mut c_void,
+    bio: *mut c_void,
+    _selection: c_int,
+    callback: Callback,
+    argument: *mut c_void,
+    _ask_passphrase: *const c_void,
+    _passphrase_argument: *mut c_void,
+) -> c_int {
+    let make = |provider: &Provider, reference: Reference| {
+        let Some(key) = reference.key().as_rsa() else {
+            return null_mut();
+        };
+        let remote = Remote {
+            key_id: reference.key_id().to_owned(),
+            key: key.clone(),
+        };
+        // SAFETY: the default RSA is of the provider, which the core has.
+        let made = |default| unsafe { Key::remote(provider, default, remote) };
+        provider.default_rsa().map_or(null_mut(), made)
+    };
+    // SAFETY: the core's arguments are passed on; `free` takes keys of `Key::remote`.
+    unsafe { decoder::decode(provider, bio, (callback, argument), c"RSA", make, free) }
+}
 
 /// The private power of `number`, which has the bytes of the modulus, or why there is none.
 pub(super) fn power(
     provider: &Provider,
-    reference: &Reference,
+    reference: &Remote,
     number: &[u8],
 ) -> Result<Zeroizing<Vec<u8>>, String> {
     let question = Question {
@@ -29,7 +80,9 @@ pub(super) fn power(
     let public = provider.accelerator.rsa_public(reference.key());
     let is_right =
         power.len() == number.len() && public.raw_public(&power).is_ok_and(|made| made == number);
-    is_right.then_some(power).ok_or_else(|| WRONG.to_owned())
+    is_right
+        .then_some(power)
+        .ok_or_else(|| WRONG_ANSWER.to_owned())
 }
 
 /// Raises an error that names the key.
@@ -40,17 +93,9 @@ pub(super) fn refuse(provider: &Provider, key: &Key, reason: Reason, why: &str) 
     errors.raise_saying(reason, &format!("remote key {id:?}: {why}"));
 }
 
-/// A wrong signature can reveal the private key (Boneh, DeMillo and Lipton 1997), so it is not passed on.
-const WRONG: &str = "the answer is not of this key: has the server another one of that name by now (oarlock pubkey --reference)?";
-
 impl Context {
     /// Signs a digest, or what else the context is set to.
-    pub(super) fn sign_remotely(
-        &self,
-        reference: &Reference,
-        place: Place,
-        message: &[u8],
-    ) -> c_int {
+    pub(super) fn sign_remotely(&self, reference: &Remote, place: Place, message: &[u8]) -> c_int {
         if place.room < reference.key().bytes() {
             self.provider().errors.raise(Reason::OutputBufferTooSmall);
             return 0;
@@ -76,7 +121,7 @@ impl Context {
         }
     }
 
-    fn signed_remotely(&self, reference: &Reference, message: &[u8]) -> Result<Vec<u8>, String> {
+    fn signed_remotely(&self, reference: &Remote, message: &[u8]) -> Result<Vec<u8>, String> {
         let provider = self.provider();
         let key = reference.key();
         let encoding = self.encoding(key, message);
@@ -104,7 +149,7 @@ impl Context {
             made.len() == key.bytes() && public.verify_digest(scheme, message, &made).is_ok();
         is_right
             .then(|| made.to_vec())
-            .ok_or_else(|| WRONG.to_owned())
+            .ok_or_else(|| WRONG_ANSWER.to_owned())
     }
 }
 

@@ -42,6 +42,9 @@ use self::single::FasterAlone;
 use self::stacks::{Place, Stacks, Tell};
 use self::threads::Threads;
 
+/// A wrong signature can reveal the private key (Boneh, DeMillo and Lipton 1997), so it is not passed on.
+pub(crate) const WRONG_ANSWER: &str = "the answer is not of this key: has the server another one of that name by now (oarlock pubkey --reference)?";
+
 /// What the signatures of a provider share.
 #[derive(Default)]
 pub(crate) struct Signer {

@@ -7,10 +7,11 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
 
+use oarlock::keys::KeyType;
 use oarlock_local::relay::Reference;
 
-use super::keymgmt::{Key, free};
 use crate::abi::{Dispatch, Param, SELECT_PRIVATE_KEY, decoder_function};
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
@@ -18,14 +19,26 @@ use crate::error::Reason;
 use crate::provider::{BioGets, BioRead, Provider};
 
 /// The functions of the first step for OpenSSL.
-pub(super) fn pem_table() -> Vec<Dispatch> {
+pub(crate) fn pem_table() -> Vec<Dispatch> {
     table(der_of_pem as *const c_void)
 }
 
-/// The functions of the second step for OpenSSL.
-pub(super) fn der_table() -> Vec<Dispatch> {
-    table(key_of_der as *const c_void)
+/// The functions of the second step for OpenSSL, which makes a key of one type by `decode`.
+pub(crate) fn der_table(decode: Decode) -> Vec<Dispatch> {
+    table(decode as *const c_void)
 }
+
+/// OSSL_FUNC_decoder_decode_fn: provider, BIO, selection, a callback and its argument, a passphrase's callback and its
+/// argument.
+pub(crate) type Decode = unsafe extern "C" fn(
+    *mut c_void,
+    *mut c_void,
+    c_int,
+    Callback,
+    *mut c_void,
+    *const c_void,
+    *mut c_void,
+) -> c_int;
 
 fn table(decode: *const c_void) -> Vec<Dispatch> {
     [
@@ -75,10 +88,10 @@ unsafe extern "C" fn der_of_pem(
                 return 1;
             };
             // All of it is looked at here, where it is known what it is meant to be.
-            let read =
-                Reference::der_of_pem(&pem).and_then(|der| Reference::from_der(&der).map(|_| der));
-            let der = match read {
-                Ok(der) => der,
+            let read = Reference::der_of_pem(&pem)
+                .and_then(|der| Reference::from_der(&der).map(|reference| (der, reference)));
+            let (der, reference) = match read {
+                Ok(read) => read,
                 Err(why) => {
                     let said = format!("{}: {why}", Reference::LABEL);
                     provider.errors.raise_saying(Reason::InvalidData, &said);
@@ -86,9 +99,13 @@ unsafe extern "C" fn der_of_pem(
                 }
             };
             let mut kind = OBJECT_PKEY;
+            let name = match reference.key().key_type() {
+                KeyType::Rsa => c"RSA",
+                _ => c"EC",
+            };
             let params = [
                 Param::asking_for_int(c"type", &mut kind),
-                Param::giving_text(c"data-type", c"RSA".to_bytes()),
+                Param::giving_text(c"data-type", name.to_bytes()),
                 Param::giving_text(c"data-structure", STRUCTURE.to_bytes()),
                 Param::giving_octets(c"data", &der),
                 Param::END,
@@ -98,22 +115,24 @@ unsafe extern "C" fn der_of_pem(
     })
 }
 
+/// The second step: reads the reference in a BIO, has `make` make a key of it, and gives that to `callback`. `make` returns
+/// null for a key of another type, and `free` takes what nobody has wanted.
+///
 /// # Safety
-/// The core calls, with its provider, a BIO, and a callback that takes `argument`.
-unsafe extern "C" fn key_of_der(
+/// The core calls, with its provider, a BIO, and a callback that takes `argument`; `free` takes what `make` returns.
+pub(crate) unsafe fn decode(
     provider: *mut c_void,
     bio: *mut c_void,
-    _selection: c_int,
-    callback: Callback,
-    argument: *mut c_void,
-    _ask_passphrase: *const c_void,
-    _passphrase_argument: *mut c_void,
+    (callback, argument): (Callback, *mut c_void),
+    name: &CStr,
+    make: impl FnOnce(&Provider, Reference) -> *mut c_void,
+    free: unsafe extern "C" fn(*mut c_void),
 ) -> c_int {
     catching(0, || {
         // SAFETY: the core hands over its provider, a BIO of its own, and a callback with its argument.
         unsafe {
             let provider = &*provider.cast::<Provider>();
-            let (Some(read), Some(default)) = (provider.bios.read, provider.default_rsa()) else {
+            let Some(read) = provider.bios.read else {
                 return 1;
             };
             // OpenSSL tries this on any DER where it does not know what it has.
@@ -121,15 +140,15 @@ unsafe extern "C" fn key_of_der(
             let Some(Ok(reference)) = der.map(|der| Reference::from_der(&der)) else {
                 return 1;
             };
-            let mut key = Key::remote(provider, default, reference);
+            let mut key = make(provider, reference);
             if key.is_null() {
-                return 0;
+                return 1;
             }
             let mut kind = OBJECT_PKEY;
             let place = std::ptr::from_mut(&mut key).cast::<u8>();
             let params = [
                 Param::asking_for_int(c"type", &mut kind),
-                Param::giving_text(c"data-type", c"RSA".to_bytes()),
+                Param::giving_text(c"data-type", name.to_bytes()),
                 Param::giving_octets(
                     c"reference",
                     std::slice::from_raw_parts(place, size_of::<*mut c_void>()),
@@ -142,6 +161,18 @@ unsafe extern "C" fn key_of_der(
             is_taken
         }
     })
+}
+
+/// Takes over the key that [`decode`] has made (OSSL_FUNC_keymgmt_load_fn).
+///
+/// # Safety
+/// `place` is null or leads to `bytes` bytes that [`decode`] made, whose key has no other owner.
+pub(crate) unsafe extern "C" fn load(place: *mut *mut c_void, bytes: usize) -> *mut c_void {
+    if place.is_null() || bytes != size_of::<*mut c_void>() {
+        return null_mut();
+    }
+    // SAFETY: the core hands over what `decode` has given it: a place with a key of ours, which passes to the caller.
+    unsafe { place.replace(null_mut()) }
 }
 
 /// All of a BIO; `None` if that is more than a reference has.
@@ -202,8 +233,12 @@ unsafe fn block(gets: BioGets, bio: *mut c_void) -> Option<Vec<u8>> {
     }
 }
 
-/// What the first step calls what it gives to the second; [`super::algorithms`] offers that for it.
+/// What the first step calls what it gives to the second: part of [`DER_PROPERTIES`].
 const STRUCTURE: &CStr = c"oarlock-remote-key";
+/// The properties of the first step.
+pub(crate) const PEM_PROPERTIES: &CStr = c"provider=oarlock,input=pem";
+/// The properties of the second step.
+pub(crate) const DER_PROPERTIES: &CStr = c"provider=oarlock,input=der,structure=oarlock-remote-key";
 /// OSSL_OBJECT_PKEY.
 const OBJECT_PKEY: c_int = 2;
 const BEGIN: &[u8] = b"-----BEGIN ";
