@@ -18,8 +18,8 @@
 //! run/          one command with the provider    provider/      the same for the whole machine
 //! doctor/       whether programs will take it
 //! local.rs      a daemon where processes sign together       daemon.rs  what it shares with `oarlock relay`
-//! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
-//! remote/       its keys, and the check of signatures
+//! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature, also by a key in a file
+//! remote/       its keys, and the check of signatures          key_files.rs  keys in PEM
 //! openssl_conf/ the user's configuration, and where its additions stay   openssl.rs  the machine's openssl
 //! calibration/  the provider's speed against a libcrypto    offers.rs   what it offers by that
 //! elf.rs        what a program is linked with
@@ -57,6 +57,8 @@ mod help;
 mod input;
 mod interrupt;
 mod job;
+#[cfg(any(feature = "age", feature = "servers"))]
+mod key_files;
 mod keys;
 #[cfg(feature = "servers")]
 mod local;

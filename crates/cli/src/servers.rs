@@ -22,8 +22,8 @@ pub(crate) enum Command {
     /// Make, renew and revoke certificates for a cryptoserver
     #[command(subcommand)]
     Pki(pki::Command),
-    /// Sign a file or a digest with a key of a cryptoserver
-    #[command(after_help = sign::EXAMPLES)]
+    /// Sign a file or a digest with a key in a file, or of a cryptoserver
+    #[command(after_help = sign::EXAMPLES, mut_arg("private_key", |arg| arg.help(sign::PRIVATE_KEY)))]
     Sign(sign::Args),
     /// Verify a signature with a public key, from a file or a cryptoserver
     #[command(after_help = remote::verify::EXAMPLES)]
@@ -31,7 +31,7 @@ pub(crate) enum Command {
     /// List the keys of a cryptoserver, with algorithm, size and rights
     #[command(after_help = remote::list::EXAMPLES)]
     Keys(remote::list::Args),
-    /// Print the public key of a key of a cryptoserver
+    /// Print the public half of a private key in a file, or of a key of a cryptoserver
     #[command(after_help = remote::public::EXAMPLES)]
     Pubkey(remote::public::Args),
 }

@@ -5,29 +5,29 @@ use std::io::{IsTerminal as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use oarlock::Accelerator;
-use oarlock::rsa::RsaPublicKey;
+use oarlock::keys::PublicKey;
 use oarlock_net::client::{CallOptions, Client, Operation};
 use oarlock_net::proto;
 
 use crate::failure::Failure;
+use crate::key_files;
 use crate::output::{Naming, Target};
 use crate::remote::scheme::Scheme;
-use crate::remote::{Access, refused};
+use crate::remote::{Access, public, refused};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Server, as host:port; repeat for several
-    #[arg(long, value_name = "SERVER", required = true)]
+    /// Server that has the key, as host:port; repeat for several
+    #[arg(long, value_name = "SERVER", requires = "key")]
     remote: Vec<String>,
 
-    /// Id of the key
-    #[arg(short, long, value_name = "ID")]
-    key: String,
+    /// Id of the key there
+    #[arg(short, long, value_name = "ID", requires = "remote")]
+    key: Option<String>,
 
-    /// Signature scheme
-    #[arg(long, value_enum, default_value_t = Scheme::RsaPkcs1Sha256)]
-    scheme: Scheme,
+    /// Signature scheme; by the type of the key if absent: rsa-pkcs1-sha256, ecdsa-p256-sha256, ...
+    #[arg(long, value_enum, value_name = "SCHEME")]
+    scheme: Option<Scheme>,
 
     #[command(flatten)]
     access: Access,
@@ -49,11 +49,20 @@ pub(crate) struct Args {
     input: Option<PathBuf>,
 }
 
+/// The help of `--private-key`, where a command signs with it.
+pub(crate) const PRIVATE_KEY: &str =
+    "Private key to sign with, in PEM; with --remote, the key of --certificate";
+
 pub(crate) const EXAMPLES: &str = "\
+A key signs by the schemes of its type. The schemes ed25519 and ml-dsa sign whole messages, which a server takes up to 64 KiB \
+of; the others sign a digest.
+
 Examples:
+  oarlock keygen --type p256 -o letter.key
+  oarlock sign --private-key letter.key -o letter.sig letter.txt
   oarlock sign --remote localhost:7443 --pki demo --key web -o letter.sig letter.txt
   oarlock sign --remote a.example:7443 --remote b.example:7443 --certificate me.pem --private-key me.key \\
-      --ca ca.pem --key web --digest $(sha256sum < letter.txt | cut -c1-64) --hex
+      --ca ca.pem --key web --scheme rsa-pkcs1-sha256 --digest $(sha256sum < letter.txt | cut -c1-64) --hex
 
 Verify the signature with oarlock or with openssl:
   oarlock pubkey --remote localhost:7443 --pki demo --key web -o web.pub.pem
@@ -62,18 +71,23 @@ Verify the signature with oarlock or with openssl:
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     refuse_to_replace(args.input.as_deref(), args.output.as_deref())?;
-    let digest = args
-        .scheme
-        .digest(args.digest.as_deref(), args.input.as_deref())?;
     let target = Target::find(args.output.as_deref())?;
     if args.output.is_none() && std::io::stdout().is_terminal() && !args.hex {
         return Err(Failure::usage(
             "standard output is a terminal, and the signature is binary: name a file with -o, or give --hex",
         ));
     }
-    let signature = args.access.ask(&args.remote, async |client| {
-        sign(args, &client, digest).await
-    })?;
+    let signature = match (&args.key, args.access.private_key()) {
+        (Some(id), _) => args
+            .access
+            .ask(&args.remote, async |client| sign(args, &client, id).await)?,
+        (None, Some(path)) => sign_here(args, path)?,
+        (None, None) => {
+            return Err(Failure::usage(
+                "no key: give --private-key, or --remote and --key",
+            ));
+        }
+    };
     let bytes = if args.hex {
         format!("{}\n", hex::encode(signature)).into_bytes()
     } else {
@@ -102,26 +116,44 @@ fn refuse_to_replace(input: Option<&Path>, output: Option<&Path>) -> Result<(), 
     }
 }
 
-async fn sign(args: &Args, client: &Client, digest: Vec<u8>) -> Result<Vec<u8>, Failure> {
-    let (named, scheme) = args.scheme.both();
+/// With a key of this machine.
+fn sign_here(args: &Args, path: &Path) -> Result<Vec<u8>, Failure> {
+    args.access.check_alone()?;
+    let key = key_files::private(path)?;
+    let scheme = match args.scheme {
+        Some(scheme) => scheme,
+        None => Scheme::of_key(key.key_type())?,
+    };
+    scheme.check(key.key_type())?;
+    let input = scheme.input(args.digest.as_deref(), args.input.as_deref())?;
+    let signed = scheme.sign(&key, &input);
+    signed.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+/// With a key of a server.
+async fn sign(args: &Args, client: &Client, id: &str) -> Result<Vec<u8>, Failure> {
+    // A client that may not list keys knows no public half to choose the scheme by, nor to check with.
+    let keys = client.list_keys().await.unwrap_or_default();
+    let listed = keys.iter().find(|key| key.id == id);
+    let listed: Option<PublicKey> = listed.map(public).transpose()?;
+    let scheme = match (args.scheme, &listed) {
+        (Some(scheme), _) => scheme,
+        (None, Some(key)) => Scheme::of_key(key.key_type())?,
+        (None, None) => Scheme::RsaPkcs1Sha256,
+    };
+    if let Some(key) = &listed {
+        scheme.check(key.key_type())?;
+    }
+    let input = scheme.input(args.digest.as_deref(), args.input.as_deref())?;
     let operation = Operation::Sign(proto::Sign {
-        key_id: args.key.clone(),
-        scheme: named.into(),
-        digest: digest.clone(),
+        key_id: id.to_owned(),
+        scheme: scheme.named().into(),
+        digest: input.clone(),
     });
     let signature = client.call(operation, CallOptions::default()).await;
     let signature = signature.map_err(refused)?.to_vec();
-    // A client that may not list keys has no public one to check with.
-    let Ok(keys) = client.list_keys().await else {
-        return Ok(signature);
-    };
-    if let Some(key) = keys.iter().find(|key| key.id == args.key) {
-        let checked = RsaPublicKey::from_der(&key.public_key).and_then(|public| {
-            let accelerator = Accelerator::builder().max_threads(0).build()?;
-            let public = accelerator.rsa_public(&public);
-            public.verify_digest(scheme, &digest, &signature)
-        });
-        checked.map_err(|error| {
+    if let Some(key) = &listed {
+        scheme.verify(key, &input, &signature).map_err(|error| {
             Failure::new(format!(
                 "the signature that the server sent does not verify: {error}"
             ))

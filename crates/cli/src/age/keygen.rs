@@ -6,7 +6,9 @@ use std::time::UNIX_EPOCH;
 
 use age::secrecy::{ExposeSecret as _, SecretString};
 use age::x25519;
+use clap::ValueEnum;
 use der::DateTime;
+use oarlock::keys::{Curve, KeyType, MlDsa, MlKem, PrivateKey};
 use oarlock_file::age::hybrid;
 use zeroize::Zeroizing;
 
@@ -26,6 +28,10 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "converts")]
     pq: bool,
 
+    /// Make a private key of this type, in PKCS#8 and PEM, instead of an identity of age
+    #[arg(long = "type", value_enum, value_name = "TYPE", conflicts_with_all = ["pq", "converts"])]
+    made: Option<Made>,
+
     /// Print the recipients of the identities in INPUT instead of making an identity
     #[arg(short = 'y')]
     converts: bool,
@@ -33,6 +39,46 @@ pub(crate) struct Args {
     /// With -y, the identity file; standard input if absent or `-`
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
+}
+
+/// The types of private keys that it makes.
+#[derive(Clone, Copy, ValueEnum)]
+enum Made {
+    P256,
+    P384,
+    P521,
+    Ed25519,
+    X25519,
+    #[value(name = "ml-kem-512")]
+    MlKem512,
+    #[value(name = "ml-kem-768")]
+    MlKem768,
+    #[value(name = "ml-kem-1024")]
+    MlKem1024,
+    #[value(name = "ml-dsa-44")]
+    MlDsa44,
+    #[value(name = "ml-dsa-65")]
+    MlDsa65,
+    #[value(name = "ml-dsa-87")]
+    MlDsa87,
+}
+
+impl Made {
+    fn key_type(self) -> KeyType {
+        match self {
+            Self::P256 => KeyType::Ec(Curve::P256),
+            Self::P384 => KeyType::Ec(Curve::P384),
+            Self::P521 => KeyType::Ec(Curve::P521),
+            Self::Ed25519 => KeyType::Ed25519,
+            Self::X25519 => KeyType::X25519,
+            Self::MlKem512 => KeyType::MlKem(MlKem::MlKem512),
+            Self::MlKem768 => KeyType::MlKem(MlKem::MlKem768),
+            Self::MlKem1024 => KeyType::MlKem(MlKem::MlKem1024),
+            Self::MlDsa44 => KeyType::MlDsa(MlDsa::MlDsa44),
+            Self::MlDsa65 => KeyType::MlDsa(MlDsa::MlDsa65),
+            Self::MlDsa87 => KeyType::MlDsa(MlDsa::MlDsa87),
+        }
+    }
 }
 
 impl Args {
@@ -47,13 +93,22 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   oarlock keygen -o key.txt
   oarlock keygen --pq -o pq.txt
-  oarlock keygen -y key.txt > recipients.txt";
+  oarlock keygen -y key.txt > recipients.txt
+
+Private keys for signatures, key agreement and encapsulation, which openssl reads too:
+  oarlock keygen --type p256 -o site.key
+  oarlock pubkey site.key -o site.pub.pem";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(input) = args.input.as_ref().filter(|_| !args.converts) {
         let name = without_keys(&input.display().to_string());
+        let what = if args.made.is_some() {
+            "key"
+        } else {
+            "identity"
+        };
         return Err(Failure::usage(format!(
-            "{name}: to write a new identity there give -o {name}; -y prints the recipients of an existing one"
+            "{name}: to write a new {what} there give -o {name}; -y prints the recipients of an existing identity"
         )));
     }
     if args.file().is_none() {
@@ -61,6 +116,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     if args.converts {
         return write(args, recipients(args)?.as_bytes());
+    }
+    if let Some(made) = args.made {
+        let failed = |error: oarlock::Error| Failure::new(error.to_string());
+        let key = PrivateKey::generate(made.key_type()).map_err(failed)?;
+        return write(args, key.to_pkcs8_pem().map_err(failed)?.as_bytes());
     }
     let (secret, public) = generate(args.pq)?;
     let now = UNIX_EPOCH.elapsed().unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
-//! keygen.rs     a new identity                       inspect.rs   what a file shows without a key
+//! keygen.rs     a new identity or key                 inspect.rs   what a file shows without a key
 //! keys.rs       recipients and identities, in arguments and files
 //! job.rs        one file: ends, signals, bar         many.rs      files side by side
 //! walk.rs       what the command line names          outputs.rs   the directory for the outputs

@@ -46,7 +46,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 struct Row {
     id: String,
     algorithm: &'static str,
-    bits: u32,
+    /// The length of the modulus, or of the group's order of a curve.
+    bits: Option<u32>,
     /// As `operations` of the server's configuration names them.
     rights: Vec<&'static str>,
     /// The only device that holds the key.
@@ -55,12 +56,11 @@ struct Row {
 
 impl Row {
     fn of(key: &proto::Key) -> Result<Self, Failure> {
-        let bits = public(key)?.bits();
+        let public = public(key)?;
         Ok(Self {
             id: key.id.clone(),
-            // The only kind of key that is read above.
-            algorithm: "RSA",
-            bits: bits as u32,
+            algorithm: public.key_type().name(),
+            bits: proto::bits_of(&public),
             rights: key.permissions().filter_map(name).collect(),
             device: Some(key.device.clone()).filter(|device| !device.is_empty()),
         })
@@ -74,7 +74,8 @@ impl Row {
         [
             printable(&self.id),
             self.algorithm.into(),
-            self.bits.to_string(),
+            self.bits
+                .map_or_else(|| "-".into(), |bits| bits.to_string()),
             rights,
             printable(self.device.as_deref().unwrap_or("any")),
         ]

@@ -12,10 +12,10 @@ pub(crate) mod relay;
 pub(crate) mod scheme;
 pub(crate) mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use oarlock::rsa::RsaPublicKey;
+use oarlock::keys::PublicKey;
 use oarlock_net::client::{Client, ClientError, Settings};
 use oarlock_net::proto;
 use oarlock_net::tls::TlsFiles;
@@ -38,7 +38,7 @@ pub(crate) struct Access {
     certificate: Option<PathBuf>,
 
     /// Its private key
-    #[arg(long, value_name = "FILE", requires = "certificate")]
+    #[arg(long, value_name = "FILE")]
     private_key: Option<PathBuf>,
 
     /// CA of the servers
@@ -90,7 +90,33 @@ impl Access {
         })
     }
 
+    /// The file of a private key, whatever it is for.
+    pub(crate) fn private_key(&self) -> Option<&Path> {
+        self.private_key.as_deref()
+    }
+
+    /// Refuses what is for a server, where none is asked.
+    pub(crate) fn check_alone(&self) -> Result<(), Failure> {
+        let given = [
+            ("--pki", self.pki.is_some()),
+            ("--certificate", self.certificate.is_some()),
+            ("--plaintext", self.plaintext),
+            ("--server-name", self.server_name.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(Failure::usage(format!(
+                "{option} is for a server: give --remote and --key too, or leave it out"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn files(&self) -> Result<Option<TlsFiles>, Failure> {
+        if self.private_key.is_some() && self.certificate.is_none() {
+            return Err(Failure::usage(
+                "--private-key: give --certificate too, which it belongs to",
+            ));
+        }
         if let Some(folder) = &self.pki {
             let certificate = folder.join(format!("{}.pem", self.client));
             if folder.join("ca.pem").exists() && !certificate.exists() {
@@ -131,7 +157,7 @@ pub(crate) fn refused(error: ClientError) -> Failure {
 }
 
 /// The key of this id, among those that the client may use.
-pub(crate) async fn listed(client: &Client, id: &str) -> Result<RsaPublicKey, Failure> {
+pub(crate) async fn listed(client: &Client, id: &str) -> Result<PublicKey, Failure> {
     let keys = client.list_keys().await.map_err(refused)?;
     let Some(key) = keys.iter().find(|key| key.id == id) else {
         let ids: Vec<_> = keys.iter().map(|key| key.id.as_str()).collect();
@@ -147,7 +173,7 @@ pub(crate) async fn listed(client: &Client, id: &str) -> Result<RsaPublicKey, Fa
 }
 
 /// The public key in an entry of a list.
-fn public(key: &proto::Key) -> Result<RsaPublicKey, Failure> {
-    RsaPublicKey::from_der(&key.public_key)
+pub(crate) fn public(key: &proto::Key) -> Result<PublicKey, Failure> {
+    PublicKey::from_bytes(&key.public_key)
         .map_err(|error| Failure::new(format!("the public key that the server sent: {error}")))
 }

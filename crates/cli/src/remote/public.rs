@@ -4,54 +4,67 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use oarlock_local::relay::Reference;
-use pkcs8::{EncodePublicKey as _, LineEnding};
 
 use super::{Access, listed};
 use crate::failure::{Failure, reason};
+use crate::key_files;
 use crate::output::{Naming, Target};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Server, as host:port; repeat for several, of which the first to answer is asked
-    #[arg(long, value_name = "SERVER", required = true)]
+    #[arg(long, value_name = "SERVER", requires = "key")]
     remote: Vec<String>,
 
-    /// Id of the key
-    #[arg(short, long, value_name = "ID")]
-    key: String,
+    /// Id of the key there
+    #[arg(short, long, value_name = "ID", requires = "remote")]
+    key: Option<String>,
 
     #[command(flatten)]
     access: Access,
 
     /// Write what stands for the private key in a server's configuration, in place of the public key (`oarlock relay`)
-    #[arg(long)]
+    #[arg(long, requires = "remote")]
     reference: bool,
 
     /// File to write; standard output if absent
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Private key in PEM, whose public half is printed, or a public key
+    #[arg(value_name = "INPUT", conflicts_with = "remote")]
+    input: Option<PathBuf>,
 }
 
 pub(crate) const EXAMPLES: &str = "\
-It prints SubjectPublicKeyInfo in PEM, as `openssl pkey -pubin` reads it, also of a key that a token holds. The
-client needs the operation `list`.
+It prints SubjectPublicKeyInfo in PEM, as `openssl pkey -pubin` reads it, also of a key that a token of a cryptoserver
+holds. The client needs the operation `list`.
 
 Examples:
+  oarlock pubkey letter.key
   oarlock pubkey --remote localhost:7443 --pki demo --key web -o web.pub.pem
   oarlock pubkey --remote localhost:7443 --pki demo --key web --reference -o site-key.pem";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let target = Target::find(args.output.as_deref())?;
-    let key = args.access.ask(&args.remote, async |client| {
-        listed(&client, &args.key).await
-    })?;
     let fail = |error: &dyn std::fmt::Display| Failure::new(format!("the public key: {error}"));
-    let pem = if args.reference {
-        let reference = Reference::new(&args.key, key).map_err(|error| fail(&error))?;
-        reference.to_pem().map_err(|error| fail(&error))?
-    } else {
-        key.to_public_key_pem(LineEnding::LF)
-            .map_err(|error| fail(&error))?
+    let key = match (&args.input, &args.key) {
+        (Some(path), _) => key_files::public_half(path)?,
+        (None, Some(id)) => args
+            .access
+            .ask(&args.remote, async |client| listed(&client, id).await)?,
+        (None, None) => {
+            return Err(Failure::usage(
+                "no key: name a file, or give --remote and --key",
+            ));
+        }
+    };
+    let pem = match &args.key {
+        Some(id) if args.reference => {
+            let reference = Reference::new(id, key).map_err(|error| fail(&error))?;
+            reference.to_pem().map_err(|error| fail(&error))?
+        }
+        _ => key.to_spki_pem().map_err(|error| fail(&error))?,
     };
     let output = target.open(Naming::Replace)?;
     output

@@ -1,17 +1,19 @@
-//! Signature schemes, and the digests that they sign.
+//! Signature schemes, and what they sign.
 
 use std::io::Read as _;
 use std::path::Path;
 
 use clap::ValueEnum;
-use oarlock::rsa::{Hash, SignatureScheme};
+use oarlock::keys;
+use oarlock::keys::{Curve, KeyType, MlDsa};
+use oarlock::rsa::Hash;
 use oarlock_net::proto;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
 use crate::failure::{Failure, reason};
 use crate::input::Input;
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scheme {
     RsaPkcs1Sha256,
     RsaPkcs1Sha384,
@@ -19,37 +21,105 @@ pub(crate) enum Scheme {
     RsaPssSha256,
     RsaPssSha384,
     RsaPssSha512,
+    EcdsaP256Sha256,
+    EcdsaP384Sha384,
+    EcdsaP521Sha512,
+    Ed25519,
+    #[value(name = "ml-dsa-44")]
+    MlDsa44,
+    #[value(name = "ml-dsa-65")]
+    MlDsa65,
+    #[value(name = "ml-dsa-87")]
+    MlDsa87,
 }
 
 impl Scheme {
-    /// As the protocol and as the engine name it.
-    pub(crate) fn both(self) -> (proto::SignatureScheme, SignatureScheme) {
+    /// The usual one for a key.
+    pub(crate) fn of_key(key_type: KeyType) -> Result<Self, Failure> {
+        Ok(match key_type {
+            KeyType::Rsa => Self::RsaPkcs1Sha256,
+            KeyType::Ec(Curve::P256) => Self::EcdsaP256Sha256,
+            KeyType::Ec(Curve::P384) => Self::EcdsaP384Sha384,
+            KeyType::Ec(Curve::P521) => Self::EcdsaP521Sha512,
+            KeyType::Ed25519 => Self::Ed25519,
+            KeyType::MlDsa(MlDsa::MlDsa44) => Self::MlDsa44,
+            KeyType::MlDsa(MlDsa::MlDsa65) => Self::MlDsa65,
+            KeyType::MlDsa(MlDsa::MlDsa87) => Self::MlDsa87,
+            other => {
+                return Err(Failure::new(format!(
+                    "a key of {other} signs nothing: take one of RSA, P-256, P-384, P-521, Ed25519 or ML-DSA"
+                )));
+            }
+        })
+    }
+
+    /// As the protocol names it.
+    pub(crate) fn named(self) -> proto::SignatureScheme {
         use proto::SignatureScheme as Named;
         match self {
-            Self::RsaPkcs1Sha256 => (Named::RsaPkcs1Sha256, SignatureScheme::Pkcs1(Hash::Sha256)),
-            Self::RsaPkcs1Sha384 => (Named::RsaPkcs1Sha384, SignatureScheme::Pkcs1(Hash::Sha384)),
-            Self::RsaPkcs1Sha512 => (Named::RsaPkcs1Sha512, SignatureScheme::Pkcs1(Hash::Sha512)),
-            Self::RsaPssSha256 => (Named::RsaPssSha256, SignatureScheme::Pss(Hash::Sha256)),
-            Self::RsaPssSha384 => (Named::RsaPssSha384, SignatureScheme::Pss(Hash::Sha384)),
-            Self::RsaPssSha512 => (Named::RsaPssSha512, SignatureScheme::Pss(Hash::Sha512)),
+            Self::RsaPkcs1Sha256 => Named::RsaPkcs1Sha256,
+            Self::RsaPkcs1Sha384 => Named::RsaPkcs1Sha384,
+            Self::RsaPkcs1Sha512 => Named::RsaPkcs1Sha512,
+            Self::RsaPssSha256 => Named::RsaPssSha256,
+            Self::RsaPssSha384 => Named::RsaPssSha384,
+            Self::RsaPssSha512 => Named::RsaPssSha512,
+            Self::EcdsaP256Sha256 => Named::EcdsaP256Sha256,
+            Self::EcdsaP384Sha384 => Named::EcdsaP384Sha384,
+            Self::EcdsaP521Sha512 => Named::EcdsaP521Sha512,
+            Self::Ed25519 => Named::Ed25519,
+            Self::MlDsa44 => Named::MlDsa44,
+            Self::MlDsa65 => Named::MlDsa65,
+            Self::MlDsa87 => Named::MlDsa87,
         }
     }
 
-    /// Returns the length of a digest.
-    fn bytes(self) -> usize {
-        match self {
-            Self::RsaPkcs1Sha256 | Self::RsaPssSha256 => 32,
-            Self::RsaPkcs1Sha384 | Self::RsaPssSha384 => 48,
-            Self::RsaPkcs1Sha512 | Self::RsaPssSha512 => 64,
-        }
+    /// The type of the keys that it is for, and as the library names it.
+    fn meaning(self) -> (KeyType, keys::Scheme) {
+        #[allow(clippy::expect_used)] // Only the unspecified one has none.
+        self.named().meaning().expect("a scheme that is specified")
     }
 
-    /// The digest in hexadecimal, or that of the file; of standard input where neither is given.
-    pub(crate) fn digest(self, hex: Option<&str>, file: Option<&Path>) -> Result<Vec<u8>, Failure> {
-        let Some(hex) = hex else {
-            return self.digest_of(file);
+    /// The name on the command line.
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Refuses a key of another type.
+    pub(crate) fn check(self, key_type: KeyType) -> Result<keys::Scheme, Failure> {
+        let (fits, scheme) = self.meaning();
+        if fits == key_type {
+            return Ok(scheme);
+        }
+        let usual = match Self::of_key(key_type) {
+            Ok(usual) => format!(": give --scheme {}, or none", usual.name()),
+            Err(_) => String::new(),
         };
-        let bytes = self.bytes();
+        Err(Failure::usage(format!(
+            "--scheme {} is for keys of {fits}, and this one is of {key_type}{usual}",
+            self.name()
+        )))
+    }
+
+    /// What is signed of a file, or of standard input where none is given: its digest, or all of it where the scheme has no
+    /// hash function. `hex` is a digest that is given in place of a file.
+    pub(crate) fn input(self, hex: Option<&str>, file: Option<&Path>) -> Result<Vec<u8>, Failure> {
+        let hash = self.meaning().1.hash();
+        let Some(hex) = hex else {
+            let mut input = Input::open(file)?;
+            return match hash {
+                None => whole(&mut input, self),
+                Some(Hash::Sha256) => hashed::<Sha256>(&mut input),
+                Some(Hash::Sha384) => hashed::<Sha384>(&mut input),
+                Some(_) => hashed::<Sha512>(&mut input),
+            };
+        };
+        let Some(bytes) = hash.map(Hash::bytes) else {
+            return Err(Failure::usage(format!(
+                "--digest: {} signs whole messages: name the file",
+                self.name()
+            )));
+        };
         match hex::decode(hex.trim()) {
             Ok(digest) if digest.len() == bytes => Ok(digest),
             _ => Err(Failure::usage(format!(
@@ -59,29 +129,78 @@ impl Scheme {
         }
     }
 
-    fn digest_of(self, file: Option<&Path>) -> Result<Vec<u8>, Failure> {
-        let mut input = Input::open(file)?;
-        match self.bytes() {
-            32 => hashed::<Sha256>(&mut input),
-            48 => hashed::<Sha384>(&mut input),
-            _ => hashed::<Sha512>(&mut input),
+    /// Verifies a signature of what [`input`](Self::input) has returned.
+    pub(crate) fn verify(
+        self,
+        key: &keys::PublicKey,
+        input: &[u8],
+        signature: &[u8],
+    ) -> Result<(), oarlock::Error> {
+        let (_, scheme) = self.meaning();
+        match scheme.hash() {
+            Some(_) => key.verify_digest(&scheme, input, signature),
+            None => key.verify(&scheme, input, signature),
+        }
+    }
+
+    /// Signs what [`input`](Self::input) has returned.
+    pub(crate) fn sign(
+        self,
+        key: &keys::PrivateKey,
+        input: &[u8],
+    ) -> Result<Vec<u8>, oarlock::Error> {
+        let (_, scheme) = self.meaning();
+        match scheme.hash() {
+            Some(_) => key.sign_digest(&scheme, input),
+            None => key.sign(&scheme, input),
         }
     }
 }
 
 fn hashed<D: Digest>(input: &mut Input) -> Result<Vec<u8>, Failure> {
     let mut digest = D::new();
+    each(input, |bytes| {
+        digest.update(bytes);
+        Ok(())
+    })?;
+    Ok(digest.finalize().to_vec())
+}
+
+fn whole(input: &mut Input, scheme: Scheme) -> Result<Vec<u8>, Failure> {
+    let mut all = Vec::new();
+    let name = input.name.clone();
+    each(input, |bytes| {
+        if all.len() + bytes.len() > MESSAGE_BYTES_MAX {
+            return Err(Failure::new(format!(
+                "{name}: longer than {} MiB: {} takes a message as a whole; sign a digest of it by another scheme",
+                MESSAGE_BYTES_MAX >> 20,
+                scheme.name()
+            )));
+        }
+        all.extend_from_slice(bytes);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Hands out the whole of an input, in pieces.
+fn each(
+    input: &mut Input,
+    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let mut buffer = vec![0; 1 << 18];
     loop {
         match input.file.read(&mut buffer) {
             Ok(0) => break,
-            Ok(count) => digest.update(&buffer[..count]),
+            Ok(count) => take(&buffer[..count])?,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
                 return Err(Failure::new(format!("{}: {}", input.name, reason(&error))));
             }
         }
     }
-    input.check_unchanged()?;
-    Ok(digest.finalize().to_vec())
+    input.check_unchanged()
 }
+
+/// The longest message that is signed as a whole.
+const MESSAGE_BYTES_MAX: usize = 256 << 20;

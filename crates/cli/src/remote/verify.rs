@@ -1,17 +1,13 @@
 //! `oarlock verify`.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum as _;
-use oarlock::Accelerator;
-use oarlock::rsa::RsaPublicKey;
+use oarlock::keys::{KeyType, PublicKey};
 
 use super::scheme::Scheme;
 use super::{Access, listed};
-use crate::failure::{Failure, reason};
-use crate::stdout;
+use crate::failure::Failure;
+use crate::{key_files, stdout};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -38,9 +34,9 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     signature: PathBuf,
 
-    /// Signature scheme
-    #[arg(long, value_enum, default_value_t = Scheme::RsaPkcs1Sha256)]
-    scheme: Scheme,
+    /// Signature scheme; by the type of the key if absent: rsa-pkcs1-sha256, ecdsa-p256-sha256, ...
+    #[arg(long, value_enum, value_name = "SCHEME")]
+    scheme: Option<Scheme>,
 
     /// The signed digest, in hexadecimal, instead of a file
     #[arg(long, value_name = "HEX", conflicts_with = "input")]
@@ -60,7 +56,7 @@ Examples:
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let key = match (&args.public_key, &args.key) {
-        (Some(path), _) => read_key(path)?,
+        (Some(path), _) => key_files::public(path)?,
         (None, Some(id)) => args
             .access
             .ask(&args.remote, async |client| listed(&client, id).await)?,
@@ -70,67 +66,49 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             ));
         }
     };
-    let signature = read_signature(&args.signature, key.bytes())?;
-    let digest = args
-        .scheme
-        .digest(args.digest.as_deref(), args.input.as_deref())?;
-    let accelerator = Accelerator::builder().max_threads(0).build();
-    let accelerator = accelerator.map_err(|error| Failure::new(error.to_string()))?;
-    let verified =
-        accelerator
-            .rsa_public(&key)
-            .verify_digest(args.scheme.both().1, &digest, &signature);
-    if verified.is_err() {
-        let scheme = args.scheme.to_possible_value();
+    let scheme = match args.scheme {
+        Some(scheme) => scheme,
+        None => Scheme::of_key(key.key_type())?,
+    };
+    scheme.check(key.key_type())?;
+    let signature = read_signature(&args.signature, &key)?;
+    let input = scheme.input(args.digest.as_deref(), args.input.as_deref())?;
+    if scheme.verify(&key, &input, &signature).is_err() {
         return Err(Failure::new(format!(
             "{}: bad signature: by another key, of other data, or not {}",
             args.signature.display(),
-            scheme.as_ref().map_or("of this scheme", |it| it.get_name()),
+            scheme.name(),
         )));
     }
     stdout::write("good signature\n")
 }
 
-fn read_key(path: &Path) -> Result<RsaPublicKey, Failure> {
-    let text = read(path)?;
-    let text = str::from_utf8(&text).unwrap_or_default().trim();
-    if !text.starts_with("-----BEGIN ") && !text.starts_with("ssh-") {
-        return Err(Failure::new(format!(
-            "{}: not a public key in PEM, as oarlock pubkey and openssl pkey -pubout write it",
-            path.display()
-        )));
+/// Reads a signature by a key, or one in hexadecimal.
+fn read_signature(path: &Path, key: &PublicKey) -> Result<Vec<u8>, Failure> {
+    let signature = key_files::read(path)?;
+    let (bytes, may_be_shorter) = match (key.key_type(), key.as_rsa()) {
+        (_, Some(rsa)) => (rsa.bytes(), false),
+        (KeyType::Ec(curve), _) => (curve.signature_bytes_max(), true),
+        (KeyType::MlDsa(set), _) => (set.signature_bytes(), false),
+        _ => (ED25519_SIGNATURE_BYTES, false),
+    };
+    let fits = |signature: &[u8]| match may_be_shorter {
+        // DER; in hexadecimal, its first character is a 3.
+        true => signature.first() == Some(&0x30) && signature.len() <= bytes,
+        false => signature.len() == bytes,
+    };
+    if fits(&signature) {
+        return Ok(signature.to_vec());
     }
-    RsaPublicKey::from_pem(text)
-        .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
-}
-
-/// Reads a signature as long as the modulus, `bytes`, or in hexadecimal.
-fn read_signature(path: &Path, bytes: usize) -> Result<Vec<u8>, Failure> {
-    let signature = read(path)?;
-    if signature.len() == bytes {
-        return Ok(signature);
-    }
-    let digits = signature.trim_ascii();
-    match hex::decode(digits) {
-        Ok(decoded) if decoded.len() == bytes => Ok(decoded),
+    match hex::decode(signature.trim_ascii()) {
+        Ok(decoded) if fits(&decoded) => Ok(decoded),
         _ => Err(Failure::new(format!(
-            "{}: {} bytes, but a signature by this key has {bytes}",
+            "{}: {} bytes, but a signature by this key has {}{bytes}",
             path.display(),
-            signature.len()
+            signature.len(),
+            if may_be_shorter { "up to " } else { "" },
         ))),
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let failed =
-        |error: std::io::Error| Failure::new(format!("{}: {}", path.display(), reason(&error)));
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(BYTES_MAX)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    Ok(bytes)
-}
-
-/// The most that is read of a key or a signature: more than either has.
-const BYTES_MAX: u64 = 64 << 10;
+const ED25519_SIGNATURE_BYTES: usize = 64;

@@ -47,7 +47,7 @@ fn typing_errors_are_told_with_what_was_meant() {
         ),
         (
             &["sign"],
-            &["--remote <SERVER> and --key <ID> are required"],
+            &["no key: give --private-key, or --remote and --key"],
         ),
         (&["keygen", "key3.txt"], &["give -o key3.txt", "-y prints"]),
         (

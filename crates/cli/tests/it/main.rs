@@ -12,6 +12,7 @@
 //! | a program whose processes share memory | `kamailio` |
 //! | the same with TLS libraries of every kind; programs that choose their providers; what a command leaves running | `libraries`, `choice`, `kept` |
 //! | what the provider offers, and the file that it goes by | `calibration` |
+//! | `keygen --type`, `sign`, `verify` and `pubkey` with keys in files, both ways with openssl | `key_files` |
 //! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
 //! | `make install` and `uninstall`, manual pages | `install` |
 //! | `top`, and what other users write into its files | `top`, `top_strangers` |
@@ -41,6 +42,7 @@ mod hostile;
 mod install;
 mod kamailio;
 mod kept;
+mod key_files;
 mod libraries;
 mod listing;
 mod local;

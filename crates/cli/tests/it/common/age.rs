@@ -29,21 +29,21 @@ pub fn rage() -> Option<Command> {
     if rage.is_none() {
         skip("rage is not built (cargo xtask peers rage)");
     }
-    rage
+    rage.map(Command::new)
 }
 
 fn peer(program: &str) -> Command {
-    built(program).unwrap_or_else(|| panic!("{program} is not there: run `cargo xtask peers age`"))
+    let built = built(program).map(Command::new);
+    built.unwrap_or_else(|| panic!("{program} is not there: run `cargo xtask peers age`"))
 }
 
 /// What `cargo xtask peers` has built.
-fn built(program: &str) -> Option<Command> {
+pub fn built(program: &str) -> Option<PathBuf> {
     let mut folders = Path::new(env!("CARGO_BIN_EXE_oarlock")).ancestors();
-    let program = folders.find_map(|folder| {
+    folders.find_map(|folder| {
         let program = folder.join("peers").join(program);
         program.exists().then_some(program)
-    });
-    program.map(Command::new)
+    })
 }
 
 /// A folder with an identity of our own making in `key.txt`, and its recipient.

@@ -6,6 +6,7 @@ mod folders;
 mod keys;
 mod many;
 mod relay;
+mod relay_curves;
 mod top;
 mod trust;
 

@@ -17,7 +17,7 @@ use super::{Home, Served, free};
 use crate::common::{assert_fails, oarlock, provider, run, signal, stderr};
 
 /// A cryptoserver with the key of a certificate, and the file that stands for the key.
-struct Site {
+pub(super) struct Site {
     home: Home,
     server: Option<Served>,
     at: SocketAddr,
@@ -26,7 +26,23 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
+        Self::of(Home::new())
+    }
+
+    /// With a key of this type in place of the RSA key.
+    pub(super) fn with(key_type: &str) -> Self {
         let home = Home::new();
+        let key = home.path().join("keys/web.pem");
+        fs::remove_file(&key).unwrap();
+        succeeds(
+            oarlock()
+                .args(["keygen", "--type", key_type, "-o"])
+                .arg(&key),
+        );
+        Self::of(home)
+    }
+
+    fn of(home: Home) -> Self {
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let (at, metrics) = (free(), free());
         let mut site = Self {
@@ -49,12 +65,16 @@ impl Site {
         site
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.home.path()
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(super) fn socket(&self) -> PathBuf {
         self.path().join("relay.sock")
+    }
+
+    pub(super) fn address(&self) -> String {
+        self.at.to_string()
     }
 
     fn serves(&mut self) {
@@ -70,12 +90,12 @@ impl Site {
         succeeds(&mut pubkey);
     }
 
-    fn relay(&self, more: &[&str]) -> Relay {
+    pub(super) fn relay(&self, more: &[&str]) -> Relay {
         Relay::start(self, more)
     }
 
     /// A command with the provider, which asks the relay.
-    fn program(&self, name: &str) -> Command {
+    pub(super) fn program(&self, name: &str) -> Command {
         let mut command = oarlock();
         command.env_remove("OPENSSL_CONF");
         command.arg("run").arg("--provider").arg(provider());
@@ -85,7 +105,7 @@ impl Site {
     }
 
     /// Signs a file by a command line of openssl's, and has it verified without the provider.
-    fn signs(&self, arguments: &[&str]) {
+    pub(super) fn signs(&self, arguments: &[&str]) {
         fs::write(self.path().join("letter"), "to whom it may concern").unwrap();
         let mut sign = self.program("openssl");
         sign.args(["dgst"]).args(arguments);
@@ -114,7 +134,7 @@ impl Site {
     }
 
     /// What openssl says when it cannot sign; nothing if it can.
-    fn is_refused(&self) -> String {
+    pub(super) fn is_refused(&self) -> String {
         fs::write(self.path().join("letter"), "to whom it may concern").unwrap();
         let mut sign = self.program("openssl");
         sign.args([
@@ -158,13 +178,19 @@ impl Site {
         }
     }
 
-    fn failures(&self, port: u16, handshakes: usize, at_once: usize, version: &str) -> usize {
+    pub(super) fn failures(
+        &self,
+        port: u16,
+        handshakes: usize,
+        at_once: usize,
+        version: &str,
+    ) -> usize {
         let output = run(&mut self.is_asked(port, handshakes, at_once, version), b"");
         assert!(output.status.success(), "{}", stderr(&output));
         lossy(&output.stdout).trim().parse().unwrap()
     }
 
-    fn nginx(&self) -> (Program, u16) {
+    pub(super) fn nginx(&self) -> (Program, u16) {
         let (nginx, port, _) = self.nginx_with(2);
         (nginx, port)
     }
@@ -199,7 +225,7 @@ impl Site {
         (Program::start(&mut nginx, port), port, other)
     }
 
-    fn haproxy(&self) -> (Program, u16) {
+    pub(super) fn haproxy(&self) -> (Program, u16) {
         let (haproxy, port, _) = self.haproxy_with(500, 10);
         (haproxy, port)
     }
@@ -240,7 +266,7 @@ impl Site {
 }
 
 /// A relay that listens.
-struct Relay(Child);
+pub(super) struct Relay(Child);
 
 impl Relay {
     fn start(site: &Site, more: &[&str]) -> Self {
@@ -271,7 +297,7 @@ impl Drop for Relay {
 }
 
 /// `oarlock run`, which passes SIGTERM on, with a server below it.
-struct Program(Child);
+pub(super) struct Program(Child);
 
 impl Program {
     fn start(command: &mut Command, port: u16) -> Self {
@@ -294,7 +320,7 @@ impl Drop for Program {
     }
 }
 
-fn succeeds(command: &mut Command) {
+pub(super) fn succeeds(command: &mut Command) {
     let output = run(command, b"");
     assert!(output.status.success(), "{command:?}: {}", stderr(&output));
 }
