@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use oarlock::Accelerator;
+use oarlock::keys::{Curve, KeyType, PrivateKey, PublicKey, Scheme};
 use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
 use oarlock_net::client::Operation;
 use oarlock_net::proto;
@@ -15,6 +16,8 @@ use rand::{Rng, RngExt as _, SeedableRng as _};
 pub(crate) enum Kind {
     /// Signatures under RSA-2048 keys of the server, `key-0` to `key-7`
     Sign,
+    /// Signatures under a P-256 key of the server, `p256`
+    SignP256,
     /// Powers of RSA-1024 with all numbers sent along
     ModExp,
     /// The same with the numbers of the Chinese remainder theorem
@@ -33,6 +36,8 @@ pub(crate) struct Ask {
 #[derive(Clone)]
 enum Expected {
     Bytes(Vec<u8>),
+    /// An ECDSA signature of this digest by this key: each is another one.
+    Signature(PublicKey, [u8; 32]),
     /// This many bytes of any value.
     Random(usize),
 }
@@ -44,12 +49,20 @@ pub(crate) struct Signing {
 }
 
 pub(crate) const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
+pub(crate) const P256: Scheme = Scheme::Ecdsa(Hash::Sha256);
+
+/// The P-256 key of the server: this number, which protects nothing.
+pub(crate) fn p256() -> Result<PrivateKey, String> {
+    let key = PrivateKey::from_raw(KeyType::Ec(Curve::P256), &[7; 32]);
+    key.map_err(|error| error.to_string())
+}
 
 impl Ask {
     /// Whether a server's answer is right.
     pub(crate) fn is_right(&self, answer: &[u8]) -> bool {
         match &self.expected {
             Expected::Bytes(bytes) => answer == bytes,
+            Expected::Signature(key, digest) => key.verify_digest(&P256, digest, answer).is_ok(),
             Expected::Random(bytes) => answer.len() == *bytes,
         }
     }
@@ -72,6 +85,7 @@ pub(crate) fn of(kind: Kind) -> Result<Vec<Ask>, String> {
     let accelerator = accelerator.map_err(|error| error.to_string())?;
     match kind {
         Kind::Sign => signatures(&accelerator),
+        Kind::SignP256 => p256_signatures(),
         Kind::ModExp => powers(&accelerator, false),
         Kind::ModExpCrt => powers(&accelerator, true),
         Kind::Mixed => mixed(&accelerator),
@@ -93,6 +107,19 @@ fn signatures(accelerator: &Accelerator) -> Result<Vec<Ask>, String> {
         })
     });
     asks.collect()
+}
+
+fn p256_signatures() -> Result<Vec<Ask>, String> {
+    let key = p256()?;
+    let asks = Signing::new()?.digests.into_iter().map(|digest| Ask {
+        operation: Operation::Sign(proto::Sign {
+            key_id: "p256".into(),
+            scheme: proto::SignatureScheme::EcdsaP256Sha256.into(),
+            digest: digest.to_vec(),
+        }),
+        expected: Expected::Signature(key.public_key().clone(), digest),
+    });
+    Ok(asks.collect())
 }
 
 fn powers(accelerator: &Accelerator, has_crt: bool) -> Result<Vec<Ask>, String> {
@@ -220,11 +247,22 @@ mod tests {
 
     #[test]
     fn requests_differ_and_wrong_answers_are_seen() {
-        for kind in [Kind::Sign, Kind::ModExp, Kind::ModExpCrt, Kind::Mixed] {
+        for kind in [
+            Kind::Sign,
+            Kind::SignP256,
+            Kind::ModExp,
+            Kind::ModExpCrt,
+            Kind::Mixed,
+        ] {
             let asks = of(kind).unwrap();
             assert_eq!(asks.len(), ASKS);
             for ask in &asks {
                 assert!(!ask.is_right(b"wrong"), "{kind:?}");
+                if let Expected::Signature(_, digest) = &ask.expected {
+                    let signature = p256().unwrap().sign_digest(&P256, digest).unwrap();
+                    let same = asks.iter().filter(|other| other.is_right(&signature));
+                    assert!(ask.is_right(&signature) && same.count() == 1);
+                }
                 if let Expected::Bytes(bytes) = &ask.expected {
                     assert!(ask.is_right(bytes));
                     let same = asks.iter().filter(|other| other.is_right(bytes));

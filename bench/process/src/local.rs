@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use oarlock::Accelerator;
 use oarlock::job::JobOptions;
 
-use crate::asks::{SCHEME, Signing};
+use crate::asks::{P256, SCHEME, Signing, p256};
 use crate::tally::{Report, Tally};
 use crate::watch;
 
@@ -22,11 +22,16 @@ pub(crate) struct Args {
 
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
+
+    /// With a P-256 key, one call after the other
+    #[arg(long)]
+    p256: bool,
 }
 
 /// Runs on this thread alone.
 pub(crate) fn run(args: &Args) -> Result<Report, String> {
     let Signing { keys, digests } = Signing::new()?;
+    let p256 = args.p256.then(p256).transpose()?;
     let accelerator = Accelerator::builder().max_threads(0).build();
     let accelerator = accelerator.map_err(|error| error.to_string())?;
     let keys: Vec<_> = keys.iter().map(|key| accelerator.rsa(key)).collect();
@@ -45,6 +50,12 @@ pub(crate) fn run(args: &Args) -> Result<Report, String> {
             break;
         }
         let (key, digest) = (&keys[number % keys.len()], &digests[number % digests.len()]);
+        if let Some(key) = &p256 {
+            let signed = key.sign_digest(&P256, digest);
+            signed.map_err(|error| error.to_string())?;
+            tally.note(now, Ok(true));
+            continue;
+        }
         if args.in_flight == 1 {
             let signed = key.sign_digest(SCHEME, digest);
             signed.map_err(|error| error.to_string())?;

@@ -40,7 +40,7 @@ enum Command {
     Ask(ask::Args),
     /// Be a hostile client
     Attack(attack::Args),
-    /// Make RSA-2048 signatures with the library
+    /// Make signatures with the library
     Local(local::Args),
     /// Listen on loopback, print the port, and read a file over TLS
     Receive(tls::Receive),

@@ -241,6 +241,7 @@ fn servers() -> Vec<(String, Servers)> {
     };
     let mut cases = vec![
         named("server-rsa2048", Servers::Sign),
+        named("server-p256", Servers::SignP256),
         named("server-latency", Servers::Latency { has_tls: true }),
         named(
             "server-latency-plaintext",

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use oarlock::keys::{Curve, KeyType, PrivateKey};
+use oarlock_hostile::MESSAGE_KEY;
 use oarlock_measure::Error;
 
 use crate::programs::setup::{Setup, named_or_beside};
@@ -50,6 +52,15 @@ impl Home {
             let path = folder.join(format!("keys/key-{number}.pem"));
             fs::write(&path, pem).map_err(Error::io(path.display()))?;
         }
+        let key = PrivateKey::from_raw(KeyType::Ec(Curve::P256), &P256);
+        let pem = key.and_then(|key| key.to_pkcs8_pem());
+        let pem = pem.map_err(|error| Error::Failed(format!("a P-256 key: {error}")))?;
+        let path = folder.join("keys/p256.pem");
+        fs::write(&path, &*pem).map_err(Error::io(path.display()))?;
+        // For hostile clients whose messages are long.
+        let path = folder.join(format!("keys/{MESSAGE_KEY}.pem"));
+        let keygen = ["keygen", "--type", "ed25519", "-o"];
+        said(Command::new(&oarlock).args(keygen).arg(&path))?;
         Ok(Self {
             folder,
             oarlock,
@@ -121,6 +132,8 @@ fn line_of<'a>(text: &'a str, start: &str) -> Option<&'a str> {
     whole.lines().find_map(|line| line.strip_prefix(start))
 }
 
+/// The number that is the P-256 key, which `oarlock-bench-process` knows too.
+const P256: [u8; 32] = [7; 32];
 const OPERATIONS: &str =
     "[\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]";
 /// Keys of the benchmark, which protect nothing.

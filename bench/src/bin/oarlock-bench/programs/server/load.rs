@@ -128,13 +128,24 @@ impl Home {
     }
 
     /// Has the library sign in the server's place, on its CPU.
-    pub(super) fn local(&self, in_flight: usize, seconds: f64) -> Result<LoadReport, Error> {
+    pub(super) fn local(
+        &self,
+        kind: &str,
+        in_flight: usize,
+        seconds: f64,
+    ) -> Result<LoadReport, Error> {
         let mut command = Command::new(&self.load);
         command.args(["local", "--in-flight", &in_flight.to_string()]);
+        if kind == P256 {
+            command.arg("--p256");
+        }
         command.args(["--seconds", &seconds.to_string()]);
         on_one_cpu(|| report(&mut command))
     }
 }
+
+/// Signatures with P-256, among the kinds of requests.
+pub(super) const P256: &str = "sign-p256";
 
 fn report(command: &mut Command) -> Result<LoadReport, Error> {
     let output = command

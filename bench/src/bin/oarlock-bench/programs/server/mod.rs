@@ -35,6 +35,8 @@ pub(crate) use sides::{
 pub(crate) enum Servers {
     /// Signatures for a CPU second, 64 under way in one stream.
     Sign,
+    /// The same with P-256.
+    SignP256,
     /// What a call takes longer than in the library, one at a time.
     Latency {
         has_tls: bool,
@@ -55,7 +57,8 @@ impl Servers {
     pub(super) fn measure(self, setup: &Setup, name: &str) -> Result<Vec<Compared>, Error> {
         let home = Home::new(setup, name)?;
         match self {
-            Self::Sign => sign::per_cpu_second(setup, &home),
+            Self::Sign => sign::per_cpu_second(setup, &home, load::ONE.kind),
+            Self::SignP256 => sign::per_cpu_second(setup, &home, load::P256),
             Self::Latency { has_tls } => sign::latency(setup, &home, has_tls),
             Self::Boards(boards) => boards.measure(setup, &home),
             Self::Load => endure::load(setup, &home),

@@ -1,4 +1,4 @@
-//! Signatures of RSA-2048: for a CPU second, and one at a time.
+//! Signatures of RSA-2048 and P-256: for a CPU second, and one at a time.
 
 use oarlock_measure::Error;
 
@@ -9,16 +9,21 @@ use crate::programs::compared::{Compared, Quantity};
 use crate::programs::setup::Setup;
 
 /// Signatures for a CPU second of the server, with TLS and without, and of the library.
-pub(super) fn per_cpu_second(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
+pub(super) fn per_cpu_second(
+    setup: &Setup,
+    home: &Home,
+    kind: &'static str,
+) -> Result<Vec<Compared>, Error> {
     let hosts = [home.serve(true, CPU)?, home.serve(false, CPU)?];
     let load = ClientLoad {
+        kind,
         in_flight: IN_FLIGHT,
         seconds: if setup.quick { 1.5 } else { 4.0 },
         ..ONE
     };
     let samples = turns(setup.rounds(9, 3), 3, |side| {
         let report = match side {
-            0 => home.local(IN_FLIGHT, load.seconds)?,
+            0 => home.local(kind, IN_FLIGHT, load.seconds)?,
             _ => home.ask(&[&hosts[side - 1]], load)?,
         };
         Ok(report.checked()?.per_cpu_second())
@@ -40,7 +45,7 @@ pub(super) fn latency(setup: &Setup, home: &Home, has_tls: bool) -> Result<Vec<C
     };
     let samples = turns(setup.rounds(9, 3), 2, |side| {
         let report = match side {
-            0 => home.local(1, load.seconds)?,
+            0 => home.local(load.kind, 1, load.seconds)?,
             _ => home.ask(&[&host], load)?,
         };
         report.checked()
