@@ -210,6 +210,14 @@ impl Key {
 
     fn set(&mut self, params: Params<'_>) -> Result<(), Reason> {
         once(self.provider(), params, &[ENCODED, PROPERTIES])?;
+        // A query for the parts, which are ours. Releases before 3.6 look at it after a share alone.
+        let has_query = match params.find(PROPERTIES).is_none_or(Value::is_text) {
+            true => Ok(()),
+            false => Err(Reason::Silent),
+        };
+        if self.provider().host.refuses_repetition() {
+            has_query?;
+        }
         let Some(value) = params.find(ENCODED) else {
             return Ok(());
         };
@@ -217,6 +225,7 @@ impl Key {
             return Err(Reason::OperationNotSupportedForThisKeytype);
         }
         let octets = octets(value)?;
+        has_query?;
         if octets.len() != self.hybrid.public_key_bytes() {
             return Err(Reason::InvalidKey);
         }

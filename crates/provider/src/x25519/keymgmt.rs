@@ -279,9 +279,32 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return 0;
         };
-        let mut is_known = true;
         // SAFETY: parameters that end, with places.
         let given = unsafe { Params::new(params) };
+        // Later releases tell more of a key than its octets, which is the same of each: a blank key of the default provider's
+        // says that first, and would say octets of its own after ours.
+        let are_known = given.each(|name, _| {
+            if KNOWN.contains(&name) {
+                Ok(())
+            } else {
+                Err(())
+            }
+        });
+        if are_known.is_err() {
+            let more = || {
+                let default = key.default()?;
+                // SAFETY: the default provider's functions, with a new key of its own and the caller's parameters.
+                unsafe {
+                    let inner = default.functions.new?(default.context);
+                    let done = default.functions.get_params?(inner, params);
+                    default.functions.free?(inner);
+                    Some(done)
+                }
+            };
+            if more() == Some(0) {
+                return 0;
+            }
+        }
         let done = given.each(|name, value| {
             let is_done = match name {
                 b"bits" => value.set_number(253_u32),
@@ -295,31 +318,11 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
                     let private = key.private.as_ref();
                     private.is_none_or(|private| value.set_octets(private.as_bytes()))
                 }
-                _ => {
-                    is_known = false;
-                    true
-                }
+                _ => true,
             };
             if is_done { Ok(()) } else { Err(()) }
         });
-        if done.is_err() {
-            return 0;
-        }
-        if is_known {
-            return 1;
-        }
-        // Later releases tell more of a key than its octets, which is the same of each.
-        let more = || {
-            let default = key.default()?;
-            // SAFETY: the default provider's functions, with a new key of its own and the caller's parameters.
-            unsafe {
-                let inner = default.functions.new?(default.context);
-                let done = default.functions.get_params?(inner, params);
-                default.functions.free?(inner);
-                Some(done)
-            }
-        };
-        more().unwrap_or(1)
+        done.is_ok().into()
     })
 }
 
@@ -552,3 +555,12 @@ extern "C" fn query_operation_name(operation: c_int) -> *const std::ffi::c_char 
 
 const PUBLIC: &[u8] = b"pub";
 const PRIVATE: &[u8] = b"priv";
+/// What is told of a key without the default provider.
+const KNOWN: [&[u8]; 6] = [
+    b"bits",
+    b"security-bits",
+    b"max-size",
+    b"encoded-pub-key",
+    PUBLIC,
+    PRIVATE,
+];

@@ -35,6 +35,56 @@ pub enum Call {
     Copy,
     Replace,
     Get,
+    /// A parameter of one of [`NAMED`] and a type, with a value of so many bytes.
+    Set(usize, u32, usize),
+    /// A signature in a form that is none, or is none any more (one of [`FORMS`]).
+    VerifyForm(usize),
+}
+
+/// Parameters of a context, known and unknown.
+const NAMED: [&str; 6] = [
+    "digest",
+    "digest-size",
+    "nonce-type",
+    "properties",
+    "kat",
+    "unknown",
+];
+/// What becomes of a signature.
+const FORMS: usize = 12;
+
+/// A signature that is altered as a whole: the way of its numbers and lengths in DER.
+fn reformed(signature: &[u8], form: usize) -> Vec<u8> {
+    let mut made = signature.to_vec();
+    if made.len() < 10 || made[0] != 0x30 {
+        return made;
+    }
+    let at = if made[1] & 0x80 == 0 { 2 } else { 3 };
+    let end = made.len().min(at + 2 + usize::from(made[at + 1]));
+    match form {
+        // Lengths in more bytes than they need, or none at all.
+        0 => {
+            let rest = made.split_off(2);
+            made = [&[0x30, 0x81, rest.len() as u8][..], &rest].concat();
+        }
+        1 => made[1] = 0x80,
+        2 => made[at + 1] = 0,
+        3 => made[at + 1] = 0x7f,
+        4 => made[0] = 0x31,
+        5 => made[at] = 3,
+        // A negative number, one that is padded, and zero.
+        6 => made[at + 2] |= 0x80,
+        7 if at == 2 => {
+            made.splice(at + 2..at + 2, [0]);
+            made[1] += 1;
+            made[at + 1] += 1;
+        }
+        8 => made[at + 2..end].fill(0),
+        9 => made[at + 2..end].fill(0x7f),
+        10 => made.truncate(end),
+        _ => made.extend([5, 0]),
+    }
+    made
 }
 
 const DIGESTS: [&str; 15] = [
@@ -79,7 +129,7 @@ pub fn program(rng: &mut StdRng) -> Vec<Call> {
     let room = |rng: &mut StdRng| of(rng, &[0, 0, 0, 0, 7, -1, -3, -200]);
     let mut calls = vec![init(rng)];
     for _ in 0..rng.random_range(1..10) {
-        calls.push(match rng.random_range(0..24) {
+        calls.push(match rng.random_range(0..28) {
             0 => init(rng),
             1 => Call::Size,
             2 => Call::Copy,
@@ -88,6 +138,12 @@ pub fn program(rng: &mut StdRng) -> Vec<Call> {
             5 | 6 => Call::Digest(digest(rng)),
             7 => Call::DigestSize(of(rng, &[0, 20, 32, 48])),
             8 => Call::Nonce(of(rng, &[0, 1, 1, 2])),
+            24 => Call::Set(
+                rng.random_range(0..NAMED.len()),
+                of(rng, &[1, 2, 4, 5]),
+                of(rng, &[0, 1, 3, 4, 8, 9]),
+            ),
+            25 | 26 if verifies => Call::VerifyForm(rng.random_range(0..FORMS)),
             9 if by_parts => Call::Again,
             _ if by_parts => match rng.random_range(0..8) {
                 0..4 => Call::Update(of(rng, &[100, 100, 0, 1, 300])),
@@ -118,6 +174,8 @@ pub struct Contexts {
     pub message: *mut c_void,
     /// The settings of `message`, which owns them.
     settings: *mut c_void,
+    /// Whether `message` is a copy whose original is gone: 3.0 keeps the algorithm's identifier with the original.
+    is_copied: bool,
     verifies: bool,
     pub signatures: Signatures,
 }
@@ -148,6 +206,7 @@ impl Contexts {
                 context,
                 message: (functions.EVP_MD_CTX_new)(),
                 settings: null_mut(),
+                is_copied: false,
                 verifies: false,
                 signatures: Signatures::default(),
             }
@@ -251,6 +310,24 @@ impl Contexts {
                     data.as_ptr(),
                     bytes,
                 ),
+                Call::VerifyForm(form) if by_parts => {
+                    let formed = reformed(&self.signatures.of_message, form);
+                    let verify = functions.EVP_DigestVerifyFinal;
+                    verify(self.message, formed.as_ptr(), formed.len())
+                }
+                Call::VerifyForm(form) => {
+                    let formed = reformed(&self.signatures.of_digest, form);
+                    let verify = functions.EVP_PKEY_verify;
+                    let (place, bytes) = (formed.as_ptr(), formed.len());
+                    verify(self.context, place, bytes, data.as_ptr(), 32)
+                }
+                Call::Set(name, kind, bytes) => {
+                    let (name, mut value) = (text(NAMED[name]), [1_u8; 16]);
+                    value[1..].fill(0);
+                    let param = Param::new(&name, kind, value.as_mut_ptr(), bytes);
+                    let params = [param, Param::END];
+                    (functions.EVP_PKEY_CTX_set_params)(settings, params.as_ptr())
+                }
                 Call::VerifyFinal => (functions.EVP_DigestVerifyFinal)(
                     self.message,
                     self.signatures.of_message.as_ptr(),
@@ -275,6 +352,7 @@ impl Contexts {
                     let result = (functions.EVP_MD_CTX_copy_ex)(copy, self.message);
                     if result == 1 {
                         (functions.EVP_MD_CTX_free)(self.message);
+                        self.is_copied = true;
                         self.message = copy;
                         self.settings = (functions.EVP_MD_CTX_get_pkey_ctx)(copy);
                     } else {
@@ -310,6 +388,9 @@ impl Contexts {
                         let mut params = [param, Param::END];
                         (functions.EVP_PKEY_CTX_get_params)(settings, params.as_mut_ptr())
                     });
+                    if self.is_copied {
+                        id.fill(0);
+                    }
                     let _ = write!(
                         seen,
                         "{results:?} {id:02x?} {name:02x?} {bytes} {nonce_type} "

@@ -2,7 +2,7 @@
 
 mod calls;
 mod commands;
-mod keys;
+pub mod keys;
 mod wycheproof;
 
 use std::ffi::c_void;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 use oarlock_testing::seeded_noise;
 
-use super::{SIDES, Script, Seen, Values, errors, rounds};
+use super::{SIDES, Script, Seen, TYPES, Values, asked, errors, rounds};
 use crate::driver::{Param, evp_functions, libcrypto};
 
 evp_functions! {
@@ -19,6 +19,9 @@ evp_functions! {
     EVP_KDF_CTX_dup: fn(*const c_void) -> *mut c_void;
     EVP_KDF_CTX_reset: fn(*mut c_void);
     EVP_KDF_CTX_get_kdf_size: fn(*mut c_void) -> usize;
+    EVP_KDF_CTX_gettable_params: fn(*mut c_void) -> *const Param;
+    EVP_KDF_CTX_settable_params: fn(*mut c_void) -> *const Param;
+    EVP_KDF_CTX_get_params: fn(*mut c_void, *mut Param) -> c_int;
     EVP_KDF_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
     EVP_KDF_derive: fn(*mut c_void, *mut u8, usize, *const Param) -> c_int;
 }
@@ -34,7 +37,7 @@ struct Kdf(*mut c_void);
 impl Kdf {
     fn new(name: &CStr, properties: &CStr) -> Self {
         let functions = functions();
-        // SAFETY: a live library context, and texts that end with a zero.
+        // SAFETY: the tests' library context, in which a KDF is fetched by texts that end with a zero.
         unsafe {
             let context = libcrypto().library_context();
             let kdf = (functions.EVP_KDF_fetch)(context, name.as_ptr(), properties.as_ptr());
@@ -66,8 +69,38 @@ impl Kdf {
         (done, output, errors())
     }
 
+    /// No output at all.
+    fn derive_nothing(&self) -> Seen {
+        // SAFETY: a live context, and an output of no bytes.
+        let done = unsafe { (functions().EVP_KDF_derive)(self.0, null_mut(), 0, null()) };
+        (done, Vec::new(), errors())
+    }
+
+    fn get(&self, script: &mut Script) -> Seen {
+        let get = functions().EVP_KDF_CTX_get_params;
+        // SAFETY: a live context, and an array that ends, with places of the lengths that it says.
+        let (done, left) = asked(
+            script,
+            &["size", "mode", "digest", "unknown"],
+            &mut |params| unsafe { get(self.0, params) },
+        );
+        (done, left, errors())
+    }
+
+    /// What it says that can be got and set.
+    fn described(&self) -> Seen {
+        // SAFETY: a live context, whose lists end.
+        let lists = unsafe {
+            [
+                Param::listed((functions().EVP_KDF_CTX_gettable_params)(self.0)),
+                Param::listed((functions().EVP_KDF_CTX_settable_params)(self.0)),
+            ]
+        };
+        (1, format!("{lists:?}").into_bytes(), errors())
+    }
+
     fn size(&self) -> Seen {
-        // SAFETY: a live context.
+        // SAFETY: a live context of a KDF, which tells its size.
         let size = unsafe { (functions().EVP_KDF_CTX_get_kdf_size)(self.0) };
         (1, size.to_ne_bytes().to_vec(), errors())
     }
@@ -147,10 +180,21 @@ fn setting(name: &CStr, script: &mut Script, values: Values) -> Values {
         (b"TLS13-KDF", 6) => values.octets("prefix", &script.octets(&prefix)),
         (b"TLS13-KDF", 7) => values.octets("label", &script.octets(&label)),
         (b"TLS13-KDF", _) => values.octets("data", &script.octets(&[32, 48, 0, 1, 255, 256, 257])),
-        (_, _) => match script.below(3) {
+        (_, _) => match script.below(6) {
             0 => values.text("properties", "provider=default"),
             1 => values.text("key", "text"),
-            _ => values.octets("unknown", &[1, 2]),
+            2 => values.octets("unknown", &[1, 2]),
+            3 => values.nothing(script.pick(&["key", "salt", "secret"]), Param::OCTET_STRING),
+            4 => values.value(
+                script.pick(&["mode", "digest", "key", "secret", "salt"]),
+                script.pick(&TYPES[..4]),
+                &script.octets(&[1, 3, 4, 8, 9]),
+            ),
+            _ => values.value(
+                "mode",
+                Param::INTEGER,
+                script.pick(&[&[1_u8][..], &[2, 0], &[2, 0, 0], &[0; 8], &[1; 8]]),
+            ),
         },
     }
 }
@@ -166,10 +210,19 @@ fn run(name: &CStr, seed: u64) -> Result<usize, String> {
             values = setting(name, &mut script, values);
         }
         let length = script.pick(&[32, 48, 12, 16, 64, 20, 100, 0, 8200, 16_400]);
-        let what = script.below(10);
+        let what = script.below(14);
         let text = format!("{what} {length} {values:?}");
         calls.push(text);
+        let asks = script.clone();
         let seen = sides.each_mut().map(|side| match what {
+            10 => side.get(&mut asks.clone()),
+            11 => side.described(),
+            12 => side.derive_nothing(),
+            // A copy that ends before the original.
+            13 => match side.copy() {
+                Some(copy) => copy.derive(length, Some(&mut values.clone())),
+                None => (0, Vec::new(), Vec::new()),
+            },
             0..3 => side.set(&mut values.clone()),
             3..6 => side.derive(length, None),
             6..8 => side.derive(length, Some(&mut values.clone())),

@@ -1,10 +1,10 @@
 //! HMAC (EVP_MAC(3)).
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-use super::{SIDES, Script, Seen, Values, errors, rounds};
+use super::{SIDES, Script, Seen, TYPES, Values, asked, errors, rounds};
 use crate::driver::{Param, evp_functions, libcrypto};
 
 evp_functions! {
@@ -16,6 +16,9 @@ evp_functions! {
     EVP_MAC_CTX_dup: fn(*const c_void) -> *mut c_void;
     EVP_MAC_CTX_get_mac_size: fn(*mut c_void) -> usize;
     EVP_MAC_CTX_get_block_size: fn(*mut c_void) -> usize;
+    EVP_MAC_CTX_gettable_params: fn(*mut c_void) -> *const Param;
+    EVP_MAC_CTX_settable_params: fn(*mut c_void) -> *const Param;
+    EVP_MAC_CTX_get_params: fn(*mut c_void, *mut Param) -> c_int;
     EVP_MAC_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
     EVP_MAC_init: fn(*mut c_void, *const u8, usize, *const Param) -> c_int;
     EVP_MAC_update: fn(*mut c_void, *const u8, usize) -> c_int;
@@ -33,7 +36,7 @@ struct Mac(*mut c_void);
 impl Mac {
     fn new(side: usize) -> Self {
         let functions = functions();
-        // SAFETY: a live library context, and texts that end with a zero.
+        // SAFETY: the tests' library context, in which a MAC is fetched by texts that end with a zero.
         unsafe {
             let context = libcrypto().library_context();
             let mac = (functions.EVP_MAC_fetch)(context, c"HMAC".as_ptr(), SIDES[side].as_ptr());
@@ -76,8 +79,38 @@ impl Mac {
         (done, tag, errors())
     }
 
+    /// How long a tag is, asked with no place for one.
+    fn tag_bytes(&self) -> Seen {
+        let mut bytes = 0;
+        // SAFETY: a live context, and a place for a length.
+        let done = unsafe { (functions().EVP_MAC_final)(self.0, null_mut(), &mut bytes, 0) };
+        (done, bytes.to_ne_bytes().to_vec(), errors())
+    }
+
+    fn get(&self, script: &mut Script) -> Seen {
+        let get = functions().EVP_MAC_CTX_get_params;
+        let names = ["size", "size", "block-size", "digest", "unknown"];
+        // SAFETY: a live context, and an array that ends, with places of the lengths that it says.
+        let (done, left) = asked(script, &names, &mut |params| unsafe { get(self.0, params) });
+        // Of a place of a wrong type or size releases from 3.2 on raise errors of their own (docs/openssl-differences.md).
+        errors();
+        (done, left, Vec::new())
+    }
+
+    /// What it says that can be got and set.
+    fn described(&self) -> Seen {
+        // SAFETY: a live context, whose lists end.
+        let lists = unsafe {
+            [
+                Param::listed((functions().EVP_MAC_CTX_gettable_params)(self.0)),
+                Param::listed((functions().EVP_MAC_CTX_settable_params)(self.0)),
+            ]
+        };
+        (1, format!("{lists:?}").into_bytes(), errors())
+    }
+
     fn sizes(&self) -> Seen {
-        // SAFETY: a live context.
+        // SAFETY: a live context of a MAC, which tells its size.
         let sizes = unsafe {
             [
                 (functions().EVP_MAC_CTX_get_mac_size)(self.0),
@@ -126,10 +159,17 @@ fn setting(script: &mut Script, values: Values) -> Values {
         0..5 => values.text("digest", script.pick(&digests[..among])),
         5 => values.octets("key", &script.octets(&[16, 32, 64, 65, 128, 129, 200, 0])),
         6 => values.int(script.pick(&["digest-noinit", "digest-oneshot"]), 0),
-        _ => match script.below(3) {
+        _ => match script.below(6) {
             0 => values.text("properties", "provider=default"),
             1 => values.octets("unknown", b"value"),
-            _ => values.text("key", "text"),
+            2 => values.text("key", "text"),
+            3 => values.nothing("key", Param::OCTET_STRING),
+            4 => values.value(
+                script.pick(&["digest", "key", "tls-data-size"]),
+                script.pick(&TYPES[..4]),
+                &script.octets(&[1, 3, 4, 8, 9]),
+            ),
+            _ => values.nothing("digest", script.pick(&TYPES[2..4])),
         },
     }
 }
@@ -151,8 +191,8 @@ fn run(seed: u64) -> Result<usize, String> {
         let key = script.octets(&[16, 32, 20, 64, 100, 128, 129, 200]);
         let key = (script.below(3) > 0).then_some(key);
         let room = script.pick(&[64, 64, 64, 32, 10]);
-        let what = script.below(12);
-        let what = if is_begun && what == 3 || is_ended && what > 2 {
+        let what = script.below(16);
+        let what = if is_begun && what == 3 || is_ended && (3..12).contains(&what) {
             0
         } else {
             what
@@ -162,7 +202,18 @@ fn run(seed: u64) -> Result<usize, String> {
             key.as_ref().map(Vec::len),
             data.len()
         );
+        let asks = script.clone();
         let seen = sides.each_mut().map(|side| match what {
+            12 => side.get(&mut asks.clone()),
+            13 => side.described(),
+            14 if !is_ended => side.tag_bytes(),
+            // A copy that ends before the original.
+            15 if !is_ended => {
+                let copy = side.copy();
+                copy.update(&data);
+                copy.finish(room)
+            }
+            14 | 15 => side.sizes(),
             0..3 => side.init(key.as_deref(), Some(&mut values.clone())),
             3 => side.set(&mut values.clone()),
             4..8 => side.update(&data),

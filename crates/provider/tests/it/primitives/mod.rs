@@ -6,12 +6,13 @@ mod kdf;
 mod mac;
 mod x25519;
 
-use std::ffi::{CStr, CString, c_uint};
+use std::ffi::{CStr, CString, c_int, c_uint};
+use std::ptr::null_mut;
 
 use crate::driver::{Param, libcrypto};
 
 /// The two providers, as properties to fetch by.
-const SIDES: [&CStr; 2] = [c"provider=default", c"provider=oarlock"];
+pub const SIDES: [&CStr; 2] = [c"provider=default", c"provider=oarlock"];
 
 /// How many random scripts of each kind are run.
 fn rounds() -> u64 {
@@ -30,19 +31,63 @@ fn errors() -> Vec<(u32, u32)> {
 }
 
 const UTF8_STRING: c_uint = 4;
+/// Marks the type of a parameter without a value.
+const NOTHING: c_uint = 1 << 31;
+
+/// Types of parameters, and lengths of numbers that are usual and not.
+const TYPES: [c_uint; 5] = [
+    Param::INTEGER,
+    Param::UNSIGNED_INTEGER,
+    UTF8_STRING,
+    Param::OCTET_STRING,
+    Param::OCTET_PTR,
+];
+
+/// Asks for parameters of these names by places of any type and length, and returns what a call said and left there.
+fn asked(
+    script: &mut Script,
+    names: &[&str],
+    get: &mut dyn FnMut(*mut Param) -> c_int,
+) -> (c_int, Vec<u8>) {
+    let mut places: Vec<(CString, c_uint, Vec<u8>)> = Vec::new();
+    for _ in 0..1 + script.below(3) {
+        let name = script.pick(names);
+        let data_type = script.pick(&TYPES[..4]);
+        let bytes = script.pick(&[4_usize, 8, 8, 4, 1, 3, 16, 32, 80]);
+        // Later releases refuse a name that stands twice.
+        if places
+            .iter()
+            .all(|(other, ..)| other.to_bytes() != name.as_bytes())
+        {
+            places.push((CString::new(name).unwrap(), data_type, vec![0; bytes]));
+        }
+    }
+    let mut params: Vec<Param> = places
+        .iter_mut()
+        .map(|(key, data_type, place)| Param::new(key, *data_type, place.as_mut_ptr(), place.len()))
+        .chain([Param::END])
+        .collect();
+    let done = get(params.as_mut_ptr());
+    // What a refused call leaves there says nothing.
+    let left = if done == 1 { places } else { Vec::new() };
+    (
+        done,
+        left.into_iter().flat_map(|(.., place)| place).collect(),
+    )
+}
 
 /// Parameters that own their values.
 #[derive(Clone, Debug, Default)]
-struct Values(Vec<(CString, c_uint, Vec<u8>)>);
+pub struct Values(Vec<(CString, c_uint, Vec<u8>)>);
 
 impl Values {
-    fn text(mut self, key: &str, text: &str) -> Self {
+    pub fn text(mut self, key: &str, text: &str) -> Self {
         let key = CString::new(key).unwrap();
         self.0.push((key, UTF8_STRING, text.as_bytes().to_vec()));
         self
     }
 
-    fn octets(mut self, key: &str, octets: &[u8]) -> Self {
+    pub fn octets(mut self, key: &str, octets: &[u8]) -> Self {
         let key = CString::new(key).unwrap();
         self.0.push((key, Param::OCTET_STRING, octets.to_vec()));
         self
@@ -55,6 +100,31 @@ impl Values {
         self
     }
 
+    /// A natural number, with its lowest octet first.
+    pub fn number(mut self, key: &str, octets: &[u8]) -> Self {
+        let key = CString::new(key).unwrap();
+        self.0.push((key, Param::UNSIGNED_INTEGER, octets.to_vec()));
+        self
+    }
+
+    /// A parameter without a value.
+    fn nothing(mut self, key: &str, data_type: c_uint) -> Self {
+        let key = CString::new(key).unwrap();
+        self.0.push((key, data_type | NOTHING, Vec::new()));
+        self
+    }
+
+    /// A value of any type and length.
+    fn value(mut self, key: &str, data_type: c_uint, value: &[u8]) -> Self {
+        let key = CString::new(key).unwrap();
+        self.0.push((key, data_type, value.to_vec()));
+        self
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn has(&self, key: &str) -> bool {
         self.0
             .iter()
@@ -62,13 +132,16 @@ impl Values {
     }
 
     /// An array that lives as long as the values. A text has a zero behind it.
-    fn params(&mut self) -> Vec<Param> {
+    pub fn params(&mut self) -> Vec<Param> {
         for (_, data_type, value) in &mut self.0 {
             if *data_type == UTF8_STRING && value.last() != Some(&0) {
                 value.push(0);
             }
         }
         let each = self.0.iter_mut().map(|(key, data_type, value)| {
+            if *data_type & NOTHING != 0 {
+                return Param::new(key, *data_type & !NOTHING, null_mut(), 0);
+            }
             let bytes = value.len() - usize::from(*data_type == UTF8_STRING);
             Param::new(key, *data_type, value.as_mut_ptr(), bytes)
         });
@@ -77,11 +150,12 @@ impl Values {
 }
 
 /// Takes choices from a script of random bytes.
+#[derive(Clone)]
 struct Script(std::vec::IntoIter<u8>);
 
 impl Script {
     fn new(seed: u64) -> Self {
-        Self(oarlock_testing::seeded_noise(seed, 400).into_iter())
+        Self(oarlock_testing::seeded_noise(seed, 600).into_iter())
     }
 
     fn below(&mut self, limit: usize) -> usize {

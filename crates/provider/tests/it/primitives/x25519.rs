@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-use super::{SIDES, Script, Seen, Values, errors, rounds};
+use super::{SIDES, Script, Seen, TYPES, Values, asked, errors, rounds};
 use crate::driver::{Param, evp_functions, libcrypto};
 
 evp_functions! {
@@ -22,6 +22,8 @@ evp_functions! {
     EVP_PKEY_todata: fn(*const c_void, c_int, *mut *mut Param) -> c_int;
     OSSL_PARAM_free: fn(*mut Param);
     EVP_PKEY_get_octet_string_param: fn(*const c_void, *const c_char, *mut u8, usize, *mut usize) -> c_int;
+    EVP_PKEY_get_params: fn(*const c_void, *mut Param) -> c_int;
+    EVP_PKEY_set_params: fn(*mut c_void, *mut Param) -> c_int;
     EVP_PKEY_set1_encoded_public_key: fn(*mut c_void, *const u8, usize) -> c_int;
     EVP_PKEY_copy_parameters: fn(*mut c_void, *const c_void) -> c_int;
     EVP_PKEY_get_bits: fn(*const c_void) -> c_int;
@@ -164,7 +166,7 @@ impl Key {
 impl Context {
     fn of_name(properties: &CStr) -> Self {
         let new = functions().EVP_PKEY_CTX_new_from_name;
-        // SAFETY: a live library context, and texts that end with a zero.
+        // SAFETY: the tests' library context, and the names of a type and of a provider, which end with a zero.
         let context = unsafe {
             new(
                 libcrypto().library_context(),
@@ -277,11 +279,91 @@ fn a_share_is_set_in_a_blank_key() {
     }
 }
 
+/// What a release alone knows of a key, asked for together with its octets, leaves them as they are.
+#[test]
+fn octets_are_told_with_what_is_unknown() {
+    for side in SIDES {
+        let key = Key::private(side, &[9; 32]);
+        let expected = key.octets(c"pub").1;
+        for name in [c"unknown", c"mandatory-digest"] {
+            let (mut public, mut more) = ([0_u8; 32], [0_u8; 32]);
+            let mut params = [
+                Param::new(c"pub", Param::OCTET_STRING, public.as_mut_ptr(), 32),
+                Param::new(name, super::UTF8_STRING, more.as_mut_ptr(), 32),
+                Param::END,
+            ];
+            // SAFETY: a live key, and an array that ends, with places of the lengths that it says.
+            let done = unsafe { (functions().EVP_PKEY_get_params)(key.0, params.as_mut_ptr()) };
+            assert_eq!((done, &public[..]), (1, &expected[..]), "{side:?} {name:?}");
+        }
+        errors();
+    }
+}
+
 /// By what the configuration prefers, keys are ours from generation on.
 #[test]
 fn keys_are_generated_here() {
     let key = Key::generate(c"", functions().EVP_PKEY_keygen_init);
     assert_eq!(key.provider(), c"oarlock");
+}
+
+/// Names of parameters of a key.
+const NAMES: [&str; 9] = [
+    "pub",
+    "priv",
+    "encoded-pub-key",
+    "bits",
+    "security-bits",
+    "max-size",
+    "group",
+    "mandatory-digest",
+    "unknown",
+];
+
+/// Steps of a key exchange in any order, with peers of this provider and of the other, and copies of the context.
+///
+/// # Safety
+/// The peers are live keys.
+unsafe fn exchange(
+    side: &CStr,
+    own: &Key,
+    peers: [*mut c_void; 2],
+    steps: &[usize],
+) -> (Vec<(c_int, Vec<u8>)>, Vec<(u32, u32)>) {
+    let mut context = Context::of_key(own, side);
+    let mut seen = Vec::new();
+    for step in steps {
+        // SAFETY: live contexts, the caller's keys, and places with room.
+        unsafe {
+            let functions = functions();
+            seen.push(match step {
+                0 => ((functions.EVP_PKEY_derive_init)(context.0), Vec::new()),
+                1 | 2 => {
+                    let set = functions.EVP_PKEY_derive_set_peer;
+                    (set(context.0, peers[step - 1]), Vec::new())
+                }
+                3 => {
+                    let mut bytes = 7_usize;
+                    let done = (functions.EVP_PKEY_derive)(context.0, null_mut(), &mut bytes);
+                    let bytes = if done == 1 { bytes } else { 0 };
+                    (done, bytes.to_ne_bytes().to_vec())
+                }
+                4 => {
+                    let copy = Context((functions.EVP_PKEY_CTX_dup)(context.0));
+                    let is_made = !copy.0.is_null();
+                    if is_made {
+                        context = copy;
+                    }
+                    (is_made.into(), Vec::new())
+                }
+                _ => {
+                    let (done, secret, _) = context.derive(if *step == 5 { 32 } else { 20 });
+                    (done, secret)
+                }
+            });
+        }
+    }
+    (seen, errors())
 }
 
 fn values(script: &mut Script) -> Values {
@@ -333,44 +415,75 @@ fn run(seed: u64) -> Result<(), String> {
     let count = keys[0].len();
     for _ in 0..if count == 0 { 0 } else { 12 } {
         let (one, other) = (script.below(count), script.below(count));
-        let (what, room) = (script.below(5), script.pick(&[32, 32, 64, 31]));
+        let (what, room) = (script.below(9), script.pick(&[32, 32, 64, 31]));
         let share = script.octets(&[32, 32, 31, 0]);
-        calls.push(format!("{what} {one} {other} {room} {}", share.len()));
-        let mut seen = keys.iter_mut().zip(SIDES).map(|(keys, side)| {
-            // SAFETY: live keys and contexts, and a share of so many bytes.
-            unsafe {
-                match what {
-                    0 => (keys[one].seen(), errors()),
-                    1 => {
-                        let done = (functions().EVP_PKEY_eq)(keys[one].0, keys[other].0);
-                        (vec![(done, Vec::new())], errors())
-                    }
-                    2 => {
-                        let copy = (functions().EVP_PKEY_dup)(keys[one].0);
-                        let is_made = !copy.is_null();
-                        if is_made {
-                            keys[other] = Key(copy);
+        let steps: Vec<usize> = (0..8).map(|_| script.below(7)).collect();
+        let asks = script.clone();
+        calls.push(format!(
+            "{what} {one} {other} {room} {} {steps:?}",
+            share.len()
+        ));
+        // The other provider's keys, for a context of this one's.
+        let others = keys.each_ref().map(|keys| keys[other].0);
+        let mut seen = keys.iter_mut().zip(SIDES).zip([others[1], others[0]]).map(
+            |((keys, side), elsewhere)| {
+                // SAFETY: live keys and contexts, and a share of so many bytes.
+                unsafe {
+                    match what {
+                        0 => (keys[one].seen(), errors()),
+                        1 => {
+                            let done = (functions().EVP_PKEY_eq)(keys[one].0, keys[other].0);
+                            (vec![(done, Vec::new())], errors())
                         }
-                        (vec![(is_made.into(), Vec::new())], errors())
-                    }
-                    3 => {
-                        let set = functions().EVP_PKEY_set1_encoded_public_key;
-                        let done = set(keys[one].0, share.as_ptr(), share.len());
-                        (vec![(done, Vec::new())], errors())
-                    }
-                    _ => {
-                        let context = Context::of_key(&keys[one], side);
-                        let init = (functions().EVP_PKEY_derive_init)(context.0);
-                        let set = (functions().EVP_PKEY_derive_set_peer)(context.0, keys[other].0);
-                        let (done, secret, errors) = context.derive(room);
-                        (
-                            vec![(init, Vec::new()), (set, Vec::new()), (done, secret)],
-                            errors,
-                        )
+                        2 => {
+                            let copy = (functions().EVP_PKEY_dup)(keys[one].0);
+                            let is_made = !copy.is_null();
+                            if is_made {
+                                keys[other] = Key(copy);
+                            }
+                            (vec![(is_made.into(), Vec::new())], errors())
+                        }
+                        3 => {
+                            let set = functions().EVP_PKEY_set1_encoded_public_key;
+                            let done = set(keys[one].0, share.as_ptr(), share.len());
+                            (vec![(done, Vec::new())], errors())
+                        }
+                        4 => {
+                            let get = functions().EVP_PKEY_get_params;
+                            let seen = asked(&mut asks.clone(), &NAMES, &mut |params| {
+                                get(keys[one].0, params)
+                            });
+                            // Of a wrong type or size releases from 3.2 on raise errors of their own.
+                            errors();
+                            (vec![seen], Vec::new())
+                        }
+                        5 => {
+                            let asks = &mut asks.clone();
+                            let name = asks.pick(&NAMES);
+                            let kind = asks.pick(&TYPES[..4]);
+                            let mut values = Values::default().value(name, kind, &share);
+                            let mut params = values.params();
+                            let set = functions().EVP_PKEY_set_params;
+                            let done = set(keys[one].0, params.as_mut_ptr());
+                            errors();
+                            (vec![(done, Vec::new())], Vec::new())
+                        }
+                        6 | 7 => exchange(side, &keys[one], [keys[other].0, elsewhere], &steps),
+                        _ => {
+                            let context = Context::of_key(&keys[one], side);
+                            let init = (functions().EVP_PKEY_derive_init)(context.0);
+                            let set =
+                                (functions().EVP_PKEY_derive_set_peer)(context.0, keys[other].0);
+                            let (done, secret, errors) = context.derive(room);
+                            (
+                                vec![(init, Vec::new()), (set, Vec::new()), (done, secret)],
+                                errors,
+                            )
+                        }
                     }
                 }
-            }
-        });
+            },
+        );
         let (default, ours) = (seen.next().unwrap(), seen.next().unwrap());
         if default != ours {
             return Err(format!("{seed}: {calls:#?} {default:02x?} {ours:02x?}"));

@@ -1,6 +1,8 @@
 //! Keys of ML-KEM and a curve together, and their encapsulation (EVP_PKEY-MLX(7), EVP_KEM-MLX(7)). OpenSSL has them since
 //! release 3.5: before, there is no other side to compare with.
 
+mod random;
+
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
@@ -29,6 +31,7 @@ evp_functions! {
     OSSL_PARAM_free: fn(*mut Param);
     EVP_PKEY_get_octet_string_param: fn(*const c_void, *const c_char, *mut u8, usize, *mut usize) -> c_int;
     EVP_PKEY_get_params: fn(*const c_void, *mut Param) -> c_int;
+    EVP_PKEY_set_params: fn(*mut c_void, *mut Param) -> c_int;
     EVP_PKEY_gettable_params: fn(*const c_void) -> *const Param;
     EVP_PKEY_settable_params: fn(*const c_void) -> *const Param;
     EVP_PKEY_set1_encoded_public_key: fn(*mut c_void, *const u8, usize) -> c_int;
