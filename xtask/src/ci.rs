@@ -44,10 +44,14 @@ const OTHER_OPENSSL: [&str; 5] = ["3.0.2", "3.2", "3.5", "3.6", "4.0"];
 const OF_PROGRAMS: &str = "3.5";
 /// The provider's tests of what any OpenSSL does. The others start the machine's programs, which want a
 /// libcrypto.so.3 that is not older than the machine's.
-const OF_ANY_OPENSSL: [&str; 8] = [
+const OF_ANY_OPENSSL: [&str; 12] = [
+    "advisories::",
     "differences::",
     "differential::",
+    "ec::every_call",
+    "ec::wycheproof",
     "openssl::",
+    "primitives::",
     "process::",
     "rsa::",
     "skey::",

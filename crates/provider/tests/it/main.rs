@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | calls of libcrypto in this process, next to the default provider | `differential`, `primitives`, `ec`, `rsa`, `differences`, `skey`, `vectors`; by `driver` |
+//! | calls of libcrypto in this process, next to the default provider | `differential`, `primitives`, `ec`, `rsa`, `differences`, `advisories`, `skey`, `vectors`; by `driver` |
 //! | `openssl`, OpenSSH, nginx and curl, strongSwan, OpenVPN, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `openvpn`, `languages`; by `host` |
 //! | RSA keys: servers that sign, and a TPM's keys next to ours | `handshakes`, `tpm`; by `host` |
 //! | groups of TLS by ML-KEM: OpenSSL of other releases, Go, nginx, haproxy, Python | `groups`; by `host` |
@@ -15,6 +15,7 @@
 //! Everything that forks, confines a process or counts is a program that a test starts.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
+mod advisories;
 mod allocators;
 mod calibration;
 mod connections;

@@ -3,6 +3,7 @@
 //! what is no share in `hostile.rs`.
 
 mod hostile;
+mod newer;
 mod servers;
 
 use std::fs::{self, File};
@@ -55,8 +56,8 @@ impl Site {
 enum End<'a> {
     /// This OpenSSL, with a configuration or without one.
     Here(Option<&'a Accelerated>),
-    /// OpenSSL's command in a folder of its own.
-    Newer(&'a Path),
+    /// OpenSSL's command in a folder of its own, with a configuration or without one.
+    Newer(&'a Path, Option<&'a Accelerated>),
     Go(&'a Path),
 }
 
@@ -68,12 +69,11 @@ impl End<'_> {
                 with_conf(&mut command, conf);
                 command
             }
-            Self::Newer(folder) => {
+            Self::Newer(folder, conf) => {
                 let mut command = Command::new("env");
                 command.arg(format!("LD_LIBRARY_PATH={}", folder.join("lib").display()));
-                command
-                    .arg("OPENSSL_CONF=/dev/null")
-                    .arg(folder.join("bin/openssl"));
+                command.arg(folder.join("bin/openssl"));
+                with_conf(&mut command, conf);
                 command
             }
             Self::Go(program) => Command::new(program),
@@ -84,6 +84,10 @@ impl End<'_> {
 
     /// Starts a server that answers with a page. Without `groups` it has those of its configuration or its own.
     fn serves(self, site: &Site, groups: Option<&str>) -> Server {
+        self.serves_with(site, groups, &[])
+    }
+
+    fn serves_with(self, site: &Site, groups: Option<&str>, more: &[&str]) -> Server {
         let port = free_port();
         let mut command = self.openssl(site);
         if let Self::Go(_) = self {
@@ -98,6 +102,7 @@ impl End<'_> {
             command.args(["s_server", "-accept", &port.to_string(), "-www"]);
             command.args(["-cert", "cert.pem", "-key", "key.pem"]);
             command.args(groups.iter().flat_map(|groups| ["-groups", groups]));
+            command.args(more);
         }
         let log = site.path(&format!("log-{port}"));
         command
@@ -195,7 +200,7 @@ fn others() -> Vec<(&'static str, End<'static>)> {
     });
     let openssl = found.openssl.iter();
     let mut others: Vec<_> = openssl
-        .map(|(name, folder)| (*name, End::Newer(folder)))
+        .map(|(name, folder)| (*name, End::Newer(folder, None)))
         .collect();
     let go = found.go.iter();
     others.extend(go.map(|(_, program)| ("go", End::Go(program))));
