@@ -1,10 +1,10 @@
 # make run    builds `oarlock enc`, does the main job: encrypts a real file, compared with openssl; then builds the rest
-# make test   everything CI runs; make test-long adds what is run before a release
+# make test   everything CI runs; make test-long and make test-packages are run before a release
 # make bench  compares ciphers, signatures and every peer on this machine, in the short form
 # make provider, make build, make install, make uninstall, make package: for this machine, or for others
 
 .DEFAULT_GOAL := help
-.PHONY: help run provider build install uninstall package bench test test-long
+.PHONY: help run provider build install uninstall package bench test test-long test-packages
 
 # Where rustup puts cargo, for shells that did not read the profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -30,6 +30,7 @@ help:
 	@echo "make bench ARGS=--help the same with other options"
 	@echo 'make test             everything CI runs: 14 to 27 minutes on two cores from nothing, by the age of the CPU'
 	@echo 'make test-long        that, the exchange with rage, more rounds, the benchmark, fuzzing: up to an hour'
+	@echo "make test-packages    the tests of Debian's own packages without and with the provider: hours, as root"
 
 run:
 	@scripts/system-packages run
@@ -68,3 +69,8 @@ test:
 test-long:
 	@scripts/system-packages test
 	@cargo xtask ci --long
+
+# The list of packages is xtask/src/packages/packages.json; PACKAGES='curl nginx' runs those alone.
+test-packages:
+	@scripts/system-packages packages
+	@cargo xtask packages $(PACKAGES)

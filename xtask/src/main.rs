@@ -12,6 +12,7 @@ mod go;
 mod kernels;
 mod offers;
 mod openssl_peers;
+mod packages;
 mod peers;
 mod performance;
 mod plan;
@@ -33,6 +34,9 @@ usage: cargo xtask COMMAND
                  steps of `make test-long`
   package        build the Debian package, install it into a root of its own, use and remove it; a
                  step of `ci --long`
+  packages       run the tests of Debian's packages that use OpenSSL, without and with the provider, and
+                 write docs/internals/packages.md; with names those packages alone, with --page
+                 only the page, of the results that there are
   structure      check which crate uses which, that modules form no circle, which files hold unsafe,
                  intrinsics and threads, how long files are, and that generated files are up to date
   kernels        write the assembly of the kernels; with --check only compare it
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         ["words"] => words::run(),
         ["words", "--record"] => words::record(),
         ["words", "--list", package] => words::list(package),
+        ["packages", ref names @ ..] => packages::run(names),
         ["performance"] => performance::run(),
         ["performance", "--all"] => performance::print_all(),
         ["kernels"] => kernels::run(),
