@@ -242,9 +242,10 @@ pub(crate) static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::n
     let text = "listen = [\"127.0.0.1:0\"]\nplaintext = true\n[[key]]\ndirectory = \".\"\n\
          [[client]]\nidentity = \"*\"\nkeys = [\"*\"]\n\
          operations = [\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]\n";
-    let keys = tempfile::tempdir().expect("a folder");
+    let keys = std::env::temp_dir().join(format!("oarlock-fuzz-{}", std::process::id()));
+    fs::create_dir_all(&keys).expect("a folder");
     let write = |name: &str, text: &str| {
-        fs::write(keys.path().join(format!("{name}.pem")), text).expect("a file");
+        fs::write(keys.join(format!("{name}.pem")), text).expect("a file");
     };
     write(
         "rsa1024",
@@ -255,9 +256,10 @@ pub(crate) static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::n
         let key = PrivateKey::generate(key_type).expect("a new key");
         write(key_type.name(), &key.to_pkcs8_pem().expect("a key in PEM"));
     }
-    let config = Config::parse(text, keys.path()).expect("a configuration that is right");
+    let config = Config::parse(text, &keys).expect("a configuration that is right");
     let none = |_: &str| Err("no tokens".to_owned());
     let store = KeyStore::load(&config.keys, &none).expect("a key that is there");
+    fs::remove_dir_all(&keys).expect("the folder");
     let rights = Access::new(&config.clients).of(&Identity::anonymous());
     (rights.expect("all fit"), store.current())
 });

@@ -11,7 +11,7 @@ pub(crate) enum Command {
     /// Decrypt files of `oarlock encrypt`, age or rage
     #[command(after_help = decrypt::EXAMPLES)]
     Decrypt(decrypt::Args),
-    /// Make an identity for `decrypt -i`, and the recipient for `encrypt -r`
+    /// Make an identity for `decrypt -i` and the recipient for `encrypt -r`, or a private key
     #[command(after_help = keygen::EXAMPLES)]
     Keygen(keygen::Args),
     /// Show what an age file reveals without a key: kinds of recipients, sizes

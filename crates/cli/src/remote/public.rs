@@ -37,7 +37,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-It prints SubjectPublicKeyInfo in PEM, as `openssl pkey -pubin` reads it, also of a key that a token of a cryptoserver
+It prints SubjectPublicKeyInfo in PEM, as `openssl pkey -pubin` reads it, also of a key that a token of a cryptoserver \
 holds. The client needs the operation `list`.
 
 Examples:

@@ -76,7 +76,7 @@ pub(super) unsafe extern "C" fn key_of_der(
 impl Context {
     /// Signs a digest, or raises an error that names the key. The default provider, which has no private half, is not asked.
     pub(super) fn sign_remotely(&self, remote: &Remote, digest: &[u8], place: Place) -> c_int {
-        // SAFETY: the core tears no provider down that has a context, such as this one.
+        // SAFETY: this context was made by the provider, which the core keeps until its last context is freed.
         let provider = unsafe { &*self.provider };
         if place.room < remote.key.curve().signature_bytes_max() {
             provider.errors.raise(Reason::OutputBufferTooSmall);
