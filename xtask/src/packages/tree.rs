@@ -165,9 +165,9 @@ impl<'a> Tree<'a> {
         };
         self.enter(&mut command, limit + BOOT_SECONDS, "boot");
         let console = self.folder.join(format!("{called}.console"));
-        let console = fs::File::create(&console)
-            .map_err(|error| format!("{}: {error}", console.display()))?;
-        command.stdin(Stdio::null()).stdout(console);
+        let file = fs::File::create(&console);
+        let file = file.map_err(|error| format!("{}: {error}", console.display()))?;
+        command.stdin(Stdio::null()).stdout(file);
         let ended = command.stderr(Stdio::piped()).output();
         let ended = ended.map_err(|error| tool::cannot_start("timeout", &error))?;
         tool::remove_dir(&self.place.folder.join("scratch").join(&package.name))?;
@@ -175,10 +175,11 @@ impl<'a> Tree<'a> {
         let artifacts = self.folder.join(called);
         tool::remove_dir(&artifacts)?;
         if fs::rename(&run, &artifacts).is_err() {
+            let why = fs::read_to_string(&console).unwrap_or_default();
             return Err(format!(
                 "{}: {called}: the tests did not begin: {}; see {}",
                 package.name,
-                tool::last_line(&said),
+                tool::last_line(&why),
                 self.folder.display()
             ));
         }
