@@ -39,6 +39,8 @@ pub mod rsa;
 mod testing;
 mod work;
 
+#[cfg(feature = "rsa")]
+pub use aws_lc::{ed25519, ml_dsa};
 pub use calibrate::measure;
 pub use oarlock_threads::{Error, OptionsError};
 pub use options::{LaneUse, Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};

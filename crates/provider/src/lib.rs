@@ -15,6 +15,7 @@
 //!                      x25519/       keys and key exchange
 //!                      hybrid/       the same by ML-KEM and a curve together
 //!                      ec/           ECDSA around the default provider's
+//!                      pure/         Ed25519 and ML-DSA around the default provider's
 //!                      exported/     keys that stay there
 //!                      groups.rs     the groups of TLS that come with them
 //! RSA                  rsa/          keys and signatures around the default provider's
@@ -57,6 +58,7 @@ mod loading;
 mod mac;
 mod offered;
 mod provider;
+mod pure;
 mod reserve;
 mod rsa;
 mod signer;

@@ -78,6 +78,8 @@ pub enum Withheld {
     WithCurve(Primitive),
     /// OpenSSL has no post-quantum groups before 3.5, and the configuration does not ask for them.
     NotAsked,
+    /// This OpenSSL does not have it, and the provider only has it next to OpenSSL's own.
+    Absent,
     /// Neither a table nor a calibration says how fast it is.
     Unknown,
 }
@@ -105,6 +107,7 @@ impl fmt::Display for Withheld {
             ),
             Self::WithCurve(other) => write!(f, "left to OpenSSL together with {other}"),
             Self::NotAsked => f.write_str("the configuration does not ask for post-quantum groups"),
+            Self::Absent => f.write_str("this OpenSSL does not have it"),
             Self::Unknown => f.write_str("it was not measured against this OpenSSL"),
         }
     }
@@ -195,9 +198,9 @@ fn provided_primitives_on(
 ) -> Vec<ProvidedPrimitive> {
     let (class, has_sha) = (CpuClass::of(cpu), cpu.has(Feature::Sha));
     let version = version(openssl);
-    let lacks_post_quantum = version.is_none_or(|version| version < POST_QUANTUM_SINCE);
     let of = |primitive: Primitive| {
-        let is_compared = !(primitive.is_post_quantum() && lacks_post_quantum);
+        let is_new = primitive.since() > FIRST;
+        let is_compared = !is_new || version.is_some_and(|version| version >= primitive.since());
         let measured = calibration.and_then(|calibration| {
             let found = calibration
                 .primitives
@@ -210,7 +213,10 @@ fn provided_primitives_on(
             .filter(|_| is_compared);
         let withheld = match ratios {
             // What a machine agrees to with others is its operator's decision.
-            _ if !is_compared => (!asks_for_post_quantum).then_some(Withheld::NotAsked),
+            _ if !is_compared && primitive.is_group() => {
+                (!asks_for_post_quantum).then_some(Withheld::NotAsked)
+            }
+            _ if !is_compared => Some(Withheld::Absent),
             Some((ratios, _)) if ratios.is_level(primitive) => None,
             Some((ratios, _)) => {
                 let (thousandths, at) = ratios.lowest(primitive);
@@ -235,7 +241,8 @@ fn provided_primitives_on(
         }
     }
     let is_forced = |one: &&mut ProvidedPrimitive| {
-        options.offer == Offer::All && one.withheld.is_some_and(|it| it != Withheld::NotAsked)
+        let is_there = |it| !matches!(it, Withheld::NotAsked | Withheld::Absent);
+        options.offer == Offer::All && one.withheld.is_some_and(is_there)
     };
     for one in all.iter_mut().filter(is_forced) {
         one.is_forced = true;
@@ -244,8 +251,8 @@ fn provided_primitives_on(
     all
 }
 
-/// The OpenSSL that has groups with ML-KEM.
-const POST_QUANTUM_SINCE: (u32, u32) = (3, 5);
+/// The first OpenSSL with providers.
+const FIRST: (u32, u32) = (3, 0);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -395,7 +402,10 @@ mod tests {
                     let calibration = calibration_of(&[(primitive, ratios(primitive, slow))]);
                     let all = provided(openssl, Some(&calibration));
                     let found = of(&all, primitive);
-                    let withheld = slow.map(|call| Withheld::SlowerCall {
+                    // A first use counts as level from 0.9 on.
+                    let is_first = |call: &usize| primitive.calls()[*call].starts_with("first-");
+                    let lost = slow.filter(|call| !is_first(call));
+                    let withheld = lost.map(|call| Withheld::SlowerCall {
                         thousandths: 969,
                         call: primitive.calls()[call],
                     });
@@ -454,7 +464,7 @@ mod tests {
     fn post_quantum_groups_that_openssl_lacks_are_offered_if_they_are_asked_for() {
         let groups = || {
             let all = Primitive::ALL.iter().copied();
-            all.filter(|one| one.is_post_quantum())
+            all.filter(|one| one.is_group())
         };
         let slow: Vec<_> = groups().map(|one| (one, ratios(one, Some(0)))).collect();
         let slow = calibration_of(&slow);
@@ -507,12 +517,13 @@ mod tests {
                         .all(|one| !one.primitive.is_ec() || is_level(one));
                     for one in &all {
                         let it = format!("{} on {processor}, {cpu:?}, {openssl}", one.primitive);
-                        let lacks = one.primitive.is_post_quantum()
-                            && !["3.5.4", "4.0.0"].contains(&openssl);
+                        let lacks =
+                            one.primitive.since() > FIRST && !["3.5.4", "4.0.0"].contains(&openssl);
                         let is_known = cpu.has(Feature::Aes)
                             && (cpu.has(Feature::Sha) || !one.primitive.is_hash())
                             && openssl.starts_with(['3', '4'])
-                            && !lacks;
+                            && !lacks
+                            && (!one.primitive.signs_whole_messages() || one.ratios.is_some());
                         assert_eq!(one.ratios.is_some(), is_known, "{it}");
                         let is_offered =
                             is_level(one) && (!one.primitive.is_ec() || are_curves_level);
@@ -521,7 +532,8 @@ mod tests {
                             None => is_level(one),
                             Some(Withheld::SlowerCall { .. }) => !is_level(one),
                             Some(Withheld::WithCurve(_)) => is_level(one),
-                            Some(Withheld::NotAsked) => lacks,
+                            Some(Withheld::NotAsked) => lacks && one.primitive.is_group(),
+                            Some(Withheld::Absent) => lacks && !one.primitive.is_group(),
                             Some(Withheld::Unknown) => !is_known && !lacks,
                             Some(Withheld::Slower { .. }) => false,
                         };

@@ -51,6 +51,14 @@ primitives! {
     EcP384 "ec-p384" ["sign", "verify", "first-sign", "first-verify"],
     /// ECDSA on P-521.
     EcP521 "ec-p521" ["sign", "verify", "first-sign", "first-verify"],
+    /// Ed25519 (RFC 8032), in the pure form: with a key that is kept, and with one that is used for the first time.
+    Ed25519 "ed25519" ["sign", "verify", "first-sign", "first-verify"],
+    /// ML-DSA-44 (FIPS 204), in the pure form, as Ed25519.
+    MlDsa44 "ml-dsa-44" ["sign", "verify", "first-sign", "first-verify"],
+    /// ML-DSA-65.
+    MlDsa65 "ml-dsa-65" ["sign", "verify", "first-sign", "first-verify"],
+    /// ML-DSA-87.
+    MlDsa87 "ml-dsa-87" ["sign", "verify", "first-sign", "first-verify"],
     /// The TLS group X25519MLKEM768.
     X25519MlKem768 "x25519-mlkem768" ["generate", "encapsulate", "decapsulate"],
     /// The TLS group SecP256r1MLKEM768.
@@ -72,6 +80,14 @@ impl Primitive {
         matches!(self, Self::EcP256 | Self::EcP384 | Self::EcP521)
     }
 
+    /// Whether it is a signature of messages without a hash function before them.
+    pub const fn signs_whole_messages(self) -> bool {
+        matches!(
+            self,
+            Self::Ed25519 | Self::MlDsa44 | Self::MlDsa65 | Self::MlDsa87
+        )
+    }
+
     /// Whether SHA instructions decide how fast it is.
     pub const fn is_hash(self) -> bool {
         matches!(
@@ -80,8 +96,18 @@ impl Primitive {
         )
     }
 
-    /// Whether it is a post-quantum group, which OpenSSL itself has from 3.5 on.
-    pub const fn is_post_quantum(self) -> bool {
+    /// The first OpenSSL that has it itself: the major and the minor number.
+    pub const fn since(self) -> (u32, u32) {
+        let is_new = matches!(self, Self::MlDsa44 | Self::MlDsa65 | Self::MlDsa87);
+        if is_new || self.is_group() {
+            (3, 5)
+        } else {
+            (3, 0)
+        }
+    }
+
+    /// Whether it is a post-quantum group of TLS, which the provider has next to every OpenSSL.
+    pub const fn is_group(self) -> bool {
         matches!(
             self,
             Self::X25519MlKem768 | Self::SecP256r1MlKem768 | Self::SecP384r1MlKem1024

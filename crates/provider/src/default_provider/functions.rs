@@ -52,9 +52,13 @@ functions! {
         digest_sign_init 8 DigestInit,
         digest_sign_update 9 Update,
         digest_sign_final 10 unsafe extern "C" fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int,
+        digest_sign 11 unsafe extern "C" fn(
+            *mut c_void, *mut u8, *mut usize, usize, *const u8, usize,
+        ) -> c_int,
         digest_verify_init 12 DigestInit,
         digest_verify_update 13 Update,
         digest_verify_final 14 unsafe extern "C" fn(*mut c_void, *const u8, usize) -> c_int,
+        digest_verify 15 unsafe extern "C" fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int,
         freectx 16 unsafe extern "C" fn(*mut c_void),
         dupctx 17 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
         get_ctx_params 18 WithParams,
@@ -65,6 +69,13 @@ functions! {
         gettable_ctx_md_params 23 unsafe extern "C" fn(*mut c_void) -> *const Param,
         set_ctx_md_params 24 WithParams,
         settable_ctx_md_params 25 unsafe extern "C" fn(*mut c_void) -> *const Param,
+        query_key_types 26 *const c_void,
+        sign_message_init 27 Init,
+        sign_message_update 28 Update,
+        sign_message_final 29 unsafe extern "C" fn(*mut c_void, *mut u8, *mut usize, usize) -> c_int,
+        verify_message_init 30 Init,
+        verify_message_update 31 Update,
+        verify_message_final 32 unsafe extern "C" fn(*mut c_void) -> c_int,
     }
 }
 

@@ -47,10 +47,19 @@ pub(crate) struct Defaults {
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
     pub(crate) ec: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) ecdsa: Option<DefaultAlgorithm<SignatureFunctions>>,
+    pub(crate) ed25519: Signing,
+    /// ML-DSA-44, 65 and 87, since release 3.5.
+    pub(crate) ml_dsa: [Signing; 3],
     /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
     hybrids: Vec<Hybrid>,
     /// What all of it rests on.
     _provider: DefaultProvider,
+}
+
+/// Keys and their signatures.
+pub(crate) struct Signing {
+    pub(crate) keys: Option<DefaultAlgorithm<KeyFunctions>>,
+    pub(crate) signatures: Option<DefaultAlgorithm<SignatureFunctions>>,
 }
 
 /// An algorithm of the default provider's.
@@ -77,6 +86,10 @@ impl Defaults {
                     })
             };
         }
+        let signing = |name: &[u8]| Signing {
+            keys: find!(KeyFunctions, OPERATION_KEYMGMT, name),
+            signatures: find!(SignatureFunctions, OPERATION_SIGNATURE, name),
+        };
         Some(Self {
             rsa: with_rsa.then(|| DefaultRsa::of(&default)).flatten(),
             kdfs: [
@@ -90,6 +103,8 @@ impl Defaults {
             x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),
             ec: find!(KeyFunctions, OPERATION_KEYMGMT, b"EC"),
             ecdsa: find!(SignatureFunctions, OPERATION_SIGNATURE, b"ECDSA"),
+            ed25519: signing(b"ED25519"),
+            ml_dsa: [b"ML-DSA-44", b"ML-DSA-65", b"ML-DSA-87"].map(|name| signing(name)),
             hybrids: Hybrid::ALL
                 .into_iter()
                 .filter(|hybrid| {

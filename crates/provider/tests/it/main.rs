@@ -32,6 +32,7 @@ mod openssl;
 mod openvpn;
 mod primitives;
 mod process;
+mod pure;
 mod rsa;
 mod skey;
 mod ssh;

@@ -18,6 +18,7 @@ pub struct Call {
     /// Its place among [`Primitive::calls`].
     pub at: usize,
     what: What,
+    /// Empty for none.
     digest: &'static CStr,
 }
 
@@ -69,17 +70,24 @@ impl Call {
                 (3, MacPkey),
             ],
             Primitive::X25519 => &[(0, Generate), (1, Agree)],
-            Primitive::EcP256 | Primitive::EcP384 | Primitive::EcP521 => {
-                &[(0, Sign), (1, Verify), (2, FirstSign), (3, FirstVerify)]
-            }
+            Primitive::EcP256
+            | Primitive::EcP384
+            | Primitive::EcP521
+            | Primitive::Ed25519
+            | Primitive::MlDsa44
+            | Primitive::MlDsa65
+            | Primitive::MlDsa87 => &[(0, Sign), (1, Verify), (2, FirstSign), (3, FirstVerify)],
             Primitive::X25519MlKem768
             | Primitive::SecP256r1MlKem768
             | Primitive::SecP384r1MlKem1024 => &[(0, Generate), (1, Encapsulate), (2, Decapsulate)],
         };
-        // Suites of TLS have two.
-        let digests: &[&CStr] = match primitive.is_hash() {
-            true => &[c"SHA256", c"SHA384"],
-            false => &[c"SHA256"],
+        // Suites of TLS have two. What signs whole messages has none.
+        let digests: &[&CStr] = match primitive {
+            _ if primitive.is_hash() => &[c"SHA256", c"SHA384"],
+            Primitive::Ed25519 | Primitive::MlDsa44 | Primitive::MlDsa65 | Primitive::MlDsa87 => {
+                &[c""]
+            }
+            _ => &[c"SHA256"],
         };
         let of_digest = |digest: &&'static CStr| {
             let digest = *digest;
@@ -91,6 +99,11 @@ impl Call {
             })
         };
         digests.iter().flat_map(of_digest).collect()
+    }
+
+    /// The name of the hash function that it signs with.
+    fn hash(self) -> Option<&'static CStr> {
+        (!self.digest.is_empty()).then_some(self.digest)
     }
 
     /// Whether both sides must make the same.
@@ -128,9 +141,19 @@ impl Caller {
             Primitive::Hkdf => (c"HKDF", calls.EVP_KDF_fetch, calls.EVP_KDF_free),
             Primitive::Tls1Prf => (c"TLS1-PRF", calls.EVP_KDF_fetch, calls.EVP_KDF_free),
             Primitive::Hmac => (c"HMAC", calls.EVP_MAC_fetch, calls.EVP_MAC_free),
-            Primitive::EcP256 | Primitive::EcP384 | Primitive::EcP521 => {
+            Primitive::EcP256
+            | Primitive::EcP384
+            | Primitive::EcP521
+            | Primitive::Ed25519
+            | Primitive::MlDsa44
+            | Primitive::MlDsa65
+            | Primitive::MlDsa87 => {
                 let (fetch, free) = (calls.EVP_SIGNATURE_fetch, calls.EVP_SIGNATURE_free);
-                (c"ECDSA", fetch, free)
+                let name = match names(primitive) {
+                    Some((name, None)) => name,
+                    _ => c"ECDSA",
+                };
+                (name, fetch, free)
             }
             Primitive::X25519
             | Primitive::X25519MlKem768
@@ -166,7 +189,7 @@ impl Caller {
             What::Sign | What::Verify | What::FirstSign | What::FirstVerify => {
                 let key = tools.generate(names(call.primitive)?)?;
                 let mut output = EMPTY;
-                let bytes = tools.sign(Some(call.digest), &key, &mut output)?;
+                let bytes = tools.sign(call.hash(), &key, &mut output)?;
                 Some(Material {
                     private: tools.der(&key, tools.calls.i2d_PrivateKey)?,
                     public: tools.der(&key, tools.calls.i2d_PUBKEY)?,
@@ -260,9 +283,9 @@ impl Caller {
             What::Sign | What::FirstSign => {
                 let key = tools.read(tools.calls.d2i_AutoPrivateKey_ex, &material.private)?;
                 match call.what {
-                    What::Sign => Box::new(move |output| tools.sign(Some(digest), &key, output)),
+                    What::Sign => Box::new(move |output| tools.sign(call.hash(), &key, output)),
                     _ => Box::new(move |output| {
-                        tools.sign(Some(digest), &tools.copied(&key)?, output)
+                        tools.sign(call.hash(), &tools.copied(&key)?, output)
                     }),
                 }
             }
@@ -270,9 +293,9 @@ impl Caller {
                 let key = tools.read(tools.calls.d2i_PUBKEY_ex, &material.public)?;
                 let signature = material.signature;
                 match call.what {
-                    What::Verify => Box::new(move |_| tools.verify(Some(digest), &key, &signature)),
+                    What::Verify => Box::new(move |_| tools.verify(call.hash(), &key, &signature)),
                     _ => Box::new(move |_| {
-                        tools.verify(Some(digest), &tools.copied(&key)?, &signature)
+                        tools.verify(call.hash(), &tools.copied(&key)?, &signature)
                     }),
                 }
             }
@@ -321,6 +344,10 @@ fn names(primitive: Primitive) -> Option<Names> {
         Primitive::EcP256 => (c"EC", Some(c"P-256")),
         Primitive::EcP384 => (c"EC", Some(c"P-384")),
         Primitive::EcP521 => (c"EC", Some(c"P-521")),
+        Primitive::Ed25519 => (c"ED25519", None),
+        Primitive::MlDsa44 => (c"ML-DSA-44", None),
+        Primitive::MlDsa65 => (c"ML-DSA-65", None),
+        Primitive::MlDsa87 => (c"ML-DSA-87", None),
         Primitive::X25519MlKem768 => (c"X25519MLKEM768", None),
         Primitive::SecP256r1MlKem768 => (c"SecP256r1MLKEM768", None),
         Primitive::SecP384r1MlKem1024 => (c"SecP384r1MLKEM1024", None),

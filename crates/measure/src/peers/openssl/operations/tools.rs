@@ -8,10 +8,10 @@ use std::rc::Rc;
 use super::super::library::{Param, World};
 use crate::error::Error;
 
-/// Where an operation writes what it makes: more than a share of SecP384r1MLKEM1024 has, 1665 bytes.
+/// Where an operation writes what it makes: more than a private key of ML-DSA-87 has in DER, with its seed.
 pub(super) type Output = [u8; OUTPUT_BYTES];
 /// The length of an output in bytes.
-pub(super) const OUTPUT_BYTES: usize = 2048;
+pub(super) const OUTPUT_BYTES: usize = 6144;
 
 /// One operation, on objects of its own: how many bytes it has written, or `None` if OpenSSL refuses.
 pub(super) type Once = Box<dyn FnMut(&mut Output) -> Option<usize>>;

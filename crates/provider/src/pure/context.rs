@@ -1,0 +1,153 @@
+//! A context of a signature: what was begun with it, and the same as a context of the default provider's.
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, c_int, c_void};
+use std::ptr::null;
+use std::sync::Arc;
+
+use super::Pure;
+use crate::default_provider::DefaultAlgorithm;
+use crate::default_provider::functions::SignatureFunctions;
+use crate::exported::{Inner, Key, Place};
+use crate::provider::Provider;
+
+/// A context, as OpenSSL holds it.
+pub(super) struct Context<P: Pure> {
+    /// The core tears no provider down that has a context.
+    pub(super) provider: *const Provider,
+    pub(super) properties: Option<CString>,
+    pub(super) key: Option<Arc<Key<P>>>,
+    pub(super) state: State,
+}
+
+/// What is done with a context.
+pub(super) enum State {
+    /// Nothing yet.
+    Idle,
+    /// It signs or verifies messages.
+    Begun(Work),
+    /// The default provider does it.
+    Elsewhere(Inner),
+}
+
+/// By which function it was begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    DigestSign,
+    DigestVerify,
+    /// Since release 3.4, as the next.
+    SignMessage,
+    VerifyMessage,
+}
+
+impl Work {
+    pub(super) fn signs(self) -> bool {
+        matches!(self, Self::DigestSign | Self::SignMessage)
+    }
+}
+
+impl<P: Pure> Context<P> {
+    /// Another that goes on from here.
+    pub(super) fn copy(&self) -> Option<Self> {
+        Some(Self {
+            provider: self.provider,
+            properties: self.properties.clone(),
+            key: self.key.clone(),
+            state: match &self.state {
+                State::Idle => State::Idle,
+                State::Begun(work) => State::Begun(*work),
+                State::Elsewhere(inner) => State::Elsewhere(inner.copy()?),
+            },
+        })
+    }
+
+    pub(super) fn default(&self) -> Option<&DefaultAlgorithm<SignatureFunctions>> {
+        // SAFETY: the core tears no provider down that has a context, such as this one.
+        let defaults = unsafe { (*self.provider).defaults.get()? };
+        P::signatures(defaults)
+    }
+
+    /// A context of the default provider's that is where this one is; `None` where it is there already, or cannot be made.
+    fn replayed(&self) -> Option<Inner> {
+        let inner = Inner::new(self.default()?, self.properties.as_deref())?;
+        let (functions, context) = (inner.functions(), inner.context);
+        let key = || -> Option<*mut c_void> { self.key.as_ref()?.inner() };
+        // SAFETY: the default provider's functions with its context and its key, and neither a name nor parameters.
+        let is_there = unsafe {
+            match self.state {
+                State::Idle => 1,
+                State::Elsewhere(_) => return None,
+                State::Begun(Work::DigestSign) => {
+                    functions.digest_sign_init?(context, null(), key()?, null())
+                }
+                State::Begun(Work::DigestVerify) => {
+                    functions.digest_verify_init?(context, null(), key()?, null())
+                }
+                State::Begun(Work::SignMessage) => {
+                    functions.sign_message_init?(context, key()?, null())
+                }
+                State::Begun(Work::VerifyMessage) => {
+                    functions.verify_message_init?(context, key()?, null())
+                }
+            }
+        };
+        (is_there == 1).then_some(inner)
+    }
+
+    /// Calls `call` with a context of the default provider's that is where this one is.
+    pub(super) fn aside<T>(
+        &self,
+        call: impl FnOnce(&SignatureFunctions, *mut c_void) -> Option<T>,
+    ) -> Option<T> {
+        let made;
+        let inner = match &self.state {
+            State::Elsewhere(inner) => inner,
+            _ => {
+                made = self.replayed()?;
+                &made
+            }
+        };
+        call(inner.functions(), inner.context)
+    }
+
+    /// Has the default provider do the rest.
+    pub(super) fn leave(&mut self) -> Option<&Inner> {
+        if !matches!(self.state, State::Elsewhere(_)) {
+            self.state = State::Elsewhere(self.replayed()?);
+        }
+        match &self.state {
+            State::Elsewhere(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    /// Signs a message, or tells how long signatures are; `None` where the default provider is to do it, or to refuse it.
+    pub(super) fn sign(&self, work: Work, message: &[u8], place: Place) -> Option<c_int> {
+        if !matches!(self.state, State::Begun(begun) if begun == work) {
+            return None;
+        }
+        if !place.octets.is_null() {
+            if place.room < P::SIGNATURE_BYTES {
+                return None;
+            }
+            let key = self.key.as_ref()?.ours()?;
+            // The message may lie where the signature goes.
+            let mut signature = vec![0; P::SIGNATURE_BYTES];
+            key.sign(message, &mut signature)?;
+            // SAFETY: the caller has room for as many bytes as a signature has.
+            unsafe { signature.as_ptr().copy_to(place.octets, signature.len()) };
+        }
+        // SAFETY: the caller has a place for the length.
+        unsafe { *place.bytes = P::SIGNATURE_BYTES };
+        Some(1)
+    }
+
+    /// Verifies a signature of a message; `None` where the default provider is to do it, or to refuse it.
+    pub(super) fn verify(&self, work: Work, message: &[u8], signature: &[u8]) -> Option<c_int> {
+        if !matches!(self.state, State::Begun(begun) if begun == work) {
+            return None;
+        }
+        self.key.as_ref()?.ours()?.verify(message, signature)?;
+        Some(1)
+    }
+}

@@ -1,0 +1,67 @@
+//! Signatures of whole messages, without a hash function before them: Ed25519 (RFC 8032) and ML-DSA (FIPS 204) by the engine,
+//! in the pure form alone. Everything else is the default provider's.
+//!
+//! ```text
+//! ed25519.rs     keys of Ed25519
+//! ml_dsa.rs      keys of ML-DSA
+//! context.rs     a context of a signature: what was begun, and the way to the default provider
+//! signature.rs   the functions of signatures
+//! ```
+//!
+//! A context signs and verifies itself what comes in one piece and without parameters. At anything else, such as a context string,
+//! another instance or a message in pieces, it makes a context of the default provider's with the same key, and passes everything
+//! on from then on. What it fails to sign or to verify, the default provider does once more: so the error is its own.
+
+mod context;
+mod ed25519;
+mod ml_dsa;
+mod signature;
+
+use oarlock_engine::Primitive;
+
+use crate::abi::{Algorithm, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
+use crate::default_provider::functions::SignatureFunctions;
+use crate::default_provider::{DefaultAlgorithm, Defaults};
+use crate::exported::{self, Ours};
+use crate::offered::Offered;
+
+/// Keys that sign whole messages.
+trait Pure: Ours {
+    /// The default provider's signatures.
+    fn signatures(defaults: &Defaults) -> Option<&DefaultAlgorithm<SignatureFunctions>>;
+
+    /// The length in bytes of every signature.
+    const SIGNATURE_BYTES: usize;
+
+    /// Fills `signature`, which has [`SIGNATURE_BYTES`](Self::SIGNATURE_BYTES); `None` where the default provider is to do it.
+    fn sign(&self, message: &[u8], signature: &mut [u8]) -> Option<()>;
+
+    /// `None` where the signature is another's, or none.
+    fn verify(&self, message: &[u8], signature: &[u8]) -> Option<()>;
+}
+
+/// Adds one that is offered.
+pub(crate) fn offer(primitive: Primitive, defaults: &Defaults, offered: &mut Offered) {
+    match primitive {
+        Primitive::Ed25519 => offer_one::<ed25519::Ed25519Key>(defaults, offered),
+        Primitive::MlDsa44 => offer_one::<ml_dsa::MlDsaKey<0>>(defaults, offered),
+        Primitive::MlDsa65 => offer_one::<ml_dsa::MlDsaKey<1>>(defaults, offered),
+        Primitive::MlDsa87 => offer_one::<ml_dsa::MlDsaKey<2>>(defaults, offered),
+        _ => {}
+    }
+}
+
+/// Keys and signatures together, or neither.
+fn offer_one<P: Pure>(defaults: &Defaults, offered: &mut Offered) {
+    let (Some(keys), Some(signatures)) = (P::default(defaults), P::signatures(defaults)) else {
+        return;
+    };
+    let table = exported::table::<P>(&keys.functions);
+    offered.add(OPERATION_KEYMGMT, table, |table| {
+        Algorithm::of_keys(keys.names, table)
+    });
+    let table = signature::table::<P>(&signatures.functions);
+    offered.add(OPERATION_SIGNATURE, table, |table| {
+        Algorithm::accelerated(signatures.names, table)
+    });
+}

@@ -1,0 +1,500 @@
+//! Signatures (provider-signature(7), EVP_SIGNATURE-ED25519(7), EVP_SIGNATURE-ML-DSA(7)): the functions that OpenSSL calls.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use super::Pure;
+use super::context::{Context, State, Work};
+use crate::abi::{Dispatch, Param, Params, offered};
+use crate::caught::catching;
+use crate::default_provider::functions::{Describe, SignatureFunctions};
+use crate::exported::{Key, Place, text};
+use crate::provider::Provider;
+
+/// The functions for OpenSSL.
+pub(super) fn table<P: Pure>(inner: &SignatureFunctions) -> Vec<Dispatch> {
+    let mut table = Vec::new();
+    offered!(table, inner, SignatureFunctions:
+        newctx newctx::<P>,
+        sign_init prehashed_init::<P, true>,
+        sign sign::<P>,
+        verify_init prehashed_init::<P, false>,
+        verify verify::<P>,
+        digest_sign_init digest_init::<P, true>,
+        digest_sign digest_sign::<P>,
+        digest_verify_init digest_init::<P, false>,
+        digest_verify digest_verify::<P>,
+        freectx freectx::<P>,
+        dupctx dupctx::<P>,
+        get_ctx_params get_ctx_params::<P>,
+        gettable_ctx_params gettable_ctx_params::<P>,
+        set_ctx_params set_ctx_params::<P>,
+        settable_ctx_params settable_ctx_params::<P>,
+        sign_message_init message_init::<P, true>,
+        sign_message_update message_update::<P, true>,
+        sign_message_final sign_message_final::<P>,
+        verify_message_init message_init::<P, false>,
+        verify_message_update message_update::<P, false>,
+        verify_message_final verify_message_final::<P>,
+    );
+    // What takes no context is the default provider's own.
+    let id = SignatureFunctions::query_key_types;
+    table.extend(
+        inner
+            .query_key_types
+            .map(|function| Dispatch { id, function }),
+    );
+    table.push(Dispatch::END);
+    table
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core; `properties` is null or ends with a zero.
+unsafe extern "C" fn newctx<P: Pure>(
+    provider: *mut c_void,
+    properties: *const c_char,
+) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: the core's query of properties, which ends with a zero, or null.
+        let properties = unsafe { text(properties) };
+        Box::into_raw(Box::new(Context::<P> {
+            provider: provider.cast(),
+            properties: properties.map(ToOwned::to_owned),
+            key: None,
+            state: State::Idle,
+        }))
+        .cast()
+    })
+}
+
+/// # Safety
+/// `context` is null or of `newctx` or `dupctx`, and this is the core's last call with it.
+unsafe extern "C" fn freectx<P: Pure>(context: *mut c_void) {
+    if !context.is_null() {
+        catching((), || {
+            // SAFETY: a context of such signatures, of `newctx` or `dupctx`, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(context.cast::<Context<P>>()) });
+        });
+    }
+}
+
+/// # Safety
+/// As [`with`].
+unsafe extern "C" fn dupctx<P: Pure>(context: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: null or a context of ours, which is read alone and which no other call uses.
+        let copy = unsafe { context.cast::<Context<P>>().as_ref() }.and_then(Context::copy);
+        copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
+    })
+}
+
+/// Calls `call` with a context; 0 without one, and where it gives nothing.
+///
+/// # Safety
+/// `context` is null or a context of ours, and no other call with it is under way.
+unsafe fn with<P: Pure>(
+    context: *mut c_void,
+    call: impl FnOnce(&mut Context<P>) -> Option<c_int>,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: the caller says that it is null or a context of ours, which no other call uses.
+        let context = unsafe { context.cast::<Context<P>>().as_mut() };
+        context.and_then(call).unwrap_or(0)
+    })
+}
+
+/// Begins work of ours with a key, if `work` names any that is regular, or else has the default provider begin by `init`. A
+/// context that has a key goes on with it where none is given by the functions that are named after digests: `openssl speed`
+/// begins each signature so.
+///
+/// # Safety
+/// As [`with`]; `key` is null or a key of ours that is not freed during the call.
+unsafe fn begin<P: Pure>(
+    context: *mut c_void,
+    key: *mut c_void,
+    work: Option<Work>,
+    init: impl FnOnce(&SignatureFunctions, *mut c_void, *mut c_void) -> Option<c_int>,
+) -> c_int {
+    // SAFETY: the caller answers for `context` as `with` wants it, and for the key.
+    unsafe {
+        with::<P>(context, |context| {
+            let key = Key::<P>::shared(key);
+            let by_digest = |work: Work| matches!(work, Work::DigestSign | Work::DigestVerify);
+            let with = match context.state {
+                State::Begun(before) if key.is_none() => {
+                    let goes_on = by_digest(before) && work.is_some_and(by_digest);
+                    context.key.as_ref().filter(|_| goes_on)
+                }
+                State::Elsewhere(_) => None,
+                _ => key.as_ref(),
+            };
+            if let (Some(work), Some(with)) = (work, with)
+                && let Some(ours) = with.ours()
+                && (ours.has_private() || !work.signs())
+            {
+                if key.is_some() {
+                    context.key = key;
+                }
+                context.state = State::Begun(work);
+                return Some(1);
+            }
+            context.leave()?;
+            let of_default = match &key {
+                Some(key) => key.inner()?,
+                None => null_mut(),
+            };
+            let inner = context.leave()?;
+            let is_done = init(inner.functions(), inner.context, of_default)?;
+            if is_done == 1 && key.is_some() {
+                context.key = key;
+            }
+            Some(is_done)
+        })
+    }
+}
+
+/// Whether parameters say no more than the version of TLS, which these signatures do not go by.
+///
+/// # Safety
+/// `params` is null or an array that ends with [`Param::END`].
+unsafe fn are_plain(params: *const Param) -> bool {
+    // SAFETY: the caller says that they end.
+    let params = unsafe { Params::new(params.cast_mut()) };
+    let are_plain = params.each(|key, _| match key {
+        b"tls-version" => Ok(()),
+        _ => Err(()),
+    });
+    are_plain.is_ok()
+}
+
+/// # Safety
+/// As [`begin`]; `name` is null or ends with a zero, and `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn digest_init<P: Pure, const SIGNS: bool>(
+    context: *mut c_void,
+    name: *const c_char,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: the core hands over a context of ours for messages, a key of ours, a name or null, and parameters.
+    unsafe {
+        let is_plain = text(name).is_none_or(|name| name.is_empty()) && are_plain(params);
+        let work = match SIGNS {
+            true => Work::DigestSign,
+            false => Work::DigestVerify,
+        };
+        begin::<P>(
+            context,
+            key,
+            is_plain.then_some(work),
+            |inner, context, key| {
+                let init = match SIGNS {
+                    true => inner.digest_sign_init,
+                    false => inner.digest_verify_init,
+                };
+                Some(init?(context, name, key, params))
+            },
+        )
+    }
+}
+
+/// # Safety
+/// As [`begin`]; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn message_init<P: Pure, const SIGNS: bool>(
+    context: *mut c_void,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: the core hands over a context of ours to sign or verify messages with, a key of ours and parameters.
+    unsafe {
+        let work = match SIGNS {
+            true => Work::SignMessage,
+            false => Work::VerifyMessage,
+        };
+        let work = are_plain(params).then_some(work);
+        begin::<P>(context, key, work, |inner, context, key| {
+            let init = match SIGNS {
+                true => inner.sign_message_init,
+                false => inner.verify_message_init,
+            };
+            Some(init?(context, key, params))
+        })
+    }
+}
+
+/// Begins with digests of messages, which the default provider takes.
+///
+/// # Safety
+/// As [`message_init`].
+unsafe extern "C" fn prehashed_init<P: Pure, const SIGNS: bool>(
+    context: *mut c_void,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: the core hands over a context of ours for digests, a key of ours and parameters.
+    unsafe {
+        begin::<P>(context, key, None, |inner, context, key| {
+            let init = match SIGNS {
+                true => inner.sign_init,
+                false => inner.verify_init,
+            };
+            Some(init?(context, key, params))
+        })
+    }
+}
+
+/// # Safety
+/// `data` is null or has as many bytes.
+unsafe fn slice<'a>(data: *const u8, bytes: usize) -> &'a [u8] {
+    if data.is_null() || bytes == 0 {
+        return &[];
+    }
+    // SAFETY: the caller says that there are so many.
+    unsafe { std::slice::from_raw_parts(data, bytes) }
+}
+
+/// # Safety
+/// As [`with`]; places and message that are not null have the lengths given with them.
+unsafe extern "C" fn sign<P: Pure>(
+    context: *mut c_void,
+    signature: *mut u8,
+    bytes: *mut usize,
+    room: usize,
+    message: *const u8,
+    message_bytes: usize,
+) -> c_int {
+    let place = Place {
+        octets: signature,
+        bytes,
+        room,
+    };
+    // SAFETY: the core has a context of ours, a place for a signature, and a message of so many bytes.
+    unsafe {
+        with::<P>(context, |context| {
+            let given = slice(message, message_bytes);
+            context.sign(Work::SignMessage, given, place).or_else(|| {
+                context.aside(|inner, context| {
+                    let sign = inner.sign?;
+                    Some(sign(
+                        context,
+                        signature,
+                        bytes,
+                        room,
+                        message,
+                        message_bytes,
+                    ))
+                })
+            })
+        })
+    }
+}
+
+/// # Safety
+/// As [`sign`].
+unsafe extern "C" fn digest_sign<P: Pure>(
+    context: *mut c_void,
+    signature: *mut u8,
+    bytes: *mut usize,
+    room: usize,
+    message: *const u8,
+    message_bytes: usize,
+) -> c_int {
+    let place = Place {
+        octets: signature,
+        bytes,
+        room,
+    };
+    // SAFETY: the core has a context of ours, a place for a signature or null, and a whole message of so many bytes.
+    unsafe {
+        with::<P>(context, |context| {
+            let given = slice(message, message_bytes);
+            context.sign(Work::DigestSign, given, place).or_else(|| {
+                context.aside(|inner, context| {
+                    let sign = inner.digest_sign?;
+                    Some(sign(
+                        context,
+                        signature,
+                        bytes,
+                        room,
+                        message,
+                        message_bytes,
+                    ))
+                })
+            })
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`]; signature and message that are not null have the lengths given with them.
+unsafe extern "C" fn verify<P: Pure>(
+    context: *mut c_void,
+    signature: *const u8,
+    bytes: usize,
+    message: *const u8,
+    message_bytes: usize,
+) -> c_int {
+    // SAFETY: the core has a context of ours, and a signature and a message of so many bytes.
+    unsafe {
+        with::<P>(context, |context| {
+            let (given, signed) = (slice(signature, bytes), slice(message, message_bytes));
+            let done = context.verify(Work::VerifyMessage, signed, given);
+            done.or_else(|| {
+                context.aside(|inner, context| {
+                    let verify = inner.verify?;
+                    Some(verify(context, signature, bytes, message, message_bytes))
+                })
+            })
+        })
+    }
+}
+
+/// # Safety
+/// As [`verify`].
+unsafe extern "C" fn digest_verify<P: Pure>(
+    context: *mut c_void,
+    signature: *const u8,
+    bytes: usize,
+    message: *const u8,
+    message_bytes: usize,
+) -> c_int {
+    // SAFETY: the core has a context of ours, and a signature and a whole message of so many bytes.
+    unsafe {
+        with::<P>(context, |context| {
+            let (given, signed) = (slice(signature, bytes), slice(message, message_bytes));
+            let done = context.verify(Work::DigestVerify, signed, given);
+            done.or_else(|| {
+                context.aside(|inner, context| {
+                    let verify = inner.digest_verify?;
+                    Some(verify(context, signature, bytes, message, message_bytes))
+                })
+            })
+        })
+    }
+}
+
+/// A message in pieces.
+///
+/// # Safety
+/// As [`with`]; `data` has `bytes` bytes.
+unsafe extern "C" fn message_update<P: Pure, const SIGNS: bool>(
+    context: *mut c_void,
+    data: *const u8,
+    bytes: usize,
+) -> c_int {
+    // SAFETY: the core has a context of ours; the default provider's function with its own, and the caller's data.
+    unsafe {
+        with::<P>(context, |context| {
+            let inner = context.leave()?;
+            let update = match SIGNS {
+                true => inner.functions().sign_message_update,
+                false => inner.functions().verify_message_update,
+            };
+            Some(update?(inner.context, data, bytes))
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`]; `bytes` is a place for a length, and a signature that is not null has `room` bytes.
+unsafe extern "C" fn sign_message_final<P: Pure>(
+    context: *mut c_void,
+    signature: *mut u8,
+    bytes: *mut usize,
+    room: usize,
+) -> c_int {
+    // SAFETY: the core has a context of ours; the default provider's function with its own, and the caller's places.
+    unsafe {
+        with::<P>(context, |context| {
+            let inner = context.leave()?;
+            let end = inner.functions().sign_message_final?;
+            Some(end(inner.context, signature, bytes, room))
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`].
+unsafe extern "C" fn verify_message_final<P: Pure>(context: *mut c_void) -> c_int {
+    // SAFETY: the core has a context of ours; the default provider's function with its own.
+    unsafe {
+        with::<P>(context, |context| {
+            let inner = context.leave()?;
+            Some(inner.functions().verify_message_final?(inner.context))
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn set_ctx_params<P: Pure>(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: the core has a context of ours to set; the default provider's function with its own, and the core's parameters.
+    unsafe {
+        with::<P>(context, |context| {
+            if matches!(context.state, State::Begun(_)) && Params::new(params).is_empty() {
+                return Some(1);
+            }
+            let inner = context.leave()?;
+            Some(inner.functions().set_ctx_params?(inner.context, params))
+        })
+    }
+}
+
+/// # Safety
+/// As [`set_ctx_params`].
+unsafe extern "C" fn get_ctx_params<P: Pure>(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: the core has a context of ours to read from; the default provider's function with its own, and places.
+    unsafe {
+        with::<P>(context, |context| {
+            context.aside(|inner, context| Some(inner.get_ctx_params?(context, params)))
+        })
+    }
+}
+
+/// # Safety
+/// As [`described`].
+unsafe extern "C" fn gettable_ctx_params<P: Pure>(
+    context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core asks what can be got of a context of ours, or of none, and hands over its provider.
+    unsafe { described::<P>(context, provider, |functions| functions.gettable_ctx_params) }
+}
+
+/// # Safety
+/// As [`described`].
+unsafe extern "C" fn settable_ctx_params<P: Pure>(
+    context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core asks what can be set to a context of ours, or to none, and hands over its provider.
+    unsafe { described::<P>(context, provider, |functions| functions.settable_ctx_params) }
+}
+
+/// What the default provider says of its parameters.
+///
+/// # Safety
+/// As [`with`]; `provider` is what `OSSL_provider_init` gave the core.
+unsafe fn described<P: Pure>(
+    context: *mut c_void,
+    provider: *mut c_void,
+    function: impl FnOnce(&SignatureFunctions) -> Option<Describe>,
+) -> *const Param {
+    catching(null(), || {
+        let describe = || {
+            // SAFETY: null or a context of ours that no other call uses, and the core's provider; the default provider's
+            // function with its own. Its lists are static.
+            unsafe {
+                let default = P::signatures((*provider.cast::<Provider>()).defaults.get()?)?;
+                let describe = function(&default.functions)?;
+                match context.cast::<Context<P>>().as_ref() {
+                    Some(context) => {
+                        context.aside(|_, inner| Some(describe(inner, default.context)))
+                    }
+                    None => Some(describe(null_mut(), default.context)),
+                }
+            }
+        };
+        describe().unwrap_or(null())
+    })
+}

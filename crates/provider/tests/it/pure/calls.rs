@@ -1,0 +1,448 @@
+//! Calls of EVP, made at random, and what a caller sees of each.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt::Write as _;
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use crate::driver::rsa::{RsaFunctions, RsaKey};
+use crate::driver::{Param, evp_functions, libcrypto};
+pub use crate::rsa::calls::{SIDES, Side};
+
+evp_functions! {
+    OneShot:
+    EVP_DigestSign: fn(*mut c_void, *mut u8, *mut usize, *const u8, usize) -> c_int;
+    EVP_DigestVerify: fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int;
+    EVP_SIGNATURE_fetch: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+    EVP_SIGNATURE_free: fn(*mut c_void);
+}
+
+// Since release 3.4.
+evp_functions! {
+    Messages:
+    EVP_PKEY_sign_message_init: fn(*mut c_void, *mut c_void, *const Param) -> c_int;
+    EVP_PKEY_sign_message_update: fn(*mut c_void, *const u8, usize) -> c_int;
+    EVP_PKEY_sign_message_final: fn(*mut c_void, *mut u8, *mut usize) -> c_int;
+    EVP_PKEY_verify_message_init: fn(*mut c_void, *mut c_void, *const Param) -> c_int;
+}
+
+pub fn functions() -> &'static RsaFunctions {
+    static FUNCTIONS: OnceLock<RsaFunctions> = OnceLock::new();
+    FUNCTIONS.get_or_init(|| RsaFunctions::load(libcrypto()))
+}
+
+pub fn one_shot() -> &'static OneShot {
+    static FUNCTIONS: OnceLock<OneShot> = OnceLock::new();
+    FUNCTIONS.get_or_init(|| OneShot::load(libcrypto()))
+}
+
+fn messages() -> &'static Messages {
+    static FUNCTIONS: OnceLock<Messages> = OnceLock::new();
+    FUNCTIONS.get_or_init(|| Messages::load(libcrypto()))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// With settings or without.
+    DigestSignInit(Setting),
+    DigestVerifyInit(Setting),
+    /// With the name of a hash function, which these keys refuse.
+    Named,
+    /// Once more, without a key.
+    Again,
+    /// Since release 3.4, as the next two: without a hash function, and of digests.
+    SignMessageInit(Setting),
+    VerifyMessageInit(Setting),
+    SignInit,
+    Set(Setting),
+    /// A signature of so many bytes, into so many more or fewer than it needs.
+    Sign(usize, isize),
+    Size,
+    /// The verification of a signature of so many bytes.
+    Verify(usize),
+    /// A message in pieces.
+    Update(usize),
+    Final,
+    /// A copy, which goes on in place of the original.
+    Replace,
+    Get,
+}
+
+/// A parameter that changes what is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    None,
+    Context(&'static str),
+    Instance(&'static CStr),
+    Deterministic,
+    Raw,
+    Unknown,
+}
+
+pub fn program(rng: &mut StdRng) -> Vec<Call> {
+    fn of<T: Copy>(rng: &mut StdRng, all: &[T]) -> T {
+        all[rng.random_range(0..all.len())]
+    }
+    let has_messages = libcrypto().release() >= (3, 4);
+    let setting = |rng: &mut StdRng| match rng.random_range(0..6) {
+        0 => of(
+            rng,
+            &[
+                Setting::Context("a context"),
+                Setting::Context(""),
+                Setting::Instance(c"Ed25519"),
+                Setting::Instance(c"Ed25519ctx"),
+                Setting::Instance(c"Ed25519ph"),
+                Setting::Instance(c"nonsense"),
+                Setting::Deterministic,
+                Setting::Raw,
+                Setting::Unknown,
+            ],
+        ),
+        _ => Setting::None,
+    };
+    let verifies = rng.random_range(0..3) == 0;
+    let by_message = has_messages && rng.random_range(0..3) == 0;
+    let init = |rng: &mut StdRng| {
+        let verifies = verifies != (rng.random_range(0..12) == 0);
+        let setting = setting(rng);
+        match (by_message, verifies) {
+            (false, false) => Call::DigestSignInit(setting),
+            (false, true) => Call::DigestVerifyInit(setting),
+            (true, false) => Call::SignMessageInit(setting),
+            (true, true) => Call::VerifyMessageInit(setting),
+        }
+    };
+    let mut calls = vec![init(rng)];
+    for _ in 0..rng.random_range(1..8) {
+        calls.push(match rng.random_range(0..16) {
+            0 => init(rng),
+            1 => Call::Size,
+            2 | 3 => Call::Replace,
+            4 => Call::Get,
+            5 => Call::Set(setting(rng)),
+            6 if !by_message => of(rng, &[Call::Named, Call::Again]),
+            6 => of(rng, &[Call::Update(40), Call::Final, Call::SignInit]),
+            _ if verifies != (rng.random_range(0..8) == 0) => {
+                Call::Verify(of(rng, &[100, 100, 100, 0, 64]))
+            }
+            _ => Call::Sign(
+                of(rng, &[100, 100, 100, 0, 1, 64, 300]),
+                of(rng, &[0, 0, 0, 7, -1, -40]),
+            ),
+        });
+    }
+    calls
+}
+
+/// The contexts of one side, and what they have made.
+pub struct Contexts {
+    functions: &'static RsaFunctions,
+    name: &'static CStr,
+    pub context: *mut c_void,
+    message: *mut c_void,
+    /// The settings of `message`, which owns them; null for what goes by `context`.
+    settings: *mut c_void,
+    verifies: bool,
+    is_begun: bool,
+    /// The last signature of the first 100 bytes.
+    pub signature: Vec<u8>,
+}
+
+fn data() -> Vec<u8> {
+    (0..=255).cycle().take(512).collect()
+}
+
+impl Contexts {
+    pub fn new(name: &'static CStr, side: &Side, key: &RsaKey) -> Self {
+        let functions = functions();
+        // SAFETY: the library context and the key, of any type, are live, and the property query ends with a zero.
+        unsafe {
+            let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
+                libcrypto().library_context(),
+                key.key,
+                side.operations.as_ptr(),
+            );
+            assert!(!context.is_null());
+            Self {
+                functions,
+                name,
+                context,
+                message: (functions.EVP_MD_CTX_new)(),
+                settings: null_mut(),
+                verifies: false,
+                is_begun: false,
+                signature: Vec::new(),
+            }
+        }
+    }
+
+    /// What a caller sees of it. `None` for a call that is not to be made: releases use what was not begun through pointers to
+    /// nothing.
+    pub fn call(&mut self, call: Call, side: &Side, key: &RsaKey) -> Option<String> {
+        let functions = self.functions;
+        let data = data();
+        let by_message = self.settings.is_null();
+        let begins = matches!(
+            call,
+            Call::DigestSignInit(_)
+                | Call::DigestVerifyInit(_)
+                | Call::SignMessageInit(_)
+                | Call::VerifyMessageInit(_)
+                | Call::SignInit
+                | Call::Named
+        );
+        if !begins && !self.is_begun {
+            return None;
+        }
+        let mut seen = String::new();
+        // SAFETY: all contexts and the key are live, names end with a zero, and each length is that of the buffer next to it, or
+        // smaller where a wrong length is what is tested.
+        unsafe {
+            let result = match call {
+                Call::DigestSignInit(setting) | Call::DigestVerifyInit(setting) => {
+                    self.verifies = matches!(call, Call::DigestVerifyInit(_));
+                    self.begin(null(), side, key.key, setting)
+                }
+                Call::Named => self.begin(c"SHA256".as_ptr(), side, key.key, Setting::None),
+                Call::Again if by_message => return None,
+                Call::Again => self.begin(null(), side, null_mut(), Setting::None),
+                Call::SignMessageInit(setting) | Call::VerifyMessageInit(setting) => {
+                    self.settings = null_mut();
+                    self.verifies = matches!(call, Call::VerifyMessageInit(_));
+                    let fetch = one_shot().EVP_SIGNATURE_fetch;
+                    let context = libcrypto().library_context();
+                    let signature = fetch(context, self.name.as_ptr(), side.operations.as_ptr());
+                    assert!(!signature.is_null());
+                    let init = match self.verifies {
+                        true => messages().EVP_PKEY_verify_message_init,
+                        false => messages().EVP_PKEY_sign_message_init,
+                    };
+                    let mut number = 0;
+                    let params = setting.params(&mut number);
+                    let result = init(self.context, signature, params.as_ptr());
+                    (one_shot().EVP_SIGNATURE_free)(signature);
+                    result
+                }
+                Call::SignInit => {
+                    self.settings = null_mut();
+                    self.verifies = false;
+                    (functions.EVP_PKEY_sign_init)(self.context)
+                }
+                Call::Set(setting) => {
+                    let mut number = 0;
+                    let params = setting.params(&mut number);
+                    (functions.EVP_PKEY_CTX_set_params)(self.settings(), params.as_ptr())
+                }
+                Call::Size => {
+                    let mut bytes = 0;
+                    let result = self.sign(null_mut(), &mut bytes, &data[..100]);
+                    let _ = write!(seen, "{bytes} ");
+                    result
+                }
+                Call::Sign(length, more) => {
+                    let mut room = key.bytes().saturating_add_signed(more);
+                    let mut place = vec![0xa5; room.max(1)];
+                    let result = self.sign(place.as_mut_ptr(), &mut room, &data[..length]);
+                    if result == 1 {
+                        place.truncate(room);
+                        // Those of Ed25519 are not random.
+                        if room == 64 {
+                            let _ = write!(seen, "{place:02x?} ");
+                        }
+                        if length == 100 {
+                            self.signature = place;
+                        }
+                    }
+                    result
+                }
+                Call::Verify(length) => {
+                    let (given, bytes) = (self.signature.as_ptr(), self.signature.len());
+                    let (message, length) = (data.as_ptr(), length);
+                    match by_message {
+                        true => {
+                            (functions.EVP_PKEY_verify)(self.context, given, bytes, message, length)
+                        }
+                        false => (one_shot().EVP_DigestVerify)(
+                            self.message,
+                            given,
+                            bytes,
+                            message,
+                            length,
+                        ),
+                    }
+                }
+                Call::Update(_) | Call::Final if !by_message || self.verifies => return None,
+                Call::Update(length) => {
+                    (messages().EVP_PKEY_sign_message_update)(self.context, data.as_ptr(), length)
+                }
+                Call::Final => {
+                    let mut room = key.bytes();
+                    let mut place = vec![0xa5; room];
+                    (messages().EVP_PKEY_sign_message_final)(
+                        self.context,
+                        place.as_mut_ptr(),
+                        &mut room,
+                    )
+                }
+                Call::Replace if by_message => {
+                    let copy = (functions.EVP_PKEY_CTX_dup)(self.context);
+                    let is_made = !copy.is_null();
+                    if is_made {
+                        (functions.EVP_PKEY_CTX_free)(self.context);
+                        self.context = copy;
+                    }
+                    is_made.into()
+                }
+                Call::Replace => {
+                    let copy = (functions.EVP_MD_CTX_new)();
+                    let result = (functions.EVP_MD_CTX_copy_ex)(copy, self.message);
+                    if result == 1 {
+                        (functions.EVP_MD_CTX_free)(self.message);
+                        self.message = copy;
+                        self.settings = (functions.EVP_MD_CTX_get_pkey_ctx)(copy);
+                    } else {
+                        (functions.EVP_MD_CTX_free)(copy);
+                    }
+                    result
+                }
+                Call::Get => {
+                    let mut id = [0u8; 128];
+                    let (place, room) = (id.as_mut_ptr(), id.len());
+                    let mut params = [
+                        Param::new(c"algorithm-id", Param::OCTET_STRING, place, room),
+                        Param::END,
+                    ];
+                    let get = functions.EVP_PKEY_CTX_get_params;
+                    let result = get(self.settings(), params.as_mut_ptr());
+                    let _ = write!(seen, "{id:02x?} ");
+                    result
+                }
+            };
+            if begins {
+                self.is_begun = result == 1;
+            }
+            let _ = write!(seen, "{result} {:?}", libcrypto().errors());
+        }
+        Some(seen)
+    }
+
+    pub fn settings(&self) -> *mut c_void {
+        match self.settings.is_null() {
+            true => self.context,
+            false => self.settings,
+        }
+    }
+
+    /// # Safety
+    /// `place` is null, or has as many bytes as `room` says.
+    unsafe fn sign(&self, place: *mut u8, room: &mut usize, message: &[u8]) -> c_int {
+        let (first, bytes) = (message.as_ptr(), message.len());
+        // SAFETY: the contexts are live, and the place is as the caller says.
+        unsafe {
+            match self.settings.is_null() {
+                true => (self.functions.EVP_PKEY_sign)(self.context, place, room, first, bytes),
+                false => (one_shot().EVP_DigestSign)(self.message, place, room, first, bytes),
+            }
+        }
+    }
+
+    /// Begins a message: with a key, or once more with the last one.
+    ///
+    /// # Safety
+    /// `key` is null or live.
+    unsafe fn begin(
+        &mut self,
+        name: *const c_char,
+        side: &Side,
+        key: *mut c_void,
+        setting: Setting,
+    ) -> c_int {
+        let init = match self.verifies {
+            false => self.functions.EVP_DigestSignInit_ex,
+            true => self.functions.EVP_DigestVerifyInit_ex,
+        };
+        let (mut settings, mut number) = (null_mut(), 0);
+        let params = setting.params(&mut number);
+        // SAFETY: the context is live, as the caller says of the key, and names and queries end with a zero.
+        let result = unsafe {
+            init(
+                self.message,
+                &mut settings,
+                name,
+                libcrypto().library_context(),
+                side.operations.as_ptr(),
+                key,
+                params.as_ptr(),
+            )
+        };
+        self.settings = if result == 1 { settings } else { null_mut() };
+        result
+    }
+
+    /// Verifies a signature of a whole message.
+    pub fn verified(&self, message: &[u8], signature: &[u8]) -> String {
+        let verify = one_shot().EVP_DigestVerify;
+        let (given, bytes) = (signature.as_ptr(), signature.len());
+        // SAFETY: the context was begun to verify, and lengths are those of their slices.
+        let result = unsafe { verify(self.message, given, bytes, message.as_ptr(), message.len()) };
+        format!("{result} {:?}", libcrypto().errors())
+    }
+
+    /// Parameters that can be set and got.
+    pub fn described(&self) -> [Vec<(String, u32)>; 2] {
+        let functions = self.functions;
+        // SAFETY: the context is live, and its lists end.
+        unsafe {
+            [
+                Param::listed((functions.EVP_PKEY_CTX_settable_params)(self.settings())),
+                Param::listed((functions.EVP_PKEY_CTX_gettable_params)(self.settings())),
+            ]
+        }
+    }
+}
+
+impl Setting {
+    /// An array that lives as long as `number`.
+    fn params(self, number: &mut c_int) -> [Param; 2] {
+        let octets = |key, text: &'static str| {
+            Param::new(
+                key,
+                Param::OCTET_STRING,
+                text.as_ptr().cast_mut(),
+                text.len(),
+            )
+        };
+        *number = i32::from(self == Self::Deterministic);
+        let place = std::ptr::from_mut(number).cast();
+        let first = match self {
+            Self::None => Param::END,
+            Self::Context(text) => octets(c"context-string", text),
+            Self::Instance(name) => Param::new(
+                c"instance",
+                UTF8_STRING,
+                name.as_ptr().cast_mut().cast(),
+                name.count_bytes(),
+            ),
+            Self::Deterministic => Param::new(c"deterministic", Param::INTEGER, place, 4),
+            Self::Raw => Param::new(c"message-encoding", Param::INTEGER, place, 4),
+            Self::Unknown => octets(c"unknown", "value"),
+        };
+        [first, Param::END]
+    }
+}
+
+impl Drop for Contexts {
+    fn drop(&mut self) {
+        // SAFETY: both contexts are live until here.
+        unsafe {
+            (self.functions.EVP_MD_CTX_free)(self.message);
+            (self.functions.EVP_PKEY_CTX_free)(self.context);
+        }
+    }
+}
+
+const UTF8_STRING: u32 = 4;

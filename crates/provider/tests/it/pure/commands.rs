@@ -1,0 +1,188 @@
+//! Whole commands, with keys that go from one to the next through files; connections; and a fork.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use oarlock_testing::{lossy, skip};
+
+use crate::host::{Program, free_port, run, run_with, succeeds, until_listening, with_conf};
+use crate::rsa::commands::Place;
+
+#[test]
+fn keys_go_from_command_to_command_as_stock() {
+    let place = Place::new();
+    place.write("extensions", "basicConstraints=CA:FALSE\n");
+    for line in COMMANDS {
+        let (by, line) = line.split_once(' ').unwrap();
+        if by != "stock" {
+            place.ours(line);
+        }
+        if by != "ours" {
+            place.stock(line);
+        }
+    }
+    for by_us in [true, false] {
+        // A message that was altered.
+        let mut wrong = place.command(
+            "pkeyutl -verify -rawin -pubin -inkey public.pem -in extensions -sigfile signature",
+        );
+        let output = run(with_conf(&mut wrong, by_us.then_some(&place.accelerated)));
+        assert!(!output.status.success());
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("Signature Verification Failure"), "{said}");
+    }
+    for line in [
+        "pkey -in key.pem -text",
+        "pkey -in public.pem -pubin -text",
+        "pkey -in key.pem -check -noout",
+        "x509 -in leaf.crt -text",
+    ] {
+        assert_eq!(place.ours(line), place.stock(line), "{line}");
+    }
+}
+
+/// Both ends of TLS with and without the provider, with certificates of Ed25519; behind releases that have it, of ML-DSA.
+#[test]
+fn connections_are_authenticated() {
+    let place = Place::new();
+    connect(&place, None, "ed25519", &["-tls1_2", "-tls1_3"]);
+    let test = std::env::current_exe().unwrap();
+    let peers = test.ancestors().nth(3).unwrap().join("peers");
+    let newer = ["openssl-3.5", "openssl-4.0"].map(|name| peers.join(name));
+    let there: Vec<PathBuf> = newer.into_iter().filter(|folder| folder.is_dir()).collect();
+    if there.is_empty() {
+        skip("no OpenSSL with ML-DSA (cargo xtask peers openssl) is there");
+    }
+    for folder in &there {
+        for key in ["ed25519", "ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] {
+            connect(&place, Some(folder), key, &["-tls1_3"]);
+        }
+    }
+}
+
+/// `folder` has another release of OpenSSL.
+fn connect(place: &Place, folder: Option<&Path>, key: &str, versions: &[&str]) {
+    let command = |line: &str, is_ours: bool| {
+        let mut command = place.command(line);
+        if let Some(folder) = folder {
+            // The tests' own commands get the libraries that these run with.
+            command = Command::new("env");
+            command.arg(format!("LD_LIBRARY_PATH={}", folder.join("lib").display()));
+            command.current_dir(place.folder.path());
+            command.arg(folder.join("bin/openssl"));
+            command.args(line.split_whitespace());
+        }
+        with_conf(&mut command, is_ours.then_some(&place.accelerated));
+        command
+    };
+    place.write("request", REQUEST);
+    let line = format!(
+        "req -x509 -config request -newkey {key} -nodes -keyout server.pem -out server.crt -days 3"
+    );
+    succeeds(&mut command(&line, false));
+    for version in versions {
+        for (server_is_ours, client_is_ours) in [(true, false), (false, true), (true, true)] {
+            let port = free_port();
+            let line = format!(
+                "s_server -accept {port} -cert server.crt -key server.pem -www -verify 1 -CAfile server.crt"
+            );
+            let server = Program::start(&mut command(&line, server_is_ours));
+            until_listening(&server, port);
+            let line = format!(
+                "s_client -connect 127.0.0.1:{port} {version} -CAfile server.crt -verify_return_error -cert server.crt \
+                 -key server.pem -ign_eof"
+            );
+            // The server answers and closes: only then has it verified the client, too.
+            let output = run_with(
+                &mut command(&line, client_is_ours),
+                b"GET / HTTP/1.0\r\n\r\n",
+            );
+            let text = lossy(&output.stdout);
+            assert!(
+                output.status.success()
+                    && text.contains("Verify return code: 0 (ok)")
+                    && text.contains("HTTP/1.0 200 ok"),
+                "{key} {version} {server_is_ours} {client_is_ours}: {text} {}",
+                lossy(&output.stderr)
+            );
+        }
+    }
+}
+
+/// A context that is begun before a fork signs in the child and in the parent, with the key's first signature made before
+/// and after.
+#[test]
+fn a_fork_falls_into_a_context() {
+    let place = Place::new();
+    place.stock("genpkey -algorithm ED25519 -out key.pem");
+    place.write("forks.c", FORKS);
+    let mut compiler = Command::new("cc");
+    compiler.current_dir(place.folder.path());
+    compiler.args(["-o", "forks", "forks.c", "-lcrypto"]);
+    succeeds(&mut compiler);
+    let mut program = Command::new(place.folder.path().join("forks"));
+    program.current_dir(place.folder.path());
+    let output = run(place.accelerated.apply(&mut program));
+    assert!(output.status.success(), "{}", lossy(&output.stderr));
+    assert_eq!(output.stdout, b"oarlock\n");
+}
+
+/// Each begins with who runs it.
+const COMMANDS: [&str; 10] = [
+    "ours genpkey -algorithm ED25519 -out key.pem",
+    "both pkey -in key.pem -pubout -out public.pem",
+    "ours req -x509 -new -key key.pem -subj /CN=root -out root.crt -days 3",
+    "both verify -CAfile root.crt root.crt",
+    "ours req -newkey ed25519 -nodes -keyout leaf.pem -subj /CN=leaf -out leaf.csr",
+    "both req -in leaf.csr -verify -noout",
+    "ours x509 -req -in leaf.csr -CA root.crt -CAkey key.pem -CAcreateserial -out leaf.crt -days 2 -extfile extensions",
+    "both verify -CAfile root.crt leaf.crt",
+    "ours pkeyutl -sign -rawin -inkey key.pem -in message -out signature",
+    "both pkeyutl -verify -rawin -pubin -inkey public.pem -in message -sigfile signature",
+];
+
+const REQUEST: &str = "[req]\ndistinguished_name = name\nprompt = no\n[name]\nCN = localhost\n";
+
+const FORKS: &str = r#"
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/provider.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int ends(EVP_MD_CTX *context, EVP_PKEY *key)
+{
+    unsigned char signature[64];
+    size_t bytes = sizeof signature;
+    EVP_MD_CTX *verifier = EVP_MD_CTX_new();
+    int done = EVP_DigestSign(context, signature, &bytes, (unsigned char *)"one", 3) == 1
+        && EVP_DigestVerifyInit(verifier, NULL, NULL, NULL, key) == 1
+        && EVP_DigestVerify(verifier, signature, bytes, (unsigned char *)"one", 3) == 1;
+    EVP_MD_CTX_free(verifier);
+    return done;
+}
+
+int main(void)
+{
+    FILE *file = fopen("key.pem", "r");
+    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, NULL, NULL);
+    EVP_PKEY_CTX *settings = NULL;
+    for (int round = 0; round < 20; round++) {
+        EVP_MD_CTX *context = EVP_MD_CTX_new();
+        if (EVP_DigestSignInit(context, &settings, NULL, NULL, key) != 1)
+            return 1;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(ends(context, key) ? 0 : 2);
+        int status = 0;
+        if (!ends(context, key) || waitpid(child, &status, 0) != child || status != 0)
+            return 3;
+        if (round == 19)
+            puts(OSSL_PROVIDER_get0_name(EVP_PKEY_CTX_get0_provider(settings)));
+        EVP_MD_CTX_free(context);
+    }
+    EVP_PKEY_free(key);
+    return 0;
+}
+"#;

@@ -1,0 +1,74 @@
+//! Project Wycheproof's sets for Ed25519 and ML-DSA, through EVP: each side takes what it must, and nothing else.
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::ptr::null_mut;
+
+use oarlock_vectors::wycheproof;
+
+use super::calls::{Call, Contexts, SIDES, Setting, functions};
+use super::{PUBLIC_KEY, types};
+use crate::driver::rsa::RsaKey;
+use crate::driver::{Param, libcrypto};
+
+/// A public key in the provider that `query` demands; `None` if it is none.
+fn public(name: &CStr, query: &CStr, octets: &[u8]) -> Option<RsaKey> {
+    let functions = functions();
+    let mut key = null_mut();
+    // SAFETY: what EVP returns is checked before it is used, and freed once; the octets stay as long as they are used.
+    let made = unsafe {
+        let context = libcrypto().library_context();
+        let new = functions.EVP_PKEY_CTX_new_from_name;
+        let maker = new(context, name.as_ptr(), query.as_ptr());
+        assert_eq!((functions.EVP_PKEY_fromdata_init)(maker), 1);
+        let place = octets.as_ptr().cast_mut();
+        let mut params = [
+            Param::new(c"pub", Param::OCTET_STRING, place, octets.len()),
+            Param::END,
+        ];
+        let made = (functions.EVP_PKEY_fromdata)(maker, &mut key, PUBLIC_KEY, params.as_mut_ptr());
+        (functions.EVP_PKEY_CTX_free)(maker);
+        made
+    };
+    libcrypto().errors();
+    (made == 1).then_some(RsaKey { functions, key })
+}
+
+#[test]
+fn signatures_are_taken_or_refused() {
+    let mut keys: HashMap<Vec<u8>, [Option<RsaKey>; SIDES.len()]> = HashMap::new();
+    let mut vectors = wycheproof::ed25519().unwrap();
+    if types().len() > 1 {
+        vectors.extend(wycheproof::ml_dsa_signatures().unwrap());
+    }
+    let mut counts = [0, 0];
+    for vector in vectors.iter().filter(|it| it.context.is_empty()) {
+        let mut all = types().iter().copied();
+        let is_it = |name: &&CStr| {
+            name.to_bytes()
+                .eq_ignore_ascii_case(vector.algorithm.as_bytes())
+        };
+        let name = all.find(is_it).unwrap();
+        let keys = keys.entry(vector.public_key.clone()).or_insert_with(|| {
+            SIDES
+                .each_ref()
+                .map(|side| public(name, side.key, &vector.public_key))
+        });
+        let seen = [0, 1, 2].map(|at| {
+            let (side, key) = (&SIDES[at], keys[at].as_ref()?);
+            let mut contexts = Contexts::new(name, side, key);
+            let begun = contexts.call(Call::DigestVerifyInit(Setting::None), side, key);
+            assert_eq!(begun.as_deref(), Some("1 []"), "{}", vector.source);
+            Some(contexts.verified(&vector.message, &vector.signature))
+        });
+        for (side, seen_there) in SIDES.iter().zip(&seen) {
+            let place = format!("{}, {}", vector.source, side.name);
+            assert_eq!(*seen_there, seen[0], "{place}");
+            let is_taken = seen_there.as_deref() == Some("1 []");
+            assert_eq!(is_taken, vector.is_valid, "{place}");
+        }
+        counts[usize::from(vector.is_valid)] += 1;
+    }
+    assert!(counts[0] > 50 && counts[1] > 50, "{counts:?}");
+    assert_eq!(libcrypto().errors(), []);
+}
