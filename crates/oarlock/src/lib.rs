@@ -32,7 +32,8 @@
 //! | packets of IPsec (ESP) or RTP (SRTP), many in a call | [`packet`] | |
 //! | AES-CBC for existing formats | [`Accelerator::cbc`] | |
 //! | RSA signatures, encryption, keys | [`Accelerator::rsa`] | `sign` |
-//! | many RSA requests in flight, async code | [`job::Job`] | `async_sign` |
+//! | ECDSA, ECDH, Ed25519, X25519, ML-KEM, ML-DSA; keys of any type | [`Accelerator::key`], [`keys`] | |
+//! | many requests of keys in flight, async code | [`job::Job`] | `async_sign` |
 //! | any request on whatever does it first: cores, boards, tokens | [`framework::Framework`] | |
 //! | a device of one's own for ciphers | [`device::Device`] | `own_device` |
 //! | a device of one's own for public keys | [`device::PublicKeyDevice`] | |
@@ -49,8 +50,8 @@
 //! | feature | brings | costs |
 //! |---|---|---|
 //! | `legacy` (default) | Camellia, Twofish, Serpent, ARIA, SM4, CAST-128, Blowfish and Triple DES in counter mode | 6 more crates |
-//! | `rsa` (default) | the modules [`rsa`], [`job`] and [`framework`]: RSA keys, signatures, encryption, modular exponentiation, jobs. Includes `aws-lc` | 28 more crates, a C compiler, most of the build time |
-//! | `ssh` (default) | RSA keys as OpenSSH keeps them. Includes `rsa` | 14 crates in addition to those of `rsa` |
+//! | `rsa` (default) | the modules [`rsa`], [`keys`], [`job`] and [`framework`]: RSA keys, signatures, encryption, modular exponentiation; keys of elliptic curves, ML-KEM and ML-DSA; jobs. Includes `aws-lc` | 28 more crates, a C compiler, most of the build time |
+//! | `ssh` (default) | keys as OpenSSH keeps them. Includes `rsa` | 14 crates in addition to those of `rsa` |
 //! | `aws-lc` | the device `software`: AES and ChaCha20-Poly1305 by aws-lc, for CPUs that lack the instructions of our kernels, and when a device fails | 7 more crates, a C compiler |
 //! | `pkcs11` | `device::Pkcs11Device`: keys on PKCS#11 tokens. Includes `rsa` | 4 crates in addition to those of `rsa` |
 //! | `library` | `device::LibraryDevice`: devices in shared libraries, behind a C interface. Includes `rsa` | 1 crate in addition to those of `rsa` |

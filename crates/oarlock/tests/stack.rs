@@ -57,4 +57,29 @@ fn compute() {
             }
         }
     }
+    #[cfg(feature = "rsa")]
+    public_keys();
+}
+
+/// Uses a key of every type that is generated. ML-DSA-87 takes the most stack, some 110 KB.
+#[cfg(feature = "rsa")]
+fn public_keys() {
+    use oarlock::keys::{KeyType, PrivateKey, Scheme};
+
+    for key_type in KeyType::ALL.into_iter().filter(|one| *one != KeyType::Rsa) {
+        let key = PrivateKey::generate(key_type).unwrap();
+        let read = PrivateKey::from_bytes(&key.to_pkcs8_der().unwrap()).unwrap();
+        let public = read.public_key();
+        if let Some(scheme) = Scheme::usual(key_type) {
+            let signature = key.sign(&scheme, b"message").unwrap();
+            public.verify(&scheme, b"message", &signature).unwrap();
+        }
+        if key_type.agrees() {
+            key.agree(public).unwrap();
+        }
+        if key_type.encapsulates() {
+            let (ciphertext, secret) = public.encapsulate().unwrap();
+            assert_eq!(key.decapsulate(&ciphertext).unwrap(), secret);
+        }
+    }
 }

@@ -14,8 +14,8 @@ impl PrivateKey {
     /// Signs a message of any length, on this thread.
     ///
     /// Results are checked where a fault of the machine could give the key away: those of RSA with the public exponent, and
-    /// those of Ed25519 with the public key. ECDSA and ML-DSA draw a fresh random nonce for each signature, which is bound to
-    /// key and message too.
+    /// those of Ed25519, whose nonces are not random, by a second signature. ECDSA and ML-DSA draw a fresh random nonce for
+    /// each signature, which is bound to key and message too.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for a scheme of another type of key, a hash that the scheme is not offered with, a context of

@@ -47,7 +47,7 @@ impl PrivateKey {
         match label {
             "PRIVATE KEY" => Self::from_pkcs8(&der),
             "EC PRIVATE KEY" => Self::from_sec1(&der, None),
-            "RSA PRIVATE KEY" => Ok(RsaPrivateKey::from_der(&der)?.into()),
+            "RSA PRIVATE KEY" => Ok(RsaPrivateKey::from_pem(text)?.into()),
             "ENCRYPTED PRIVATE KEY" => Err(encrypted()),
             #[cfg(feature = "ssh")]
             "OPENSSH PRIVATE KEY" => Self::from_openssh(text, &der),

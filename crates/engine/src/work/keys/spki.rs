@@ -34,7 +34,7 @@ impl PublicKey {
         let (label, der) = pem::decoded(text)?;
         match label {
             "PUBLIC KEY" => Self::from_spki(&der),
-            "RSA PUBLIC KEY" => Ok(RsaPublicKey::from_der(&der)?.into()),
+            "RSA PUBLIC KEY" => Ok(RsaPublicKey::from_pem(text)?.into()),
             label => Err(unknown_label(label, "PUBLIC KEY or RSA PUBLIC KEY")),
         }
     }
