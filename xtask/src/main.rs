@@ -20,6 +20,7 @@ mod processor;
 mod proto;
 mod shim;
 mod structure;
+mod tlsfuzzer;
 mod tokens;
 mod tool;
 mod vectors;
@@ -57,6 +58,8 @@ usage: cargo xtask COMMAND
                  alone and `peers tokens` kryoptic alone, which tests use where they are present;
                  `peers boringssl` builds BoringSSL alone, and `peers openssl` OpenSSL 3.5 and
                  4.0, or with names those releases: 3.0.2, 3.0.7, 3.2, 3.5, 3.6, 4.0
+  tlsfuzzer      compare what tlsfuzzer finds of `openssl s_server`, stock and under the provider,
+                 with the machine's OpenSSL and 4.0; `tlsfuzzer FOLDER` takes its source from there
   constant-time  search the kernels for times that depend on secrets; passes its options on to
                  oarlock-timing, see `cargo xtask constant-time --help`";
 
@@ -89,6 +92,8 @@ fn main() -> ExitCode {
         ["peers", "boringssl"] => peers::run_boringssl(),
         ["peers", "openssl", ref names @ ..] => openssl_peers::libraries(names).map(drop),
         ["peers", "tokens"] => peers::run_tokens(),
+        ["tlsfuzzer"] => tlsfuzzer::run(None),
+        ["tlsfuzzer", folder] => tlsfuzzer::run(Some(folder)),
         ["constant-time", ref options @ ..] => constant_time::run(options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -490,7 +490,7 @@ mod tests {
             theirs.record_exchange(last, Exchanged::Decapsulated);
         }
         let counted = usage.read();
-        let are_post_quantum = |it: &CountedExchanges| it.group.is_post_quantum();
+        let are_post_quantum = |it: &CountedExchanges| it.group.is_group();
         assert!(counted.exchanges.len() == 3 && counted.exchanges.iter().all(are_post_quantum));
         for it in counted.exchanges {
             let decapsulated = if it.group == last { 2 } else { 0 };

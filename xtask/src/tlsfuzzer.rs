@@ -1,0 +1,423 @@
+//! `cargo xtask tlsfuzzer`: the conversations of tlsfuzzer that are about key exchange, signatures, the key schedule, Finished,
+//! tickets and binders, with `openssl s_server`, stock and under the provider. Each must find the same of both.
+//!
+//! Some fail of stock OpenSSL, too: a script may want another certificate or option. What counts is that no verdict differs.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::fetch::{self, Wheel};
+use crate::openssl_peers;
+use crate::tool::{self, Metadata, Result, cargo};
+
+const SOURCE: &str = "https://github.com/tlsfuzzer/tlsfuzzer";
+const COMMIT: &str = "14555fe211456c46deccc4b2d94751dbd894aece";
+const WHEELS: [Wheel; 4] = [
+    Wheel {
+        name: "tlslite-ng",
+        version: "0.9.0b2",
+        sha256: "d69afaa207972506fcdad4362de09a422f0c8b780f370ec881cf7e789e858aa1",
+        members: &["tlslite/"],
+    },
+    Wheel {
+        name: "ecdsa",
+        version: "0.19.2",
+        sha256: "840f5dc5e375c68f36c1a7a5b9caad28f95daa65185c9253c0c08dd952bb7399",
+        members: &["ecdsa/"],
+    },
+    Wheel {
+        name: "six",
+        version: "1.17.0",
+        sha256: "4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274",
+        members: &["six.py"],
+    },
+    // Of hybrids, which the machine's release has under the provider alone.
+    Wheel {
+        name: "kyber-py",
+        version: "1.2.0",
+        sha256: "517f4c8f5009f5b4dfb8f4bfd0f6d631bf56e0cad3f709282e6450e5d8eda6aa",
+        members: &["kyber_py/"],
+    },
+];
+/// Runs a script that draws the same every time: which of many conversations it has, and what it sends.
+const SEEDED: &str = "import random, runpy, sys; random.seed(7); del sys.argv[0]; \
+                      runpy.run_path(sys.argv[0], run_name='__main__')";
+
+/// Runs all of it with the source in `folder`; without one it is cloned.
+pub fn run(folder: Option<&str>) -> Result<()> {
+    let metadata = Metadata::load()?;
+    let place = metadata.target_directory.join("tlsfuzzer");
+    tool::create_dir(&place)?;
+    let source = match folder {
+        Some(folder) => PathBuf::from(folder),
+        None => cloned(&place)?,
+    };
+    let mut modules = vec![source.clone()];
+    for wheel in &WHEELS {
+        let into = place.join(wheel.name);
+        fetch::wheel(wheel, &into)?;
+        modules.push(into);
+    }
+    tool::status(cargo().args(["build", "--release", "--locked", "-p", "oarlock-provider"]))?;
+    let module = metadata
+        .target_directory
+        .join("release/liboarlock_provider.so");
+    let conf = place.join("openssl.cnf");
+    fetch::write(
+        &conf,
+        &CONFIGURATION.replace("MODULE", &module.display().to_string()),
+    )?;
+    certificates(&place)?;
+    let newest = openssl_peers::libraries(&["4.0"])?.remove(0);
+    let suite = |libraries| Suite {
+        place: place.clone(),
+        source: source.clone(),
+        modules: modules.clone(),
+        libraries,
+    };
+    let (machine, newest) = (suite(None), suite(Some(newest)));
+    let mut differing = Vec::new();
+    for (name, suite) in [
+        ("the machine's OpenSSL", &machine),
+        ("OpenSSL 4.0", &newest),
+    ] {
+        println!("\n{name}: conversations, failed of stock and under the provider");
+        let found = suite.run(&conf)?;
+        differing.extend(found.into_iter().map(|it| format!("{name}: {it}")));
+    }
+    // The hybrids of the provider, next to OpenSSL's own.
+    println!("\nhybrids: of OpenSSL 4.0, and of the provider with the machine's OpenSSL");
+    let hybrids = place.join("hybrids.cnf");
+    let text = std::fs::read_to_string(&conf).map_err(|error| error.to_string())?;
+    fetch::write(
+        &hybrids,
+        &text.replace("offer=all\n", "offer=all\npost-quantum = yes\n"),
+    )?;
+    let stock = Server::start(&newest, None, &["-groups", HYBRIDS])?;
+    let provided = Server::start(&machine, Some(&hybrids), &["-groups", HYBRIDS])?;
+    let [theirs, ours] = machine.compared("tls13-mlkem", [&stock, &provided])?;
+    if theirs != ours {
+        differing.push(format!("hybrids: {theirs:?} and {ours:?}"));
+    }
+    match differing.is_empty() {
+        true => Ok(()),
+        false => Err(format!("verdicts differ: {}", differing.join("; "))),
+    }
+}
+
+fn cloned(place: &Path) -> Result<PathBuf> {
+    let source = place.join("source");
+    if !source.exists() {
+        let mut clone = Command::new("git");
+        clone.args(["clone", "--quiet", SOURCE]).arg(&source);
+        tool::output(&mut clone)?;
+    }
+    let mut checkout = Command::new("git");
+    checkout.args(["checkout", "--quiet", COMMIT]);
+    tool::output(checkout.current_dir(&source))?;
+    Ok(source)
+}
+
+/// Two servers' certificates, which clients have as well.
+fn certificates(place: &Path) -> Result<()> {
+    for (name, options) in [
+        ("rsa", "-newkey rsa:2048"),
+        ("ec", "-newkey ec -pkeyopt ec_paramgen_curve:P-256"),
+    ] {
+        let line = format!(
+            "req -x509 {options} -nodes -keyout {name}.key -out {name}.crt -subj /CN=localhost -days 30"
+        );
+        let mut command = Command::new("openssl");
+        command.args(line.split_whitespace()).current_dir(place);
+        tool::output(command.env("OPENSSL_CONF", "/dev/null"))?;
+    }
+    let both: Result<Vec<String>> = ["rsa.crt", "ec.crt"]
+        .iter()
+        .map(|name| std::fs::read_to_string(place.join(name)).map_err(|it| it.to_string()))
+        .collect();
+    fetch::write(&place.join("both.crt"), &both?.concat())
+}
+
+/// Everything with one release.
+struct Suite {
+    place: PathBuf,
+    source: PathBuf,
+    modules: Vec<PathBuf>,
+    libraries: Option<PathBuf>,
+}
+
+/// What a script has found.
+#[derive(PartialEq, Eq, Debug)]
+struct Verdict {
+    is_good: bool,
+    conversations: u32,
+    failed: BTreeSet<String>,
+}
+
+impl Suite {
+    /// Names the scripts whose verdicts differ.
+    fn run(&self, conf: &Path) -> Result<Vec<String>> {
+        let mut differing = Vec::new();
+        let client: &[&str] = &["-verify", "1", "-CAfile", "both.crt"];
+        for (more, scripts) in [(&[][..], &SERVERS[..]), (client, &CLIENTS[..])] {
+            let stock = Server::start(self, None, more)?;
+            let provided = Server::start(self, Some(conf), more)?;
+            for line in scripts {
+                let [theirs, ours] = self.compared(line, [&stock, &provided])?;
+                if theirs != ours {
+                    differing.push(format!("{line}: stock {theirs:?}, provider {ours:?}"));
+                }
+            }
+        }
+        Ok(differing)
+    }
+
+    /// Runs a script with both servers at once, again where they differ: a busy machine lets an answer be late.
+    fn compared(&self, line: &str, servers: [&Server; 2]) -> Result<[Verdict; 2]> {
+        let mut tries = 0;
+        loop {
+            let [theirs, ours] = servers.map(|server| self.start(line, server.port));
+            let (theirs, ours) = (theirs?, ours?);
+            let found = [theirs.verdict(line)?, ours.verdict(line)?];
+            tries += 1;
+            if found[0] == found[1] || tries == TRIES {
+                let [theirs, ours] = found.each_ref().map(|it| it.failed.len());
+                println!(
+                    "{line:<60} {:>5} {theirs:>5} {ours:>5}",
+                    found[1].conversations
+                );
+                return Ok(found);
+            }
+        }
+    }
+
+    fn start(&self, line: &str, port: u16) -> Result<Running> {
+        let mut words = line.split_whitespace();
+        let script = format!("scripts/test-{}.py", words.next().unwrap_or_default());
+        let log = self.place.join(format!("log-{port}"));
+        let failed = |error: std::io::Error| format!("{}: {error}", log.display());
+        let output = File::create(&log).map_err(failed)?;
+        let paths = std::env::join_paths(&self.modules).map_err(|error| error.to_string())?;
+        let child = Command::new("timeout")
+            .args([SECONDS_MAX, "python3", "-c", SEEDED, &script, "-p"])
+            .arg(port.to_string())
+            .args(words.map(|word| match word.strip_prefix("@") {
+                Some(file) => self.place.join(file),
+                None => PathBuf::from(word),
+            }))
+            .current_dir(&self.source)
+            .env("PYTHONPATH", paths)
+            .env("PYTHONHASHSEED", "7")
+            .stderr(output.try_clone().map_err(failed)?)
+            .stdout(output)
+            .spawn()
+            .map_err(|error| tool::cannot_start("timeout", &error))?;
+        Ok(Running { child, log })
+    }
+}
+
+/// A script that runs.
+struct Running {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Running {
+    fn verdict(mut self, line: &str) -> Result<Verdict> {
+        let log = self.log.display();
+        let failed = |error: std::io::Error| format!("{log}: {error}");
+        let status = self.child.wait().map_err(failed)?;
+        let said = std::fs::read(&self.log).map_err(failed)?;
+        Verdict::of(&String::from_utf8_lossy(&said), status.success())
+            .ok_or_else(|| format!("{line} has no verdict: see {log}"))
+    }
+}
+
+impl Verdict {
+    /// What a script says at its end; `None` where that is missing.
+    fn of(said: &str, is_good: bool) -> Option<Self> {
+        let total = said
+            .lines()
+            .rev()
+            .find_map(|line| line.strip_prefix("TOTAL: "))?;
+        let names = said
+            .rsplit_once("\nFAILED:\n")
+            .map_or("", |(_, names)| names);
+        let failed = names.lines().filter_map(|line| line.strip_prefix("\t"));
+        Some(Self {
+            is_good,
+            conversations: total.trim().parse().ok()?,
+            failed: failed.map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// `openssl s_server`, which ends with this.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    fn start(suite: &Suite, conf: Option<&Path>, more: &[&str]) -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+        let address = listener.and_then(|it| it.local_addr());
+        let port = address.map_err(|error| error.to_string())?.port();
+        let mut program = match &suite.libraries {
+            None => Command::new("openssl"),
+            Some(libraries) => {
+                let mut program = Command::new(libraries.with_file_name("bin/openssl"));
+                program.env("LD_LIBRARY_PATH", libraries);
+                program
+            }
+        };
+        program
+            .args(["s_server", "-www", "-quiet", "-client_renegotiation"])
+            .args(["-accept", &port.to_string()])
+            .args([
+                "-cipher",
+                "ALL:@SECLEVEL=0",
+                "-psk",
+                "aa",
+                "-psk_identity",
+                "test",
+            ])
+            .args(["-key", "rsa.key", "-cert", "rsa.crt"])
+            .args(["-dkey", "ec.key", "-dcert", "ec.crt"])
+            .args(more);
+        let child = program
+            .current_dir(&suite.place)
+            .env("OPENSSL_CONF", conf.unwrap_or(Path::new("/dev/null")))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| tool::cannot_start("openssl", &error))?;
+        let server = Self { child, port };
+        let began = Instant::now();
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+            if began.elapsed() > Duration::from_secs(10) {
+                return Err(format!("s_server does not listen on port {port}"));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const HYBRIDS: &str = "X25519MLKEM768:SecP256r1MLKEM768:SecP384r1MLKEM1024:X25519:P-256:P-384";
+const TRIES: u32 = 3;
+/// A script that hangs.
+const SECONDS_MAX: &str = "900";
+const CONFIGURATION: &str = "\
+openssl_conf = a
+[a]
+providers = b
+alg_section = e
+[b]
+default = c
+oarlock = d
+[c]
+activate = 1
+[d]
+module = MODULE
+options = offer=all
+activate = 1
+[e]
+default_properties = ?oarlock.accelerated=yes,?oarlock.keys=no
+";
+
+/// Scripts with their options, without a client's certificate. A word after @ is a file.
+const SERVERS: [&str; 52] = [
+    "dhe-rsa-key-exchange",
+    "dhe-rsa-key-exchange-signatures",
+    "dhe-rsa-key-exchange-with-bad-messages",
+    "ecdhe-padded-shared-secret",
+    "ecdhe-rsa-key-exchange",
+    "ecdhe-rsa-key-exchange-with-bad-messages",
+    "ecdhe-rsa-key-share-random",
+    "ecdsa-sig-flexibility",
+    "extended-master-secret-extension",
+    "fuzzed-MAC",
+    "fuzzed-ciphertext",
+    "fuzzed-finished",
+    "fuzzed-padding",
+    "encrypt-then-mac",
+    "interleaved-CKE-with-CCS",
+    "message-duplication",
+    "message-skipping",
+    "no-mlkem-in-old-tls",
+    "point-extension",
+    "session-ticket-resumption",
+    "sessionID-resumption",
+    "sig-algs",
+    "signature-algorithms",
+    "truncating-of-finished",
+    "unsupported-curve-fallback",
+    "x25519",
+    "tls13-0rtt-garbage",
+    "tls13-conversation",
+    "tls13-connection-abort",
+    "tls13-count-tickets",
+    "tls13-crfg-curves",
+    "tls13-dhe-shared-secret-padding",
+    "tls13-ecdhe-curves",
+    "tls13-ecdsa-support",
+    "tls13-ffdhe-sanity",
+    "tls13-finished",
+    "tls13-finished-plaintext",
+    "tls13-hrr",
+    "tls13-keyshare-omitted",
+    "tls13-keyupdate",
+    "tls13-mlkem",
+    "tls13-no-unknown-groups",
+    "tls13-obsolete-curves",
+    "tls13-psk_dhe_ke --psk aa",
+    "tls13-psk_ke --psk aa",
+    "tls13-rsa-signatures",
+    "tls13-rsapss-signatures",
+    "tls13-serverhello-random",
+    "tls13-session-resumption",
+    "tls13-shuffled-extentions",
+    "tls13-signature-algorithms",
+    "tls13-unrecognised-groups",
+];
+/// With a client's certificate.
+const CLIENTS: [&str; 8] = [
+    "certificate-verify-malformed-sig -k @rsa.key -c @rsa.crt",
+    "certificate-verify -k @rsa.key -c @rsa.crt",
+    "certificate-verify-malformed -k @rsa.key -c @rsa.crt",
+    "ecdsa-in-certificate-verify -k @ec.key -c @ec.crt",
+    "rsa-pss-sigs-on-certificate-verify -k @rsa.key -c @rsa.crt",
+    "rsa-sigs-on-certificate-verify -k @rsa.key -c @rsa.crt",
+    "tls13-certificate-verify -k @rsa.key -c @rsa.crt",
+    "tls13-ecdsa-in-certificate-verify -k @ec.key -c @ec.crt",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_are_read() {
+        let said = "sanity ...\nOK\n\nTest end\nTOTAL: 3\nSKIP: 0\nPASS: 1\nFAIL: 2\n====\nFAILED:\n\t'one'\n\t'two'\n";
+        let verdict = Verdict::of(said, false).unwrap();
+        assert_eq!((verdict.conversations, verdict.failed.len()), (3, 2));
+        assert!(verdict.failed.contains("'two'"));
+        let good = Verdict::of("Test end\nTOTAL: 3\nPASS: 3\n", true).unwrap();
+        assert!(good.failed.is_empty() && good != verdict);
+        assert_eq!(Verdict::of("Traceback", false), None);
+    }
+}
