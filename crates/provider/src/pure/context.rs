@@ -62,7 +62,7 @@ impl<P: Pure> Context<P> {
     }
 
     pub(super) fn default(&self) -> Option<&DefaultAlgorithm<SignatureFunctions>> {
-        // SAFETY: the core tears no provider down that has a context, such as this one.
+        // SAFETY: a context of a signature keeps its provider: the core frees all of them before it tears that down.
         let defaults = unsafe { (*self.provider).defaults.get()? };
         P::signatures(defaults)
     }
