@@ -3,7 +3,7 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
 
 use oarlock::Accelerator;
 use oarlock_engine::Primitive;
@@ -99,12 +99,20 @@ impl Provider {
     /// # Safety
     /// The core calls, so that it has not ended.
     pub(crate) unsafe fn may_keys_be_elsewhere(&self) -> bool {
-        // Not waited for: another thread may have had it when this process was forked.
-        match self.search.try_lock() {
+        // Not waited for without end: another thread may have had it when this process was forked.
+        for _ in 0..SEARCH_TRIES {
+            let search = match self.search.try_lock() {
+                Ok(search) => search,
+                Err(TryLockError::Poisoned(search)) => search.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::yield_now();
+                    continue;
+                }
+            };
             // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the lock was to be had.
-            Ok(search) => unsafe { are_strangers_there(search.handle, search.core) },
-            _ => true,
+            return unsafe { are_strangers_there(search.handle, search.core) };
         }
+        true
     }
 
     /// For `oarlock run --stats`: one side of a key exchange by a post-quantum group.
@@ -132,3 +140,6 @@ impl Provider {
         }
     }
 }
+
+/// How often a lock is tried that another thread has for a microsecond.
+const SEARCH_TRIES: u32 = 10_000;

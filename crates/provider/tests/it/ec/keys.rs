@@ -176,6 +176,29 @@ pub fn made_of(query: &CStr, group: &CStr, point: &[u8], scalar: Option<&[u8]>) 
     (made == 1).then_some(RsaKey { functions, key })
 }
 
+/// Whether a public half makes a key where a pair is asked for, as when a key goes from provider to provider.
+pub fn is_taken_as_pair(query: &CStr) -> bool {
+    let functions = functions();
+    let mut key = null_mut();
+    // SAFETY: what EVP returns is checked before it is used, and freed once; the parameters stay as long as they are used.
+    unsafe {
+        let context = libcrypto().library_context();
+        let new = functions.EVP_PKEY_CTX_new_from_name;
+        let maker = new(context, c"EC".as_ptr(), query.as_ptr());
+        assert_eq!((functions.EVP_PKEY_fromdata_init)(maker), 1);
+        let (first, bytes) = (POINT.as_ptr().cast_mut(), POINT.len());
+        let mut params = [
+            text_param(c"group", c"P-256"),
+            Param::new(c"pub", Param::OCTET_STRING, first, bytes),
+            Param::END,
+        ];
+        let made = (functions.EVP_PKEY_fromdata)(maker, &mut key, KEYPAIR, params.as_mut_ptr());
+        (functions.EVP_PKEY_CTX_free)(maker);
+        (functions.EVP_PKEY_free)(key);
+        made == 1
+    }
+}
+
 /// The base point of P-256, uncompressed.
 pub const POINT: &[u8] = &[
     0x04, 0x6b, 0x17, 0xd1, 0xf2, 0xe1, 0x2c, 0x42, 0x47, 0xf8, 0xbc, 0xe6, 0xe5, 0x63, 0xa4, 0x40,

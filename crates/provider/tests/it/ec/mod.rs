@@ -327,6 +327,21 @@ fn threads_share_a_key() {
     }
 }
 
+/// Whether a key may be in a TPM is looked up under a lock: that another thread has it for a moment is no answer.
+#[test]
+fn threads_import_public_halves_at_once() {
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..1000 {
+                    assert!(keys::is_taken_as_pair(SIDES[2].key));
+                }
+            });
+        }
+    });
+    assert!(keys::is_taken_as_pair(SIDES[0].key));
+}
+
 /// Numbers and points that are none are refused as by the default provider.
 #[test]
 fn parts_that_make_no_key_are_refused() {
