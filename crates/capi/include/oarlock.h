@@ -391,6 +391,217 @@ int oarlock_queue_fd(oarlock_queue *queue, int *descriptor);
 int oarlock_queue_next(oarlock_queue *queue, void **tag, int *error, void *result, size_t *result_bytes, int wait);
 
 /*
+ * Keys of any type. Any number of threads may use one at once. A function that computes does so on the calling thread;
+ * with a key of RSA it waits where other threads compute already.
+ *
+ * Names of types are "RSA", "P-256", "P-384", "P-521", "Ed25519", "X25519", "ML-KEM-512", "ML-KEM-768", "ML-KEM-1024",
+ * "ML-DSA-44", "ML-DSA-65" and "ML-DSA-87", in upper or lower case.
+ *
+ * Names of signature schemes are "ecdsa-sha256", "ecdsa-sha384" and "ecdsa-sha512" (signatures in DER), "ed25519",
+ * "ml-dsa" (without a context) and "ml-dsa:CONTEXT" (with a text of up to 255 bytes as its context), and those of RSA
+ * keys below.
+ *
+ * Raw keys are what the standards of the types call private and public keys: of P-256, P-384 and P-521 a scalar,
+ * big-endian, of 32, 48 or 66 bytes, and a point (SEC 1), which is written uncompressed; of Ed25519 and X25519 32 bytes
+ * each; of ML-KEM a seed of 64 bytes or a decapsulation key, and an encapsulation key; of ML-DSA a seed of 32 bytes or
+ * an expanded private key, and a public key. RSA keys have no raw form.
+ */
+
+typedef struct oarlock_private_key oarlock_private_key;
+typedef struct oarlock_public_key oarlock_public_key;
+
+/*
+ * oarlock_private_key_new() makes a private key of `key`, which is not encrypted: PKCS #8, SEC 1 ("EC PRIVATE KEY") or
+ * PKCS #1 in PEM or DER, or OpenSSH's own format. It fails with OARLOCK_E_KEY for an invalid key, for one of another
+ * type than those above, and for one whose parts contradict each other. The key is copied. The caller frees it by
+ * oarlock_private_key_free().
+ */
+int oarlock_private_key_new(
+    oarlock_accelerator *accelerator, oarlock_private_key **private_key, const void *key, size_t key_bytes
+);
+
+/*
+ * oarlock_private_key_from_raw() makes a private key of `type` from its raw form. It fails with OARLOCK_E_KEY for an
+ * invalid key or one of another length, and with OARLOCK_E_ARGUMENT for an unknown type and for RSA. The key is copied.
+ * The caller frees it by oarlock_private_key_free().
+ */
+int oarlock_private_key_from_raw(
+    oarlock_accelerator *accelerator, oarlock_private_key **private_key, const char *type, const void *raw,
+    size_t raw_bytes
+);
+
+/*
+ * oarlock_private_key_generate() generates a key pair of `type`. It fails with OARLOCK_E_ARGUMENT for an unknown type
+ * and for RSA. The caller frees it by oarlock_private_key_free().
+ */
+int oarlock_private_key_generate(
+    oarlock_accelerator *accelerator, oarlock_private_key **private_key, const char *type
+);
+
+/* oarlock_private_key_free() frees the handle; NULL is ignored. It fails for an invalid handle. */
+int oarlock_private_key_free(oarlock_private_key *private_key);
+
+/* oarlock_private_key_type() writes the name of the key's type, which is the library's. It fails for an invalid handle. */
+int oarlock_private_key_type(oarlock_private_key *private_key, const char **type);
+
+/*
+ * oarlock_private_key_write() writes the key in a format: "pkcs8-der", "pkcs8-pem", of which no NUL is written, or
+ * "raw", the seed where there is one. It fails with OARLOCK_E_ARGUMENT for an unknown format, for RSA as "raw", and for
+ * an RSA key without its primes, and with OARLOCK_E_BUFFER. `*out_bytes` is the length of the buffer, and then that of
+ * the key. Wipe the buffer when it is of no more use.
+ */
+int oarlock_private_key_write(oarlock_private_key *private_key, void *out, size_t *out_bytes, const char *format);
+
+/*
+ * oarlock_public_key_new() makes a public key of `key`: SubjectPublicKeyInfo or PKCS #1 in PEM or DER, or a line of
+ * OpenSSH's. It fails with OARLOCK_E_KEY for an invalid key and for one of another type than those above. The key is
+ * copied. The caller frees it by oarlock_public_key_free().
+ */
+int oarlock_public_key_new(
+    oarlock_accelerator *accelerator, oarlock_public_key **public_key, const void *key, size_t key_bytes
+);
+
+/*
+ * oarlock_public_key_from_raw() makes a public key of `type` from its raw form; a point may be compressed. It fails
+ * with OARLOCK_E_KEY for an invalid key or one of another length, and with OARLOCK_E_ARGUMENT for an unknown type and
+ * for RSA. The key is copied. The caller frees it by oarlock_public_key_free().
+ */
+int oarlock_public_key_from_raw(
+    oarlock_accelerator *accelerator, oarlock_public_key **public_key, const char *type, const void *raw,
+    size_t raw_bytes
+);
+
+/*
+ * oarlock_public_key_of() makes the public key of a private one. It fails for an invalid handle. The caller frees it by
+ * oarlock_public_key_free().
+ */
+int oarlock_public_key_of(oarlock_private_key *private_key, oarlock_public_key **public_key);
+
+/* oarlock_public_key_free() frees the handle; NULL is ignored. It fails for an invalid handle. */
+int oarlock_public_key_free(oarlock_public_key *public_key);
+
+/* oarlock_public_key_type() writes the name of the key's type, which is the library's. It fails for an invalid handle. */
+int oarlock_public_key_type(oarlock_public_key *public_key, const char **type);
+
+/*
+ * oarlock_public_key_write() writes the key in a format: "spki-der", "spki-pem", of which no NUL is written, or "raw".
+ * It fails with OARLOCK_E_ARGUMENT for an unknown format and for RSA as "raw", and with OARLOCK_E_BUFFER.
+ * `*out_bytes` is the length of the buffer, and then that of the key.
+ */
+int oarlock_public_key_write(oarlock_public_key *public_key, void *out, size_t *out_bytes, const char *format);
+
+/*
+ * oarlock_key_sign() signs a message. It fails with OARLOCK_E_ARGUMENT for an unknown scheme, one that does not fit the
+ * key, and a context that is too long, and with OARLOCK_E_BUFFER for room for less than the longest signature of the
+ * key: the modulus of RSA, 72, 104 or 139 bytes of P-256, P-384 or P-521, 64 of Ed25519, 2420, 3309 or 4627 of
+ * ML-DSA-44, -65 or -87. `*signature_bytes` is the length of the buffer, and then that of the signature.
+ */
+int oarlock_key_sign(
+    oarlock_private_key *private_key, void *signature, size_t *signature_bytes, const char *scheme, const void *message,
+    size_t message_bytes
+);
+
+/*
+ * oarlock_key_sign_digest() signs a message by its digest. It fails with OARLOCK_E_ARGUMENT for a digest of another
+ * length than the scheme's hash has and for "ed25519" and "ml-dsa", which sign whole messages, and as
+ * oarlock_key_sign() does.
+ */
+int oarlock_key_sign_digest(
+    oarlock_private_key *private_key, void *signature, size_t *signature_bytes, const char *scheme, const void *digest,
+    size_t digest_bytes
+);
+
+/*
+ * oarlock_key_verify() verifies a signature of a message. It fails with OARLOCK_E_SIGNATURE if it was not made with this
+ * key and scheme, and with OARLOCK_E_ARGUMENT for an unknown scheme and one that does not fit the key.
+ */
+int oarlock_key_verify(
+    oarlock_public_key *public_key, const char *scheme, const void *message, size_t message_bytes, const void *signature,
+    size_t signature_bytes
+);
+
+/*
+ * oarlock_key_verify_digest() verifies a signature of a message by its digest. It fails as oarlock_key_verify() does,
+ * and with OARLOCK_E_ARGUMENT as oarlock_key_sign_digest() does.
+ */
+int oarlock_key_verify_digest(
+    oarlock_public_key *public_key, const char *scheme, const void *digest, size_t digest_bytes, const void *signature,
+    size_t signature_bytes
+);
+
+/*
+ * oarlock_key_agree() writes the secret shared with `peer`: 32, 48 or 66 bytes of ECDH on P-256, P-384 or P-521, or 32
+ * of X25519. It is a number and no key yet: derive keys from it. It fails with OARLOCK_E_ARGUMENT for keys that do not
+ * agree on secrets, or of different types, with OARLOCK_E_KEY for a peer's key of small order, and with
+ * OARLOCK_E_BUFFER. `*secret_bytes` is the length of the buffer, and then that of the secret.
+ */
+int oarlock_key_agree(oarlock_private_key *private_key, void *secret, size_t *secret_bytes, oarlock_public_key *peer);
+
+/*
+ * oarlock_key_encapsulate() generates a secret of 32 bytes and the ciphertext that carries it, 768, 1088 or 1568 bytes
+ * of ML-KEM-512, -768 or -1024. It fails with OARLOCK_E_ARGUMENT for a key of another type, and with OARLOCK_E_BUFFER.
+ * `*ciphertext_bytes` and `*secret_bytes` are the lengths of the buffers, and then those of the results.
+ */
+int oarlock_key_encapsulate(
+    oarlock_public_key *public_key, void *ciphertext, size_t *ciphertext_bytes, void *secret, size_t *secret_bytes
+);
+
+/*
+ * oarlock_key_decapsulate() writes the secret that a ciphertext carries, 32 bytes; of one that was altered, it is a
+ * secret that nobody else has. It fails with OARLOCK_E_ARGUMENT for a key of another type than ML-KEM and a ciphertext
+ * of another length, and with OARLOCK_E_BUFFER. `*secret_bytes` is the length of the buffer, and then that of the
+ * secret.
+ */
+int oarlock_key_decapsulate(
+    oarlock_private_key *private_key, void *secret, size_t *secret_bytes, const void *ciphertext,
+    size_t ciphertext_bytes
+);
+
+/*
+ * oarlock_key_submit_sign() is oarlock_key_sign() as a job, whose result is the signature; `options` may be NULL. It
+ * fails with OARLOCK_E_QUEUE_FULL, and with OARLOCK_E_ARGUMENT for an unknown scheme; the job fails for one that does
+ * not fit the key. The message is copied. The caller frees the job.
+ */
+int oarlock_key_submit_sign(
+    oarlock_private_key *private_key, oarlock_job **job, const char *scheme, const void *message, size_t message_bytes,
+    const struct oarlock_job_options *options
+);
+
+/* oarlock_key_submit_sign_digest() is oarlock_key_sign_digest() as a job, and otherwise as oarlock_key_submit_sign(). */
+int oarlock_key_submit_sign_digest(
+    oarlock_private_key *private_key, oarlock_job **job, const char *scheme, const void *digest, size_t digest_bytes,
+    const struct oarlock_job_options *options
+);
+
+/*
+ * oarlock_key_submit_verify() is oarlock_key_verify() as a job, whose result has no bytes, and otherwise as
+ * oarlock_key_submit_sign().
+ */
+int oarlock_key_submit_verify(
+    oarlock_public_key *public_key, oarlock_job **job, const char *scheme, const void *message, size_t message_bytes,
+    const void *signature, size_t signature_bytes, const struct oarlock_job_options *options
+);
+
+/*
+ * oarlock_key_submit_agree() is oarlock_key_agree() as a job, whose result is the secret; `options` may be NULL. It
+ * fails with OARLOCK_E_QUEUE_FULL; the job fails for keys that do not agree on secrets. The caller frees the job.
+ */
+int oarlock_key_submit_agree(
+    oarlock_private_key *private_key, oarlock_job **job, oarlock_public_key *peer,
+    const struct oarlock_job_options *options
+);
+
+/*
+ * oarlock_key_submit_decapsulate() is oarlock_key_decapsulate() as a job, whose result is the secret; `options` may be
+ * NULL. It fails with OARLOCK_E_QUEUE_FULL; the job fails for a key of another type than ML-KEM and a ciphertext of
+ * another length. The ciphertext is copied. The caller frees the job.
+ */
+int oarlock_key_submit_decapsulate(
+    oarlock_private_key *private_key, oarlock_job **job, const void *ciphertext, size_t ciphertext_bytes,
+    const struct oarlock_job_options *options
+);
+
+/*
  * RSA keys, and powers modulo a number. Any number of threads may use one at once. A function that computes waits
  * where other threads compute already.
  *

@@ -122,6 +122,64 @@ public:
     }
 };
 
+class PrivateKey : public Owned<oarlock_private_key, oarlock_private_key_free> {
+public:
+    PrivateKey(const Accelerator &accelerator, const void *key, std::size_t key_bytes)
+    {
+        oarlock_private_key *handle = nullptr;
+        check(oarlock_private_key_new(accelerator.get(), &handle, key, key_bytes));
+        take(handle);
+    }
+
+    static PrivateKey generate(const Accelerator &accelerator, const std::string &type)
+    {
+        oarlock_private_key *handle = nullptr;
+        check(oarlock_private_key_generate(accelerator.get(), &handle, type.c_str()));
+        return PrivateKey(handle);
+    }
+
+    static PrivateKey from_raw(
+        const Accelerator &accelerator, const std::string &type, const void *raw, std::size_t raw_bytes
+    )
+    {
+        oarlock_private_key *handle = nullptr;
+        check(oarlock_private_key_from_raw(accelerator.get(), &handle, type.c_str(), raw, raw_bytes));
+        return PrivateKey(handle);
+    }
+
+private:
+    explicit PrivateKey(oarlock_private_key *handle) noexcept { take(handle); }
+};
+
+class PublicKey : public Owned<oarlock_public_key, oarlock_public_key_free> {
+public:
+    PublicKey(const Accelerator &accelerator, const void *key, std::size_t key_bytes)
+    {
+        oarlock_public_key *handle = nullptr;
+        check(oarlock_public_key_new(accelerator.get(), &handle, key, key_bytes));
+        take(handle);
+    }
+
+    explicit PublicKey(const PrivateKey &key)
+    {
+        oarlock_public_key *handle = nullptr;
+        check(oarlock_public_key_of(key.get(), &handle));
+        take(handle);
+    }
+
+    static PublicKey from_raw(
+        const Accelerator &accelerator, const std::string &type, const void *raw, std::size_t raw_bytes
+    )
+    {
+        oarlock_public_key *handle = nullptr;
+        check(oarlock_public_key_from_raw(accelerator.get(), &handle, type.c_str(), raw, raw_bytes));
+        return PublicKey(handle);
+    }
+
+private:
+    explicit PublicKey(oarlock_public_key *handle) noexcept { take(handle); }
+};
+
 class Queue : public Owned<oarlock_queue, oarlock_queue_free> {
 public:
     explicit Queue(bool in_order = false)

@@ -19,6 +19,7 @@ mod failure;
 mod framework;
 mod handles;
 mod job;
+mod key;
 mod packet;
 mod registry;
 mod rsa;

@@ -56,20 +56,22 @@ fn hash(name: &str) -> Option<Hash> {
 pub(crate) unsafe fn signature_scheme(name: *const c_char) -> Result<SignatureScheme, Failure> {
     // SAFETY: the caller of `signature_scheme` says that `name` is NULL or ends with a NUL.
     let name = unsafe { text(name, "the name of the scheme") }?;
-    let scheme = name.split_once('-').and_then(|(padding, name)| {
-        let hash = hash(name)?;
-        match padding {
-            "pkcs1" => Some(SignatureScheme::Pkcs1(hash)),
-            "pss" => Some(SignatureScheme::Pss(hash)),
-            _ => None,
-        }
-    });
-    scheme.ok_or_else(|| {
+    signature_scheme_named(name).ok_or_else(|| {
         Failure::argument(format!(
             "there is no signature scheme {name:?}: the names are pkcs1-HASH and pss-HASH, with sha224, sha256, sha384, \
              sha512, sha512-224, sha512-256 and, to verify, sha1"
         ))
     })
+}
+
+pub(crate) fn signature_scheme_named(name: &str) -> Option<SignatureScheme> {
+    let (padding, name) = name.split_once('-')?;
+    let hash = hash(name)?;
+    match padding {
+        "pkcs1" => Some(SignatureScheme::Pkcs1(hash)),
+        "pss" => Some(SignatureScheme::Pss(hash)),
+        _ => None,
+    }
 }
 
 /// # Safety

@@ -127,6 +127,13 @@ fn misuse_is_told() {
 }
 
 #[test]
+fn keys_of_every_type_are_written_read_and_used() {
+    let program = compiled("gcc", &["-std=c89"], &here("tests/c/keys.c"), &[]);
+    let output = succeeds(started(&program).arg(here(KEY)));
+    assert_eq!(lossy(&output.stdout), "keys of 11 types\n");
+}
+
+#[test]
 fn packets_go_there_and_back_and_what_is_wrong_is_told() {
     let program = compiled("gcc", &["-std=c89"], &here("tests/c/packets.c"), &[]);
     succeeds(&mut started(&program));
@@ -150,7 +157,8 @@ fn every_program(arguments: &[&str]) -> Vec<Started> {
         of("gcc", example("seal_file.c"), &[], vec![file, sealed]),
         of("gcc", example("device.c"), &["libcrypto"], vec![]),
         of("gcc", example("keys.c"), &["libcrypto"], vec![key.clone()]),
-        of("gcc", example("sign_poll.c"), &[], vec![key]),
+        of("gcc", example("sign_poll.c"), &[], vec![key.clone()]),
+        of("gcc", here("tests/c/keys.c"), &[], vec![key]),
         of("g++", example("seal.cpp"), &[], vec![]),
         of("gcc", example("esp.c"), &[], vec![]),
         of("gcc", here("tests/c/packets.c"), &[], vec![]),

@@ -1,0 +1,681 @@
+//! Keys of any type.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+use oarlock::Accelerator;
+use oarlock::keys::{
+    AcceleratedKey, AcceleratedPublicKey, Hash, KeyType, PrivateKey, PublicKey, Scheme,
+};
+use zeroize::Zeroizing;
+
+use crate::accelerator::free_shared;
+use crate::buffers::{Room, input, place, text};
+use crate::failure::{Failure, call};
+use crate::handles::{Handle, ManyCalls, Object};
+use crate::job::{self, AnyJob, Bytes, submitted};
+use crate::rsa::{queue_full, signature_scheme_named};
+
+impl Object for AcceleratedKey {
+    const KIND: u64 = 15;
+    const NAME: &'static str = "private key";
+}
+
+impl ManyCalls for AcceleratedKey {}
+
+impl Object for AcceleratedPublicKey {
+    const KIND: u64 = 16;
+    const NAME: &'static str = "public key";
+}
+
+impl ManyCalls for AcceleratedPublicKey {}
+
+/// By the names of `oarlock.h`.
+///
+/// # Safety
+/// `name` is NULL or ends with a NUL.
+unsafe fn scheme(name: *const c_char) -> Result<Scheme, Failure> {
+    // SAFETY: the caller of `scheme` says that `name` is NULL or ends with a NUL.
+    let name = unsafe { text(name, "the name of the scheme") }?;
+    let scheme = match name {
+        "ecdsa-sha256" => Some(Scheme::Ecdsa(Hash::Sha256)),
+        "ecdsa-sha384" => Some(Scheme::Ecdsa(Hash::Sha384)),
+        "ecdsa-sha512" => Some(Scheme::Ecdsa(Hash::Sha512)),
+        "ed25519" => Some(Scheme::Ed25519),
+        "ml-dsa" => Some(Scheme::ML_DSA),
+        name => match name.strip_prefix("ml-dsa:") {
+            Some(context) => Some(Scheme::MlDsa {
+                context: context.into(),
+            }),
+            None => signature_scheme_named(name).map(Scheme::from),
+        },
+    };
+    scheme.ok_or_else(|| {
+        Failure::argument(format!(
+            "there is no signature scheme {name:?}: the names are ecdsa-sha256, ecdsa-sha384, ecdsa-sha512, ed25519, ml-dsa, \
+             ml-dsa:CONTEXT, pkcs1-HASH and pss-HASH"
+        ))
+    })
+}
+
+/// # Safety
+/// `name` is NULL or ends with a NUL.
+unsafe fn key_type(name: *const c_char) -> Result<KeyType, Failure> {
+    // SAFETY: the caller of `key_type` says that `name` is NULL or ends with a NUL.
+    let name = unsafe { text(name, "the name of the type") }?;
+    KeyType::named(name).ok_or_else(|| {
+        let names = KeyType::ALL.map(KeyType::name).join(", ");
+        Failure::argument(format!(
+            "there is no type of keys {name:?}: the names are {names}"
+        ))
+    })
+}
+
+/// The name of a type, for C.
+fn name_of(key_type: KeyType) -> &'static CStr {
+    static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let name = |one: KeyType| CString::new(one.name()).unwrap_or_default();
+        KeyType::ALL.into_iter().map(name).collect()
+    });
+    let place = KeyType::ALL.iter().position(|one| *one == key_type);
+    place
+        .and_then(|place| names.get(place))
+        .map_or(c"", |name| name)
+}
+
+/// Makes a key at a place, which is NULL where that fails.
+///
+/// # Safety
+/// `to` is NULL or the caller's alone.
+unsafe fn made<K: ManyCalls>(
+    to: *mut Handle<K>,
+    make: impl FnOnce() -> Result<K, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: the caller of `made` says that `to` is NULL or its own.
+    let to = unsafe { place(to, "the place of the key") }?;
+    *to = Handle::NULL;
+    *to = Handle::new(make()?)?;
+    Ok(())
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `private` is NULL or the caller's alone, and `key` NULL or has `key_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_private_key_new(
+    accelerator: Handle<Accelerator>,
+    private: *mut Handle<AcceleratedKey>,
+    key: *const c_void,
+    key_bytes: usize,
+) -> c_int {
+    let make = || {
+        let accelerator = accelerator.shared()?;
+        // SAFETY: the caller of `oarlock_private_key_new` says that `key` is NULL or has `key_bytes` bytes.
+        let key = unsafe { input(key, key_bytes, "the key") }?;
+        Ok(accelerator.key(&PrivateKey::from_bytes(key)?))
+    };
+    // SAFETY: the caller of `oarlock_private_key_new` says that `private` is NULL or its own.
+    call(|| unsafe { made(private, make) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `private` is NULL or the caller's alone; `name` is NULL or ends with a NUL; `raw` is NULL or has `raw_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_private_key_from_raw(
+    accelerator: Handle<Accelerator>,
+    private: *mut Handle<AcceleratedKey>,
+    name: *const c_char,
+    raw: *const c_void,
+    raw_bytes: usize,
+) -> c_int {
+    let make = || {
+        let accelerator = accelerator.shared()?;
+        // SAFETY: the caller says that `name` is NULL or ends with a NUL, and `raw` is NULL or has `raw_bytes` bytes.
+        let (key_type, raw) = unsafe { (key_type(name)?, input(raw, raw_bytes, "the key")?) };
+        Ok(accelerator.key(&PrivateKey::from_raw(key_type, raw)?))
+    };
+    // SAFETY: the caller of `oarlock_private_key_from_raw` says that `private` is NULL or its own.
+    call(|| unsafe { made(private, make) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `private` is NULL or the caller's alone, and `name` NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_private_key_generate(
+    accelerator: Handle<Accelerator>,
+    private: *mut Handle<AcceleratedKey>,
+    name: *const c_char,
+) -> c_int {
+    let make = || {
+        let accelerator = accelerator.shared()?;
+        // SAFETY: the caller of `oarlock_private_key_generate` says that `name` is NULL or ends with a NUL.
+        let key_type = unsafe { key_type(name) }?;
+        Ok(accelerator.key(&PrivateKey::generate(key_type)?))
+    };
+    // SAFETY: the caller of `oarlock_private_key_generate` says that `private` is NULL or its own.
+    call(|| unsafe { made(private, make) })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_private_key_free(private: Handle<AcceleratedKey>) -> c_int {
+    free_shared(private)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `name` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_private_key_type(
+    private: Handle<AcceleratedKey>,
+    name: *mut *const c_char,
+) -> c_int {
+    call(|| {
+        let private = private.shared()?;
+        // SAFETY: the caller says that `name` is NULL or its own.
+        let to = unsafe { place(name, "the place of the name") }?;
+        *to = name_of(private.key().key_type()).as_ptr();
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `out` has `*out_bytes` bytes that are the caller's alone, as `out_bytes` is; `format` ends with a NUL; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_private_key_write(
+    private: Handle<AcceleratedKey>,
+    out: *mut c_void,
+    out_bytes: *mut usize,
+    format: *const c_char,
+) -> c_int {
+    call(|| {
+        let private = private.shared()?;
+        // SAFETY: the caller says that `out` has `*out_bytes` bytes of its own, as is `out_bytes`; and `format` is NULL or
+        // ends with a NUL.
+        let (room, format) = unsafe { (Room::new(out, out_bytes)?, text(format, "the format")?) };
+        let key = private.key();
+        match format {
+            "pkcs8-der" => room.fill(&key.to_pkcs8_der()?),
+            "pkcs8-pem" => room.fill(key.to_pkcs8_pem()?.as_bytes()),
+            "raw" => room.fill(&key.to_raw()?),
+            _ => Err(unknown_format(format, "pkcs8-der, pkcs8-pem and raw")),
+        }
+    })
+}
+
+#[cold]
+fn unknown_format(format: &str, names: &str) -> Failure {
+    Failure::argument(format!(
+        "there is no format {format:?}: the names are {names}"
+    ))
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `public` is NULL or the caller's alone, and `key` NULL or has `key_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_public_key_new(
+    accelerator: Handle<Accelerator>,
+    public: *mut Handle<AcceleratedPublicKey>,
+    key: *const c_void,
+    key_bytes: usize,
+) -> c_int {
+    let make = || {
+        let accelerator = accelerator.shared()?;
+        // SAFETY: the caller of `oarlock_public_key_new` says that `key` is NULL or has `key_bytes` bytes.
+        let key = unsafe { input(key, key_bytes, "the key") }?;
+        Ok(accelerator.public_key(&PublicKey::from_bytes(key)?))
+    };
+    // SAFETY: the caller of `oarlock_public_key_new` says that `public` is NULL or its own.
+    call(|| unsafe { made(public, make) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `public` is NULL or the caller's alone; `name` is NULL or ends with a NUL; `raw` is NULL or has `raw_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_public_key_from_raw(
+    accelerator: Handle<Accelerator>,
+    public: *mut Handle<AcceleratedPublicKey>,
+    name: *const c_char,
+    raw: *const c_void,
+    raw_bytes: usize,
+) -> c_int {
+    let make = || {
+        let accelerator = accelerator.shared()?;
+        // SAFETY: the caller says that `name` is NULL or ends with a NUL, and `raw` is NULL or has `raw_bytes` bytes.
+        let (key_type, raw) = unsafe { (key_type(name)?, input(raw, raw_bytes, "the key")?) };
+        Ok(accelerator.public_key(&PublicKey::from_raw(key_type, raw)?))
+    };
+    // SAFETY: the caller of `oarlock_public_key_from_raw` says that `public` is NULL or its own.
+    call(|| unsafe { made(public, make) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `public` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_public_key_of(
+    private: Handle<AcceleratedKey>,
+    public: *mut Handle<AcceleratedPublicKey>,
+) -> c_int {
+    let make = || Ok(private.shared()?.public().clone());
+    // SAFETY: the caller of `oarlock_public_key_of` says that `public` is NULL or its own.
+    call(|| unsafe { made(public, make) })
+}
+
+/// See `oarlock.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn oarlock_public_key_free(public: Handle<AcceleratedPublicKey>) -> c_int {
+    free_shared(public)
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `name` is NULL or the caller's alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_public_key_type(
+    public: Handle<AcceleratedPublicKey>,
+    name: *mut *const c_char,
+) -> c_int {
+    call(|| {
+        let public = public.shared()?;
+        // SAFETY: the caller says that `name` is NULL or its own.
+        let to = unsafe { place(name, "the place of the name") }?;
+        *to = name_of(public.key().key_type()).as_ptr();
+        Ok(())
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_private_key_write`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_public_key_write(
+    public: Handle<AcceleratedPublicKey>,
+    out: *mut c_void,
+    out_bytes: *mut usize,
+    format: *const c_char,
+) -> c_int {
+    call(|| {
+        let public = public.shared()?;
+        // SAFETY: the caller of `oarlock_public_key_write` says that `out` has `*out_bytes` bytes of its own, as is
+        // `out_bytes`; and `format` is NULL or ends with a NUL.
+        let (room, format) = unsafe { (Room::new(out, out_bytes)?, text(format, "the format")?) };
+        let key = public.key();
+        match format {
+            "spki-der" => room.fill(&key.to_spki_der()?),
+            "spki-pem" => room.fill(key.to_spki_pem()?.as_bytes()),
+            "raw" => room.fill(&key.to_raw()?),
+            _ => Err(unknown_format(format, "spki-der, spki-pem and raw")),
+        }
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `signature` has `*signature_bytes` bytes that are the caller's alone, as `signature_bytes` is; `name` ends with a NUL;
+/// `message` has `message_bytes` bytes; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_sign(
+    private: Handle<AcceleratedKey>,
+    signature: *mut c_void,
+    signature_bytes: *mut usize,
+    name: *const c_char,
+    message: *const c_void,
+    message_bytes: usize,
+) -> c_int {
+    call(|| {
+        let private = private.shared()?;
+        // SAFETY: the caller says that `signature` has `*signature_bytes` bytes of its own, as is `signature_bytes`; `name`
+        // is NULL or ends with a NUL; and `message` is NULL or has `message_bytes` bytes.
+        let (mut room, scheme, message) = unsafe {
+            (
+                Room::new(signature, signature_bytes)?,
+                scheme(name)?,
+                input(message, message_bytes, "the message")?,
+            )
+        };
+        room.need(private.public().key().signature_bytes_max())?;
+        room.fill(&private.sign(&scheme, message)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_key_sign`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_sign_digest(
+    private: Handle<AcceleratedKey>,
+    signature: *mut c_void,
+    signature_bytes: *mut usize,
+    name: *const c_char,
+    digest: *const c_void,
+    digest_bytes: usize,
+) -> c_int {
+    call(|| {
+        let private = private.shared()?;
+        // SAFETY: the caller says that `signature` has `*signature_bytes` bytes of its own, as is `signature_bytes`; `name`
+        // is NULL or ends with a NUL; and `digest` is NULL or has `digest_bytes` bytes.
+        let (mut room, scheme, digest) = unsafe {
+            (
+                Room::new(signature, signature_bytes)?,
+                scheme(name)?,
+                input(digest, digest_bytes, "the digest")?,
+            )
+        };
+        room.need(private.public().key().signature_bytes_max())?;
+        room.fill(&private.sign_digest(&scheme, digest)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `name` ends with a NUL; `message` and `signature` have as many bytes as is said; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_verify(
+    public: Handle<AcceleratedPublicKey>,
+    name: *const c_char,
+    message: *const c_void,
+    message_bytes: usize,
+    signature: *const c_void,
+    signature_bytes: usize,
+) -> c_int {
+    call(|| {
+        let public = public.shared()?;
+        // SAFETY: the caller says that `name` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
+        // and `signature` is NULL or has `signature_bytes` bytes.
+        let (scheme, message, signature) = unsafe {
+            (
+                scheme(name)?,
+                input(message, message_bytes, "the message")?,
+                input(signature, signature_bytes, "the signature")?,
+            )
+        };
+        Ok(public.verify(&scheme, message, signature)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_key_verify`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_verify_digest(
+    public: Handle<AcceleratedPublicKey>,
+    name: *const c_char,
+    digest: *const c_void,
+    digest_bytes: usize,
+    signature: *const c_void,
+    signature_bytes: usize,
+) -> c_int {
+    call(|| {
+        let public = public.shared()?;
+        // SAFETY: the caller says that `name` is NULL or ends with a NUL; `digest` is NULL or has `digest_bytes` bytes; and
+        // `signature` is NULL or has `signature_bytes` bytes.
+        let (scheme, digest, signature) = unsafe {
+            (
+                scheme(name)?,
+                input(digest, digest_bytes, "the digest")?,
+                input(signature, signature_bytes, "the signature")?,
+            )
+        };
+        Ok(public.verify_digest(&scheme, digest, signature)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `secret` has `*secret_bytes` bytes that are the caller's alone, as `secret_bytes` is; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_agree(
+    private: Handle<AcceleratedKey>,
+    secret: *mut c_void,
+    secret_bytes: *mut usize,
+    peer: Handle<AcceleratedPublicKey>,
+) -> c_int {
+    call(|| {
+        let (private, peer) = (private.shared()?, peer.shared()?);
+        // SAFETY: the caller says that `secret` has `*secret_bytes` bytes of its own, as is `secret_bytes`.
+        let mut room = unsafe { Room::new(secret, secret_bytes) }?;
+        room.need(private.key().key_type().secret_bytes())?;
+        room.fill(&private.agree(peer.key())?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `ciphertext` and `secret` have `*ciphertext_bytes` and `*secret_bytes` bytes that are the caller's alone, as both lengths
+/// are; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_encapsulate(
+    public: Handle<AcceleratedPublicKey>,
+    ciphertext: *mut c_void,
+    ciphertext_bytes: *mut usize,
+    secret: *mut c_void,
+    secret_bytes: *mut usize,
+) -> c_int {
+    call(|| {
+        let public = public.shared()?;
+        // SAFETY: the caller says that `ciphertext` has `*ciphertext_bytes` bytes of its own, as is `ciphertext_bytes`, and
+        // that `secret` has `*secret_bytes` bytes of its own, as is `secret_bytes`.
+        let (mut ciphertext, mut secret) = unsafe {
+            (
+                Room::new(ciphertext, ciphertext_bytes)?,
+                Room::new(secret, secret_bytes)?,
+            )
+        };
+        let key_type = public.key().key_type();
+        // Both are told before one of them is refused.
+        let has_room = ciphertext.need(key_type.ciphertext_bytes());
+        secret.need(key_type.secret_bytes()).and(has_room)?;
+        let (ciphertext_here, secret_here) = public.encapsulate()?;
+        ciphertext.fill(&ciphertext_here)?;
+        secret.fill(&secret_here)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `secret` has `*secret_bytes` bytes that are the caller's alone, as `secret_bytes` is; `ciphertext` has `ciphertext_bytes`
+/// bytes; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_decapsulate(
+    private: Handle<AcceleratedKey>,
+    secret: *mut c_void,
+    secret_bytes: *mut usize,
+    ciphertext: *const c_void,
+    ciphertext_bytes: usize,
+) -> c_int {
+    call(|| {
+        let private = private.shared()?;
+        // SAFETY: the caller says that `secret` has `*secret_bytes` bytes of its own, as is `secret_bytes`; and `ciphertext`
+        // is NULL or has `ciphertext_bytes` bytes.
+        let (mut room, ciphertext) = unsafe {
+            (
+                Room::new(secret, secret_bytes)?,
+                input(ciphertext, ciphertext_bytes, "the ciphertext")?,
+            )
+        };
+        room.need(private.key().key_type().secret_bytes())?;
+        room.fill(&private.decapsulate(ciphertext)?)
+    })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `job` is NULL or the caller's alone; `name` ends with a NUL; `message` has `message_bytes` bytes; `options` is there;
+/// each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_submit_sign(
+    private: Handle<AcceleratedKey>,
+    job: *mut Handle<AnyJob>,
+    name: *const c_char,
+    message: *const c_void,
+    message_bytes: usize,
+    options: *const job::Options,
+) -> c_int {
+    let submit = || {
+        let private = private.shared()?;
+        // SAFETY: the caller says that `name` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
+        // and `options` is NULL or there.
+        let (scheme, message, options) = unsafe {
+            (
+                scheme(name)?,
+                input(message, message_bytes, "the message")?,
+                job::options(options)?,
+            )
+        };
+        let job = private
+            .submit_sign(scheme, message, options)
+            .map_err(queue_full)?;
+        Ok(job.map(|signature| Ok(Zeroizing::new(signature))))
+    };
+    // SAFETY: the caller of `oarlock_key_submit_sign` says that `job` is NULL or its own.
+    call(|| unsafe { submitted(job, submit) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// As [`oarlock_key_submit_sign`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_submit_sign_digest(
+    private: Handle<AcceleratedKey>,
+    job: *mut Handle<AnyJob>,
+    name: *const c_char,
+    digest: *const c_void,
+    digest_bytes: usize,
+    options: *const job::Options,
+) -> c_int {
+    let submit = || {
+        let private = private.shared()?;
+        // SAFETY: the caller says that `name` is NULL or ends with a NUL; `digest` is NULL or has `digest_bytes` bytes; and
+        // `options` is NULL or there.
+        let (scheme, digest, options) = unsafe {
+            (
+                scheme(name)?,
+                input(digest, digest_bytes, "the digest")?,
+                job::options(options)?,
+            )
+        };
+        let job = private
+            .submit_sign_digest(scheme, digest, options)
+            .map_err(queue_full)?;
+        Ok(job.map(|signature| Ok(Zeroizing::new(signature))))
+    };
+    // SAFETY: the caller of `oarlock_key_submit_sign_digest` says that `job` is NULL or its own.
+    call(|| unsafe { submitted(job, submit) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `job` is NULL or the caller's alone; `name` ends with a NUL; `message` and `signature` have as many bytes as is said;
+/// `options` is there; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_submit_verify(
+    public: Handle<AcceleratedPublicKey>,
+    job: *mut Handle<AnyJob>,
+    name: *const c_char,
+    message: *const c_void,
+    message_bytes: usize,
+    signature: *const c_void,
+    signature_bytes: usize,
+    options: *const job::Options,
+) -> c_int {
+    let submit = || {
+        let public = public.shared()?;
+        // SAFETY: the caller says that `name` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
+        // `signature` is NULL or has `signature_bytes` bytes; and `options` is NULL or there.
+        let (scheme, message, signature, options) = unsafe {
+            (
+                scheme(name)?,
+                input(message, message_bytes, "the message")?,
+                input(signature, signature_bytes, "the signature")?,
+                job::options(options)?,
+            )
+        };
+        let job = public
+            .submit_verify(scheme, message, signature, options)
+            .map_err(queue_full)?;
+        Ok(job.map(|()| Ok(Bytes::default())))
+    };
+    // SAFETY: the caller of `oarlock_key_submit_verify` says that `job` is NULL or its own.
+    call(|| unsafe { submitted(job, submit) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `job` is NULL or the caller's alone; `options` is NULL or there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_submit_agree(
+    private: Handle<AcceleratedKey>,
+    job: *mut Handle<AnyJob>,
+    peer: Handle<AcceleratedPublicKey>,
+    options: *const job::Options,
+) -> c_int {
+    let submit = || {
+        let (private, peer) = (private.shared()?, peer.shared()?);
+        // SAFETY: the caller of `oarlock_key_submit_agree` says that `options` is NULL or there.
+        let options = unsafe { job::options(options) }?;
+        let job = private
+            .submit_agree(peer.key(), options)
+            .map_err(queue_full)?;
+        Ok(job.map(Ok))
+    };
+    // SAFETY: the caller of `oarlock_key_submit_agree` says that `job` is NULL or its own.
+    call(|| unsafe { submitted(job, submit) })
+}
+
+/// See `oarlock.h`.
+///
+/// # Safety
+/// `job` is NULL or the caller's alone; `ciphertext` has `ciphertext_bytes` bytes; `options` is there; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn oarlock_key_submit_decapsulate(
+    private: Handle<AcceleratedKey>,
+    job: *mut Handle<AnyJob>,
+    ciphertext: *const c_void,
+    ciphertext_bytes: usize,
+    options: *const job::Options,
+) -> c_int {
+    let submit = || {
+        let private = private.shared()?;
+        // SAFETY: the caller says that `ciphertext` is NULL or has `ciphertext_bytes` bytes, and `options` is NULL or there.
+        let (ciphertext, options) = unsafe {
+            (
+                input(ciphertext, ciphertext_bytes, "the ciphertext")?,
+                job::options(options)?,
+            )
+        };
+        let job = private
+            .submit_decapsulate(ciphertext, options)
+            .map_err(queue_full)?;
+        Ok(job.map(Ok))
+    };
+    // SAFETY: the caller of `oarlock_key_submit_decapsulate` says that `job` is NULL or its own.
+    call(|| unsafe { submitted(job, submit) })
+}
