@@ -21,6 +21,7 @@ pub mod ctr;
 pub mod elf;
 pub mod esp;
 pub mod hybrid;
+pub mod keys;
 pub mod live;
 pub mod local;
 pub mod openssl_conf;
@@ -52,6 +53,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("elf", elf::run),
     ("esp", esp::run),
     ("hybrid", hybrid::run),
+    ("keys", keys::run),
     ("live", live::run),
     ("local", local::run),
     ("openssl_conf", openssl_conf::run),

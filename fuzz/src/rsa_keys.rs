@@ -33,15 +33,17 @@ enum Input {
     Numbers(Vec<(u8, Edit)>),
 }
 
+/// A change of a file at a place, counted modulo its length.
 #[derive(Arbitrary, Debug)]
-enum Edit {
+pub(crate) enum Edit {
     Put(u16, u8),
     Insert(u16, u8),
     Remove(u16),
     Cut(u16),
 }
 
-fn edited(bytes: &[u8], edits: &[Edit]) -> Vec<u8> {
+/// The bytes after these edits.
+pub(crate) fn edited(bytes: &[u8], edits: &[Edit]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for edit in edits {
         let (Edit::Put(at, _) | Edit::Insert(at, _) | Edit::Remove(at) | Edit::Cut(at)) = edit;

@@ -65,6 +65,11 @@ fn hybrid() {
 }
 
 #[test]
+fn keys() {
+    replay("keys");
+}
+
+#[test]
 fn live() {
     replay("live");
 }

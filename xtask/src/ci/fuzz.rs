@@ -7,12 +7,13 @@ use crate::tool::{self, Result, cargo};
 
 /// How long the fuzzer runs on each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 25] = [
+const TARGETS: [&str; 26] = [
     "ctr",
     "prefetch",
     "aead",
     "contexts",
     "rsa_keys",
+    "keys",
     "age",
     "relay",
     "requests",

@@ -17,6 +17,8 @@ mod examples;
 mod framework;
 #[cfg(feature = "rsa")]
 mod jobs;
+#[cfg(feature = "rsa")]
+mod keys;
 #[cfg(feature = "library")]
 mod library;
 #[cfg(feature = "rsa")]

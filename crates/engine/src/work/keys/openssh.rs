@@ -56,8 +56,12 @@ impl PrivateKey {
             )));
         }
         let mut public = Fields(fields.bytes()?);
-        let mut private = Fields(fields.bytes()?);
+        let section = fields.bytes()?;
         fields.end()?;
+        if !section.len().is_multiple_of(8) {
+            return Err(wrong_padding());
+        }
+        let mut private = Fields(section);
         let name = public.text()?;
         if name == RSA {
             return Ok(RsaPrivateKey::from_pem(pem)?.into());
@@ -141,9 +145,7 @@ impl<'a> Fields<'a> {
         if self.0.len() < 8 && is_right {
             return Ok(());
         }
-        Err(invalid(
-            "the private key of OpenSSH does not end with its padding",
-        ))
+        Err(wrong_padding())
     }
 
     fn end(&self) -> Result<(), Error> {
@@ -181,6 +183,10 @@ fn curve(name: &str) -> Result<Curve, Error> {
              -nistp521"
         ))),
     }
+}
+
+fn wrong_padding() -> Error {
+    invalid("the private key of OpenSSH does not end with its padding")
 }
 
 fn malformed() -> Error {
