@@ -252,7 +252,7 @@ impl AcceleratedPublicKey {
     ///
     /// # Errors
     /// Those of [`PublicKey::encapsulate`].
-    pub fn encapsulate(&self) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), Error> {
+    pub fn encapsulate(&self) -> Result<CiphertextAndSecret, Error> {
         self.key.encapsulate()
     }
 
@@ -266,7 +266,7 @@ impl AcceleratedPublicKey {
         message: impl Into<Vec<u8>>,
         signature: impl Into<Vec<u8>>,
         options: JobOptions,
-    ) -> Result<Job<()>, QueueFull<(Vec<u8>, Vec<u8>)>> {
+    ) -> Result<Job<()>, QueueFull<MessageAndSignature>> {
         if let (Some(rsa), Scheme::Rsa(scheme)) = (&self.rsa, &scheme) {
             return rsa.submit_verify(*scheme, message, signature, options);
         }
@@ -288,7 +288,7 @@ impl AcceleratedPublicKey {
         digest: impl Into<Vec<u8>>,
         signature: impl Into<Vec<u8>>,
         options: JobOptions,
-    ) -> Result<Job<()>, QueueFull<(Vec<u8>, Vec<u8>)>> {
+    ) -> Result<Job<()>, QueueFull<MessageAndSignature>> {
         if let (Some(rsa), Scheme::Rsa(scheme)) = (&self.rsa, &scheme) {
             return rsa.submit_verify_digest(*scheme, digest, signature, options);
         }
@@ -307,7 +307,7 @@ impl AcceleratedPublicKey {
     pub fn submit_encapsulate(
         &self,
         options: JobOptions,
-    ) -> Result<Job<(Vec<u8>, Zeroizing<Vec<u8>>)>, QueueFull<()>> {
+    ) -> Result<Job<CiphertextAndSecret>, QueueFull<()>> {
         let make = |()| KeyRequest::Encapsulate(self.key.clone());
         self.engine.submit((), make, options, |both| {
             let (ciphertext, secret) = both.split_at(both.len().saturating_sub(SECRET_BYTES));
@@ -335,3 +335,8 @@ impl fmt::Debug for AcceleratedPublicKey {
 fn public_bytes(mut bytes: Buffer) -> Vec<u8> {
     std::mem::take(&mut *bytes)
 }
+
+/// Message or digest, and signature: what is handed back.
+type MessageAndSignature = (Vec<u8>, Vec<u8>);
+/// A ciphertext, and the secret that it carries.
+type CiphertextAndSecret = (Vec<u8>, Zeroizing<Vec<u8>>);

@@ -7,10 +7,7 @@ use super::invalid;
 use crate::Error;
 
 /// The text of a key, or `None` where it is DER. PEM may have words before its first line.
-pub(super) fn text<'a>(
-    key: &'a [u8],
-    is_text: impl FnOnce(&[u8]) -> bool,
-) -> Result<Option<&'a str>, Error> {
+pub(super) fn text(key: &[u8], is_text: impl FnOnce(&[u8]) -> bool) -> Result<Option<&str>, Error> {
     let is_pem = key.windows(BEGIN.len()).any(|here| here == BEGIN);
     if !is_pem && !is_text(key) {
         return Ok(None);

@@ -45,9 +45,7 @@ pub fn openssl_for(key_type: KeyType) -> Vec<OpenSsl> {
 fn run(folder: &TempDir, mut command: Command, arguments: &str) -> Output {
     command.args(arguments.split_whitespace());
     command.current_dir(folder.path());
-    let output = command
-        .output()
-        .expect("these tests need openssl and ssh-keygen");
+    let output = command.output().unwrap();
     let errors = lossy(&output.stderr);
     assert!(output.status.success(), "{arguments}: {errors}");
     output

@@ -320,6 +320,9 @@ const NAMES: [&str; 9] = [
     "unknown",
 ];
 
+/// What a step returns, and what it writes.
+type Step = (c_int, Vec<u8>);
+
 /// Steps of a key exchange in any order, with peers of this provider and of the other, and copies of the context.
 ///
 /// # Safety
@@ -329,7 +332,7 @@ unsafe fn exchange(
     own: &Key,
     peers: [*mut c_void; 2],
     steps: &[usize],
-) -> (Vec<(c_int, Vec<u8>)>, Vec<(u32, u32)>) {
+) -> (Vec<Step>, Vec<(u32, u32)>) {
     let mut context = Context::of_key(own, side);
     let mut seen = Vec::new();
     for step in steps {

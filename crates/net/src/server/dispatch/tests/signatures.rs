@@ -69,7 +69,7 @@ fn workers_of_this_machine_make_them_and_no_others() {
     let made = clients.map(|client| signatures(&dispatcher, client, &key, 0..200));
     let powers = clients.map(|client| send(&dispatcher, client, 0..100, MINUTE));
     for made in &made {
-        let mut seen = vec![false; 200];
+        let mut seen = [false; 200];
         for _ in 0..200 {
             let (number, answered) = made.recv_timeout(MINUTE).unwrap();
             assert_eq!(answered.device.as_deref(), Some("host"));
