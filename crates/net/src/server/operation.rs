@@ -353,6 +353,12 @@ fn signature_scheme(number: i32) -> Result<(proto::SignatureScheme, KeyType, Sch
 
 fn encryption_scheme(number: i32, label: &[u8]) -> Result<EncryptionScheme, Refusal> {
     use proto::EncryptionScheme as Named;
+    if label.len() > LABEL_BYTES_MAX {
+        return Err(invalid(format!(
+            "the label has {} bytes: the limit is {LABEL_BYTES_MAX}",
+            label.len()
+        )));
+    }
     let oaep = |hash| EncryptionScheme::Oaep {
         hash,
         mgf1: hash,
@@ -389,6 +395,8 @@ fn invalid(message: impl Into<String>) -> Refusal {
 }
 
 const RANDOM_BYTES_MAX: usize = 65_536;
+/// The label of OAEP, which waits with its request: far more than the names that protocols put there.
+const LABEL_BYTES_MAX: usize = 1024;
 /// The digests of SHA-512.
 const DIGEST_BYTES_MAX: usize = 64;
 /// The signatures of ML-DSA-87.

@@ -81,6 +81,17 @@ async fn signatures_and_messages_are_those_of_the_library() {
             });
             assert_eq!(call(&client, decrypt).await.unwrap(), b"a message");
         }
+        let long_label = Operation::Decrypt(proto::Decrypt {
+            key_id: name.into(),
+            scheme: proto::EncryptionScheme::RsaOaepSha256.into(),
+            ciphertext: vec![3; key.public_key().bytes()],
+            label: vec![b'l'; 1025],
+        });
+        let refused = call(&client, long_label).await.unwrap_err();
+        assert!(
+            refused.to_string().contains("the limit is 1024"),
+            "{refused}"
+        );
         let number = vec![3; key.public_key().bytes() - 1];
         let raw = Operation::RawPrivate(proto::RawPrivate {
             key_id: name.into(),
