@@ -677,7 +677,8 @@ mod tests {
         assert_eq!(
             text(50, 25, 125),
             format!(
-                "200 signatures and decryptions with RSA keys, 25 (12 %) in lanes, 125 (62 %) by a cryptoserver\n{saved}"
+                "200 signatures and decryptions with RSA keys and keys of a cryptoserver, 25 (12 %) in lanes, 125 (62 %) by a \
+                 cryptoserver\n{saved}"
             )
         );
         let cut = RsaOperations {

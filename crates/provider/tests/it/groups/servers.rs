@@ -55,6 +55,8 @@ fn start(name: &str, site: &Site, accelerated: &Accelerated, list: List) -> (Pro
             include_str!("../../../../../deploy/haproxy-p256.cfg"),
             "ssl-default-bind-curves",
             vec![
+                // Each connection takes two descriptors, and a process may have few.
+                ("maxconn 20000", "maxconn 100".to_owned()),
                 ("crt-base /etc/haproxy", format!("crt-base {place}")),
                 ("site.pem alpn h2,http/1.1", "both.pem".to_owned()),
                 ("0.0.0.0:443", format!("127.0.0.1:{port}")),
