@@ -141,7 +141,7 @@ fn tls() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 25, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 26, "add a test above for each target");
 }
 
 fn replay(name: &str) {
