@@ -180,8 +180,7 @@ impl PublicKey {
     /// this thread: ciphertext, then secret.
     ///
     /// ```
-    /// use oarlock::agreement::MlKem;
-    /// use oarlock::keys::{KeyType, PrivateKey};
+    /// use oarlock::keys::{KeyType, MlKem, PrivateKey};
     ///
     /// let key = PrivateKey::generate(KeyType::MlKem(MlKem::MlKem768))?;
     /// let (ciphertext, secret) = key.public_key().encapsulate()?;
