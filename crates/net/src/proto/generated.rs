@@ -61,7 +61,7 @@ pub struct Decrypt {
     pub scheme: i32,
     #[prost(bytes = "vec", tag = "3")]
     pub ciphertext: ::prost::alloc::vec::Vec<u8>,
-    /// The label of OAEP, of at most 1024 bytes; usually empty.
+    /// The label of OAEP; usually empty.
     #[prost(bytes = "vec", tag = "4")]
     pub label: ::prost::alloc::vec::Vec<u8>,
 }
