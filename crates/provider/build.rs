@@ -86,7 +86,7 @@ fn has_lld(target: &str) -> bool {
     target == "x86_64-unknown-linux-gnu" && lld.is_file()
 }
 
-/// What the names of aws-lc begin with, by the version of its crate: `aws_lc_0_47_0_`.
+/// Returns the prefix of aws-lc's symbols, which has the version of its crate: `aws_lc_0_47_0_`.
 fn prefix(lock: &Path) -> Option<String> {
     let lock = std::fs::read_to_string(lock).ok()?;
     let (_, rest) = lock.split_once("name = \"aws-lc-sys\"\nversion = \"")?;

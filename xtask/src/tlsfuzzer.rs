@@ -151,7 +151,7 @@ struct Suite {
     libraries: Option<PathBuf>,
 }
 
-/// What a script has found.
+/// The verdicts of a script.
 #[derive(PartialEq, Eq, Debug)]
 struct Verdict {
     is_good: bool,
@@ -239,7 +239,7 @@ impl Running {
 }
 
 impl Verdict {
-    /// What a script says at its end; `None` where that is missing.
+    /// Reads the summary that a script prints; `None` if it is missing.
     fn of(said: &str, is_good: bool) -> Option<Self> {
         let total = said
             .lines()

@@ -388,7 +388,7 @@ pub unsafe extern "C" fn oarlock_key_sign_digest(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `name` ends with a NUL; `message` and `signature` have as many bytes as is said; each may be NULL.
+/// `name` ends with a NUL; `message` and `signature` have `message_bytes` and `signature_bytes` bytes; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_verify(
     public: Handle<AcceleratedPublicKey>,
@@ -592,7 +592,7 @@ pub unsafe extern "C" fn oarlock_key_submit_sign_digest(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; `name` ends with a NUL; `message` and `signature` have as many bytes as is said;
+/// `job` is NULL or the caller's alone; `name` ends with a NUL; `message` and `signature` have `message_bytes` and `signature_bytes` bytes;
 /// `options` is there; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_submit_verify(

@@ -119,7 +119,7 @@ trait Keyed: Send + Sync {
     fn copy(&mut self) -> Box<dyn Keyed>;
 }
 
-/// A key with its states, for a hash function with blocks of so many bytes.
+/// A key with its states, for a hash function with blocks of this length.
 #[derive(Clone)]
 struct KeyedBy<D: EagerHash, const BYTES: usize> {
     /// Set up when it is first needed: a long message may go elsewhere.

@@ -10,7 +10,7 @@ use crate::x86_64::{Avx2, sha512};
 pub struct Compression(Avx2);
 
 impl Compression {
-    /// What a CPU has with this token.
+    /// Makes the compression for a CPU with AVX2.
     pub const fn new(token: Avx2) -> Self {
         Self(token)
     }

@@ -233,7 +233,7 @@ unsafe fn block(gets: BioGets, bio: *mut c_void) -> Option<Vec<u8>> {
     }
 }
 
-/// What the first step calls what it gives to the second: part of [`DER_PROPERTIES`].
+/// The structure that the first step names to the second: part of [`DER_PROPERTIES`].
 const STRUCTURE: &CStr = c"oarlock-remote-key";
 /// The properties of the first step.
 pub(crate) const PEM_PROPERTIES: &CStr = c"provider=oarlock,input=pem";

@@ -141,5 +141,5 @@ impl Provider {
     }
 }
 
-/// How often a lock is tried that another thread has for a microsecond.
+/// The number of attempts to take a lock that other threads hold for a microsecond.
 const SEARCH_TRIES: u32 = 10_000;

@@ -1,4 +1,4 @@
-//! What became of each test, stock and with the provider, and what differs.
+//! The result of each test, stock and with the provider, and their differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -36,7 +36,7 @@ pub struct Test {
     pub differing: Vec<String>,
 }
 
-/// What autopkgtest said of a test.
+/// The result of a test, from autopkgtest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Verdict {
     Pass,
@@ -46,7 +46,7 @@ pub enum Verdict {
     Skip,
 }
 
-/// What passed through the provider, in all processes.
+/// The operations that passed through the provider, in all processes.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Counted {
     pub processes: u64,
@@ -97,7 +97,7 @@ impl Outcome {
         })
     }
 
-    /// What is wrong: tests and cases that fail with the provider alone, and a provider that computed nothing.
+    /// Returns the findings: tests and cases that fail only with the provider, and a provider that computed nothing.
     pub fn faults(&self, package: &Package) -> Vec<String> {
         let mut faults = Vec::new();
         let is_known = |name: &str| {
@@ -243,7 +243,7 @@ fn differing(stock: &BTreeSet<String>, ours: &BTreeSet<String>, verdict: Verdict
     bad.chain(missing).cloned().collect()
 }
 
-/// What suites call a case that passed.
+/// The words by which suites report a case that passed.
 const PASSING: [&str; 6] = ["ok", "OK", "PASS", "PASSED", "pass", "."];
 
 /// Reads autopkgtest's summary of a run.

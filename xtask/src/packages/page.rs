@@ -74,7 +74,7 @@ pub fn page(rows: &[(Package, Outcome)], without: &[Package]) -> String {
     page
 }
 
-/// What there is to say of a package's results.
+/// Returns the notes on a package's results.
 fn notes(package: &Package, ran: &[&Test]) -> Vec<String> {
     let mut notes = Vec::new();
     let named = |is: &dyn Fn(&Test) -> bool| {

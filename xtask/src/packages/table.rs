@@ -37,7 +37,7 @@ pub struct Package {
     /// The options of `oarlock provider install` in place of [`FLAGS`], and why.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// What the reader of the results should know.
+    /// A note for the reader of the results.
     #[serde(default)]
     pub note: String,
     /// The limit of a run, which ends it.

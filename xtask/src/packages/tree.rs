@@ -8,7 +8,7 @@ use super::table::{FLAGS, Package};
 use crate::fetch::{copy, write};
 use crate::tool::{self, Metadata, Result};
 
-/// Where everything lies.
+/// The folders of a run.
 pub struct Place {
     /// `packages` of the target folder.
     folder: PathBuf,
@@ -64,7 +64,7 @@ pub struct Tree<'a> {
     folder: PathBuf,
 }
 
-/// What `oarlock run --stats --json` said of a run, and the folder of what the tests left.
+/// The output of `oarlock run --stats --json`, and the folder of files that the tests left.
 pub struct Ran {
     pub artifacts: PathBuf,
     pub stats: Option<String>,
@@ -210,7 +210,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// What `enter.sh` does, in namespaces that end with it, and a limit that ends both.
+    /// Has `timeout` run `enter.sh` in namespaces that end with it, for at most `seconds`.
     fn enter(&self, timeout: &mut Command, seconds: u64, what: &str) {
         timeout.args(["--signal=KILL", &seconds.to_string()]);
         timeout.args(["unshare", "--mount", "--pid", "--ipc", "--uts", "--fork"]);
@@ -231,7 +231,7 @@ fn lines(lines: &[String]) -> String {
         .collect()
 }
 
-/// To start and to halt.
+/// The time to start and to halt.
 const BOOT_SECONDS: u64 = 120;
 const INSTALL_SECONDS: u64 = 900;
 /// Makes the provider count, in the file that `enter.sh` puts there.

@@ -95,7 +95,7 @@ impl Access {
         self.private_key.as_deref()
     }
 
-    /// Refuses what is for a server, where none is asked.
+    /// Refuses options that only a server needs when no server is named.
     pub(crate) fn check_alone(&self) -> Result<(), Failure> {
         let given = [
             ("--pki", self.pki.is_some()),

@@ -151,7 +151,7 @@ fn request(question: Question) -> Option<Request> {
     })
 }
 
-/// As the protocol names it.
+/// Returns the scheme in the protocol's terms.
 fn named(scheme: Scheme) -> Option<proto::SignatureScheme> {
     let (key_type, scheme) = match scheme {
         Scheme::Rsa(scheme) => (KeyType::Rsa, keys::Scheme::Rsa(scheme)),

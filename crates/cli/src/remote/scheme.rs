@@ -34,7 +34,7 @@ pub(crate) enum Scheme {
 }
 
 impl Scheme {
-    /// The usual one for a key.
+    /// Returns the default scheme for a type of key.
     pub(crate) fn of_key(key_type: KeyType) -> Result<Self, Failure> {
         Ok(match key_type {
             KeyType::Rsa => Self::RsaPkcs1Sha256,
@@ -53,7 +53,7 @@ impl Scheme {
         })
     }
 
-    /// As the protocol names it.
+    /// Returns the scheme in the protocol's terms.
     pub(crate) fn named(self) -> proto::SignatureScheme {
         use proto::SignatureScheme as Named;
         match self {
@@ -73,7 +73,7 @@ impl Scheme {
         }
     }
 
-    /// The type of the keys that it is for, and as the library names it.
+    /// Returns the type of keys that it takes, and the scheme in the library's terms.
     fn meaning(self) -> (KeyType, keys::Scheme) {
         #[allow(clippy::expect_used)] // Only the unspecified one has none.
         self.named().meaning().expect("a scheme that is specified")
@@ -101,8 +101,8 @@ impl Scheme {
         )))
     }
 
-    /// What is signed of a file, or of standard input where none is given: its digest, or all of it where the scheme has no
-    /// hash function. `hex` is a digest that is given in place of a file.
+    /// Returns the bytes to sign: the digest of the file, or the whole file for a scheme without a hash function. Without a
+    /// file it reads standard input; `hex` is a digest in place of a file.
     pub(crate) fn input(self, hex: Option<&str>, file: Option<&Path>) -> Result<Vec<u8>, Failure> {
         let hash = self.meaning().1.hash();
         let Some(hex) = hex else {
@@ -129,7 +129,7 @@ impl Scheme {
         }
     }
 
-    /// Verifies a signature of what [`input`](Self::input) has returned.
+    /// Verifies a signature of the bytes that [`input`](Self::input) returned.
     pub(crate) fn verify(
         self,
         key: &keys::PublicKey,
@@ -143,7 +143,7 @@ impl Scheme {
         }
     }
 
-    /// Signs what [`input`](Self::input) has returned.
+    /// Signs the bytes that [`input`](Self::input) returned.
     pub(crate) fn sign(
         self,
         key: &keys::PrivateKey,
@@ -183,7 +183,7 @@ fn whole(input: &mut Input, scheme: Scheme) -> Result<Vec<u8>, Failure> {
     Ok(all)
 }
 
-/// Hands out the whole of an input, in pieces.
+/// Passes the whole input to `take`, in pieces.
 fn each(
     input: &mut Input,
     mut take: impl FnMut(&[u8]) -> Result<(), Failure>,

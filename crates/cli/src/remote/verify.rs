@@ -86,12 +86,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// Reads a signature by a key, or one in hexadecimal.
 fn read_signature(path: &Path, key: &PublicKey) -> Result<Vec<u8>, Failure> {
     let signature = key_files::read(path)?;
-    let (bytes, may_be_shorter) = match (key.key_type(), key.as_rsa()) {
-        (_, Some(rsa)) => (rsa.bytes(), false),
-        (KeyType::Ec(curve), _) => (curve.signature_bytes_max(), true),
-        (KeyType::MlDsa(set), _) => (set.signature_bytes(), false),
-        _ => (ED25519_SIGNATURE_BYTES, false),
-    };
+    let bytes = key.signature_bytes_max();
+    let may_be_shorter = matches!(key.key_type(), KeyType::Ec(_));
     let fits = |signature: &[u8]| match may_be_shorter {
         // DER; in hexadecimal, its first character is a 3.
         true => signature.first() == Some(&0x30) && signature.len() <= bytes,
@@ -110,5 +106,3 @@ fn read_signature(path: &Path, key: &PublicKey) -> Result<Vec<u8>, Failure> {
         ))),
     }
 }
-
-const ED25519_SIGNATURE_BYTES: usize = 64;

@@ -82,7 +82,7 @@ impl Ed25519PrivateKey {
 
 fn signed(message: &[u8], pair: &[u8; PAIR_BYTES]) -> [u8; SIGNATURE_BYTES] {
     let mut signature = [0; SIGNATURE_BYTES];
-    // SAFETY: a place of 64 bytes, as many bytes as are said, and a pair of 64.
+    // SAFETY: `signature` has 64 bytes, `message` its length, and `pair` 64 bytes.
     unsafe {
         ED25519_sign(
             signature.as_mut_ptr(),
@@ -117,7 +117,7 @@ impl Ed25519PublicKey {
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), Error> {
         let signature: &[u8; SIGNATURE_BYTES] =
             signature.try_into().map_err(|_| Error::InvalidSignature)?;
-        // SAFETY: as many bytes as are said, a signature of 64 and a key of 32.
+        // SAFETY: `message` has its length, `signature` 64 bytes, and the key 32.
         let is_valid = unsafe {
             ED25519_verify(
                 message.as_ptr(),

@@ -93,7 +93,7 @@ impl MlDsaPublicKey {
     /// [`Error::InvalidKey`] where `bytes` has another length than [`MlDsa::public_key_bytes`].
     pub fn from_bytes(set: MlDsa, bytes: &[u8]) -> Result<Self, Error> {
         check_key_length(set, "public key", bytes.len(), set.public_key_bytes())?;
-        // SAFETY: as many bytes as are said, which aws-lc copies; the key is nobody else's.
+        // SAFETY: `bytes` is a slice, passed with its length, and aws-lc copies it; nobody else has the new key.
         let inner = unsafe {
             Pkey::taken(EVP_PKEY_pqdsa_new_raw_public_key(
                 set.nid(),
@@ -128,7 +128,7 @@ impl MlDsaPublicKey {
             return Err(Error::InvalidSignature);
         }
         let state = State::of(&self.0, EVP_DigestVerifyInit, context)?;
-        // SAFETY: a state with a key, and twice as many bytes as are said.
+        // SAFETY: the state has a key; `signature` and `message` are slices, passed with their lengths.
         let is_valid = unsafe {
             EVP_DigestVerify(
                 state.0.as_ptr(),
@@ -187,9 +187,9 @@ impl MlDsaPrivateKey {
         })
     }
 
-    /// From a seed or an expanded key, of which the length tells the kind.
+    /// Makes a key from a seed or an expanded key, which aws-lc tells apart by their length.
     fn made(set: MlDsa, bytes: &[u8], error: impl FnOnce() -> Error) -> Result<Self, Error> {
-        // SAFETY: as many bytes as are said, which aws-lc copies; the key is nobody else's.
+        // SAFETY: `bytes` is a slice, passed with its length, and aws-lc copies it; nobody else has the new key.
         let inner = unsafe {
             Pkey::taken(EVP_PKEY_pqdsa_new_raw_private_key(
                 set.nid(),
@@ -240,7 +240,7 @@ impl MlDsaPrivateKey {
         let mut signature = vec![0; self.0.set.signature_bytes()];
         let mut bytes = signature.len();
         let done = process::forks_wait_for(|| {
-            // SAFETY: a state with a private key, a place of the length that is said, and as many bytes as are said.
+            // SAFETY: the state has a private key; the output and `message` are slices, passed with their lengths.
             unsafe {
                 EVP_DigestSign(
                     state.0.as_ptr(),

@@ -208,7 +208,7 @@ impl MlKemPrivateKey {
         }
         // The private key of the encryption scheme, the public key, its hash, and the seed of rejected secrets.
         let public = &bytes[384 * set.rank()..][..set.public_key_bytes()];
-        // SAFETY: twice as many bytes as are said, which aws-lc copies; the key is nobody else's.
+        // SAFETY: both slices are passed with their lengths, and aws-lc copies them; nobody else has the new key.
         let key = unsafe {
             Pkey::taken(EVP_PKEY_kem_new_raw_key(
                 set.nid(),

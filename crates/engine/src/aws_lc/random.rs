@@ -17,7 +17,7 @@ pub(crate) fn fill_random(bytes: &mut [u8]) {
         process::fill_random(&mut fresh[..]);
     }
     process::forks_wait_for(|| {
-        // SAFETY: as many bytes as are said, and the 32 that it mixes in. It returns 1 or ends the process.
+        // SAFETY: `bytes` has its length, and `fresh` the 32 bytes that it mixes in. It returns 1 or ends the process.
         unsafe {
             RAND_bytes_with_user_prediction_resistance(
                 bytes.as_mut_ptr(),

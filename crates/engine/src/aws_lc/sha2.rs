@@ -74,7 +74,7 @@ pub(crate) struct Blocks512 {
 
 impl Blocks256 {
     fn compress(&mut self, blocks: &[Block<Self>]) {
-        // SAFETY: a state, and as many blocks of 64 bytes as are said.
+        // SAFETY: the state has eight words, and the slice `blocks.len()` blocks of 64 bytes.
         unsafe {
             SHA256_TransformBlocks(
                 self.state.as_mut_ptr(),
@@ -116,7 +116,7 @@ impl Blocks512 {
         let mut context = MaybeUninit::<SHA512_CTX>::uninit();
         let at = context.as_mut_ptr();
         // SAFETY: the place is a context's, of which each field is written but its buffer, which says that it holds no byte;
-        // whole blocks leave it so. aws-lc reads as many bytes as are said.
+        // whole blocks leave it so. aws-lc reads the slice's bytes, no more.
         unsafe {
             (&raw mut (*at).h).write(self.state);
             (&raw mut (*at).Nl).write(0);

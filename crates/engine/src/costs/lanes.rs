@@ -31,8 +31,8 @@ struct InLanes {
     apart: AtomicU32,
 }
 
-/// What is not done is not measured, so that it is tried now and then: soon at first, for the table may be wrong; later
-/// tries may cost no more than a thousandth.
+/// Requests computed alone between two tries in lanes. Lanes that are not used are not measured. The first tries come
+/// soon, since the table may be wrong; later ones may cost no more than a thousandth of the time.
 const APART: BackOff = BackOff::doubling(8, 1024);
 
 impl LaneCosts {

@@ -52,7 +52,7 @@ struct LaneCounts {
     faults: AtomicU64,
 }
 
-/// What requests of a batch key are counted as.
+/// Returns the operation that requests of a batch key count as.
 fn what(key: BatchKey) -> Other {
     match key.kind() {
         BatchKind::Private => Other::PrivateKey,

@@ -21,7 +21,7 @@ struct Medians {
     /// How often the time is doubled for requests that have failed: each adds one, and each that
     /// succeeds takes one back.
     doublings: AtomicU32,
-    /// What the longest of those took, in ns.
+    /// The time of the longest failure, in ns.
     failed: AtomicU32,
 }
 

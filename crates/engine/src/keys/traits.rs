@@ -190,7 +190,7 @@ fn hash_of(scheme: &Scheme) -> Result<Hash, signature::Error> {
     })
 }
 
-/// What certificates and the like name the scheme by: RFC 8017, A.2; RFC 5758, 3.2; RFC 8410, 6; RFC 9881, 2.
+/// Returns the identifier of the scheme in certificates: RFC 8017, A.2; RFC 5758, 3.2; RFC 8410, 6; RFC 9881, 2.
 fn algorithm_identifier(
     scheme: &Scheme,
     key_type: KeyType,

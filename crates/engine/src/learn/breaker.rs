@@ -45,7 +45,7 @@ pub enum Admission {
     No,
     /// It is closed.
     Yes,
-    /// As a trial, which has to [begin](Breaker::begin_trial).
+    /// A trial is due, and has to [begin](Breaker::begin_trial).
     Trial,
 }
 

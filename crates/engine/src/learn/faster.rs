@@ -9,7 +9,7 @@ use super::decayed;
 #[derive(Debug, Default)]
 pub struct Faster {
     operations: AtomicU32,
-    /// What either takes on average; 0 if that is not known yet.
+    /// The mean time of each in ns; 0 until it was measured.
     ns: [AtomicU64; 2],
 }
 

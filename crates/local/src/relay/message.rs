@@ -39,7 +39,7 @@ pub enum Operation {
     RawPrivate(Vec<u8>),
 }
 
-/// How a digest is signed.
+/// A scheme by which a digest is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// With an RSA key. There are six: PKCS#1 v1.5 and PSS with SHA-256, SHA-384 and SHA-512, whose salts are as long as

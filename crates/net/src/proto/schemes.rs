@@ -1,4 +1,4 @@
-//! What the signature schemes of the protocol mean, and what lists of keys say of them.
+//! The signature schemes of the protocol in the library's terms, and the names that lists of keys show.
 
 use oarlock::keys::{Curve, KeyType, MlDsa, PublicKey, Scheme};
 use oarlock::rsa;

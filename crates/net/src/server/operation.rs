@@ -20,7 +20,7 @@ use crate::proto;
 pub enum Prepared {
     /// Work for a device, or for one of its workers.
     Work {
-        /// What is computed.
+        /// The computation.
         work: Work,
         /// Where the numbers of its key come from.
         origin: Origin,

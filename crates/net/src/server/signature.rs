@@ -82,7 +82,7 @@ impl fmt::Debug for Signature {
     }
 }
 
-/// What a device of this machine's CPUs offers for signatures by keys of a type.
+/// Returns the offer of a device of this machine's CPUs for signatures by keys of a type.
 pub(super) fn offer(key_type: KeyType) -> PublicKeyOffer {
     let latency = Duration::from_micros(alone_us(key_type));
     PublicKeyOffer {

@@ -66,7 +66,7 @@ impl MacContext {
 
     pub(crate) fn set_key(&self, key: &[u8]) -> Option<()> {
         let init = self.functions().init?;
-        // SAFETY: the default provider's function with its context, and a key with so many bytes.
+        // SAFETY: the default provider's function with its context, and a key with its length.
         let done = unsafe { init(self.at(), key.as_ptr(), key.len(), null()) };
         (done == 1).then_some(())
     }

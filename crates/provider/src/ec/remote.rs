@@ -22,7 +22,7 @@ use crate::signer::WRONG_ANSWER;
 
 /// An EC key of another machine.
 pub(super) struct Remote {
-    /// What the key is called there.
+    /// The key's id there.
     pub(super) key_id: String,
     /// Its public half.
     pub(super) key: EcPublicKey,

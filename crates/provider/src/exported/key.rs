@@ -29,9 +29,9 @@ unsafe impl<O: Ours> Send for Key<O> {}
 // SAFETY: the default provider's keys may be used by several threads at once; the rest is atomic or set once.
 unsafe impl<O: Ours> Sync for Key<O> {}
 
-/// What the engine computes with, of keys of one type.
+/// A key of one type in the engine's form.
 pub(crate) trait Ours: Sized + Send + Sync {
-    /// What an import has to give for one that is whole.
+    /// The selection bits that an import needs for a whole key.
     const LEAST: c_int;
 
     /// The default provider's management of them.
@@ -201,7 +201,7 @@ impl<O: Ours> Key<O> {
         self.ours.get()?.as_ref()?.elsewhere()
     }
 
-    /// What of a selection the default provider's key can answer for: it has no private half that is elsewhere.
+    /// Returns the part of a selection that the default provider's key can answer for: not a private half on another machine.
     pub(super) fn selected(&self, selection: c_int) -> c_int {
         match self.elsewhere() {
             Some(_) => selection & !SELECT_PRIVATE_KEY,

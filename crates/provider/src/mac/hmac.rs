@@ -51,7 +51,7 @@ struct Context {
     hash: Option<Hash>,
     /// A key that is set up.
     keyed: Option<Hmac>,
-    /// What copies with this key leave by.
+    /// The default provider's context that copies with this key continue in.
     common: Option<Arc<OnceLock<MacContext>>>,
     message: Message,
     /// The default provider's context, once something was not regular.
@@ -230,7 +230,7 @@ impl Context {
     }
 }
 
-/// What the default provider does of a context; `None` where that is nothing.
+/// The default provider's context of a context of ours; `None` if it needs none.
 ///
 /// # Safety
 /// `context` is null or a context of ours, and no other call with it is under way.

@@ -20,7 +20,7 @@ pub(super) struct Context<P: Pure> {
     pub(super) state: State,
 }
 
-/// What is done with a context.
+/// The purpose of a context.
 pub(super) enum State {
     /// Nothing yet.
     Idle,

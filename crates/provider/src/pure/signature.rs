@@ -249,7 +249,7 @@ unsafe fn slice<'a>(data: *const u8, bytes: usize) -> &'a [u8] {
     if data.is_null() || bytes == 0 {
         return &[];
     }
-    // SAFETY: the caller says that there are so many.
+    // SAFETY: the caller passes the slice's length.
     unsafe { std::slice::from_raw_parts(data, bytes) }
 }
 
@@ -268,7 +268,7 @@ unsafe extern "C" fn sign<P: Pure>(
         bytes,
         room,
     };
-    // SAFETY: the core has a context of ours, a place for a signature, and a message of so many bytes.
+    // SAFETY: the core has a context of ours, a place for a signature, and a message with its length.
     unsafe {
         with::<P>(context, |context| {
             let given = slice(message, message_bytes);
@@ -304,7 +304,7 @@ unsafe extern "C" fn digest_sign<P: Pure>(
         bytes,
         room,
     };
-    // SAFETY: the core has a context of ours, a place for a signature or null, and a whole message of so many bytes.
+    // SAFETY: the core has a context of ours, a place for a signature or null, and a whole message with its length.
     unsafe {
         with::<P>(context, |context| {
             let given = slice(message, message_bytes);
@@ -334,7 +334,7 @@ unsafe extern "C" fn verify<P: Pure>(
     message: *const u8,
     message_bytes: usize,
 ) -> c_int {
-    // SAFETY: the core has a context of ours, and a signature and a message of so many bytes.
+    // SAFETY: the core has a context of ours, and a signature and a message with their lengths.
     unsafe {
         with::<P>(context, |context| {
             let (given, signed) = (slice(signature, bytes), slice(message, message_bytes));
@@ -358,7 +358,7 @@ unsafe extern "C" fn digest_verify<P: Pure>(
     message: *const u8,
     message_bytes: usize,
 ) -> c_int {
-    // SAFETY: the core has a context of ours, and a signature and a whole message of so many bytes.
+    // SAFETY: the core has a context of ours, and a signature and a whole message with their lengths.
     unsafe {
         with::<P>(context, |context| {
             let (given, signed) = (slice(signature, bytes), slice(message, message_bytes));
@@ -471,7 +471,7 @@ unsafe extern "C" fn settable_ctx_params<P: Pure>(
     unsafe { described::<P>(context, provider, |functions| functions.settable_ctx_params) }
 }
 
-/// What the default provider says of its parameters.
+/// Returns the default provider's description of its parameters.
 ///
 /// # Safety
 /// As [`with`]; `provider` is what `OSSL_provider_init` gave the core.

@@ -31,7 +31,7 @@ pub(crate) struct Key {
     operations: AtomicU32,
     /// Ours, of a private key that lanes can compute with; made when it was used often enough.
     accelerated: OnceLock<Option<AcceleratedRsa>>,
-    /// What the key is on another machine, if it is there; `inner` is then its public half.
+    /// The key on another machine, if its private half is there; `inner` is then its public half.
     reference: Option<Arc<Remote>>,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// What the key is called where it is.
+    /// The key's id on its machine.
     pub(super) fn key_id(&self) -> &str {
         &self.key_id
     }

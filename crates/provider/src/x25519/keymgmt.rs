@@ -555,7 +555,7 @@ extern "C" fn query_operation_name(operation: c_int) -> *const std::ffi::c_char 
 
 const PUBLIC: &[u8] = b"pub";
 const PRIVATE: &[u8] = b"priv";
-/// What is told of a key without the default provider.
+/// The parameters that are answered without the default provider.
 const KNOWN: [&[u8]; 6] = [
     b"bits",
     b"security-bits",

@@ -8,7 +8,7 @@ pub(super) fn elements(der: &[u8]) -> Result<SliceReader<'_>, der::Error> {
     SliceReader::new(<&SequenceRef>::from_der(der)?.as_bytes())
 }
 
-/// The tags of the first two elements of a sequence, if there are so many.
+/// Returns the tags of the first two elements of a sequence, if it has two.
 pub(super) fn first_tags(der: &[u8]) -> Option<(Tag, Tag)> {
     let mut reader = elements(der).ok()?;
     let first = Tag::peek(&reader).ok()?;

@@ -13,7 +13,7 @@ use crate::aws_lc::ec::Curve;
 use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 
 impl PublicKey {
-    /// From a line: a name, the key in base 64, and a comment.
+    /// Reads a line: a name, the key in base 64, and a comment.
     pub(super) fn from_openssh(line: &str) -> Result<Self, Error> {
         let mut words = line.split_ascii_whitespace();
         let (name, base64) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
@@ -38,7 +38,7 @@ impl PublicKey {
 }
 
 impl PrivateKey {
-    /// From the PEM of a private key, and what is encoded in it.
+    /// Reads a private key from its PEM text and the bytes encoded there.
     pub(super) fn from_openssh(pem: &str, blob: &[u8]) -> Result<Self, Error> {
         let blob = blob
             .strip_prefix(MAGIC)

@@ -1,4 +1,4 @@
-//! What a key is asked for, on the calling thread.
+//! The operations of keys, on the calling thread.
 
 use zeroize::Zeroizing;
 

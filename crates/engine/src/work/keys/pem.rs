@@ -34,7 +34,7 @@ pub(super) fn decoded(text: &str) -> Result<(&str, Zeroizing<Vec<u8>>), Error> {
     Ok((label, bytes))
 }
 
-/// What follows a curve's parameters, which `openssl ecparam -genkey` writes before the key. The key has them too.
+/// Skips the parameters of a curve, which `openssl ecparam -genkey` writes before the key. The key has them too.
 fn without_parameters(text: &str) -> &str {
     match text.split_once(PARAMETERS_END) {
         Some((before, after)) if before.contains(PARAMETERS_BEGIN) => after.trim_start(),

@@ -91,7 +91,7 @@ impl PrivateKey {
         Ok(key)
     }
 
-    /// From an ECPrivateKey (RFC 5915, 3), whose curve may be said in the structure around it.
+    /// Reads an ECPrivateKey (RFC 5915, 3), whose curve may be named in the structure around it.
     fn from_sec1(der: &[u8], named: Option<Curve>) -> Result<Self, Error> {
         let parts = || {
             let mut reader = elements(der)?;
@@ -132,7 +132,7 @@ impl PrivateKey {
         Ok(key)
     }
 
-    /// From a seed, an expanded key or both: one of ML-KEM's (RFC 9935, 6) or of ML-DSA's (RFC 9881, 6).
+    /// Reads a seed, an expanded key or both, of ML-KEM (RFC 9935, 6) or ML-DSA (RFC 9881, 6).
     fn from_choice(key_type: KeyType, der: &[u8]) -> Result<Self, Error> {
         let malformed = |error: der::Error| {
             let rfc = match key_type {
@@ -238,7 +238,7 @@ impl PrivateKey {
         write().map_err(|error| not_written(&error))
     }
 
-    /// What PKCS#8 wraps.
+    /// Returns the content of PKCS#8's `privateKey`.
     fn inner(&self) -> Result<Zeroizing<Vec<u8>>, Error> {
         if let Private::Rsa(key) = &self.0.private {
             return pkcs1(key);

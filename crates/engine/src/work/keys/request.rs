@@ -7,7 +7,7 @@ use crate::aws_lc::ec::Curve;
 use crate::work::request::Buffer;
 use crate::work::shape::{BatchKey, BatchKind};
 
-/// What a key is asked for. Wiped on drop.
+/// A request for a key's operation. Wiped on drop.
 pub(crate) enum KeyRequest {
     /// The signature of a message.
     Sign(PrivateKey, Scheme, Buffer),
@@ -50,7 +50,7 @@ impl KeyRequest {
         }
     }
 
-    /// How long such requests take: of each kind, about as long.
+    /// Returns the class of the request; requests of one class take about equally long.
     pub(crate) fn batch_key(&self) -> BatchKey {
         let (key_type, signs) = match self {
             Self::Sign(key, ..) | Self::SignDigest(key, ..) => (key.key_type(), true),

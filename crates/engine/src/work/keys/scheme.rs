@@ -1,4 +1,4 @@
-//! How messages are signed.
+//! Signature schemes.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::aws_lc::ec::Curve;
 use crate::work::rsa::padding::Hash;
 use crate::work::rsa::scheme::SignatureScheme;
 
-/// How a message is signed by a key of any type.
+/// A signature scheme, for keys of any type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scheme {
@@ -21,7 +21,7 @@ pub enum Scheme {
     Ed25519,
     /// ML-DSA (FIPS 204, 5.2), of whole messages alone. Signatures have 2420, 3309 or 4627 bytes.
     MlDsa {
-        /// What the signature is for, of up to 255 bytes: empty, unless a protocol says otherwise.
+        /// The context string (FIPS 204, 5.2), of up to 255 bytes; empty unless a protocol defines one.
         context: Vec<u8>,
     },
 }

@@ -56,7 +56,7 @@ impl PublicKey {
         Self::from_bits(key_type, info.subject_public_key)
     }
 
-    /// From what SubjectPublicKeyInfo and PKCS#8 have of it.
+    /// Makes a key from the bit string that SubjectPublicKeyInfo and PKCS#8 have.
     pub(super) fn from_bits(key_type: KeyType, bits: BitStringRef<'_>) -> Result<Self, Error> {
         let bytes = bits
             .as_bytes()
@@ -106,7 +106,7 @@ impl PublicKey {
     }
 }
 
-/// How a type is identified.
+/// Returns the algorithm identifier of a type.
 pub(crate) fn algorithm(key_type: KeyType) -> AlgorithmIdentifierRef<'static> {
     let (oid, parameters) = match key_type {
         KeyType::Rsa => (pkcs1::ALGORITHM_OID, Some(AnyRef::NULL)),

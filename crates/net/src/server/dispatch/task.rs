@@ -35,7 +35,7 @@ pub enum Work {
     Signature(Box<Signature>),
 }
 
-/// What a worker computes.
+/// The computation that a worker does.
 #[derive(Debug)]
 pub enum Request {
     /// A power, by the worker's device.
@@ -44,7 +44,7 @@ pub enum Request {
     Signature(Signature),
 }
 
-/// What is alike in requests that a worker may take together, and in how long they take.
+/// The shape of a request: requests of one shape take about equally long, and a worker may take them together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Powers of one shape.

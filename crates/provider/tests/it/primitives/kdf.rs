@@ -78,12 +78,11 @@ impl Kdf {
 
     fn get(&self, script: &mut Script) -> Seen {
         let get = functions().EVP_KDF_CTX_get_params;
-        // SAFETY: a live context, and an array that ends, with places of the lengths that it says.
-        let (done, left) = asked(
-            script,
-            &["size", "mode", "digest", "unknown"],
-            &mut |params| unsafe { get(self.0, params) },
-        );
+        let names = ["size", "mode", "digest", "unknown"];
+        let (done, left) = asked(script, &names, &mut |params| {
+            // SAFETY: a live context, and an array that ends, whose places have the lengths given there.
+            unsafe { get(self.0, params) }
+        });
         (done, left, errors())
     }
 

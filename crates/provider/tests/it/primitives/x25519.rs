@@ -186,9 +186,9 @@ impl Context {
 
     fn derive(&self, room: usize) -> Seen {
         let (mut secret, mut bytes) = (vec![0; 64], room);
-        // SAFETY: a live context, and places with room.
-        let done =
-            unsafe { (functions().EVP_PKEY_derive)(self.0, secret.as_mut_ptr(), &mut bytes) };
+        let derive = functions().EVP_PKEY_derive;
+        // SAFETY: a live context, a place of 64 bytes, and a length of at most that.
+        let done = unsafe { derive(self.0, secret.as_mut_ptr(), &mut bytes) };
         secret.truncate(if done == 1 { bytes } else { 0 });
         (done, secret, errors())
     }

@@ -11,7 +11,7 @@ use super::derivation::{Derivation, EXTRACTED, TRAFFIC};
 use super::tools::{Fetch, Names, OUTPUT_BYTES, Once, Output, Tools};
 use crate::error::Error;
 
-/// What a program calls for.
+/// A call as programs make it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call {
     primitive: Primitive,
@@ -115,7 +115,7 @@ impl Call {
     }
 }
 
-/// What both sides are given, made by OpenSSL as it comes.
+/// The keys and the signature that both sides get, made by stock OpenSSL.
 #[derive(Clone, Default)]
 pub(crate) struct Material {
     /// In DER.
@@ -171,7 +171,7 @@ impl Caller {
         }
     }
 
-    /// What `call` needs.
+    /// Makes the keys and the signature that `call` needs.
     ///
     /// # Errors
     /// [`Error::Unavailable`] for what this OpenSSL does not have.
@@ -201,7 +201,7 @@ impl Caller {
         made().ok_or_else(|| unavailable(call))
     }
 
-    /// What the first call makes.
+    /// Returns the output of the first call.
     ///
     /// # Errors
     /// [`Error::Unavailable`] for what this OpenSSL does not have.

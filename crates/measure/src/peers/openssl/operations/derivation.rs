@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::super::library::Param;
 use super::tools::{KdfContext, Mac, MacContext, Made, Output, Tools};
 
-/// What is derived: by which KDF, from what, and how many bytes.
+/// A derivation: its KDF, its inputs, and the length of its output.
 pub(super) struct Derivation {
     name: &'static CStr,
     params: Vec<Param>,
@@ -237,7 +237,7 @@ pub(super) struct Label {
     is_extracted: bool,
     name: &'static [u8],
     data: Data,
-    /// The length of what is derived; that of the secret, if none is said.
+    /// The length of the output in bytes; that of the secret if none is given.
     bytes: Option<usize>,
 }
 

@@ -34,7 +34,7 @@ impl Tools {
         }
     }
 
-    /// As libssl makes a key of a peer's share: of a blank one.
+    /// Makes a key of a peer's share from a blank one, as libssl does.
     pub(super) fn read_share(self: &Rc<Self>, names: Names, share: &[u8]) -> Option<Made<Key>> {
         let calls = &self.calls;
         let context = self.context_by_name(names, calls.EVP_PKEY_paramgen_init)?;
@@ -66,7 +66,7 @@ impl Tools {
         output: &mut Output,
     ) -> Option<usize> {
         let (derive, mut bytes) = (self.calls.EVP_PKEY_derive, output.len());
-        // SAFETY: the context is live; one without keys is refused; the place has as many bytes as are said.
+        // SAFETY: the context is live; one without keys is refused; `bytes` is the length of `output`.
         let derived = unsafe { derive(context.object(), output.as_mut_ptr(), &mut bytes) };
         (derived == 1).then_some(bytes)
     }

@@ -187,7 +187,7 @@ impl Operations {
     }
 }
 
-/// One after the other, with `output` for what is made before.
+/// Prepares an operation; `output` receives what the preparation computes.
 fn once(tools: &Rc<Tools>, operation: Operation, output: &mut Output) -> Option<Once> {
     let tools = Rc::clone(tools);
     Some(match operation {

@@ -147,7 +147,7 @@ impl Tools {
     /// In DER.
     pub(super) fn der(&self, key: &Made<Key>, encode: Encode) -> Option<Vec<u8>> {
         let mut der = vec![0; size_of::<Output>()];
-        // SAFETY: the key is live, and no key of these types takes as many bytes as there are.
+        // SAFETY: the key is live, and no key of these types is longer than the buffer.
         let bytes = unsafe { encode(key.object(), &mut der.as_mut_ptr()) };
         der.truncate(usize::try_from(bytes).ok()?);
         Some(der)
@@ -155,7 +155,7 @@ impl Tools {
 
     pub(super) fn read(self: &Rc<Self>, decode: Decode, der: &[u8]) -> Option<Made<Key>> {
         let (mut from, bytes) = (der.as_ptr(), c_long::try_from(der.len()).ok()?);
-        // SAFETY: there are as many bytes as are said; the library context is live; it makes a new key.
+        // SAFETY: `der` has `bytes` bytes; the library context is live; nobody else has the new key.
         unsafe {
             let key = decode(ptr::null_mut(), &mut from, bytes, self.ctx(), ptr::null());
             self.made(key, self.calls.EVP_PKEY_free)

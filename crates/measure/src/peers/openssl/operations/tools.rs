@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::super::library::{Param, World};
 use crate::error::Error;
 
-/// Where an operation writes what it makes: more than a private key of ML-DSA-87 has in DER, with its seed.
+/// The buffer for an operation's output: longer than a private key of ML-DSA-87 in DER, with its seed.
 pub(super) type Output = [u8; OUTPUT_BYTES];
 /// The length of an output in bytes.
 pub(super) const OUTPUT_BYTES: usize = 6144;
