@@ -51,13 +51,17 @@ pub unsafe extern "C" fn OSSL_provider_init(
         // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
         unsafe { load(handle, core) }
     });
-    let Ok(provider) = made else {
+    // It is larger than the reserve's slots: without memory for it, there is no provider, and the program goes on.
+    let mut place = Vec::new();
+    let (Ok(provider), Ok(())) = (made, place.try_reserve_exact(1)) else {
         return 0;
     };
+    place.push(provider);
+    let provider: *mut [Provider] = Box::into_raw(place.into_boxed_slice());
     // SAFETY: the places are the core's.
     unsafe {
         *functions = FUNCTIONS.0.as_ptr();
-        *context = Box::into_raw(Box::new(provider)).cast();
+        *context = provider.cast();
     }
     loading::is_loaded(handle, core);
     1

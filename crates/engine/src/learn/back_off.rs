@@ -68,7 +68,7 @@ impl Skips {
         let failures = before.saturating_add(1);
         self.failures.store(failures, Ordering::Relaxed);
         let step = by.after(failures.saturating_sub(free));
-        let left = u32::try_from(step - 1).unwrap_or(u32::MAX);
+        let left = u32::try_from(step.saturating_sub(1)).unwrap_or(u32::MAX);
         self.left.store(left, Ordering::Relaxed);
     }
 

@@ -1,14 +1,14 @@
-//! Signatures by keys that are no RSA keys.
+//! Signatures by keys other than RSA.
 //!
-//! aws-lc makes them, one after the other: curves and ML-DSA have no lanes here. Whatever a fault of the machine could
-//! give a key away by is checked there before it is released ([`PrivateKey::sign`]).
+//! aws-lc makes them one after the other, since curves and ML-DSA have no lanes here. [`PrivateKey::sign`] checks a
+//! signature by which a fault of the machine could reveal the key before it is released.
 
 use std::fmt;
 use std::time::Duration;
 
 use oarlock::Error;
 use oarlock::device::PublicKeyOffer;
-use oarlock::keys::{KeyType, PrivateKey, Scheme};
+use oarlock::keys::{Curve, KeyType, MlDsa, PrivateKey, Scheme};
 use zeroize::Zeroizing;
 
 /// A signature to be made, by a scheme that fits its key.
@@ -91,22 +91,22 @@ pub(super) fn offer(key_type: KeyType) -> PublicKeyOffer {
     }
 }
 
-/// How many signatures a worker takes at once at most: of the shorter ones some, which together take little more than a
-/// long one.
+/// Returns the most signatures that a worker takes at once: several short ones take about as long as a long one.
 pub(super) fn batch_max(key_type: KeyType) -> usize {
     (BATCH_US / alone_us(key_type)).clamp(1, 8) as usize
 }
 
-/// Microseconds that one takes: on a Xeon of 2023, as on others within a factor of two. A client pays for what its own have
-/// taken.
+/// Returns the microseconds that a signature takes, within a factor of two on CPUs since 2020. A client pays for the time
+/// that its own requests took.
 fn alone_us(key_type: KeyType) -> u64 {
-    match key_type.name() {
-        "P-256" => 15,
-        "P-384" => 70,
-        "P-521" => 110,
-        "Ed25519" => 60,
-        "ML-DSA-44" => 80,
-        "ML-DSA-65" => 130,
+    match key_type {
+        KeyType::Ec(Curve::P256) => 15,
+        KeyType::Ec(Curve::P384) => 70,
+        KeyType::Ec(Curve::P521) => 110,
+        // It is signed twice.
+        KeyType::Ed25519 => 20,
+        KeyType::MlDsa(MlDsa::MlDsa44) => 80,
+        KeyType::MlDsa(MlDsa::MlDsa65) => 130,
         _ => 160,
     }
 }
