@@ -1,5 +1,5 @@
-//! The message codec: that of `tonic_prost` with a bound on the decoded size. An empty request
-//! takes two bytes on the wire and a hundred times as many in memory.
+//! The message codec: `tonic_prost` with a bound on the decoded size. An empty request takes two bytes on the wire and a
+//! hundred times that in memory.
 
 use std::marker::PhantomData;
 
@@ -37,7 +37,7 @@ where
     }
 }
 
-/// Refuses messages with too many fields before it decodes them.
+/// A decoder that refuses messages with too many fields before it decodes them.
 pub struct BoundedDecoder<U>(ProstDecoder<U>);
 
 impl<U: Message + Default> Decoder for BoundedDecoder<U> {
@@ -45,7 +45,7 @@ impl<U: Message + Default> Decoder for BoundedDecoder<U> {
     type Error = Status;
 
     fn decode(&mut self, source: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        // A whole message, in one piece.
+        // tonic passes a whole message in one piece.
         if source.chunk().len() == source.remaining() && has_more_fields(source.chunk(), FIELDS_MAX)
         {
             return Err(Status::invalid_argument(format!(
@@ -56,8 +56,8 @@ impl<U: Message + Default> Decoder for BoundedDecoder<U> {
     }
 }
 
-/// Whether a message has more than `fields_max` fields at its top level (protobuf.dev, "Encoding").
-/// The decoder refuses malformed messages.
+/// Whether a message has more than `fields_max` fields at its top level (protobuf.dev, "Encoding"). Malformed messages
+/// return false and are left to the decoder.
 fn has_more_fields(mut bytes: &[u8], fields_max: usize) -> bool {
     for _ in 0..=fields_max {
         if bytes.is_empty() {
@@ -95,7 +95,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// More one-byte replies than a server puts into one message.
+/// The most fields of a message: more one-byte replies than a server puts into one message.
 const FIELDS_MAX: usize = 16_384;
 
 #[cfg(test)]
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn fields_are_counted_and_nonsense_is_left_to_the_decoder() {
-        // An empty request; one of three bytes; a varint, 64 and 32 bits.
+        // An empty request, one of three bytes, a varint, a 64-bit and a 32-bit field.
         let fields: [&[u8]; 5] = [
             &[0x0a, 0],
             &[0x0a, 3, 1, 2, 3],

@@ -40,8 +40,8 @@ pub mod proto;
 pub mod server;
 pub mod tls;
 
-/// The examples in the guide to the Rust crates, compiled and run. Here, because some of them are
-/// about the client.
+/// Compiles and runs the examples of the guide to the Rust crates. The module is in this crate because some of them use the
+/// client.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rust.md")]
 mod guide {}

@@ -1,8 +1,7 @@
-//! Mutual TLS: version 1.3 only, by aws-lc, for HTTP/2.
+//! Mutual TLS for HTTP/2: version 1.3 only, with aws-lc.
 //!
-//! Neither side resumes sessions. A resumed session does not present its certificate again (RFC
-//! 8446, 2.2), so a client whose authority was withdrawn could return with its tickets. Connections
-//! are long, so handshakes are few.
+//! Neither side resumes sessions. A resumed session does not present its certificate again (RFC 8446, 2.2), so a client
+//! whose authority was withdrawn could return with its tickets. Connections are long, so handshakes are few.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -28,34 +27,34 @@ use zeroize::Zeroizing;
 /// The PEM files of one side of mutual TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate of this side, then those between it and a root.
+    /// The certificate of this side, followed by the intermediate certificates up to a root.
     pub certificate: PathBuf,
-    /// Its private key, not encrypted.
+    /// The private key of the certificate, not encrypted.
     pub key: PathBuf,
-    /// Roots for the certificates of the other side.
+    /// The roots that the other side's certificate must chain to.
     pub roots: PathBuf,
-    /// Revocation lists (RFC 5280, 5). If given, no certificate of the other side except the root
-    /// may be on one, and each issuer needs a list that is not past its next update.
+    /// Revocation lists (RFC 5280, 5). If given, no certificate of the other side except the root may be on one, and each
+    /// issuer needs a list that is not past its next update.
     pub revoked: Option<PathBuf>,
 }
 
 impl TlsFiles {
-    /// The file of revocation lists, for messages; empty if there is none.
+    /// Returns the path of the revocation lists for messages; empty if there is none.
     pub(crate) fn revoked_name(&self) -> String {
         let path = self.revoked.as_ref();
         path.map(|path| path.display().to_string())
             .unwrap_or_default()
     }
 
-    /// The configuration of a server.
+    /// Returns the configuration of a server.
     ///
     /// # Errors
-    /// Which file cannot be read, holds something else, has expired, or does not match.
+    /// Names the file that cannot be read, holds something else, has expired, or does not match.
     pub fn server(&self) -> Result<Arc<ServerConfig>, TlsError> {
         Ok(self.server_side()?.config)
     }
 
-    /// The same with what verifies clients.
+    /// Returns a server's configuration together with the verifier of its clients.
     pub(crate) fn server_side(&self) -> Result<ServerSide, TlsError> {
         let (chain, key) = self.own()?;
         let roots = Arc::new(self.roots()?);
@@ -80,10 +79,10 @@ impl TlsFiles {
         })
     }
 
-    /// The configuration of a client.
+    /// Returns the configuration of a client.
     ///
     /// # Errors
-    /// As [`server`](Self::server).
+    /// The same as for [`server`](Self::server).
     pub fn client(&self) -> Result<ClientTls, TlsError> {
         let (chain, key) = self.own()?;
         let roots = Arc::new(self.roots()?);
@@ -143,7 +142,7 @@ impl TlsFiles {
         Ok(lists)
     }
 
-    /// Unusable roots or revocation lists.
+    /// Returns the error for unusable roots or revocation lists.
     fn unfit(&self, error: VerifierBuilderError) -> TlsError {
         match (&self.revoked, error) {
             (Some(path), VerifierBuilderError::InvalidCrl(problem)) => {
@@ -171,12 +170,12 @@ impl TlsFiles {
 #[derive(Clone, Debug)]
 pub struct ClientTls {
     config: Arc<ClientConfig>,
-    /// What it was made of, for errors.
+    /// The files that it was built from, for errors.
     files: Arc<TlsFiles>,
 }
 
 impl ClientTls {
-    /// The configuration itself.
+    /// Returns the rustls configuration.
     pub fn config(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.config)
     }
@@ -186,59 +185,59 @@ impl ClientTls {
     }
 }
 
-/// A server's TLS configuration, and what verifies its clients.
+/// A server's TLS configuration and the verifier of its clients.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerSide {
     config: Arc<ServerConfig>,
     verifier: Arc<dyn ClientCertVerifier>,
-    /// What both were made of, for the log.
+    /// The files that both were built from, for the log.
     files: Arc<TlsFiles>,
 }
 
-/// A server's TLS configuration, which can be replaced while the server runs. New connections get
-/// the new one; open connections keep theirs.
+/// A server's TLS configuration, which can be replaced while the server runs. New connections use the new one; open
+/// connections keep theirs.
 #[derive(Debug)]
 pub struct ServerTls {
     current: RwLock<ServerSide>,
 }
 
 impl ServerTls {
-    /// Loads it from files.
+    /// Loads the configuration from files.
     ///
     /// # Errors
-    /// As [`TlsFiles::server`].
+    /// The same as for [`TlsFiles::server`].
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
         let current = RwLock::new(files.server_side()?);
         Ok(Self { current })
     }
 
-    /// Reads `files`, the same or others, for connections from now on.
+    /// Reads `files`, the same or others, and uses them for new connections.
     ///
     /// # Errors
-    /// As [`TlsFiles::server`]; then nothing changes.
+    /// The same as for [`TlsFiles::server`]; the current configuration then stays.
     pub fn reload(&self, files: &TlsFiles) -> Result<(), TlsError> {
         self.replace(files.server_side()?);
         Ok(())
     }
 
-    /// Takes over a configuration for connections from now on.
+    /// Uses `new` for new connections.
     pub(crate) fn replace(&self, new: ServerSide) {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current = new;
     }
 
-    /// The configuration for a new connection.
+    /// Returns the configuration for a new connection.
     pub fn current(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.side().config)
     }
 
-    /// The files that it was last loaded from.
+    /// Returns the files of the current configuration.
     pub(crate) fn files(&self) -> Arc<TlsFiles> {
         self.side().files
     }
 
-    /// Whether the current files withdraw a client's certificate: it is on a revocation list, its authority is
-    /// gone, or it has expired. Lists that cannot be used withdraw nothing; they keep new connections out.
+    /// Whether the current files withdraw a client's certificate: it is on a revocation list, its authority is gone, or it
+    /// has expired. Unusable lists withdraw nothing; they only keep new connections out.
     pub fn withdraws(&self, chain: &[CertificateDer<'_>]) -> bool {
         let Some((own, between)) = chain.split_first() else {
             return true;
@@ -263,7 +262,7 @@ impl ServerTls {
     }
 }
 
-/// When the first of these certificates expires; `None` if one cannot be read.
+/// Returns the earliest expiry of these certificates; `None` if one cannot be parsed.
 pub(crate) fn expiry(chain: &[CertificateDer<'_>]) -> Option<SystemTime> {
     let of = |certificate: &CertificateDer<'_>| {
         let certificate = Certificate::from_der(certificate).ok()?;
@@ -274,7 +273,7 @@ pub(crate) fn expiry(chain: &[CertificateDer<'_>]) -> Option<SystemTime> {
     all?.into_iter().min()
 }
 
-/// A time as the other messages write it.
+/// Formats a time the way the other messages do.
 pub(crate) fn date(time: UnixTime) -> String {
     match DateTime::from_unix_duration(Duration::from_secs(time.as_secs())) {
         Ok(date) => date.to_string(),
@@ -282,24 +281,24 @@ pub(crate) fn date(time: UnixTime) -> String {
     }
 }
 
-/// The identity of a client: the first URI among the alternative names of its certificate, else the
-/// first DNS name, else the common name.
+/// The identity of a client: the first URI among the alternative names of its certificate, else the first DNS name, else the
+/// common name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity(Arc<str>);
 
 impl Identity {
-    /// An identity from text.
+    /// Creates an identity from text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The identity of every client without TLS: `anonymous`.
+    /// Returns `anonymous`, the identity of every client without TLS.
     pub fn anonymous() -> Self {
         Self::new("anonymous")
     }
 
-    /// The identity in a certificate; `None` if it has no name, or one with control characters,
-    /// which could forge log lines, or one of more than 2048 bytes (the limit of SPIFFE ids).
+    /// Returns the identity in a certificate. `None` if it has no name, a name with control characters, which could forge
+    /// log lines, or one of more than 2048 bytes (the limit of SPIFFE IDs).
     pub fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = Certificate::from_der(certificate).ok()?;
         let certificate = certificate.tbs_certificate();
@@ -325,7 +324,7 @@ impl Identity {
         is_plain.then(|| Self::new(name))
     }
 
-    /// The identity as text.
+    /// Returns the identity as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -337,7 +336,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// What is wrong with a TLS file.
+/// An error in a TLS file: the path, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsError {
     path: PathBuf,
@@ -361,7 +360,7 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
-/// Chosen by name, so that the default of the process does not matter.
+/// Returns the provider explicitly, so that the process-wide default does not matter.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
@@ -397,13 +396,13 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, TlsError> {
     Ok(Zeroizing::new(bytes))
 }
 
-/// What a file holds instead: the labels of its PEM.
+/// Describes what a file holds instead: the labels of its PEM blocks.
 fn contents(pem: &[u8]) -> String {
     let text = Zeroizing::new(String::from_utf8_lossy(pem).into_owned());
     let labels: Vec<_> = text
         .lines()
         .filter_map(|line| line.strip_prefix("-----BEGIN ")?.strip_suffix("-----"))
-        // What a terminal would act on is no label.
+        // A label must not carry terminal control sequences into a message.
         .filter(|label| label.len() <= LABEL_BYTES_MAX && !label.contains(char::is_control))
         .take(LABELS_MAX)
         .collect();
@@ -461,5 +460,5 @@ fn check_validity(certificate: &CertificateDer<'_>) -> Result<(), String> {
 const HTTP_2: &[u8] = b"h2";
 const LABELS_MAX: usize = 4;
 const LABEL_BYTES_MAX: usize = 64;
-/// As SPIFFE ids have (SPIFFE-ID, 2.3).
+/// The most bytes of an identity, as for SPIFFE IDs (SPIFFE-ID, 2.3).
 const IDENTITY_BYTES_MAX: usize = 2048;

@@ -1,4 +1,4 @@
-//! The call: a request from its first attempt to its last.
+//! A call: a request from its first attempt to its last.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -42,7 +42,7 @@ impl Client {
     /// Starts to connect, and keeps connecting while the client lives. Call it in a tokio runtime.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for a server that is not `host:port`, or a server name that is none.
+    /// INVALID_ARGUMENT if a server is not `host:port`, or the server name is not a valid name.
     pub fn new(settings: Settings) -> Result<Self, ClientError> {
         Directory::start(settings).map(Self)
     }
@@ -50,8 +50,8 @@ impl Client {
     /// Waits for a connection to any server.
     ///
     /// # Errors
-    /// UNAVAILABLE after `patience`, with what was wrong with the servers; sooner if TLS failed and no other
-    /// server is there.
+    /// UNAVAILABLE after `patience`, with the faults of the servers; sooner if TLS failed and no other server is left to
+    /// try.
     pub async fn ready(&self, patience: Duration) -> Result<(), ClientError> {
         match timeout(patience, self.0.until_settled()).await {
             Ok(true) => Ok(()),
@@ -59,11 +59,11 @@ impl Client {
         }
     }
 
-    /// Carries out an operation on one of the servers, or on another if the first fails.
+    /// Sends an operation to one of the servers, and to another if the first fails.
     ///
     /// # Errors
-    /// The code and message of the last server asked; UNAVAILABLE if no server can be reached,
-    /// DEADLINE_EXCEEDED if time runs out.
+    /// The code and message of the last server asked; UNAVAILABLE if no server can be reached, DEADLINE_EXCEEDED if time
+    /// runs out.
     pub async fn call(
         &self,
         operation: Operation,
@@ -84,7 +84,7 @@ impl Client {
                 priority: i32::from(options.is_urgent),
                 operation: Some(operation.clone()),
             };
-            // It would break the stream with all requests on it.
+            // An oversized message would break the stream, and every request on it would fail.
             if request.encoded_len() > REQUEST_BYTES_MAX {
                 return Err(ClientError {
                     code: Code::InvalidArgument,
@@ -128,22 +128,22 @@ impl Client {
         }
     }
 
-    /// The keys this client may use, as the first server to answer lists them.
+    /// Lists the keys this client may use, as the first server to answer reports them.
     ///
     /// # Errors
-    /// As [`call`](Self::call).
+    /// The same as for [`call`](Self::call).
     pub async fn list_keys(&self) -> Result<Vec<proto::Key>, ClientError> {
         let deadline = self.0.settings().timeout;
         let asked = timeout(deadline, self.0.list_keys());
         asked.await.map_err(|_| self.late())?
     }
 
-    /// The number of open connections.
+    /// Returns the number of open connections.
     pub fn connected(&self) -> usize {
         self.0.connected()
     }
 
-    /// Why no answer arrived in time.
+    /// Returns the error for an answer that did not arrive in time.
     fn late(&self) -> ClientError {
         if self.0.connected() == 0 {
             return self.0.unreachable();
@@ -155,7 +155,7 @@ impl Client {
         }
     }
 
-    /// One attempt on one server. `Err(None)`: there is no server.
+    /// Makes one attempt on one server. Returns `Err(None)` if there is no server.
     async fn attempt(
         &self,
         request: proto::Request,
@@ -163,7 +163,7 @@ impl Client {
     ) -> Result<Zeroizing<Vec<u8>>, Option<Fault>> {
         let mut request = Some(request);
         loop {
-            // Read first, so that no change is missed.
+            // Read this before polling, so that no change is missed.
             let changes = self.0.changes();
             let waiting = self.0.with_balance(|balance| {
                 // A balance shared by many callers cannot tell which one to wake; `changes` does.
@@ -197,7 +197,7 @@ async fn compute_here(
     }
 }
 
-/// Together with the batch it joins, it stays below what servers accept in one message by default.
+/// The most bytes of a request. With the batch it joins, it stays below what servers accept in one message by default.
 const REQUEST_BYTES_MAX: usize = 512 << 10;
-/// Between attempts; doubled with each.
+/// The pause before the second retry; each further one doubles it.
 const PAUSE_MIN: Duration = Duration::from_millis(2);

@@ -1,4 +1,4 @@
-//! One connection to a server, with one stream of requests and replies.
+//! A connection to a server, with one stream of requests and replies.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,16 +28,16 @@ use super::settings::{Address, Settings};
 use crate::proto::cryptoserver_client::CryptoserverClient;
 use crate::proto::{self, reply};
 
-/// The answer of a server, or why there is none.
+/// The answer of a server, or the reason why there is none.
 pub(super) type Outcome = Result<Zeroizing<Vec<u8>>, Fault>;
 
-/// Why a request was not carried out.
+/// The reason why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The server refused it.
     Refused { code: Code, message: String },
-    /// The connection broke before an answer arrived. The server may have computed it, which does
-    /// not matter: operations have no effect.
+    /// The connection broke before an answer arrived. The server may have computed it, which does no harm: operations have
+    /// no side effects.
     Broken,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Opens a connection to one server. `witness` gets to know what is wrong with its TLS.
+/// Opens a connection to one server. `witness` records TLS faults.
 pub(super) async fn connect(
     address: &Address,
     settings: &Settings,
@@ -63,7 +63,7 @@ pub(super) async fn connect(
         settings: settings.clone(),
         witness: witness.clone(),
     };
-    // This name goes into the `:authority` of requests; rustls checks the certificate.
+    // This name becomes the `:authority` of requests; rustls checks the certificate against its own name.
     let endpoint = Endpoint::from_shared(format!("http://{}", address.authority()))
         .map_err(|error| error.to_string())?
         .initial_stream_window_size(WINDOW_BYTES)
@@ -141,13 +141,13 @@ pub(super) struct Exchange {
     pending: Arc<Mutex<Pending>>,
 }
 
-/// Unanswered requests.
+/// The unanswered requests of a stream.
 #[derive(Default)]
 struct Pending {
     by_id: HashMap<u64, oneshot::Sender<Outcome>>,
     last_id: u64,
     is_broken: bool,
-    /// A server that answered UNAVAILABLE gets no requests until then.
+    /// The end of the pause after an UNAVAILABLE; until then the server receives no requests.
     rests_until: Option<Instant>,
 }
 
@@ -175,14 +175,14 @@ impl Exchange {
     }
 }
 
-/// Hands replies to their callers.
+/// Hands replies to their callers, and returns why the stream ended.
 async fn receive(mut inbound: Streaming<proto::ReplyBatch>, pending: Break) -> String {
     loop {
         match inbound.message().await {
             Ok(Some(batch)) => {
                 let mut locked = lock(&pending.0);
                 for reply in batch.replies {
-                    // Its caller has gone, or nobody asked for it.
+                    // The caller has gone, or the server answered an unknown request.
                     let Some(sender) = locked.by_id.remove(&reply.id) else {
                         continue;
                     };
@@ -201,7 +201,7 @@ async fn receive(mut inbound: Streaming<proto::ReplyBatch>, pending: Break) -> S
     }
 }
 
-/// Fails the remaining requests when the stream is over or its receiver is dropped.
+/// Fails the remaining requests when the stream ends or its receiver is dropped.
 struct Break(Arc<Mutex<Pending>>);
 
 impl Drop for Break {
@@ -281,7 +281,7 @@ impl Service<proto::Request> for Balanced {
     }
 }
 
-/// An answer on its way. Dropping it discards the answer.
+/// The future of an answer. Dropping it discards the answer.
 pub(super) struct Waiting {
     receiver: oneshot::Receiver<Outcome>,
     forget: Option<(Arc<Mutex<Pending>>, u64)>,
@@ -305,7 +305,7 @@ impl Drop for Waiting {
     }
 }
 
-/// The outgoing messages. Each holds as many requests as are ready when it is made.
+/// The outgoing messages. Each one carries all requests that are ready when it is built, up to `BATCH_BYTES_MAX`.
 struct Requests(mpsc::UnboundedReceiver<proto::Request>);
 
 impl Stream for Requests {
@@ -341,8 +341,8 @@ pub(super) fn outcome(reply: proto::Reply) -> Outcome {
     }
 }
 
-/// The message of a status, or that of its innermost cause. A server may have sent any text, and this goes to logs and
-/// terminals.
+/// Returns the message of a status, or that of its innermost cause. A server may have sent any text, and the message goes to
+/// logs and terminals.
 pub(super) fn said(status: &tonic::Status) -> String {
     match std::error::Error::source(status) {
         Some(source) => shown(&innermost(source), MESSAGE_MAX),
@@ -350,7 +350,7 @@ pub(super) fn said(status: &tonic::Status) -> String {
     }
 }
 
-/// The innermost cause, which alone says what happened.
+/// Returns the text of the innermost cause, the only one that says what happened.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -363,17 +363,17 @@ fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Characters of a text that a server sends; no server of ours sends a longer one.
+/// The most characters kept of a server's text; no Oarlock server sends a longer one.
 const MESSAGE_MAX: usize = 500;
-/// A message of this size gets no more requests.
+/// The size from which a message receives no more requests.
 const BATCH_BYTES_MAX: usize = 64 << 10;
-/// The longest message of a server: 64 KiB and one more reply, which may be random bytes.
+/// The longest message accepted from a server: 64 KiB and one more reply, which may be random bytes.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 const WINDOW_BYTES: u32 = 1 << 20;
-/// A server that vanished is noticed after the sum of both.
+/// The idle time before a ping. The client notices a vanished server after this plus `KEEP_ALIVE_TIMEOUT`.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a server that answered UNAVAILABLE gets no requests, if there are others.
+/// The time without requests for a server that answered UNAVAILABLE, if there are others.
 const REST: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -381,7 +381,7 @@ const REST: Duration = Duration::from_millis(100);
 mod tests {
     use super::*;
 
-    /// Every text of a server: of a reply that is a failure, of a stream that ends, and of an answer to another call.
+    /// Covers every text of a server: a failed reply, the end of a stream, and the status of another call.
     #[test]
     fn what_a_server_says_is_one_short_line() {
         let hostile = format!("no\n2026 forged\x1b[2J\u{202e}{}", "x".repeat(1 << 20));

@@ -1,4 +1,4 @@
-//! Servers as a device: their keys behind the library's own key type.
+//! A device that computes on servers: their keys behind the library's own key type.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -18,15 +18,15 @@ use crate::proto;
 use crate::proto::request::Operation;
 
 /// A device backed by servers. Its [`keys`](Self::keys) are ordinary private keys for
-/// [`Accelerator::rsa`](oarlock::Accelerator::rsa); their numbers never leave the servers. A result
-/// that does not agree with the public key is refused on this side.
+/// [`Accelerator::rsa`](oarlock::Accelerator::rsa); their numbers never leave the servers. The device refuses a result that
+/// does not agree with the public key.
 ///
 /// It has a runtime of its own with one thread. Do not drop it in an asynchronous task.
 pub struct RemoteDevice {
     name: String,
     client: Client,
     runtime: Runtime,
-    /// The median time of a batch.
+    /// An estimate of the median time of a batch.
     latency_us: AtomicU64,
 }
 
@@ -34,8 +34,8 @@ impl RemoteDevice {
     /// Connects and waits for the first server.
     ///
     /// # Errors
-    /// UNAVAILABLE if no server is reached within the settings' `connect_timeout`; INTERNAL if
-    /// there is no thread or descriptor left.
+    /// UNAVAILABLE if no server is reached within the settings' `connect_timeout`; INTERNAL if the system has no thread or
+    /// descriptor left.
     pub fn connect(name: impl Into<String>, settings: Settings) -> Result<Arc<Self>, ClientError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -60,10 +60,10 @@ impl RemoteDevice {
         }))
     }
 
-    /// The keys that the servers let this client use without padding (`raw_private`), by id.
+    /// Returns the keys that the servers let this client use without padding (`raw_private`), by ID.
     ///
     /// # Errors
-    /// The answer of the servers, or why they cannot be asked.
+    /// The error of the servers, or the reason why none can be asked.
     pub fn keys(self: &Arc<Self>) -> Result<Vec<(String, RsaPrivateKey)>, ClientError> {
         let listed = self.runtime.block_on(self.client.list_keys())?;
         let raw = proto::Permission::RawPrivate as i32;
@@ -83,7 +83,7 @@ impl RemoteDevice {
         keys.collect()
     }
 
-    /// A client over the same connections, for asynchronous code.
+    /// Returns a client over the same connections, for asynchronous code.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -128,7 +128,7 @@ impl PublicKeyDevice for RemoteDevice {
             let (client, sender) = (self.client.clone(), sender.clone());
             self.runtime.spawn(async move {
                 let result = client.call(operation, CallOptions::default()).await;
-                // The receiver is still there: it waits for all results.
+                // Sending cannot fail: the receiver waits for all results.
                 let _ = sender.send((place, result));
             });
         }

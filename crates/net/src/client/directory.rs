@@ -1,4 +1,4 @@
-//! The directory: which servers there are, and open connections to them.
+//! The directory of servers and the open connections to them.
 
 use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
@@ -26,15 +26,15 @@ use crate::proto::{self};
 type Balancer = Balance<Changes, proto::Request>;
 /// A connection that opens or closes.
 type Coming = Change<Key, PendingRequests<Balanced>>;
-/// A server, and the number of the connection to it.
+/// A server's address and the number of a connection to it.
 type Key = (Address, usize);
 
-/// Connections, and the tasks that keep them open.
+/// The connections, and the tasks that keep them open.
 pub(super) struct Directory {
     settings: Settings,
     balance: Mutex<Balancer>,
     state: watch::Receiver<State>,
-    /// Dropping it ends them all.
+    /// The tasks of the connections. Dropping the set ends them.
     _tasks: JoinSet<()>,
 }
 
@@ -43,16 +43,16 @@ pub(super) struct Directory {
 struct State {
     changes: u64,
     open: HashMap<Key, CryptoserverClient<Channel>>,
-    /// Why a server has no connection.
+    /// The fault of each server without a connection.
     faults: HashMap<String, Fault>,
-    /// Names that have not been looked up yet, and addresses that no attempt has been made at.
+    /// Names that have not been looked up yet, and addresses that have not been tried yet.
     untried: HashSet<String>,
 }
 
 #[derive(Clone)]
 struct Fault {
     reason: String,
-    /// Another attempt will not help, unless someone changes a file.
+    /// Whether TLS failed: another attempt does not help unless someone changes a file.
     is_of_tls: bool,
 }
 
@@ -66,7 +66,7 @@ impl Fault {
 }
 
 impl State {
-    /// A server was reached and TLS failed, and no other is there.
+    /// Whether a server was reached, its TLS failed, and no other server is left.
     fn is_hopeless(&self) -> bool {
         self.open.is_empty()
             && self.untried.is_empty()
@@ -123,12 +123,12 @@ impl Directory {
         ask(&mut self.balance.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The number of changes so far.
+    /// Returns the number of changes so far.
     pub(super) fn changes(&self) -> u64 {
         self.state.borrow().changes
     }
 
-    /// Waits for another change, for a bounded time: a server whose back-off ends makes no change.
+    /// Waits for another change, for a bounded time: the end of a server's pause makes no change.
     pub(super) async fn until_changed(&self, changes: u64) {
         let mut state = self.state.clone();
         let changed = state.wait_for(|state| state.changes > changes);
@@ -146,8 +146,7 @@ impl Directory {
         }
     }
 
-    /// Waits until a connection is open, or until every server was tried without success and TLS failed at one of
-    /// them.
+    /// Waits until a connection is open, or until every server was tried without success and TLS failed at one of them.
     /// Returns whether a connection is open.
     pub(super) async fn until_settled(&self) -> bool {
         let mut state = self.state.clone();
@@ -159,7 +158,7 @@ impl Directory {
         self.state.borrow().open.len()
     }
 
-    /// What is wrong with the servers.
+    /// Returns UNAVAILABLE with the faults of the servers.
     pub(super) fn unreachable(&self) -> ClientError {
         let state = self.state.borrow();
         let mut faults: Vec<_> = state.faults.values().map(|it| it.reason.as_str()).collect();
@@ -195,7 +194,7 @@ impl Directory {
     }
 }
 
-/// The connection's fault behind an error of the balancer.
+/// Returns the connection's fault that caused an error of the balancer.
 pub(super) fn fault(error: tower::BoxError) -> connection::Fault {
     match error.downcast::<connection::Fault>() {
         Ok(fault) => *fault,
@@ -203,7 +202,7 @@ pub(super) fn fault(error: tower::BoxError) -> connection::Fault {
     }
 }
 
-/// Opening and closing connections, for the balancer.
+/// The stream of opened and closed connections that feeds the balancer.
 pub(super) struct Changes(mpsc::UnboundedReceiver<Coming>);
 
 impl Stream for Changes {
@@ -214,7 +213,7 @@ impl Stream for Changes {
     }
 }
 
-/// Keeps connections to the addresses of one name.
+/// A task that keeps connections to the addresses of one name.
 #[derive(Clone)]
 struct Keeper {
     settings: Settings,
@@ -223,7 +222,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Looks the name up, again and again.
+    /// Looks the name up repeatedly.
     async fn watch(self, server: String) {
         let host = server.rsplit_once(':').map_or("", |(host, _)| host);
         let host = host
@@ -281,7 +280,7 @@ impl Keeper {
         }
     }
 
-    /// Connects, again and again.
+    /// Connects, and reconnects after every failure.
     async fn keep(self, key: Key) {
         let mut pause = RETRY_MIN;
         loop {
@@ -292,7 +291,7 @@ impl Keeper {
                 }
                 Err(fault) => {
                     self.gone(&key, fault);
-                    // Clients of a returning server do not all connect at once.
+                    // The jitter keeps clients of a returning server from connecting all at once.
                     sleep(pause + pause.mul_f64(jitter())).await;
                     pause = (pause * 2).min(RETRY_MAX);
                 }
@@ -300,10 +299,10 @@ impl Keeper {
         }
     }
 
-    /// Serves a connection to its end; fails if it cannot be opened.
+    /// Serves a connection to its end, and returns why it ended; fails if it cannot be opened.
     async fn hold(&self, key: &Key) -> Result<String, Fault> {
         let witness = Witness::default();
-        // What TLS says explains more than what follows from it.
+        // The TLS fault explains more than the errors that follow from it.
         let tls = self.settings.tls.as_ref();
         let failed = |reason: String| match witness.explain(tls) {
             Some(reason) => Fault {
@@ -351,7 +350,7 @@ impl Keeper {
     }
 }
 
-/// From 0 to 1, by the clock. It decides only who connects first.
+/// Returns a number from 0 to 1, taken from the clock. It only spreads reconnections.
 fn jitter() -> f64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     f64::from(now.unwrap_or_default().subsec_nanos() % 1_000_000) / 1e6

@@ -1,8 +1,7 @@
-//! Why TLS failed, as a client sees it: on which side, and by which of its files.
+//! The reason why TLS failed, from the client's view: on which side, and because of which file.
 //!
-//! In TLS 1.3 a client learns after its own handshake whether the server takes its certificate, so the
-//! reason may come with any later read. HTTP/2 keeps no more of it than a text. The stream below HTTP/2
-//! therefore remembers it.
+//! In TLS 1.3 a client learns only after its own handshake whether the server accepts its certificate, so the reason may
+//! arrive with any later read. HTTP/2 reduces it to a text. The stream below HTTP/2 therefore remembers it.
 
 use std::io;
 use std::net::IpAddr;
@@ -15,14 +14,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::tls::{ClientTls, TlsFiles, date};
 
-/// The first fault of TLS on a connection. Clones share it.
+/// The first TLS fault of a connection. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Witness(Arc<Mutex<Option<Fault>>>);
 
 #[derive(Debug)]
 enum Fault {
     OfTls(Error),
-    /// An alert came over a connection without TLS.
+    /// An alert arrived on a connection without TLS.
     RequiresTls,
 }
 
@@ -40,7 +39,7 @@ impl Witness {
         first.get_or_insert(fault);
     }
 
-    /// What happened, and what to do; `None` if TLS is not at fault.
+    /// Returns what happened and what to do; `None` if TLS is not at fault.
     pub(super) fn explain(&self, tls: Option<&ClientTls>) -> Option<String> {
         let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match (first.as_ref()?, tls) {
@@ -58,7 +57,7 @@ fn explain(fault: &Error, files: &TlsFiles) -> String {
     match fault {
         Error::InvalidCertificate(problem) => of_server(problem, files),
         Error::AlertReceived(alert) => match alert {
-            // An authority of the same name with another key gives `DecryptError`.
+            // A CA of the same name with another key causes `DecryptError`.
             AlertDescription::UnknownCA | AlertDescription::DecryptError => format!(
                 "the server does not accept the certificate in {own}: no CA in its `client_ca` issued it, \
                  or its `client_crl` lacks a current list of that CA"
@@ -100,13 +99,13 @@ fn explain(fault: &Error, files: &TlsFiles) -> String {
     }
 }
 
-/// What is wrong with the server's certificate.
+/// Explains what is wrong with the server's certificate.
 fn of_server(problem: &CertificateError, files: &TlsFiles) -> String {
     let roots = files.roots.display();
     let lists = files.revoked_name();
     use CertificateError as Problem;
     match problem {
-        // An authority of the same name with another key gives `BadSignature`.
+        // A CA of the same name with another key causes `BadSignature`.
         Problem::UnknownIssuer | Problem::BadSignature => format!(
             "no CA in {roots} issued the server's certificate: give the CA file that belongs to this server"
         ),
@@ -148,7 +147,7 @@ fn of_server(problem: &CertificateError, files: &TlsFiles) -> String {
     }
 }
 
-/// `DnsName("localhost")` and `IpAddress(0::1)` as one would write them.
+/// Returns the plain form of `DnsName("localhost")` or `IpAddress(0::1)`.
 fn plain(name: &str) -> String {
     let inner = name.split_once('(').map_or(name, |(_, rest)| rest);
     let inner = inner.trim_end_matches(')').trim_matches('"');
@@ -158,13 +157,13 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// A stream that tells its witness why TLS failed.
+/// A stream that reports TLS faults to its witness.
 pub(super) struct Watched<S> {
     stream: S,
     witness: Witness,
     has_tls: bool,
     has_read: bool,
-    /// Why a write failed before anything was read.
+    /// The error of a write that failed before anything was read.
     broken: Option<io::Error>,
 }
 
@@ -179,8 +178,9 @@ impl<S: AsyncRead + Unpin> Watched<S> {
         }
     }
 
-    /// A server that refuses a client says why, and closes the connection. The client may notice that first,
-    /// because it writes first. So a write that fails before anything was read waits for what the server said.
+    /// Writes, and if that fails before anything was read, waits for the server's last words. A server that refuses a client
+    /// sends the reason and closes the connection; the client writes first, so it may see the closed connection before the
+    /// reason.
     fn written<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -203,7 +203,7 @@ impl<S: AsyncRead + Unpin> Watched<S> {
     fn see(&mut self, read: &io::Result<()>, filled: &[u8]) {
         match read {
             Err(error) => self.witness.note(error),
-            // HTTP/2 begins with a frame of SETTINGS, whose first byte is that of a length.
+            // HTTP/2 begins with a SETTINGS frame, whose first byte belongs to a length.
             Ok(()) if !self.has_tls && !self.has_read && filled.first() == Some(&TLS_ALERT) => {
                 self.witness.remember(Fault::RequiresTls);
             }
@@ -243,6 +243,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     }
 }
 
-/// The first byte of a record with an alert (RFC 8446, 5.1).
+/// The content type of an alert, the first byte of its record (RFC 8446, 5.1).
 const TLS_ALERT: u8 = 21;
 const NO_TLS_1_3: &str = "the server offers no TLS 1.3, which this client requires";

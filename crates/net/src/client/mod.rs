@@ -1,9 +1,8 @@
 //! The client: several servers, with connections to each.
 //!
-//! Of two connections picked at random it takes the one with fewer requests under way (the power of
-//! two choices, Mitzenmacher 2001; by tower). A broken connection is opened again; its requests go
-//! to another one within their deadlines. Operations have no effect on a server, so repeating one
-//! does no harm.
+//! A request goes to the connection with fewer requests under way of two picked at random (the power of two choices,
+//! Mitzenmacher 2001; by tower). The client reopens a broken connection and sends its requests to another one within their
+//! deadlines. Operations have no side effects on a server, so repeating one does no harm.
 
 mod call;
 mod connection;

@@ -1,9 +1,7 @@
-//! The page of metrics of a cryptoserver, as `oarlock top` reads it. What stands there is input from
-//! outside: an address may lead anywhere.
+//! The metrics page of a cryptoserver, as `oarlock top` reads it. The page is untrusted input: an address may lead anywhere.
 //!
-//! A parser of its own, of the lines that OpenMetrics has for counters and gauges and no more: the crates
-//! that read the text bring regular expressions or a parser generator, keep every series in memory, and have no
-//! bound.
+//! The parser is our own and handles only the OpenMetrics lines of counters and gauges. The crates that parse the format
+//! bring regular expressions or a parser generator, keep every series in memory, and have no bound.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -32,7 +30,7 @@ pub struct PageFigures {
     pub requests: Vec<PageRequests>,
     /// Devices by name.
     pub devices: BTreeMap<String, PageDevice>,
-    /// Requests that no worker has begun.
+    /// Requests that no worker has started.
     pub waiting: u64,
     /// Requests that have not been answered.
     pub unanswered: u64,
@@ -40,15 +38,15 @@ pub struct PageFigures {
     pub connections: u64,
     /// Connections that were refused.
     pub refused: u64,
-    /// Clients that have something there.
+    /// Clients with a connection, a request or an unread reply.
     pub clients: u64,
     /// Calls of clients that no entry of the access list matches.
     pub strangers: u64,
-    /// Why it does not serve, as its page of health says; none while it does.
+    /// The reason why the server is not serving, from its health page; `None` while it serves.
     pub unwell: Option<String>,
 }
 
-/// Requests of one client, operation and result.
+/// The requests of one client, operation and result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageRequests {
     /// The entry of the access list.
@@ -57,34 +55,34 @@ pub struct PageRequests {
     pub operation: String,
     /// The result, a gRPC code.
     pub code: String,
-    /// Requests.
+    /// The number of these requests.
     pub count: u64,
 }
 
 /// A device of a cryptoserver.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PageDevice {
-    /// Whether it gets requests.
+    /// Whether the device receives requests.
     pub is_up: bool,
-    /// Requests that it has.
+    /// Requests that the device is computing.
     pub in_work: u64,
-    /// How often it failed.
+    /// The number of its failures.
     pub failures: u64,
-    /// Requests that it answered.
+    /// Requests that the device answered.
     pub served: u64,
-    /// The time in the device of all of them, in seconds.
+    /// The total time of these requests in the device, in seconds.
     pub served_seconds: f64,
-    /// Batches, and requests in all of them: how full its lanes are.
+    /// Batches that the device computed. `in_batches / batches` is the average fill of its lanes.
     pub batches: u64,
     /// Requests in all batches.
     pub in_batches: u64,
 }
 
 impl PageFigures {
-    /// Reads the figures from the text of a page. Series of other names are skipped.
+    /// Parses the figures in the text of a page. Series of other names are skipped.
     ///
     /// # Errors
-    /// Fails if no line is a cryptoserver's, if a line is not valid OpenMetrics (the error has its number), or if
+    /// Fails if the page has no line of a cryptoserver, if a line is not valid OpenMetrics (the error has its number), or if
     /// there are more than [`SERIES_MAX`] series of a cryptoserver.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut figures = Self::default();
@@ -107,11 +105,11 @@ impl PageFigures {
         }
     }
 
-    /// Asks `address` for its pages of metrics and health. It takes 2 seconds and 1 MiB at most, whatever
-    /// answers there.
+    /// Fetches the pages of metrics and health from `address`. It takes at most 2 seconds and reads at most 1 MiB of a page,
+    /// whatever answers there.
     ///
     /// # Errors
-    /// In words: nobody answers, or in time, or with a page of a cryptoserver.
+    /// A message: no answer, none in time, or not a page of a cryptoserver.
     pub async fn fetch(address: SocketAddr) -> Result<Self, String> {
         let both = async {
             let (status, text) = get(address, "/metrics").await?;
@@ -165,7 +163,7 @@ impl PageFigures {
     }
 }
 
-/// A line: `name{label="value",...} value`, and what follows.
+/// A line: `name{label="value",...} value`, and the rest, which is ignored.
 struct Sample {
     name: String,
     labels: Vec<(String, String)>,
@@ -204,13 +202,13 @@ impl Sample {
         found.map(|(_, value)| value.clone()).unwrap_or_default()
     }
 
-    /// The value as a count: 0 where it is negative or not a number.
+    /// Returns the value as a count: 0 if it is negative or not a number.
     fn count(&self) -> u64 {
         self.value as u64
     }
 }
 
-/// The text up to the next quotation mark that is not escaped, and what is behind that.
+/// Returns the text up to the next unescaped quotation mark, and the rest behind it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();
@@ -227,7 +225,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Returns `text`, cut to `most` characters and without what a terminal would act on.
+/// Returns `text`, cut to `most` characters, with `?` for all that a terminal could interpret.
 pub(super) fn shown(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for c in text.chars().take(most) {
@@ -237,12 +235,12 @@ pub(super) fn shown(text: &str, most: usize) -> String {
     shown
 }
 
-/// Status and body of a page. HTTP/1.0, so that the end of the connection is the end of the body.
+/// Returns status and body of a page. With HTTP/1.0 the body ends where the connection does.
 async fn get(address: SocketAddr, path: &str) -> Result<(u16, String), String> {
     let failed = |error: std::io::Error| error.kind().to_string();
     let mut stream = TcpStream::connect(address).await.map_err(failed)?;
     let mut request = String::new();
-    // Writing to a String does not fail.
+    // Writing to a String cannot fail.
     let _ = write!(
         request,
         "GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n"
@@ -264,7 +262,7 @@ async fn get(address: SocketAddr, path: &str) -> Result<(u16, String), String> {
     Ok((status, body.to_owned()))
 }
 
-/// Series of a cryptoserver that are read.
+/// The most series of a cryptoserver that a page may have.
 pub const SERIES_MAX: usize = 16384;
 const LABELS_MAX: usize = 16;
 const TEXT_MAX: usize = 128;

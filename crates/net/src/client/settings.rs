@@ -1,4 +1,4 @@
-//! How servers are reached, and how requests are treated.
+//! The settings of a client and of its calls.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,36 +11,36 @@ use zeroize::Zeroizing;
 use crate::proto::request::Operation;
 use crate::tls::ClientTls;
 
-/// How servers are reached.
+/// The servers of a client, and how to reach them.
 #[derive(Clone)]
 pub struct Settings {
-    /// `host:port` of each server. If a name has several addresses, all of them are used. Names are
-    /// looked up again from time to time, so servers may come and go.
+    /// The servers, each as `host:port`. If a name has several addresses, all of them are used. Names are looked up
+    /// periodically, so servers may come and go.
     pub servers: Vec<String>,
     /// Mutual TLS; `None` for plaintext servers on this machine.
     pub tls: Option<ClientTls>,
     /// The name in the servers' certificates, if it differs from that in `servers`.
     pub server_name: Option<String>,
-    /// Connections to each address.
+    /// The number of connections to each address.
     pub connections: usize,
-    /// Time to connect, including TLS.
+    /// The time limit for connecting, including TLS.
     pub connect_timeout: Duration,
-    /// Time for a request from first to last attempt, unless the call has its own.
+    /// The time limit of a request over all attempts, unless the call sets its own.
     pub timeout: Duration,
-    /// How often names are looked up again.
+    /// The interval between look-ups of the names.
     pub lookup_interval: Duration,
-    /// Computes locally when no server can be reached, if set.
+    /// The local implementation for when no server can be reached.
     pub fallback: Option<Arc<dyn Fallback>>,
 }
 
-/// Computes requests locally, on a thread for blocking work.
+/// A local implementation of operations. It runs on a thread for blocking work.
 pub trait Fallback: Send + Sync {
-    /// The result; `None` if it cannot be computed here either.
+    /// Computes `operation`; returns `None` if it cannot be computed here either.
     fn compute(&self, operation: &Operation) -> Option<Result<Zeroizing<Vec<u8>>, String>>;
 }
 
 impl Settings {
-    /// Settings for these servers, with one connection to each address.
+    /// Returns settings for these servers, with one connection to each address.
     pub fn new(servers: Vec<String>, tls: Option<ClientTls>) -> Self {
         Self {
             servers,
@@ -55,16 +55,16 @@ impl Settings {
     }
 }
 
-/// The address of a server.
+/// A server's address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(super) socket: SocketAddr,
-    /// As written, without the port.
+    /// The host as written, without the port.
     pub(super) host: String,
 }
 
 impl Address {
-    /// The `:authority` of requests.
+    /// Returns the `:authority` of requests.
     pub(super) fn authority(&self) -> String {
         self.socket.to_string()
     }
@@ -80,12 +80,12 @@ impl fmt::Display for Address {
     }
 }
 
-/// Why a request was not carried out.
+/// The reason why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientError {
     /// The gRPC status code.
     pub code: Code,
-    /// What was wrong, and what to do.
+    /// The fault, and what to do about it.
     pub message: String,
 }
 
@@ -97,11 +97,11 @@ impl fmt::Display for ClientError {
 
 impl std::error::Error for ClientError {}
 
-/// How a request is treated.
+/// The options of one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallOptions {
-    /// From first to last attempt; by default that of the settings.
+    /// The time limit over all attempts; `None` for that of the settings.
     pub timeout: Option<Duration>,
-    /// Precedes this client's other requests.
+    /// Whether it precedes this client's other requests.
     pub is_urgent: bool,
 }

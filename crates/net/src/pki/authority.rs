@@ -1,4 +1,4 @@
-//! An authority in its folder: what it issues, renews and revokes.
+//! An authority in its folder, which issues, renews and revokes certificates.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -22,22 +22,22 @@ use super::revocation::{List, Signer};
 use super::rules::{CA, PkiError, RESERVED, SERVER, check_client, check_days, new_key, now};
 use crate::tls;
 
-/// The authority whose certificate and key lie in a folder as [`PkiRequest::init`](super::PkiRequest::init)
-/// leaves them.
+/// A certificate authority whose certificate and key lie in a folder, as [`PkiRequest::init`](super::PkiRequest::init)
+/// writes them.
 pub struct Authority {
     directory: PathBuf,
     name: String,
     key: KeyPair,
-    /// From 1970 on.
+    /// The end of its certificate's validity, since 1970.
     not_after: Duration,
 }
 
-/// What was written, and until when it is valid.
+/// A file that was written, and the end of its validity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// When the certificate in it ends, as `2030-01-02T03:04:05Z`; `None` for another file.
+    /// The end of the certificate's validity, as `2030-01-02T03:04:05Z`; `None` for other files.
     pub valid_until: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Authority {
     /// Reads the authority in `directory`.
     ///
     /// # Errors
-    /// Which file is missing or wrong.
+    /// Names the file that is missing or wrong.
     pub fn open(directory: &Path) -> Result<Self, PkiError> {
         let path = directory.join("ca.pem");
         let certificate = read_certificate(&path)?;
@@ -62,7 +62,7 @@ impl Authority {
             key,
             not_after: not_after.to_unix_duration(),
         };
-        // What it issues has to name it as it names itself.
+        // Its certificates must name the issuer exactly as its own certificate does.
         let again = parse(&authority.own(1)?)?;
         if again.tbs_certificate().subject() != certificate.tbs_certificate().subject() {
             return Err(wrong(FOREIGN));
@@ -70,11 +70,11 @@ impl Authority {
         Ok(authority)
     }
 
-    /// A new one, with its certificate in PEM.
+    /// Creates an authority, and returns it with its certificate in PEM.
     pub(super) fn new(directory: &Path, days: u32) -> Result<(Self, String), PkiError> {
         let authority = Self {
             directory: directory.to_owned(),
-            // Two of the same name in one file could not be told apart.
+            // Two CAs of one name in a file could not be told apart.
             name: format!("Oarlock test CA {}", hexadecimal(&random::<4>()?)),
             key: new_key()?,
             not_after: now()? + Duration::from_secs(u64::from(days) * DAY_SECONDS),
@@ -87,7 +87,7 @@ impl Authority {
         &self.key
     }
 
-    /// A revocation list with nothing on it, in PEM.
+    /// Returns an empty revocation list in PEM.
     pub(super) fn empty_list(&self) -> Result<String, PkiError> {
         List::new(&self.directory).to_pem(&self.signer()?)
     }
@@ -100,10 +100,10 @@ impl Authority {
         })
     }
 
-    /// Makes a certificate for a client, and a key. Overwrites nothing.
+    /// Creates a key and a certificate for a client. Overwrites nothing.
     ///
     /// # Errors
-    /// What cannot be made.
+    /// A bad name or validity, a file that already exists, or one that cannot be written.
     pub fn client(&self, name: &str, days: u32) -> Result<Vec<Written>, PkiError> {
         check_client(name)?;
         check_days(days)?;
@@ -128,12 +128,12 @@ impl Authority {
         ])
     }
 
-    /// Renews certificates, with the keys that they have: those with these names, or all and the authority's
-    /// own where there are none. `ca` is the authority's, and its revocation list is renewed with it. Returns also
-    /// the names of those that it left alone because they are revoked.
+    /// Renews the certificates with these names and keeps their keys; without names, all of them and the authority's own.
+    /// `ca` names the authority's certificate, and the revocation list is renewed with it. Also returns the names that it
+    /// skipped because their certificates are revoked.
     ///
     /// # Errors
-    /// What cannot be renewed; certificates renewed before that stay so.
+    /// Names what cannot be renewed; certificates renewed before that stay renewed.
     pub fn renew(
         &mut self,
         names: &[String],
@@ -144,7 +144,7 @@ impl Authority {
         let names = if all { self.names()? } else { names.to_vec() };
         let list = List::read(&self.directory, &self.name)?;
         let (mut written, mut left) = (Vec::new(), Vec::new());
-        // First, since nothing outlives it.
+        // The authority goes first, since no certificate outlives it.
         if names.iter().any(|name| name == CA) {
             let path = self.directory.join("ca.pem");
             let pem = self.own(days)?;
@@ -180,10 +180,10 @@ impl Authority {
         Ok((written, left))
     }
 
-    /// Puts all certificates of `name` that have not expired on the revocation list, `crl.pem`. Returns how many.
+    /// Puts all certificates of `name` that have not expired on the revocation list, `crl.pem`. Returns how many were added.
     ///
     /// # Errors
-    /// There are none, or all of them are on it.
+    /// Fails if there are none, or all of them are already on the list.
     pub fn revoke(&self, name: &str) -> Result<usize, PkiError> {
         let path = self.directory.join(format!("{name}.pem"));
         let current = path.exists().then(|| read_certificate(&path)).transpose()?;
@@ -217,7 +217,7 @@ impl Authority {
         Ok(count)
     }
 
-    /// Its parameters, which name it in what it issues.
+    /// Returns the authority's parameters, which name it in the certificates that it issues.
     fn params(&self) -> Result<CertificateParams, PkiError> {
         let mut params = CertificateParams::new([])?;
         params.distinguished_name = common(&self.name);
@@ -226,7 +226,7 @@ impl Authority {
         Ok(params)
     }
 
-    /// Its own certificate, in PEM.
+    /// Returns the authority's own certificate in PEM.
     fn own(&self, days: u32) -> Result<String, PkiError> {
         let mut params = self.params()?;
         let until = now()? + Duration::from_secs(u64::from(days) * DAY_SECONDS);
@@ -234,7 +234,7 @@ impl Authority {
         Ok(params.self_signed(&self.key)?.pem())
     }
 
-    /// A certificate in PEM. It ends with the authority's at the latest.
+    /// Issues a certificate in PEM. It ends no later than the authority's.
     pub(super) fn issue(
         &self,
         subject: &Subject,
@@ -264,7 +264,7 @@ impl Authority {
         Ok(params.signed_by(key, &issuer)?.pem())
     }
 
-    /// The names of the certificates in the folder that are its own.
+    /// Returns the names of the authority's certificates in the folder, `ca` first.
     fn names(&self) -> Result<Vec<String>, PkiError> {
         let failed = |error| PkiError::file(&self.directory, error);
         let mut names = vec![CA.to_owned()];
@@ -290,7 +290,7 @@ impl Authority {
         issuer.as_ref().map(DirectoryString::value).as_deref() == Some(&self.name)
     }
 
-    /// Adds a certificate to the record of all that it has issued, and drops those that have expired from it.
+    /// Adds a certificate to the record of those issued, and drops expired ones from it.
     fn record(&self, pem: &str) -> Result<(), PkiError> {
         let now = now()?;
         let mut text = String::new();
@@ -407,15 +407,15 @@ fn alternative_name(name: &GeneralName) -> Option<SanType> {
     }
 }
 
-/// Validity from an hour ago, for machines whose clock is behind; and a serial number of its own, since a key
-/// may get several certificates.
+/// Sets validity from an hour ago, for machines whose clock is behind, and a random serial number, since a key may have
+/// several certificates.
 fn dated(params: &mut CertificateParams, until: Duration) -> Result<(), PkiError> {
     let from = now()?.saturating_sub(Duration::from_secs(3600));
     let epoch = date_time_ymd(1970, 1, 1);
     params.not_before = epoch + Duration::from_secs(from.as_secs());
     params.not_after = epoch + Duration::from_secs(until.as_secs());
     let mut serial = random::<SERIAL_BYTES>()?;
-    // Positive, and as long as the others.
+    // The number is positive, and all have the same length.
     serial[0] = (serial[0] & 0x3f) | 0x40;
     params.serial_number = Some(SerialNumber::from_slice(&serial));
     Ok(())
@@ -490,9 +490,10 @@ fn to_pem(certificate: &Certificate) -> Result<String, PkiError> {
 }
 
 const FOREIGN: &str = "not made by oarlock pki init: use the program that made it";
-/// Every certificate that has not expired, so that all of a client can be revoked after it was renewed.
+/// The record of every certificate that has not expired, so that all certificates of a client can be revoked after a
+/// renewal.
 pub(super) const ISSUED: &str = "issued.pem";
-/// id-kp-serverAuth (RFC 5280, 4.2.1.12).
+/// The OID of id-kp-serverAuth (RFC 5280, 4.2.1.12).
 const SERVER_AUTH: &str = "1.3.6.1.5.5.7.3.1";
 const SERIAL_BYTES: usize = 16;
 const DAY_SECONDS: u64 = 86_400;

@@ -1,4 +1,4 @@
-//! Files of an authority: all new ones or none, and old ones replaced at once.
+//! The files of an authority: new files are written all or none, and old ones are replaced atomically.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::rules::PkiError;
 
-/// A file to be.
+/// A file to write.
 pub(super) struct File {
     pub(super) path: PathBuf,
     text: Zeroizing<String>,
@@ -26,7 +26,7 @@ impl File {
         }
     }
 
-    /// A key that only its owner may read.
+    /// Returns a key file that only its owner may read.
     pub(super) fn secret(path: PathBuf, key: &KeyPair) -> Self {
         Self {
             path,
@@ -36,12 +36,12 @@ impl File {
     }
 }
 
-/// Overwrites nothing, and removes what it had begun.
+/// Writes all files or none, and never overwrites one.
 pub(super) fn write_new(files: &[File]) -> Result<(), PkiError> {
     for (done, file) in files.iter().enumerate() {
         if let Err(error) = write(&file.path, file.text.as_bytes(), file.mode) {
             for file in &files[..done] {
-                // The error on its way says what is left.
+                // The error being returned names what failed.
                 let _ = fs::remove_file(&file.path);
             }
             return Err(PkiError::file(&file.path, error));
@@ -50,7 +50,7 @@ pub(super) fn write_new(files: &[File]) -> Result<(), PkiError> {
     Ok(())
 }
 
-/// Replaces a file at once: a reader sees the whole old text or the whole new one.
+/// Replaces a file atomically: a reader sees the whole old text or the whole new one.
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), PkiError> {
     let fail = |error| PkiError::file(path, error);
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -69,7 +69,7 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
     let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     if written.is_err() {
-        // The first error is the one to report.
+        // The caller reports the first error.
         let _ = fs::remove_file(path);
     }
     written

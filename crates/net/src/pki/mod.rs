@@ -18,25 +18,24 @@ use self::files::File;
 pub use self::rules::PkiError;
 use self::rules::{CA, SERVER, check_client, check_days, new_key, taken};
 
-/// Which certificates to make.
+/// The certificates to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PkiRequest {
     /// DNS names and IP addresses of the server; at least one.
     pub server_names: Vec<String>,
-    /// Identities of clients. Each gets a certificate in a file of that name.
+    /// Identities of clients. Each one's certificate goes to a file of that name.
     pub clients: Vec<String>,
-    /// Days of validity: 1 to 36500.
+    /// The validity in days: 1 to 36500.
     pub days: u32,
 }
 
 impl PkiRequest {
-    /// Writes `ca.pem`, `server.pem` and a `.pem` for each client into `directory`, which it creates if necessary.
-    /// The key of each certificate (ECDSA on P-256, PKCS#8) goes next to it, into a `.key` that only its owner may
-    /// read. `crl.pem` is the revocation list, which is empty, and `issued.pem` is the record that
-    /// [`Authority::revoke`] uses. Returns the paths.
+    /// Writes `ca.pem`, `server.pem` and a `.pem` for each client into `directory`, which it creates if necessary. The key
+    /// of each certificate (ECDSA on P-256, PKCS#8) goes next to it, into a `.key` that only its owner may read. `crl.pem`
+    /// is an empty revocation list, and `issued.pem` is the record that [`Authority::revoke`] uses. Returns the paths.
     ///
     /// # Errors
-    /// What cannot be made. It overwrites nothing, and removes what it had begun.
+    /// Names what cannot be created. It overwrites nothing, and removes the files that it had written.
     pub fn init(&self, directory: &Path) -> Result<Vec<PathBuf>, PkiError> {
         self.check()?;
         let path = |name: &str, extension: &str| directory.join(format!("{name}.{extension}"));
@@ -88,10 +87,10 @@ impl PkiRequest {
     }
 }
 
-/// Makes an RSA key of 2048, 3072 or 4096 bits, as PKCS#8 PEM.
+/// Generates an RSA key of 2048, 3072 or 4096 bits, as PKCS#8 PEM.
 ///
 /// # Errors
-/// Another size, or a failed generation.
+/// Fails for another size, or if generation fails.
 pub fn new_rsa_key(bits: usize) -> Result<Zeroizing<String>, PkiError> {
     let size = match bits {
         2048 => RsaKeySize::_2048,

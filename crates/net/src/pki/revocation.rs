@@ -18,16 +18,16 @@ use x509_cert::ext::pkix::name::DirectoryString;
 use super::files;
 use super::rules::{PkiError, now};
 
-/// What signs a list.
+/// The issuer of a list.
 pub(super) struct Signer<'a> {
-    /// They name the authority.
+    /// The parameters that name the authority.
     pub(super) params: CertificateParams,
     pub(super) key: &'a KeyPair,
-    /// When the authority's certificate ends, from 1970 on.
+    /// The end of the authority's certificate, since 1970.
     pub(super) not_after: Duration,
 }
 
-/// Serial numbers, each with the time of its revocation since 1970.
+/// The revoked serial numbers, each with the time of its revocation since 1970.
 pub(super) struct List {
     path: PathBuf,
     entries: Vec<(Vec<u8>, Duration)>,
@@ -35,7 +35,7 @@ pub(super) struct List {
 }
 
 impl List {
-    /// One with nothing on it.
+    /// Returns an empty list.
     pub(super) fn new(directory: &Path) -> Self {
         Self {
             path: directory.join(FILE),
@@ -44,7 +44,8 @@ impl List {
         }
     }
 
-    /// The one in the folder of the authority of this name. Older folders lack it.
+    /// Reads the list in `directory`, which must be of this authority. A missing file is an empty list: older folders have
+    /// none.
     pub(super) fn read(directory: &Path, authority: &str) -> Result<Self, PkiError> {
         let mut list = Self::new(directory);
         if !list.path.exists() {
@@ -94,7 +95,7 @@ impl List {
         Ok(())
     }
 
-    /// The list in PEM, which is good for as long as the authority.
+    /// Returns the list in PEM. Its next update is due when the authority ends.
     pub(super) fn to_pem(&self, signer: &Signer<'_>) -> Result<String, PkiError> {
         let at = |since: Duration| date_time_ymd(1970, 1, 1) + Duration::from_secs(since.as_secs());
         let revoked = |(serial, since): &(Vec<u8>, Duration)| RevokedCertParams {
@@ -104,7 +105,7 @@ impl List {
             invalidity_date: None,
         };
         let params = CertificateRevocationListParams {
-            // For machines whose clock is behind.
+            // An hour ago, for machines whose clock is behind.
             this_update: at(now()?.saturating_sub(Duration::from_secs(3600))),
             next_update: at(signer.not_after),
             crl_number: SerialNumber::from(self.number + 1),
@@ -116,7 +117,7 @@ impl List {
         Ok(params.signed_by(&issuer)?.pem()?)
     }
 
-    /// Replaces the file, and returns its path.
+    /// Replaces the file and returns its path.
     pub(super) fn write(&self, signer: &Signer<'_>) -> Result<PathBuf, PkiError> {
         files::replace(&self.path, &self.to_pem(signer)?)?;
         Ok(self.path.clone())

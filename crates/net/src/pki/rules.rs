@@ -1,4 +1,4 @@
-//! What holds for every authority: names, limits, and why something cannot be done.
+//! The rules of every authority: names, limits and errors.
 
 use std::fmt;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 
-/// Why no certificates were made.
+/// The reason why no certificate was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PkiError(String);
 
@@ -74,7 +74,7 @@ pub(super) fn new_key() -> Result<KeyPair, PkiError> {
     Ok(KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?)
 }
 
-/// Since 1970.
+/// Returns the time since 1970.
 pub(super) fn now() -> Result<Duration, PkiError> {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -83,6 +83,6 @@ pub(super) fn now() -> Result<Duration, PkiError> {
 
 pub(super) const CA: &str = "ca";
 pub(super) const SERVER: &str = "server";
-/// Names of files that no client has.
+/// File names that no client may have.
 pub(super) const RESERVED: [&str; 4] = [CA, SERVER, "crl", "issued"];
 const DAYS_MAX: u32 = 36_500;

@@ -1,4 +1,4 @@
-//! The signature schemes of the protocol in the library's terms, and the names that lists of keys show.
+//! The signature schemes of the protocol in the library's terms, and the key sizes that lists of keys show.
 
 use oarlock::keys::{Curve, KeyType, MlDsa, PublicKey, Scheme};
 use oarlock::rsa;
@@ -6,7 +6,7 @@ use oarlock::rsa;
 use super::SignatureScheme;
 
 impl SignatureScheme {
-    /// All of them.
+    /// All schemes.
     pub const ALL: [Self; 13] = [
         Self::RsaPkcs1Sha256,
         Self::RsaPkcs1Sha384,
@@ -23,7 +23,7 @@ impl SignatureScheme {
         Self::MlDsa87,
     ];
 
-    /// Returns the type of the keys that it is for, and the library's scheme; `None` if it is unspecified.
+    /// Returns the key type of the scheme and the library's scheme; `None` for `Unspecified`.
     pub fn meaning(self) -> Option<(KeyType, Scheme)> {
         use rsa::Hash::{Sha256, Sha384, Sha512};
         use rsa::SignatureScheme::{Pkcs1, Pss};
@@ -45,7 +45,7 @@ impl SignatureScheme {
         })
     }
 
-    /// Returns the scheme of this meaning, if the protocol has it.
+    /// Returns the protocol's scheme for this key type and scheme, if it has one.
     pub fn of(key_type: KeyType, scheme: &Scheme) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|one| {
@@ -55,7 +55,7 @@ impl SignatureScheme {
     }
 }
 
-/// Returns the bits of the modulus of RSA, or of the group's order of a curve; `None` for a key that has neither.
+/// Returns the bits of an RSA modulus or of a curve's group order; `None` for a key that has neither.
 pub fn bits_of(key: &PublicKey) -> Option<u32> {
     if let Some(rsa) = key.as_rsa() {
         return u32::try_from(rsa.bits()).ok();
