@@ -1,4 +1,4 @@
-//! The access list: from the identity in a client's certificate to keys and operations.
+//! The access list, which maps the identity in a client's certificate to keys and operations.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Builds it from the `[[client]]` entries of a configuration.
+    /// Builds the list from the `[[client]]` entries of a configuration.
     pub fn new(clients: &[ClientConfig]) -> Self {
         let entry = |client: &ClientConfig| {
             let rights = Rights(Arc::new(Granted {
@@ -29,8 +29,7 @@ impl Access {
         }
     }
 
-    /// The rights of `identity`: those of the first entry whose pattern matches; `None` if none
-    /// does.
+    /// Returns the rights of `identity`: those of the first entry whose pattern matches; `None` if none does.
     pub fn of(&self, identity: &Identity) -> Option<Rights> {
         let mut clients = self.clients.iter();
         let (_, rights) = clients.find(|(pattern, _)| pattern.fits(identity.as_str()))?;
@@ -38,7 +37,7 @@ impl Access {
     }
 }
 
-/// What a client may do. Clones share it.
+/// The rights of a client. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Rights(Arc<Granted>);
 
@@ -51,8 +50,7 @@ struct Granted {
 }
 
 impl Rights {
-    /// Whether `operation` is allowed with the key of this id. For operations without a server key,
-    /// `key_id` is ignored.
+    /// Whether `operation` is allowed with the key of this ID. For operations without a server key, `key_id` is ignored.
     pub fn allows(&self, key_id: &str, operation: Operation) -> bool {
         self.allows_operation(operation) && (!operation.needs_key() || self.allows_key(key_id))
     }
@@ -62,17 +60,17 @@ impl Rights {
         self.0.operations.contains(&operation)
     }
 
-    /// Whether the key of this id may be used for the allowed operations.
+    /// Whether the key of this ID may be used for the allowed operations.
     pub fn allows_key(&self, key_id: &str) -> bool {
         self.0.keys.iter().any(|pattern| pattern.fits(key_id))
     }
 
-    /// The pattern of the entry that grants them.
+    /// Returns the pattern of the entry that grants these rights.
     pub fn entry(&self) -> Arc<str> {
         Arc::clone(&self.0.entry)
     }
 
-    /// The client's fair share relative to other clients'; at least 1.
+    /// Returns the client's weight for fair sharing; at least 1.
     pub fn weight(&self) -> u32 {
         self.0.weight
     }

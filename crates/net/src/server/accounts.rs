@@ -1,5 +1,5 @@
-//! What the server keeps for each client: its number in the dispatcher, and bounds on the bytes of
-//! replies that it has not read. An entry goes when its client has nothing left here.
+//! The account of each client: its number in the dispatcher, and bounds on the bytes of replies that it has not read. An
+//! account is removed when its client has nothing left on the server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,8 +11,7 @@ use super::dispatch::{ClientId, Dispatcher};
 use super::outbox::{REPLY_BYTES, Reserved};
 use crate::tls::Identity;
 
-/// How many bytes of replies may be under way: reserved by requests that are not answered, or
-/// answered and not read.
+/// The most bytes of replies under way: reserved for requests that are not answered, or for answers that are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReplyBounds {
     pub(super) stream: usize,
@@ -21,8 +20,8 @@ pub(super) struct ReplyBounds {
 }
 
 impl ReplyBounds {
-    /// At least those below, and enough for replies of ordinary size to as many requests as the limits
-    /// on requests admit.
+    /// Returns room for ordinary replies to every request that the limits admit, but at least 1 MiB per stream, 4 MiB per
+    /// client and 64 MiB in all.
     pub(super) fn of(per_stream_max: usize, per_client_max: usize, queue_max: usize) -> Self {
         let room = |requests: usize, least: usize| {
             let bytes = requests.saturating_mul(REPLY_BYTES).max(least);
@@ -36,7 +35,7 @@ impl ReplyBounds {
     }
 }
 
-/// The accounts of all clients that have something here.
+/// The accounts of all clients with a stream, a request or an unread reply.
 pub(super) struct Accounts {
     by_identity: Mutex<HashMap<Identity, Arc<Account>>>,
     bounds: ReplyBounds,
@@ -59,7 +58,7 @@ impl Accounts {
         }
     }
 
-    /// The account of a client, opened if there is none.
+    /// Returns the account of a client, and opens one with the number from `open` if there is none.
     pub(super) fn of(&self, identity: &Identity, open: impl FnOnce() -> ClientId) -> Arc<Account> {
         let mut accounts = self.lock();
         if let Some(account) = accounts.get(identity) {
@@ -74,7 +73,7 @@ impl Accounts {
         account
     }
 
-    /// Closes the accounts of clients that have no stream, no request and no unread reply here. Call it every now and then.
+    /// Closes the accounts of clients that have no stream, no request and no unread reply. Call it periodically.
     pub(super) fn sweep(&self, dispatcher: &Dispatcher) {
         self.lock().retain(|_, account| {
             let is_in_use = Arc::strong_count(account) > 1 || !account.replies.is_whole();
@@ -90,13 +89,12 @@ impl Accounts {
 }
 
 impl Account {
-    /// Room for the replies of one stream.
+    /// Returns the semaphore that bounds the reply bytes of one stream.
     pub(super) fn stream(&self) -> Arc<Semaphore> {
         Arc::new(Semaphore::new(self.bounds.stream))
     }
 
-    /// Reserves room for a reply if there is some at once. One that is larger than the client's whole room
-    /// takes all of it.
+    /// Reserves room for a reply if it is free now. A reply larger than the client's whole room takes all of it.
     pub(super) fn try_reserve(
         &self,
         stream: Option<&Arc<Semaphore>>,
@@ -112,8 +110,8 @@ impl Account {
         Some(Reserved { stream, replies })
     }
 
-    /// Waits until the client has read enough; `None` if the server has no room, which a client that
-    /// reads may find later.
+    /// Waits until the client has read enough. `None` if the server as a whole has no room; a client that keeps reading may
+    /// find some later.
     pub(super) async fn reserve(&self, stream: &Arc<Semaphore>, bytes: usize) -> Option<Reserved> {
         let count = u32::try_from(bytes).ok()?;
         let stream = Arc::clone(stream).acquire_many_owned(count).await.ok()?;
@@ -158,7 +156,7 @@ mod tests {
             one.try_reserve(Some(&streams[3]), 1).is_none(),
             "the client is full"
         );
-        // Others have what the first one leaves.
+        // Other clients may use what the first one leaves.
         let other = account(&accounts, "other");
         let _some = other.try_reserve(None, 100).unwrap();
         assert!(

@@ -1,10 +1,10 @@
-//! Bounds on the bytes that clients make the server keep: each client's own, and one for all.
+//! Bounds on the memory that clients make the server hold: one per client, and one for all together.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many bytes a client may make the server keep.
+/// The bytes that one client may make the server hold.
 #[derive(Debug)]
 pub struct Allowance {
     bytes: usize,
@@ -12,7 +12,7 @@ pub struct Allowance {
     all: Arc<Semaphore>,
 }
 
-/// Bytes taken from an [`Allowance`], until they are dropped.
+/// Bytes taken from an [`Allowance`]. Dropping this returns them.
 #[derive(Debug)]
 #[expect(dead_code, reason = "kept, not read")]
 pub struct Taken {
@@ -21,7 +21,7 @@ pub struct Taken {
 }
 
 impl Allowance {
-    /// This many bytes for one client, of those that are left for all.
+    /// Creates a client's allowance of `bytes`, which it draws from `all`.
     pub(super) fn new(bytes: usize, all: &Arc<Semaphore>) -> Self {
         let bytes = bytes.min(Semaphore::MAX_PERMITS);
         Self {
@@ -31,27 +31,27 @@ impl Allowance {
         }
     }
 
-    /// Whether nothing is taken.
+    /// Whether no bytes are taken.
     pub(super) fn is_whole(&self) -> bool {
         self.own.available_permits() == self.bytes
     }
 
-    /// Takes bytes if there are as many at once. More than the client may have count as all of it.
+    /// Takes bytes if they are free now. A request for more than the client's whole allowance takes all of it.
     pub(super) fn try_take(&self, bytes: usize) -> Option<Taken> {
         let count = u32::try_from(bytes.min(self.bytes)).ok()?;
         let own = Arc::clone(&self.own).try_acquire_many_owned(count).ok()?;
         self.of_all(own, count)
     }
 
-    /// Waits until the client has given back enough; `None` if too little is left for all.
+    /// Waits until enough of the client's own bytes are free; `None` if too little is left for all clients.
     pub(super) async fn take(&self, bytes: usize) -> Option<Taken> {
         let count = u32::try_from(bytes.min(self.bytes)).ok()?;
         let own = Arc::clone(&self.own).acquire_many_owned(count).await.ok()?;
         self.of_all(own, count)
     }
 
-    /// A client may hold as much as it leaves to others (dynamic thresholds, Choudhury and Hahne 1998),
-    /// so that some that give nothing back leave enough for the rest.
+    /// Takes bytes of the common bound if the client holds no more than what is left to others (dynamic thresholds,
+    /// Choudhury and Hahne 1998). So a few clients that return nothing leave enough for the rest.
     fn of_all(&self, own: OwnedSemaphorePermit, count: u32) -> Option<Taken> {
         let held = self.bytes - self.own.available_permits();
         if held > self.all.available_permits() {
@@ -62,7 +62,7 @@ impl Allowance {
     }
 }
 
-/// What a stream takes, with its headers and its task.
+/// The memory of a stream with its headers and its task.
 pub(super) const STREAM_BYTES: usize = 8 << 10;
 
 #[cfg(test)]

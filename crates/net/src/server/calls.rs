@@ -1,5 +1,5 @@
-//! What a call makes the server keep, from its first byte until its response has been sent: its stream, and
-//! messages that are not complete. Both are taken from what its client may have.
+//! The memory that a call holds from its first byte until its response has been sent: its stream, and messages that are not
+//! complete. Both are taken from its client's allowance.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use super::allowance::{Allowance, STREAM_BYTES, Taken};
 use super::listener::{ConnectionInfo, Debt};
 use super::outbox::Reserved;
 
-/// Around all services: refuses a call that its client has no bytes left for.
+/// A layer around all services that refuses a call if its client has no bytes left for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounded {
     pub(super) message_bytes_max: usize,
@@ -84,7 +84,7 @@ where
     }
 }
 
-/// The body of a request. Takes the bytes of a message that is not complete.
+/// The body of a request. It takes the bytes of an incomplete message from the client's allowance.
 struct Inbound {
     body: Body,
     allowance: Arc<Allowance>,
@@ -111,7 +111,7 @@ impl hyper::body::Body for Inbound {
                 self.taken = None;
             }
             if self.message.left > 0 && self.taken.is_none() {
-                // The reader refuses longer ones at once.
+                // The reader refuses longer messages at once.
                 let length = self.message.length.min(self.message_bytes_max);
                 self.taken = self.allowance.try_take(length);
                 if self.taken.is_none() {
@@ -133,7 +133,7 @@ impl hyper::body::Body for Inbound {
     }
 }
 
-/// Where a stream of messages is: each has a flag, its length in four bytes, and as many bytes
+/// The position in a stream of messages. Each message has a flag, its length in four bytes, and that many bytes of content
 /// (gRPC over HTTP/2, "Length-Prefixed-Message").
 #[derive(Default)]
 struct Message {
@@ -167,8 +167,8 @@ impl Message {
     }
 }
 
-/// Keeps what was reserved for a reply until its body has been handed to the connection. Put it into
-/// the extensions of the response.
+/// A reservation that lasts until the reply's body has been handed to the connection. Put it into the extensions of the
+/// response.
 #[derive(Clone)]
 pub(super) struct Kept(#[expect(dead_code, reason = "kept, not read")] pub(super) Arc<Reserved>);
 
@@ -219,7 +219,7 @@ impl hyper::body::Body for Outbound {
     }
 }
 
-/// The estimated time that a call takes of a thread outside the part that is timed.
+/// The estimated time that a call takes of a thread outside the part that is measured.
 const CALL_COST: Duration = Duration::from_micros(30);
 
 #[cfg(test)]
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// A body that does not end.
+    /// A body that does not end: after its bytes it stays pending.
     struct Once(Option<&'static [u8]>);
 
     impl hyper::body::Body for Once {
@@ -265,7 +265,7 @@ mod tests {
         }
     }
 
-    /// Polls once.
+    /// Polls the body once.
     fn poll(body: &mut Inbound) -> Option<Result<Frame<Bytes>, Status>> {
         let mut context = Context::from_waker(std::task::Waker::noop());
         match Pin::new(body).poll_frame(&mut context) {

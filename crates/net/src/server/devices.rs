@@ -1,4 +1,4 @@
-//! The devices of the server, opened as the configuration says.
+//! The devices of the server, as the configuration lists them.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use super::config::{DeviceConfig, DeviceEntry, Simulation};
 pub struct DeviceWorkers {
     /// The device.
     pub device: Arc<dyn PublicKeyDevice>,
-    /// Threads that give it work. A device with coprocessors needs at least one for each.
+    /// The number of threads that feed it. A device with coprocessors needs at least one for each.
     pub workers: usize,
-    /// Whether it computes on the CPUs of this machine. Then `workers` more threads take long
-    /// requests, and the system runs these by turns with the others.
+    /// Whether it computes on the CPUs of this machine. If so, `workers` more threads compute long requests, and the
+    /// operating system schedules them with the others.
     pub is_host: bool,
 }
 
 impl DeviceWorkers {
-    /// All its threads: those for short requests, then those for long ones.
+    /// Returns the number of its threads, those for long requests included.
     pub(super) fn threads(&self) -> usize {
         self.workers * (1 + usize::from(self.is_host))
     }
@@ -38,7 +38,7 @@ struct Opened {
     workers: usize,
     is_host: bool,
     device: Arc<dyn PublicKeyDevice>,
-    /// The device itself, if it is a token.
+    /// The same device, if it is a token.
     token: Option<Arc<Pkcs11Device>>,
 }
 
@@ -46,7 +46,7 @@ impl Devices {
     /// Opens each device.
     ///
     /// # Errors
-    /// Names the first device that cannot be opened.
+    /// Names the first device that cannot be opened, with the reason.
     pub(super) fn open(entries: &[DeviceEntry]) -> Result<Self, String> {
         let opened = entries.iter().map(|entry| {
             Opened::open(entry).map_err(|error| format!("device {:?}: {error}", entry.name))
@@ -63,10 +63,10 @@ impl Devices {
         drivers.collect()
     }
 
-    /// The usable keys that a device holds, with their labels.
+    /// Returns the usable keys that a device holds, with their labels.
     ///
     /// # Errors
-    /// Why the device gives no keys.
+    /// Names the device and the reason why it has no keys.
     pub(super) fn keys_of(&self, name: &str) -> Result<Vec<(String, RsaPrivateKey)>, String> {
         let opened = self.0.iter().find(|opened| opened.name == name);
         let token = opened.and_then(|opened| opened.token.as_ref());
@@ -163,7 +163,7 @@ fn named(name: &str, device: impl PublicKeyDevice + 'static) -> Arc<dyn PublicKe
     Arc::new(Named(name.to_owned(), Arc::new(device)))
 }
 
-/// A device under the name that the configuration gives it.
+/// A device under its name in the configuration.
 struct Named(String, Arc<dyn PublicKeyDevice>);
 
 impl PublicKeyDevice for Named {

@@ -1,10 +1,9 @@
 //! The server's keys: read from files, directories and tokens, and replaced while it runs.
 //!
-//! Readers take an immutable snapshot; a change makes a new one. A directory is read again whenever
-//! something happens in it, and every 30 seconds for changes that the system does not report
-//! (another machine's writes, a replaced directory). A wrong file in a directory is named in the log,
-//! skipped and counted, at the start as at any other time; the key read from it before stays, so a
-//! half-done or failed rotation removes nothing.
+//! Readers use an immutable snapshot, and a change creates a new one. A directory is read again whenever something happens
+//! in it, and every 30 seconds for changes that the system does not report (another machine's writes, a replaced directory).
+//! An unreadable file in a directory is named in the log, skipped and counted, at the start and later. The key read from it
+//! before stays in use, so an unfinished or failed rotation removes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -36,52 +35,52 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The key with this id.
+    /// Returns the key with this ID.
     pub fn get(&self, id: &str) -> Option<&PrivateKey> {
         self.by_id.get(id).map(|entry| &entry.key)
     }
 
-    /// All keys, ordered by id.
+    /// Returns all keys, ordered by ID.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &PrivateKey)> {
         self.by_id.iter().map(|(id, entry)| (&id[..], &entry.key))
     }
 
-    /// How many files in directories are skipped, because no key can be read from them or their id is
-    /// taken. Those whose earlier key stays count, too.
+    /// Returns the number of files in directories that are skipped, because no key can be read from them or their ID is
+    /// taken. Files whose earlier key stays in use count too.
     pub fn skipped(&self) -> usize {
         self.skipped
     }
 }
 
-/// Returns the keys that the named device holds, with their labels, or says why it cannot.
+/// A function that returns the keys of the named device with their labels, or the reason why it cannot.
 pub type Tokens<'a> = dyn Fn(&str) -> Result<Vec<(String, RsaPrivateKey)>, String> + 'a;
 
-/// The current keys.
+/// The current keys, and the state to read them again.
 #[derive(Debug)]
 pub struct KeyStore {
     current: RwLock<Arc<Keys>>,
     state: Mutex<State>,
-    /// Notified when the directories, or their contents, may have changed.
+    /// Notified when the directories or their contents may have changed.
     changed: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     directories: Vec<(PathBuf, Option<Secret>)>,
-    /// Keys from files and tokens.
+    /// The keys from files and tokens.
     fixed: BTreeMap<String, Entry>,
-    /// The files in the directories.
+    /// The files in the directories, as last read.
     seen: HashMap<PathBuf, Seen>,
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
     key: PrivateKey,
-    /// Where the key comes from, for messages.
+    /// The origin of the key, for messages.
     origin: String,
 }
 
-/// Keys that were read again and are not in use yet.
+/// Keys that have been read but are not in use yet.
 pub(super) struct FreshKeys {
     state: State,
     keys: Keys,
@@ -90,19 +89,18 @@ pub(super) struct FreshKeys {
 /// A file as it was last read.
 #[derive(Clone, Debug)]
 struct Seen {
-    /// `None` if the file may change without a trace.
+    /// The version that was read; `None` if the file may change without a trace.
     stamp: Option<Stamp>,
     key: Option<PrivateKey>,
-    /// Whether it should hold a key, and none can be read from it.
+    /// Whether it should hold a key but none can be read from it.
     is_wrong: bool,
 }
 
 impl KeyStore {
-    /// Reads all keys. `tokens` returns the keys of devices. A wrong file in a directory is skipped.
+    /// Reads all keys. `tokens` returns the keys of devices. An unreadable file in a directory is skipped.
     ///
     /// # Errors
-    /// The first key that cannot be read of those that are listed one by one, two of them with one id,
-    /// or a directory that cannot be read.
+    /// The first unreadable key that is listed by itself, two such keys with one ID, or an unreadable directory.
     pub fn load(keys: &[KeyConfig], tokens: &Tokens<'_>) -> Result<Self, KeyError> {
         let (state, keys) = State::read(keys, tokens, HashMap::new(), &Keys::default())?;
         Ok(Self {
@@ -112,23 +110,22 @@ impl KeyStore {
         })
     }
 
-    /// Reads all keys again, from the same or another configuration, and replaces the current ones.
-    /// If a file in a directory is wrong, the key read from it before stays. Blocks while it reads
-    /// files and asks tokens.
+    /// Reads all keys again, from the same or another configuration, and replaces the current ones. If a file in a directory
+    /// is unreadable, the key read from it before stays. Blocks while it reads files and asks tokens.
     ///
     /// # Errors
-    /// As [`load`](Self::load); then all keys stay as they were.
+    /// The same as for [`load`](Self::load); all keys then stay as they were.
     pub fn reload(&self, keys: &[KeyConfig], tokens: &Tokens<'_>) -> Result<(), KeyError> {
         let fresh = self.read_again(keys, tokens)?;
         self.take_over(fresh);
         Ok(())
     }
 
-    /// The first half of [`reload`](Self::reload): reads all keys, and changes nothing. Other calls may read the
-    /// directories at the same time, because a token may take long to answer.
+    /// The first half of [`reload`](Self::reload): reads all keys, and changes nothing. Other calls may read the directories
+    /// at the same time, because a token may take long to answer.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
+    /// The same as for [`load`](Self::load).
     pub(super) fn read_again(
         &self,
         keys: &[KeyConfig],
@@ -139,7 +136,7 @@ impl KeyStore {
         Ok(FreshKeys { state, keys })
     }
 
-    /// The second half of [`reload`](Self::reload).
+    /// The second half of [`reload`](Self::reload): puts the keys into use.
     pub(super) fn take_over(&self, fresh: FreshKeys) {
         let mut state = self.state();
         *state = fresh.state;
@@ -148,21 +145,21 @@ impl KeyStore {
         self.changed.notify_one();
     }
 
-    /// The current keys. Requests keep the snapshot they began with.
+    /// Returns the current keys. Requests keep the snapshot they began with.
     pub fn current(&self) -> Arc<Keys> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current)
     }
 
-    /// Reads what has changed in the directories. Blocks while it reads files.
+    /// Reads the changed files of the directories. Blocks while it reads them.
     pub fn refresh(&self) {
         let mut state = self.state();
         let keys = state.refresh(&self.current(), false);
         self.replace(keys);
     }
 
-    /// Follows changes in the directories until the returned value is dropped. If the system cannot
-    /// report them, the directories are read every 30 seconds.
+    /// Follows changes in the directories until the returned value is dropped. If the system cannot report them, the
+    /// directories are read every 30 seconds.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -173,14 +170,14 @@ impl KeyStore {
         changed.notify_one();
         KeyWatch(tokio::spawn(async move {
             loop {
-                // What follows is the same after a change and after a timeout.
+                // A timeout is handled like a change.
                 let _ = tokio::time::timeout(POLL, changed.notified()).await;
-                // Changes come in groups.
+                // Changes arrive in groups.
                 tokio::time::sleep(SETTLE).await;
                 let store = Weak::clone(&store);
                 let round = tokio::task::spawn_blocking(move || {
                     let store = store.upgrade()?;
-                    // Before the directories are read, so that no change is missed.
+                    // Listen before the directories are read, so that no change is missed.
                     store.listen(watcher.as_mut());
                     store.refresh();
                     Some(watcher)
@@ -197,8 +194,7 @@ impl KeyStore {
         }))
     }
 
-    /// Watches every directory; those already watched again, because another directory may stand in
-    /// their place.
+    /// Watches every directory. Watched directories are registered again, because another directory may have replaced one.
     fn listen(&self, watcher: Option<&mut RecommendedWatcher>) {
         let Some(watcher) = watcher else { return };
         let directories: Vec<_> = self.state().directories.clone();
@@ -249,7 +245,7 @@ impl Drop for KeyWatch {
     }
 }
 
-/// Which key cannot be read, and why.
+/// The key that cannot be read, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyError(String);
 
@@ -262,7 +258,7 @@ impl fmt::Display for KeyError {
 impl std::error::Error for KeyError {}
 
 impl State {
-    /// Reads everything. `seen` are the files of the directories as they were read before.
+    /// Reads everything. `seen` has the files of the directories as last read.
     fn read(
         configs: &[KeyConfig],
         tokens: &Tokens<'_>,
@@ -307,7 +303,7 @@ impl State {
         Ok((state, keys))
     }
 
-    /// Reads what has changed in the directories, or all of it: a passphrase may be another one. Wrong
+    /// Reads the changed files of the directories, or all files if `is_all`, since a passphrase may have changed. Unreadable
     /// files keep their previous key.
     fn refresh(&mut self, current: &Keys, is_all: bool) -> Keys {
         let mut keys = Keys {
@@ -322,7 +318,7 @@ impl State {
                 (paths.cloned().collect(), 0)
             });
             keys.skipped += nameless;
-            // Of two files with one id, the one that was there first wins.
+            // Of two files with one ID, the one that is in use already wins.
             paths.sort_by_cached_key(|path| {
                 let origin = path.display().to_string();
                 let is_known = current.by_id.values().any(|entry| entry.origin == origin);
@@ -352,7 +348,7 @@ impl State {
     }
 }
 
-/// The id of a file in a directory, and its key if it has one.
+/// Returns the ID of a file in a directory with its key, if it has both.
 fn named(path: &Path, seen: &Seen) -> Option<(String, Entry)> {
     let id = config::id_of_file(path)?;
     let key = seen.key.clone()?;
@@ -371,7 +367,7 @@ fn look(path: &Path, passphrase: Option<&Secret>) -> Result<Seen, (Option<Stamp>
     }
 }
 
-/// A wrong file: the key read from it before stays.
+/// Records an unreadable file; the key read from it before stays in use.
 fn kept(path: &Path, stamp: Option<Stamp>, what: &str, old: Option<&Seen>) -> Seen {
     let key = old.and_then(|old| old.key.clone());
     let end = match key {
@@ -397,7 +393,7 @@ fn add(keys: &mut BTreeMap<String, Entry>, id: &str, entry: Entry) -> Result<(),
     Ok(())
 }
 
-/// The keys of a token that the configuration names, with their ids.
+/// Returns the keys of a token that the configuration selects, with their IDs.
 fn chosen(
     device: &str,
     key: Option<&config::TokenKey>,
@@ -432,8 +428,7 @@ fn chosen(
     }
 }
 
-/// Every regular `*.pem` and `*.key` that is not hidden, and how many more have names that cannot be
-/// ids.
+/// Returns all regular `*.pem` and `*.key` files that are not hidden, and the number of those whose names cannot be IDs.
 fn files(directory: &Path) -> Result<(Vec<PathBuf>, usize), String> {
     let cannot = |error| format!("cannot be read: {error}");
     let (mut paths, mut nameless) = (Vec::new(), 0);
@@ -458,7 +453,7 @@ fn files(directory: &Path) -> Result<(Vec<PathBuf>, usize), String> {
     Ok((paths, nameless))
 }
 
-/// The private key in a file; `None` if the file holds only certificates and the like.
+/// Reads the private key in a file; `None` if the file holds only certificates and the like.
 fn read_file(
     path: &Path,
     passphrase: Option<&Secret>,
@@ -470,7 +465,7 @@ fn read_file(
     }
     let file = File::open(path).map_err(cannot)?;
     let metadata = file.metadata().map_err(cannot)?;
-    // Room for the whole file, so that no smaller buffer leaves a copy behind.
+    // The buffer holds the whole file, so that growing it leaves no copy of the key behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES_MAX + 1));
     file.take(FILE_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
@@ -497,8 +492,8 @@ fn read_file(
     Ok((Stamp::settled(&metadata), Some(key)))
 }
 
-/// Signs with a key, which shows whether its primes are prime, or that its halves belong together. A key that fails at every
-/// request would look like the failure of one device after the other.
+/// Signs with the key, which shows that its primes are prime, or that its halves belong together. A key that failed every
+/// request would look like one failing device after another.
 fn prove(key: &PrivateKey) -> Result<(), String> {
     let Some(scheme) = Scheme::usual(key.key_type()) else {
         return Err(format!(
@@ -522,7 +517,7 @@ fn prove(key: &PrivateKey) -> Result<(), String> {
     proven.map_err(|error| format!("the key does not sign: {error}"))
 }
 
-/// The PEM block of the only private key in a text, which may have certificates around it.
+/// Returns the PEM block of the only private key in a text, which may contain certificates too.
 fn private_block(text: &str) -> Result<Option<&str>, String> {
     let mut found = None;
     for (start, _) in text.match_indices(BEGIN) {
@@ -570,7 +565,7 @@ fn parse(pem: &str, passphrase: Option<&Secret>) -> Result<PrivateKey, String> {
     PrivateKey::from_bytes(decrypted.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// What identifies a version of a file.
+/// The metadata that identifies a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -585,8 +580,8 @@ impl Stamp {
         Self::settled(&fs::metadata(path).ok()?)
     }
 
-    /// `None` for a file so young that another change could leave the same time: file times advance
-    /// in ticks of some milliseconds.
+    /// Returns the stamp of a file that has not changed for a while. `None` for a younger one: file times advance in ticks
+    /// of some milliseconds, so another change could leave the same time.
     fn settled(metadata: &Metadata) -> Option<Self> {
         let written = metadata.modified().ok()?;
         let age = SystemTime::now().duration_since(written).ok()?;
@@ -600,7 +595,7 @@ impl Stamp {
     }
 }
 
-/// Reports every change; reading is none.
+/// Creates a watcher that notifies `changed` of every event except reading.
 fn watcher(changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
     let changed = Arc::clone(changed);
     let handler = move |event: notify::Result<notify::Event>| {
@@ -630,7 +625,7 @@ const BEGIN: &str = "-----BEGIN ";
 const DASHES: &str = "-----";
 const NO_KEY: &str = "no private key in PEM: convert it with openssl pkey";
 const FILE_BYTES_MAX: usize = 1 << 18;
-/// Others than owner and group may read or write.
+/// The mode bits that let users other than the owner and the group read or write.
 const OTHERS: u32 = 0o006;
 const POLL: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_millis(200);

@@ -1,10 +1,10 @@
-//! A bound on what clients can make the server log.
+//! A bound on the log lines that clients can cause.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Logs the first few events of a kind in every ten seconds and counts the others, so that no
-/// client can fill a disk.
+/// A limiter that logs the first few events of a kind in every ten seconds and counts the others, so that no client can fill
+/// a disk.
 #[derive(Default)]
 pub(super) struct LogLimit(Mutex<Window>);
 
@@ -16,7 +16,7 @@ struct Window {
 }
 
 impl LogLimit {
-    /// `say` gets a text about the events that were not logged.
+    /// Calls `say` unless the limit is reached. Its argument tells how many events were not logged.
     pub(super) fn tell(&self, say: impl FnOnce(String)) {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

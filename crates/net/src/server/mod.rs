@@ -63,16 +63,16 @@ pub struct Server {
     started_with: Config,
     addresses: Vec<SocketAddr>,
     metrics: Option<SocketAddr>,
-    /// `None` once it was stopped.
+    /// `None` after the server was stopped.
     pages: Mutex<Option<Pages>>,
     close: watch::Sender<bool>,
-    /// `None` once it was stopped.
+    /// `None` after the server was stopped.
     serving: Mutex<Option<JoinHandle<Result<(), tonic::transport::Error>>>>,
     tasks: Vec<JoinHandle<()>>,
     _watch: KeyWatch,
 }
 
-/// Why a server cannot start, or cannot take over a new configuration.
+/// The reason why a server cannot start, or cannot use a new configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerError(String);
 
@@ -88,19 +88,19 @@ fn failed(error: impl fmt::Display) -> ServerError {
     ServerError(error.to_string())
 }
 
-/// What [`check`] has found.
+/// The result of [`check`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The name and the number of workers of each device.
     pub devices: Vec<(String, usize)>,
-    /// The ids of the keys.
+    /// The IDs of the keys.
     pub keys: Vec<String>,
 }
 
 /// Opens everything a configuration names except its listening addresses, and closes it again.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first fault of the configuration.
 pub fn check(config: &Config) -> Result<Checked, ServerError> {
     let devices = Devices::open(&config.devices).map_err(ServerError)?;
     let keys = KeyStore::load(&config.keys, &|name| devices.keys_of(name)).map_err(failed)?;
@@ -127,11 +127,11 @@ impl Server {
         Self::assemble(config, devices, drivers).await
     }
 
-    /// The same with these devices in place of those in the configuration: for drivers without a
-    /// `kind`, and for tests.
+    /// Starts a server with these devices in place of those in the configuration: for drivers without a `kind`, and for
+    /// tests.
     ///
     /// # Errors
-    /// As [`start`](Self::start), and for keys that a device of the configuration holds.
+    /// The same as for [`start`](Self::start). A key that a device of the configuration holds is an error, too.
     pub async fn start_with(
         config: Config,
         drivers: Vec<DeviceWorkers>,
@@ -227,27 +227,26 @@ impl Server {
         })
     }
 
-    /// The addresses it listens on, with the ports the system chose.
+    /// Returns the addresses it listens on, with the ports the system chose.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The address of the metrics page, if there is one.
+    /// Returns the address of the metrics page, if there is one.
     pub fn metrics(&self) -> Option<SocketAddr> {
         self.metrics
     }
 
-    /// Takes over the keys, clients, certificates and request limits (`queue_max`,
-    /// `per_client_max`, `per_stream_max`, `timeout_ms_max`) of a configuration. Devices,
-    /// addresses, threads and the other limits stay; a warning in the log names those that differ.
-    /// Open streams use the new settings from their next message on, except that `per_stream_max`
-    /// applies to new streams. Connections end whose certificates the new TLS files withdraw. If the
-    /// audit file was moved away, the audit continues in a new one. Blocks: it reads files and may ask tokens.
+    /// Replaces the keys, clients, certificates and request limits (`queue_max`, `per_client_max`, `per_stream_max`,
+    /// `timeout_ms_max`) with those of `config`. Devices, addresses, threads and the other limits stay; a warning in the log
+    /// names those that differ. Open streams use the new settings from their next message on, except that `per_stream_max`
+    /// applies to new streams. Connections whose certificates the new TLS files withdraw end. If the audit file was moved
+    /// away, the audit continues in a new one. Blocks: it reads files and may ask tokens.
     ///
     /// # Errors
-    /// The first thing that is wrong; then nothing changes.
+    /// The first fault; nothing changes then.
     pub fn reload(&self, config: &Config) -> Result<(), ServerError> {
-        // Everything is read once, and taken over when nothing can fail any more.
+        // Everything is read first and put into use only when nothing can fail any more.
         let files = tls_files(config);
         let fresh_tls = files.map(|files| files.server_side()).transpose();
         let fresh_tls = fresh_tls.map_err(failed)?;
@@ -277,8 +276,8 @@ impl Server {
         Ok(())
     }
 
-    /// Admits no more requests, answers those it has, and ends, after `drain_ms` even if some are
-    /// left. Returns how many were left.
+    /// Stops admitting requests, answers those under way, and ends after `drain_ms` at the latest. Returns the number of
+    /// requests left unanswered.
     pub async fn stop(&self) -> usize {
         let deadline = Instant::now() + self.started_with.limits.drain;
         let _ = self.close.send(true);
@@ -287,7 +286,7 @@ impl Server {
         }
         let left = self.shared.dispatcher.unanswered();
         self.shared.dispatcher.end();
-        // Replies still have to be sent, to clients that read them.
+        // Replies still have to be sent to clients that read them.
         let rest = deadline.saturating_duration_since(Instant::now());
         let serving = self.serving.lock().map(|mut serving| serving.take());
         if let Ok(Some(mut serving)) = serving
@@ -304,11 +303,11 @@ impl Server {
     }
 }
 
-/// Runs a server from a configuration file until SIGTERM or SIGINT. SIGHUP reloads the file.
-/// `change` applies what the command line adds to the file. Calls `started` once the server serves.
+/// Runs a server from a configuration file until SIGTERM or SIGINT. SIGHUP reloads the file. `change` applies the options of
+/// the command line to it. Calls `started` once the server serves.
 ///
 /// # Errors
-/// Why the server cannot start.
+/// The reason why the server cannot start.
 pub fn serve(
     path: &Path,
     change: impl Fn(Config) -> Result<Config, String> + Send + Sync + 'static,
@@ -340,7 +339,7 @@ pub fn serve(
             let (server, read) = (Arc::clone(&server), Arc::clone(&read));
             spawn_blocking(move || server.reload(&read()?))
         };
-        // A file or a token may keep a reload waiting, and signals are heard all the same.
+        // A file or a token may delay a reload, and signals must still be handled.
         let (mut reload, mut is_wanted) = (None, false);
         loop {
             if is_wanted && reload.is_none() {
@@ -366,12 +365,12 @@ pub fn serve(
         }
         Ok(())
     });
-    // A reload that still waits ends with the process.
+    // A reload that is still waiting ends with the process.
     runtime.shutdown_timeout(REST_MAX);
     served
 }
 
-/// The end of a reload; never, if there is none.
+/// Waits for the end of a reload; stays pending if there is none.
 async fn ended(
     reload: &mut Option<JoinHandle<Result<(), ServerError>>>,
 ) -> Result<(), ServerError> {
@@ -394,7 +393,7 @@ async fn spin_between_requests(shared: Arc<Shared>) {
     shared.dispatcher.spin_between_requests().await
 }
 
-/// Has clients share the threads while tasks have to wait for them.
+/// Makes clients share the threads while tasks have to wait for them.
 async fn share_threads(counts: Arc<Counts>) {
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -430,7 +429,7 @@ async fn end_expired(standing: Arc<Standing>) {
     }
 }
 
-/// Gives back the memory of connections that have ended.
+/// Returns the memory of ended connections to the system.
 async fn give_back_memory(counts: Arc<Counts>) {
     let mut ended = 0;
     let mut ticks = interval(GIVE_BACK_EVERY);
@@ -445,7 +444,7 @@ async fn give_back_memory(counts: Arc<Counts>) {
     }
 }
 
-/// Reports NOT_SERVING while no device is well, and from shutdown on.
+/// Reports NOT_SERVING while the server is unwell, and from shutdown on.
 async fn tell_health(
     shared: Arc<Shared>,
     health: tonic_health::server::HealthReporter,
@@ -511,9 +510,9 @@ fn reply_bounds(limits: &Limits) -> ReplyBounds {
 }
 
 impl Config {
-    /// The parts of another configuration that a server running with this one cannot take over.
+    /// Names the parts of `other` that a server running with this configuration cannot apply.
     fn differences(&self, other: &Self) -> Vec<&'static str> {
-        // `reload` takes these over, so they do not count.
+        // `reload` applies these, so they do not count.
         let fixed = |limits: &Limits| Limits {
             queue_max: 0,
             per_client_max: 0,
@@ -541,28 +540,28 @@ impl Config {
     }
 }
 
-/// How exactly deadlines are kept.
+/// The precision of deadlines.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const HEALTH_EVERY: Duration = Duration::from_secs(1);
-/// A task that waits longer for its turn has too many others before it.
+/// A task that waits longer than this for its turn has too many others before it.
 const WAIT_MAX: Duration = Duration::from_millis(1);
-/// How long clients share the threads after that. A flood would begin again in between.
+/// The time for which clients share the threads after such a wait. A shorter one would end between two bursts of a flood.
 const SHARED_FOR: Duration = Duration::from_secs(10);
 const SHARE_EVERY: Duration = Duration::from_millis(50);
 const LOOK_AT_TIME_EVERY: Duration = Duration::from_secs(1);
-/// A server with many short connections gives up little speed for it.
+/// The interval between two releases of memory; a server with many short connections loses little speed to them.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(4);
-/// A device that has held a batch this long counts as hanging.
+/// The time after which a device that holds a batch counts as hanging.
 const HANG: Duration = Duration::from_secs(3);
-/// Time to send the last replies.
+/// The least time to send the last replies.
 const SEND_MIN: Duration = Duration::from_millis(200);
-/// What the runtime's threads have to end takes less.
+/// The time to end the runtime's threads; they normally take less.
 const REST_MAX: Duration = Duration::from_millis(500);
-/// What a connection may send before the server takes it.
+/// The most bytes that a connection may send before the server reads them.
 const WINDOW_BYTES: u32 = 128 << 10;
-/// The longest message to the health service, or for reflection.
+/// The longest message to the health or the reflection service.
 const SHORT_BYTES_MAX: usize = 4096;
-/// Streams of one connection.
+/// The most streams of one connection.
 const STREAMS_MAX: u32 = 128;
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! Metrics, and what the audit learns.
+//! Metrics and the records of the audit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,15 +63,15 @@ struct Metrics {
     clients: Gauge,
     keys: Gauge,
     keys_skipped: Gauge,
-    /// 1 while lines of the audit are written.
+    /// The figures of the audit, and a gauge that is 1 while its lines are written.
     audit: Option<(Arc<Figures>, Gauge)>,
 }
 
 impl Observer {
-    /// With an audit, if the configuration has one.
+    /// Creates an observer, with an audit if the configuration has one.
     ///
     /// # Errors
-    /// What is wrong with the audit file.
+    /// The fault of the audit file.
     pub(super) fn new(audit: Option<&AuditConfig>) -> Result<Self, String> {
         let audit = audit.map(Audit::start).transpose()?;
         let figures = audit.as_ref().map(|audit| audit.figures());
@@ -82,8 +82,8 @@ impl Observer {
         })
     }
 
-    /// Records an answered request, and has it answered: if an audit is required, once its line is
-    /// written. If that fails, a refusal takes the place of the answer.
+    /// Records an answered request and calls `respond` with the answer. If the audit is required, that happens only after
+    /// its line is written; if writing fails, a refusal replaces the answer.
     pub(super) fn note(
         &self,
         note: Note,
@@ -114,7 +114,7 @@ impl Observer {
         audit.record(record, Some(Box::new(then)));
     }
 
-    /// Why every request is refused, if it is: the last lines of a required audit could not be written.
+    /// Returns the refusal of every request while a required audit cannot be written.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         let audit = self.audit.as_ref().filter(|audit| audit.is_required())?;
         audit.figures().is_failing().then(unaudited)
@@ -153,14 +153,14 @@ impl Observer {
         }
     }
 
-    /// Waits until the audit is written, for some seconds at most.
+    /// Waits a few seconds at most for the audit to be written.
     pub(super) fn flush(&self) {
         if let Some(audit) = &self.audit {
             audit.flush();
         }
     }
 
-    /// The page that Prometheus reads, in the OpenMetrics text format.
+    /// Returns the page that Prometheus scrapes, in the OpenMetrics text format.
     pub(super) fn page(&self, dispatcher: &Dispatcher, counts: &Counts, keys: &Keys) -> String {
         self.metrics.look_at(dispatcher, counts, keys);
         let mut page = String::new();
@@ -360,7 +360,7 @@ fn code_of(answered: &Answered) -> Code {
     }
 }
 
-/// The refusal of every request while the lines of a required audit cannot be written.
+/// Returns the refusal of requests while the lines of a required audit cannot be written.
 fn unaudited() -> Refusal {
     let message = "this server cannot write its audit, so it answers nothing: try another server";
     Refusal::new(Code::Unavailable, message)

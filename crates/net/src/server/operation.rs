@@ -1,4 +1,4 @@
-//! From a message to a request that a device can compute, or the reason for its refusal.
+//! Turns a message into a request that a device can compute, or refuses it.
 
 use oarlock::Error;
 use oarlock::device::{PublicKeyRequest, Shape};
@@ -15,24 +15,24 @@ use super::outbox::REPLY_BYTES;
 use super::signature::{MESSAGE_BYTES_MAX, Signature};
 use crate::proto;
 
-/// A request that is valid and that its client may make.
+/// A valid request that its client is allowed to make.
 #[derive(Debug)]
 pub enum Prepared {
     /// Work for a device, or for one of its workers.
     Work {
         /// The computation.
         work: Work,
-        /// Where the numbers of its key come from.
+        /// The source of the numbers of its key.
         origin: Origin,
         /// Whether the bytes of the result are reversed.
         reverses: bool,
     },
-    /// This many random bytes.
+    /// A number of random bytes.
     Random(usize),
 }
 
-/// The operation that a request asks for, and the id of the server key; `None` if it asks for
-/// nothing.
+/// Returns the operation of a request and the ID of its server key, which is empty without one; `None` if the request has no
+/// operation.
 pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
     use proto::request::Operation as Asked;
     Some(match request.operation.as_ref()? {
@@ -44,8 +44,8 @@ pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
     })
 }
 
-/// How many bytes a request makes the server keep until its reply is read: those of the reply, and those of a message that
-/// is to be signed.
+/// Returns the bytes that a request makes the server hold until its reply is read: those of the reply, and those of a
+/// message to be signed.
 pub(super) fn kept_bytes(request: &proto::Request) -> usize {
     match &request.operation {
         Some(proto::request::Operation::Sign(sign)) => {
@@ -55,7 +55,7 @@ pub(super) fn kept_bytes(request: &proto::Request) -> usize {
                 | proto::SignatureScheme::MlDsa87 => ML_DSA_SIGNATURE_BYTES_MAX,
                 _ => 0,
             };
-            // Digests fit in with the reply. A longer message is refused at once.
+            // Digests fit into the room for the reply. A message over the limit is refused at once.
             let message = sign.digest.len().min(MESSAGE_BYTES_MAX);
             REPLY_BYTES + signature + message.saturating_sub(DIGEST_BYTES_MAX)
         }
@@ -66,7 +66,7 @@ pub(super) fn kept_bytes(request: &proto::Request) -> usize {
     }
 }
 
-/// How many bytes a key may have in a list.
+/// Returns room for the bytes of a key in a list.
 pub(super) fn listed_bytes(key: &PrivateKey) -> usize {
     match key.key_type() {
         KeyType::MlDsa(set) => REPLY_BYTES + set.public_key_bytes(),
@@ -74,13 +74,12 @@ pub(super) fn listed_bytes(key: &PrivateKey) -> usize {
     }
 }
 
-/// Checks a request of a client with these rights against these keys. Numbers that came with the
-/// request are checked by a worker; they are wiped in any case.
+/// Checks a request of a client with these rights against these keys. A worker checks the numbers that came with the
+/// request; they are wiped in any case.
 ///
 /// # Errors
-/// PERMISSION_DENIED for what the client may not do, including keys that do not exist: a client
-/// without a right to a key is not told whether it exists. NOT_FOUND and INVALID_ARGUMENT for the
-/// rest.
+/// PERMISSION_DENIED for what the client may not do, including keys that do not exist: a client without a right to a key
+/// does not learn whether it exists. NOT_FOUND and INVALID_ARGUMENT for the rest.
 pub fn prepare(
     request: &mut proto::Request,
     rights: &Rights,
@@ -177,7 +176,7 @@ fn signature(sign: &proto::Sign, key: &PrivateKey) -> Result<Work, Refusal> {
     }
 }
 
-/// The key for an operation that RSA alone has.
+/// Returns the RSA key for an operation that only RSA has.
 fn rsa_key<'a>(
     key: &'a PrivateKey,
     id: &str,
@@ -227,7 +226,7 @@ fn mod_exp(request: &mut proto::Request) -> Result<Prepared, Refusal> {
     }
     let bits = bits(modulus, order);
     let (shape, reverses) = match &numbers.0.crt {
-        // A request without primes keeps the byte order by itself.
+        // A request without primes handles the byte order itself.
         None => (Shape::of_power(bits, numbers.0.exponent.len()), false),
         Some(crt) if crt.public_exponent.is_empty() => {
             return Err(invalid(
@@ -259,7 +258,7 @@ fn mod_exp(request: &mut proto::Request) -> Result<Prepared, Refusal> {
     })
 }
 
-/// The numbers of a client, wiped when they are dropped.
+/// The numbers of a client. `Drop` wipes them.
 struct Numbers(proto::ModExp);
 
 impl Drop for Numbers {
@@ -286,7 +285,7 @@ impl Drop for Numbers {
     }
 }
 
-/// The bits of a number without its leading zeros.
+/// Returns the length of a number in bits, without leading zeros.
 fn bits(number: &[u8], order: ByteOrder) -> usize {
     let bits = |mut bytes: std::slice::Iter<'_, u8>, is_reversed| loop {
         let top = if is_reversed {
@@ -303,7 +302,7 @@ fn bits(number: &[u8], order: ByteOrder) -> usize {
     bits(number.iter(), order == ByteOrder::LittleEndian)
 }
 
-/// Checks the numbers of a client. With primes that takes a millisecond of a core.
+/// Checks the numbers of a client. With primes, that takes a core a millisecond.
 fn power(numbers: &proto::ModExp, order: ByteOrder) -> Result<PublicKeyRequest, Error> {
     let base = Base {
         magnitude: &numbers.base[..],
@@ -343,7 +342,7 @@ fn power(numbers: &proto::ModExp, order: ByteOrder) -> Result<PublicKeyRequest, 
     PublicKeyRequest::raw_private_of_any(&key, base, order)
 }
 
-/// A scheme, the type of its keys, and what the library calls it.
+/// Returns a scheme with the type of its keys and the library's scheme.
 fn signature_scheme(number: i32) -> Result<(proto::SignatureScheme, KeyType, Scheme), Refusal> {
     let named = proto::SignatureScheme::try_from(number).ok();
     let known = named.and_then(|named| Some((named, named.meaning()?)));
@@ -374,7 +373,7 @@ fn encryption_scheme(number: i32, label: &[u8]) -> Result<EncryptionScheme, Refu
     })
 }
 
-/// The name in configuration and audit.
+/// Returns the name of an operation in configuration and audit.
 pub(crate) fn name(operation: Operation) -> &'static str {
     match operation {
         Operation::Sign => "sign",
@@ -395,18 +394,18 @@ fn invalid(message: impl Into<String>) -> Refusal {
 }
 
 const RANDOM_BYTES_MAX: usize = 65_536;
-/// The label of OAEP, which waits with its request: far more than the names that protocols put there.
+/// The longest OAEP label, which is held with its request. Protocols use far shorter names.
 const LABEL_BYTES_MAX: usize = 1024;
-/// The digests of SHA-512.
+/// The longest digest, that of SHA-512.
 const DIGEST_BYTES_MAX: usize = 64;
-/// The signatures of ML-DSA-87.
+/// The longest signature, that of ML-DSA-87.
 const ML_DSA_SIGNATURE_BYTES_MAX: usize = 4627;
-/// The longest modulus accepted, with leading zeros: twice the longest one without.
+/// The longest modulus accepted with its leading zeros: twice the longest one without.
 const MODULUS_BYTES_MAX: usize = 1024;
-/// Sixteen times the longest modulus: a base is reduced once.
+/// The longest base, which is reduced once: sixteen times the longest modulus.
 const BASE_BYTES_MAX: usize = 8192;
-/// An exponent may have this many times the bytes of the modulus, as blinded ones have. A longer one
-/// would occupy a device in proportion.
+/// The most bytes of an exponent per byte of the modulus; blinded exponents need two. A longer one would occupy a device in
+/// proportion.
 const NUMBER_PER_MODULUS: usize = 2;
-/// An exponent may have this many bytes, however short the modulus is.
+/// An exponent may always have this many bytes, however short the modulus is.
 const NUMBER_BYTES_MIN: usize = 64;

@@ -1,8 +1,8 @@
-//! Replies on their way from workers to the task that sends them.
+//! The replies between the workers and the task that sends them.
 //!
-//! A reply wakes the runtime's thread. On a CPU that both share it displaces the worker: eight
-//! answers one after the other wake it eight times, and each goes out in a message of its own. So
-//! the replies of a batch are collected in [`Outgoing`].
+//! A reply wakes a thread of the runtime. On a CPU that both share, that thread displaces the worker: eight answers one
+//! after the other wake it eight times, and each goes out in its own message. So the replies of a batch are collected in
+//! [`Outgoing`].
 
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -12,15 +12,14 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::allowance::Taken;
 use crate::proto;
 
-/// A reply that its client has not read yet, with its place among those of the stream and the room
-/// reserved for it.
+/// A reply that its client has not read yet, with its place in the stream and the room reserved for it.
 pub(super) struct Queued {
     pub(super) reply: proto::Reply,
     pub(super) _place: OwnedSemaphorePermit,
     pub(super) _reserved: Option<Reserved>,
 }
 
-/// Room for a reply, until it is read.
+/// The room reserved for a reply until it is read.
 #[derive(Debug)]
 #[expect(dead_code, reason = "kept, not read")]
 pub(super) struct Reserved {
@@ -28,14 +27,14 @@ pub(super) struct Reserved {
     pub(super) replies: Taken,
 }
 
-/// Reserved for a reply that is neither random text nor a list: more than the longest of them.
+/// The room for a reply that is neither random bytes nor a list: more than the longest of them.
 pub(super) const REPLY_BYTES: usize = 1024;
 
-/// Accepts the replies of a stream.
+/// The sending half of a stream's replies.
 #[derive(Clone)]
 pub(super) struct Outbox(mpsc::UnboundedSender<Vec<Queued>>);
 
-/// Hands the replies out.
+/// The receiving half of a stream's replies.
 pub(super) struct Waiting(mpsc::UnboundedReceiver<Vec<Queued>>);
 
 pub(super) fn outbox() -> (Outbox, Waiting) {
@@ -51,18 +50,18 @@ impl Outbox {
 }
 
 impl Waiting {
-    /// The next replies, as they came together; `None` at the end.
+    /// Polls for the next replies, in the groups they were sent in; `None` at the end.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<Queued>>> {
         self.0.poll_recv(context)
     }
 
-    /// The replies that are queued already.
+    /// Returns the next group of replies that is queued already.
     pub(super) fn more(&mut self) -> Option<Vec<Queued>> {
         self.0.try_recv().ok()
     }
 }
 
-/// Replies that go out together: each stream is woken once, when they are released or dropped.
+/// Replies that are sent together: each stream is woken once, when they are released or dropped.
 #[derive(Default)]
 pub struct Outgoing {
     since: Option<Instant>,
@@ -80,12 +79,12 @@ impl Outgoing {
         }
     }
 
-    /// Time since the first reply that is held back.
+    /// Returns the time since the first reply that is held back.
     pub(super) fn age(&self) -> Option<Duration> {
         Some(self.since?.elapsed())
     }
 
-    /// Hands over what is held back.
+    /// Sends the replies that are held back.
     pub(super) fn release(&mut self) {
         self.since = None;
         for (outbox, replies) in self.by_stream.drain(..) {
@@ -95,7 +94,7 @@ impl Outgoing {
 }
 
 impl Drop for Outgoing {
-    /// Runs on a panic, too.
+    /// Releases the replies, after a panic too.
     fn drop(&mut self) {
         self.release();
     }
@@ -139,7 +138,7 @@ mod tests {
         outgoing.put(&one, reply(5));
         assert_eq!(ids(&mut of_one), [[1, 3]]);
         assert_eq!(ids(&mut of_other), [[2]]);
-        // Another batch on the same thread is another matter.
+        // Another batch on the same thread is independent.
         let mut another = Outgoing::default();
         another.put(&other, reply(6));
         drop(another);

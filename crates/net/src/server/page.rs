@@ -1,8 +1,8 @@
-//! Two pages over HTTP: `GET /metrics`, and `GET /healthz` for balancers and probes that have no
-//! certificate for the health service.
+//! Two pages over HTTP: `GET /metrics`, and `GET /healthz` for load balancers and probes that have no certificate for the
+//! health service.
 //!
-//! They have a thread of their own, of lower priority, so that asking for pages takes no time from the
-//! threads that move requests.
+//! They have their own thread with a lower priority, so that requests for pages take no time from the threads that move
+//! requests.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -31,13 +31,13 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Serves on `address`.
+    /// Serves the pages on `address`.
     pub(super) async fn serve(
         address: SocketAddr,
         shared: Arc<Shared>,
         counts: Arc<Counts>,
     ) -> std::io::Result<Self> {
-        // Bound before the thread starts, so that errors are the caller's.
+        // The address is bound before the thread starts, so that the caller gets the error.
         let listener = listen(address)?;
         let address = listener.local_addr()?;
         let listener = listener.into_std()?;
@@ -46,7 +46,7 @@ impl Pages {
         let thread = thread::Builder::new()
             .name("oarlock-pages".to_owned())
             .spawn(move || {
-                // If it may not, it has the CPU as often as the others.
+                // If the priority cannot be lowered, the thread runs with that of the others.
                 let _ = rustix::process::nice(NICE);
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
@@ -80,13 +80,14 @@ impl Drop for Pages {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It has said why if it panicked.
+            // A thread that panicked has logged why.
             let _ = thread.join();
         }
     }
 }
 
-/// More of them wait than by default: a flood would have the system drop those of others.
+/// Listens with a longer backlog than the default: with a short one, a flood would make the system drop the connections of
+/// others.
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -103,8 +104,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, counts: Arc<Counts>)
         let (socket, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Most likely no descriptor is left; later there may be, and sooner where this one
-                // takes the place of a silent one.
+                // Most likely no descriptor is left. Retry soon if a silent connection made room, otherwise later.
                 let ms = if are_out(&error) && crowd.make_room() {
                     1
                 } else {
@@ -143,7 +143,7 @@ async fn answer(socket: TcpStream, place: Member, shared: Arc<Shared>, counts: A
         .max_buf_size(HEADER_BYTES_MAX)
         .keep_alive(false)
         .serve_connection(TokioIo::new(socket), answer);
-    // Boxed: a silent connection keeps no room for it. A client that leaves early misses the page.
+    // The box saves a silent connection the room for this future. A client that leaves early misses the page.
     let _ = timeout(TIME_MAX, Box::pin(connection)).await;
 }
 
@@ -178,19 +178,19 @@ fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Res
     response
 }
 
-/// Open connections; a further one displaces one of them. One that has begun takes 8 KiB, one that
-/// was heard what it has not read of its page.
+/// The most open connections in each stage; a further one displaces another. A begun connection takes 8 KiB, a heard one the
+/// unread part of its page.
 const CONNECTIONS: Bounds = Bounds {
     silent: 2048,
     begun: 512,
     heard: 64,
 };
-/// Each stage has at most this part of the descriptors: a sixteenth.
+/// Each stage has at most a sixteenth of the descriptors.
 const CONNECTIONS_PART: u64 = 16;
 const BACKLOG: u32 = 1024;
 const HEADER_TIME_MAX: Duration = Duration::from_secs(2);
 const HEADER_BYTES_MAX: usize = 8 << 10;
-/// For a whole connection.
+/// The time limit of a whole connection.
 const TIME_MAX: Duration = Duration::from_secs(30);
-/// About a tenth of the weight of other threads (sched(7)).
+/// The nice value, which has about a tenth of the weight of other threads (sched(7)).
 const NICE: i32 = 10;

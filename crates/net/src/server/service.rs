@@ -1,9 +1,8 @@
 //! The gRPC service: receives messages, admits requests, sends replies.
 //!
-//! Each stream has a task that receives and checks requests; tonic takes replies as the client
-//! reads them. Between the two stands a bounded number of requests, and of bytes of replies. While a
-//! stream, or its client, has that many, nothing more is read from it, so a client that never reads
-//! holds no more than that.
+//! Each stream has a task that receives and checks requests; tonic takes replies as the client reads them. Between them, the
+//! number of requests and the bytes of replies are bounded. While a stream or its client has reached a bound, nothing more
+//! is read from it, so a client that never reads cannot hold more than that.
 
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -33,14 +32,14 @@ use crate::proto::cryptoserver_server::Cryptoserver;
 use crate::proto::{self, reply};
 use crate::tls::Identity;
 
-/// What a reload replaces.
+/// The settings that a reload replaces.
 pub(super) struct Policy {
     pub(super) access: Access,
     pub(super) timeout_max: Duration,
     pub(super) per_stream_max: usize,
 }
 
-/// Everything that requests need.
+/// The state that all requests share.
 pub(super) struct Shared {
     pub(super) dispatcher: Dispatcher,
     pub(super) policy: RwLock<Arc<Policy>>,
@@ -92,7 +91,7 @@ impl Cryptoserver for Service {
         let (sender, receiver) = oneshot::channel();
         let id = asked.id;
         let respond = move |outcome, _: &mut Outgoing| {
-            // Nobody waits if the client has gone.
+            // The client may have gone.
             let _ = sender.send(outcome);
         };
         let bytes = operation::kept_bytes(&asked);
@@ -151,7 +150,7 @@ impl Cryptoserver for Service {
         };
         let (sender, receiver) = oneshot::channel();
         let respond = move |outcome: Outcome, _: &mut Outgoing| {
-            // Nobody waits if the client has gone.
+            // The receiver waits unless the client has gone.
             let _ = sender.send(outcome);
         };
         let observer = &self.0.observer;
@@ -167,7 +166,7 @@ impl Cryptoserver for Service {
             let (public, rsa) = (key.public_key(), key.as_rsa());
             let device = rsa.and_then(|rsa| rsa.held_by()).unwrap_or_default();
             let permissions = caller.permissions().filter(|permission| {
-                // The others are operations of RSA.
+                // All other permissions are for operations of RSA.
                 rsa.is_some() || *permission == proto::Permission::Sign
             });
             Ok(proto::Key {
@@ -232,7 +231,7 @@ impl Shared {
         Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Why clients should ask another server, if they should.
+    /// Returns the reason why clients should ask another server, if there is one.
     pub(super) fn why_unwell(&self) -> Option<&'static str> {
         if *self.closing.borrow() {
             return Some("shutting down");
@@ -244,7 +243,7 @@ impl Shared {
         all_down.then_some("all devices are out of order")
     }
 
-    /// The client of a call, if the access list admits it.
+    /// Returns the client of a call if the access list admits it.
     fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
         let info = request.extensions().get::<ConnectionInfo>();
         let info = info.ok_or_else(|| Status::internal("a connection without a peer"))?;
@@ -290,7 +289,7 @@ impl Shared {
         true
     }
 
-    /// Receives requests from a stream until it ends or breaks, its connection is old, or the server closes.
+    /// Receives requests from a stream until it ends or breaks, its connection is too old, or the server closes.
     async fn receive(
         self: Arc<Self>,
         mut caller: Caller,
@@ -301,7 +300,7 @@ impl Shared {
         let places = Arc::new(Semaphore::new(caller.policy.per_stream_max));
         let space = caller.account.stream();
         let mut closing = self.closing.clone();
-        // Its client asks for the rest on another connection.
+        // When the connection is due, its client sends the rest on another one.
         let due = sleep_until(caller.activity.is_due_at());
         tokio::pin!(due);
         loop {
@@ -313,10 +312,9 @@ impl Shared {
             };
             let batch = match received {
                 Ok(Some(batch)) => batch,
-                // Requests received before are answered, even if nobody reads.
+                // Requests received before are answered even if the client has gone.
                 Ok(None) => break,
-                // A message that is malformed or too long. The stream ends with the reason after
-                // earlier requests are answered.
+                // The message is malformed or too long. The stream ends with the reason after earlier requests are answered.
                 Err(status) => {
                     let _ = end.send(status);
                     break;
@@ -341,7 +339,7 @@ impl Shared {
                 let rest = caller.debt.rests_until();
                 number += 1;
                 if number % YIELD_EVERY == 0 || rest.is_some() {
-                    // Other clients have their turn.
+                    // Give other clients their turn.
                     self.admit(&caller, submissions.drain(..));
                     outgoing.release();
                     match rest {
@@ -396,15 +394,14 @@ impl Shared {
         }
     }
 
-    /// Admits requests. A client refused for lack of room is not read from for a moment.
+    /// Admits requests. If the client is refused for lack of room, its connection is not read for a moment.
     fn admit(&self, caller: &Caller, submissions: impl IntoIterator<Item = Submission>) {
         if let Some(pause) = self.dispatcher.admit(caller.account.client, submissions) {
             caller.backoff.begin(pause);
         }
     }
 
-    /// Checks a request. Returns `None` if it is answered already, which includes a client with
-    /// `no_room`.
+    /// Checks a request. Returns `None` if it has been answered already, as one of a client with `no_room` is.
     fn examine(
         self: &Arc<Self>,
         caller: &Caller,
@@ -425,8 +422,7 @@ impl Shared {
             (operation::name(operation), key)
         });
         let keys = (self.keys)();
-        // A key that is not allowed may be any text at all, and so may one that does not exist: of such
-        // a text the audit has the beginning.
+        // A key ID that is not allowed or does not exist may be any text; the audit records only its beginning.
         let is_allowed = key.len() <= ID_BYTES_MAX && caller.rights.allows_key(key);
         let is_known = is_allowed && keys.get(key).is_some();
         let noted = match is_known {
@@ -499,7 +495,7 @@ impl Shared {
     }
 }
 
-/// A response that keeps what was reserved for it until it has been sent.
+/// Creates a response that holds its reservation until it has been sent.
 fn kept<T>(message: T, reserved: Option<Reserved>) -> Response<T> {
     let mut response = Response::new(message);
     if let Some(reserved) = reserved {
@@ -537,10 +533,10 @@ fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
     }
 }
 
-/// The replies of a stream. A message holds as many as are ready when it is made.
+/// The replies of a stream. Each message carries all replies that are ready when it is built, up to `REPLY_BYTES_MAX`.
 pub(super) struct Replies {
     replies: Waiting,
-    /// The replies that came together with the last ones sent.
+    /// The unsent replies of the last group.
     rest: std::vec::IntoIter<Queued>,
     activity: Arc<Activity>,
     /// The status that ends the stream, if not OK.
@@ -561,7 +557,7 @@ impl Stream for Replies {
         self.activity.touch();
         let mut replies = Vec::with_capacity(self.rest.len());
         let mut bytes = 0;
-        // The rest keeps its places until the client has read this.
+        // Unsent replies keep their places until the client has read these.
         while bytes < REPLY_BYTES_MAX {
             let Some(queued) = self.rest.next() else {
                 let Some(more) = self.replies.more() else {
@@ -577,14 +573,14 @@ impl Stream for Replies {
     }
 }
 
-/// Bytes of a key's id in the audit, if there is no such key.
+/// The most bytes of an unknown key ID in the audit.
 const NOTED_BYTES_MAX: usize = 64;
-/// A message of this size gets no more replies.
+/// The size from which a message receives no more replies.
 const REPLY_BYTES_MAX: usize = 64 << 10;
-/// Requests of one message that are looked at before other clients have their turn.
+/// The number of requests of a message after which other clients have their turn.
 const YIELD_EVERY: usize = 64;
-/// What a client is charged at once for an answer that takes no device. Time is charged when a task has had its
-/// turn, and many answers fit into one.
+/// The cost that a client is charged immediately for an answer that needs no device. Measured time is charged only after a
+/// task's turn, and many such answers fit into one turn.
 const AT_ONCE_COST: Duration = Duration::from_micros(10);
-/// The same for a random byte.
+/// The cost that a client is charged immediately for each random byte.
 const RANDOM_COST: Duration = Duration::from_nanos(3);

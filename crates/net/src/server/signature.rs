@@ -1,7 +1,7 @@
-//! Signatures by keys other than RSA.
+//! Signatures with keys other than RSA.
 //!
-//! aws-lc makes them one after the other, since curves and ML-DSA have no lanes here. [`PrivateKey::sign`] checks a
-//! signature by which a fault of the machine could reveal the key before it is released.
+//! aws-lc computes them one after the other, since curves and ML-DSA have no lanes here. [`PrivateKey::sign`] verifies a
+//! signature before releasing it if a computation fault in it could reveal the key.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use oarlock::device::PublicKeyOffer;
 use oarlock::keys::{Curve, KeyType, MlDsa, PrivateKey, Scheme};
 use zeroize::Zeroizing;
 
-/// A signature to be made, by a scheme that fits its key.
+/// A signature to compute, with a scheme that fits its key.
 pub struct Signature {
     key: PrivateKey,
     scheme: Scheme,
-    /// A digest, or the message where the scheme has no hash function.
+    /// The digest, or the message if the scheme has no hash function.
     input: Zeroizing<Vec<u8>>,
 }
 
 impl Signature {
-    /// Takes a digest of the length that the scheme's hash function has; for a scheme without one the message, of at most
-    /// [`MESSAGE_BYTES_MAX`].
+    /// Creates the task from a digest of the length of the scheme's hash function, or, for a scheme without one, from the
+    /// message of at most [`MESSAGE_BYTES_MAX`].
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for another length, and a scheme that does not fit the key.
+    /// [`Error::InvalidInput`] for another length, and for a scheme that does not fit the key.
     pub fn new(key: &PrivateKey, scheme: Scheme, input: &[u8]) -> Result<Self, Error> {
         let wrong = |what: String| Err(Error::InvalidInput(what));
         match scheme.hash() {
@@ -50,15 +50,15 @@ impl Signature {
         })
     }
 
-    /// The type of its key.
+    /// Returns the type of its key.
     pub fn key_type(&self) -> KeyType {
         self.key.key_type()
     }
 
-    /// Makes it.
+    /// Computes the signature.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] in the name of `device` where the machine computes wrongly, or memory has run out.
+    /// [`Error::DeviceFailed`] in the name of `device` if the machine computes wrongly, or memory has run out.
     pub fn make(&self, device: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
         let made = match self.scheme.hash() {
             Some(_) => self.key.sign_digest(&self.scheme, &self.input),
@@ -82,7 +82,7 @@ impl fmt::Debug for Signature {
     }
 }
 
-/// Returns the offer of a device of this machine's CPUs for signatures by keys of a type.
+/// Returns the offer of this machine's CPUs for signatures with keys of a type.
 pub(super) fn offer(key_type: KeyType) -> PublicKeyOffer {
     let latency = Duration::from_micros(alone_us(key_type));
     PublicKeyOffer {
@@ -96,14 +96,14 @@ pub(super) fn batch_max(key_type: KeyType) -> usize {
     (BATCH_US / alone_us(key_type)).clamp(1, 8) as usize
 }
 
-/// Returns the microseconds that a signature takes, within a factor of two on CPUs since 2020. A client pays for the time
-/// that its own requests took.
+/// Returns the microseconds of one signature, within a factor of two on CPUs since 2020. Clients pay for the measured time
+/// of their own requests.
 fn alone_us(key_type: KeyType) -> u64 {
     match key_type {
         KeyType::Ec(Curve::P256) => 15,
         KeyType::Ec(Curve::P384) => 70,
         KeyType::Ec(Curve::P521) => 110,
-        // It is signed twice.
+        // aws-lc signs twice.
         KeyType::Ed25519 => 20,
         KeyType::MlDsa(MlDsa::MlDsa44) => 80,
         KeyType::MlDsa(MlDsa::MlDsa65) => 130,
@@ -111,6 +111,6 @@ fn alone_us(key_type: KeyType) -> u64 {
     }
 }
 
-/// The longest message of a scheme that signs whole messages.
+/// The longest message of a scheme that signs whole messages, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 65_536;
 const BATCH_US: u64 = 150;

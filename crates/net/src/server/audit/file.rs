@@ -1,4 +1,4 @@
-//! The file of the audit, or standard error. It gets whole lines or none.
+//! The file of the audit, or standard error. It receives whole lines or none.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +9,7 @@ use super::super::config::AuditOutput;
 
 pub(super) struct AuditFile {
     output: Output,
-    /// Whether it ends in the middle of a line: the next one begins with a newline.
+    /// Whether the file ends in the middle of a line: the next one then begins with a newline.
     is_torn: bool,
 }
 
@@ -45,7 +45,7 @@ impl AuditFile {
         })
     }
 
-    /// Opens the file again by its name.
+    /// Opens the file of the same name again.
     pub(super) fn reopen(&mut self) {
         let Output::File { path, .. } = &self.output else {
             return;
@@ -56,7 +56,7 @@ impl AuditFile {
         }
     }
 
-    /// Writes lines. Returns how many bytes are written, which are whole lines, and why no more are.
+    /// Writes lines. Returns the number of bytes written, which are whole lines, and the error that stopped it.
     pub(super) fn write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         if lines.is_empty() {
             return (0, Ok(()));
@@ -77,7 +77,7 @@ impl AuditFile {
         (whole, result)
     }
 
-    /// Writes what fits. Returns how many bytes that were, and why no more.
+    /// Writes what fits. Returns the number of bytes written, and the error that stopped it.
     fn write_some(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
         let mut written = 0;
         while written < bytes.len() {
@@ -103,8 +103,7 @@ impl AuditFile {
         }
     }
 
-    /// Takes back the half line at the end, unless another program has written after it. Returns
-    /// whether it is gone.
+    /// Cuts off the partial line at the end, unless another program has written after it. Returns whether it is gone.
     fn cut(&self, before: Option<u64>, written: usize, whole: usize) -> bool {
         let (Some(before), Output::File { file, .. }) = (before, &self.output) else {
             return false;
@@ -114,7 +113,7 @@ impl AuditFile {
     }
 }
 
-/// Whether a file ends in the middle of a line, as after a machine has lost its power.
+/// Whether a file ends in the middle of a line, as after a power failure.
 fn is_torn(path: &Path, file: &File) -> bool {
     let last = file.metadata().ok().filter(|it| it.is_file());
     let Some(last) = last.and_then(|it| it.len().checked_sub(1)) else {
@@ -162,7 +161,7 @@ mod tests {
         let (written, _) = audit.write_some(b"two\nthr");
         assert!(audit.cut(before, written, 4));
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
-        // Another program has written after it: nothing is taken back.
+        // Another program has written after it, so nothing is cut off.
         let before = audit.length();
         let (written, _) = audit.write_some(b"thr");
         fs::write(&path, "one\ntwo\nthrother\n").unwrap();

@@ -1,9 +1,8 @@
 //! The audit: a line of JSON for each request.
 //!
-//! A thread of its own writes the lines. With `required`, which is the default, an answer waits until
-//! its line is written, and a request whose line cannot be written is refused: no signature leaves
-//! without a line. Lines that arrive in the meantime are written together, so the answers of many
-//! requests wait for one write.
+//! A thread of its own writes the lines. With `required`, which is the default, an answer waits until its line is written,
+//! and a request whose line cannot be written is refused: no signature leaves the server without a line. Lines that arrive
+//! during a write are written together by the next one, so the answers of many requests wait for one write.
 //!
 //! ```text
 //! record    is what a request's thread hands over, with what is to happen once it is written
@@ -11,8 +10,8 @@
 //! file      writes whole lines or none
 //! ```
 //!
-//! While the file cannot be written, the thread tries again every [`RETRY_AFTER`], with a line that
-//! says how many are missing.
+//! While the file cannot be written, the thread tries again every [`RETRY_AFTER`], with a line that says how many are
+//! missing.
 
 mod file;
 mod record;
@@ -37,10 +36,11 @@ use super::config::AuditConfig;
 use super::dispatch::Outgoing;
 use super::log_limit::LogLimit;
 
-/// Is called once a record is written, or cannot be: with whether it is, and what goes out then.
+/// A callback for when a record is written, or cannot be. It receives whether the record was written, and the replies to
+/// send out.
 pub(super) type Then = Box<dyn FnOnce(bool, &mut Outgoing) + Send>;
 
-/// The audit. Senders wait while too many records are queued.
+/// The audit. Senders block while too many records are queued.
 pub(super) struct Audit {
     sender: Option<SyncSender<Message>>,
     thread: Option<JoinHandle<()>>,
@@ -48,10 +48,10 @@ pub(super) struct Audit {
     is_required: bool,
 }
 
-/// Counts of an audit.
+/// The counters of an audit.
 #[derive(Default)]
 pub(super) struct Figures {
-    /// Lines that are written.
+    /// Lines written.
     pub(super) lines: Counter,
     /// Records that could not be written.
     pub(super) unwritten: Counter,
@@ -69,7 +69,7 @@ impl Audit {
     /// Opens the file and starts the thread.
     ///
     /// # Errors
-    /// The path, and what is wrong with the file.
+    /// The path, and the fault of the file.
     pub(super) fn start(config: &AuditConfig) -> Result<Self, String> {
         let file = AuditFile::open(&config.output)?;
         let (sender, receiver) = sync_channel(RECORDS_MAX);
@@ -105,7 +105,7 @@ impl Audit {
         &self.figures
     }
 
-    /// Has a record written, and does what is to follow.
+    /// Queues a record, and calls `then` once it is written or cannot be.
     pub(super) fn record(&self, record: Record, then: Option<Then>) {
         self.send(Message::Record(Box::new(record), then));
     }
@@ -115,7 +115,7 @@ impl Audit {
         self.send(Message::Reopen);
     }
 
-    /// Waits until everything is written, for some seconds at most.
+    /// Waits a few seconds at most until everything is written.
     pub(super) fn flush(&self) {
         let (sender, written) = sync_channel(1);
         self.send(Message::Flush(sender));
@@ -125,7 +125,7 @@ impl Audit {
 
     fn send(&self, message: Message) {
         let Some(sender) = &self.sender else { return };
-        // Its thread ends last, unless it panicked: then nothing is written any more.
+        // The thread ends last, unless it panicked; after that nothing is written.
         if let Err(unsent) = sender.send(message)
             && let Message::Record(_, then) = unsent.0
         {
@@ -150,18 +150,18 @@ impl Drop for Audit {
 enum Message {
     Record(Box<Record>, Option<Then>),
     Reopen,
-    /// Says when everything before it is written.
+    /// A request to signal when everything before it is written.
     Flush(SyncSender<()>),
 }
 
-/// The thread that writes.
+/// The state of the writing thread.
 struct Writer {
     file: AuditFile,
     figures: Arc<Figures>,
     repeats: Repeats,
-    /// Lines to be written.
+    /// The lines to be written.
     text: Vec<u8>,
-    /// The origins of these lines, in their order.
+    /// The origins of these lines, in the same order.
     queued: Vec<Queued>,
     gap: Option<Gap>,
     outgoing: Outgoing,
@@ -181,7 +181,7 @@ enum Line {
     Gap,
 }
 
-/// Records that are missing in the file.
+/// The records that are missing in the file.
 struct Gap {
     since_unix_ms: u128,
     count: u64,
@@ -202,7 +202,7 @@ impl Writer {
             match message {
                 Ok(message) => {
                     self.take(message);
-                    // Records that have arrived in the meantime go along.
+                    // Write the records that have arrived by now together.
                     for message in receiver.try_iter().take(RECORDS_MAX) {
                         self.take(message);
                         if self.text.len() >= WRITE_BYTES {
@@ -230,7 +230,7 @@ impl Writer {
                 if is_told {
                     self.put(&Entry::of(&record), Line::Record(then));
                 } else if let Some(then) = then {
-                    // It is counted, and gives nothing away.
+                    // The refusal is counted and discloses nothing, so it need not wait.
                     then(true, &mut self.outgoing);
                 }
             }
@@ -246,7 +246,7 @@ impl Writer {
         }
     }
 
-    /// Writes everything there is.
+    /// Writes everything that is left.
     fn finish(&mut self) {
         let all = self.repeats.take_all();
         self.tell_repeated(all);
@@ -280,8 +280,8 @@ impl Writer {
         self.queued.push(Queued { end, line });
     }
 
-    /// Writes what is queued, and does what follows. While the file cannot be written, nothing is
-    /// tried before it is time for that, or `is_time`.
+    /// Writes the queued lines and calls their callbacks. While the file cannot be written, it waits for the next retry
+    /// unless `is_time`.
     fn write(&mut self, is_time: bool) {
         let (written, result) = match &self.gap {
             Some(gap) if !is_time && Instant::now() < gap.retry_at => (0, None),
@@ -322,7 +322,7 @@ impl Writer {
         self.outgoing.release();
     }
 
-    /// Puts before the others a line that says how many are missing.
+    /// Puts a line with the number of missing records before the others.
     fn tell_gap(&mut self) {
         let Some(gap) = &self.gap else { return };
         let entry = Entry {
@@ -376,7 +376,7 @@ impl Writer {
 /// One line of the audit.
 #[derive(Default, Serialize)]
 struct Entry<'a> {
-    /// When it was answered, in milliseconds since 1970, UTC.
+    /// The time of the answer, in milliseconds since 1970, UTC.
     unix_ms: u128,
     client: &'a str,
     peer: &'a str,
@@ -390,10 +390,10 @@ struct Entry<'a> {
     device: Option<&'a str>,
     waited_us: u128,
     served_us: u128,
-    /// How many requests a line stands for, if it is not one.
+    /// The number of requests, if the line is for several.
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
-    /// When the first of them was answered.
+    /// The time of the first of them, in the same unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     since_unix_ms: Option<u128>,
 }
@@ -417,13 +417,13 @@ impl<'a> Entry<'a> {
 }
 
 fn line_of(entry: &Entry<'_>) -> Vec<u8> {
-    // Texts and numbers can always be written.
+    // Serializing texts and numbers cannot fail.
     let mut line = serde_json::to_vec(entry).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// The name that gRPC gives a code.
+/// Returns the gRPC name of a code.
 pub(super) fn name(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",
@@ -446,10 +446,9 @@ pub(super) fn name(code: Code) -> &'static str {
     }
 }
 
-/// Records that may be queued, each of about a KiB at most, and the client's name: what is in them is
-/// bounded.
+/// The most queued records. Each has about 1 KiB at most plus the client's name, since its contents are bounded.
 const RECORDS_MAX: usize = 2048;
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 const WRITE_BYTES: usize = 64 << 10;
-/// While the file cannot be written, it is tried this often.
+/// The interval between attempts while the file cannot be written.
 const RETRY_AFTER: Duration = Duration::from_millis(250);

@@ -1,4 +1,4 @@
-//! The contents of a line.
+//! The record behind a line.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::tls::Identity;
 /// The subject of a request. Holds no secrets.
 pub(in crate::server) struct Note {
     pub(in crate::server) identity: Identity,
-    /// Its account, which stays open until the note is written.
+    /// Its client's account, which stays open until the note is written.
     pub(in crate::server) _account: Option<Arc<Account>>,
-    /// The pattern of the entry of the access list that matches it.
+    /// The pattern of the access list's entry that matches the client.
     pub(in crate::server) entry: Arc<str>,
     pub(in crate::server) peer: Arc<str>,
     pub(in crate::server) operation: &'static str,
-    /// The id of the key: of one that exists, or the beginning of what was asked for.
+    /// The ID of the key if it exists, otherwise the beginning of the ID asked for.
     pub(in crate::server) key: Arc<str>,
-    /// Whether there is such a key: others are no label, of which there would be no end.
+    /// Whether the key exists. Unknown IDs are not used as metric labels, since their number has no bound.
     pub(in crate::server) is_key_known: bool,
 }
 
@@ -40,7 +40,7 @@ pub(in crate::server) struct Record {
 }
 
 impl Record {
-    /// The record of a request that is answered.
+    /// Creates the record of an answered request.
     pub(in crate::server) fn of(note: &Note, code: Code, answered: &Answered) -> Self {
         Self {
             unix_ms: unix_ms(),
@@ -62,7 +62,7 @@ impl Record {
     }
 }
 
-/// A text as a line may hold it: no more than its first bytes, with a sign that there were more.
+/// Cuts a text to its first `bytes_max` bytes for a line, and marks the cut with `…`.
 pub(in crate::server) fn bounded(text: &str, bytes_max: usize) -> String {
     match text.get(..text.floor_char_boundary(bytes_max)) {
         Some(first) if first.len() < text.len() => format!("{first}…"),

@@ -1,8 +1,8 @@
-//! Refusals of one client: the first few have lines of their own, further ones are counted.
+//! Refusals of one client: the first few have their own lines, further ones are counted.
 //!
-//! A refusal costs a client a few bytes, and a line has hundreds. So a client has a line for each
-//! refusal as long as these are few: [`LINES_MAX`] at once, and one more each second. What is beyond
-//! that is counted by operation and code, and told in one line for each within [`TOLD_EVERY`].
+//! A refusal costs a client a few bytes, and a line has hundreds. So each refusal has its own line only while these are few:
+//! [`LINES_MAX`] at once, and one more each second. Further ones are counted by operation and code, and each count is
+//! written as one line within [`TOLD_EVERY`].
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,14 +15,14 @@ use crate::tls::Identity;
 #[derive(Default)]
 pub(super) struct Repeats {
     by_client: HashMap<Identity, OfClient>,
-    /// When something is to be told.
+    /// The time when counts are due to be written.
     due_at: Option<Instant>,
-    /// When clients that have left are forgotten.
+    /// The time when clients that have left were last forgotten.
     swept_at: Option<Instant>,
 }
 
 struct OfClient {
-    /// Lines that it may still have at `since`.
+    /// The lines that it still had at `since`.
     lines: u32,
     since: Instant,
     counted: Vec<Counted>,
@@ -35,7 +35,7 @@ struct Counted {
     since_unix_ms: u128,
 }
 
-/// Refusals that are told together.
+/// Refusals that share a line.
 pub(super) struct Repeated {
     pub(super) client: Identity,
     pub(super) operation: &'static str,
@@ -45,7 +45,7 @@ pub(super) struct Repeated {
 }
 
 impl Repeats {
-    /// Whether a refusal has a line of its own. If not, it is counted.
+    /// Whether a refusal has its own line. If not, it is counted.
     pub(super) fn is_told(&mut self, refusal: &Record, now: Instant) -> bool {
         let swept_at = *self.swept_at.get_or_insert(now);
         if now.saturating_duration_since(swept_at) >= FORGOTTEN_AFTER {
@@ -62,12 +62,12 @@ impl Repeats {
         false
     }
 
-    /// When something is to be told.
+    /// Returns the time when counts are due to be written.
     pub(super) fn due_at(&self) -> Option<Instant> {
         self.due_at
     }
 
-    /// Takes out what is to be told now.
+    /// Removes and returns the counts that are due.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Repeated> {
         match self.due_at {
             Some(at) if at <= now => self.take_all(),
@@ -75,7 +75,7 @@ impl Repeats {
         }
     }
 
-    /// Everything that was not told.
+    /// Removes and returns all counts.
     pub(super) fn take_all(&mut self) -> Vec<Repeated> {
         self.due_at = None;
         let mut taken = Vec::new();
@@ -92,7 +92,7 @@ impl Repeats {
         taken
     }
 
-    /// Counts again what could not be told.
+    /// Counts refusals again whose line could not be written.
     pub(super) fn put_back(&mut self, untold: Repeated, now: Instant) {
         let client = self.by_client.entry(untold.client);
         let client = client.or_insert_with(|| OfClient::new(now));
@@ -132,7 +132,7 @@ impl OfClient {
         takes
     }
 
-    /// There are few operations and codes.
+    /// Counts refusals. A linear search suffices: there are few operations and codes.
     fn count(&mut self, operation: &'static str, code: Code, count: u64, since_unix_ms: u128) {
         let same = |it: &&mut Counted| (it.operation, it.code) == (operation, code);
         match self.counted.iter_mut().find(same) {
@@ -150,12 +150,12 @@ impl OfClient {
     }
 }
 
-/// Lines that a client may have at once.
+/// The most lines that a client may have at once.
 const LINES_MAX: u32 = 64;
-/// It may have another one so often.
+/// The time after which it may have another line.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 const TOLD_EVERY: Duration = Duration::from_secs(10);
-/// By then it may have all lines again.
+/// The time after which it may have all its lines again.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(LINES_MAX as u64);
 
 #[cfg(test)]
@@ -202,7 +202,7 @@ mod tests {
             assert!(number >= 3 || repeats.is_told(&refusal("b", Code::NotFound, 0), began));
         }
         assert!(!repeats.is_told(&refusal("a", Code::InvalidArgument, 7), began));
-        // One more a second, and no more than that.
+        // One more line each second, and no more.
         let later = began + Duration::from_secs(2);
         let told = (0..5).map(|_| repeats.is_told(&refusal("a", Code::NotFound, 300), later));
         assert_eq!(told.collect::<Vec<_>>(), [true, true, false, false, false]);

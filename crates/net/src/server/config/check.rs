@@ -1,5 +1,5 @@
-//! Checks: from the text of a configuration to the model. They find what is wrong only in
-//! combination or only on this machine.
+//! Checks that turn the text of a configuration into the model. They find faults that exist only in combination or only on
+//! this machine.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Range, RangeInclusive};
@@ -23,7 +23,7 @@ impl Config {
     /// Reads a configuration file.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, or with the files it names.
+    /// The first fault of the file, or of the files it names.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let error = |position, what| ConfigError {
             path: path.to_owned(),
@@ -47,10 +47,10 @@ impl Config {
         .config()
     }
 
-    /// Reads a configuration from `text`; relative paths start in `folder`.
+    /// Parses a configuration from `text`; relative paths start in `folder`.
     ///
     /// # Errors
-    /// As [`read`](Self::read); messages call the file `cryptoserver.toml`.
+    /// The same as for [`read`](Self::read); messages call the file `cryptoserver.toml`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, ConfigError> {
         let path = Path::new("cryptoserver.toml");
         Reader { path, text, folder }.config()
@@ -441,7 +441,7 @@ impl Reader<'_> {
         raw: &[Spanned<RawClient>],
         keys: &[KeyConfig],
     ) -> Checked<Vec<ClientConfig>> {
-        // The ids of directories and whole tokens are known only when they are read.
+        // The IDs of directories and whole tokens are known only after reading them.
         let ids: Option<Vec<&str>> = keys
             .iter()
             .map(|key| match key {

@@ -1,8 +1,8 @@
 //! The configuration file of the server. docs/cryptoserver.md describes every field.
 //!
-//! It is checked in two passes. [`toml`] finds bad syntax, unknown keys and wrong types
-//! (`read.rs`; `words.rs` says it in the words of a configuration). Then `check.rs` finds what is wrong only in combination or only on this machine.
-//! Every error names file, line and column.
+//! It is checked in two passes. [`toml`] finds bad syntax, unknown keys and wrong types (`read.rs`; `words.rs` rewords its
+//! messages). Then `check.rs` finds faults that exist only in combination or only on this machine. Every error names file,
+//! line and column.
 
 mod check;
 mod model;

@@ -1,4 +1,4 @@
-//! The model: everything a server has to know.
+//! The model: the whole configuration of a server.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,19 +12,19 @@ use zeroize::Zeroizing;
 /// The configuration of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Addresses to listen on; at least one.
+    /// The addresses to listen on; at least one.
     pub listen: Vec<SocketAddr>,
-    /// Threads of the runtime, which move and encrypt bytes.
+    /// The number of threads of the runtime, which move and encrypt bytes.
     pub io_threads: usize,
-    /// Certificates; `None` means plaintext.
+    /// The certificates; `None` means plaintext.
     pub tls: Option<TlsConfig>,
-    /// Limits.
+    /// The limits on requests, connections and times.
     pub limits: Limits,
-    /// Devices, at least one, with distinct names.
+    /// The devices, at least one, with distinct names.
     pub devices: Vec<DeviceEntry>,
-    /// Sources of keys.
+    /// The sources of keys.
     pub keys: Vec<KeyConfig>,
-    /// What clients may do; the first match counts.
+    /// The access list; the first matching entry counts.
     pub clients: Vec<ClientConfig>,
     /// The address of the metrics page, if there is one.
     pub metrics: Option<SocketAddr>,
@@ -32,43 +32,43 @@ pub struct Config {
     pub audit: Option<AuditConfig>,
 }
 
-/// PEM files of the server's side of mutual TLS.
+/// The PEM files of the server's side of mutual TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// The server's certificate, then those between it and a root.
+    /// The server's certificate, followed by the intermediate certificates up to a root.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// The private key of the certificate.
     pub key: PathBuf,
-    /// Roots for clients' certificates.
+    /// The roots for clients' certificates.
     pub client_ca: PathBuf,
-    /// Revocation lists for clients' certificates.
+    /// The revocation lists for clients' certificates.
     pub client_crl: Option<PathBuf>,
 }
 
 /// Limits of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Waiting requests of all clients.
+    /// The most waiting requests of all clients.
     pub queue_max: usize,
-    /// Requests of one client, waiting or in work.
+    /// The most requests of one client, waiting or being computed.
     pub per_client_max: usize,
-    /// Requests of one stream, waiting or in work.
+    /// The most requests of one stream, waiting or being computed.
     pub per_stream_max: usize,
-    /// Open connections; also handshakes under way.
+    /// The most open connections, and the most handshakes under way.
     pub connections_max: usize,
-    /// Open connections of one client with a certificate.
+    /// The most open connections of one client with a certificate.
     pub client_connections_max: usize,
-    /// From connection to the end of the handshake.
+    /// The time limit from the connection to the end of the handshake.
     pub handshake_timeout: Duration,
-    /// Time without a request or a reply until a connection is closed.
+    /// The time without a request or a reply after which a connection is closed.
     pub idle_timeout: Duration,
-    /// The age at which a connection gets no more requests.
+    /// The age from which a connection accepts no more requests.
     pub connection_age: Duration,
-    /// Size of one message: a batch with all its requests.
+    /// The longest message, that is, a batch with all its requests.
     pub message_bytes_max: usize,
-    /// The longest deadline, and that of requests without one.
+    /// The longest deadline, which also applies to requests without one.
     pub timeout_max: Duration,
-    /// From the request to stop until the rest is given up.
+    /// The time after the request to stop until unanswered requests are dropped.
     pub drain: Duration,
 }
 
@@ -77,25 +77,25 @@ pub struct Limits {
 pub struct DeviceEntry {
     /// The name in metrics, logs and keys.
     pub name: String,
-    /// Threads that give it work; at least 1.
+    /// The number of threads that feed it; at least 1.
     pub workers: usize,
-    /// What it is.
+    /// The kind of device and its options.
     pub device: DeviceConfig,
 }
 
-/// What a device is.
+/// The kinds of device.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DeviceConfig {
-    /// Oarlock's lanes.
+    /// Oarlock's kernels on the CPU.
     Cpu,
-    /// aws-lc.
+    /// aws-lc on the CPU.
     Software,
     /// A simulated board.
     Simulated(Simulation),
     /// A token behind a PKCS#11 module.
     Pkcs11 {
-        /// The module, a shared library.
+        /// The path of the module, a shared library.
         module: PathBuf,
         /// The label of the token.
         token: String,
@@ -104,9 +104,9 @@ pub enum DeviceConfig {
     },
     /// A device behind a table of C functions.
     Library {
-        /// The shared library.
+        /// The path of the shared library.
         path: PathBuf,
-        /// Passed to the library unchanged; empty by default.
+        /// Options passed to the library unchanged; empty by default.
         options: String,
     },
 }
@@ -115,21 +115,21 @@ pub enum DeviceConfig {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Simulation {
-    /// Rainbow's CryptoSwift AXL200, from the paper.
+    /// The CryptoSwift AXL200 by Rainbow, as in the paper.
     Axl200,
-    /// nCipher's nFast 300, from the paper.
+    /// The nFast 300 by nCipher, as in the paper.
     Nfast300,
     /// Any other board.
     Board {
-        /// Requests that it computes at the same time; at least 1.
+        /// The number of requests that it computes at the same time; at least 1.
         coprocessors: usize,
-        /// Time of one operation in a coprocessor.
+        /// The time of one operation in a coprocessor.
         latency: Duration,
-        /// The same by the two primes of a key.
+        /// The time of one operation with the two primes of a key.
         latency_with_crt: Duration,
-        /// Time of one operation in the host, which handles one at a time.
+        /// The time of one operation in the host, which handles one at a time.
         host: Duration,
-        /// Latencies vary by this much to either side.
+        /// The most by which a latency varies in either direction.
         jitter: Duration,
     },
 }
@@ -138,28 +138,27 @@ pub enum Simulation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyConfig {
-    /// One file.
+    /// One key file.
     File {
-        /// The id for clients.
+        /// The ID for clients.
         id: String,
-        /// PEM.
+        /// The path of the PEM file.
         path: PathBuf,
         /// The passphrase of an encrypted file.
         passphrase: Option<Secret>,
     },
-    /// Every `*.pem` and `*.key` in a directory. The id of each is its file name without the
-    /// extension.
+    /// Every `*.pem` and `*.key` in a directory. Each key's ID is its file name without the extension.
     Directory {
-        /// The directory, which is watched.
+        /// The path of the directory, which is watched.
         path: PathBuf,
         /// The passphrase of encrypted files.
         passphrase: Option<Secret>,
     },
-    /// Keys that a device of this configuration holds.
+    /// The keys that a device of this configuration holds.
     Token {
         /// The name of the device.
         device: String,
-        /// Which key; `None` for all of them, with their labels as ids.
+        /// The key to use; `None` for all of them, with their labels as IDs.
         key: Option<TokenKey>,
     },
 }
@@ -169,47 +168,47 @@ pub enum KeyConfig {
 pub struct TokenKey {
     /// Its label on the token.
     pub label: String,
-    /// The id for clients.
+    /// The ID for clients.
     pub id: String,
 }
 
-/// Where a passphrase or a PIN is kept, outside the configuration itself.
+/// The place of a passphrase or PIN, which is outside the configuration itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Secret {
     /// The first line of a file.
     File(PathBuf),
-    /// An environment variable.
+    /// The value of an environment variable.
     Variable(String),
 }
 
-/// What some clients may do.
+/// An entry of the access list: the rights of the clients it matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
-    /// Matches their identities.
+    /// The pattern of their identities.
     pub identity: Pattern,
-    /// Match the ids of the keys they may use.
+    /// The patterns of the IDs of the keys they may use.
     pub keys: Vec<Pattern>,
     /// The operations allowed; none if empty.
     pub operations: Vec<Operation>,
-    /// Share of each client; at least 1.
+    /// The share of each of these clients; at least 1.
     pub weight: u32,
 }
 
-/// The audit log.
+/// The options of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditConfig {
-    /// Where it goes.
+    /// The place that lines are written to.
     pub output: AuditOutput,
-    /// Whether a request is refused whose line cannot be written.
+    /// Whether a request is refused if its line cannot be written.
     pub is_required: bool,
 }
 
-/// Where the audit log goes.
+/// The place that lines of the audit are written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuditOutput {
-    /// Appended to a file.
+    /// A file, which is appended to.
     File(PathBuf),
     /// Standard error.
     StandardError,
@@ -224,7 +223,7 @@ pub enum Operation {
     Sign,
     /// A decryption with padding.
     Decrypt,
-    /// A power by a private exponent without padding, which can do everything the key can.
+    /// A power with a private exponent, without padding. It can do everything the key can.
     RawPrivate,
     /// Modular exponentiation with the client's own numbers.
     ModExp,
@@ -244,23 +243,22 @@ impl Operation {
     }
 }
 
-/// Text in which every `*` matches any characters, or none. Nothing else is special.
+/// A text in which every `*` matches any characters, or none. Nothing else is special.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// A pattern as the configuration writes it.
+    /// Creates a pattern from its text in the configuration.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the pattern matches all of `text`. The time is at most proportional to the product
-    /// of the two lengths.
+    /// Whether the pattern matches all of `text`. The time is at most proportional to the product of the two lengths.
     pub fn fits(&self, text: &str) -> bool {
         let Some((first, rest)) = self.0.split_once('*') else {
             return self.0 == text;
@@ -269,7 +267,7 @@ impl Pattern {
             return false;
         };
         let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-        // The leftmost match of each part leaves the most for the parts after it.
+        // The leftmost match of each part leaves the most text for the parts after it.
         for part in middle.split('*') {
             let Some(at) = text.find(part) else {
                 return false;
@@ -281,9 +279,8 @@ impl Pattern {
 }
 
 impl Config {
-    /// The same with one device only, the paper's single-board mode: a device of the configuration
-    /// by name, or else `cpu`, `software` or a preset of a simulated board. `workers`, if given,
-    /// replaces the configured number.
+    /// Returns the configuration with only one device, the paper's single-board mode: a device of the configuration by name,
+    /// or else `cpu`, `software` or a preset of a simulated board. `workers`, if given, replaces the configured number.
     ///
     /// # Errors
     /// A text that lists the choices, or names the keys whose device is left out.
@@ -331,8 +328,8 @@ impl Config {
 }
 
 impl Limits {
-    /// The default: enough for many processes, and little enough that no client alone can take
-    /// every place, or much memory.
+    /// Returns the default for one client: enough for many processes, and few enough that no client can take every place, or
+    /// much memory.
     pub(super) fn client_connections_max_of(connections_max: usize) -> usize {
         connections_max.div_ceil(2).min(256)
     }
@@ -357,7 +354,7 @@ impl Default for Limits {
 }
 
 impl Simulation {
-    /// A board of the paper by name.
+    /// Returns a board of the paper by name.
     pub(super) fn preset(name: &str) -> Option<Self> {
         match name {
             "axl200" => Some(Self::Axl200),
@@ -388,13 +385,13 @@ impl Secret {
     }
 }
 
-/// The id of a key file: its name without the extension.
+/// Returns the ID of a key file: its name without the extension.
 pub(in crate::server) fn id_of_file(path: &Path) -> Option<String> {
     let id = path.file_stem()?.to_str()?;
     is_id(id).then(|| id.to_owned())
 }
 
-/// Whether a text can be an id, and be used in a pattern.
+/// Whether a text can be an ID and be used in a pattern.
 pub(in crate::server) fn is_id(text: &str) -> bool {
     (1..=ID_BYTES_MAX).contains(&text.len())
         && !text.contains(|char: char| char == '*' || char.is_control())
@@ -405,7 +402,7 @@ pub(super) fn workers_default(device: &DeviceConfig) -> usize {
         DeviceConfig::Cpu | DeviceConfig::Software => {
             std::thread::available_parallelism().map_or(1, usize::from)
         }
-        // The paper's boards were kept busy by this many threads.
+        // This many threads kept the paper's boards busy.
         DeviceConfig::Simulated(_) => 32,
         DeviceConfig::Pkcs11 { .. } => 4,
         DeviceConfig::Library { .. } => 1,
@@ -424,5 +421,5 @@ pub(super) fn out_of_range<T: fmt::Display>(
 pub(super) const PRESETS: &str = "axl200 or nfast300";
 pub(super) const WORKERS: RangeInclusive<u64> = 1..=1024;
 pub(in crate::server) const ID_BYTES_MAX: usize = 255;
-/// The dispatcher notes in 64 bits which devices have failed at a request.
+/// The most devices: the dispatcher records in 64 bits which devices have failed a request.
 pub(in crate::server) const DEVICES_MAX: usize = 64;

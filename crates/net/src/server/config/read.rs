@@ -1,4 +1,4 @@
-//! The text of a configuration: what it may hold, and the position of each value.
+//! The text of a configuration: its fields, and the position of each value.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::model::{ID_BYTES_MAX, Operation, Secret, is_id, out_of_range};
 
-/// What is wrong with a configuration, and where.
+/// A fault of a configuration, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     pub(super) path: PathBuf,
@@ -76,10 +76,10 @@ impl Reader<'_> {
         })
     }
 
-    /// The path of a file that exists.
+    /// Returns the path of a file that exists and can be read.
     pub(super) fn file(&self, file: &Spanned<String>) -> Checked<PathBuf> {
         let path = self.folder.join(file.get_ref());
-        // A pipe is not opened, because that could block forever.
+        // A pipe is not opened, because opening could block forever.
         let problem = match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => "it is a directory".to_owned(),
             Ok(metadata) if !metadata.is_file() => "it is not a regular file".to_owned(),
@@ -146,7 +146,7 @@ impl Reader<'_> {
     }
 }
 
-/// Names in use, with their positions.
+/// The names in use, with their positions.
 pub(super) struct Names {
     of: &'static str,
     spans: HashMap<String, Range<usize>>,
@@ -173,7 +173,7 @@ impl Names {
     }
 }
 
-/// Line and column, from 1 and in characters, of the byte at `at`.
+/// Returns the line and column, from 1 and in characters, of the byte at `at`.
 pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -246,7 +246,7 @@ pub(super) struct RawDevice {
 }
 
 impl RawDevice {
-    /// The fields that only some kinds have, with their positions.
+    /// Returns the fields that only some kinds of device have, with their positions.
     pub(super) fn fields(&self) -> [(&'static str, Option<Range<usize>>); 12] {
         fn at<T>(field: &Option<Spanned<T>>) -> Option<Range<usize>> {
             field.as_ref().map(Spanned::span)

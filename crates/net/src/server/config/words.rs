@@ -1,6 +1,6 @@
-//! What the parser's errors mean, in the words of a configuration: the parser names types of Rust.
+//! Rewords the parser's errors for the reader of a configuration: the parser names Rust types.
 
-/// `message`, as the parser gives it.
+/// Rewords a message of the parser.
 pub(super) fn plain(message: &str) -> String {
     let message = message.trim().replace('\n', "; ");
     let in_words = message
@@ -27,7 +27,7 @@ pub(super) fn plain(message: &str) -> String {
     }
 }
 
-/// A value as serde describes it: "integer `5`", "string \"x\"", "sequence".
+/// Rewords a value as serde describes it: "integer `5`", "string \"x\"", "sequence".
 fn value(found: &str) -> String {
     for kind in ["integer ", "floating point ", "boolean "] {
         if let Some(number) = found.strip_prefix(kind) {
@@ -40,7 +40,7 @@ fn value(found: &str) -> String {
     }
 }
 
-/// What a value should be.
+/// Rewords the type that serde expected.
 fn kind(expected: &str) -> String {
     let text = match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",

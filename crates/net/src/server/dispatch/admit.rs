@@ -1,4 +1,4 @@
-//! Admission: which requests enter the queue, and why the others are refused.
+//! Admission: decides which requests enter the queue, and refuses the others.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,22 +11,22 @@ use super::health::out_of_order;
 use super::state::{Origin, PER_SECOND_MIN, State};
 use super::task::{ClientId, Kind, ShapeId, Task, Work};
 
-/// A request to be admitted.
+/// A request that a client wants to have admitted.
 pub struct Submission {
-    /// What to compute.
+    /// The computation.
     pub work: Work,
-    /// Where the numbers of its key come from.
+    /// The source of the numbers of its key.
     pub origin: Origin,
     /// Whether it precedes the client's other requests.
     pub is_urgent: bool,
-    /// When its answer is no longer wanted.
+    /// The time after which its answer is no longer wanted.
     pub deadline: Instant,
-    /// Receives the answer, on the thread that has it, and what goes out with it. It must not block.
+    /// Receives the answer and the replies that go out with it, on the thread that has the answer. It must not block.
     pub respond: Responder,
 }
 
 impl State {
-    /// Why a request is refused, if it is.
+    /// Returns the reason to refuse a request, if there is one.
     pub(super) fn refusal(
         &self,
         client: ClientId,
@@ -59,7 +59,7 @@ impl State {
         self.no_room(client)
     }
 
-    /// Why every request of a client is refused for lack of room, if it is.
+    /// Returns the reason to refuse every request of a client for lack of room, if there is one.
     pub(super) fn no_room(&self, client: ClientId) -> Option<Refusal> {
         let full = |what: String| {
             Some(Refusal::new(
@@ -71,8 +71,8 @@ impl State {
         if room == 0 {
             return full(format!("{} requests already wait", self.queue.len()));
         }
-        // Clients that flood the queue leave room for those that have little in it (dynamic
-        // thresholds, Choudhury and Hahne 1998), and the last places for those that have nothing.
+        // Clients that flood the queue leave room for those that have little in it (dynamic thresholds, Choudhury and Hahne
+        // 1998), and the last places for those that have nothing.
         let own = self.queue.len_of_client(client);
         let last = room <= self.bounds.waiting_max / LAST_PART;
         if own > 0 && (last || own >= room.saturating_mul(ROOMS_MAX)) {
@@ -90,8 +90,8 @@ impl State {
         None
     }
 
-    /// How long a refused client should back off: a quarter of the time that the whole queue takes,
-    /// as if every request had this shape.
+    /// Returns how long a refused client should back off: a quarter of the time that the whole queue takes, as if every
+    /// request had this shape.
     pub(super) fn back_off(&self, shape: ShapeId) -> Duration {
         let expected = self.shapes.get(shape).map(|entry| &entry.expected);
         let expected = expected.into_iter().flatten().flatten();
@@ -124,12 +124,12 @@ impl State {
 
 pub(super) const ENDS: &str = "the server is shutting down: try another";
 
-/// The server reads from a refused client again after at most this time.
+/// The longest back-off of a refused client.
 pub(super) const BACK_OFF_MAX: Duration = Duration::from_millis(20);
 
-/// In this last part of the queue each client has at most one place.
+/// The queue's size divided by this is its last part, in which each client has at most one place.
 const LAST_PART: usize = 16;
 
-/// A client may have at most this many times the remaining room waiting: one alone fills eight
+/// The most requests that a client may have waiting, as a multiple of the remaining room: one client alone fills eight
 /// ninths of the queue.
 const ROOMS_MAX: usize = 8;

@@ -1,4 +1,4 @@
-//! What a request is answered with.
+//! The answer to a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use zeroize::Zeroizing;
 
 use super::super::outbox::Outgoing;
 
-/// Why a request failed, as its client is told. Holds no secrets.
+/// The reason why a request failed, as sent to its client. Holds no secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The gRPC status code.
     pub code: Code,
-    /// What was wrong, and what to do.
+    /// The fault, and what to do about it.
     pub message: String,
-    /// The text for the audit, if the message repeats what the client sent.
+    /// The text for the audit, if the message repeats text from the client.
     pub in_short: Option<&'static str>,
 }
 
@@ -29,7 +29,7 @@ impl Refusal {
         }
     }
 
-    /// A refusal whose message repeats what the client sent.
+    /// Creates a refusal whose message repeats text from the client.
     pub(crate) fn repeating(code: Code, message: String, in_short: &'static str) -> Self {
         Self {
             code,
@@ -43,18 +43,18 @@ impl Refusal {
     }
 }
 
-/// Receives the answer to a request, and what goes out with it.
+/// A callback for the answer to a request. It adds its reply to the [`Outgoing`] ones.
 pub type Responder = Box<dyn FnOnce(Answered, &mut Outgoing) + Send>;
 
-/// An answer, and how it came about.
+/// An answer, with its times and its device.
 pub struct Answered {
     /// The signature, message or number.
     pub outcome: Result<Zeroizing<Vec<u8>>, Refusal>,
-    /// From arrival until work began, or until waiting ended for a request that was never begun.
+    /// The time from arrival until work began, or until waiting ended for a request that no worker began.
     pub waited: Duration,
-    /// Time in the device, together with the rest of its batch.
+    /// The time in the device, together with the rest of its batch.
     pub served: Duration,
-    /// The name of the device, if one was given the request.
+    /// The name of the device, if one received the request.
     pub device: Option<Arc<str>>,
 }
 
@@ -69,7 +69,7 @@ impl Answered {
     }
 }
 
-/// What a client is told about an error of the library.
+/// Returns the refusal that a client receives for an error of the library.
 pub(crate) fn refusal_of(error: Error) -> Refusal {
     let code = match &error {
         Error::InvalidKey(_) | Error::InvalidInput(_) | Error::DecryptionFailed => {

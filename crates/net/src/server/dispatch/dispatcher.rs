@@ -19,7 +19,7 @@ use super::state::{Bounds, DeviceState, State};
 use super::task::{ClientId, DeviceId, Task};
 use super::workers::{Inner, lock};
 
-/// Admits requests and has devices compute them.
+/// Admits requests and passes them to devices.
 pub struct Dispatcher {
     inner: Arc<Inner>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -30,13 +30,13 @@ pub struct Dispatcher {
 pub struct DeviceStatus {
     /// Its name.
     pub name: Arc<str>,
-    /// Requests that the device has and has not answered.
+    /// The number of requests that the device has not answered yet.
     pub in_work: usize,
-    /// Whether it is left alone for now, because it failed or hangs.
+    /// Whether it receives no requests for now, because it failed or hangs.
     pub is_down: bool,
-    /// The number of batches, by how many requests they had.
+    /// The number of batches by size: `batches[n]` had `n` requests.
     pub batches: Vec<u64>,
-    /// Failures with the server's own keys.
+    /// The number of failures with the server's own keys.
     pub failures: u64,
 }
 
@@ -90,7 +90,7 @@ impl Dispatcher {
         Ok(dispatcher)
     }
 
-    /// Adds a client with a share of the devices in proportion to `weight`.
+    /// Adds a client whose share of the devices is in proportion to `weight`.
     pub fn add_client(&self, weight: u32) -> ClientId {
         let mut state = self.inner.lock();
         let client = state.queue.add_client(weight);
@@ -100,14 +100,13 @@ impl Dispatcher {
         client
     }
 
-    /// Forgets a client that has nothing under way; its number goes to another one. Returns false if it
-    /// has something.
+    /// Forgets a client that has nothing under way, and reuses its number. Returns false if it has something.
     pub fn remove_client(&self, client: ClientId) -> bool {
         let mut state = self.inner.lock();
         state.of_client[client] == 0 && state.queue.remove_client(client)
     }
 
-    /// The number of clients it knows.
+    /// Returns the number of clients it knows.
     pub fn clients(&self) -> usize {
         self.inner.lock().queue.clients()
     }
@@ -122,9 +121,8 @@ impl Dispatcher {
         self.inner.lock().bounds = bounds;
     }
 
-    /// Admits requests of a client. Refused requests are answered at once, with RESOURCE_EXHAUSTED
-    /// if there is no room. In that case it returns how long the client should back off: until a
-    /// good part of the queue has been served.
+    /// Admits requests of a client. Refused requests are answered at once, with RESOURCE_EXHAUSTED if there is no room. In
+    /// that case it returns how long the client should back off, until a good part of the queue has been served.
     pub fn admit(
         &self,
         client: ClientId,
@@ -172,8 +170,8 @@ impl Dispatcher {
         pause
     }
 
-    /// Whether [`admit`](Self::admit) would refuse every request of a client for lack of room, with
-    /// the refusal and the back-off. It saves examining requests that would be refused anyway.
+    /// Returns the refusal and the back-off if [`admit`](Self::admit) would refuse every request of a client for lack of
+    /// room. It saves examining requests that would be refused anyway.
     pub fn no_room(&self, client: ClientId) -> Option<(Refusal, Duration)> {
         let state = self.inner.lock();
         Some((state.no_room(client)?, state.back_off(state.last_shape)))
@@ -240,7 +238,7 @@ impl Dispatcher {
         }
     }
 
-    /// Spins on the calling thread while the next request may arrive at once.
+    /// Spins on the calling thread while the next request may arrive soon.
     pub async fn spin_between_requests(&self) -> ! {
         loop {
             self.inner.spin.next().await;
@@ -250,17 +248,17 @@ impl Dispatcher {
         }
     }
 
-    /// The number of requests that have not been answered.
+    /// Returns the number of requests that have not been answered.
     pub fn unanswered(&self) -> usize {
         self.inner.lock().unanswered
     }
 
-    /// The number of requests that no worker has begun.
+    /// Returns the number of requests that no worker has begun.
     pub fn waiting(&self) -> usize {
         self.inner.lock().queue.len()
     }
 
-    /// The state of every device.
+    /// Returns the state of every device.
     pub fn devices(&self) -> Vec<DeviceStatus> {
         let state = self.inner.lock();
         let devices = state.devices.iter().zip(&self.inner.names);
@@ -275,12 +273,12 @@ impl Dispatcher {
             .collect()
     }
 
-    /// Admits no more requests. Those admitted are still served.
+    /// Stops admitting requests. Those admitted before are still served.
     pub fn close(&self) {
         self.inner.lock().is_closed = true;
     }
 
-    /// Ends the workers, and refuses what is left.
+    /// Ends the workers, and refuses the requests that are left.
     pub fn end(&self) {
         let left = {
             let mut state = self.inner.lock();
@@ -302,7 +300,7 @@ impl Dispatcher {
         }
         drop(outgoing);
         for thread in std::mem::take(&mut *lock(&self.threads)) {
-            // A thread that a device holds is left behind.
+            // A thread that is stuck in a device is left behind.
             let deadline = Instant::now() + Duration::from_millis(100);
             while !thread.is_finished() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(1));

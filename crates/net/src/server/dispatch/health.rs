@@ -1,4 +1,4 @@
-//! The health of devices: what counts against a device, and when it is tried again.
+//! The health of devices: which failures count against a device, and when it is tried again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ impl DeviceState {
         batches.all(|batch| batch.as_ref().is_some_and(|batch| batch.is_given_up))
     }
 
-    /// Whether a device that is down gets a request now, as a trial.
+    /// Starts a trial with one request if the device is down and due for one. Returns whether it did.
     pub(super) fn begin_trial(&mut self) -> bool {
         let is_time = self.down_until.is_some_and(|until| until <= Instant::now());
         let begins = is_time && !self.is_on_trial;
@@ -35,8 +35,8 @@ impl DeviceState {
 }
 
 impl State {
-    /// Records that a worker has finished its batch: how many requests the device was given, and how
-    /// many of them failed. Numbers that failed their check were not given to it.
+    /// Records that a worker has finished its batch, with the number of requests given to the device and of those that
+    /// failed. Numbers that failed their check were not given to it.
     pub(super) fn leave(
         &mut self,
         device: DeviceId,
@@ -80,7 +80,7 @@ impl State {
         if entry.origin == Origin::Server {
             state.failed_since = 0;
         }
-        // They are no work of the device's own, and tell nothing of its powers.
+        // The device does not compute signatures, so they say nothing about its speed.
         if matches!(entry.kind, Kind::Signature(_)) {
             return;
         }
@@ -90,7 +90,7 @@ impl State {
             return;
         };
         let slowness = &mut state.slowness[entry.origin as usize];
-        // While a device holds more than it computes at once, its own queue is part of the time.
+        // While a device holds more than it computes at once, the time includes its own queue.
         if before as f64 <= offer.at_once() {
             let usual = offer
                 .latency
@@ -105,7 +105,7 @@ impl State {
         });
     }
 
-    /// Requests in work whose deadline has passed.
+    /// Returns the requests in work whose deadline has passed.
     pub(super) fn late_in_work(&self, device: DeviceId, now: Instant) -> Vec<Arc<Task>> {
         let batches = self.devices[device].batches.iter().flatten();
         let tasks = batches.flat_map(|batch| &batch.tasks);
@@ -113,12 +113,12 @@ impl State {
         late.cloned().collect()
     }
 
-    /// Takes back what a device has had for too long, and leaves the device alone. Returns whether
-    /// there was anything. Requests with a client's numbers stay with the device until their
-    /// deadline: on another device they might hang too.
+    /// Takes back requests that a device has held for too long, and marks the device as down. Returns whether there were
+    /// any. Requests with a client's numbers stay with the device until their deadline: on another device they might hang
+    /// too.
     pub(super) fn give_up_hung(&mut self, device: DeviceId, now: Instant) -> bool {
         let (hang, shapes) = (self.bounds.hang, &self.shapes);
-        // A device that is known to be slow does not hang because deadlines are short.
+        // A slow device does not hang just because deadlines are short.
         let limit = |batch: &InWork| {
             let expected = batch
                 .tasks
@@ -145,8 +145,7 @@ impl State {
         // A trial that hangs does not prevent the next one.
         state.is_on_trial = false;
         for task in given_up {
-            // If no other device can compute it, it stays here: an answer or a failure may still
-            // arrive before its deadline.
+            // If no other device can compute it, it stays here: an answer or a failure may still arrive before its deadline.
             if !task.is_answered() && self.has_another_device(&task) {
                 task.note_failure(device);
                 self.queue.push(task, true);
@@ -155,8 +154,8 @@ impl State {
         true
     }
 
-    /// Takes out requests that wait for devices of which none is well, each with those devices. Its
-    /// client may try another server while there is time.
+    /// Removes the requests that wait for devices of which none is well, each with those devices. Their clients may try
+    /// another server while there is time.
     pub(super) fn take_unserved(&mut self, now: Instant) -> Vec<(Arc<Task>, Vec<DeviceId>)> {
         if self.devices.iter().all(|device| !device.is_gone(now)) {
             return Vec::new();
@@ -207,11 +206,11 @@ pub(super) fn out_of_order(devices: &[DeviceId], drivers: &[DeviceWorkers]) -> R
     Refusal::new(Code::Unavailable, message)
 }
 
-/// A device that fails this many times in a row is left alone.
+/// The number of consecutive failures after which a device is down.
 const FAILURES_MAX: u32 = 3;
 
-/// How long it is left alone at first. The time doubles with each doubling of the failures.
+/// The time for which a device is down at first. It doubles with each doubling of the failures.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// A device hangs only after this many times the time that the shape of its batch is expected to take.
+/// A device hangs only after this many times the time expected for the shape of its batch.
 const HANG_FACTOR: u32 = 16;

@@ -8,22 +8,21 @@
 //!           passes; or when the server ends
 //! ```
 //!
-//! A power of 4096 bits may take a CPU two hundred times as long as a signature. So long requests have
-//! threads of their own where the CPUs of this machine compute: the system runs them by turns with the
-//! others, and a short request never waits until a long one is done. They begin when it is their
-//! client's turn, as all others do. A client pays for the time that its requests took.
+//! A power of 4096 bits may take a CPU two hundred times as long as a signature. So devices on the CPUs of this machine have
+//! separate threads for long requests: the operating system schedules them with the others, and a short request never waits
+//! until a long one is done. Long requests begin when it is their client's turn, as all others do. A client pays for the
+//! time that its requests took.
 //!
-//! A request whose device fails goes to another device that has not failed at it, if there is one.
-//! A device that fails often, or hangs, is left alone for a while and then tried with one request.
+//! A request whose device fails goes to another device that has not failed at it, if there is one. A device that fails
+//! often, or hangs, is down for a while and then tried with one request.
 //!
-//! A signature by a key that is no RSA key takes some ten to some hundred microseconds, and no device computes it: the
-//! workers of devices of this machine's CPUs make it themselves.
+//! No device computes a signature with a key other than RSA, which takes some ten to some hundred microseconds: the workers
+//! of devices on this machine's CPUs compute it themselves.
 //!
-//! Only work with the server's own keys is evidence against a device. Numbers that a client sent
-//! can make any device fail: composite "primes" give a result that fails its check. [`Origin`]
-//! tells the two apart. They are queued apart, so they never share a batch. A failure with a
-//! client's numbers is answered with INVALID_ARGUMENT, counts against no device and is tried on no
-//! other. Such numbers are checked by a worker, so that the check costs their client's share.
+//! Only work with the server's own keys is evidence against a device. Numbers that a client sent can make any device fail:
+//! composite "primes" produce a result that fails its check. [`Origin`] tells the two apart. They are queued separately, so
+//! they never share a batch. A failure with a client's numbers is answered with INVALID_ARGUMENT, counts against no device
+//! and is tried on no other. A worker checks such numbers, so that the check costs their client's share.
 
 mod admit;
 mod answer;

@@ -1,14 +1,12 @@
-//! The queue: which request is next, and which requests a device leaves to another.
+//! The queue: decides which request is next, and which requests a device leaves to another.
 //!
-//! **Fair shares** (start-time fair queueing, Goyal, Vin and Cheng 1996): serving a client advances
-//! its virtual time by the cost divided by its weight. The client furthest behind is next. Idle
-//! clients accrue no credit: a client that returns starts at the present. Within a client, urgent
-//! requests come first, then the oldest.
+//! **Fair shares** (start-time fair queueing, Goyal, Vin and Cheng 1996): serving a client advances its virtual time by the
+//! cost divided by its weight. The client furthest behind is next. Idle clients accrue no credit: a client that returns
+//! starts at the present. Within a client, urgent requests come first, then the oldest.
 //!
-//! **Devices of different speed**: a worker of a slower device leaves at the front of the queue as
-//! many requests as the faster devices will complete before it would complete one. So a lone
-//! request never waits for a slow device, a burst spreads over all devices, and under steady load
-//! every device is busy.
+//! **Devices of different speed**: a worker of a slower device leaves the front of the queue to the faster devices: the
+//! number of requests that they will complete before it would complete one. So a lone request never waits for a slow device,
+//! a burst spreads over all devices, and under steady load every device is busy.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +14,7 @@ use std::time::Duration;
 
 use super::task::{ClientId, ShapeId, Task};
 
-/// What a device is expected to do for a shape.
+/// The expected speed of a device for a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Expected {
     pub(super) latency: Duration,
@@ -24,7 +22,7 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// How many requests are in a busy device (Little's law).
+    /// Returns the number of requests in a busy device (Little's law).
     pub(super) fn at_once(self) -> f64 {
         (self.per_second * self.latency.as_secs_f64()).max(1.0)
     }
@@ -34,28 +32,28 @@ impl Expected {
 #[derive(Default)]
 pub(super) struct Queue {
     clients: Vec<Client>,
-    /// Numbers of clients that were removed.
+    /// The numbers of removed clients, for reuse.
     free: Vec<ClientId>,
-    /// Clients with waiting requests by virtual time, the furthest behind first.
+    /// The clients with waiting requests by virtual time, the furthest behind first.
     order: BTreeSet<(u64, ClientId)>,
     /// The virtual time of the client served last.
     now: u64,
     count: usize,
-    /// Waiting requests of each shape.
+    /// The number of waiting requests of each shape.
     by_shape: HashMap<ShapeId, usize>,
-    /// Waiting requests at which a device has failed. None fails while it waits.
+    /// The number of waiting requests at which a device has failed. The number does not change while they wait.
     tried_by_shape: HashMap<ShapeId, usize>,
 }
 
 struct Client {
-    /// How many of its waiting requests are long.
+    /// The number of its waiting requests that are long.
     long: usize,
-    /// In nanoseconds.
+    /// Its virtual time in nanoseconds.
     time: u64,
     weight: u32,
-    /// Above zero, its numbers are computed with alone: they have failed of late.
+    /// If above zero, the client's numbers are computed in batches of one, because some failed recently.
     suspicion: u8,
-    /// By priority, then by shape.
+    /// Its waiting requests, by priority and then by shape.
     waiting: [Vec<(ShapeId, VecDeque<Arc<Task>>)>; 2],
     count: usize,
 }
@@ -109,7 +107,7 @@ impl Queue {
         self.by_shape.get(&shape).copied().unwrap_or(0)
     }
 
-    /// Waiting requests that are left to no other device, since one has failed at them.
+    /// Returns the number of waiting requests that no device leaves to another, since one has failed at them.
     pub(super) fn tried_of(&self, shape: ShapeId) -> usize {
         self.tried_by_shape.get(&shape).copied().unwrap_or(0)
     }
@@ -118,8 +116,7 @@ impl Queue {
         self.clients[client].count
     }
 
-    /// Adds a task at the end of its client's queue, or at the front if a device that failed gave
-    /// it back.
+    /// Adds a task at the end of its client's queue, or at the front if a failed device returned it.
     pub(super) fn push(&mut self, task: Arc<Task>, is_back: bool) {
         let (id, shape, is_long) = (task.client, task.shape, task.is_long);
         if task.was_tried() {
@@ -147,10 +144,10 @@ impl Queue {
         *self.by_shape.entry(shape).or_default() += 1;
     }
 
-    /// Takes the next task that `may` accepts, leaving `skip` tasks of each shape to other devices,
-    /// and up to `size` tasks of the same shape in all. Each costs its client `cost`. With shapes that are
-    /// `of_numbers`, clients under suspicion share no batch. It takes nothing while a client that is
-    /// further behind waits with a task of those that are `before`: other workers of the device take these.
+    /// Takes the next task that `may` accepts, and others of the same shape, up to `size` in all. It leaves `skip` tasks of
+    /// each shape to other devices, and charges each task's client `cost`. For shapes that are `of_numbers`, clients under
+    /// suspicion share no batch. It takes nothing while a client that is further behind waits with a task that `before`
+    /// accepts: other workers of the device take these.
     pub(super) fn take(
         &mut self,
         before: impl Fn(&Task) -> bool,
@@ -183,7 +180,7 @@ impl Queue {
         batch
     }
 
-    /// Takes out every task that `is_over` selects.
+    /// Removes every task that `is_over` selects.
     pub(super) fn take_all(&mut self, is_over: impl Fn(&Task) -> bool) -> Vec<Arc<Task>> {
         let mut over = Vec::new();
         for client in &mut self.clients {
@@ -215,7 +212,7 @@ impl Queue {
         over
     }
 
-    /// Takes out the first task that may be taken and is not left to other devices.
+    /// Removes the first task that may be taken and is not left to other devices.
     fn find(
         &mut self,
         before: &impl Fn(&Task) -> bool,
@@ -230,7 +227,7 @@ impl Queue {
                 continue;
             }
             for (priority, queues) in self.clients[*id].waiting.iter().enumerate() {
-                // The oldest of all shapes, then the second oldest, and so on.
+                // Visit the oldest task of all shapes, then the second oldest, and so on.
                 let mut heads: Vec<usize> = vec![0; queues.len()];
                 loop {
                     let oldest = queues
@@ -267,7 +264,7 @@ impl Queue {
         Some((id, task))
     }
 
-    /// Notes whether a client's own numbers could be computed with.
+    /// Records whether computing with a client's own numbers succeeded.
     pub(super) fn judge(&mut self, client: ClientId, were_right: bool) {
         let suspicion = &mut self.clients[client].suspicion;
         *suspicion = match were_right {
@@ -281,7 +278,7 @@ impl Queue {
         self.charge_more(id, cost);
     }
 
-    /// Has a client pay for what its requests took beyond the cost of their shapes.
+    /// Charges a client for the time of its requests beyond the cost of their shapes.
     pub(super) fn charge_more(&mut self, id: ClientId, cost: Duration) {
         let client = &mut self.clients[id];
         let is_waiting = client.count > 0;
@@ -295,7 +292,7 @@ impl Queue {
         }
     }
 
-    /// Has a client pay for the time that a task took, in place of what it was expected to cost.
+    /// Charges a client for the time that a task took, in place of its expected cost.
     pub(super) fn settle(&mut self, id: ClientId, cost: Duration, took: Duration) {
         if took >= cost {
             return self.charge_more(id, took - cost);
@@ -338,12 +335,12 @@ impl Queue {
     }
 }
 
-/// For numbers that failed, so many of the client's next ones are computed with alone.
+/// The number of a client's requests that are computed alone after its numbers failed once.
 const SUSPICION: u8 = 8;
 const SUSPICION_MAX: u8 = 64;
 
-/// How many requests at the front a device leaves to a faster one that has `in_work` already: as
-/// many as that one will have completed by the time this device had completed one.
+/// Returns the number of requests at the front that a device leaves to a faster one with `in_work` requests: those that the
+/// faster one will complete before this device would complete one.
 pub(super) fn left_to(own: Expected, other: Expected, in_work: usize) -> usize {
     if other.latency >= own.latency {
         return 0;

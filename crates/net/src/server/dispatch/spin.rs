@@ -1,16 +1,15 @@
-//! Spinning: after a short lull the runtime's thread looks for the next request instead of
-//! sleeping.
+//! Spinning: after a short lull, the runtime's thread polls for the next request instead of sleeping.
 //!
-//! A sleeping thread takes tens of microseconds to wake on a virtual machine, as long as it takes
-//! to read a request. A client that asks again as soon as it is answered returns sooner than that.
-//! A long lull ends the spinning, so an idle server sleeps (as Linux's haltpoll does for CPUs).
+//! A sleeping thread takes tens of microseconds to wake on a virtual machine, as long as it takes to read a request. A
+//! client that sends its next request as soon as it is answered returns sooner than that. A long lull ends the spinning, so
+//! an idle server sleeps (as Linux's haltpoll does for CPUs).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// The current lull, and how long the previous one was.
+/// The current lull, and whether the previous one was short.
 #[derive(Debug)]
 pub(super) struct Spin {
     epoch: Instant,
@@ -31,7 +30,7 @@ impl Spin {
         }
     }
 
-    /// A request has arrived: ends the lull.
+    /// Ends the lull, because a request has arrived.
     pub(super) fn end(&self, now: Instant) {
         let since = self.since.swap(NONE, Ordering::Relaxed);
         if since != NONE {
@@ -41,8 +40,8 @@ impl Spin {
         }
     }
 
-    /// All requests are answered: begins a lull. Call it after the answers are on their way; more
-    /// than once does no harm.
+    /// Begins a lull, because all requests are answered. Call it after the answers are on their way; further calls do no
+    /// harm.
     pub(super) fn begin(&self, now: Instant) {
         let now = self.nanoseconds(now);
         let begun = self
@@ -58,7 +57,7 @@ impl Spin {
         self.begun.notified().await;
     }
 
-    /// Whether there is a lull, and it is still short.
+    /// Whether there is a lull that is still short.
     pub(super) fn is_young(&self, now: Instant) -> bool {
         let since = self.since.load(Ordering::Relaxed);
         since != NONE && u128::from(self.nanoseconds(now).saturating_sub(since)) < SHORT.as_nanos()
@@ -71,7 +70,7 @@ impl Spin {
 }
 
 const NONE: u64 = u64::MAX;
-/// As long as Linux polls for work before it halts a virtual CPU.
+/// The longest short lull: the time that Linux polls for work before it halts a virtual CPU.
 const SHORT: Duration = Duration::from_micros(200);
 
 #[cfg(test)]

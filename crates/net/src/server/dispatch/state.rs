@@ -1,4 +1,4 @@
-//! What the dispatcher knows: the queue, the shapes of requests and the devices.
+//! The state of the dispatcher: the queue, the shapes of requests and the devices.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use super::super::signature;
 use super::queue::{Expected, Queue};
 use super::task::{ClientId, Kind, ShapeId, Task};
 
-/// How much the dispatcher holds.
+/// The limits of the dispatcher.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Requests that no worker has begun.
+    /// The most requests that no worker has begun.
     pub waiting_max: usize,
-    /// Unanswered requests of one client.
+    /// The most unanswered requests of one client.
     pub per_client_max: usize,
-    /// How long a device may take for a batch before it counts as hanging.
+    /// The time for a batch after which a device counts as hanging.
     pub hang: Duration,
 }
 
-/// Where the numbers of a request come from. It decides what a failure proves.
+/// The source of a request's numbers. It decides what a failure proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// From a key of this server: a failure is the device's.
+    /// A key of this server: a failure is the device's.
     Server,
-    /// From the request itself: a failure proves nothing about the device.
+    /// The request itself: a failure proves nothing about the device.
     Client,
 }
 
@@ -37,9 +37,9 @@ pub(super) struct State {
     pub(super) shapes: Vec<ShapeEntry>,
     pub(super) shape_ids: HashMap<(Kind, Origin), ShapeId>,
     pub(super) devices: Vec<DeviceState>,
-    /// Unanswered requests of each client.
+    /// The number of unanswered requests of each client.
     pub(super) of_client: Vec<usize>,
-    /// Unanswered requests of all clients.
+    /// The number of unanswered requests of all clients.
     pub(super) unanswered: usize,
     pub(super) arrived: u64,
     /// The shape of the request admitted last.
@@ -53,39 +53,39 @@ pub(super) struct ShapeEntry {
     pub(super) origin: Origin,
     /// Whether its requests take long.
     pub(super) is_long: bool,
-    /// By device; `None` for a device that cannot compute it.
+    /// The expected speed by device; `None` for a device that cannot compute the shape.
     pub(super) expected: Vec<Option<Expected>>,
 }
 
 pub(super) struct DeviceState {
-    /// Workers that wait, by [`Lane`].
+    /// The number of waiting workers, by [`Lane`].
     pub(super) idle: [usize; 2],
     pub(super) in_work: usize,
     workers: usize,
     /// The batch of each worker.
     pub(super) batches: Vec<Option<InWork>>,
-    /// How long batches took relative to the device's offer, by origin.
+    /// The time of batches relative to the device's offer, by origin.
     pub(super) slowness: [f64; 2],
-    /// Failures with the server's keys since its last success with one.
+    /// The number of failures with the server's keys since its last success with one.
     pub(super) failed_since: u32,
     pub(super) down_until: Option<Instant>,
-    /// A request is on its way to find out whether the device works again.
+    /// Whether a request is under way that tries whether the device works again.
     pub(super) is_on_trial: bool,
     pub(super) by_size: Vec<u64>,
     pub(super) failures: u64,
 }
 
-/// Which requests a worker takes.
+/// The requests that a worker takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// Short ones, and long ones where these have no workers of their own.
+    /// Short requests, and long ones if these have no workers of their own.
     Main,
-    /// Long ones.
+    /// Long requests.
     Aside,
 }
 
 impl Lane {
-    /// The lane of a worker.
+    /// Returns the lane of a worker.
     pub(super) fn of_worker(driver: &DeviceWorkers, worker: usize) -> Self {
         match worker < driver.workers {
             true => Self::Main,
@@ -93,7 +93,7 @@ impl Lane {
         }
     }
 
-    /// The lane of requests.
+    /// Returns the lane of long or short requests.
     pub(super) fn of(driver: &DeviceWorkers, is_long: bool) -> Self {
         match driver.is_host && is_long {
             true => Self::Aside,
@@ -104,7 +104,7 @@ impl Lane {
 
 pub(super) struct InWork {
     pub(super) tasks: Vec<Arc<Task>>,
-    /// The cost of each for its client.
+    /// The cost of each task for its client.
     pub(super) cost: Duration,
     pub(super) began: Instant,
     /// Whether its tasks were given to other devices.
@@ -112,7 +112,7 @@ pub(super) struct InWork {
 }
 
 impl State {
-    /// The number of a shape. The first call asks every device for its offer.
+    /// Returns the number of a shape. The first call for a shape asks every device for its offer.
     pub(super) fn shape(
         &mut self,
         kind: Kind,
@@ -163,12 +163,12 @@ impl DeviceState {
         }
     }
 
-    /// The batches of workers that take all requests, or all short ones.
+    /// Returns the batches of the workers that take all requests, or all short ones.
     pub(super) fn main_batches(&self) -> &[Option<InWork>] {
         &self.batches[..self.workers]
     }
 
-    /// Whether a further long request would have the last worker that short ones need.
+    /// Whether a further long request would occupy the last worker that short ones need.
     pub(super) fn is_full_of_long(&self) -> bool {
         let batches = self.main_batches().iter().flatten();
         let long = batches.filter(|batch| batch.tasks.iter().any(|task| task.is_long));
@@ -176,9 +176,8 @@ impl DeviceState {
     }
 }
 
-/// Whether a CPU takes longer for a request than for anything that a key of 4096 bits and its primes
-/// are asked for. Multiplication takes the square of the length, and there is one for each bit of the
-/// exponent.
+/// Whether a request takes a CPU longer than any operation with a key of 4096 bits and its primes. Multiplication takes the
+/// square of the length, and there is one for each bit of the exponent.
 fn is_long(shape: &Shape) -> bool {
     let is_alone = matches!(
         shape.operation,
@@ -193,7 +192,7 @@ pub(super) fn offered(driver: &DeviceWorkers, kind: &Kind) -> Option<Expected> {
         Kind::Power(shape) => driver.device.offer(shape)?,
         Kind::Signature(key_type) => driver.is_host.then(|| signature::offer(*key_type))?,
     };
-    // A driver may offer any value. Clamped, it still gives a finite time.
+    // A driver may offer any value; clamping keeps the times finite.
     let per_second = if offer.per_second.is_nan() {
         PER_SECOND_MIN
     } else {
@@ -205,7 +204,7 @@ pub(super) fn offered(driver: &DeviceWorkers, kind: &Kind) -> Option<Expected> {
     })
 }
 
-/// Twice that of a prime of 2048 bits.
+/// The most work of a short request: twice that of a prime of 2048 bits.
 const SHORT_WORK_MAX: usize = 2 * 32 * 32 * 2048;
 
 const LATENCY_MAX: Duration = Duration::from_secs(3600);
@@ -214,5 +213,5 @@ pub(super) const PER_SECOND_MIN: f64 = 1e-3;
 
 const PER_SECOND_MAX: f64 = 1e9;
 
-/// Larger batches count as batches of this size.
+/// The largest batch size that is counted; larger batches count as this size.
 const BATCH_COUNTED_MAX: usize = 64;

@@ -20,44 +20,44 @@ pub(super) type DeviceId = usize;
 /// The number of a client.
 pub type ClientId = usize;
 
-/// What is to be computed.
+/// A computation.
 pub enum Work {
     /// A request that is known to be valid.
     Request(Box<PublicKeyRequest>),
-    /// Numbers that a client sent. A worker checks them, at the cost of the client's share.
+    /// Numbers that a client sent. A worker checks them, which costs the client's share.
     Numbers {
         /// The shape that the request will have.
         shape: Shape,
-        /// Makes the request, or says what is wrong with the numbers.
+        /// Creates the request, or refuses the numbers.
         make: Box<dyn FnOnce() -> Result<PublicKeyRequest, Refusal> + Send>,
     },
-    /// A signature by a key that is no RSA key.
+    /// A signature with a key other than RSA.
     Signature(Box<Signature>),
 }
 
-/// The computation that a worker does.
+/// The computation that a worker performs.
 #[derive(Debug)]
 pub enum Request {
-    /// A power, by the worker's device.
+    /// A power, which the worker's device computes.
     Power(PublicKeyRequest),
-    /// A signature, by the worker itself.
+    /// A signature, which the worker itself computes.
     Signature(Signature),
 }
 
-/// The shape of a request: requests of one shape take about equally long, and a worker may take them together.
+/// The kind of a request: requests of one kind take about equally long, and a worker may take them together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Powers of one shape.
     Power(Shape),
-    /// Signatures by keys of one type.
+    /// Signatures with keys of one type.
     Signature(KeyType),
 }
 
 impl Work {
-    /// The request itself.
+    /// Returns the request.
     ///
     /// # Errors
-    /// What is wrong with the numbers.
+    /// The fault of the numbers.
     pub fn into_request(self) -> Result<Request, Refusal> {
         Ok(match self {
             Self::Request(request) => Request::Power(*request),
@@ -77,17 +77,17 @@ impl Work {
 
 impl fmt::Debug for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Numbers may be secret.
+        // The numbers may be secret, so only the kind is shown.
         f.debug_tuple("Work").field(&self.kind()).finish()
     }
 }
 
-/// Makes a request from a client's numbers.
+/// Creates a request from a client's numbers.
 pub(super) type Numbers = Box<dyn FnOnce() -> Result<PublicKeyRequest, Refusal> + Send>;
 
 /// A request that was admitted.
 pub(super) struct Task {
-    /// Empty until a worker has made it from a client's numbers.
+    /// The request; empty until a worker has created it from a client's numbers.
     request: OnceLock<Request>,
     numbers: Mutex<Option<Numbers>>,
     pub(super) shape: ShapeId,
@@ -95,13 +95,13 @@ pub(super) struct Task {
     pub(super) is_urgent: bool,
     /// Whether it is expected to take long.
     pub(super) is_long: bool,
-    /// In order of arrival.
+    /// The task's number in the order of arrival.
     pub(super) number: u64,
     pub(super) arrived: Instant,
     pub(super) deadline: Instant,
     /// A bit for each device that has failed at it.
     tried: AtomicU64,
-    /// `None` once it is answered.
+    /// The responder; `None` once the task is answered.
     responder: Mutex<Option<Responder>>,
 }
 
@@ -133,12 +133,12 @@ impl Task {
         }
     }
 
-    /// Whether its numbers have not been looked at.
+    /// Whether its numbers have not been checked yet.
     pub(super) fn is_to_be_checked(&self) -> bool {
         self.request.get().is_none()
     }
 
-    /// The request, which is made now if it comes as numbers.
+    /// Returns the request, which is created now if it is given as numbers.
     pub(super) fn request(&self) -> Result<&Request, Refusal> {
         let numbers = self
             .numbers
@@ -149,7 +149,7 @@ impl Task {
             let made = std::panic::catch_unwind(AssertUnwindSafe(make));
             let made =
                 made.map_err(|_| Refusal::new(Code::Internal, "the check of the numbers failed"))?;
-            // Nobody else has these numbers, so the place is empty.
+            // Only this call has taken the numbers, so the cell is empty.
             let _ = self.request.set(Request::Power(made?));
         }
         self.request
@@ -157,8 +157,7 @@ impl Task {
             .ok_or_else(|| Refusal::new(Code::InvalidArgument, "the numbers were refused before"))
     }
 
-    /// Answers the task unless it is answered already. `before` runs just before the answer is
-    /// given.
+    /// Answers the task unless it is answered already. `before` runs just before the answer is sent.
     pub(super) fn answer(
         &self,
         answered: Answered,
@@ -196,6 +195,6 @@ impl Task {
 }
 
 fn bit(device: DeviceId) -> u64 {
-    // There are no more devices than bits: the configuration sees to it, and so does the dispatcher.
+    // The configuration and the dispatcher allow no more devices than there are bits.
     1 << device
 }

@@ -1,4 +1,4 @@
-//! Workers: the threads that give devices their work.
+//! Workers: the threads that feed requests to devices.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,20 +21,20 @@ pub(super) struct Inner {
     pub(super) drivers: Vec<DeviceWorkers>,
     /// The name of each device.
     pub(super) names: Vec<Arc<str>>,
-    /// For each device and [`Lane`]: its idle workers wait here.
+    /// The condition variables of idle workers, by device and [`Lane`].
     pub(super) wakeups: Vec<[Condvar; 2]>,
     pub(super) state: Mutex<State>,
     pub(super) spin: Spin,
 }
 
-/// Workers of a device that have something to do.
+/// A device and lane, and the number of its workers to wake.
 pub(super) type ToWake = (DeviceId, Lane, usize);
 
-/// What a worker does next.
+/// The next step of a worker.
 enum Next {
     Batch {
         tasks: Vec<Arc<Task>>,
-        /// Whether at least twice as many requests wait.
+        /// Whether at least twice as many requests wait as the batch has.
         are_many_left: bool,
     },
     Nothing,
@@ -72,8 +72,8 @@ impl Inner {
             else {
                 return;
             };
-            // While many requests wait, the replies of one batch go out with those of the next:
-            // their reader is woken once for both.
+            // While many requests wait, the replies of one batch are sent with those of the next, so that their reader is
+            // woken once for both.
             let age = outgoing.age();
             if age.is_some_and(|age| !are_many_left || age + last > HOLD_MAX) {
                 outgoing.release();
@@ -84,7 +84,7 @@ impl Inner {
         }
     }
 
-    /// The next batch for a worker of a device.
+    /// Returns the next batch for a worker of a device.
     fn next(&self, device: DeviceId, worker: usize, may_wait: bool) -> Next {
         let lane = Lane::of_worker(&self.drivers[device], worker);
         let mut state = self.lock();
@@ -118,7 +118,7 @@ impl Inner {
                 return Next::Nothing;
             }
             if state.unanswered == 0 {
-                // All replies are handed over: the runtime's thread may spin.
+                // All replies are handed over, so the runtime's thread may spin.
                 self.spin.begin(Instant::now());
             }
             state.devices[device].idle[lane as usize] += 1;
@@ -194,7 +194,7 @@ impl Inner {
                 }
             }
         };
-        // A batch has one shape, so it has one of these alone.
+        // A batch has one kind: either powers or signatures.
         let (mut powers, mut places) = (Vec::new(), Vec::new());
         for (place, request) in requests.iter().enumerate() {
             match request {
@@ -242,7 +242,7 @@ impl Inner {
                     continue;
                 }
                 tracing::warn!(device = &**name, reason, "failed at a request");
-                // The requests of a device that hung were taken away.
+                // The requests of a device that hung were given to others.
                 let is_elsewhere = task.has_tried(device);
                 task.note_failure(device);
                 if is_elsewhere || task.is_answered() {
@@ -276,16 +276,15 @@ impl Inner {
         }
     }
 
-    /// Answers a task. It stops counting before its client knows, because the client may then send
-    /// another.
+    /// Answers a task. It stops counting before its client receives the answer, because the client may then send another.
     pub(super) fn answer(&self, task: &Task, answered: Answered, outgoing: &mut Outgoing) {
         task.answer(answered, outgoing, |client| self.lock().forget(client));
     }
 }
 
 impl State {
-    /// The next batch for a free worker of a device, and what each of it costs; empty if the work is
-    /// best left to other devices.
+    /// Returns the next batch for a free worker of a device, and the cost of each task; empty if the work is best left to
+    /// other devices.
     pub(super) fn take(
         &mut self,
         device: DeviceId,
@@ -335,7 +334,7 @@ impl State {
         (batch, cost)
     }
 
-    /// Has clients pay for what a batch took, in place of what it was expected to cost.
+    /// Charges clients for the time that a batch took, in place of its expected cost.
     fn settle(&mut self, device: DeviceId, worker: usize, tasks: &[&Arc<Task>], took: Duration) {
         let Some(batch) = &self.devices[device].batches[worker] else {
             return;
@@ -346,7 +345,7 @@ impl State {
         }
     }
 
-    /// What a batch of one shape has taken beyond what is expected of the device.
+    /// Returns the time that a batch of one shape took beyond the device's expected time.
     fn more_than_usual(&self, device: DeviceId, tasks: &[&Arc<Task>], took: Duration) -> Duration {
         let shape = tasks.first().map(|task| task.shape);
         let expected = shape.and_then(|shape| self.shapes[shape].expected[device]);
@@ -371,7 +370,7 @@ impl State {
                 continue;
             }
             let left = left_to_others(&self.shapes[shape], device, &self.devices);
-            // One that a device has failed at is left to nobody, least of all to that device.
+            // A request at which a device has failed is not left to others, least of all to that device.
             let own = waiting.saturating_sub(left).max(self.queue.tried_of(shape));
             if own > 0 {
                 let size = batch_size(&drivers[device], &self.shapes[shape].kind, own).max(1);
@@ -381,8 +380,8 @@ impl State {
     }
 }
 
-/// How many of `waiting` requests a worker takes at once. Signatures are computed one after the other; several of them
-/// share the lock and the wake-up of their reader.
+/// Returns the number of `waiting` requests that a worker takes at once. Signatures are computed one after the other, but
+/// several of them share the lock and the wake-up of their reader.
 fn batch_size(driver: &DeviceWorkers, kind: &Kind, waiting: usize) -> usize {
     match kind {
         Kind::Power(shape) => driver.device.batch_size(shape, waiting),
@@ -393,7 +392,7 @@ fn batch_size(driver: &DeviceWorkers, kind: &Kind, waiting: usize) -> usize {
     }
 }
 
-/// How many requests of a shape a device leaves to faster devices that are well.
+/// Returns the number of requests of a shape that a device leaves to faster devices that are well.
 fn left_to_others(entry: &ShapeEntry, device: DeviceId, devices: &[DeviceState]) -> usize {
     let Some(own) = entry.expected[device] else {
         return 0;
@@ -407,7 +406,7 @@ fn left_to_others(entry: &ShapeEntry, device: DeviceId, devices: &[DeviceState])
         .sum()
 }
 
-/// What a client is told when a device failed with the client's own numbers.
+/// Returns the refusal for a client whose own numbers made a device fail.
 fn unfit(request: &Request, device: &str, reason: &str) -> Refusal {
     let key = match request {
         Request::Power(power) => power.private_key(),
@@ -428,5 +427,5 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Replies are held back at most this long.
+/// The longest time that replies are held back.
 const HOLD_MAX: Duration = Duration::from_millis(3);

@@ -1,4 +1,4 @@
-//! Accepts connections and does their handshakes.
+//! Accepts connections and performs their handshakes.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -35,7 +35,7 @@ use super::standing::{Standing, Stay};
 use super::turns::Turns;
 use crate::tls::{Identity, ServerTls, expiry};
 
-/// Listening sockets.
+/// The listening sockets.
 #[derive(Debug)]
 pub struct Listener {
     sockets: Vec<TcpListener>,
@@ -45,7 +45,7 @@ impl Listener {
     /// Listens on all of `addresses`. An IPv6 address accepts IPv6 connections only.
     ///
     /// # Errors
-    /// Which address cannot be used, and why.
+    /// The address that cannot be used, and the reason.
     pub fn bind(addresses: &[SocketAddr]) -> Result<Self, ListenError> {
         let bound = |address: &SocketAddr| {
             bind(*address).map_err(|error| ListenError {
@@ -57,14 +57,14 @@ impl Listener {
         Ok(Self { sockets })
     }
 
-    /// The addresses it listens on, with the ports the system chose.
+    /// Returns the addresses it listens on, with the ports the system chose.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         let sockets = self.sockets.iter();
         sockets.filter_map(|it| it.local_addr().ok()).collect()
     }
 
-    /// The stream of connections, with mutual TLS, or in plaintext if `tls` is `None`. Once `stop`
-    /// is ready it accepts no more, breaks off handshakes, and ends the stream.
+    /// Returns the stream of connections, with mutual TLS, or in plaintext if `tls` is `None`. Once `stop` is ready it
+    /// accepts no more, aborts handshakes, and ends the stream.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -106,7 +106,7 @@ impl Listener {
                 () = stop => {}
                 () = done.closed() => {}
             }
-            // If this fails, nobody is left to be told.
+            // This fails only if no receiver is left.
             let _ = stopping.send(true);
         });
         Incoming {
@@ -126,12 +126,12 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The counts of its connections.
+    /// Returns the counts of its connections.
     pub fn counts(&self) -> Arc<Counts> {
         Arc::clone(&self.counts)
     }
 
-    /// Its open connections with certificates.
+    /// Returns its open connections with certificates.
     pub fn standing(&self) -> Arc<Standing> {
         Arc::clone(&self.standing)
     }
@@ -168,7 +168,7 @@ impl fmt::Display for ListenError {
 
 impl std::error::Error for ListenError {}
 
-/// What all sockets share.
+/// The state that all sockets share.
 struct Acceptor {
     tls: Option<Arc<ServerTls>>,
     handshake_timeout: Duration,
@@ -197,7 +197,7 @@ impl Acceptor {
             };
             match accepted {
                 Ok((stream, peer)) => {
-                    // In the order of acceptance, which a spawned task would not keep.
+                    // The place is taken here, in the order of acceptance, which a spawned task would not keep.
                     let place = self.handshakes.join(peer.ip());
                     tokio::spawn(Arc::clone(&self).admit(stream, peer, place));
                     self.counts.newcomers.charge(ACCEPT_COST);
@@ -216,7 +216,7 @@ impl Acceptor {
                 }
                 // The connection ended while it was queued.
                 Err(error) if is_of_connection(error.kind()) => {}
-                // The connection that waits takes the place of a silent one.
+                // The waiting connection replaces a silent one.
                 Err(error) if are_out(&error) && self.handshakes.make_room() => {
                     tokio::select! {
                         biased;
@@ -224,8 +224,8 @@ impl Acceptor {
                         () = sleep(CLOSE_PAUSE) => {}
                     }
                 }
-                // The process or the machine lacks something, such as descriptors. The connection
-                // waits in the queue until others end.
+                // The process or the machine lacks something, such as descriptors. The connection waits in the queue until
+                // others end.
                 Err(error) => {
                     self.failures.tell(|untold| {
                         tracing::warn!("cannot accept connections: {error}; trying again{untold}");
@@ -240,7 +240,7 @@ impl Acceptor {
         }
     }
 
-    /// Does the handshake, and hands the connection on.
+    /// Performs the handshake, and hands the connection on.
     async fn admit(
         self: Arc<Self>,
         stream: TcpStream,
@@ -263,7 +263,7 @@ impl Acceptor {
                 tokio::select! {
                     biased;
                     _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
-                    // This fails if nobody takes connections any more.
+                    // This fails if the receiver of connections is gone.
                     _ = self.done.send(connection) => {}
                 }
             }
@@ -296,7 +296,7 @@ impl Acceptor {
                     // A silent connection needs no turn.
                     stream.readable().await?;
                     place.reaches(Stage::Begun);
-                    // Boxed: a silent connection keeps no room for it.
+                    // The box saves a silent connection the room for this future.
                     let accepting = Box::pin(async {
                         let hello = LazyConfigAcceptor::new(TlsAcceptor::default(), stream).await?;
                         place.reaches(Stage::Heard);
@@ -345,7 +345,7 @@ impl Acceptor {
         ))
     }
 
-    /// Has a connection end with its certificates.
+    /// Registers a connection, so that it ends when its certificates expire or are withdrawn.
     fn enter(
         &self,
         chain: &[CertificateDer<'_>],
@@ -363,7 +363,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    // A restarted server finds connections of its predecessor in TIME_WAIT.
+    // The connections of the previous server may still be in TIME_WAIT.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -387,22 +387,22 @@ fn is_of_connection(kind: ErrorKind) -> bool {
     )
 }
 
-/// Handshakes under way at the same time. A silent one takes a few hundred bytes and a socket, one that
-/// has begun up to 64 KiB, the longest message of a handshake. Nobody fills the last two stages in less
-/// than 0.1 s without sending more than 5,000 and 10,000 connections a second.
+/// The most handshakes under way at the same time. A silent one takes a few hundred bytes and a socket, a begun one up to 64
+/// KiB, the longest message of a handshake. To fill the last two stages in less than 0.1 s, a client would have to open more
+/// than 5,000 and 10,000 connections a second.
 const HANDSHAKES: Bounds = Bounds {
     silent: 4096,
     begun: 512,
     heard: 1024,
 };
-/// Each stage has at most this part of the descriptors: an eighth.
+/// Each stage has at most an eighth of the descriptors.
 const HANDSHAKES_PART: u64 = 8;
 
-/// The streams per connection of a client that has all its connections open.
+/// The streams per connection for a client that has all its connections open.
 const STREAMS_PER_CONNECTION: usize = 4;
-/// The time that a connection takes of a thread, besides its handshake.
+/// The time that a connection takes of a thread, without its handshake.
 const ACCEPT_COST: Duration = Duration::from_micros(40);
-/// A displaced connection is closed by then.
+/// The time after which a displaced connection is closed.
 const CLOSE_PAUSE: Duration = Duration::from_millis(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 1024;

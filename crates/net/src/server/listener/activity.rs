@@ -1,4 +1,4 @@
-//! How long a connection lasts.
+//! The lifetime of a connection.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Context;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use futures_util::task::AtomicWaker;
 use tokio::time::Instant;
 
-/// How long a connection may last: for a time after its last request or reply, and never beyond an age. Bytes
-/// alone do not count: PINGs would keep a connection open forever.
+/// The lifetime of a connection: an idle time after its last request or reply, and a maximum age. Bytes alone do not count,
+/// since PINGs would keep a connection open forever.
 #[derive(Debug)]
 pub struct Activity {
     since: Instant,
-    /// Microseconds since `since`.
+    /// The time of the last request or reply, in microseconds since `since`.
     last: AtomicU64,
     age: Duration,
     is_ended: AtomicBool,
-    /// The task of the connection.
+    /// The waker of the connection's task.
     waker: AtomicWaker,
 }
 
@@ -42,24 +42,24 @@ impl Activity {
         self.is_ended.load(Ordering::Acquire)
     }
 
-    /// The same, and wakes the task if it is ended later.
+    /// Whether it has ended. If not, the task is woken when it does.
     pub(super) fn is_ended_or_wakes(&self, context: &Context<'_>) -> bool {
         self.waker.register(context.waker());
         self.is_ended()
     }
 
-    /// Notes a request that has arrived, or a reply that is handed out.
+    /// Records an arrived request or an outgoing reply.
     pub fn touch(&self) {
         let last = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.last.fetch_max(last, Ordering::Relaxed);
     }
 
-    /// When its client should have another connection. Some time later this one ends.
+    /// Returns the time when its client should open another connection. This one ends some time later.
     pub fn is_due_at(&self) -> Instant {
         self.since + self.age
     }
 
-    /// When it ends if nothing more happens.
+    /// Returns the time when it ends without further activity.
     pub(super) fn ends_at(&self, idle: Duration) -> Instant {
         let grace = AGE_GRACE.min(self.age);
         (self.last() + idle).min(self.is_due_at() + grace)
@@ -70,5 +70,5 @@ impl Activity {
     }
 }
 
-/// For replies, after the age.
+/// The time for outstanding replies after the maximum age.
 const AGE_GRACE: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! A connection whose handshake is done.
+//! A connection after its handshake.
 
 use std::cell::Cell;
 use std::fmt;
@@ -28,34 +28,34 @@ use crate::tls::Identity;
 /// The client at the other end of a connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
-    /// Its address.
+    /// The client's address.
     pub peer: SocketAddr,
-    /// Its identity, from its certificate; [`Identity::anonymous`] in plaintext.
+    /// The client's identity, from its certificate; [`Identity::anonymous`] in plaintext.
     pub identity: Identity,
-    /// Delays reading from it.
+    /// The back-off that delays reading from it.
     pub backoff: Arc<Backoff>,
-    /// When it last asked for something or got something.
+    /// The time of its last request or reply, and its maximum age.
     pub activity: Arc<Activity>,
-    /// What its calls may make the server keep, on all connections of the identity.
+    /// The memory that its calls may make the server hold, on all connections of the identity.
     pub allowance: Arc<Allowance>,
-    /// What it owes, on all connections of the identity.
+    /// The thread time that it owes, on all connections of the identity.
     pub debt: Arc<Debt>,
 }
 
 impl ConnectionInfo {
-    /// Notes a request that has arrived, or a reply that is handed out.
+    /// Records an arrived request or an outgoing reply.
     pub fn touch(&self) {
         self.activity.touch();
         self.debt.touch();
     }
 }
 
-/// When a connection is read from again. Refusing requests takes time from those that were
-/// admitted, and less of it when many are refused at once.
+/// The time until which a connection is not read. Refusing requests takes time from admitted ones, and less of it when many
+/// are refused at once.
 #[derive(Debug)]
 pub struct Backoff {
     since: Instant,
-    /// Microseconds since `since`.
+    /// The end of the pause, in microseconds since `since`; 0 for none.
     until: AtomicU64,
     debt: Arc<Debt>,
 }
@@ -69,8 +69,8 @@ impl Backoff {
         }
     }
 
-    /// Reads nothing from the connection for this long. If all clients are refused, the thread handles their
-    /// bytes [together](moderate); one that is not would have to wait for it.
+    /// Stops reading from the connection for this long. If all clients are refused, the thread handles their bytes
+    /// [together](moderate); otherwise one that is not refused would have to wait.
     pub fn begin(&self, pause: Duration) {
         if self.debt.refuse() {
             MODERATED_UNTIL.set(Instant::now().checked_add(pause));
@@ -93,9 +93,9 @@ impl Backoff {
     }
 }
 
-/// A connection whose handshake is done. It fails with [`ErrorKind::TimedOut`] after
-/// `idle_timeout_ms` without [activity](ConnectionInfo::touch) or some time after `connection_age_ms`, and with
-/// [`ErrorKind::ConnectionAborted`] once its client's certificate has expired or was revoked.
+/// A connection after its handshake. It fails with [`ErrorKind::TimedOut`] after `idle_timeout_ms` without
+/// [activity](ConnectionInfo::touch) or some time after `connection_age_ms`, and with [`ErrorKind::ConnectionAborted`] once
+/// its client's certificate has expired or was revoked.
 pub struct Connection {
     io: Io,
     info: ConnectionInfo,
@@ -104,7 +104,7 @@ pub struct Connection {
     has_had_its_turn: bool,
     slice: Slice,
     frames: Frames,
-    /// Set once all was written: how long to wait for the client to close.
+    /// The time limit for the client to close, set once everything was written.
     farewell: Option<Pin<Box<Sleep>>>,
     _place: Place,
     _stay: Option<Stay>,
@@ -151,13 +151,13 @@ impl AsyncRead for Connection {
 }
 
 thread_local! {
-    /// How long connections back off that this thread told to.
+    /// The time until which connections of this thread back off.
     static MODERATED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// For `tokio::runtime::Builder::on_thread_park`. While all connections back off, bytes for them would
-/// wake the thread each time without effect. It sleeps for a moment instead and then handles
-/// everything at once (as network drivers moderate interrupts).
+/// Sleeps briefly while all connections back off. Call it from `tokio::runtime::Builder::on_thread_park`. Bytes of those
+/// connections would otherwise wake the thread each time without effect; after the sleep it handles everything at once (as
+/// network drivers moderate interrupts).
 pub fn moderate() {
     if let Some(until) = MODERATED_UNTIL.get() {
         if Instant::now() < until {
@@ -199,9 +199,8 @@ impl Connection {
         }
     }
 
-    /// Ready when the client has closed, or took too long. Closing a socket that has unread bytes, or gets
-    /// some later, resets the connection, and replies that the client has not read yet are lost
-    /// (RFC 9112, section 9.6).
+    /// Ready when the client has closed, or took too long. Closing a socket with unread bytes, or one that receives some
+    /// later, resets the connection, and replies that the client has not read yet are lost (RFC 9112, section 9.6).
     fn poll_farewell(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let socket = match &mut self.io {
             Io::Plain(socket) => socket,
@@ -222,7 +221,7 @@ impl Connection {
         }
     }
 
-    /// Reads all there is, or while others wait a few requests: a connection may send hundreds at once.
+    /// Reads everything there is, or only a few requests while others wait: a connection may send hundreds at once.
     fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -258,7 +257,7 @@ impl Connection {
         self.info.backoff.until().max(self.info.debt.rests_until())
     }
 
-    /// Ready when the connection may be read from.
+    /// Ready when the connection may be read.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Some(until) = self.rests_until() {
             let rest = self
@@ -314,7 +313,7 @@ impl AsyncWrite for Connection {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.io {
             Io::Plain(io) => Pin::new(io).poll_flush(cx),
-            // Unsent data remains, and its reader may be gone.
+            // Unsent data remains, and the client may be gone.
             Io::Tls(io) => match Pin::new(io).poll_flush(cx) {
                 Poll::Pending => self.idle.poll(cx),
                 ready => ready,
@@ -346,8 +345,8 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// Ends a connection without activity, one that is too old, and one that is [ended](Activity::end). The alarm is reset only when it rings; resetting it for every
-/// request would cost more.
+/// Ends a connection that is idle, too old, or [ended](Activity::end). The alarm is reset only when it rings; resetting it
+/// for every request would cost more.
 struct Idle {
     limit: Duration,
     activity: Arc<Activity>,
@@ -370,8 +369,7 @@ impl Idle {
             Poll::Ready(Ok(_)) if self.activity.is_ended() => {
                 Poll::Ready(Err(ErrorKind::ConnectionAborted.into()))
             }
-            // Bytes that never pause would keep the alarm from being polled. A request among them
-            // has a moment to be noted.
+            // Uninterrupted bytes would keep the alarm from being polled. A request among them has a moment to be recorded.
             Poll::Ready(Ok(_))
                 if self.activity.ends_at(self.limit + NOTED_WITHIN) <= Instant::now() =>
             {
@@ -399,9 +397,9 @@ impl Idle {
 }
 
 const NOTED_WITHIN: Duration = Duration::from_secs(1);
-/// About ten requests. The turn goes on after them, unless they were as many.
+/// The most bytes of a read while others wait: about ten requests. A client in debt ends its turn after `TURN_BYTES`.
 const PIECE_BYTES: usize = 1024;
 const TURN_BYTES: usize = 512;
-/// A client that has read all closes at once.
+/// The longest wait for the client to close. A client that has read everything closes at once.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 const MODERATION: Duration = Duration::from_millis(2);

@@ -1,4 +1,4 @@
-//! The number of connections, in all and of each client.
+//! The number of connections, in total and per client.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,22 +10,22 @@ use super::super::allowance::Allowance;
 use super::debt::{Debt, Sharing};
 use crate::tls::Identity;
 
-/// Counts of connections.
+/// The counts of connections.
 #[derive(Debug)]
 pub struct Counts {
     open: AtomicU64,
     by_client: Mutex<HashMap<Identity, OfClient>>,
-    /// What each client may make the server keep, and all of them together.
+    /// The memory that each client, and all of them together, may make the server hold.
     allowed: usize,
     allowed_all: Arc<Semaphore>,
     sharing: Arc<Sharing>,
-    /// What those owe that are not connected yet.
+    /// The debt of connections whose handshake is not done.
     pub(super) newcomers: Debt,
     pub(super) admitted: AtomicU64,
     pub(super) refused: AtomicU64,
 }
 
-/// What the connections of a client have in common.
+/// The state that the connections of a client share.
 #[derive(Debug)]
 struct OfClient {
     open: usize,
@@ -34,7 +34,7 @@ struct OfClient {
 }
 
 impl Counts {
-    /// For a server with so many threads that move requests.
+    /// Creates counts for a server with `threads` threads that move requests.
     pub(super) fn new(allowed: usize, allowed_all: usize, threads: usize) -> Self {
         let sharing = Arc::new(Sharing::new(threads));
         Self {
@@ -49,8 +49,8 @@ impl Counts {
         }
     }
 
-    /// Divides the threads among the clients that ask for something, if tasks have to wait for them, and
-    /// forgets clients that have left and owe nothing. Call it every now and then.
+    /// Divides the threads among the active clients if tasks have to wait for them, and forgets clients that have left and
+    /// owe nothing. Call it periodically.
     pub fn share(&self, do_tasks_wait: bool) {
         let mut clients = lock(&self.by_client);
         clients.retain(|_, client| client.open > 0 || !client.debt.owed().is_zero());
@@ -62,22 +62,22 @@ impl Counts {
         self.sharing.divide(busy, do_tasks_wait);
     }
 
-    /// Open connections whose handshake is done.
+    /// Returns the number of open connections whose handshake is done.
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Connections admitted since the start.
+    /// Returns the number of connections admitted since the start.
     pub fn admitted(&self) -> u64 {
         self.admitted.load(Ordering::Relaxed)
     }
 
-    /// Connections that have come and gone since the start.
+    /// Returns the number of connections that have ended since the start, refused ones included.
     pub fn ended(&self) -> u64 {
         (self.admitted() + self.refused()).saturating_sub(self.open())
     }
 
-    /// Connections refused since the start, for their handshake or for lack of a place.
+    /// Returns the number of connections refused since the start, for their handshake or for lack of a place.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -88,7 +88,7 @@ pub(super) struct Place {
     _permit: OwnedSemaphorePermit,
     counts: Arc<Counts>,
     identity: Identity,
-    /// How many places its client had when it was taken, including this one.
+    /// The client's number of places when it was taken, including this one.
     pub(super) of_client: usize,
     pub(super) allowance: Arc<Allowance>,
     pub(super) debt: Arc<Debt>,
@@ -125,7 +125,7 @@ impl Drop for Place {
         let mut clients = lock(&self.counts.by_client);
         if let Some(client) = clients.get_mut(&self.identity) {
             client.open -= 1;
-            // Who comes back finds its debt.
+            // A client that returns keeps its debt.
             if client.open == 0 && client.debt.owed().is_zero() {
                 clients.remove(&self.identity);
             }
@@ -152,7 +152,7 @@ mod tests {
         let [flood, other] = ["flood", "other"].map(|client| place(&counts, client));
         flood.debt.touch();
         assert!(!flood.debt.refuse(), "nobody has looked yet");
-        // On a machine that stands still for a moment they count as gone: each is tried often.
+        // On a machine that stalls for a moment they count as gone, so each is tried often.
         let asked = |of_other: &dyn Fn()| {
             flood.debt.touch();
             flood.debt.refuse();

@@ -1,7 +1,7 @@
-//! Connections that have proved nothing yet: a bounded number, in which newcomers displace others.
+//! Connections that have not authenticated yet: a bounded number, in which newcomers displace others.
 //!
-//! Waiting for a place would let silent connections keep everyone out. Instead a newcomer always
-//! gets one, and while there is none free, another connection loses its own.
+//! If newcomers waited for a place, silent connections could keep everyone out. Instead a newcomer always gets a place, and
+//! if none is free, another connection loses its own.
 //!
 //! ```text
 //! silent     nothing has arrived: thousands of places, since such a connection costs next to nothing
@@ -9,14 +9,13 @@
 //! heard      what the connection is for has arrived: a ClientHello, a request for a page
 //! ```
 //!
-//! Each stage has places of its own, and a connection displaces only others of the stage that it
-//! enters. So a flood of silent connections ends no handshake that is under way, and an honest
-//! client has to hold out in a stage only for as long as it takes to fill that stage again.
+//! Each stage has its own places, and a connection displaces only others of the stage that it enters. So a flood of silent
+//! connections ends no handshake under way, and an honest client has to survive in a stage only for the time that it takes
+//! to fill that stage once.
 //!
-//! Within a stage, the network with the most connections loses its oldest one. An IPv4 address and
-//! an IPv6 /64 count as networks, and so do the wider ones that a single customer may have: a /24, a
-//! /56, a /48. A wider one may have several times more, since it may hold many customers.
-//! So a flood displaces itself before it displaces anyone else.
+//! Within a stage, the network with the most connections loses its oldest one. An IPv4 address and an IPv6 /64 count as
+//! networks, and so do the wider ones that a single customer may have: a /24, a /20, a /56, a /48. A wider network may have
+//! several times more connections, since it may hold many customers. So a flood displaces itself before it displaces others.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,7 +26,7 @@ use tokio::sync::oneshot;
 
 use super::counts::lock;
 
-/// How far a connection has come.
+/// The progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::server) enum Stage {
     Silent,
@@ -35,7 +34,7 @@ pub(in crate::server) enum Stage {
     Heard,
 }
 
-/// The places of each stage.
+/// The number of places in each stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) struct Bounds {
     pub(in crate::server) silent: usize,
@@ -44,7 +43,7 @@ pub(in crate::server) struct Bounds {
 }
 
 impl Bounds {
-    /// The same, but no more than `max` in any stage.
+    /// Returns these bounds, limited to `max` in each stage.
     pub(in crate::server) fn at_most(self, max: usize) -> Self {
         Self {
             silent: self.silent.min(max),
@@ -54,12 +53,12 @@ impl Bounds {
     }
 }
 
-/// The connections.
+/// The connections in all stages.
 pub(in crate::server) struct Crowd(Mutex<Places>);
 
 struct Places {
     next: u64,
-    /// In the order of [`Stage`].
+    /// The groups in the order of [`Stage`].
     stages: [Group; 3],
 }
 
@@ -69,7 +68,7 @@ impl Crowd {
         Arc::new(Self(Mutex::new(Places { next: 0, stages })))
     }
 
-    /// Gives a newcomer a place. The receiver is ready once another one has displaced it.
+    /// Adds a newcomer. The receiver is ready once another connection has displaced it.
     pub(in crate::server) fn join(
         self: &Arc<Self>,
         peer: IpAddr,
@@ -90,7 +89,7 @@ impl Crowd {
         (member, ended)
     }
 
-    /// Displaces a connection, a silent one if there is any. Returns whether there was one.
+    /// Displaces one connection, a silent one if there is any. Returns whether there was one.
     pub(in crate::server) fn make_room(&self) -> bool {
         let mut places = lock(&self.0);
         let displaced = places.stages.iter_mut().find_map(Group::take_one);
@@ -104,21 +103,21 @@ impl Places {
         if group.places.len() >= group.max
             && let Some(displaced) = group.take_one()
         {
-            // If this fails, it has ended already.
+            // This fails if it has ended already.
             let _ = displaced.end.send(());
         }
         group.insert(number, place);
     }
 }
 
-/// A place, which dropping gives back.
+/// A member's place, which `Drop` releases.
 pub(in crate::server) struct Member {
     crowd: Arc<Crowd>,
     number: u64,
 }
 
 impl Member {
-    /// The connection has come as far as `stage`.
+    /// Moves the connection to `stage`, unless it is there or further.
     pub(in crate::server) fn reaches(&self, stage: Stage) {
         let mut places = lock(&self.crowd.0);
         let earlier = &mut places.stages[..stage as usize];
@@ -147,15 +146,15 @@ struct Place {
 /// The connections of one stage.
 struct Group {
     max: usize,
-    /// By number, which is by age.
+    /// The places by number, which is by age.
     places: BTreeMap<u64, Place>,
     /// The numbers of each network's connections.
     by_network: HashMap<Network, BTreeSet<u64>>,
-    /// The last one is to lose a place.
+    /// The networks by rank; the last one loses a place first.
     ranks: BTreeSet<Rank>,
 }
 
-/// How far a network is from its due: by its connections, then by the age of its oldest one.
+/// The rank of a network: its weighted connections, then the age of its oldest one.
 type Rank = (usize, Reverse<u64>, Network);
 
 impl Group {
@@ -183,8 +182,7 @@ impl Group {
         Some(place)
     }
 
-    /// Takes the oldest connection of the network with the most; of several such networks, of the
-    /// one whose connection is the oldest.
+    /// Removes the oldest connection of the network with the most; among equals, of the network with the oldest connection.
     fn take_one(&mut self) -> Option<Place> {
         let (_, Reverse(oldest), _) = *self.ranks.last()?;
         self.remove(oldest)
@@ -212,15 +210,15 @@ fn rank(network: Network, numbers: &BTreeSet<u64>) -> Option<Rank> {
     Some((numbers.len() * network.weight, Reverse(*oldest), network))
 }
 
-/// Addresses with a prefix in common.
+/// The addresses with a common prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Network {
     prefix: u128,
-    /// The weight of each connection: less in a wider network, which may have more of them.
+    /// The weight of each connection: lower in a wider network, which may have more of them.
     weight: usize,
 }
 
-/// The networks that an address belongs to, the narrowest first.
+/// Returns the networks that an address belongs to, the narrowest first.
 fn networks(peer: IpAddr) -> [Network; WIDTHS] {
     let (address, host_bits) = match peer.to_canonical() {
         IpAddr::V4(address) => (address.to_ipv6_mapped(), IPV4_HOST_BITS),
@@ -238,11 +236,11 @@ fn networks(peer: IpAddr) -> [Network; WIDTHS] {
 }
 
 const WIDTHS: usize = 3;
-/// An address, a /24 (what is announced to others at least), a /20 (what a small provider has).
+/// An address, a /24 (the smallest network that is announced), a /20 (the network of a small provider).
 const IPV4_HOST_BITS: [u32; WIDTHS] = [0, 8, 12];
-/// A /64, which one machine may have, a /56 (what a household gets), a /48 (what a site gets: RFC 6177).
+/// A /64, which one machine may have, a /56 (the prefix of a household), a /48 (that of a site: RFC 6177).
 const IPV6_HOST_BITS: [u32; WIDTHS] = [64, 72, 80];
-/// A wider network may have this many times the connections of the narrower one before it.
+/// A network may have this many times the connections of the next narrower one.
 const WIDER_MAY_HAVE: usize = 8;
 
 #[cfg(test)]
@@ -281,7 +279,7 @@ mod tests {
         // Now the network of the lone one is the largest, and it is the oldest there.
         let (_fifth, mut fifth) = join(&crowd, "203.0.113.1");
         assert!(is_displaced(&mut lone));
-        // One of each: the oldest of all.
+        // One of each: the oldest of all goes.
         let (_sixth, mut sixth) = join(&crowd, "203.0.113.2");
         assert!(is_displaced(&mut other));
         for here in [&mut third, &mut fourth, &mut fifth, &mut sixth] {
@@ -289,8 +287,8 @@ mod tests {
         }
     }
 
-    /// How many of a flood, each from another of `networks` networks, it takes to displace a lone
-    /// connection that came before them all.
+    /// Returns the number of connections of a flood, spread over `networks` networks, that displace a lone connection which
+    /// arrived first.
     fn withstood(lone: &str, flood: impl Fn(u128) -> IpAddr, networks: u128) -> usize {
         const PLACES: usize = 128;
         let crowd = crowd(PLACES, 1, 1);
@@ -322,7 +320,7 @@ mod tests {
             ] {
                 assert_eq!(withstood, 1280, "{what}, next to {lone}");
             }
-            // Where each place belongs to another site, none has more than the lone one.
+            // If each place belongs to another site, no network has more than the lone one.
             let of_48 = |number| v6(number, 80);
             assert_eq!(withstood(lone, of_48, 65_536), 127);
         }
@@ -348,7 +346,7 @@ mod tests {
         let (heard, mut of_heard) = join(&crowd, "192.0.2.1");
         heard.reaches(Stage::Begun);
         heard.reaches(Stage::Heard);
-        // It does not go back.
+        // A connection does not go back a stage.
         heard.reaches(Stage::Begun);
         let (begun, mut of_begun) = join(&crowd, "192.0.2.1");
         begun.reaches(Stage::Begun);

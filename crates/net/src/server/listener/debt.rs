@@ -1,4 +1,4 @@
-//! What clients owe for the threads that move their requests. Work for devices is shared by the dispatcher.
+//! The debt of clients for the time of the threads that move their requests. The dispatcher shares the work for devices.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -9,28 +9,27 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
-/// What one client owes. A client that owes is not read from until that time has passed, so that it has
-/// no more of the threads' time than others that ask for something. Nothing is charged while tasks of
-/// all clients have their turns at once.
+/// The debt of one client. A client in debt is not read until that time has passed, so that it has no more of the threads'
+/// time than other active clients. Nothing is charged while no task has to wait for a thread.
 #[derive(Debug)]
 pub struct Debt {
     since: Instant,
-    /// When nothing is owed any more, in nanoseconds after `since`.
+    /// The time when the debt is paid, in nanoseconds after `since`.
     paid_at: AtomicU64,
-    /// When it last asked for something, in nanoseconds after `since`.
+    /// The time of its last activity, in nanoseconds after `since`.
     last: AtomicU64,
-    /// When it was last refused for lack of room, in nanoseconds after `since`.
+    /// The time when it was last refused for lack of room, in nanoseconds after `since`.
     refused_last: AtomicU64,
     sharing: Arc<Sharing>,
 }
 
-/// The clients that share the threads, and on what terms.
+/// The state of the clients that share the threads.
 #[derive(Debug)]
 pub(super) struct Sharing {
     threads: u64,
-    /// How many nanoseconds are owed for each nanosecond of a thread; 0 while nobody waits for one.
+    /// The nanoseconds charged for each nanosecond of a thread; 0 while no task waits for one.
     shares: AtomicU64,
-    /// Whether all clients that ask for something are refused some of it.
+    /// Whether every active client is refused some of its requests.
     is_overloaded: AtomicBool,
 }
 
@@ -45,30 +44,30 @@ impl Debt {
         }
     }
 
-    /// Notes that the client asks for something.
+    /// Records that the client is active.
     pub fn touch(&self) {
         self.last.store(self.now(), Ordering::Relaxed);
     }
 
-    /// Notes that the client is refused for lack of room. Returns whether all are that ask for something.
+    /// Records that the client is refused for lack of room. Returns whether all active clients are.
     pub fn refuse(&self) -> bool {
         self.refused_last.store(self.now(), Ordering::Relaxed);
         self.sharing.is_overloaded.load(Ordering::Relaxed)
     }
 
-    /// Charges the client for what took a thread this long.
+    /// Charges the client for this much time of a thread.
     pub fn charge(&self, cost: Duration) {
         let now = self.now();
         self.last.store(now, Ordering::Relaxed);
         let shares = self.sharing.shares.load(Ordering::Relaxed);
         let cost = nanoseconds(cost).saturating_mul(shares) / self.sharing.threads;
         let paid_at = self.paid_at.load(Ordering::Relaxed).max(now);
-        // Charges of connections that run at the same time may be lost; those of a flood are many.
+        // Concurrent charges may be lost; a flood makes enough of them.
         self.paid_at
             .store(paid_at.saturating_add(cost), Ordering::Relaxed);
     }
 
-    /// Charges the client for what a future takes of its thread.
+    /// Charges the client for the time that a future takes of its thread.
     pub async fn timed<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|context| {
@@ -80,22 +79,22 @@ impl Debt {
         .await
     }
 
-    /// Now, to measure what is done from now on.
+    /// Returns the current moment, to measure the time from here.
     pub fn moment(&self) -> Moment {
-        // The first costs ten times as much, and the second counts time in which the thread had to wait.
+        // The thread's clock costs ten times as much as the wall clock, which also counts the time that the thread had to
+        // wait.
         match self.sharing.shares.load(Ordering::Relaxed) {
             0 => Moment::Clock(Instant::now()),
             _ => Moment::Spent(spent()),
         }
     }
 
-    /// Until when the client is not to be read from: for a while, if it owes more than a moment.
+    /// Returns the time until which the client is not to be read, if it owes more than a moment.
     pub fn rests_until(&self) -> Option<Instant> {
         let owed = self.owed();
         (owed > DEBT_MAX).then(|| Instant::now() + owed.min(REST_MAX))
     }
 
-    /// What it owes.
     /// Whether tasks have to wait for the threads.
     pub(super) fn is_shared(&self) -> bool {
         self.sharing.shares.load(Ordering::Relaxed) > 0
@@ -106,7 +105,7 @@ impl Debt {
         Duration::from_nanos(paid_at.saturating_sub(self.now()))
     }
 
-    /// Whether it has asked for something lately.
+    /// Whether it was active lately.
     pub(super) fn is_busy(&self) -> bool {
         self.is_recent(&self.last)
     }
@@ -126,17 +125,17 @@ impl Debt {
     }
 }
 
-/// The beginning of something that a thread does.
+/// The start of a measurement.
 #[derive(Debug)]
 pub enum Moment {
-    /// By the thread's time.
+    /// A CPU time of the thread.
     Spent(Duration),
-    /// By the clock.
+    /// A time of the wall clock.
     Clock(Instant),
 }
 
 impl Moment {
-    /// What this thread has taken since then.
+    /// Returns the time that this thread has taken since then.
     pub fn elapsed(&self) -> Duration {
         match self {
             Self::Spent(before) => spent().saturating_sub(*before),
@@ -146,7 +145,7 @@ impl Moment {
     }
 }
 
-/// The CPU time of this thread.
+/// Returns the CPU time of this thread.
 pub(in crate::server) fn spent() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
@@ -179,15 +178,16 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A client may owe this much before it is not read from.
+/// The most that a client may owe before it is no longer read.
 const DEBT_MAX: Duration = Duration::from_millis(1);
-/// A handshake takes less. By the clock, more than that and the thread itself had to wait.
+/// The most that is charged at a time. A handshake takes less; by the wall clock, more means that the thread itself had to
+/// wait.
 const TIMED_MAX: Duration = Duration::from_millis(2);
-/// The longest rest at a time.
+/// The longest pause at a time.
 const REST_MAX: Duration = Duration::from_secs(1);
-/// How long a client counts as busy.
+/// The time for which a client counts as active.
 const BUSY: Duration = Duration::from_millis(200);
-/// With more clients each still has this part of a thread, because most of them leave theirs.
+/// The most clients that a thread is divided among, because most of them leave some of their share.
 const SHARES_MAX: usize = 4;
 
 #[cfg(test)]

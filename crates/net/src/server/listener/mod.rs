@@ -1,10 +1,9 @@
-//! The listener: accepts connections, does their handshakes, and hands on those of known clients
-//! with their identities.
+//! The listener: accepts connections, performs their handshakes, and hands on those of known clients with their identities.
 //!
-//! A bounded number of connections wait for their handshakes; while all places are taken, a further
-//! connection displaces the oldest silent one of the network that has the most (`crowd`). So clients
-//! that begin a handshake and fall silent delay nobody, and take no place of an established connection.
-//! Handshakes take turns (`turns`), so that a flood of them does not delay open connections.
+//! A bounded number of connections wait for their handshakes; while all places are taken, a further connection displaces the
+//! oldest silent one of the network with the most (`crowd`). So clients that begin a handshake and fall silent delay no
+//! others, and take no place of an established connection. Handshakes take turns (`turns`), so that a flood of them does not
+//! delay open connections.
 
 mod accept;
 mod activity;

@@ -1,4 +1,4 @@
-//! Why a connection was refused, for the log: on which side, and by which of the server's files.
+//! The reason for refusing a connection, for the log: on which side, and because of which of the server's files.
 
 use std::io::{self, ErrorKind};
 
@@ -6,10 +6,10 @@ use rustls::{AlertDescription, CertificateError};
 
 use crate::tls::{TlsFiles, date};
 
-/// Why a connection was refused.
+/// A refused connection and the reason.
 pub(super) struct Refusal {
     pub(super) reason: String,
-    /// Not worth a log line: a balancer that checks whether the port is open.
+    /// Whether it is not worth a log line, such as a load balancer that checks whether the port is open.
     pub(super) is_silent: bool,
 }
 
@@ -21,7 +21,7 @@ impl Refusal {
         }
     }
 
-    /// Names the file that decided, if one did.
+    /// Describes a failed handshake, and names the file that decided it, if one did.
     pub(super) fn of(error: &io::Error, files: &TlsFiles) -> Self {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         let Some(inner) = inner else {
@@ -43,7 +43,7 @@ impl Refusal {
                 format!("the client offers no suitable TLS 1.3: {problem:?}")
             }
             rustls::Error::InvalidMessage(_) => "the client does not speak TLS".to_owned(),
-            // An authority of the same name with another key gives `DecryptError`.
+            // A CA of the same name with another key makes the client send `DecryptError`.
             rustls::Error::AlertReceived(
                 AlertDescription::UnknownCA | AlertDescription::DecryptError,
             ) => format!("the client's CA file lacks the CA that issued {own} (certificate)"),
@@ -61,13 +61,13 @@ impl Refusal {
     }
 }
 
-/// What is wrong with a client's certificate.
+/// Explains what is wrong with a client's certificate.
 fn of_client(problem: &CertificateError, files: &TlsFiles) -> String {
     let roots = files.roots.display();
     let lists = files.revoked_name();
     use CertificateError as Problem;
     match problem {
-        // An authority of the same name with another key gives `BadSignature`.
+        // A CA of the same name with another key makes the check end with `BadSignature`.
         Problem::UnknownIssuer | Problem::BadSignature => {
             format!("no CA in {roots} (client_ca) issued the client's certificate")
         }

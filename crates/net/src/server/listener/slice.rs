@@ -1,4 +1,4 @@
-//! How long a connection has a thread to itself.
+//! The time for which a connection has a thread to itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,21 +9,21 @@ use tokio::task::yield_now;
 
 use super::debt::{Debt, Moment};
 
-/// The current slice of a connection: what its task has done since it last had to wait for bytes. All of that is
-/// charged to its client.
+/// The current slice of a connection: the work of its task since it last had to wait for bytes. All of that is charged to
+/// its client.
 #[derive(Debug, Default)]
 pub(super) struct Slice {
     used: Duration,
-    /// Frames that have begun in it, each of which may wake a task.
+    /// The frames that have begun in it, each of which may wake a task.
     frames: usize,
-    /// When bytes were handed out. Until it asks for more, the task works on these.
+    /// The moment when bytes were handed out. Until it asks for more, the task works on these.
     read_at: Option<Moment>,
     /// Set while others have their turn; true once they have had it.
     turn: Option<Arc<AtomicBool>>,
 }
 
 impl Slice {
-    /// Ready if the connection may go on; else others have their turn first.
+    /// Ready if the connection may go on; otherwise others have their turn first.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &self.turn {
             Some(turn) if !turn.load(Ordering::Acquire) => return Poll::Pending,
@@ -37,8 +37,8 @@ impl Slice {
         Poll::Ready(())
     }
 
-    /// Gives others their turn. The task may go on to poll its connection all the same, for h2 reads again for each
-    /// stream that it hands out; so a task of its own says when they have had it.
+    /// Gives others their turn. The task may poll its connection again before that, because h2 reads again for each stream
+    /// that it hands out; so a separate task signals the end of the turn.
     pub(super) fn end(&mut self, cx: &Context<'_>) {
         let turn = Arc::new(AtomicBool::new(false));
         *self = Self {
@@ -58,7 +58,7 @@ impl Slice {
         self.frames += frames;
     }
 
-    /// Reads, after the work on what was read before.
+    /// Charges the work on the bytes read before, then reads.
     pub(super) fn read<T>(&mut self, debt: &Debt, read: impl FnOnce() -> Poll<T>) -> Poll<T> {
         let began = self.read_at.take().unwrap_or_else(|| debt.moment());
         let poll = read();
@@ -74,7 +74,7 @@ impl Slice {
     pub(super) fn write<T>(&mut self, debt: &Debt, write: impl FnOnce() -> Poll<T>) -> Poll<T> {
         let began = debt.moment();
         let poll = write();
-        // Within the work on what was read, it is charged with that.
+        // A write during the work on bytes that were read is charged with that work.
         match self.read_at.take() {
             None => self.spend(debt, &began),
             Some(read_at) if poll.is_pending() => self.spend(debt, &read_at),
@@ -93,11 +93,11 @@ impl Slice {
     }
 }
 
-/// Where the frames of a connection begin (RFC 9113, sections 3.4 and 4.1).
+/// Finds the frames of a connection (RFC 9113, sections 3.4 and 4.1).
 #[derive(Debug)]
 pub(super) struct Frames {
     length: [u8; 3],
-    /// How many bytes of the header there were.
+    /// The number of header bytes seen.
     of_header: usize,
     left: usize,
 }
@@ -111,7 +111,7 @@ impl Frames {
         }
     }
 
-    /// Goes through the next bytes. Returns how many frames begin in them.
+    /// Consumes the next bytes. Returns the number of frames that begin in them.
     pub(super) fn follow(&mut self, mut bytes: &[u8]) -> usize {
         let mut begun = 0;
         while !bytes.is_empty() {
@@ -139,9 +139,9 @@ impl Frames {
 
 const PREFACE_BYTES: usize = 24;
 const HEADER_BYTES: usize = 9;
-/// The tasks that they wake take about as long as a slice.
+/// The most frames of a slice: the tasks that they wake take about as long as a slice.
 const FRAMES: usize = 8;
-/// Some hundreds of frames.
+/// The longest slice, some hundreds of frames.
 const SLICE: Duration = Duration::from_micros(250);
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Open connections with the certificates they came with. One ends when a certificate expires, or when the
-//! server's files withdraw it.
+//! The open connections with their clients' certificates. A connection ends when a certificate expires, or when the server's
+//! files withdraw it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,7 +29,7 @@ struct Entry {
 }
 
 impl Standing {
-    /// Enters a connection until the returned value is dropped.
+    /// Registers a connection until the returned value is dropped.
     pub(super) fn enter(
         self: &Arc<Self>,
         chain: Arc<[CertificateDer<'static>]>,
@@ -58,10 +58,9 @@ impl Standing {
         over.filter(|it| it.activity.end()).count()
     }
 
-    /// Ends the connections whose certificates are withdrawn. Returns how many. Blocks while it verifies
-    /// all of them.
+    /// Ends the connections whose certificates are withdrawn. Returns how many. Blocks while it verifies all of them.
     pub fn review(&self, is_withdrawn: impl Fn(&[CertificateDer<'static>]) -> bool) -> usize {
-        // Verifying takes a while, and connections come and go.
+        // The lock is not held: verifying takes a while, and connections open and close.
         let entries: Vec<_> = lock(&self.0).by_number.values().cloned().collect();
         let over = entries.iter().filter(|it| is_withdrawn(&it.chain));
         over.filter(|it| it.activity.end()).count()
@@ -76,7 +75,7 @@ impl fmt::Debug for Standing {
     }
 }
 
-/// A connection's entry, which dropping removes.
+/// A connection's entry, which `Drop` removes.
 pub(super) struct Stay {
     standing: Arc<Standing>,
     number: u64,

@@ -12,10 +12,12 @@ use std::task::Poll;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 
-/// Turns on the runtime's threads: one for each thread, given in the order in which they are asked for.
+/// Turns on the runtime's threads, one per thread, given in the order of the requests for them.
 pub(super) struct Turns(Arc<Semaphore>);
 
 impl Turns {
+    /// Creates as many turns as the runtime has threads.
+    ///
     /// # Panics
     /// Outside a tokio runtime.
     pub(super) fn new() -> Self {
@@ -23,13 +25,13 @@ impl Turns {
         Self(Arc::new(Semaphore::new(threads.max(1))))
     }
 
-    /// Polls a future to its end, each time in a turn of its own.
+    /// Polls a future to its end, and takes a new turn for each poll.
     pub(super) async fn run<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         loop {
             let turn = Arc::clone(&self.0).acquire_owned().await;
             let polled = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
-            // In a task of its own, since this one may now end, or sleep for long.
+            // A separate task returns the turn, since this one may end now, or sleep for long.
             tokio::spawn(async move {
                 yield_now().await;
                 drop(turn);
@@ -42,8 +44,8 @@ impl Turns {
     }
 }
 
-/// Ready when the task is polled next. The future that was polled before has the task's waker, so a wake-up that
-/// comes in between is not lost.
+/// Ready when the task is polled next. The future that was polled before holds the task's waker, so a wake-up in between is
+/// not lost.
 async fn woken() {
     let mut is_first = true;
     poll_fn(|_| match std::mem::replace(&mut is_first, false) {
@@ -65,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// Ready at the `polls`th poll, and always ready to be polled.
+    /// Ready at the `polls`th poll, and always wakes itself.
     async fn work(polls: usize, mut at_each: impl FnMut()) {
         let mut left = polls;
         poll_fn(|context| {
@@ -80,7 +82,7 @@ mod tests {
         .await;
     }
 
-    /// Polls of everything in turn, between which another task was not polled, at most in a row.
+    /// Returns the most consecutive polls of `tasks` handshakes without a poll of another task.
     async fn longest_row(tasks: usize) -> usize {
         let turns = Arc::new(Turns::new());
         let row = Arc::new(AtomicUsize::new(0));
@@ -152,7 +154,7 @@ mod tests {
             }
         };
         timeout(LIMIT, sending).await.unwrap();
-        // Every turn has come back.
+        // Every turn has been returned.
         let all = timeout(LIMIT, turns.0.acquire_many(2)).await.unwrap();
         drop(all);
     }

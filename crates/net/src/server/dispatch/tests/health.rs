@@ -12,7 +12,7 @@ fn what_a_device_fails_at_another_does_and_the_first_is_left_alone() {
     let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     let mut sent = 0;
-    // Until the broken one has come to its turn.
+    // Send until the broken device has been used.
     while calls.load(Ordering::Relaxed) == 0 {
         assert_all_right(&send(&dispatcher, client, 0..250, MINUTE), 250);
         sent += 250;
@@ -70,15 +70,14 @@ fn a_device_that_is_well_again_is_taken_again() {
         }
         assert!(began.elapsed() < MINUTE, "never well again");
     }
-    // The answer is given before the worker records its success.
+    // The answer is sent before the worker records its success.
     while dispatcher.devices()[0].is_down {
         assert!(began.elapsed() < MINUTE, "still left alone");
         std::thread::yield_now();
     }
 }
 
-/// Sends requests one after the other, with numbers of a client's own or of the server's; gives the
-/// outcomes.
+/// Sends requests one after the other, with the client's own numbers or the server's; returns the outcomes.
 fn send_each(
     dispatcher: &Dispatcher,
     client: ClientId,
@@ -114,14 +113,14 @@ fn what_a_client_sent_is_no_evidence_against_a_device() {
     for status in dispatcher.devices() {
         assert!(!status.is_down && status.failures == 0, "{status:?}");
     }
-    // The same failures with keys of the server are evidence, and no success of a client's hides it.
+    // The same failures with keys of the server are evidence, and no success with a client's numbers hides them.
     for answered in send_each(&dispatcher, client, Origin::Server, 0..4) {
         assert_eq!(answered.outcome.unwrap_err().code, Code::Unavailable);
     }
     assert!(dispatcher.devices().iter().all(|status| status.is_down));
 }
 
-/// Fails at whole batches in which one exponent is odd, as a driver that panics does.
+/// A device that fails whole batches in which one exponent is odd, as a driver that panics does.
 struct AllOrNothing(SoftwareDevice, Arc<Gate>);
 
 impl PublicKeyDevice for AllOrNothing {
@@ -189,7 +188,7 @@ fn a_clients_numbers_that_hang_stop_one_device_and_blame_none() {
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
     let (held, calls) = (Arc::clone(&gate), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&calls);
-    // Whichever device is asked first never comes back.
+    // The first device to receive a request never returns.
     let hangs_once = move || {
         if counted.fetch_add(1, Ordering::SeqCst) == 0 {
             held.pass();
@@ -240,7 +239,7 @@ fn what_hangs_in_a_device_is_done_by_another_and_answered_once() {
     let client = dispatcher.add_client(1);
     let began = Instant::now();
     let mut answers = Vec::new();
-    // Until the one that hangs has come to its turn.
+    // Send until the hanging device has taken some.
     while dispatcher.devices()[0].in_work == 0 {
         assert!(began.elapsed() < MINUTE, "it never takes any");
         answers.push(send(&dispatcher, client, 0..50, MINUTE));
@@ -252,7 +251,7 @@ fn what_hangs_in_a_device_is_done_by_another_and_answered_once() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(dispatcher.devices()[0].is_down);
-    // What comes late is not looked at.
+    // Late results are discarded.
     gate.open();
     for answers in &answers {
         assert_all_right(answers, 50);
@@ -292,7 +291,7 @@ fn what_hangs_and_then_fails_is_answered_where_nobody_else_can() {
 
 #[test]
 fn a_trial_that_hangs_does_not_keep_a_device_from_the_next_one() {
-    // The first two of four workers never come back.
+    // The first two of four workers never return.
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
     let (held, calls) = (Arc::clone(&gate), AtomicUsize::new(0));
     let hangs_twice = move || {

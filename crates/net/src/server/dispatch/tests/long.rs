@@ -1,4 +1,4 @@
-//! Long requests next to short ones.
+//! Long requests together with short ones.
 
 use super::super::queue::Queue;
 use super::super::state::Lane;
@@ -6,7 +6,7 @@ use super::super::task::Task;
 use super::queue::task_of;
 use super::*;
 
-/// Has aws-lc compute short requests. Long ones pass the gate, and get zeros.
+/// A device that computes short requests with aws-lc. Long ones wait at the gate, and return zeros.
 struct Gated(Arc<Gate>, SoftwareDevice);
 
 impl PublicKeyDevice for Gated {
@@ -32,7 +32,7 @@ impl PublicKeyDevice for Gated {
     }
 }
 
-/// Powers of 4096 bits, with an exponent of `bytes`.
+/// Creates powers of 4096 bits with an exponent of `bytes`.
 fn long(requests: usize, bytes: usize) -> (Vec<Submission>, mpsc::Receiver<Answered>) {
     let (sender, receiver) = mpsc::channel();
     let submission = |_| {
@@ -53,8 +53,8 @@ fn long(requests: usize, bytes: usize) -> (Vec<Submission>, mpsc::Receiver<Answe
     ((0..requests).map(submission).collect(), receiver)
 }
 
-/// The paths: a device of this machine with one worker and with several, and a device of its own kind
-/// with several; the longest exponents that a client may send, and those of a key without primes.
+/// Covers a device on this machine with one worker and with several, and a separate device with several; and both the
+/// longest exponents that a client may send and those of a key without primes.
 #[test]
 fn long_requests_keep_no_short_one_waiting() {
     for (workers, is_host) in [(1, true), (2, true), (2, false), (4, false)] {
@@ -92,8 +92,8 @@ fn long_requests_keep_no_short_one_waiting() {
     }
 }
 
-/// One that is fair by requests would give the long ones a hundred times as much. By a clock that
-/// counts what is served: a short one takes 1, and a long one 100.
+/// A queue that is fair by the number of requests would give the long ones a hundred times the time. The clock counts served
+/// work: a short request takes 1, a long one 100.
 #[test]
 fn clients_of_long_requests_get_their_share_of_time_and_no_more() {
     const LONG: u32 = 100;
@@ -123,7 +123,7 @@ fn clients_of_long_requests_get_their_share_of_time_and_no_more() {
             served[task.client] += if task.is_long { LONG } else { 1 };
             Some(())
         };
-        // A worker for short ones takes one in each tick; that for long ones tries whenever it is free.
+        // The worker for short requests takes one in each tick; the one for long requests tries whenever it is free.
         let mut is_free_at = 0;
         for tick in 0..6000 {
             take(Lane::Main).unwrap();

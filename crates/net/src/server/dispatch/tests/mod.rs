@@ -20,7 +20,7 @@ use tonic::Code;
 use super::admit::BACK_OFF_MAX;
 use super::*;
 
-/// 3 ^ `exponent` mod 0x1f1.
+/// Creates the request for 3 ^ `exponent` mod 0x1f1.
 fn request(exponent: u8) -> PublicKeyRequest {
     let base = Base::from(&[3]);
     PublicKeyRequest::power(&[0x01, 0xf1], base, &[exponent], ByteOrder::BigEndian).unwrap()
@@ -31,7 +31,7 @@ fn power(exponent: u8) -> Vec<u8> {
     vec![(power >> 8) as u8, power as u8]
 }
 
-/// Has aws-lc compute, after `mishap` has had its way.
+/// A device that computes with aws-lc unless the function returns an error.
 struct Moody<F>(&'static str, SoftwareDevice, F);
 
 impl<F: Fn() -> Option<DeviceError> + Send + Sync> PublicKeyDevice for Moody<F> {
@@ -77,7 +77,7 @@ const BOUNDS: Bounds = Bounds {
     hang: Duration::from_secs(60),
 };
 
-/// Sends requests for powers, with these exponents; gives the answers, by exponent, as they come.
+/// Sends requests for powers with these exponents; returns the receiver of the answers, each with its exponent.
 fn send(
     dispatcher: &Dispatcher,
     client: ClientId,
@@ -134,7 +134,7 @@ fn assert_all_right(answers: &mpsc::Receiver<(u8, Answered)>, count: usize) {
     assert!(answers.recv_timeout(Duration::from_millis(1)).is_err());
 }
 
-/// Holds callers until it is opened.
+/// A gate that holds callers until it is opened.
 struct Gate(Mutex<bool>, std::sync::Condvar);
 
 impl Gate {
@@ -181,7 +181,7 @@ fn clients_that_flood_the_queue_leave_room_for_others() {
     let late = dispatcher.add_client(1);
     let answers = send(&dispatcher, late, 5..6, MINUTE);
     assert!(answers.try_recv().is_err(), "it waits for the device");
-    // One alone has most of the line.
+    // A single client fills most of the queue.
     let refused = std::iter::from_fn(|| floods[0].try_recv().ok()).count();
     assert!((100..=112).contains(&refused), "{refused}");
     gate.open();
@@ -212,7 +212,7 @@ fn deadlines_are_kept_in_the_queue_and_in_the_device() {
         std::thread::sleep(Duration::from_millis(1));
     }
     let begun = devices.iter().filter(|device| device.is_some()).count();
-    // None, where the worker was too late for that.
+    // There is none if the worker was too late.
     assert!(begun <= 1, "{begun}");
     assert_eq!((dispatcher.unanswered(), dispatcher.waiting()), (0, 0));
     gate.open();
@@ -233,7 +233,7 @@ fn requests_sent_one_by_one_get_the_same_back_off() {
     let dispatcher = Dispatcher::start(vec![driver("slow", 1, hangs)], bounds).unwrap();
     let client = dispatcher.add_client(1);
     let mut answers = Vec::new();
-    // Nothing is ever refused by `admit`.
+    // `admit` never refuses any of these.
     let (refusal, rest) = loop {
         if let Some(full) = dispatcher.no_room(client) {
             break full;
@@ -271,7 +271,7 @@ fn bounds_are_kept_and_refusals_say_why() {
         .flat_map(|answers| std::iter::from_fn(|| answers.try_recv().ok()))
         .map(|(_, answered)| answered.outcome.unwrap_err())
         .collect();
-    // Six of each of the first two would fit the clients, and ten or eleven the line.
+    // The clients' own bounds allow six of each of the first two, the queue ten or eleven in all.
     assert!(
         refused.len() == 14 || refused.len() == 13,
         "{}",

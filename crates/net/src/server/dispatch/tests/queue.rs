@@ -28,7 +28,7 @@ fn made(number: u64, client: ClientId, shape: ShapeId, kind: (bool, bool)) -> Ar
     ))
 }
 
-/// Numbers of the tasks that a device takes one after the other.
+/// Returns the numbers of the tasks that a device takes one after the other.
 fn order(queue: &mut Queue, skip: usize) -> Vec<u64> {
     let millisecond = |_| Duration::from_millis(1);
     let next = || {
@@ -63,7 +63,7 @@ fn clients_are_served_by_their_weights_and_nobody_saves_up() {
     }
     assert_eq!((served[&light], served[&heavy]), (10, 30));
 
-    // One that comes later shares from then on, and does not catch up.
+    // A client that arrives later shares from then on, and does not catch up.
     let late = queue.add_client(1);
     for number in 0..40 {
         queue.push(task(200 + number, late, 0, false), false);
@@ -173,7 +173,7 @@ fn a_slow_device_takes_what_faster_ones_would_not_have_done_by_then() {
     for number in 0..5 {
         queue.push(task(number, client, 0, false), false);
     }
-    // What is left to others is the front.
+    // The front is left to others.
     assert_eq!(order(&mut queue, 3), [3, 4]);
     assert_eq!(order(&mut queue, 3), [0; 0]);
     assert_eq!(order(&mut queue, 0), [0, 1, 2]);

@@ -1,11 +1,11 @@
-//! Signatures that workers make themselves.
+//! Signatures that workers compute themselves.
 
 use oarlock::keys::{Curve, KeyType, PrivateKey, Scheme};
 
 use super::super::super::signature::Signature;
 use super::*;
 
-/// Work for the signature of a digest that begins with `number`.
+/// Returns work for the signature of a digest that begins with `number`.
 fn work(key: &PrivateKey, number: u8) -> Work {
     let signature = Signature::new(
         key,
@@ -59,7 +59,7 @@ fn host(
     }
 }
 
-/// Next to powers, which come from the same client and from another, and which a board takes too.
+/// The clients also send powers, which the board may compute too.
 #[test]
 fn workers_of_this_machine_make_them_and_no_others() {
     let drivers = vec![host("host", 2, || None), driver("board", 1, || None)];
@@ -99,7 +99,7 @@ fn without_a_device_of_this_machine_they_are_refused() {
     assert_all_right(&send(&dispatcher, client, 0..10, MINUTE), 10);
 }
 
-/// While one worker is held up, its device takes several of the waiting signatures at once, and of the longer ones fewer.
+/// Signatures that queue up while the only worker is held up are then taken several at once.
 #[test]
 fn several_that_wait_are_taken_at_once() {
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
