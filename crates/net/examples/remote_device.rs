@@ -1,4 +1,4 @@
-//! Signs a file with a key that stays on a cryptoserver, by the library's ordinary calls:
+//! Signs a file with a key that stays on a cryptoserver, through the library's ordinary calls:
 //!
 //! ```text
 //! oarlock pki init demo --key web
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rsa = Accelerator::builder().build()?.rsa(key);
     let scheme = SignatureScheme::Pss(Hash::Sha256);
     let signature = rsa.sign(scheme, &message)?;
-    // Computed there and checked here; this is what another program would do with it.
+    // The server computed it; verifying it is what the receiving program would do.
     rsa.public().verify(scheme, &message, &signature)?;
     println!("{id} signed {file}: {} bytes", signature.len());
     Ok(())

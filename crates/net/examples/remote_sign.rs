@@ -60,7 +60,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     while let Some(task) = tasks.join_next().await {
         let (file, digest, signature) = task?;
         let signature = signature.map_err(|error| format!("{file}: {error}"))?;
-        // The server is trusted with the key, the network with nothing.
+        // The server is trusted with the key, but the network with nothing.
         public.verify_digest(SignatureScheme::Pss(Hash::Sha256), &digest, &signature)?;
         println!("{id} signed {file}: {} bytes", signature.len());
     }

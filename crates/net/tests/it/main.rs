@@ -1,5 +1,5 @@
-//! The cryptoserver in one program: `admission` tests who is let in and to what, `server` the whole
-//! way of a request and of what goes wrong on it, `hostile` what its clients do to each other.
+//! The cryptoserver in one program: `admission` tests which clients are let in and to what, `server` tests requests from end
+//! to end with their faults, and `hostile` tests what clients can do to each other.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod admission;

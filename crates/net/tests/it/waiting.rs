@@ -1,15 +1,15 @@
-//! `oarlock_testing::until`, for what is asked in a task.
+//! `oarlock_testing::until` for asynchronous tasks.
 
 use std::time::{Duration, Instant};
 
 use oarlock_testing::LIMIT;
 
-/// Returns when `is_so`.
+/// Waits until `is_so` holds.
 pub async fn until(what: &str, is_so: impl Fn() -> bool) {
     until_some(what, async || is_so().then_some(())).await;
 }
 
-/// Asks again and again, until `ask` gives something.
+/// Calls `ask` repeatedly until it returns something.
 pub async fn until_some<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! What several of the tests need.
+//! Helpers that several of the tests need.
 
 use std::fmt::{Debug, Write};
 use std::fs;
@@ -15,10 +15,10 @@ use tempfile::TempDir;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
-/// No list is past its next update before this.
+/// A date before which no list is past its next update.
 pub const FAR: &str = "29000102030405Z";
 
-/// An authority, a server of loopback's names, and clients of these names.
+/// Creates an authority, a server with the names of loopback, and clients with these names.
 pub fn pki(clients: &[&str]) -> TempDir {
     let folder = TempDir::new().unwrap();
     let request = PkiRequest {
@@ -39,8 +39,8 @@ pub fn tls_files(folder: &Path, name: &str) -> TlsFiles {
     }
 }
 
-/// A list of the authority in `folder`, by openssl, with the certificates of these clients and of
-/// all that were named before. It is followed by another on `next`, as `20300102030405Z`.
+/// Returns a revocation list of the authority in `folder`, written by openssl, with the certificates of these clients and of
+/// all clients named in earlier calls. Its next update is at `next`, as `20300102030405Z`.
 pub fn revocation_list(folder: &Path, clients: &[&str], next: &str) -> PathBuf {
     let config = folder.join("openssl.cnf");
     if !config.exists() {
@@ -80,7 +80,7 @@ pub fn revocation_list(folder: &Path, clients: &[&str], next: &str) -> PathBuf {
     list
 }
 
-/// An authority in `folder`, of the same name as that in `roots`, with a key of its own.
+/// Creates an authority in `folder` with the same name as that in `roots`, but a different key.
 pub fn namesake(roots: &Path, folder: &Path) {
     let pem = fs::read(roots).unwrap();
     let name = Identity::of(&CertificateDer::from_pem_slice(&pem).unwrap()).unwrap();
@@ -103,13 +103,13 @@ pub fn run(program: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{program} {arguments:?}: {said}");
 }
 
-/// The warnings of one thread, in lines.
+/// The warnings of one thread, one per line.
 #[derive(Clone)]
 pub struct Log(Arc<Mutex<String>>);
 
 impl Default for Log {
-    /// Installed as well as one listener for all threads. If there were only those of single tests, which come and
-    /// go, events logged while one is installed could be lost, because events without a listener are switched off.
+    /// Also installs one listener for all threads. With only those of single tests, which come and go, events logged while
+    /// one is installed could be lost, because events without a listener are switched off.
     fn default() -> Self {
         static FOR_ALL: Once = Once::new();
         FOR_ALL.call_once(|| {

@@ -5,7 +5,7 @@ use oarlock_net::server::access::{Operation, Pattern};
 use oarlock_net::server::config::*;
 use tempfile::TempDir;
 
-/// A directory with every file that the texts below name.
+/// Creates a directory with every file that the texts below name.
 fn folder() -> TempDir {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("keys.d")).unwrap();
@@ -257,7 +257,7 @@ fn one_client_has_half_of_few_connections_unless_it_is_said() {
     );
 }
 
-/// Lines after a head of two, and the errors they give.
+/// Each text follows a head of two lines; with it is the error it causes.
 #[test]
 fn errors_name_line_and_column() {
     let errors = [
@@ -506,7 +506,7 @@ fn secrets_are_the_first_line_of_a_file_or_a_variable() {
     assert!(none.read().unwrap_err().contains("OARLOCK_NOT_SET"));
 }
 
-/// The example of docs/cryptoserver.md, with every file that it names.
+/// Parses the example of docs/cryptoserver.md, with every file that it names.
 #[test]
 fn the_example_in_the_documentation_is_right() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cryptoserver.md");

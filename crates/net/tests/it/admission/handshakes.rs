@@ -1,4 +1,4 @@
-//! Handshakes that are slow, or many.
+//! Handshakes that are slow or numerous.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write as _};
@@ -28,7 +28,7 @@ async fn slow_handshakes_end_and_hold_up_nobody() {
         limits.handshake_timeout = Duration::from_secs(1);
         limits.connections_max = 2;
     });
-    // As many as there may be, and as many again that wait for them.
+    // Twice the number of places: half of them wait for the others.
     let mut slow = Vec::new();
     for _ in 0..4 {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -36,7 +36,7 @@ async fn slow_handshakes_end_and_hold_up_nobody() {
         slow.push(stream);
     }
     let client = tls_files(folder.path(), "web");
-    // On a busy machine its handshake may be too slow as well; then it comes again.
+    // On a busy machine its own handshake may be too slow as well; then it tries again.
     let (mut tries, address) = (0, server.address);
     let connect = async {
         loop {
@@ -62,7 +62,7 @@ async fn silent_connections_displace_each_other_and_delay_no_handshake() {
     let _logged = tracing::subscriber::set_default(log.clone());
     let folder = pki(&["web"]);
     let mut server = Server::start(Some(&tls_files(folder.path(), "server")), |limits| {
-        // Only displacement can make room.
+        // The long timeout leaves only displacement to make room.
         limits.handshake_timeout = 10 * LIMIT;
         limits.connections_max = 16;
     });
@@ -76,7 +76,7 @@ async fn silent_connections_displace_each_other_and_delay_no_handshake() {
     let connection = server.next().await;
     assert_eq!(connection.connect_info().identity.as_str(), "web");
     let counts = server.incoming.counts();
-    // All but as many as there may be, for the client needed a place of its own.
+    // All but the 16 places, one of which the client needed.
     until("185 refusals", || counts.refused() == 185).await;
     let text = log.text();
     assert!(
@@ -84,7 +84,7 @@ async fn silent_connections_displace_each_other_and_delay_no_handshake() {
         "{text}"
     );
     assert_eq!(text.lines().count(), 10, "{text}");
-    // The oldest ones have gone.
+    // The oldest ones have been displaced.
     for mut stream in silent.into_iter().take(185) {
         let end = timeout(LIMIT, stream.read_u8()).await.unwrap();
         assert_eq!(end.unwrap_err().kind(), ErrorKind::UnexpectedEof);
@@ -92,11 +92,10 @@ async fn silent_connections_displace_each_other_and_delay_no_handshake() {
     assert_eq!(counts.refused(), 185);
 }
 
-/// At 3,400 connections a second, this many arrive in the 0.1 s that a handshake takes. Here they
-/// arrive in each of its stages: after the connection, half of the ClientHello, and all of it.
+/// Lets as many connections arrive in each stage of a handshake as do in its 0.1 s at 3,400 connections a second: after the
+/// connection, half of the ClientHello, and all of it.
 ///
-/// The paths: what the connections of the flood send, from how many addresses they come, and the stage
-/// that the handshake is in.
+/// It covers what the connections of the flood send, the number of addresses they come from, and the stage of the handshake.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_from_many_networks_displaces_no_slow_handshake() {
     let log = Log::default();
@@ -107,7 +106,7 @@ async fn a_flood_from_many_networks_displaces_no_slow_handshake() {
     for (beginning, rounds) in [(&[][..], 5), (&hello[..1], 2), (&hello[..], 2)] {
         for networks in [256, 100] {
             let mut server = Server::start(Some(&tls_files(folder.path(), "server")), |limits| {
-                // Only displacement can make room.
+                // The long timeout leaves only displacement to make room.
                 limits.handshake_timeout = 10 * LIMIT;
             });
             let counts = server.incoming.counts();
@@ -122,7 +121,8 @@ async fn a_flood_from_many_networks_displaces_no_slow_handshake() {
                 );
                 let arrive = || {
                     let (before, began) = (counts.refused(), Instant::now());
-                    // A few more: when the handshake leaves a stage, nobody is displaced from its place.
+                    // A few more than 340: when the handshake leaves a stage, the next connection takes its place and
+                    // displaces none.
                     (0..350).for_each(|_| flood.connect());
                     while counts.refused() < before + 340 {
                         let refused = counts.refused() - before;
@@ -139,7 +139,7 @@ async fn a_flood_from_many_networks_displaces_no_slow_handshake() {
     }
 }
 
-/// Connections from many addresses. More are held than there are places.
+/// Connections from many addresses, of which more are held than there are places.
 struct Flood {
     address: SocketAddr,
     networks: usize,
@@ -166,7 +166,7 @@ impl Flood {
         let from = SocketAddr::from(([127, network, 1, 1], 0));
         socket.bind(&from.into()).unwrap();
         socket.connect(&self.address.into()).unwrap();
-        // It may have been displaced already.
+        // The server may have displaced it already.
         let _ = socket.send(&self.beginning);
         self.held.push_back(socket);
         if self.held.len() > 5000 {
@@ -191,7 +191,7 @@ impl Handshake {
         hello
     }
 
-    /// With `arrive` in each of its stages.
+    /// Performs the handshake and calls `arrive` in each of its stages.
     fn slowly(mut self, address: SocketAddr, mut arrive: impl FnMut()) -> io::Result<impl Drop> {
         let mut socket = std::net::TcpStream::connect(address)?;
         socket.set_read_timeout(Some(LIMIT))?;

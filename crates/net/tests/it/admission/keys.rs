@@ -88,7 +88,7 @@ fn keys_of_every_format_are_read() {
     assert!(keys.get("none").is_none());
 }
 
-/// What openssl writes in each of its formats, and what this library writes.
+/// Covers the output of openssl in each of its formats, and of this library.
 #[test]
 fn keys_that_are_no_rsa_keys_are_read() {
     let folder = TempDir::new().unwrap();
@@ -162,7 +162,7 @@ fn keys_that_are_no_rsa_keys_are_read() {
     }
 }
 
-/// A wrong half would make signatures that nobody accepts.
+/// A wrong half would produce signatures that fail to verify.
 #[test]
 fn halves_that_do_not_belong_together_are_refused_when_they_are_read() {
     let folder = TempDir::new().unwrap();
@@ -292,7 +292,7 @@ fn two_keys_of_one_id_are_named_and_the_first_one_stays() {
     );
     assert_eq!(log.text(), expected);
     fs::remove_file(&other).unwrap();
-    // A key that is listed by itself comes before those of directories.
+    // A key that is listed by itself precedes those of directories.
     let listed = [
         directory(folder.path()),
         file("web", pem("rsa1024.pem"), None),
@@ -307,8 +307,8 @@ fn two_keys_of_one_id_are_named_and_the_first_one_stays() {
     assert!(said.contains("rsa1024.pem: rename one of them"), "{said}");
 }
 
-/// The paths on which a wrong file is met: at the start, by the watch, by a reload, and at a start
-/// after that. It may be wrong in any way, and it may have been right before.
+/// Covers each path on which a wrong file is found: at the start, by the watch, by a reload, and at a later start. The file
+/// may be wrong in any way, and may have been right before.
 #[test]
 fn a_wrong_file_in_a_directory_is_named_skipped_and_counted_at_any_time() {
     let folder = TempDir::new().unwrap();
@@ -339,7 +339,7 @@ fn a_wrong_file_in_a_directory_is_named_skipped_and_counted_at_any_time() {
                 .any(|line| line.starts_with(&start) && line.contains("skipped"))
         })
     };
-    // While it runs.
+    // While the server runs.
     running.refresh();
     assert_eq!(named(&log), [true; 4], "{}", log.text());
     assert_eq!(
@@ -360,14 +360,14 @@ fn a_wrong_file_in_a_directory_is_named_skipped_and_counted_at_any_time() {
         (ids(&started), skipped(&started)),
         (vec!["good".to_owned()], 4)
     );
-    // Its earlier key stays where there was one, and it counts.
+    // Its earlier key stays, and the file counts.
     fs::write(at("good.pem"), "half").unwrap();
     running.refresh();
     assert_eq!(
         (ids(&running), skipped(&running)),
         (vec!["good".to_owned()], 5)
     );
-    // Those that are mended or gone count no more.
+    // Files that are repaired or removed no longer count.
     put("rsa3072.pem", &at("x25519.pem"));
     put("rsa2048.pem", &at("good.pem"));
     for name in &wrong[1..] {
@@ -454,7 +454,7 @@ fn a_reload_swaps_all_or_nothing() {
     ];
     store.reload(&failing, &no_tokens).unwrap_err();
     assert!(Arc::ptr_eq(&before, &store.current()));
-    // A file that is wrong now leaves its key; at a start there is none.
+    // A file that is wrong now leaves its key in use; a fresh start has none.
     fs::write(&path, "half").unwrap();
     let with_other = [
         directory(folder.path()),
@@ -496,7 +496,7 @@ fn a_directory_is_followed() {
     until("a key that was added", || {
         bits(&store, "batch") == Some(3072)
     });
-    // As careful rotations do it, and as careless ones do.
+    // First replaced as a careful rotation does it, then overwritten as a careless one does.
     put("rsa4096.pem", &at("next"));
     fs::rename(at("next"), at("web.pem")).unwrap();
     until("a key that was renamed to its place", || {
@@ -507,7 +507,7 @@ fn a_directory_is_followed() {
         bits(&store, "web") == Some(3072)
     });
 
-    // What is wrong leaves what was there; that the new key is there shows that it was looked at.
+    // Wrong files leave the earlier keys in use; that the new key is there shows that the directory was read.
     fs::write(at("web.pem"), "-----BEGIN PRIVATE KEY-----\nhalf").unwrap();
     fs::write(at("wrong.pem"), "never right").unwrap();
     put("rsa2048.pem", &at("fixed.pem"));
@@ -525,7 +525,7 @@ fn a_directory_is_followed() {
 
     fs::remove_file(at("batch.key")).unwrap();
     until("a key that was removed", || bits(&store, "batch").is_none());
-    // The directory itself goes: the keys stay.
+    // The directory itself is moved away: the keys stay.
     let held = store.current();
     fs::rename(folder.path(), folder.path().with_extension("away")).unwrap();
     store.refresh();
@@ -534,8 +534,8 @@ fn a_directory_is_followed() {
     drop(watch);
 }
 
-/// As the kubelet replaces a mounted secret: files are links into `..data`, which is a link to a
-/// directory of one moment, and is renamed over.
+/// Replaces keys the way the kubelet replaces a mounted secret: files are links into `..data`, which is a link to a
+/// timestamped directory and is renamed over.
 #[test]
 fn a_secret_of_kubernetes_is_followed() {
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -47,7 +47,7 @@ impl Server {
         let address = listener.addresses()[0];
         let (stop, stopped) = oneshot::channel();
         let incoming = listener.incoming(tls.clone(), &limits, async {
-            // Dropped or sent, it is to stop.
+            // The server stops whether the sender is used or dropped.
             let _ = stopped.await;
         });
         Self {
@@ -73,12 +73,12 @@ pub(super) async fn connect(
     let stream = TcpStream::connect(address).await?;
     let name = ServerName::try_from(name).unwrap();
     let mut stream = connector.connect(name, stream).await?;
-    // In TLS 1.3 a client learns after its handshake whether the server likes its certificate.
+    // In TLS 1.3 a client learns only after its handshake whether the server accepts its certificate.
     stream.write_all(b"hello").await?;
     Ok(stream)
 }
 
-/// The error of a client that is refused.
+/// Returns the error of a client that is refused.
 async fn refusal(address: SocketAddr, files: &TlsFiles) -> String {
     let refused = async {
         match connect(address, files, "localhost").await {
@@ -89,7 +89,7 @@ async fn refusal(address: SocketAddr, files: &TlsFiles) -> String {
     timeout(LIMIT, refused).await.unwrap()
 }
 
-/// An authority, and a client of it whose certificate ended in 2002.
+/// Creates an authority and a client of it whose certificate expired in 2002.
 fn expired(folder: &Path) -> TlsFiles {
     let authority_key = KeyPair::generate().unwrap();
     let mut authority = CertificateParams::new([]).unwrap();
@@ -147,7 +147,7 @@ async fn unknown_clients_stay_out_and_the_log_says_why() {
     let (folder, foreign) = (pki(&["web"]), pki(&["web"]));
     let old = TempDir::new().unwrap();
     let old = expired(old.path());
-    // Both authorities are the server's, so that the date alone is wrong of the expired one.
+    // The server trusts both authorities, so only the date of the expired certificate is wrong.
     let mut trusted = fs::read(folder.path().join("ca.pem")).unwrap();
     trusted.extend(fs::read(&old.roots).unwrap());
     let mut files = tls_files(folder.path(), "server");
@@ -166,7 +166,7 @@ async fn unknown_clients_stay_out_and_the_log_says_why() {
     said("connection refused: no CA in ");
     said("trusted.pem (client_ca) issued the client's certificate");
 
-    // A client of ours would not load it.
+    // Our own client would not load it.
     let address = server.address.to_string();
     let ca = folder.path().join("ca.pem");
     let s_client = |more: &[&str]| {
@@ -212,7 +212,7 @@ async fn unknown_clients_stay_out_and_the_log_says_why() {
     let mut junk = TcpStream::connect(server.address).await.unwrap();
     junk.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     until("a sixth refusal", || counts.refused() == 6).await;
-    // Who only looks whether the port is open is not worth a line.
+    // A connection that only probes the port is not worth a line.
     let lines = log.text().lines().count();
     drop(TcpStream::connect(server.address).await.unwrap());
     until("a seventh refusal", || counts.refused() == 7).await;
@@ -250,7 +250,7 @@ async fn silent_connections_end_and_busy_ones_do_not() {
     loop {
         let mut client = connect(server.address, &files, "localhost").await.unwrap();
         let mut connection = server.next().await;
-        // For longer than it may be silent; returns its longest silence, and its last word.
+        // Sends for longer than the idle time; returns its longest silence and the time of its last write.
         let busy = async {
             let start = Instant::now();
             let (mut silence, mut last) = (Duration::ZERO, start);
@@ -269,16 +269,16 @@ async fn silent_connections_end_and_busy_ones_do_not() {
                 if let Err(error) = connection.read(&mut buffer).await {
                     return (error.kind(), Instant::now());
                 }
-                // As if it were a request.
+                // Count the bytes as a request.
                 connection.connect_info().touch();
             }
         };
-        // After that the client is still there and says nothing, as one whose machine is gone.
+        // After that the client stays connected and silent, like one whose machine is gone.
         let ((silence, last), (kind, end)) = timeout(LIMIT, async { tokio::join!(busy, read) })
             .await
             .unwrap();
         assert_eq!(kind, ErrorKind::TimedOut);
-        // On a busy machine this one may have been silent for too long.
+        // On a busy machine this client may have been silent for too long.
         if silence < idle / 2 {
             assert!(end - last >= idle, "{:?}", end - last);
             break;
@@ -286,7 +286,7 @@ async fn silent_connections_end_and_busy_ones_do_not() {
         assert!(began.elapsed() < LIMIT, "never busy without a pause");
     }
 
-    // A client that asks for nothing, however much it sends.
+    // A client that sends much but requests nothing.
     let mut client = connect(server.address, &files, "localhost").await.unwrap();
     let mut connection = server.next().await;
     let chatter = async {
@@ -309,7 +309,7 @@ async fn silent_connections_end_and_busy_ones_do_not() {
         .unwrap();
     assert_eq!(kind, ErrorKind::TimedOut);
 
-    // Nor does it help that bytes are there whenever the server looks.
+    // Nor does it help if bytes are there whenever the server reads.
     let mut client = connect(server.address, &files, "localhost").await.unwrap();
     let mut connection = server.next().await;
     client.write_all(&[0; 1000]).await.unwrap();
@@ -344,7 +344,7 @@ async fn a_connection_that_rests_is_written_to_and_read_from_later() {
     assert_eq!(client.read_u8().await.unwrap(), b'!');
     assert_eq!(connection.read_u8().await.unwrap(), b'?');
     assert!(start.elapsed() >= rest);
-    // Bytes that have already come are there at once; a pause may be extended while it lasts.
+    // Bytes that have arrived already are returned at once; a pause may be extended while it lasts.
     assert_eq!(connection.read_u8().await.unwrap(), b'!');
     let start = Instant::now();
     backoff.begin(rest);
@@ -360,8 +360,8 @@ async fn a_connection_that_rests_is_written_to_and_read_from_later() {
 
 #[tokio::test]
 async fn a_thread_sleeps_while_all_its_connections_rest_and_no_longer() {
-    // No sleep is shorter than it was asked to be, but any call may take long on a busy machine: it
-    // is asked often, until one call was short where none is to sleep.
+    // No sleep is shorter than requested, but any call may take long on a busy machine. So it is repeated until one call was
+    // short if there should be no sleep.
     let is_short = || {
         let start = Instant::now();
         moderate();
@@ -375,7 +375,7 @@ async fn a_thread_sleeps_while_all_its_connections_rest_and_no_longer() {
     info.backoff.begin(Duration::from_secs(3600));
     until("no sleep for one of many", is_short).await;
     let counts = server.incoming.counts();
-    // On a machine that stands still for a moment, the client asks for nothing for too long.
+    // On a machine that stalls for a moment, the client counts as inactive.
     until("a sleep where all rest", || {
         info.touch();
         info.backoff.begin(Duration::from_secs(3600));
@@ -422,7 +422,7 @@ async fn a_stop_ends_what_has_not_begun() {
     let end = timeout(LIMIT, slow.read_u8()).await.unwrap();
     end.unwrap_err();
     TcpStream::connect(server.address).await.unwrap_err();
-    // What was there goes on.
+    // Open connections continue.
     connection.write_all(b"!").await.unwrap();
     connection.flush().await.unwrap();
     assert_eq!(client.read_u8().await.unwrap(), b'!');
@@ -440,7 +440,7 @@ async fn a_reload_is_for_new_connections() {
 
     let told = refusal(server.address, &old).await;
     assert!(told.contains("invalid peer certificate"), "{told}");
-    // One that believes the new server is not believed by it for its old certificate.
+    // The client trusts the new server, but the server does not trust its old certificate.
     let mut mixed = old.clone();
     mixed.roots = second.path().join("ca.pem");
     let told = refusal(server.address, &mixed).await;
@@ -486,7 +486,7 @@ async fn revoked_clients_stay_out() {
     let _web = connect(server.address, &web, "localhost").await.unwrap();
     server.next().await;
 
-    // One that another authority has signed is no list, whatever its name.
+    // A list that another authority has signed does not count, even under the same name.
     let foreign = pki(&[]);
     files.revoked = Some(revocation_list(foreign.path(), &[], FAR));
     server.tls.as_ref().unwrap().reload(&files).unwrap();
@@ -536,7 +536,7 @@ async fn open_connections_end_with_their_certificates() {
     let ended = timeout(LIMIT, waiting).await.unwrap().unwrap();
     assert_eq!(ended, ErrorKind::ConnectionAborted);
 
-    // A list that nothing can be checked with withdraws nothing.
+    // A list that is useless for the check withdraws nothing.
     let foreign = pki(&[]);
     files.revoked = Some(revocation_list(foreign.path(), &[], FAR));
     tls.reload(&files).unwrap();
@@ -547,7 +547,7 @@ async fn open_connections_end_with_their_certificates() {
     assert_eq!(standing.expire(SystemTime::now() + 31 * day), 1);
     let ended = timeout(LIMIT, of_web.read_u8()).await.unwrap().unwrap_err();
     assert_eq!(ended.kind(), ErrorKind::ConnectionAborted);
-    // Writing, too, and it is ended once.
+    // Writing fails too, and the connection is counted as ended only once.
     assert!(of_web.write_all(b"!").await.is_err());
     assert_eq!(standing.expire(SystemTime::now() + 31 * day), 0);
 }
@@ -595,14 +595,14 @@ async fn one_client_does_not_take_all_places() {
     assert!(log.text().contains(said), "{}", log.text());
     let _web = connect(server.address, &web, "localhost").await.unwrap();
     server.next().await;
-    // One goes, one may come.
+    // When one connection ends, another may open.
     held.pop();
     let _again = connect(server.address, &greedy, "localhost").await.unwrap();
     server.next().await;
     assert_eq!(server.incoming.counts().refused(), 1);
 }
 
-/// Or a client would come in by what it was given before its authority was taken away.
+/// Otherwise a client could connect with a ticket from before its authority was withdrawn.
 #[tokio::test]
 async fn no_session_is_resumed() {
     let folder = pki(&["web"]);
@@ -617,7 +617,7 @@ async fn no_session_is_resumed() {
         let mut connection = server.next().await;
         connection.write_all(b"!").await.unwrap();
         connection.flush().await.unwrap();
-        // A ticket would come before it.
+        // A ticket would arrive before this byte.
         assert_eq!(stream.read_u8().await.unwrap(), b'!');
         let kind = stream.get_ref().1.handshake_kind();
         assert_eq!(kind, Some(HandshakeKind::Full));
@@ -646,7 +646,7 @@ async fn several_addresses_are_one_door() {
     }
 }
 
-/// In a process of its own, since the bound is of the process.
+/// Runs in a separate process, since the limit applies to the process.
 #[test]
 fn descriptors_that_run_out_end_nothing() {
     if is_child() {
@@ -668,7 +668,7 @@ async fn run_out_of_descriptors() {
         held.push(file);
         assert!(held.len() < 64, "no bound");
     }
-    // One descriptor for the client, none for the server's side.
+    // One descriptor is left for the client, none for the server's side.
     held.pop();
     let start = Instant::now();
     let mut client = std::net::TcpStream::connect(server.address).unwrap();

@@ -1,4 +1,4 @@
-//! Admission: who may connect, and what each client may do. Configuration, certificates, keys, access list and
+//! Admission: which clients may connect, and what each may do. Tests configuration, certificates, keys, access list and
 //! listener.
 
 mod access;

@@ -248,7 +248,7 @@ fn revocation_lists_that_say_nothing_are_refused() {
     );
     let list = revocation_list(folder.path(), &["web"], FAR);
     let text = fs::read_to_string(&list).unwrap();
-    // Another label in front of the same base64, and a piece of it.
+    // The same base64 under another label, and a part of it.
     fs::write(path("odd.pem"), text.replace("X509 CRL", "CERTIFICATE")).unwrap();
     assert!(error(&path("odd.pem")).ends_with("but CERTIFICATE"));
     let certificate = fs::read_to_string(path("ca.pem")).unwrap();

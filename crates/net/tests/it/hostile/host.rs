@@ -1,4 +1,4 @@
-//! A server in a process of its own: this program, run again.
+//! A server in a separate process: this program, run again.
 
 use std::fs;
 use std::io;
@@ -26,7 +26,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::server::host::{EVERYTHING, Home};
 
-/// A running server, which ends with this value, or with this process.
+/// A running server. It ends when this value is dropped, or with this process.
 pub struct Host {
     home: Home,
     child: Child,
@@ -35,7 +35,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts a server for the running test, which has to call [`serve`] where it is the child.
+    /// Starts a server for the running test, which has to call [`serve`] in the child.
     pub fn start() -> Self {
         let home = Home::new(&[VICTIM, HOSTILE]);
         home.add_key(MESSAGE_KEY, KeyType::Ed25519);
@@ -90,7 +90,7 @@ impl Host {
         client
     }
 
-    /// A handshake that takes this long, half of it before the first byte, up to the server's first frame.
+    /// Performs a handshake that takes this long, half of it before the first byte, up to the server's first frame.
     pub async fn handshake(&self, takes: Duration) -> io::Result<()> {
         let until = Instant::now() + takes;
         let stream = TcpStream::connect(self.server).await?;
@@ -110,7 +110,7 @@ impl Host {
         stream.read_u8().await.map(drop)
     }
 
-    /// `/healthz`, asked for this long after the connection.
+    /// Returns `/healthz`, requested this long after connecting.
     pub async fn health(&self, after: Duration) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.metrics).await?;
         sleep(after).await;
@@ -122,7 +122,7 @@ impl Host {
         Ok(page)
     }
 
-    /// The memory of the server's process from now on.
+    /// Resets the peak, and returns the memory of the server's process.
     pub fn forget_peak(&self) -> Memory {
         watch::forget_peak(self.child.id()).unwrap();
         self.memory()
@@ -132,7 +132,7 @@ impl Host {
         watch::memory(self.child.id()).unwrap_or_else(|error| panic!("{error}: {}", self.log()))
     }
 
-    /// What the server has written.
+    /// Returns the server's log.
     pub fn log(&self) -> String {
         log_of(self.home.path())
     }
@@ -146,7 +146,7 @@ impl Drop for Host {
     }
 }
 
-/// A connection over which nothing arrives before some moment.
+/// A connection on which nothing arrives before a given moment.
 struct Late {
     stream: TcpStream,
     until: Pin<Box<Sleep>>,
@@ -181,10 +181,10 @@ impl AsyncWrite for Late {
     }
 }
 
-/// What the child does: it serves until its parent is gone.
+/// Serves, in the child, until its parent is gone.
 pub fn serve() {
     thread::spawn(|| {
-        // Nothing is ever written: an end, or an error, is that of the parent.
+        // Nothing is ever written to the pipe: its end, or an error, means that the parent is gone.
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         std::process::exit(0);
     });
@@ -203,7 +203,7 @@ fn log_of(folder: &Path) -> String {
 }
 
 const HOSTILE: &str = "hostile";
-/// Its entry, and that of the clients whose certificates it makes.
+/// The entry of the hostile client, and of the clients whose certificates it creates.
 pub const OTHERS: &str = "*";
 pub const KEY: &str = "rsa2048";
 const VICTIM: &str = "victim";

@@ -1,7 +1,7 @@
-//! Hostile clients together with an honest one, on a server in a process of its own.
+//! Hostile clients together with an honest one, on a server in a separate process.
 //!
-//! Each kind of `oarlock-hostile` has a test. It checks that the honest client gets every answer, that the server
-//! keeps answering, and that its memory stays bounded.
+//! Each kind of `oarlock-hostile` has a test. It checks that the honest client gets every answer, that the server keeps
+//! answering, and that its memory stays bounded.
 
 mod host;
 
@@ -21,8 +21,8 @@ use self::host::{Host, KEY, OTHERS};
 use crate::server::host::{call, key};
 use crate::waiting::until_some;
 
-/// Kinds whose requests the server has to have counted, with their operations. Else a client that
-/// the server does not understand would pass for one that it withstands.
+/// The kinds whose requests the server must have counted, with their operations. Without this check, a client whose messages
+/// the server cannot parse would pass as withstood.
 const COUNTED: &[(&str, &str)] = &[
     ("composite-primes", "mod_exp"),
     ("checked-primes", "mod_exp"),
@@ -52,7 +52,7 @@ const COUNTED: &[(&str, &str)] = &[
     ("churn", "sign"),
 ];
 
-/// Kinds that hold connections to a port. Newcomers that take 0.1 s have to be let in all the same.
+/// The kinds that hold connections to a port. Newcomers that take 0.1 s must still be let in.
 const CROWDS: &[&str] = &[
     "junk",
     "broken-handshakes",
@@ -64,7 +64,7 @@ const CROWDS: &[&str] = &[
     "slow-pages",
 ];
 
-/// Kinds whose connections the server has to end.
+/// The kinds whose connections the server has to end.
 const ENDED: &[&str] = &["expiring"];
 
 macro_rules! tests {
@@ -184,12 +184,12 @@ async fn beside_a_victim(host: &Host, kind: &'static Kind) {
     let began = Instant::now();
     let signed = async {
         let mut answers = 0;
-        // A client that the server slows down may never be done.
+        // A client that the server slows down may never finish.
         while answers < ANSWERS_MIN || !(course.is_spent() || began.elapsed() > TIME_MAX) {
             let asked = Instant::now();
             assert_signs(host, kind, &victim, answers).await;
             answers += 1;
-            // A fifth of a worker, and no more than its share.
+            // The honest client uses a fifth of a worker, within its share.
             tokio::time::sleep(4 * asked.elapsed()).await;
         }
         answers
@@ -204,7 +204,7 @@ async fn beside_a_victim(host: &Host, kind: &'static Kind) {
         })
         .await;
     }
-    // While everything is held that the client could get hold of.
+    // While the hostile client holds everything that it can.
     assert_eq!(page(host.metrics, "/healthz").await, "serving\n");
     let text = page(host.metrics, "/metrics").await;
     let memory = host.memory();
@@ -226,7 +226,7 @@ async fn beside_a_victim(host: &Host, kind: &'static Kind) {
     assert!(more <= SERIES_MAX, "{more} series more:\n{text}");
 }
 
-/// All newcomers complete their handshakes and get their pages while a crowd holds a port.
+/// Checks that all newcomers complete their handshakes and receive their pages while a crowd holds a port.
 async fn assert_lets_in(host: &Host, kind: &Kind) {
     if !CROWDS.contains(&kind.name) {
         return;
@@ -240,7 +240,7 @@ async fn assert_lets_in(host: &Host, kind: &Kind) {
     }
 }
 
-/// The victim's request is answered, and rightly.
+/// Checks that the victim's request gets a correct answer.
 async fn assert_signs(host: &Host, kind: &Kind, victim: &Client, id: u64) {
     let mut digest = vec![1; 32];
     digest[..8].copy_from_slice(&id.to_be_bytes());
@@ -256,7 +256,7 @@ async fn assert_signs(host: &Host, kind: &Kind, victim: &Client, id: u64) {
     PUBLIC.verify_digest(scheme, &digest, &signature).unwrap();
 }
 
-/// A page of the metrics port, of status 200. It has to come before the server closes connections
+/// Returns a page of the metrics port, which must have status 200. It has to arrive before the server closes the connections
 /// that hold the port.
 async fn page(address: SocketAddr, path: &'static str) -> String {
     let page = spawn_blocking(move || watch::page(address, path, PAGE_LIMIT));
@@ -270,18 +270,18 @@ static PUBLIC: LazyLock<AcceleratedRsaPublic> = LazyLock::new(|| {
     accelerator.rsa_public(key(KEY).public_key())
 });
 
-/// Newcomers next to a crowd, one after the other.
+/// The number of newcomers during a crowd, one after the other.
 const NEWCOMERS: usize = 15;
-/// How long a newcomer takes for a handshake or a request, as over a long way.
+/// The time that a newcomer takes for a handshake or a request, as over a long distance.
 const SLOW: Duration = Duration::from_millis(100);
-/// How long a kind goes on at most.
+/// The longest time for one kind.
 const TIME_MAX: Duration = Duration::from_secs(5);
-/// Answers that the victim gets before a kind counts as withstood.
+/// The answers that the victim must get before a kind counts as withstood.
 const ANSWERS_MIN: u64 = 10;
-/// What the server's process may take more than before; a debug build takes twice what a release does.
+/// The most that the server's memory may grow; a debug build takes twice that of a release.
 const MEMORY_BYTES_MAX: u64 = if cfg!(debug_assertions) { 64 } else { 32 } << 20;
-/// What a client adds to the page by asking, whatever it asks for.
+/// The most series that a client adds to the page, whatever it requests.
 const SERIES_MAX: u64 = 32;
-/// The server closes silent connections to the metrics port after 5 s, 16 at a time: behind those of
-/// the kinds for that port, a page takes 15 s at least.
+/// The time limit of a page. The server closes silent connections to the metrics port after 5 s, 16 at a time, so behind
+/// those of the kinds for that port a page would take at least 15 s.
 const PAGE_LIMIT: Duration = Duration::from_secs(9);

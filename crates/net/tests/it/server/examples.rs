@@ -1,4 +1,4 @@
-//! The examples of the documentation, run against a server.
+//! Runs the examples of the documentation against a server.
 
 use std::process::Output;
 
@@ -12,7 +12,7 @@ const FILES: [&str; 2] = [
     concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"),
 ];
 
-/// Off the threads of the server.
+/// Runs an example off the threads of the server.
 async fn run(name: &'static str, arguments: Vec<String>) -> (bool, String) {
     let child = move || example(name).args(arguments).output().unwrap();
     let Output {

@@ -1,4 +1,4 @@
-//! Servers with certificates and keys of their own, in a folder that goes with them.
+//! Servers with their own certificates and keys, in a folder that is removed with them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use oarlock_net::tls::{ClientTls, TlsFiles};
 use oarlock_testing::LIMIT;
 use tempfile::TempDir;
 
-/// Keys of the repository, which protect nothing.
+/// The test keys of the repository, which protect nothing.
 pub const KEYS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../oarlock/tests/keys");
 
 /// A folder with a CA, a server's certificate, and those of clients.
@@ -52,7 +52,7 @@ impl Home {
         self.0.path()
     }
 
-    /// A configuration with everything but what `rest` says.
+    /// Returns a configuration with everything that `rest` does not set.
     pub fn config(&self, rest: &str) -> Config {
         let text = format!(
             "listen = [\"127.0.0.1:0\"]\n{rest}\n\
@@ -76,7 +76,7 @@ impl Home {
         self.path().join(format!("{name}.{extension}"))
     }
 
-    /// How `client` reaches these servers.
+    /// Returns settings with which `client` reaches these servers.
     pub fn settings(&self, client: &str, servers: &[&Server]) -> Settings {
         let servers = servers.iter().map(|server| {
             let port = server.addresses()[0].port();
@@ -102,6 +102,6 @@ pub async fn call(client: &Client, operation: Operation) -> Result<Vec<u8>, Clie
     result.map(|bytes| bytes.to_vec())
 }
 
-/// All that a test may do.
+/// Access to all operations with all keys.
 pub const EVERYTHING: &str = "[[client]]\nidentity = \"*\"\nkeys = [\"*\"]\n\
      operations = [\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]\n";

@@ -1,4 +1,4 @@
-//! The whole way: a client, mutual TLS, the server, its devices, and back.
+//! Requests from end to end: a client, mutual TLS, the server, its devices, and back.
 
 mod examples;
 pub mod host;

@@ -1,4 +1,4 @@
-//! Every operation, against the same key in the library.
+//! Compares every operation with the same key in the library.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -228,7 +228,7 @@ async fn numbers_of_the_clients_own_in_any_form() {
                     magnitude: &base[..],
                     is_negative,
                 };
-                // Little-endian, the modulus would be even.
+                // In little-endian order the modulus would be even.
                 let mut turned = modulus.clone();
                 if order == proto::ByteOrder::LittleEndian {
                     turned.reverse();
@@ -248,7 +248,7 @@ async fn numbers_of_the_clients_own_in_any_form() {
             }
         }
     }
-    // A device would be occupied in proportion to the exponent.
+    // A longer exponent would occupy a device in proportion.
     for (bytes, is_fine) in [(256, true), (257, false), (8192, false)] {
         let asked = Operation::ModExp(proto::ModExp {
             base: vec![2],
@@ -282,7 +282,7 @@ async fn numbers_of_the_clients_own_in_any_form() {
     server.stop().await;
 }
 
-/// The keys of servers behind the library's ordinary ones, from code that knows no runtime.
+/// Uses the keys of servers like the library's own, from code without a runtime.
 #[test]
 fn remote_keys_are_keys_like_any_other() {
     let home = Home::new(&["alice"]);
@@ -316,7 +316,7 @@ fn remote_keys_are_keys_like_any_other() {
                 .unwrap(),
             *b"m"
         );
-        // Many at once go as batches.
+        // Concurrent requests go out in batches.
         let jobs: Vec<_> = (0..40u8)
             .map(|number| {
                 remote
@@ -333,7 +333,7 @@ fn remote_keys_are_keys_like_any_other() {
     runtime.block_on(server.stop());
 }
 
-/// Signs with a key that is here.
+/// A fallback that computes with a local key.
 struct Here;
 
 impl Fallback for Here {
@@ -352,7 +352,7 @@ impl Fallback for Here {
 
 #[tokio::test]
 async fn what_no_server_can_be_asked_for_is_computed_here_if_that_is_allowed() {
-    // Nobody listens there: the port was given to a socket that is closed again.
+    // Nothing listens there: the port was given to a socket that is closed again.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let server = port.local_addr().unwrap().to_string();
     drop(port);
@@ -370,7 +370,7 @@ async fn what_no_server_can_be_asked_for_is_computed_here_if_that_is_allowed() {
     let accelerator = Accelerator::builder().build().unwrap();
     let back = accelerator.rsa_public(key("rsa2048").public_key());
     assert_eq!(back.raw_public(&result).unwrap().last(), Some(&3));
-    // What cannot be computed here either, and what may not be.
+    // An operation that cannot be computed here either, and a client without a fallback.
     let random = Operation::Random(proto::Random { bytes: 1 });
     let alone = Settings {
         fallback: None,

@@ -1,4 +1,4 @@
-//! Signatures by keys that are no RSA keys.
+//! Signatures with keys other than RSA.
 
 use oarlock::keys::{Curve, KeyType, MlDsa, PublicKey};
 use oarlock_net::client::{Client, Operation};
@@ -16,7 +16,7 @@ fn sign(key_id: &str, scheme: i32, input: &[u8]) -> Operation {
     })
 }
 
-/// The types of keys, with the schemes that are theirs.
+/// The key types with their schemes.
 const TYPES: [(KeyType, SignatureScheme); 7] = [
     (KeyType::Ec(Curve::P256), SignatureScheme::EcdsaP256Sha256),
     (KeyType::Ec(Curve::P384), SignatureScheme::EcdsaP384Sha384),
@@ -27,7 +27,7 @@ const TYPES: [(KeyType, SignatureScheme); 7] = [
     (KeyType::MlDsa(MlDsa::MlDsa87), SignatureScheme::MlDsa87),
 ];
 
-/// A server with a key of each of these types, whose id is the type's name.
+/// Starts a server with a key of each of these types, whose ID is the type's name.
 async fn served(home: &Home, more: &str) -> (Server, Client, Vec<PublicKey>) {
     let keys = TYPES.map(|(key_type, _)| home.add_key(key_type.name(), key_type));
     let config = home.config(&format!("{EVERYTHING}{more}"));
@@ -36,7 +36,7 @@ async fn served(home: &Home, more: &str) -> (Server, Client, Vec<PublicKey>) {
     (server, client, keys.to_vec())
 }
 
-/// What a scheme takes: a digest, or a message of any length.
+/// Returns inputs of a scheme: digests, or messages of different lengths.
 fn inputs(scheme: SignatureScheme) -> Vec<Vec<u8>> {
     match scheme.meaning().unwrap().1.hash() {
         Some(hash) => vec![vec![7; hash.bytes()], vec![0; hash.bytes()]],
@@ -67,7 +67,7 @@ async fn keys_of_every_type_sign() {
     assert_eq!(server.stop().await, 0);
 }
 
-/// The same on a server whose only devices are others: they compute powers alone.
+/// The same on a server with only other devices, which compute powers alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_a_device_of_this_machine_says_what_it_lacks() {
     let home = Home::new(&["alice"]);
@@ -167,7 +167,7 @@ async fn keys_are_listed_with_their_type_and_the_right_to_sign_alone() {
     server.stop().await;
 }
 
-/// Requests of all types and RSA, from several streams: each is answered with its own.
+/// Sends requests of all types and RSA on several streams, and checks that each gets its own answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hundreds_at_once_are_each_answered_with_their_own() {
     let home = Home::new(&["alice", "bob"]);

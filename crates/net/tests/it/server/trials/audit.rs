@@ -1,4 +1,4 @@
-//! The audit of servers whose disk is full, and of clients that would fill it.
+//! The audit of servers whose disk is full, and of clients that try to fill it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,12 +19,12 @@ use tonic::transport::Channel;
 use super::{asked, batch, connect, exchange, metric, page, plaintext, raw, soon};
 use crate::waiting::until_some;
 
-/// A server whose audit is on a disk of 16 KiB.
+/// A server with its audit on a disk of 16 KiB.
 struct Full {
     folder: TempDir,
     server: Server,
     client: CryptoserverClient<Channel>,
-    /// Answers so far, by code.
+    /// The number of answers so far, by code.
     answers: HashMap<Code, u64>,
 }
 
@@ -44,7 +44,7 @@ impl Full {
         }
     }
 
-    /// Asks for everything in every way, and notes what it is answered with.
+    /// Sends every request in every way, and counts the answers.
     async fn ask(&mut self, rounds: u64) {
         for number in 2..2 + rounds {
             let called = self.client.call(raw(number, number)).await;
@@ -81,7 +81,7 @@ impl Full {
         self.answers.get(&code).copied().unwrap_or(0)
     }
 
-    /// The lines, all of which are whole.
+    /// Returns the lines, all of which must be whole.
     fn lines(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder.path().join("audit.jsonl")).unwrap();
         assert!(text.is_empty() || text.ends_with('\n'), "{text}");
@@ -110,7 +110,7 @@ impl Full {
     }
 }
 
-/// How many requests the lines with a code stand for.
+/// Returns the number of requests that the lines with a code count.
 fn count(lines: &[Value], code: &str) -> u64 {
     let of_code = lines.iter().filter(|line| line["code"] == code);
     of_code
@@ -123,7 +123,7 @@ fn mount(options: &[&str], at: &Path) {
     assert!(mounted.unwrap().success());
 }
 
-/// Runs `test` where it may mount something.
+/// Runs `test` in a mount namespace, where it may mount a file system.
 fn in_its_own_mounts(test: impl Future<Output = ()>) {
     if !is_child() && !is_root("a disk that is full") {
         return;
@@ -139,9 +139,8 @@ fn in_its_own_mounts(test: impl Future<Output = ()>) {
     runtime.block_on(test);
 }
 
-/// The paths: powers, lists, random bytes and powers of a client's numbers, by themselves and in
-/// streams; while the disk has room, when it is full in the middle of a line, and when there is room
-/// again.
+/// Covers powers, lists, random bytes and powers of a client's numbers, as calls and in streams; while the disk has room,
+/// when it is full in the middle of a line, and when there is room again.
 #[test]
 fn nothing_is_answered_without_a_line_where_the_disk_is_full() {
     in_its_own_mounts(async {
@@ -162,7 +161,7 @@ fn nothing_is_answered_without_a_line_where_the_disk_is_full() {
             given
         );
         assert!((1..=refused).contains(&full.unwritten().await));
-        // Every one is refused now, in every way.
+        // Every request is refused now, in every way.
         full.answers.clear();
         full.ask(2).await;
         assert_eq!(full.answers, HashMap::from([(Code::Unavailable, 10)]));
@@ -174,7 +173,7 @@ fn nothing_is_answered_without_a_line_where_the_disk_is_full() {
         full.ask(20).await;
         assert_eq!(full.answers, HashMap::from([(Code::Ok, 100)]));
         assert_eq!(full.count("OK"), given + 100);
-        // Which lines are missing is told once, exactly. What was refused after that may be told together.
+        // One line has the exact number of missing lines. Refusals after that may share a line.
         let unwritten = full.unwritten().await;
         assert_eq!(metric(&full.server, "oarlock_audit_up", &[]).await, 1);
         assert_eq!(full.server.stop().await, 0);
@@ -186,7 +185,7 @@ fn nothing_is_answered_without_a_line_where_the_disk_is_full() {
     });
 }
 
-/// Many requests at once: what one write takes of them is answered, and the rest is refused.
+/// Sends many requests at once: those whose lines fit into one write are answered, and the rest are refused.
 #[test]
 fn signatures_are_as_many_as_lines_where_a_disk_fills_under_load() {
     in_its_own_mounts(async {
@@ -203,7 +202,7 @@ fn signatures_are_as_many_as_lines_where_a_disk_fills_under_load() {
         let is_well = async || (full.health().await.0 == 200).then_some(());
         until_some("a server that is well again", is_well).await;
         assert_eq!(full.server.stop().await, 0);
-        // What was refused once the disk was known to be full may be told together.
+        // Refusals after the disk was known to be full may share a line.
         let lines = full.lines();
         let untold = count(&lines, "DATA_LOSS") + count(&lines, "UNAVAILABLE");
         assert_eq!((count(&lines, "OK"), untold), (given, 400 - given));
@@ -231,7 +230,7 @@ fn an_audit_that_is_not_required_loses_lines_and_counts_them() {
     });
 }
 
-/// Without root: a device that has no room at any time.
+/// Uses a device that never has room, so that root is not needed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_never_writes_a_line_never_answers() {
     let rest = "[audit]\nfile = \"/dev/full\"\n";
@@ -250,8 +249,8 @@ async fn a_server_that_never_writes_a_line_never_answers() {
     assert_eq!(server.stop().await, 0);
 }
 
-/// A client makes the server write less than it sends. The paths are names that are
-/// escaped, names that are long, and many different ones; of keys that it may use and of others.
+/// Checks that a client makes the server write less than it sends. Covers names that are escaped, long names, and many
+/// different ones; of keys that it may use and of others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refusals_take_less_of_the_disk_than_they_took_to_send() {
     for keys in ["*", "rsa1024"] {
@@ -297,7 +296,7 @@ async fn refusals_take_less_of_the_disk_than_they_took_to_send() {
             "{} bytes written for {sent}",
             text.len()
         );
-        // Each is counted, once.
+        // Each is counted once.
         let code = if keys == "*" {
             "NOT_FOUND"
         } else {

@@ -1,4 +1,4 @@
-//! Clients whose numbers make every device fail: no device is blamed for it.
+//! Clients whose numbers make every device fail, which must count against no device.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tonic::Code;
 use super::super::host::{EVERYTHING, Home, call};
 use super::{metric, page};
 
-/// A power by numbers that agree with each other, but whose p and q are composite.
+/// Returns a power with consistent numbers whose p and q are composite.
 fn composite() -> proto::ModExp {
     let [p, q] = [(3u8, 323), (11, 148)].map(|(base, power)| BigUint::from(base).pow(power));
     let [p1, q1] = [&p - 1u8, &q - 1u8];
@@ -38,7 +38,7 @@ fn composite() -> proto::ModExp {
     }
 }
 
-/// The same with an exponent that contradicts the others.
+/// Returns the same power with an exponent that contradicts the other numbers.
 fn contradictory() -> proto::ModExp {
     let mut numbers = composite();
     numbers.crt.as_mut().unwrap().dp[20] ^= 1;

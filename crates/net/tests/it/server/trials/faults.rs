@@ -1,4 +1,4 @@
-//! Devices that lie, fail, die, hang, and answer late, twice or never.
+//! Devices that return wrong results, fail, die, hang, and answer late, twice or never.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tonic::Code;
 use super::{batch, connect, exchange, metric, page, plaintext, raw, tally};
 use crate::waiting::until_some;
 
-/// Four coprocessors that take a millisecond, and are at fault.
+/// Returns a faulty board of four coprocessors that take a millisecond.
 fn board(fault: Fault, when: When) -> Arc<SimulatedDevice> {
     let board = SimulatedBoard {
         coprocessors: 4,
@@ -41,7 +41,7 @@ fn good() -> DeviceWorkers {
     driver(Arc::new(SoftwareDevice::new(visible_cpu().unwrap())), 1)
 }
 
-/// Three streams of 100 requests each, at the same time; how many got what.
+/// Sends three streams of 100 requests each at the same time; returns the number of answers by code.
 async fn load(server: &Server) -> HashMap<Code, usize> {
     let mut streams = tokio::task::JoinSet::new();
     for _ in 0..3 {
@@ -90,7 +90,7 @@ async fn beside_a_good_device_no_fault_is_felt() {
     }
 }
 
-/// It says that it is faster than any other, so that what nobody has failed at is left to it.
+/// The faulty device offers to be the fastest, so requests at which no device has failed are left to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lone_request_does_not_wait_for_the_fast_device_that_failed_at_it() {
     let fast = SimulatedBoard {
@@ -111,7 +111,7 @@ async fn a_lone_request_does_not_wait_for_the_fast_device_that_failed_at_it() {
         .await
         .unwrap();
     let mut client = connect(&server).await;
-    // One after the other: no other request wakes a device for them.
+    // Send one after the other, so that no other request wakes a device for them.
     for id in 1..10 {
         let reply = client.call(raw(id, id)).await.unwrap();
         super::is_right(reply.get_ref(), id).unwrap();
@@ -135,7 +135,7 @@ async fn alone_with_a_faulty_device_every_request_is_right_or_refused_by_name() 
             Fault::TwoAnswers | Fault::Late(_) => assert_eq!(counted(Code::Ok), 300, "{what}"),
             _ => assert!(counted(Code::Unavailable) > 0, "{what}"),
         }
-        // It goes on: with what is right, unless the device is of no use at all.
+        // The server goes on to give right results, unless the device always fails.
         if !matches!((fault, when), (Fault::Death, _) | (_, When::Every(1))) {
             let mut client = connect(&server).await;
             until_some("a result again", async || {
@@ -159,7 +159,7 @@ async fn what_hangs_goes_to_another_device_and_comes_once() {
     let server = Server::start_with(plaintext("", limits), drivers)
         .await
         .unwrap();
-    // The other device may do all of them before this one has been asked five times.
+    // The other device may compute all of them before this one has been asked five times.
     until_some("a request that hangs", async || {
         assert_eq!(load(&server).await, HashMap::from([(Code::Ok, 300)]));
         (hanging.hanging() > 0).then_some(())
@@ -169,7 +169,7 @@ async fn what_hangs_goes_to_another_device_and_comes_once() {
         (metric(&server, "oarlock_device_up", &["board"]).await == 0).then_some(())
     })
     .await;
-    // The other one serves.
+    // The other device serves.
     assert_eq!(page(server.metrics().unwrap(), "/healthz").await.0, 200);
     assert_eq!(load(&server).await, HashMap::from([(Code::Ok, 300)]));
     hanging.release();
@@ -200,7 +200,7 @@ async fn where_the_only_device_hangs_deadlines_are_kept_and_the_end_comes() {
         (status == 503 && said.contains("out of order")).then_some(())
     })
     .await;
-    // Not kept by threads that hang.
+    // Hanging threads do not delay the end.
     assert_eq!(server.stop().await, 0);
     hanging.release();
 }

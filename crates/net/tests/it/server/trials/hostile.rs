@@ -1,4 +1,4 @@
-//! Clients that mean harm, or do it.
+//! Clients that do harm, on purpose or not.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn a_client_that_never_reads_holds_no_more_than_a_stream_may() {
     for _ in 0..20 {
         assert_serves(&server).await;
     }
-    // Besides those in the places, one message is in transit, and one is being sent.
+    // In addition to the 16 places, one message is in transit, and one is being sent.
     assert!(answered().await <= 16 + 4, "{}", answered().await);
     drop((unread, sender, client));
     until_some("the connection is gone", async || {
@@ -128,7 +128,7 @@ async fn half_open_connections_are_closed_and_garbage_is_no_harm() {
         .unwrap();
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
-    // Of a frame of headers: its length, and no more.
+    // The length of a HEADERS frame, without its content.
     let headers = [0, 0, 100, 1, 4, 0, 0, 0, 1, 0x83];
     let beginnings: [&[u8]; 6] = [
         b"",
@@ -156,7 +156,7 @@ async fn half_open_connections_are_closed_and_garbage_is_no_harm() {
             })
             .collect();
         let mut socket = TcpStream::connect(server.addresses()[0]).await.unwrap();
-        // With and without the beginning of HTTP/2; it may be closed in the middle.
+        // With and without the HTTP/2 preface; the server may close the connection in the middle.
         if noise.is_multiple_of(2) {
             let _ = socket.write_all(preface).await;
         }
@@ -168,14 +168,14 @@ async fn half_open_connections_are_closed_and_garbage_is_no_harm() {
     }
     for mut socket in sockets {
         let mut rest = Vec::new();
-        // Closed by the server, in one way or the other.
+        // Either kind of end will do.
         let _ = soon("the end of a connection", socket.read_to_end(&mut rest)).await;
     }
     assert_serves(&server).await;
     assert_eq!(server.stop().await, 0);
 }
 
-/// What has the form of a batch, and anything in it.
+/// A message in the form of a batch, with arbitrary content.
 #[derive(Clone, PartialEq, prost::Message)]
 struct OddBatch {
     #[prost(bytes = "vec", repeated, tag = "1")]
@@ -192,9 +192,9 @@ async fn messages_that_are_none_end_their_stream_with_a_reason_and_nothing_else(
         oarlock_net::proto::cryptoserver_client::CryptoserverClient::new(channel.clone());
     for (garbage, code) in [
         (vec![0xff; 40], Code::Internal),
-        // Field 4 that ends beyond its request.
+        // Field 4, which ends beyond its request.
         (vec![0x22, 0x7f, 0x0a], Code::Internal),
-        // No UTF-8 as the id of a key.
+        // A key ID that is not UTF-8.
         (vec![0x22, 0x04, 0x0a, 0x02, 0xff, 0xfe], Code::Internal),
         (vec![0; 5000], Code::OutOfRange),
     ] {
@@ -231,7 +231,7 @@ async fn messages_that_are_none_end_their_stream_with_a_reason_and_nothing_else(
         assert_eq!(status.code(), code, "{status:?}");
         ids.sort_unstable();
         assert_eq!(ids, [1, 2], "what came before is answered");
-        // Others on the same connection go on.
+        // Other streams on the same connection continue.
         let reply = steady.call(raw(1, 3)).await.unwrap();
         assert_eq!(is_right(reply.get_ref(), 3), Ok(()));
     }
@@ -243,14 +243,14 @@ async fn odd_streams_are_answered_request_by_request() {
     let server = Server::start(plaintext("", "")).await.unwrap();
     let mut client = connect(&server).await;
 
-    // Nothing, and batches of nothing.
+    // An empty stream, and empty batches.
     let (replies, end) = exchange(&mut client, vec![]).await;
     assert!(replies.is_empty() && end.is_ok());
     let (replies, end) =
         exchange(&mut client, vec![batch([]), batch([]), batch([raw(9, 9)])]).await;
     assert!(replies.len() == 1 && end.is_ok());
 
-    // The same id five times: as many replies.
+    // The same ID five times gets five replies.
     let (replies, end) = exchange(&mut client, vec![batch((0..5).map(|_| raw(3, 8)))]).await;
     end.unwrap();
     assert_eq!(replies.len(), 5);
@@ -258,7 +258,7 @@ async fn odd_streams_are_answered_request_by_request() {
         assert_eq!((reply.id, is_right(reply, 8)), (3, Ok(())));
     }
 
-    // Requests that ask for nothing, among some that do.
+    // Requests without an operation, among valid ones.
     let nothing = |id| proto::Request {
         id,
         ..Default::default()

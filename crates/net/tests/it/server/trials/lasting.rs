@@ -1,4 +1,4 @@
-//! How long connections last.
+//! The lifetime of connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ async fn pings_alone_keep_no_connection() {
         tokio::join!(pings, end)
     })
     .await;
-    // It has answered them.
+    // The server has answered them.
     assert!(frames.windows(8).any(|bytes| bytes == b"beingpin"));
     assert_eq!(server.stop().await, 0);
 }
@@ -87,7 +87,7 @@ async fn requests_keep_their_connection() {
     assert_eq!(server.stop().await, 0);
 }
 
-/// Passes connections on to `server`, and counts them.
+/// Forwards connections to `server`, and counts them.
 async fn counting(server: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -175,7 +175,7 @@ async fn a_stream_ends_without_an_error_when_its_connection_is_old() {
     let requests = tokio_stream::wrappers::ReceiverStream::new(receiver);
     let mut replies = client.exchange(requests).await.unwrap().into_inner();
     let mut answered = 0;
-    // One that the server has not received is for the next connection.
+    // A batch that the server has not received belongs to the next connection.
     while sender.send(batch([raw(1, 5)])).await.is_ok() {
         let Some(batch) = soon("a reply", replies.message()).await.unwrap() else {
             break;

@@ -1,4 +1,4 @@
-//! Trials: servers that are to be broken, by their devices and by their clients.
+//! Trials: attempts to break servers, through their devices and their clients.
 
 mod audit;
 mod evidence;
@@ -29,7 +29,7 @@ use tonic::{Code, Status};
 
 use super::host::{EVERYTHING, KEYS, key};
 
-/// The configuration of a server without TLS, on which everybody is `anonymous` and may do everything.
+/// Returns the configuration of a server without TLS, on which every client is `anonymous` and may do everything.
 fn plaintext(top: &str, rest: &str) -> Config {
     let text = format!(
         "listen = [\"127.0.0.1:0\"]\nplaintext = true\n{top}\n{EVERYTHING}\n\
@@ -39,7 +39,7 @@ fn plaintext(top: &str, rest: &str) -> Config {
     Config::parse(&text, Path::new(KEYS)).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// As a client that is not ours would: with a channel of tonic's and no more.
+/// Connects like a foreign client, with only a channel of tonic's.
 async fn connect(server: &Server) -> CryptoserverClient<Channel> {
     CryptoserverClient::new(channel(server).await).max_decoding_message_size(16 << 20)
 }
@@ -47,14 +47,14 @@ async fn connect(server: &Server) -> CryptoserverClient<Channel> {
 async fn channel(server: &Server) -> Channel {
     let address = server.addresses()[0];
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
-    // Unread replies stay with the server.
+    // The small window leaves unread replies with the server.
     let endpoint = endpoint
         .initial_stream_window_size(65_535)
         .initial_connection_window_size(1 << 20);
     endpoint.connect().await.unwrap()
 }
 
-/// `number` ^ d by RSA-1024.
+/// Returns the request for `number` ^ d with RSA-1024.
 fn raw(id: u64, number: u64) -> proto::Request {
     let operation = request::Operation::RawPrivate(proto::RawPrivate {
         key_id: "rsa1024".into(),
@@ -71,7 +71,7 @@ fn asked(id: u64, operation: request::Operation) -> proto::Request {
     }
 }
 
-/// Sends batches over one stream, closes its sending side, and gives every reply until the end.
+/// Sends batches over one stream, closes its sending side, and returns all replies and the end of the stream.
 async fn exchange(
     client: &mut CryptoserverClient<Channel>,
     batches: Vec<proto::RequestBatch>,
@@ -94,7 +94,7 @@ fn batch(requests: impl IntoIterator<Item = proto::Request>) -> proto::RequestBa
     }
 }
 
-/// Whether it is the number that was asked for, to the power of d.
+/// Checks that the reply is `number` to the power of d; returns the code of a failure.
 fn is_right(reply: &proto::Reply, number: u64) -> Result<(), Code> {
     match reply.outcome.as_ref().expect("every reply has an outcome") {
         reply::Outcome::Result(power) => {
@@ -114,7 +114,7 @@ fn is_right(reply: &proto::Reply, number: u64) -> Result<(), Code> {
     }
 }
 
-/// How many were answered with what; that each of `ids` was, once.
+/// Counts replies by code, and checks that each of `ids` has exactly one.
 fn tally(replies: &[proto::Reply], ids: std::ops::Range<u64>) -> HashMap<Code, usize> {
     let mut seen: Vec<u64> = replies.iter().map(|reply| reply.id).collect();
     seen.sort_unstable();
@@ -133,7 +133,7 @@ async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     done.unwrap_or_else(|_| panic!("never: {what}"))
 }
 
-/// Status and body of a page.
+/// Returns status and body of a page.
 async fn page(address: SocketAddr, path: &str) -> (u16, String) {
     let mut socket = TcpStream::connect(address).await.unwrap();
     let ask = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
@@ -147,7 +147,7 @@ async fn page(address: SocketAddr, path: &str) -> (u16, String) {
     (status, body)
 }
 
-/// The sum of the samples of a name that have all of `labels`.
+/// Returns the sum of the samples of a name that have all of `labels`.
 async fn metric(server: &Server, name: &str, labels: &[&str]) -> u64 {
     let (status, page) = page(server.metrics().unwrap(), "/metrics").await;
     assert_eq!(status, 200);

@@ -1,4 +1,4 @@
-//! More than can be done.
+//! More load than a server can handle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ fn assert_right(power: &[u8], number: u64) {
     assert_eq!(back[back.len() - 8..], number.to_be_bytes());
 }
 
-/// A board of 4 coprocessors, 10 ms each: 400 a second.
+/// A board of 4 coprocessors that take 10 ms each: 400 a second.
 const BOARD: &str = "[[device]]\nkind = \"simulated\"\nname = \"board\"\ncoprocessors = 4\n\
      latency_ms = 10\nworkers = 4\n";
 
@@ -36,7 +36,7 @@ struct Counts {
     refused: AtomicUsize,
 }
 
-/// Asks for one after the other, `at_once` times over, until `is_over`.
+/// Sends requests one after the other, in `at_once` tasks, until `is_over`.
 fn flood(
     tasks: &mut tokio::task::JoinSet<()>,
     client: &Client,
@@ -60,7 +60,7 @@ fn flood(
                         assert_eq!(error.code, Code::ResourceExhausted, "{error}");
                         assert!(error.message.contains("send it again"), "{error}");
                         counts.refused.fetch_add(1, Ordering::Relaxed);
-                        // A client that is told so comes again later.
+                        // A refused client tries again later.
                         tokio::time::sleep(Duration::from_millis(10)).await;
                     }
                 }
@@ -74,7 +74,7 @@ fn flood(
 async fn four_times_too_much_is_refused_by_name_and_the_rest_is_served() {
     let names = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
     let home = Home::new(&names);
-    // 64 waiting are 160 ms of work: none of them is late.
+    // 64 waiting requests are 160 ms of work, so none of them is late.
     let rest = format!("{EVERYTHING}\n{BOARD}\n[limits]\nqueue_max = 64\n");
     let server = Server::start(home.config(&rest)).await.unwrap();
     let (counts, is_over) = (
@@ -86,7 +86,7 @@ async fn four_times_too_much_is_refused_by_name_and_the_rest_is_served() {
         let client = home.client(name, &[&server]).await;
         flood(&mut tasks, &client, 34, &counts, &is_over);
     }
-    // Both have been seen, many times over.
+    // Both have been seen many times.
     until_some("served and refused", async || {
         let (right, refused) = (&counts.right, &counts.refused);
         (right.load(Ordering::Relaxed) > 300 && refused.load(Ordering::Relaxed) > 300).then_some(())
@@ -121,12 +121,12 @@ async fn a_client_that_asks_for_little_is_served_beside_a_flood() {
     let quiet = home.client("quiet", &[&server]).await;
     let before = counts.right.load(Ordering::Relaxed);
     for number in 1000..1040 {
-        // Never refused, however full it is for the others.
+        // The quiet client is never refused, however full the queue is for the others.
         assert_right(&call(&quiet, raw(number)).await.unwrap(), number);
     }
     let went_before = counts.right.load(Ordering::Relaxed) - before;
-    // One of four clients, with one request at a time, waits for a coprocessor alone. In the order of
-    // arrival, some 90 others would have gone before each of its requests.
+    // With one request at a time, one of four clients waits only for a coprocessor. In the order of arrival, some 90
+    // requests of others would precede each of its own.
     assert!(went_before < 40 * 45, "{went_before} others went before 40");
     is_over.store(true, Ordering::Relaxed);
     while let Some(done) = soon("all are answered", tasks.join_next()).await {

@@ -1,4 +1,4 @@
-//! Clients of the pages that mean harm.
+//! Hostile clients of the pages.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -11,7 +11,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use super::{page, plaintext, soon};
 
-/// Ended by the server, in one way or the other, without an answer.
+/// Checks that the server ends the connection without an answer.
 async fn assert_ended(mut socket: TcpStream) {
     let mut answer = Vec::new();
     let _ = soon("the end of a connection", socket.read_to_end(&mut answer)).await;
@@ -47,7 +47,7 @@ async fn idle_connections_to_the_pages_keep_nobody_out() {
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
 }
 
-/// As `a_flood_from_many_networks_displaces_no_slow_handshake`, for those who ask for a page after 0.1 s.
+/// Repeats `a_flood_from_many_networks_displaces_no_slow_handshake` for clients that request a page after 0.1 s.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_from_many_networks_keeps_no_slow_client_from_its_page() {
     let server = Server::start(plaintext("", "")).await.unwrap();
@@ -68,7 +68,7 @@ async fn a_flood_from_many_networks_keeps_no_slow_client_from_its_page() {
                     held.pop_front();
                 }
             }
-            // Connections are accepted in their order: these were, too.
+            // Connections are accepted in order, so all earlier ones were too.
             assert_eq!(page(address, "/healthz").await.0, 200);
         };
         arrive(2500).await;

@@ -27,7 +27,7 @@ async fn the_page_of_metrics_counts_what_was_asked() {
     let (status, text) = page(metrics, "/metrics").await;
     assert_eq!(status, 200);
     assert!(text.ends_with("# EOF\n"), "no OpenMetrics");
-    // Every sample belongs to a family that is described.
+    // Every sample belongs to a described family.
     let families: Vec<_> = text
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
@@ -79,7 +79,7 @@ async fn the_page_of_metrics_counts_what_was_asked() {
         1
     );
     assert_eq!(metric(&server, "oarlock_connections", &[]).await, 1);
-    // How full the lanes were: batches by size, of 200 requests in all.
+    // The fill of the lanes: batches by size, with 200 requests in all.
     let filled: u64 = text
         .lines()
         .filter(|line| line.starts_with("oarlock_batches{"))
@@ -184,7 +184,7 @@ async fn the_audit_has_a_line_for_each_request_and_no_secrets() {
         let power = proto::ModExp {
             base: vec![2],
             exponent: exponent.clone(),
-            // Odd and even: right and wrong.
+            // Odd moduli are valid, even ones are not.
             modulus: vec![0x91 + (number % 2) as u8; 64],
             ..Default::default()
         };
