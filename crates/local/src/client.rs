@@ -1,4 +1,4 @@
-//! The client: boards that are asked for when they are needed.
+//! The client, which requests boards when they are needed.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -22,36 +22,36 @@ use crate::visits::Visits;
 
 /// A client that computes together with other processes. Threads may share it.
 ///
-/// A forked child may go on with its parent's client: it asks for boards of its own.
+/// A forked child may continue to use its parent's client: it requests its own boards.
 pub struct Client {
     path: PathBuf,
     places: Mutex<Vec<Arc<Place>>>,
 }
 
-/// A request that is to be computed together with others now, from [`Client::visit`].
+/// A request to compute together with others now, from [`Client::visit`].
 pub struct Visit<'a> {
     client: &'a Client,
     rsa: &'a AcceleratedRsa,
     place: Arc<Place>,
 }
 
-/// The place where processes with one key compute together.
+/// The state for one key.
 struct Place {
     key: RsaPublicKey,
-    /// A child of a fork makes its own.
+    /// The process it belongs to; a forked child creates its own.
     owner: Owner,
     visits: Visits,
-    /// The board, once it was asked for.
+    /// The board, once it has been requested.
     board: OnceLock<Board>,
 }
 
-/// The number of keys that get a place; requests of further keys are computed alone.
+/// The most keys with a place; requests with further keys are computed alone.
 const PLACES_MAX: usize = 256;
-/// The longest time that an answer of a server takes.
+/// The longest wait for an answer of the server.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Client {
-    /// Makes a client of a server that listens at `path`. Connects when that is first needed.
+    /// Creates a client of the server that listens at `path`. It connects when it first needs to.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -59,8 +59,8 @@ impl Client {
         }
     }
 
-    /// Whether the next request of this key should meet others. It should not if the last ones met nobody, or if there is
-    /// no server.
+    /// Returns a visit if the next request of this key should meet others. It should not if the last ones met no other
+    /// process, or if there is no server.
     pub fn visit<'a>(&'a self, rsa: &'a AcceleratedRsa) -> Option<Visit<'a>> {
         let place = self.place(rsa.key().public_key())?;
         let is_awaited = place.board.get().is_some_and(Board::is_waited_at);
@@ -71,7 +71,7 @@ impl Client {
         })
     }
 
-    /// Asks for the board again next time: a server that was restarted gives out others.
+    /// Requests the board again next time: a server that was restarted hands out others.
     fn leave(&self, place: &Arc<Place>) {
         if let Ok(mut places) = self.places.try_lock()
             && let Some(kept) = places.iter_mut().find(|kept| Arc::ptr_eq(kept, place))
@@ -86,7 +86,7 @@ impl Client {
     }
 
     fn place(&self, key: &RsaPublicKey) -> Option<Arc<Place>> {
-        // Nobody waits for this lock: another thread of the parent's may have had it when this process was forked.
+        // Never block on this lock: another thread of the parent may have held it when this process was forked.
         let mut places = match self.places.try_lock() {
             Ok(places) => places,
             Err(TryLockError::Poisoned(places)) => places.into_inner(),
@@ -102,7 +102,7 @@ impl Client {
             })
         };
         if let Some(place) = places.iter_mut().find(|place| place.key == *key) {
-            // In a forked child nothing of its parent's is touched.
+            // A forked child touches nothing of its parent's.
             if place.owner != owner {
                 std::mem::forget(std::mem::replace(place, new()));
             }
@@ -117,9 +117,9 @@ impl Client {
 }
 
 impl Visit<'_> {
-    /// `number` ^ d mod n, big-endian, as long as the modulus, if it is computed together with others' numbers; `None` if
-    /// the caller is to compute it alone. It waits for others for at most 4 ms, or 16 ms if the key has more than 2048 bits;
-    /// and for at most 250 ms if another process stops while it computes.
+    /// Returns `number` ^ d mod n, big-endian and as long as the modulus, if it is computed together with others' numbers;
+    /// `None` if the caller is to compute it alone. Waits for others for at most 4 ms, or 16 ms if the key has more than
+    /// 2048 bits; and for at most 250 ms if another process stops while it computes.
     pub fn power(self, number: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let Self { client, rsa, place } = self;
         let board = match place.board.get() {
@@ -156,9 +156,9 @@ impl Visit<'_> {
     }
 }
 
-/// Asks the server at `path` for the board of a key.
+/// Requests the board of a key from the server at `path`.
 fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
-    // A filter of system calls may kill a process that asks.
+    // A filter of system calls may kill a process that connects.
     if oarlock_threads::process::is_sandboxed_by_now() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
@@ -180,13 +180,13 @@ fn joined(path: &Path, rsa: &AcceleratedRsa) -> io::Result<Board> {
     })
 }
 
-/// The descriptor that the server sends.
+/// Receives the descriptor that the server sends.
 fn given(socket: &OwnedFd) -> io::Result<OwnedFd> {
     let mut frame = [0; 2];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [IoSliceMut::new(&mut frame)];
-    // Interrupted, it is not tried again: signals may come more often than its time is up.
+    // There is no retry on EINTR: signals may arrive more often than the timeout.
     let message = recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC)?;
     if frame[..message.bytes] != GIVEN {
         return Err(io::ErrorKind::InvalidData.into());

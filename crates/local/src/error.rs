@@ -1,21 +1,21 @@
-//! What may go wrong for a server.
+//! The errors of a server.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a server does not serve.
+/// The reason why a server does not serve.
 #[derive(Debug)]
 pub enum Error {
-    /// Another one listens at this path.
+    /// Another server listens at this path.
     InUse(PathBuf),
-    /// The descriptor that was handed over is not a listening socket of type SOCK_SEQPACKET.
+    /// The descriptor passed in is not a listening socket of type SOCK_SEQPACKET.
     NoListener,
-    /// The system refused something.
+    /// A system call failed.
     System {
-        /// What was to be done.
+        /// The thing that failed, such as a path.
         what: String,
-        /// Why it was not.
+        /// The reason for it.
         error: io::Error,
     },
 }

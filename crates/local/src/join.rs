@@ -1,4 +1,4 @@
-//! What a client asks a server, and what it is given: one message each way, of a socket that keeps their bounds
+//! The protocol between a client and the server: one message each way, over a socket that keeps message boundaries
 //! (SOCK_SEQPACKET, unix(7)).
 //!
 //! ```text
@@ -6,17 +6,17 @@
 //! from the server   1, with the descriptor of the key's board
 //! ```
 //!
-//! A server that does not give a board closes the connection.
+//! A server that does not hand out a board closes the connection.
 
 use zeroize::Zeroizing;
 
 /// The name of a key.
 pub(crate) type Name = [u8; 32];
 
-/// The purpose for which names are made ([`secret_name`](oarlock::rsa::RsaPrivateKey::secret_name)).
+/// The purpose for which names are derived ([`secret_name`](oarlock::rsa::RsaPrivateKey::secret_name)).
 pub(crate) const PURPOSE: &str = "oarlock board 2";
 
-/// The purpose for which the secret is made that members of a board seal with.
+/// The purpose for which the secret of a board's seals is derived.
 pub(crate) const SEALS: &str = "oarlock board 2: seals";
 
 pub(crate) const GIVEN: [u8; 1] = [VERSION];
@@ -30,7 +30,7 @@ pub(crate) fn asked(name: &Name) -> Zeroizing<[u8; ASKED_BYTES]> {
     frame
 }
 
-/// `None` if the frame is not a client's question.
+/// Returns the name in a client's message; `None` if the message is not one.
 pub(crate) fn read(frame: &[u8]) -> Option<Zeroizing<Name>> {
     let name = frame.strip_prefix(&[VERSION])?;
     name.try_into().ok().map(Zeroizing::new)

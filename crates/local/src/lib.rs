@@ -1,18 +1,17 @@
 //! Computes private operations of several processes of one machine together.
 //!
-//! The workers of a server such as nginx are processes. Each has one signature to make at a time, which leaves lanes
-//! empty. Processes that have the same private key meet on a board, which is memory that they share: each writes its
-//! number there and sleeps, and the one that fills the lanes computes for all. Nobody else has to wake up, and no key
-//! leaves a process.
+//! The workers of a server such as nginx are processes. Each has one signature to compute at a time, which leaves lanes
+//! empty. Processes with the same private key share memory, a board: each writes its number there and sleeps, and the one
+//! that fills the lanes computes for all. No other process has to wake up, and no key leaves a process.
 //!
-//! A [`Server`] brings them together. A client that proves possession of the private key, running as the same user,
-//! gets that key's board. The server itself computes nothing, holds no key and can stop at any time: processes that
-//! have their board go on.
+//! A [`Server`] brings them together. A client that proves possession of the private key, running as the same user, gets
+//! that key's board. The server itself computes nothing, holds no key and can stop at any time: processes that have their
+//! board continue to use it.
 //!
 //! [`relay`] is for keys that are on another machine.
 //!
-//! A [`Client`] never waits long for others: it computes alone then, and tries again later. It has no thread and no
-//! runtime, and keeps no descriptor. It is fit for a library in a foreign process.
+//! A [`Client`] never waits long for others: it then computes alone, and tries again later. It has no thread and no runtime,
+//! and keeps no descriptor, so a library may use it in any process.
 //!
 //! ```
 //! use oarlock::Accelerator;

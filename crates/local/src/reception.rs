@@ -1,4 +1,4 @@
-//! Where the clients of a daemon are received: they connect, and ask within half a second.
+//! Receives the clients of a daemon: they connect, and send their request within half a second.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -19,13 +19,13 @@ pub(crate) struct Guest {
 /// A desk that answers clients.
 pub(crate) trait Desk {
     fn serves(&self, user: u32) -> bool;
-    /// Answers a client, or gives it back if it has not asked yet.
+    /// Answers a client, or returns it if it has not sent its request yet.
     fn hear(&mut self, guest: Guest, reports: &mut Reports<'_>) -> Option<Guest>;
-    /// Gives back what a descriptor can be had for: there are none left to accept a client with.
+    /// Releases something that holds a descriptor: none is left to accept a client with.
     fn give_way(&mut self) {}
 }
 
-/// What could not be done for clients, told at most once a second: a client must not be able to fill a log.
+/// Reports failures, at most one a second, so that clients cannot fill a log.
 pub(crate) struct Reports<'a> {
     tell: &'a mut dyn FnMut(&str),
     last: Option<Instant>,
@@ -88,14 +88,14 @@ pub(crate) fn receive(
             if *is_ready && let Err(error) = accept(listener, desk, &mut guests, &mut reports) {
                 desk.give_way();
                 reports.tell(&format!("a client was not accepted: {error}"));
-                // The listener stays readable: not again at once.
+                // The listener stays readable, so do not retry at once.
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
     }
 }
 
-/// Accepts clients. As a rule they have asked already; others join `guests`.
+/// Accepts clients. Most have sent their request already; others join `guests`.
 fn accept(
     listener: &Listener,
     desk: &mut impl Desk,
@@ -127,10 +127,10 @@ fn accept(
     Ok(())
 }
 
-/// A client asks as soon as it is connected, or not at all.
+/// The time for a client to send its request.
 const ASKS_WITHIN: Duration = Duration::from_millis(500);
-/// Clients of a user that have not asked yet; one more takes the place of the oldest.
+/// The most clients of a user that have not sent a request yet; one more displaces the oldest.
 const GUESTS_OF_USER: usize = 64;
 const REPORTS_APART: Duration = Duration::from_secs(1);
-/// At once, before those that were accepted are looked at.
+/// The most clients accepted at once, before those accepted earlier are served.
 const ACCEPTED_MAX: usize = 64;

@@ -1,6 +1,6 @@
-//! The daemon: gives processes of one user that have the same key the same board.
+//! The daemon: hands out the same board to all processes of one user that have the same key.
 //!
-//! It computes nothing and holds no key. It knows keys only by a name, and has that from processes that have the key.
+//! It computes nothing and holds no key. It knows keys only by a name, which it learns from processes that have the key.
 
 use std::collections::HashMap;
 use std::io::IoSlice;
@@ -19,55 +19,55 @@ use crate::join::{self, ASKED_BYTES, GIVEN, Name};
 use crate::reception::{Desk, Guest, Reports, receive};
 use crate::socket::{Listener, Peer};
 
-/// A socket that listens.
+/// A server, as a listening socket.
 #[derive(Debug)]
 pub struct Server {
     listener: Listener,
 }
 
-/// The users that may ask, and how many boards each may have.
+/// The users that may connect, and the number of boards that each may have.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Numbers of users.
+    /// The user IDs.
     pub users: Vec<u32>,
-    /// Boards that are kept for each of them, of some 40 KiB. One more takes the place of one that a single process has
-    /// asked for, of the process with the most of these; if there is none, of the one that was asked for the longest time
-    /// ago. Processes that have that board already keep it.
+    /// The most boards kept for each user, of some 40 KiB each. A further board replaces one that only a single process has
+    /// requested, of the process with the most of these; if there is none, it replaces the least recently requested one.
+    /// Processes that have the replaced board keep it.
     pub boards_of_user: usize,
 }
 
-/// A board that was asked for.
+/// A board that was requested.
 struct Kept {
-    /// The first that asked for it.
+    /// The first process that requested it.
     asker: Peer,
-    /// Whether another process has asked for it, too.
+    /// Whether another process has requested it, too.
     is_shared: bool,
     name: Zeroizing<Name>,
     file: OwnedFd,
 }
 
 impl Server {
-    /// Listens at `path`. A socket that nobody listens at any more is replaced. [`serve`](Self::serve) is told who may
-    /// connect. Changes the process's umask(2) while it runs, so call it before other threads make files.
+    /// Listens at `path`, and replaces a stale socket. The argument of [`serve`](Self::serve) decides which users may
+    /// connect. Changes the process's umask(2) while it runs, so call it before other threads create files.
     ///
     /// # Errors
-    /// [`Error::InUse`] if somebody listens there, [`Error::System`] for what the system refuses.
+    /// [`Error::InUse`] if another process listens there, [`Error::System`] if a system call fails.
     pub fn bind(path: impl AsRef<Path>) -> Result<Self, Error> {
         Listener::bind(path.as_ref()).map(|listener| Self { listener })
     }
 
-    /// Makes a server of a socket that already listens (SOCK_SEQPACKET), as a service manager hands it over.
+    /// Creates a server from a socket that already listens (SOCK_SEQPACKET), as a service manager passes it.
     ///
     /// # Errors
-    /// [`Error::NoListener`] if that is something else, [`Error::System`] for what the system refuses.
+    /// [`Error::NoListener`] if it is something else, [`Error::System`] if a system call fails.
     pub fn on(listener: OwnedFd) -> Result<Self, Error> {
         Listener::on(listener).map(|listener| Self { listener })
     }
 
-    /// Serves until `stop` is readable. `report` is given what could not be done for a client, at most once a second.
+    /// Serves until `stop` is readable. Calls `report` with failures, at most once a second.
     ///
     /// # Errors
-    /// [`Error::System`] for what the system refuses.
+    /// [`Error::System`] if a system call fails.
     pub fn serve(
         &self,
         limits: &Limits,
@@ -88,7 +88,7 @@ impl Server {
     }
 }
 
-/// Where boards are asked for.
+/// The desk for boards.
 struct Boards<'a> {
     kept: Vec<Kept>,
     limits: &'a Limits,
@@ -119,7 +119,7 @@ impl Desk for Boards<'_> {
     }
 }
 
-/// Gives a client the board of that name, which may be a new one.
+/// Hands a client the board of that name, and creates it if there is none.
 fn give(
     boards: &mut Vec<Kept>,
     limits: &Limits,
@@ -132,7 +132,7 @@ fn give(
     let kept = match boards.iter().position(is_it) {
         Some(place) => {
             let kept = boards.remove(place);
-            // Processes that cannot be seen cannot be told apart.
+            // Processes that this one cannot see cannot be told apart.
             let is_other = kept.asker.process != peer.process || peer.process == 0;
             Kept {
                 is_shared: kept.is_shared || is_other,
@@ -174,15 +174,15 @@ fn give(
         flags,
     ) {
         Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => {}
-        // ETOOMANYREFS: clients do not read what they were sent (unix(7)).
+        // ETOOMANYREFS: clients do not read the descriptors sent to them (unix(7)).
         Err(error) => reports.tell(&format!("a board was not given: {error}")),
     }
     boards.push(kept);
 }
 
-/// The place of the board that is given up first, of those that `may_go`. A process may ask for boards of names that it
-/// made up, so one that only a single process has asked for goes first, of the process with the most of these; and of
-/// several the one that was asked for the longest time ago.
+/// Returns the place of the board to drop first, among those that `may_go`. A process may request boards with names that it
+/// made up, so a board that only a single process has requested goes first, of the process with the most of these; among
+/// equals, the least recently requested one.
 fn least_missed(boards: &[Kept], may_go: impl Fn(&Kept) -> bool) -> Option<usize> {
     let mut alone = HashMap::<Peer, usize>::new();
     for kept in boards.iter().filter(|kept| !kept.is_shared) {
@@ -193,7 +193,7 @@ fn least_missed(boards: &[Kept], may_go: impl Fn(&Kept) -> bool) -> Option<usize
         false => alone.get(&kept.asker).copied().unwrap_or(0),
     };
     let places = boards.iter().enumerate().filter(|(_, kept)| may_go(kept));
-    // The last of the greatest, so from the youngest to the oldest.
+    // `max_by_key` returns the last maximum, so the order is from the youngest to the oldest.
     let heaviest = places.rev().max_by_key(|(_, kept)| weight(kept));
     heaviest.map(|(place, _)| place)
 }

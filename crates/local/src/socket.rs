@@ -1,6 +1,6 @@
-//! Sockets of daemons: one that listens, and connections to it, from users that may ask.
+//! Sockets of daemons: listeners, and connections from users that may connect.
 //!
-//! They keep the bounds of messages (SOCK_SEQPACKET, unix(7)).
+//! They keep message boundaries (SOCK_SEQPACKET, unix(7)).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -20,30 +20,31 @@ use rustix::process::{geteuid, umask};
 
 use crate::Error;
 
-/// A client that has connected.
+/// The peer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Peer {
     pub(crate) user: u32,
-    /// 0 of one that this process cannot see, as in another container.
+    /// The process ID; 0 if this process cannot see it, as in another container.
     pub(crate) process: u32,
 }
 
-/// A socket that listens.
+/// A listening socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: OwnedFd,
-    /// What it has made, and removes at its end: and its inode.
+    /// The path and inode of the socket that it created, which it removes at its end.
     path: Option<(PathBuf, u64)>,
 }
 
 impl Listener {
-    /// Listens at `path`, where any user may connect. A socket that nobody listens at any more is replaced. Changes the
-    /// process's umask(2) while it runs.
+    /// Listens at `path`, where any user may connect, and replaces a stale socket. Changes the process's umask(2) while it
+    /// runs.
     pub(crate) fn bind(path: &Path) -> Result<Self, Error> {
         let what = path.display().to_string();
         let address = SocketAddrUnix::new(path).map_err(Error::system(&what))?;
         let socket = packets().map_err(Error::system(&what))?;
-        // Anybody may connect. Not by chmod(2) afterwards, which follows links that somebody may have put there.
+        // Any user may connect. The umask sets this, because chmod(2) afterwards would follow a link that another user may
+        // have put there.
         let before = umask(Mode::from_raw_mode(0o111));
         let mut bound = bind(&socket, &address);
         if bound == Err(Errno::ADDRINUSE) {
@@ -66,7 +67,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// A socket that listens already, as a service manager hands it over.
+    /// Accepts a socket that listens already, as a service manager passes it.
     pub(crate) fn on(socket: OwnedFd) -> Result<Self, Error> {
         let is_one = socket_acceptconn(&socket) == Ok(true)
             && socket_type(&socket) == Ok(SocketType::SEQPACKET);
@@ -78,9 +79,9 @@ impl Listener {
         Ok(Self { socket, path: None })
     }
 
-    /// Has the system turn away all but root, this process's user and `users`: a flood of strangers then takes no place
-    /// among those that wait to be accepted. Where the socket is not this process's, or its file system has no
-    /// access-control lists, strangers are turned away when they are accepted.
+    /// Makes the system turn away all but root, this process's user and `users`, so that a flood of other users takes no
+    /// place in the queue of connections. If the socket is not this process's, or its file system has no access-control
+    /// lists, other users are turned away when they are accepted.
     pub(crate) fn admit(&self, users: impl Iterator<Item = u32>) {
         let Some((path, inode)) = &self.path else {
             return;
@@ -89,7 +90,7 @@ impl Listener {
         let Ok(file) = openat(CWD, path, flags, Mode::empty()) else {
             return;
         };
-        // By the descriptor, as somebody may put another file there.
+        // Use the descriptor, as another user may replace the file.
         if fstat(&file).is_ok_and(|status| status.st_ino == *inode) {
             let file = format!("/proc/self/fd/{}", file.as_raw_fd());
             let list = access_list(users);
@@ -97,7 +98,7 @@ impl Listener {
         }
     }
 
-    /// The next client that is of one of these users; `None` for one that is not, or has gone.
+    /// Accepts the next client. `None` if it is not of one of these users, or has gone.
     pub(crate) fn next(
         &self,
         is_user: impl FnOnce(u32) -> bool,
@@ -135,8 +136,8 @@ impl Drop for Listener {
     }
 }
 
-/// An access-control list (acl(5)) by which the owner and `users` may read and write, as the kernel has it in an extended
-/// attribute: its version, and for each entry a tag, rights and a user.
+/// Encodes an access-control list (acl(5)) by which the owner and `users` may read and write, in the form of the kernel's
+/// extended attribute: its version, and for each entry a tag, rights and a user.
 fn access_list(users: impl Iterator<Item = u32>) -> Vec<u8> {
     let mut users: Vec<_> = users.collect();
     users.sort_unstable();
@@ -158,7 +159,7 @@ fn access_list(users: impl Iterator<Item = u32>) -> Vec<u8> {
     list
 }
 
-/// Removes a socket that nobody listens at any more.
+/// Removes a socket on which no process listens.
 fn remove_stale(path: &Path, address: &SocketAddrUnix) -> Result<(), Error> {
     let what = path.display().to_string();
     let file = std::fs::symlink_metadata(path).map_err(Error::system(&what))?;
@@ -181,7 +182,7 @@ fn packets() -> rustix::io::Result<OwnedFd> {
     )
 }
 
-/// Connects to a daemon that may be trusted. No step of it, and none of what the connection is used for, takes longer than
+/// Connects to a daemon that can be trusted. No step of it, nor any later call on the connection, takes longer than
 /// `patience`.
 pub(crate) fn connected(path: &Path, patience: Duration) -> io::Result<OwnedFd> {
     let socket = socket_with(
@@ -190,7 +191,7 @@ pub(crate) fn connected(path: &Path, patience: Duration) -> io::Result<OwnedFd> 
         SocketFlags::CLOEXEC,
         None,
     )?;
-    // Connecting may wait for a place among those that the server has not seen yet.
+    // Connecting may wait for a place in the server's queue.
     for timeout in [Timeout::Recv, Timeout::Send] {
         set_socket_timeout(&socket, timeout, Some(patience))?;
     }
@@ -204,16 +205,16 @@ pub(crate) fn connected(path: &Path, patience: Duration) -> io::Result<OwnedFd> 
     }
 }
 
-/// Whether the folder of `path` is `user`'s, and nobody else's to write.
+/// Whether only `user`, who owns the folder of `path`, may write to it.
 fn is_place_of(path: &Path, user: u32) -> io::Result<bool> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let status = stat(folder)?;
     Ok(status.st_uid == user && status.st_mode & 0o022 == 0)
 }
 
-/// Clients that have connected and were not accepted yet; the kernel allows 4096.
+/// The most clients that have connected but are not accepted yet; the kernel allows 4096.
 const BACKLOG: i32 = 1024;
-/// Tags of entries, in the order in which they stand.
+/// The tags of entries, in their order in the list.
 const OWNER: u16 = 0x01;
 const USER: u16 = 0x02;
 const OWNING_GROUP: u16 = 0x04;

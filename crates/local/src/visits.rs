@@ -9,34 +9,34 @@ use oarlock_engine::learn::{BackOff, Breaker, BreakerRule, Skips};
 /// The results of the last visits.
 #[derive(Default)]
 pub(crate) struct Visits {
-    /// Requests to compute alone because the last visits met nobody.
+    /// The requests to compute alone because the last visits met no other process.
     alone: Skips,
-    /// Visits without success, while the client makes one for 64 requests.
+    /// The number of unsuccessful visits since the client makes only one per 64 requests.
     in_vain: AtomicU32,
-    /// Opens when something fails.
+    /// The breaker, which opens when a visit fails.
     breaker: Breaker,
     began: OnceLock<Instant>,
 }
 
-/// After no more visits in a row than this that met nobody, others may still be there.
+/// The most consecutive visits without another process after which others are still expected.
 const ALONE_FREE: u32 = 3;
-/// A client without others makes one visit for 64 requests, since each costs some 300 us without success.
+/// The spacing of visits without other processes: up to one per 64 requests, since each costs some 300 us.
 const APART: BackOff = BackOff::doubling(1, 64);
-/// The number of visits in a row that met nobody after which they are that rare.
+/// The number of consecutive visits without another process after which they are that rare.
 const ALONE_MAX: u32 = ALONE_FREE + 6;
-/// After this many of those, some 1000 requests, it may look elsewhere.
+/// The number of those visits, some 1000 requests, after which the client may look for another board.
 const IN_VAIN: u32 = 16;
-/// After a failed visit there is none for 200 ms, and twice as long after each further one, up to 51 s.
+/// The pause after a failed visit: 200 ms, doubled by each further failure, up to 51 s.
 const FAILURES: BreakerRule = BreakerRule {
     failures_max: 1,
     trials: 1,
     pause_ns: BackOff::doubling(200_000_000, 200_000_000 << 8),
 };
-/// No visit takes longer.
+/// The longest time of a visit.
 const VISIT_MAX: Duration = Duration::from_secs(1);
 
 impl Visits {
-    /// Whether the next request is one; `is_awaited` says that somebody waits for others now.
+    /// Whether the next request makes a visit. `is_awaited` says that another process waits now.
     pub(crate) fn is_next(&self, is_awaited: bool) -> bool {
         if !is_awaited && !self.alone.take_turn() {
             return false;
@@ -44,7 +44,7 @@ impl Visits {
         self.breaker.is_closed() || self.breaker.begin_trial(self.now(), VISIT_MAX)
     }
 
-    /// Others were met, or nobody was.
+    /// Records whether a visit met other processes.
     pub(crate) fn met(&self, was_together: bool) {
         if !self.breaker.is_closed() {
             self.breaker.close();
@@ -55,18 +55,19 @@ impl Visits {
         }
     }
 
-    /// Whether others may be where this client is not: nobody was met for long. Says so once in a while.
+    /// Whether other processes may be on another board, because visits have met none for long. Returns true only now and
+    /// then.
     pub(crate) fn are_in_vain(&self) -> bool {
         self.alone.failures() >= ALONE_MAX
             && self.in_vain.fetch_add(1, Ordering::Relaxed) % IN_VAIN == IN_VAIN - 1
     }
 
-    /// There is no server, or a process did not go on.
+    /// Records a failure: there is no server, or a process did not continue.
     pub(crate) fn failed(&self) {
         self.breaker.failed(self.now(), FAILURES);
     }
 
-    /// There was no room on the board, which says nothing.
+    /// Records that the board was full, which says nothing about other processes.
     pub(crate) fn refused(&self) {
         self.breaker.refused();
     }

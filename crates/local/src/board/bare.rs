@@ -1,4 +1,4 @@
-//! A board whose memory is changed between the steps of a request, as by any process that maps it: for the fuzzer.
+//! A board for the fuzzer, which changes its memory between the steps of a request, as any process that maps it can.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,18 +10,18 @@ use zeroize::Zeroizing;
 use super::memory::{SLOTS, WORDS};
 use super::{Asked, Board, Outcome};
 
-/// No part of the interface.
+/// A board without a client. Not part of the interface.
 #[doc(hidden)]
 pub struct BareBoard(Board);
 
-/// A request that waits on one.
+/// A request that waits on a bare board.
 #[doc(hidden)]
 pub struct BareRequest<'a> {
     board: &'a Board,
     asked: Asked<'a>,
 }
 
-/// One of the numbers in a board's memory. Those that count slots and words go round.
+/// A number in a board's memory. Indices of slots and words wrap around.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
@@ -48,14 +48,14 @@ impl BareBoard {
         Board::map(file, full, secret).map(Self)
     }
 
-    /// Has a request wait, of the key `rsa`; `None` if the caller is to compute it.
+    /// Puts a request with the key `rsa` on the board; `None` if the caller is to compute it.
     pub fn ask<'a>(&'a self, rsa: &AcceleratedRsa, number: &'a [u8]) -> Option<BareRequest<'a>> {
         let asked = self.0.asked(rsa, number).ok()?;
         let board = &self.0;
         Some(BareRequest { board, asked })
     }
 
-    /// Puts what `change` makes of the number in a place there.
+    /// Applies `change` to the number at a place.
     pub fn change(&self, place: Place, change: impl FnOnce(u64) -> u64) {
         let Some(shared) = self.0.memory.shared() else {
             return;
@@ -89,7 +89,7 @@ impl BareRequest<'_> {
         self.asked.request.own.place
     }
 
-    /// The power; `None` if the caller is to compute it.
+    /// Returns the power; `None` if the caller is to compute it.
     pub fn answer(self, rsa: &AcceleratedRsa) -> Option<Zeroizing<Vec<u8>>> {
         match self.board.answered(rsa, self.asked) {
             Outcome::Power(power) => Some(power),

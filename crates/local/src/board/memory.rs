@@ -1,8 +1,7 @@
-//! The memory of a board: a file without a name, which cannot change its length (memfd_create(2), sealed), mapped by
-//! each process.
+//! The memory of a board: an anonymous file of fixed length (memfd_create(2), sealed), which each process maps.
 //!
 //! It consists of atomics, for which every value is valid. Any process that maps it may change any of them at any time, so
-//! what is read from here is treated like input.
+//! values read from it are treated like input.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -18,12 +17,12 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use rustix::process::{Pid, getpid};
 
-/// Requests that may be on a board at once.
+/// The most requests on a board at once.
 pub(super) const SLOTS: usize = 64;
-/// The room for a number, or for its power: 4096 bits.
+/// The room for a number or its power, in 64-bit words: 4096 bits.
 pub(super) const WORDS: usize = 64;
 
-/// What is shared. Zero at first.
+/// The shared memory. It starts as zeros.
 #[repr(C, align(64))]
 pub(super) struct Shared {
     /// A bit for each slot whose request waits.
@@ -32,7 +31,7 @@ pub(super) struct Shared {
     pub(super) slots: [Slot; SLOTS],
 }
 
-/// What [`Pace`](super::pace::Pace) keeps; in ns of CLOCK_MONOTONIC.
+/// The state of [`Pace`](super::pace::Pace); times are in ns of CLOCK_MONOTONIC.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub(super) struct SharedPace {
@@ -42,42 +41,42 @@ pub(super) struct SharedPace {
     pub(super) missed: AtomicU32,
 }
 
-/// A request, and then its result.
+/// A request, and later its result.
 #[repr(C, align(64))]
 pub(super) struct Slot {
-    /// Its stage and which use of the slot this is: a futex(2).
+    /// The stage of the slot and the count of its uses; a futex(2).
     pub(super) state: AtomicU32,
-    /// The length of the number and of the power.
+    /// The length of the number or the power, in bytes.
     pub(super) bytes: AtomicU32,
-    /// When it was taken, in ns of CLOCK_MONOTONIC.
+    /// The time when the slot was claimed, in ns of CLOCK_MONOTONIC.
     pub(super) since: AtomicU64,
     /// A MAC over the words, with a secret derived from the private key.
     pub(super) seal: [AtomicU64; 2],
     pub(super) words: [AtomicU64; WORDS],
 }
 
-/// A mapping of it.
+/// A mapping of the board's memory.
 pub(super) struct Memory {
     shared: NonNull<Shared>,
     owner: Owner,
 }
 
-// SAFETY: a shared mapping of atomics, which any thread may touch, and which goes with the last reference.
+// SAFETY: a shared mapping of atomics, which any thread may access, and which lives as long as the last reference.
 unsafe impl Send for Memory {}
-// SAFETY: through a shared reference, too, there is nothing but the mapping's atomics to be touched.
+// SAFETY: a shared reference also gives access only to the mapping's atomics.
 unsafe impl Sync for Memory {}
 
-/// The process that something belongs to.
+/// The identity of the process that owns something.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// A child in a new namespace may have its parent's.
+    /// The process ID. A child in a new PID namespace may have its parent's.
     process: Pid,
-    /// A child that was not forked by the C library has its parent's.
+    /// The count of forks. A child that was not forked by the C library has its parent's.
     generation: usize,
 }
 
 impl Owner {
-    /// The calling process.
+    /// Returns the identity of the calling process.
     pub(crate) fn current() -> Self {
         Self {
             process: getpid(),
@@ -91,11 +90,11 @@ const SEALS: SealFlags = SealFlags::SEAL
     .union(SealFlags::GROW);
 
 impl Memory {
-    /// The file of a new board.
+    /// Creates the file of a new board.
     pub(super) fn create() -> io::Result<OwnedFd> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let make = |flags| memfd_create("oarlock board", flags);
-        // Kernels before 6.3 do not know that; later ones may insist on it.
+        // Kernels before 6.3 do not know that flag; later ones may require it.
         let file = make(flags | MemfdFlags::NOEXEC_SEAL).or_else(|error| match error {
             Errno::INVAL => make(flags),
             error => Err(error),
@@ -105,9 +104,9 @@ impl Memory {
         Ok(file)
     }
 
-    /// Maps a file that [`create`](Self::create) made.
+    /// Maps a file that [`create`](Self::create) created.
     pub(super) fn map(file: impl AsFd) -> io::Result<Self> {
-        // Nobody may cut it: reading beyond its end would kill the process.
+        // The file must not be truncated: reading beyond its end would kill the process.
         let is_whole = fcntl_get_seals(&file)?.contains(SEALS)
             && fstat(&file)?.st_size == size_of::<Shared>() as i64;
         if !is_whole {
@@ -129,35 +128,36 @@ impl Memory {
             shared,
             owner: Owner::current(),
         };
-        // A child, which may have lost rights and the key, is not to sign through its parent's mapping.
+        // A child may have lost rights and the key, so it must not sign through its parent's mapping.
         // SAFETY: a mapping of this length, which is ours.
         unsafe { madvise(place, size_of::<Shared>(), Advice::LinuxDontFork)? };
-        // Nor is it for others to read, where the kernel knows that.
+        // Keep it out of core dumps, if the kernel supports that.
         // SAFETY: the mapping is ours, of this length, and stays.
         let _ = unsafe { madvise(place, size_of::<Shared>(), Advice::LinuxDontDump) };
         Ok(memory)
     }
 
-    /// Whether this process has it.
+    /// Whether this process owns the mapping.
     pub(super) fn is_here(&self) -> bool {
         Owner::current() == self.owner
     }
 
-    /// `None` in a child of the process that mapped it.
+    /// Returns the shared memory; `None` in a child of the process that mapped it.
     pub(super) fn shared(&self) -> Option<&Shared> {
         if !self.is_here() {
             return None;
         }
-        // SAFETY: mapped as long as `self` is there, in this process; page-aligned; atomics, for which any bytes will do.
+        // SAFETY: mapped for as long as `self` lives, in this process; page-aligned; and consists of atomics, for which any
+        // bytes are valid.
         Some(unsafe { self.shared.as_ref() })
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // In a child something else may be there by now.
+        // In a child, something else may be mapped there by now.
         if self.is_here() {
-            // SAFETY: mapped by `map`, of this length, and there are no references any more.
+            // SAFETY: mapped by `map`, of this length, and no reference to it is left.
             let _ = unsafe { munmap(self.shared.as_ptr().cast(), size_of::<Shared>()) };
         }
     }

@@ -1,6 +1,6 @@
 //! The board: memory on which processes with the same key compute together.
 //!
-//! A request is in a slot. Its stage and the count of the slot's uses are one number, a futex(2):
+//! A request occupies a slot. Its stage and the count of the slot's uses are one number, a futex(2):
 //!
 //! ```text
 //! free -> claimed -> waiting -> running -> done -> free
@@ -8,16 +8,15 @@
 //!                                 `-> abandoned -> free
 //! ```
 //!
-//! Its owner claims the slot, writes the number and has it wait. The owner that fills the lanes, or is the first to
-//! have waited long enough, takes the waiting requests: its own and others'. It computes them, writes the powers and
-//! wakes the owners. Each change of a stage is a compare-and-swap on the number as it was, so of two processes that
-//! want a request only one gets it.
+//! Its owner claims the slot, writes the number and marks it as waiting. The owner that fills the lanes, or is the first to
+//! have waited long enough, takes the waiting requests: its own and others'. It computes them, writes the powers and wakes
+//! the owners. Each change of a stage is a compare-and-swap on the whole number, so of two processes that want a request
+//! only one gets it.
 //!
 //! A process may end at any point and leave a slot as it is. When no slot is free, one that has been in use for longer than
-//! any request takes is used again. Its former process may only have been stopped, and may still write there. Other
-//! processes might reach the memory without having the key. So each number and each power carries a MAC over its content
-//! and this use of the slot, with a secret derived from the private key. A process ignores a number or a power whose MAC
-//! is wrong.
+//! any request takes is reused. Its former process may only have been stopped, and may still write there. Other processes
+//! might reach the memory without having the key. So each number and each power carries a MAC over its content and this use
+//! of the slot, with a secret derived from the private key. A process ignores a number or a power whose MAC is wrong.
 
 mod bare;
 mod memory;
@@ -41,30 +40,30 @@ use self::memory::{Memory, SLOTS, Shared, Slot, WORDS};
 use self::pace::Pace;
 use self::seal::{Seal, Sealer};
 
-/// A board, in one process.
+/// A board, as mapped by one process.
 pub(crate) struct Board {
     memory: Memory,
     sealer: Sealer,
     /// The number of requests that fills the lanes.
     full: u32,
-    /// Where the search for a free slot begins.
+    /// The slot at which the search for a free one begins.
     next: AtomicUsize,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It was computed together with others.
+    /// The power, computed together with others.
     Power(Zeroizing<Vec<u8>>),
-    /// The caller is to compute it: nobody else was there.
+    /// No other process was there; the caller is to compute the request.
     Alone,
-    /// The caller is to compute it: there are as many requests as a board has room for.
+    /// All slots are in use; the caller is to compute the request.
     Full,
-    /// The caller is to compute it: the process that took it did not end in time, or failed.
+    /// The process that took the request failed or did not finish in time; the caller is to compute it.
     Failed,
 }
 
-/// What this process asks for.
+/// A request of this process.
 #[derive(Clone, Copy)]
 struct Request<'a> {
     own: Held<'a>,
@@ -77,11 +76,11 @@ struct Asked<'a> {
     shared: &'a Shared,
     pace: Pace<'a>,
     request: Request<'a>,
-    /// No other waited.
+    /// Whether no other request was waiting.
     is_first: bool,
 }
 
-/// A slot that this process has, with its state as this process set it.
+/// A slot that this process holds, with its state as this process set it.
 #[derive(Clone, Copy)]
 struct Held<'a> {
     slot: &'a Slot,
@@ -94,16 +93,16 @@ const CLAIMED: u32 = 1;
 const WAITING: u32 = 2;
 const RUNNING: u32 = 3;
 const DONE: u32 = 4;
-/// Its owner is to compute it.
+/// The owner is to compute the request itself.
 const LEFT: u32 = 5;
-/// Its owner has stopped waiting. The process that computes it frees the slot.
+/// The owner has stopped waiting. The process that computes the request frees the slot.
 const ABANDONED: u32 = 6;
-/// Bits of a state that tell the stage; the others count.
+/// The bits of a state for the stage; the others count the uses.
 const STAGE: u32 = 7;
 
-/// Longer than that nobody waits for a request that another has taken, in ns: that one may have to wait for a CPU.
+/// The longest wait for a request that another process has taken, in ns: that process may have to wait for a CPU.
 const PATIENCE: u64 = 250_000_000;
-/// A slot that has been in use for longer than this belongs to nobody any more, in ns.
+/// The time of use after which a slot counts as lost by its process, in ns.
 const LOST: u64 = 10_000_000_000;
 
 const BYTES_MAX: usize = 8 * WORDS;
@@ -124,13 +123,13 @@ impl Board {
         })
     }
 
-    /// Whether a request waits there.
+    /// Whether a request waits on the board.
     pub(crate) fn is_waited_at(&self) -> bool {
         let shared = self.memory.shared();
         shared.is_some_and(|shared| shared.waiting.load(Relaxed) != 0)
     }
 
-    /// `number` ^ d mod n, together with the requests of others; all of them have the key `rsa`.
+    /// Computes `number` ^ d mod n together with the requests of others, all of which have the key `rsa`.
     pub(crate) fn power(&self, rsa: &AcceleratedRsa, number: &[u8]) -> Outcome {
         match self.asked(rsa, number) {
             Ok(asked) => self.answered(rsa, asked),
@@ -138,7 +137,7 @@ impl Board {
         }
     }
 
-    /// Has a request wait on the board.
+    /// Puts a request on the board and marks it as waiting.
     fn asked<'a>(&'a self, rsa: &AcceleratedRsa, number: &'a [u8]) -> Result<Asked<'a>, Outcome> {
         let shared = self.memory.shared().ok_or(Outcome::Failed)?;
         if number.len() > BYTES_MAX || rsa.key().public_key().bytes() > BYTES_MAX {
@@ -161,7 +160,7 @@ impl Board {
         })
     }
 
-    /// What came of it.
+    /// Waits for the outcome of a request.
     fn answered(&self, rsa: &AcceleratedRsa, asked: Asked<'_>) -> Outcome {
         let Asked {
             shared,
@@ -174,9 +173,9 @@ impl Board {
         outcome
     }
 
-    /// Until there is an outcome. One `keeps_time` for those that wait; the others leave their timers at the most there
-    /// is. Each timer of less than a tick of the kernel's is one more that a virtual machine has to ask for: a turn of
-    /// two processes took 2.4 us with none, 6.5 with 500 us, 3.1 with 4 ms (Zen 4).
+    /// Waits until there is an outcome. One of the waiting processes `keeps_time`; the others set their timers to the
+    /// longest wait. Each timer shorter than a tick of the kernel is an extra one that a virtual machine has to request: a
+    /// turn of two processes took 2.4 us with none, 6.5 with 500 us, 3.1 with 4 ms (Zen 4).
     fn meet(
         &self,
         shared: &Shared,
@@ -189,10 +188,10 @@ impl Board {
         loop {
             let state = own.slot.state.load(Acquire);
             let now = now();
-            // Whatever the memory says, and however often it changes.
+            // This bounds the wait, whatever the memory contains and however often it changes.
             let left = began.saturating_add(PATIENCE).saturating_sub(now);
             if (state ^ own.state) & !STAGE != 0 || left == 0 && state & STAGE != DONE {
-                // It was taken for lost, or is.
+                // The slot was taken for lost, or is lost now.
                 return Outcome::Failed;
             }
             let left = match state & STAGE {
@@ -226,19 +225,20 @@ impl Board {
                 tv_sec: 0,
                 tv_nsec: left.as_nanos() as i64,
             };
-            // Woken, late or for no reason: it looks again.
+            // After any wake-up, late or spurious, the loop checks again.
             let _ = futex::wait(
                 &own.slot.state,
                 futex::Flags::empty(),
                 state,
                 Some(&timeout),
             );
-            // Who kept the time may have gone without this one.
+            // The process that kept the time may have gone without taking this request.
             keeps_time = true;
         }
     }
 
-    /// Takes what waits, with `own` among it, and computes it if that pays. `None` if another has `own`.
+    /// Takes the waiting requests, with `own` among them, and computes them if that pays. `None` if another process has
+    /// taken `own`.
     fn lead(
         &self,
         shared: &Shared,
@@ -278,14 +278,14 @@ impl Board {
         pace.taken(batch.len() as u32);
         let size = batch.len();
         if size < 2 || rsa.best_batch(size) < size {
-            // Each by itself, and all at the same time.
+            // Each owner computes its own, all at the same time.
             for other in &batch[1..] {
                 other.end(LEFT);
             }
             own.end(LEFT);
             return Some(Outcome::Alone);
         }
-        // Its own not out of the memory: nothing else would find that it is another's.
+        // Its own number does not come from the memory, where another process could have changed it undetected.
         let own_number = std::iter::once(request.number);
         let borrowed: Vec<&[u8]> = own_number
             .chain(numbers.iter().map(|number| &number[..]))
@@ -311,7 +311,7 @@ impl Board {
         })
     }
 
-    /// A slot for this process.
+    /// Claims a slot for this process.
     fn claimed<'a>(&self, shared: &'a Shared) -> Option<Held<'a>> {
         let begin = self.next.fetch_add(1, Relaxed);
         let places = || (0..SLOTS).map(|at| (begin + at) % SLOTS);
@@ -345,7 +345,7 @@ impl<'a> Held<'a> {
         1 << self.place
     }
 
-    /// Moves to the stage `stage`; `None` if another process has changed the stage since.
+    /// Moves to the stage `stage`; `None` if another process has changed the state in between.
     fn to(self, stage: u32) -> Option<Self> {
         let state = self.state & !STAGE | stage;
         let changed = self
@@ -355,7 +355,7 @@ impl<'a> Held<'a> {
         changed.ok().map(|_| Self { state, ..self })
     }
 
-    /// Takes a waiting request, to be computed by this process.
+    /// Takes a waiting request for this process to compute.
     fn taken(self, shared: &Shared) -> Option<Self> {
         let taken = match self.state & STAGE {
             WAITING => self.to(RUNNING),
@@ -366,7 +366,7 @@ impl<'a> Held<'a> {
         taken
     }
 
-    /// Tells the owner that the request has ended, or frees the slot if there is no owner any more.
+    /// Tells the owner that the request has ended, or frees the slot if the owner has stopped waiting.
     fn end(self, stage: u32) {
         if self.to(stage).is_some() {
             let _ = futex::wake(&self.slot.state, futex::Flags::empty(), 1);
@@ -376,8 +376,8 @@ impl<'a> Held<'a> {
         Held { state, ..self }.clear();
     }
 
-    /// Frees the slot, by its owner. If another process is computing the request, that process frees it: it may yet
-    /// write to it.
+    /// Frees the slot on behalf of its owner. If another process is computing the request, that process frees it, because it
+    /// may still write to it.
     fn free(self) {
         let state = self.slot.state.load(Acquire);
         if (state ^ self.state) & !STAGE != 0 {
@@ -387,14 +387,14 @@ impl<'a> Held<'a> {
         if state & STAGE == RUNNING && now.to(ABANDONED).is_some() {
             return;
         }
-        // The request may have ended since the first look.
+        // The request may have ended since the first check.
         let state = self.slot.state.load(Acquire);
         if (state ^ self.state) & !STAGE == 0 {
             Held { state, ..self }.clear();
         }
     }
 
-    /// Wipes and frees it, if it is in this state still: it may have been the number of a decryption.
+    /// Wipes and frees the slot if it is still in this state: it may hold the number of a decryption.
     fn clear(self) {
         if self.slot.state.load(Acquire) == self.state {
             self.slot
@@ -421,7 +421,7 @@ impl<'a> Held<'a> {
 
     fn has(self, seal: Seal) -> bool {
         let words = self.slot.seal.iter().zip(seal);
-        // All of it, however early a difference is.
+        // All words are compared, however early they differ.
         words.fold(0, |differs, (word, value)| {
             differs | word.load(Acquire) ^ value
         }) == 0
@@ -451,7 +451,7 @@ impl<'a> Held<'a> {
     }
 }
 
-/// In ns, the same for all processes.
+/// Returns the time in ns, by a clock that all processes share.
 fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

@@ -1,8 +1,7 @@
-//! How long requests that do not fill the lanes wait for others: as long as the next ones are due soon, by the pace of
-//! the last ones.
+//! Decides how long requests that do not fill the lanes wait for others: as long as more are due soon, judging by the pace
+//! of the last ones.
 //!
-//! The figures that it uses are shared, and any process may change them: they decide how long to wait, within bounds,
-//! and nothing else.
+//! The figures it uses are shared, and any process may change them. They only decide how long to wait, within bounds.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use oarlock_engine::learn::decayed;
 
 use super::memory::SharedPace;
 
-/// When requests came, and how many were taken together.
+/// The times of requests, and how many were taken together.
 pub(super) struct Pace<'a> {
     shared: &'a SharedPace,
     /// The number of requests that fills the lanes.
@@ -20,19 +19,19 @@ pub(super) struct Pace<'a> {
     wait_max: u64,
 }
 
-/// `wait_max` for keys of up to 2048 bits, in ns. Others' requests take longer, by the square of the width and more.
+/// `wait_max` for keys of up to 2048 bits, in ns. It grows with the square of the key's width.
 const WAIT_MAX: u64 = 4_000_000;
-/// How many mean gaps between requests a batch waits for the next one.
+/// The number of mean gaps between requests for which a batch waits for the next one.
 const GAPS: u64 = 4;
-/// If no requests were due, one waits for this fraction of `wait_max`: 300 us of 4 ms.
+/// The divisor of `wait_max` for a wait when no requests are due: 300 us of 4 ms.
 const CHANCE: u64 = 13;
-/// After this many batches in a row that were not full, requests no longer wait for more.
+/// The number of consecutive partial batches after which requests no longer wait for more.
 const MISSED_MAX: u32 = 4;
-/// For this many batches after that, they do not try again.
+/// The number of batches after that for which requests do not wait.
 const AGAIN: u32 = 16;
 
 impl<'a> Pace<'a> {
-    /// Makes the pace for requests of keys with `bits` bits.
+    /// Creates the pace for requests with keys of `bits` bits.
     pub(super) fn new(shared: &'a SharedPace, full: u32, bits: usize) -> Self {
         let times = bits.div_ceil(2048).clamp(1, 4) as u64;
         Self {
@@ -42,12 +41,12 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// A longer pause says no more about the pace.
+    /// Returns the longest gap that counts, in ns; a longer pause says nothing about the pace.
     fn gap_max(&self) -> u64 {
         2 * self.wait_max
     }
 
-    /// One came.
+    /// Records that a request has arrived.
     pub(super) fn came(&self, now: u64) {
         let shared = self.shared;
         let since = now
@@ -58,13 +57,13 @@ impl<'a> Pace<'a> {
         shared.gap.store(gap as u64, Relaxed);
     }
 
-    /// One of those that were taken computes. Those whose requests it has come back after that.
+    /// Records that a process computes a batch. The processes that it serves come back after that.
     pub(super) fn begins(&self, now: u64) {
         let until = now.saturating_add(self.wait_max);
         self.shared.busy.fetch_max(until, Relaxed);
     }
 
-    /// It has ended.
+    /// Records that the computation has ended.
     pub(super) fn ends(&self, now: u64) {
         self.shared.busy.store(now, Relaxed);
     }
@@ -92,13 +91,13 @@ impl<'a> Pace<'a> {
         } else {
             self.wait_max / CHANCE
         };
-        // What the memory says may be of another clock, or wrong.
+        // Times in the memory may come from another clock, or be wrong.
         let until =
             (last.max(busy).saturating_add(patience)).min(began.saturating_add(self.wait_max));
         Duration::from_nanos(until.saturating_sub(now))
     }
 
-    /// How much longer it waits at most.
+    /// Returns the most that the request still waits.
     pub(super) fn most_left(&self, began: u64, now: u64) -> Duration {
         let until = began.saturating_add(self.wait_max);
         Duration::from_nanos(until.saturating_sub(now).min(self.wait_max))
@@ -115,7 +114,7 @@ mod tests {
         Duration::from_micros(us)
     }
 
-    /// After requests that came so far apart; and when the last one did.
+    /// Returns a pace after requests with this gap, and the time of the last one.
     fn paced(shared: &SharedPace, gap: u64) -> (Pace<'_>, u64) {
         let pace = Pace::new(shared, 4, 2048);
         for number in 0..64 {
@@ -151,7 +150,7 @@ mod tests {
         );
     }
 
-    /// The next ones are those that come back.
+    /// The next requests are expected from the processes that come back.
     #[test]
     fn while_one_computes_others_wait_on() {
         let shared = SharedPace::default();
@@ -161,7 +160,7 @@ mod tests {
         pace.ends(now + 3000 * US);
         let left = pace.left(now, now + 3000 * US, 1);
         assert!((us(390)..us(440)).contains(&left), "{left:?}");
-        // One that is killed while it computes holds nobody up.
+        // A process that is killed while it computes delays no other.
         pace.begins(now);
         assert_eq!(pace.left(now, now + 4000 * US, 1), Duration::ZERO);
     }
@@ -198,7 +197,7 @@ mod tests {
                 pace.taken(3);
             }
         }
-        // Full lanes make up for all that was missed.
+        // A full batch resets the count of missed ones.
         for _ in 0..MISSED_MAX {
             pace.taken(1);
         }

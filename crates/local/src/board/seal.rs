@@ -1,28 +1,28 @@
-//! Seals: MACs over what is on a board, by processes that have the key.
+//! Seals: MACs over the content of a board, by processes that have the key.
 //!
 //! ```text
 //! number    HMAC(use of the slot | place | length | number)
 //! power     HMAC(use of the slot | no place | seal of the number | power)
 //! ```
 //!
-//! So the seal of a power holds for one number only, and neither party reads the number again to compute it.
+//! So the seal of a power is valid for one number only, and neither process reads the number again to compute it.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// Half of an HMAC-SHA-256 (RFC 2104, 5).
+/// The first half of an HMAC-SHA-256 (RFC 2104, 5).
 pub(super) type Seal = [u64; 2];
 
-/// Makes seals with a secret, whose blocks it has hashed already. Wiped on drop.
+/// Computes seals with a secret, whose blocks are hashed in advance. Wiped on drop.
 pub(super) struct Sealer(Hmac<Sha256>);
 
-/// No slot has this place.
+/// A place that no slot has.
 const NO_PLACE: u32 = u32::MAX;
 
 impl Sealer {
     pub(super) fn new(secret: &[u8; 32]) -> Self {
-        // HMAC pads a shorter key with zeros itself (RFC 2104, 2); a key of a block cannot be refused.
+        // HMAC itself pads a shorter key with zeros (RFC 2104, 2); a key of block length is never refused.
         let mut block = Zeroizing::new([0; 64]);
         block[..secret.len()].copy_from_slice(secret);
         Self(Hmac::new((&*block).into()))

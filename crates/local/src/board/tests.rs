@@ -9,7 +9,7 @@ use oarlock_testing::{seeded_noise, skip};
 
 use super::*;
 
-/// `None`, said so, on a CPU without lanes.
+/// Returns a key; reports a skip and returns `None` on a CPU without lanes.
 fn rsa(bits: usize) -> Option<AcceleratedRsa> {
     let keys = Path::new(env!("CARGO_MANIFEST_DIR")).join("../oarlock/tests/keys");
     let pem = std::fs::read_to_string(keys.join(format!("rsa{bits}.pem"))).unwrap();
@@ -26,8 +26,8 @@ fn secret() -> Zeroizing<[u8; 32]> {
     Zeroizing::new([7; 32])
 }
 
-/// Has `owners` owners of a board, each with a mapping of its own, compute `numbers` numbers each, while `beside` runs.
-/// Returns the counts of outcomes. No power is wrong.
+/// Lets `owners` owners of a board, each with its own mapping, compute `numbers` numbers each while `beside` runs. Checks
+/// every power, and returns the counts of outcomes.
 fn meet(
     rsa: &AcceleratedRsa,
     owners: usize,
@@ -82,7 +82,7 @@ fn powers_are_right_and_most_are_computed_together() {
     for (bits, numbers) in [(2048, 100), (4096, 20)] {
         let Some(rsa) = rsa(bits) else { return };
         let [powers, _, failed] = meet(&rsa, 8, numbers, wait_a_little);
-        // Without AVX-512 aws-lc alone may be as fast.
+        // Without AVX-512, aws-lc alone may be as fast.
         let is_sure = rsa.lanes() == Some(8);
         assert!(!is_sure || powers > numbers as usize, "{bits}: {powers}");
         assert_eq!(failed, 0);
@@ -128,7 +128,7 @@ fn numbers_that_are_none_fail_and_others_do_not() {
             let (board, rsa) = (Board::map(&file, 4, &secret()).unwrap(), &rsa);
             scope.spawn(move || {
                 for _ in 0..50 {
-                    // One of the four asks for what cannot be computed.
+                    // One of the four requests something that cannot be computed.
                     let number = if owner == 0 {
                         vec![0xff; 256]
                     } else {
@@ -143,7 +143,7 @@ fn numbers_that_are_none_fail_and_others_do_not() {
     });
 }
 
-/// As processes leave them that were killed: one that waits, one that computes, one that was about to write.
+/// Leaves slots like processes that were killed while waiting, while computing, and before writing.
 #[test]
 fn slots_of_processes_that_have_ended_are_in_nobodys_way() {
     let Some(rsa) = rsa(2048) else { return };
@@ -155,14 +155,14 @@ fn slots_of_processes_that_have_ended_are_in_nobodys_way() {
     }
     shared.waiting.store(0b11, Relaxed);
     for number in 2..10u8 {
-        // The one that waits is computed with, and its owner never comes for it.
+        // The waiting request may be computed too, and its owner never collects it.
         if let Outcome::Power(power) = board.power(&rsa, &[number]) {
             assert_eq!(power, rsa.raw_private(&[number]).unwrap());
         }
     }
     assert_eq!(shared.waiting.load(Relaxed), 0);
 
-    // All slots are left, and after a while they are taken.
+    // All slots are in use by dead processes, and after a while they are reused.
     for slot in &shared.slots {
         slot.state.store(RUNNING, Relaxed);
         slot.since.store(now(), Relaxed);
@@ -174,7 +174,7 @@ fn slots_of_processes_that_have_ended_are_in_nobodys_way() {
     assert_eq!(board.power(&rsa, &[2]), Outcome::Alone);
 }
 
-/// It was killed before its time was up, and its request lies there. Or somebody says that one does.
+/// The process that kept the time was killed early and its request is still there, or only the bit of a request is set.
 #[test]
 fn who_kept_the_time_and_is_gone_holds_nobody_up_for_long() {
     let Some(rsa) = rsa(2048) else { return };
@@ -197,7 +197,7 @@ fn who_kept_the_time_and_is_gone_holds_nobody_up_for_long() {
             outcome => assert_eq!(outcome, Outcome::Alone),
         }
         least[at] = least[at].min(began.elapsed());
-        // Nobody takes it for one that keeps the time any more.
+        // Its request no longer counts as waiting.
         assert_eq!(shared.waiting.load(Relaxed), 0);
     }
     assert!(least.iter().all(|least| *least < Duration::from_millis(50)));
@@ -220,21 +220,21 @@ fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_els
         }
     }
     std::thread::scope(|scope| {
-        // Another process takes the request, and is stopped.
+        // Another process takes the request and is stopped.
         shared.pace.gap.store(400_000, Relaxed);
         let stopped = scope.spawn(|| taken(shared));
         let began = Instant::now();
         while board.power(&rsa, &[2]) != Outcome::Failed {}
         assert!(began.elapsed() < Duration::from_secs(20));
         let (slot, place, state) = stopped.join().unwrap();
-        // Its owner has gone; when the other goes on, the slot is wiped and free.
+        // Its owner has gone; when the other process continues, the slot is wiped and freed.
         let held = Held { slot, place, state };
         assert_eq!(slot.state.load(Relaxed), state & !STAGE | ABANDONED);
         held.write(&rsa.raw_private(&[2]).unwrap());
         held.end(DONE);
         assert_eq!(slot.state.load(Relaxed), state & !STAGE | FREE);
         assert!(slot.words.iter().all(|word| word.load(Relaxed) == 0));
-        // Or it was taken for lost, and is used again: then it stays as it is.
+        // If the slot was taken for lost and reused, it stays as it is.
         let next = (state & !STAGE).wrapping_add(STAGE + 1) | RUNNING;
         slot.state.store(next, Relaxed);
         held.write(&rsa.raw_private(&[2]).unwrap());
@@ -245,7 +245,8 @@ fn who_computes_and_stops_is_not_waited_for_without_end_and_writes_to_nobody_els
     });
 }
 
-/// A process that has the memory but not the key can have nothing signed, and the others take no power from it.
+/// Checks that a process with the memory but without the key has nothing signed, and that the others accept no power from
+/// it.
 #[test]
 fn numbers_and_powers_without_a_seal_are_left() {
     let Some(rsa) = rsa(2048) else { return };
@@ -294,7 +295,7 @@ fn numbers_and_powers_without_a_seal_are_left() {
     assert!(!held.has(held.power_seal(&stranger, seal, power)));
     assert!(!held.has(held.power_seal(&stranger, held.number_seal(&stranger, number), power)));
     assert!(!held.has(held.power_seal(&sealer, seal, &power[1..])));
-    // The seal of a number is none of a power, nor the other way round.
+    // The seal of a number is not valid for a power, nor the reverse.
     assert!(!held.has(seal));
     held.put(seal);
     assert!(held.has(held.number_seal(&sealer, number)));
@@ -304,7 +305,7 @@ fn numbers_and_powers_without_a_seal_are_left() {
     assert!(!held.has(held.power_seal(&sealer, seal, number)));
 }
 
-/// As where another process has another clock, or says so.
+/// Covers times of another clock, and false ones.
 #[test]
 fn a_pace_that_is_wrong_keeps_nobody_waiting() {
     let Some(rsa) = rsa(2048) else { return };
@@ -326,7 +327,7 @@ fn a_pace_that_is_wrong_keeps_nobody_waiting() {
     }
 }
 
-/// Its own number is not read out of the memory, where another might have changed it.
+/// A process does not read its own number from the memory, where another could have changed it.
 #[test]
 fn who_computes_has_its_own_number() {
     let Some(rsa) = rsa(2048) else { return };
@@ -338,7 +339,7 @@ fn who_computes_has_its_own_number() {
     });
 }
 
-/// Random writes into the memory make no process crash, hang or take a wrong power.
+/// Checks that random writes to the memory make no process crash, hang or accept a wrong power.
 #[test]
 fn nonsense_in_the_memory_does_no_harm() {
     let Some(rsa) = rsa(2048) else { return };

@@ -1,4 +1,4 @@
-//! Asks a relay.
+//! The client of a relay.
 
 use std::fmt;
 use std::io;
@@ -14,27 +14,28 @@ use zeroize::Zeroizing;
 use super::message::{Answer, FRAME_BYTES_MAX, Question, read_answer};
 use crate::socket::connected;
 
-/// Asks a relay at a path. It keeps nothing open, so threads may share it and forked children go on with it.
+/// A client of the relay at a path. It keeps nothing open, so threads may share it and forked children may continue to use
+/// it.
 #[derive(Clone, Debug)]
 pub struct Client {
     path: PathBuf,
 }
 
-/// A question on its way. It is readable, for poll(2) and epoll(7), when there is an answer or there will be none.
+/// A question under way. It is readable, for poll(2) and epoll(7), when there is an answer or there will be none.
 #[derive(Debug)]
 pub struct Asked {
     connection: OwnedFd,
     since: Instant,
 }
 
-/// Why a question was not answered with what it asks for.
+/// The reason why a question has no result.
 #[derive(Debug)]
 pub enum NoAnswer {
-    /// The relay says why.
+    /// The relay refused it, with this reason.
     Refused(String),
-    /// The relay is not there, or not to be trusted.
+    /// The relay is not there, or cannot be trusted.
     NoRelay(io::Error),
-    /// The relay went away.
+    /// The relay closed the connection.
     Gone,
     /// The relay took longer than 5 s.
     Late,
@@ -42,26 +43,26 @@ pub enum NoAnswer {
     Invalid,
 }
 
-/// Longer than a relay takes for a server that does not answer.
+/// The time limit for an answer: longer than a relay waits for a server that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// For a relay to take a question.
+/// The time limit for a relay to accept a question.
 const TAKES_WITHIN: Duration = Duration::from_millis(250);
 
 impl Client {
-    /// Makes a client of a relay that listens at `path`. It is first asked when that is needed.
+    /// Creates a client of the relay that listens at `path`. It connects for each question.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Where the relay listens.
+    /// Returns the path of the relay.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Asks. It waits for at most 250 ms, and only where more clients than the relay can take wait as well.
+    /// Sends a question. It waits for at most 250 ms, and only while more clients wait than the relay can accept.
     ///
     /// # Errors
-    /// [`NoAnswer::NoRelay`] if there is none.
+    /// [`NoAnswer::NoRelay`] if there is none, [`NoAnswer::Gone`] if it closed the connection.
     pub fn ask(&self, question: &Question) -> Result<Asked, NoAnswer> {
         let connection = connected(&self.path, TAKES_WITHIN).map_err(NoAnswer::NoRelay)?;
         let frame = question.to_message();
@@ -77,7 +78,7 @@ impl Client {
 }
 
 impl Asked {
-    /// The answer; `None` if it is not there yet.
+    /// Returns the answer; `None` if it has not arrived yet.
     pub fn try_take(&self) -> Option<Result<Zeroizing<Vec<u8>>, NoAnswer>> {
         let mut frame = Zeroizing::new([0; FRAME_BYTES_MAX + 1]);
         match recv(&self.connection, &mut frame[..], RecvFlags::DONTWAIT) {
@@ -95,10 +96,10 @@ impl Asked {
         }
     }
 
-    /// Waits for the answer, for at most 5 s from the question on.
+    /// Waits for the answer, for at most 5 s from the question.
     ///
     /// # Errors
-    /// [`NoAnswer`] says why there is none.
+    /// [`NoAnswer`] has the reason why there is no result.
     pub fn wait(&self) -> Result<Zeroizing<Vec<u8>>, NoAnswer> {
         loop {
             if let Some(answer) = self.try_take() {
@@ -110,7 +111,7 @@ impl Asked {
                 tv_nsec: left.subsec_nanos().into(),
             };
             let mut polled = [PollFd::new(&self.connection, PollFlags::IN)];
-            // Interrupted or not: it looks, and sees how late it is.
+            // Interrupted or not, the loop checks for an answer and for the time.
             let _ = poll(&mut polled, Some(&timeout));
         }
     }

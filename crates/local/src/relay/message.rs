@@ -1,11 +1,11 @@
-//! A question and its answer: one message each way.
+//! The format of a question and its answer: one message each way.
 //!
 //! ```text
 //! question   version 1 | operation | length of the name | name of the key | digest or number
 //! answer     0 | signature or power             or             1 | why there is none, as text
 //! ```
 //!
-//! Each of the first three and the last two is one byte.
+//! Each of the first three fields, and the 0 or 1 of an answer, is one byte.
 
 use std::mem::discriminant;
 
@@ -15,37 +15,36 @@ use zeroize::Zeroizing;
 
 use super::reference::is_id;
 
-/// What is asked of a key.
+/// A question: a request for an operation with a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// What the key is called where it is.
+    /// The key's name on the other machine.
     pub key_id: String,
-    /// What is to be made with it.
+    /// The operation to perform with the key.
     pub operation: Operation,
 }
 
-/// What is to be made with a key.
+/// An operation with a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// The signature of a digest.
     Sign {
-        /// How.
+        /// The scheme of the signature.
         scheme: Scheme,
-        /// As long as that of its hash function.
+        /// The digest, as long as that of its hash function.
         digest: Vec<u8>,
     },
-    /// A number, big-endian and as long as the modulus, to the power of the private exponent. A user that may have this
-    /// can do anything with the key.
+    /// A number, big-endian and as long as the modulus, to raise to the private exponent. A user with this right can do
+    /// anything with the key.
     RawPrivate(Vec<u8>),
 }
 
-/// A scheme by which a digest is signed.
+/// A scheme for signing a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// With an RSA key. There are six: PKCS#1 v1.5 and PSS with SHA-256, SHA-384 and SHA-512, whose salts are as long as
-    /// the digest.
+    /// RSA. There are six schemes: PKCS#1 v1.5 and PSS with SHA-256, SHA-384 and SHA-512, and salts as long as the digest.
     Rsa(SignatureScheme),
-    /// By ECDSA with a key of this curve and the hash function that is as strong: SHA-256, SHA-384 or SHA-512.
+    /// ECDSA on this curve with the hash function of equal strength: SHA-256, SHA-384 or SHA-512.
     Ecdsa(Curve),
 }
 
@@ -71,18 +70,18 @@ impl Scheme {
 }
 
 impl Operation {
-    /// The signature of a digest with an RSA key; `None` if the scheme is not one of the six, or the digest not as long as
-    /// it must be.
+    /// Returns the signature of a digest with an RSA key; `None` if the scheme is not one of the six, or the digest has the
+    /// wrong length.
     pub fn sign(scheme: SignatureScheme, digest: &[u8]) -> Option<Self> {
         Self::of(Scheme::Rsa(scheme), digest)
     }
 
-    /// The ECDSA signature of a digest of any hash function; `None` for P-521 if the digest has more than 64 bytes, and for
-    /// no digest at all.
+    /// Returns the ECDSA signature of a digest of any hash function; `None` for P-521 if the digest has more than 64 bytes,
+    /// and for an empty digest.
     ///
-    /// ECDSA signs a number (FIPS 186-5, 6.4.1): the first bits of a digest that is longer than the curve's order, and one
-    /// that is shorter as it is. So any digest has the signature of one that is as long as the scheme's, and a server needs
-    /// one scheme for each curve.
+    /// ECDSA signs a number (FIPS 186-5, 6.4.1): a digest longer than the curve's order is cut to its first bits, and a
+    /// shorter one is taken as it is. So any digest has the same signature as one with the length of the scheme's, and a
+    /// server needs one scheme for each curve.
     pub fn sign_ecdsa(curve: Curve, digest: &[u8]) -> Option<Self> {
         let scheme = Scheme::Ecdsa(curve);
         let bytes = scheme.digest_bytes();
@@ -106,7 +105,7 @@ impl Operation {
     }
 }
 
-/// In the order of their numbers, from 1 on. [`RAW_PRIVATE`] is none of them.
+/// The schemes in the order of their numbers, from 1. [`RAW_PRIVATE`] is not among them.
 const SCHEMES: [Scheme; 9] = [
     Scheme::Rsa(SignatureScheme::Pkcs1(Hash::Sha256)),
     Scheme::Rsa(SignatureScheme::Pkcs1(Hash::Sha384)),
@@ -121,13 +120,13 @@ const SCHEMES: [Scheme; 9] = [
 const RAW_PRIVATE: u8 = 0;
 
 impl Question {
-    /// The message that asks it.
+    /// Encodes the question as a message.
     pub fn to_message(&self) -> Vec<u8> {
         let (operation, content) = match &self.operation {
             Operation::RawPrivate(number) => (RAW_PRIVATE, number),
             Operation::Sign { scheme, digest } => {
                 let place = SCHEMES.iter().position(|known| known.is(*scheme));
-                // The relay refuses a scheme that is none of these.
+                // The relay refuses this number, which no scheme has.
                 let number = place.map_or(u8::MAX, |place| place as u8 + 1);
                 (number, digest)
             }
@@ -137,7 +136,7 @@ impl Question {
         [&[VERSION, operation, id_bytes], id, content].concat()
     }
 
-    /// The question of a message; `None` if the message cannot be read as one.
+    /// Parses a message; returns `None` if it is not a question.
     pub fn from_message(message: &[u8]) -> Option<Self> {
         let [VERSION, operation, id_bytes, rest @ ..] = message else {
             return None;
@@ -159,7 +158,7 @@ impl Question {
     }
 }
 
-/// What was made, or why it was not.
+/// The signature or power, or the reason why there is none.
 pub type Answer = Result<Zeroizing<Vec<u8>>, String>;
 
 pub(super) fn answered(result: Result<&[u8], &str>) -> Zeroizing<Vec<u8>> {
@@ -175,7 +174,8 @@ pub(super) fn answered(result: Result<&[u8], &str>) -> Zeroizing<Vec<u8>> {
     })
 }
 
-/// The answer of a message; `None` if the message cannot be read as one. A text has no control characters: it goes to logs.
+/// Parses an answer; returns `None` if the message is not one. Control characters in a reason become spaces, since it goes
+/// to logs.
 pub fn read_answer(frame: &[u8]) -> Option<Answer> {
     match frame {
         [0, made @ ..] if !made.is_empty() => Some(Ok(Zeroizing::new(made.to_vec()))),
@@ -188,10 +188,10 @@ pub fn read_answer(frame: &[u8]) -> Option<Answer> {
 }
 
 const VERSION: u8 = 1;
-/// The longest number: 16384 bits.
+/// The longest number in bytes: 16384 bits.
 const CONTENT_BYTES_MAX: usize = 2048;
 const TEXT_BYTES_MAX: usize = 500;
-/// No question and no answer has more.
+/// The longest question or answer in bytes.
 pub(super) const FRAME_BYTES_MAX: usize = 3 + 255 + CONTENT_BYTES_MAX;
 
 #[cfg(test)]
@@ -231,7 +231,7 @@ mod tests {
             let frame = question.to_message();
             let is_raw = frame[1] == RAW_PRIVATE;
             for cut in 0..frame.len() {
-                // A number may be of any length.
+                // A number may have any length.
                 assert!(
                     is_raw && cut > 6 || Question::from_message(&frame[..cut]).is_none(),
                     "{cut}"
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Digests have each length of a hash function, and those on both sides of the curve's.
+    /// Covers digests as long as those of each hash function, and one byte longer or shorter than each curve's.
     #[test]
     fn a_digest_of_any_length_has_the_ecdsa_signature_of_what_is_asked() {
         for curve in Curve::ALL {

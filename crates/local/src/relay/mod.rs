@@ -1,7 +1,7 @@
-//! Signatures by keys that are on another machine.
+//! Signatures with keys that are on another machine.
 //!
-//! A [`Relay`] has connections to that machine, and the certificate that it asks for. Programs of this machine ask the
-//! relay through a socket, one question a connection, without a thread or a runtime of their own.
+//! A [`Relay`] has connections to that machine, and the certificate for its requests. Programs of this machine ask the relay
+//! through a socket, one question per connection, without their own thread or runtime.
 //!
 //! ```text
 //! reference.rs  the file that stands for such a key

@@ -1,4 +1,4 @@
-//! The file that stands for a key of another machine: the public half, and what the key is called there.
+//! The file that refers to a key on another machine: its public half, and its name there.
 //!
 //! ```text
 //! RemoteKey ::= SEQUENCE {
@@ -16,26 +16,26 @@ use der::pem::LineEnding;
 use der::{Decode as _, Encode as _, Header, Reader as _, SliceReader, Tag};
 use oarlock::keys::{KeyType, PublicKey};
 
-/// A key of another machine.
+/// A reference to a key on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     key_id: String,
     key: PublicKey,
 }
 
-/// Why a text cannot be read as a reference.
+/// The reason why a reference is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidReference(String);
 
 impl Reference {
-    /// The label of its PEM.
+    /// The PEM label of a reference.
     pub const LABEL: &'static str = "OARLOCK REMOTE KEY";
 
-    /// `key_id` is what the key is called where it is: 1 to 255 bytes, without control characters. The key is one of RSA, or
-    /// of a curve of NIST.
+    /// Creates a reference. `key_id` is the key's name on the other machine: 1 to 255 bytes, without control characters. The
+    /// key is an RSA key, or on a NIST curve.
     ///
     /// # Errors
-    /// [`InvalidReference`] if they are anything else.
+    /// [`InvalidReference`] for any other name or key.
     pub fn new(
         key_id: impl Into<String>,
         key: impl Into<PublicKey>,
@@ -55,25 +55,25 @@ impl Reference {
         Ok(Self { key_id, key })
     }
 
-    /// What the key is called where it is.
+    /// Returns the key's name on the other machine.
     pub fn key_id(&self) -> &str {
         &self.key_id
     }
 
-    /// Its public half.
+    /// Returns the public half of the key.
     pub fn key(&self) -> &PublicKey {
         &self.key
     }
 
-    /// From PEM with [`LABEL`](Self::LABEL), and nothing else.
+    /// Parses PEM with [`LABEL`](Self::LABEL), and nothing else.
     ///
     /// # Errors
-    /// [`InvalidReference`] says what is wrong.
+    /// [`InvalidReference`] names the fault.
     pub fn from_pem(text: &[u8]) -> Result<Self, InvalidReference> {
         Self::from_der(&Self::der_of_pem(text)?)
     }
 
-    /// What is in PEM with [`LABEL`](Self::LABEL).
+    /// Returns the DER content of PEM with [`LABEL`](Self::LABEL).
     ///
     /// # Errors
     /// [`InvalidReference`] if the text is anything else.
@@ -89,10 +89,10 @@ impl Reference {
         Ok(content)
     }
 
-    /// From DER, and nothing behind it.
+    /// Parses DER without trailing data.
     ///
     /// # Errors
-    /// [`InvalidReference`] says what is wrong.
+    /// [`InvalidReference`] names the fault.
     pub fn from_der(content: &[u8]) -> Result<Self, InvalidReference> {
         let invalid = |error: der::Error| InvalidReference(format!("not a reference: {error}"));
         let (version, key_id, key) = read(content).map_err(invalid)?;
@@ -106,10 +106,10 @@ impl Reference {
         Self::new(key_id, key)
     }
 
-    /// PEM, which [`from_pem`](Self::from_pem) reads.
+    /// Encodes the reference as PEM, which [`from_pem`](Self::from_pem) parses.
     ///
     /// # Errors
-    /// [`InvalidReference`] if the key cannot be written.
+    /// [`InvalidReference`] if the key cannot be encoded.
     pub fn to_pem(&self) -> Result<String, InvalidReference> {
         let failed = |error: &dyn fmt::Display| InvalidReference(error.to_string());
         let key = self.key.to_spki_der();
@@ -120,7 +120,7 @@ impl Reference {
     }
 }
 
-/// Version, name and SubjectPublicKeyInfo.
+/// Parses version, name and SubjectPublicKeyInfo.
 fn read(content: &[u8]) -> der::Result<(u8, &str, &[u8])> {
     let mut reader = SliceReader::new(content)?;
     let parts = reader.sequence(|reader| {

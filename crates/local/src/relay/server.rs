@@ -1,4 +1,4 @@
-//! Takes questions, and gives the answers that somebody else has made.
+//! The relay: accepts questions, and sends the answers that its caller provides.
 
 use std::collections::HashMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -13,32 +13,32 @@ use crate::Error;
 use crate::reception::{Desk, Guest, Reports, receive};
 use crate::socket::Listener;
 
-/// Sockets that listen.
+/// A relay, as a set of listening sockets.
 #[derive(Debug)]
 pub struct Relay {
     listeners: Vec<Listener>,
 }
 
-/// A user that may ask, and the keys that it may ask for.
+/// A user that may ask, and the keys that it may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allowed {
-    /// The user's number.
+    /// The user ID.
     pub user: u32,
     /// The names of the keys; `None` for all.
     pub keys: Option<Vec<String>>,
 }
 
-/// Where an answer goes. Dropped, it tells the client that there is none.
+/// The handle for an answer. Dropping it tells the client that there is none.
 #[derive(Debug)]
 pub struct Reply {
     connection: OwnedFd,
-    /// Counts the user's questions.
+    /// Counts towards the user's questions under way.
     _token: Arc<()>,
 }
 
 impl Reply {
-    /// Gives the client the result, or the reason why there is none: up to 500 bytes of text, which the client puts
-    /// into its log. Does not wait: a client that has gone is not missed.
+    /// Sends the client the result, or the reason why there is none: up to 500 bytes of text, which the client logs. Never
+    /// blocks; if the client has gone, the answer is discarded.
     pub fn give(self, result: Result<&[u8], &str>) {
         let _ = send(
             &self.connection,
@@ -61,11 +61,11 @@ impl Account<'_> {
 }
 
 impl Relay {
-    /// Listens at each of `paths`. A socket that nobody listens at any more is replaced. [`serve`](Self::serve) is told
-    /// who may connect. Changes the process's umask(2) while it runs, so call it before other threads make files.
+    /// Listens at each of `paths`, and replaces a stale socket. The argument of [`serve`](Self::serve) decides which users
+    /// may connect. Changes the process's umask(2) while it runs, so call it before other threads create files.
     ///
     /// # Errors
-    /// [`Error::InUse`] if somebody listens there, [`Error::System`] for what the system refuses.
+    /// [`Error::InUse`] if another process listens there, [`Error::System`] if a system call fails.
     pub fn bind(paths: &[impl AsRef<Path>]) -> Result<Self, Error> {
         let listeners = paths.iter().map(|path| Listener::bind(path.as_ref()));
         Ok(Self {
@@ -73,22 +73,22 @@ impl Relay {
         })
     }
 
-    /// Makes a relay of a socket that already listens (SOCK_SEQPACKET), as a service manager hands it over.
+    /// Creates a relay from a socket that already listens (SOCK_SEQPACKET), as a service manager passes it.
     ///
     /// # Errors
-    /// [`Error::NoListener`] if that is something else, [`Error::System`] for what the system refuses.
+    /// [`Error::NoListener`] if it is something else, [`Error::System`] if a system call fails.
     pub fn on(listener: OwnedFd) -> Result<Self, Error> {
         Ok(Self {
             listeners: vec![Listener::on(listener)?],
         })
     }
 
-    /// Serves until `stop` is readable: gives `ask` each question that may be asked, and where its answer goes. `ask` must
-    /// not wait. A user that has `under_way_max` questions without an answer is refused the next one. `report` is given what
-    /// could not be done for a client, at most once a second.
+    /// Serves until `stop` is readable. Calls `ask` with each question that is allowed and the handle for its answer; `ask`
+    /// must not block. A user with `under_way_max` unanswered questions is refused the next one. Calls `report` with
+    /// failures, at most once a second.
     ///
     /// # Errors
-    /// [`Error::System`] for what the system refuses.
+    /// [`Error::System`] if a system call fails.
     pub fn serve(
         &self,
         allowed: &[Allowed],
@@ -116,7 +116,7 @@ impl Relay {
     }
 }
 
-/// Where questions are heard.
+/// The desk for questions.
 struct Questions<'a> {
     accounts: HashMap<u32, Account<'a>>,
     under_way_max: usize,

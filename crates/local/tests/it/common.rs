@@ -1,4 +1,4 @@
-//! A server of a test, and keys.
+//! A server for tests, and keys.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// For the user of this process.
+    /// Starts a server for the user of this process.
     pub(crate) fn new() -> Self {
         Self::with(Limits {
             users: vec![own_user()],
@@ -45,7 +45,7 @@ impl Served {
         self.folder.path().join("socket")
     }
 
-    /// Stops it, and waits for its end.
+    /// Stops the server, and waits for its end.
     pub(crate) fn end(&mut self) {
         if let Some(serving) = self.serving.take() {
             rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
@@ -66,9 +66,8 @@ pub(crate) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Returns how many of the `count` requests that fast lanes would compute together are surely computed together.
-/// Without AVX-512, aws-lc alone, which a mask of ours does not reach, may be as fast, and then computing together is
-/// rightly declined.
+/// Returns how many of `count` requests are certain to be computed together. Without AVX-512, aws-lc alone, which the mask
+/// does not affect, may be as fast, and then computing together is rightly declined.
 pub(crate) fn surely(rsa: &AcceleratedRsa, count: usize) -> usize {
     match rsa.lanes() {
         Some(8) => count,
@@ -76,7 +75,7 @@ pub(crate) fn surely(rsa: &AcceleratedRsa, count: usize) -> usize {
     }
 }
 
-/// A key of the tests; `None`, said so, on a CPU without lanes.
+/// Returns a key of the tests; reports a skip and returns `None` on a CPU without lanes.
 pub(crate) fn rsa(bits: usize) -> Option<AcceleratedRsa> {
     let keys = Path::new(env!("CARGO_MANIFEST_DIR")).join("../oarlock/tests/keys");
     let pem = std::fs::read_to_string(keys.join(format!("rsa{bits}.pem"))).unwrap();

@@ -1,4 +1,4 @@
-//! Clients that do as they should, and servers that come and go.
+//! Honest clients, and servers that start and stop.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use oarlock_testing::until;
 
 use crate::common::{Served, rsa, surely};
 
-/// How many of the numbers of so many clients were computed together. Each power is right.
+/// Returns how many of the clients' numbers were computed together. Checks every power.
 fn together(clients: &[&Client], rsa: &AcceleratedRsa, numbers: u32) -> usize {
     let (together, start) = (AtomicUsize::new(0), Barrier::new(clients.len()));
     std::thread::scope(|scope| {
@@ -82,7 +82,7 @@ fn those_who_have_met_go_on_without_the_server() {
     served.end();
     assert!(!path.exists());
     assert!(together(&clients, &rsa, 40) >= surely(&rsa, 40));
-    // One that comes later computes alone, and asks again when there is a server.
+    // A client that starts later computes alone, and retries after a pause.
     let late = Client::new(&path);
     assert!(
         late.visit(&rsa)
@@ -97,7 +97,7 @@ fn a_server_that_says_nothing_costs_little() {
     let Some(rsa) = rsa(2048) else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    // It listens, and nobody serves.
+    // The socket listens, but nothing serves it.
     let _server = Server::bind(&path).unwrap();
     let client = Client::new(&path);
     let began = Instant::now();
@@ -122,7 +122,7 @@ fn a_socket_of_another_server_or_another_file_stays_and_one_without_a_server_is_
         "{error}"
     );
     assert!(error.to_string().contains("another daemon"), "{error}");
-    // As if it had been killed: the socket is left.
+    // As if the server had been killed: the socket is left.
     let left = folder.path().join("left");
     std::fs::rename(&path, &left).unwrap();
     drop(first);

@@ -1,4 +1,4 @@
-//! Clients and servers that do as they should not.
+//! Hostile clients and servers.
 
 use std::io::{BufRead as _, BufReader, IoSlice};
 use std::mem::MaybeUninit;
@@ -33,11 +33,11 @@ impl Raw {
     }
 
     fn say(&self, frame: &[u8]) {
-        // A server that has hung up is known by what it says.
+        // If the server has hung up, `hear` reports it.
         let _ = send(&self.0, frame, SendFlags::NOSIGNAL);
     }
 
-    /// What comes, and which file; nothing if the server hangs up.
+    /// Returns the message and the inode of the file that came with it; empty if the server hangs up.
     fn hear(&self) -> (Vec<u8>, Option<u64>) {
         let mut frame = [0; 64];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(4))];
@@ -68,7 +68,7 @@ fn question(seed: u64) -> Vec<u8> {
     [&[1], &seeded_noise(seed, 32)[..]].concat()
 }
 
-/// Which board a client with that name is given.
+/// Returns the inode of the board for the name made from `seed`.
 fn board(served: &Served, seed: u64) -> u64 {
     let raw = Raw::to(&served.path());
     raw.say(&question(seed));
@@ -142,8 +142,8 @@ fn a_user_with_many_keys_loses_the_oldest_board_and_memory_has_a_bound() {
     until("descriptors are closed", || descriptors() <= before + 64);
 }
 
-/// Paths of a flood: one process with many names, many processes with one name each; to a board that several processes
-/// have asked for, and to one that only one has.
+/// Covers two floods, one process with many names and many processes with one name each, and two boards, one requested by
+/// several processes and one by a single process.
 #[test]
 fn a_flood_of_made_up_names_takes_no_board_that_processes_share() {
     let served = Served::new();
@@ -177,7 +177,8 @@ fn a_flood_of_made_up_names_takes_no_board_that_processes_share() {
     }
 }
 
-/// Asks for a board so often: of one name, of names that one process makes up, or of names that as many processes do.
+/// A program that requests a board `count` times: with one name, with names that one process makes up, or with one name per
+/// process.
 const ASKS: &str = r#"
 import os, socket, sys
 path, what, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -210,7 +211,7 @@ fn other_users_are_given_nothing() {
     assert_eq!(raw.hear(), (Vec::new(), None));
 }
 
-/// A server that gives what is no board: files that shrink, that are too short, several, none.
+/// A server that hands out no valid board: files that shrink, files that are too short, several, none.
 #[test]
 fn what_a_hostile_server_gives_does_no_harm() {
     let Some(rsa) = rsa(2048) else { return };
@@ -257,13 +258,13 @@ fn what_a_hostile_server_gives_does_no_harm() {
             let client = Client::new(&path);
             let visit = client.visit(&rsa).unwrap();
             assert!(visit.power(&[2]).is_none());
-            // It does not ask again at once.
+            // The client does not ask again at once.
             assert!(client.visit(&rsa).is_none());
         });
     }
 }
 
-/// Anybody can make a socket in a folder that is open to all; root's and one's own are trusted.
+/// Any user can create a socket in a folder that is open to all; those of root and of the client's own user are trusted.
 #[test]
 fn a_server_of_another_user_in_an_open_folder_is_not_asked() {
     if !oarlock_testing::is_root("servers of another user") {
@@ -281,7 +282,7 @@ fn a_server_of_another_user_in_an_open_folder_is_not_asked() {
         std::os::unix::fs::chown(folder.path(), Some(owner), None).unwrap();
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
         std::fs::set_permissions(folder.path(), permissions).unwrap();
-        // The kernel takes the credentials at listen(2): a listener of `nobody`.
+        // The kernel records the credentials at listen(2), so the listener is `nobody`'s.
         let mut nobody = std::process::Command::new("setpriv");
         nobody.args([
             "--reuid=65534",
@@ -290,7 +291,7 @@ fn a_server_of_another_user_in_an_open_folder_is_not_asked() {
             "-c",
             LISTENS,
         ]);
-        // In a folder of root's, its socket is put there by root.
+        // In a folder of root's, root puts the socket in place.
         let made = folder
             .path()
             .parent()
@@ -318,7 +319,7 @@ fn a_server_of_another_user_in_an_open_folder_is_not_asked() {
     }
 }
 
-/// Listens, and says so of each question that comes.
+/// A program that listens, and reports each request that arrives.
 const LISTENS: &str = "import socket, sys\n\
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n\
 s.bind(sys.argv[1]); s.listen(); print('listens', flush=True)\n\
@@ -331,7 +332,7 @@ fn a_server_outlives_all_of_that() {
         let raw = Raw::to(&served.path());
         raw.say(&question(seed % 4));
         if seed % 3 == 0 {
-            // It goes before the answer.
+            // The client leaves before the answer.
             drop(raw);
         }
     }

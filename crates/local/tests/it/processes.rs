@@ -1,4 +1,4 @@
-//! Processes that meet, and are killed.
+//! Processes that compute together and are killed.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use oarlock_testing::process::{as_child, is_child};
 
 use crate::common::{Served, rsa, surely};
 
-/// This test, in a process of its own, which computes until it is killed or for so long.
+/// Runs this test in a separate process, which computes for `seconds` or until it is killed.
 fn another(path: &Path, seconds: &str) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     as_child(&mut command)
@@ -22,7 +22,7 @@ fn another(path: &Path, seconds: &str) -> Child {
 const SOCKET: &str = "OARLOCK_TEST_SOCKET";
 const SECONDS: &str = "OARLOCK_TEST_SECONDS";
 
-/// What such a process does; says how many were computed together.
+/// Computes in the child, and prints the number of powers computed together.
 fn compute() {
     let Some(rsa) = rsa(2048) else { return };
     let client = Client::new(std::env::var_os(SOCKET).unwrap());
@@ -63,7 +63,7 @@ fn processes_compute_together() {
     assert!(together >= surely(&rsa, 50), "{together}");
 }
 
-/// With a key and a board, at any point: those that are left go on, and none of their powers is wrong.
+/// Kills processes with a key and a board at any point, and checks that the others continue and get right powers.
 #[test]
 fn processes_that_are_killed_take_nobody_with_them() {
     if is_child() {
@@ -104,7 +104,7 @@ fn a_process_that_is_stopped_is_not_waited_for() {
         }
     };
     signal(rustix::process::Signal::STOP);
-    // They stay where they were, with requests of the others perhaps.
+    // They are stopped at any point, perhaps holding requests of the others.
     let others: Vec<_> = (0..4).map(|_| another(&served.path(), "1.5")).collect();
     let together_of_others: usize = others.into_iter().map(together).sum();
     signal(rustix::process::Signal::CONT);

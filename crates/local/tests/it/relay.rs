@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 use crate::common::own_user;
 
-/// What it does with a question.
+/// The function that handles a question.
 type Ask = Box<dyn FnMut(Question, Reply) + Send>;
 
 struct Served {
@@ -34,7 +34,7 @@ struct Served {
 }
 
 impl Served {
-    /// Answers with what is to be signed.
+    /// Starts a relay that answers with the content of the question.
     fn echo() -> Self {
         Self::with(allowed(None), 64, Box::new(answer))
     }
@@ -111,7 +111,7 @@ fn raw(path: &Path) -> OwnedFd {
     socket
 }
 
-/// What comes; empty when the relay hangs up.
+/// Returns the message; empty when the relay hangs up.
 fn heard(socket: &OwnedFd) -> Vec<u8> {
     let mut frame = [0; 4096];
     match recv(socket, &mut frame[..], RecvFlags::empty()) {
@@ -167,7 +167,7 @@ fn what_is_refused_says_why() {
     assert!(refused.starts_with("no relay listens there: "), "{refused}");
 }
 
-/// Clients that stop halfway do not delay others.
+/// Checks that clients that stop halfway do not delay others.
 #[test]
 fn clients_that_say_nothing_or_nonsense_are_in_nobodys_way() {
     let served = Served::echo();
@@ -185,7 +185,7 @@ fn clients_that_say_nothing_or_nonsense_are_in_nobodys_way() {
         let said = heard(&socket);
         assert!(said.is_empty() || said[0] == 1, "{said:?}");
     }
-    // Each of them is gone before its answer.
+    // Each of these clients leaves before its answer.
     for _ in 0..200 {
         drop(client.ask(&question("web", &[1])).unwrap());
     }
@@ -224,7 +224,7 @@ fn a_user_has_so_many_questions_under_way_and_gets_their_places_back() {
     let refused = ask().wait().unwrap_err().to_string();
     assert_eq!(refused, "this user has too many questions under way");
     assert!(waiting.iter().all(|asked| asked.try_take().is_none()));
-    // A client that is gone has its place until its question is answered, and one that was dropped has none.
+    // A client that has gone keeps its place until its question is answered; a dropped question has none.
     keeps.store(false, Ordering::Relaxed);
     kept.lock().unwrap().clear();
     for asked in waiting {
@@ -245,7 +245,7 @@ fn the_end_of_a_relay_is_seen_at_once() {
     let asked = served.client().ask(&question("web", &[3])).unwrap();
     until("it is there", || !kept.lock().unwrap().is_empty());
     served.end();
-    // What was asked may be answered still.
+    // A question that was accepted may still be answered.
     let reply = kept.lock().unwrap().pop().unwrap();
     reply.give(Ok(&[9]));
     assert_eq!(*asked.wait().unwrap(), [9]);
@@ -255,7 +255,7 @@ fn the_end_of_a_relay_is_seen_at_once() {
     ));
 }
 
-/// It may say anything, or nothing.
+/// A false relay that sends anything, or nothing.
 #[test]
 fn a_relay_that_is_none_is_not_believed_and_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -320,7 +320,7 @@ fn other_users_are_not_served_and_do_not_get_the_places_of_those_that_are() {
     assert_eq!(asked.load(Ordering::Relaxed), 0);
     let answer = served.client().ask(&question("web", &[3])).unwrap();
     assert_eq!(*answer.wait().unwrap(), [3]);
-    // Nor is a relay of theirs believed.
+    // A relay of another user is not trusted either.
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let path = folder.path().join("socket");
@@ -347,7 +347,7 @@ fn other_users_are_not_served_and_do_not_get_the_places_of_those_that_are() {
     stop.store(1, Ordering::Relaxed);
 }
 
-/// By the system, or by the relay where the file system has no access-control lists.
+/// Whether a user was turned away: by the system, or by the relay if the file system has no access-control lists.
 fn is_turned_away(answer: &Result<zeroize::Zeroizing<Vec<u8>>, NoAnswer>) -> bool {
     match answer {
         Err(NoAnswer::NoRelay(error)) => error.kind() == std::io::ErrorKind::PermissionDenied,
@@ -356,7 +356,7 @@ fn is_turned_away(answer: &Result<zeroize::Zeroizing<Vec<u8>>, NoAnswer>) -> boo
     }
 }
 
-/// They would fill the queue of those that wait to be accepted, where clients wait for 250 ms at most.
+/// Without access control, strangers would fill the queue of connections, in which clients wait for 250 ms at most.
 #[test]
 fn a_flood_of_strangers_delays_nobody() {
     if !is_root("another user") {
@@ -404,7 +404,7 @@ fn a_flood_of_strangers_delays_nobody() {
         (refused.sum::<u32>(), slowest)
     });
     assert!(slowest < Duration::from_secs(1), "{slowest:?}");
-    // By the system, unless the file system has no access-control lists.
+    // The system refuses them, unless the file system has no access-control lists.
     let probe = path.with_file_name("probe");
     fs::write(&probe, "").unwrap();
     let made = rustix::fs::setxattr(&probe, "system.posix_acl_access", LIST, XattrFlags::empty());
@@ -417,9 +417,9 @@ const LIST: &[u8] = b"\x02\0\0\0\
     \x04\0\0\0\xff\xff\xff\xff\
     \x20\0\0\0\xff\xff\xff\xff";
 
-/// Whether `run` says so, as another user.
+/// Runs `run` as another user, and returns its result.
 fn as_nobody(run: impl FnOnce() -> bool + Send) -> bool {
-    // A thread may have a user of its own.
+    // A thread may have its own user.
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             rustix::thread::set_thread_uid(Uid::from_raw(NOBODY)).unwrap();
