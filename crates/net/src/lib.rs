@@ -4,9 +4,9 @@
 //! | to | begin with | example |
 //! |---|---|---|
 //! | use a server's keys like those in memory | [`client::RemoteDevice`] | `remote_device` |
-//! | ask from asynchronous code | [`client::Client`] | `remote_sign` |
+//! | send requests from asynchronous code | [`client::Client`] | `remote_sign` |
 //! | run a server inside a program | [`server::Server`]; `oarlock serve` is one | |
-//! | make certificates for first steps | [`pki::PkiRequest`]; `oarlock pki init` does that | |
+//! | create certificates for first steps | [`pki::PkiRequest`]; `oarlock pki init` does that | |
 //!
 //! ```no_run
 //! use oarlock::Accelerator;

@@ -1,15 +1,15 @@
-//! What an ELF file is linked with, and what it tells of OpenSSL.
+//! Reads which libraries an ELF file is linked with, and what it contains of OpenSSL.
 
 use object::elf;
 use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _};
 use object::{Endianness, Object as _};
 
-/// What one file asks the dynamic linker for.
+/// The requests of one file to the dynamic linker.
 #[derive(Debug)]
 pub struct Needed {
-    /// Libraries, as DT_NEEDED names them.
+    /// The libraries, as DT_NEEDED names them.
     pub names: Vec<String>,
-    /// DT_RPATH and DT_RUNPATH.
+    /// The folders of DT_RPATH and DT_RUNPATH.
     pub folders: Vec<String>,
     /// Whether it is a Go program.
     pub is_go: bool,
@@ -19,7 +19,7 @@ impl Needed {
     /// Returns what the file with the content `bytes` needs.
     ///
     /// # Errors
-    /// Not a 64-bit ELF file.
+    /// A message if it is not a 64-bit ELF file.
     pub fn of(bytes: &[u8]) -> Result<Self, String> {
         let broken = |_: object::Error| "not a 64-bit program (ELF), or a damaged one".to_owned();
         let file = ElfFile64::<Endianness>::parse(bytes).map_err(broken)?;
@@ -53,8 +53,8 @@ impl Needed {
     }
 }
 
-/// What a program may ask OpenSSL's implementations for: its texts in the form of a property query that name a provider or
-/// FIPS 140. Texts end with a zero.
+/// Returns the property queries that a program may use with OpenSSL: its texts in the form of a query that name a provider
+/// or FIPS 140. Texts end with a zero.
 pub fn queries_inside(bytes: &[u8]) -> Vec<String> {
     let is_of_query = |byte: &u8| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"=!?,.-_ ".contains(byte)
@@ -74,8 +74,8 @@ pub fn queries_inside(bytes: &[u8]) -> Vec<String> {
 
 const QUERY_BYTES_MAX: usize = 100;
 
-/// The version of an OpenSSL that is part of the file, as in "OpenSSL 3.0.17": OpenSSL tells it in a string, "OpenSSL 3.0.17
-/// 1 Jul 2025".
+/// Returns the version of an OpenSSL that is part of the file, as in "OpenSSL 3.0.17": OpenSSL contains the string "OpenSSL
+/// 3.0.17 1 Jul 2025".
 pub fn version_inside(bytes: &[u8]) -> Option<String> {
     let mark = b"OpenSSL ";
     let mut starts = bytes
@@ -90,7 +90,7 @@ pub fn version_inside(bytes: &[u8]) -> Option<String> {
         let is_number = parts.len() == 3
             && parts[..2].iter().all(|part| part.parse::<u16>().is_ok())
             && parts[2].starts_with(|first: char| first.is_ascii_digit())
-            // It is shown.
+            // The version is shown to the user, so it must be printable.
             && parts[2].bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-".contains(&byte));
         is_number.then(|| format!("OpenSSL {number}"))
     })

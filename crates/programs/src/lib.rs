@@ -1,11 +1,11 @@
-//! What programs that are not ours bring along, read for the command as their own loader and their OpenSSL read it:
+//! Reads the files of other programs for the command, the way their loader and their OpenSSL read them:
 //!
 //! ```text
-//! elf.rs          what a file is linked with, and what it tells of OpenSSL
-//! openssl_conf/   an OpenSSL configuration, and the lines to add to it
+//! elf.rs          reads the libraries that a file is linked with, and what it contains of OpenSSL
+//! openssl_conf/   parses an OpenSSL configuration, and adds lines to it
 //! ```
 //!
-//! Both are input from outside: whatever a file holds, reading it ends with values or with an error of one line.
+//! Both are untrusted input: whatever a file contains, reading it ends with values or with a one-line error.
 
 pub mod elf;
 pub mod openssl_conf;

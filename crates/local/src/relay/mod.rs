@@ -4,10 +4,10 @@
 //! through a socket, one question per connection, without their own thread or runtime.
 //!
 //! ```text
-//! reference.rs  the file that stands for such a key
+//! reference.rs  the file that refers to such a key
 //! message.rs    a question and its answer
-//! client.rs     asks
-//! server.rs     takes questions, and gives the answers that somebody else has made
+//! client.rs     sends questions
+//! server.rs     accepts questions, and sends the answers that its caller provides
 //! ```
 
 mod client;

@@ -5,9 +5,9 @@
 //!    ↓
 //! service    turns messages into requests (operation and access check them), and answers into
 //!    ↓       replies
-//! dispatch   gives requests to the workers of devices
+//! dispatch   passes requests to the workers of devices
 //!
-//! observe    counts what happens (page serves the metrics) and has the audit written
+//! observe    counts events (page serves the metrics) and writes the audit
 //! ```
 
 pub mod access;

@@ -32,69 +32,69 @@ use std::path::PathBuf;
 
 use super::reader::{Conf, DEFAULT, is_name};
 
-/// The provider as the configuration names it.
+/// The provider, as the configuration names it.
 #[derive(Clone, Debug)]
 pub struct ProviderSection<'a> {
     /// The absolute path of its file.
     pub module: &'a [u8],
-    /// Whether the file is a module of configurations as well, which leaves the choice of other providers to programs.
+    /// Whether the file is also a configuration module, which leaves the choice of other providers to programs.
     pub leaves_choice: bool,
-    /// In the engine's grammar; may be empty.
+    /// The options in the engine's grammar; may be empty.
     pub options: &'a str,
-    /// The variable of the environment that names the file in which it counts requests.
+    /// The environment variable that names the file in which the provider counts requests.
     pub stats: Option<&'static str>,
-    /// The file of measured ratios.
+    /// The path of the file of measured ratios.
     pub calibration: Option<&'a [u8]>,
-    /// Daemons of this machine that it may ask.
+    /// The daemons of this machine that the provider may ask.
     pub daemons: Option<&'a Daemons>,
-    /// Whether programs are to agree on keys by ML-KEM as well.
+    /// Whether programs also agree on keys with ML-KEM.
     pub post_quantum: PostQuantum,
 }
 
-/// Whether programs that use TLS agree on keys by ML-KEM and a curve together.
+/// Whether programs that use TLS agree on keys with ML-KEM and a curve together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PostQuantum {
-    /// As they do without Oarlock.
+    /// Programs behave as they do without Oarlock.
     #[default]
     AsBefore,
-    /// Where OpenSSL itself prefers such groups (release 3.5 and later), its own list is better than any that would be
-    /// written here: it says which groups a client sends a key share of, in a grammar that earlier releases do not read.
-    /// With a list of ours its clients would send X25519 alone.
+    /// OpenSSL itself prefers such groups (release 3.5 and later). Its own list is better than any that would be written
+    /// here: it says for which groups a client sends a key share, in a grammar that earlier releases do not parse. With a
+    /// list of ours its clients would send X25519 alone.
     OfOpenSsl,
-    /// Where OpenSSL has none (3.0 to 3.4), the provider brings them, and the configuration lists them.
+    /// OpenSSL has no such groups (3.0 to 3.4). The provider adds them, and the configuration lists them.
     Listed,
 }
 
-/// Sockets of daemons, absolute: programs are started in other folders, too.
+/// The sockets of daemons. The paths are absolute, because programs start in other folders, too.
 #[derive(Clone, Debug, Default)]
 pub struct Daemons {
-    /// Brings processes together.
+    /// The socket of `oarlock local`, which brings processes together.
     pub local: Option<PathBuf>,
-    /// Asks a cryptoserver.
+    /// The socket of the relay to a cryptoserver.
     pub relay: Option<PathBuf>,
 }
 
-/// Sections to open, and values to set in them, in this order.
+/// The sections to open and the values to set in them, in this order.
 #[derive(Debug, Default)]
 pub struct Additions(Vec<Opened>);
 
 #[derive(Debug)]
 struct Opened {
     section: Vec<u8>,
-    /// As they are written.
+    /// The names and values, as they are written.
     values: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Why nothing is added.
+/// The reason why nothing is added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Untouched {
-    /// OpenSSL cannot read it.
+    /// OpenSSL cannot parse the configuration.
     Broken(String),
-    /// It asks for FIPS 140 alone, which Oarlock is not.
+    /// The configuration requires FIPS 140, which Oarlock is not.
     Fips,
-    /// It names a preferred provider itself; with that property query.
+    /// The configuration itself prefers a provider, by this property query.
     Prefers(String),
-    /// A section has a name that cannot be written again.
+    /// A section has this name, which cannot be written again.
     Name(String),
 }
 
@@ -120,7 +120,7 @@ impl fmt::Display for Untouched {
 }
 
 impl Additions {
-    /// What `conf` lacks.
+    /// Returns the additions that `conf` lacks.
     pub fn to(conf: &Conf, provider: &ProviderSection<'_>) -> Result<Self, Untouched> {
         let mut additions = Self::default();
         for entry in &ENTRIES {
@@ -136,7 +136,7 @@ impl Additions {
             additions.set(SECTION, b"options", provider.options.as_bytes());
         }
         if let Some(stats) = provider.stats {
-            // What programs find without the variable.
+            // This default is for programs without the variable.
             additions.set(DEFAULT, stats.as_bytes(), b"");
             let variable = format!("${{ENV::{stats}}}");
             additions.set_to(SECTION, b"stats", variable.into_bytes());
@@ -165,7 +165,7 @@ impl Additions {
         }
     }
 
-    /// The lines of a configuration.
+    /// Returns the additions as lines of a configuration.
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for opened in &self.0 {
@@ -189,7 +189,7 @@ impl Additions {
         leaves_choice: bool,
     ) -> Result<(), Untouched> {
         let init = conf.value(DEFAULT, entry.key).unwrap_or(entry.init);
-        // The user's again: an older library may have been given another.
+        // Repeat the user's value: an older library may have been given another.
         self.set(DEFAULT, entry.key, init);
         let activated = Activated::of(conf, init);
         let is_by_module = leaves_choice && entry.may_have_module && !activated.any;
@@ -234,7 +234,7 @@ impl Additions {
         Ok(())
     }
 
-    /// Lists the groups for all contexts of TLS, unless the user's configuration has a list.
+    /// Lists the groups for all TLS contexts, unless the user's configuration has a list.
     fn add_groups(&mut self, conf: &Conf) {
         let mut section_of =
             |of: &[u8], name: &[u8], ours: &'static [u8]| match conf.value(of, name) {
@@ -258,7 +258,7 @@ impl Additions {
         self.set_to(section, name, quoted(value));
     }
 
-    /// Two entries may share a section, and set the same in it.
+    /// Sets a value unless it is set already: two entries may share a section, and set the same value in it.
     fn set_to(&mut self, section: &[u8], name: &[u8], value: Vec<u8>) {
         let values = self.open(section);
         if !values.iter().any(|(it, _)| it == name) {
@@ -266,7 +266,7 @@ impl Additions {
         }
     }
 
-    /// What is set in a section, which is there from now on.
+    /// Returns the values to set in a section, which is added if it is new.
     fn open(&mut self, section: &[u8]) -> &mut Vec<(Vec<u8>, Vec<u8>)> {
         let at = self.0.iter().position(|it| it.section == section);
         let at = at.unwrap_or_else(|| {
@@ -280,7 +280,7 @@ impl Additions {
     }
 }
 
-/// What programs look for in a configuration, and the names of our sections for it.
+/// A name that programs look for in a configuration, and the names of our sections for it.
 struct Entry {
     key: &'static [u8],
     may_have_module: bool,
@@ -309,28 +309,28 @@ const ENTRIES: [Entry; 2] = [
     },
 ];
 
-/// The names under which programs look for their section.
+/// Returns the names under which programs look for their section.
 pub(super) fn keys() -> impl Iterator<Item = &'static [u8]> {
     ENTRIES.iter().map(|entry| entry.key)
 }
 
-/// The module that loads the provider, and the providers that it takes back.
+/// The module that loads the provider, and the list of providers that it then disables.
 const MODULE: &[u8] = b"oarlock";
 const PROVIDERS_OF_MODULE: &[u8] = b"providers.oarlock";
-/// It cuts the names of their sections down to this one.
+/// The empty section to which the module truncates the names of their sections, which disables them.
 const EMPTY: &[u8] = b"oarlock_";
-/// Those of OpenSSL 3.0 to 3.4 in its own order, and hybrids among them.
+/// The groups of OpenSSL 3.0 to 3.4 in its own order, with hybrids among them.
 ///
-/// A server takes the first of the client's key shares that is in the list, wherever, so it agrees on a hybrid with each
-/// client that sends one. A client sends a share of the first, and that stays X25519: a server that insists on a hybrid asks
-/// for another. OpenSSL passes over a list as a whole if it does not know one of the names, as it does without the
+/// A server takes the first of the client's key shares that is in the list, at any place, so it agrees on a hybrid with each
+/// client that sends one. A client sends a share of the first group, and that stays X25519: a server that insists on a
+/// hybrid asks for another. OpenSSL ignores a whole list if it does not know one of the names, as is the case without the
 /// provider.
 const GROUPS: &[u8] = b"X25519:X25519MLKEM768:P-256:SecP256r1MLKEM768:X448:P-521:P-384:SecP384r1MLKEM1024:ffdhe2048:ffdhe3072:ffdhe4096:ffdhe6144:ffdhe8192";
 
 /// The provider's own section.
 pub const SECTION: &[u8] = b"oarlock_sect";
 
-/// Which providers a configuration activates, other than Oarlock.
+/// The providers other than Oarlock that a configuration activates.
 #[derive(Default)]
 struct Activated {
     any: bool,
@@ -339,13 +339,13 @@ struct Activated {
 }
 
 impl Activated {
-    /// Every module of the init section counts if its name before a dot is `providers`; of names in it,
-    /// the part behind the first dot counts (crypto/conf/conf_mod.c, crypto/provider_conf.c).
+    /// Every module of the init section counts if its name before a dot is `providers`; for the names in it, the part behind
+    /// the first dot counts (crypto/conf/conf_mod.c, crypto/provider_conf.c).
     fn of(conf: &Conf, init: &[u8]) -> Self {
         let mut activated = Self::default();
         let modules = conf.section(init).unwrap_or_default().iter();
         let is_list = |name: &[u8]| before_last_dot(name) == b"providers";
-        // Of another run, whose choice is none of the user's.
+        // The list is of an earlier run, not the user's choice.
         let lists = modules.filter(|(name, _)| is_list(name) && name != PROVIDERS_OF_MODULE);
         for (name, section) in lists.flat_map(|(_, list)| conf.section(list).unwrap_or_default()) {
             let values = conf.section(section).unwrap_or_default();
@@ -353,7 +353,7 @@ impl Activated {
                 let found = values.iter().rfind(|(name, _)| behind_dot(name) == asked);
                 found.map(|(_, value)| &value[..])
             };
-            // OpenSSL 3.0 takes any value for yes; later versions know a no.
+            // OpenSSL 3.0 treats any value as yes; later versions know a no.
             let is_active = value(b"activate").is_some_and(|value| !NO.contains(&value));
             let identity = value(b"identity").unwrap_or(behind_dot(name));
             if is_active && identity != b"oarlock" {
@@ -374,7 +374,7 @@ fn asks_for_fips(conf: &Conf, algorithms: &[u8]) -> bool {
             .any(|clause| clause.name == "fips" && clause.asks && clause.value != "no")
 }
 
-/// `properties` with the preference for Oarlock, or `None` if it is there already.
+/// Returns `properties` with the preference for Oarlock, or `None` if they have it already.
 fn preferring(properties: &[u8]) -> Result<Option<Vec<u8>>, Untouched> {
     let asks_for = |name: &str, value: &str| {
         Clause::all(properties).any(|it| it.name == name && it.asks && it.value == value)
@@ -395,7 +395,7 @@ fn preferring(properties: &[u8]) -> Result<Option<Vec<u8>>, Untouched> {
     Ok((preferring != properties).then_some(preferring))
 }
 
-/// The groups that a configuration lists for all contexts of TLS (SSL_CONF_cmd(3), "Groups" and "Curves").
+/// Returns the groups that a configuration lists for all TLS contexts (SSL_CONF_cmd(3), "Groups" and "Curves").
 pub fn groups_of(conf: &Conf) -> Option<&[u8]> {
     let init = conf.value(DEFAULT, ENTRIES[0].key)?;
     let names = conf.value(init, b"ssl_conf")?;
@@ -410,7 +410,7 @@ pub fn groups_of(conf: &Conf) -> Option<&[u8]> {
     list.map(|(_, list)| &list[..])
 }
 
-/// Whether a program with this query of its own never gets Oarlock, whatever the default query prefers.
+/// Whether a program with its own `query` never gets Oarlock, whatever the default query prefers.
 pub fn excludes_oarlock(query: &str) -> bool {
     let excludes = |clause: &Clause| match (&*clause.name, &*clause.value) {
         ("provider", value) => clause.asks != (value == "oarlock"),
@@ -427,13 +427,13 @@ fn joined(properties: &[u8], more: &[u8]) -> Vec<u8> {
     [properties, more].join(&b","[..])
 }
 
-/// One of a property query, as in property(7).
+/// A clause of a property query, as in property(7).
 struct Clause {
     name: String,
     value: String,
     /// Whether it asks for that value, rather than for another or none.
     asks: bool,
-    /// Whether what does not fit is not taken, rather than taken last.
+    /// Whether an implementation that does not match is excluded, rather than only less preferred.
     demands: bool,
 }
 
@@ -463,12 +463,12 @@ impl Clause {
     }
 }
 
-/// Whether the command line and OpenSSL's configuration can hold it: no control characters.
+/// Whether the command line and OpenSSL's configuration can contain the text: it has no control characters.
 pub fn fits_a_line(text: &OsStr) -> bool {
     !text.as_bytes().iter().any(u8::is_ascii_control)
 }
 
-/// As a configuration takes it back: in quotes where a character of it would mean something.
+/// Returns a value as a configuration parses it back: in quotes if one of its characters has a meaning.
 pub fn quoted(value: &[u8]) -> Vec<u8> {
     let is_plain = |byte: &u8| is_name(*byte) || b"=:".contains(byte) || *byte >= 0x80;
     if value.iter().all(is_plain) {

@@ -1,6 +1,6 @@
-//! The files of a configuration, for libraries of every kind.
+//! The files of a configuration, for libraries of every version.
 //!
-//! `OPENSSL_CONF` reaches every program, and each reads what it names in its own way:
+//! `OPENSSL_CONF` reaches every program, and each library reads the file in its own way:
 //!
 //! ```text
 //! OpenSSL 3 and later   knows providers, `.include` and `.pragma`
@@ -9,7 +9,7 @@
 //! and LibreSSL
 //! ```
 //!
-//! So the additions lie in a file of their own, which only OpenSSL 3 reads:
+//! So the additions are in a separate file, which only OpenSSL 3 reads:
 //!
 //! ```text
 //! [oarlock_newer]
@@ -19,8 +19,8 @@
 //!                                         over a file that is not there, but leaves an error that ends node
 //! ```
 //!
-//! Libraries that know no `.include` get the user's text itself, if everybody may read it. All others read the
-//! user's file again after it, as it is then.
+//! Libraries without `.include` get the user's text itself, if everybody may read it. All others read the current content of
+//! the user's file after it.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -28,48 +28,48 @@ use std::path::Path;
 use super::additions::{self, Additions, quoted};
 use super::reader::{Conf, DEFAULT, is_name, without_mark};
 
-/// A user's configuration, as files are made of it.
+/// A user's configuration, from which files are created.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    /// `None` if there is no configuration.
+    /// The path of the configuration; `None` if there is none.
     pub path: Option<&'a Path>,
-    /// What it holds; empty if there is none.
+    /// The content of the configuration; empty if there is none.
     pub bytes: &'a [u8],
-    /// What older libraries are given other modules of; `None` if it is theirs as well.
+    /// The configuration if older libraries cannot use all its modules; `None` if they can.
     pub of_openssl_3: Option<&'a Conf>,
-    /// Whether it can be read only once, like a pipe.
+    /// Whether the file can be read only once, like a pipe.
     pub reads_but_once: bool,
-    /// Whether any user may read it.
+    /// Whether any user may read the file.
     pub is_public: bool,
 }
 
-/// A configuration in files of one folder.
+/// A configuration as files in one folder.
 pub struct Files {
-    /// What programs are told of.
+    /// The file that `OPENSSL_CONF` names.
     pub main: Written,
-    /// What OpenSSL 3 reads as well.
+    /// The file that OpenSSL 3 also reads.
     newer: Written,
-    /// And OpenSSL 1.1.1 in its place.
+    /// The file that OpenSSL 1.1.1 reads in its place.
     older: Written,
-    /// The user's, where it cannot be included itself and is not for everybody.
+    /// A copy of the user's file, if that cannot be included itself and is not public.
     copy: Option<Written>,
 }
 
-/// A file and who may read it.
+/// A file to write, with its mode.
 pub struct Written {
-    /// In its folder.
+    /// The name in its folder.
     pub name: String,
-    /// What it holds.
+    /// The content.
     pub bytes: Vec<u8>,
-    /// As chmod(2) takes it.
+    /// The mode, as for chmod(2).
     pub mode: u32,
 }
 
 impl Files {
-    /// Those of `user` with `additions`, for `folder`, with names that begin with `stem`.
+    /// Creates the files of `user` with `additions`, for `folder`, with names that begin with `stem`.
     pub fn of(user: Source<'_>, additions: &Additions, folder: &Path, stem: &str) -> Self {
         let copied = without_mark(user.bytes);
-        // One of ours stays as it is, and includes the user's.
+        // A file of ours stays as it is, and includes the user's.
         let is_ours = user.is_public && copied.starts_with(HEADER);
         let is_live = !user.reads_but_once && !is_ours && copied.len() == user.bytes.len();
         let copy = (!is_live && !user.is_public).then(|| Written {
@@ -82,11 +82,11 @@ impl Files {
             Some(copy) => included(&folder.join(&copy.name)),
             None => live.map(included).unwrap_or_default(),
         };
-        // With the user's byte order mark, at which OpenSSL 1.0 fails.
+        // Keep the user's byte order mark: OpenSSL 1.0 fails at it, as it does without Oarlock.
         let mark = &user.bytes[..user.bytes.len() - copied.len()];
         let mut main = [mark, HEADER].concat();
         if user.is_public {
-            // A backslash at its end joins an empty line.
+            // A backslash at the end of the text joins the empty line.
             let whole = [copied, b"\n\n"].concat();
             let is_read_twice = live.is_some();
             if !is_read_twice || reads_the_same(&included, &[&whole[..], &included].concat()) {
@@ -118,7 +118,7 @@ impl Files {
         }
     }
 
-    /// In the order in which they must come to be.
+    /// Returns the files in the order in which they must be created.
     pub fn all(&self) -> impl Iterator<Item = &Written> {
         self.copy
             .iter()
@@ -126,7 +126,7 @@ impl Files {
     }
 }
 
-/// Lines with which OpenSSL 3 reads the file [`newer_name`] of `stem`, and OpenSSL 1.1.1 [`older_name`]. From then on a
+/// Returns lines that make OpenSSL 3 read the file [`newer_name`] of `stem`, and OpenSSL 1.1.1 [`older_name`]. After them, a
 /// dollar sign is part of names if `is_dollar_in_names`.
 pub fn newer_alone(stem: &Path, is_dollar_in_names: bool) -> Vec<u8> {
     let stem = quoted(stem.as_os_str().as_bytes());
@@ -145,12 +145,12 @@ pub fn newer_alone(stem: &Path, is_dollar_in_names: bool) -> Vec<u8> {
     .concat()
 }
 
-/// The name of the file that [`newer_alone`] has OpenSSL 3 include.
+/// Returns the name of the file that [`newer_alone`] makes OpenSSL 3 include.
 pub fn newer_name(stem: &str) -> String {
     format!("{stem}{VARIABLE}{END}")
 }
 
-/// The same for OpenSSL 1.1.1.
+/// Returns the name of the file that [`newer_alone`] makes OpenSSL 1.1.1 include.
 pub fn older_name(stem: &str) -> String {
     format!("{stem}{OLDER}{END}")
 }
@@ -160,14 +160,14 @@ fn included(path: &Path) -> Vec<u8> {
     [b"[default]\n.include = ", &path[..], b"\n"].concat()
 }
 
-/// Whether `twice` makes no other configuration than `once`. Variables and pragmas of the user's might.
+/// Whether `twice` parses to the same configuration as `once`. Variables and pragmas of the user's may change it.
 fn reads_the_same(once: &[u8], twice: &[u8]) -> bool {
     let read = |bytes: &[u8]| Conf::parse(Path::new("openssl.cnf"), bytes);
     matches!((read(once), read(twice)), (Ok(once), Ok(twice)) if once.has_the_values_of(&twice))
 }
 
-/// Lines that take from older libraries what they do not know. OpenSSL 1.1.1 goes through the modules of a section in
-/// turn and ends at the first that it does not know: it gets those before.
+/// Returns lines that hide modules from older libraries that do not know them. OpenSSL 1.1.1 processes the modules of a
+/// section in order and fails at the first unknown one, so only those before it are left.
 fn for_older(conf: &Conf) -> Vec<u8> {
     let mut text = Vec::new();
     for key in additions::keys() {
@@ -202,11 +202,11 @@ fn for_older(conf: &Conf) -> Vec<u8> {
 
 const HEADER: &[u8] =
     b"# Made by oarlock run. Programs that it started read this; it may go when all of them have ended.\n";
-/// What [`older_name`] holds.
+/// The content of [`older_name`].
 pub const OLDER_TEXT: &[u8] = b"# Libraries before OpenSSL 3 read this, and are given nothing.\n";
-/// What OpenSSL 3 does not expand, and its value for others.
+/// A variable that OpenSSL 3 does not expand, and its value for other libraries.
 const VARIABLE: &str = "$openssl3";
 const OLDER: &str = "-older";
 const END: &str = ".cnf";
-/// And `alg_section`, with one setting.
+/// The modules of OpenSSL 1.1.1, in addition to `alg_section` with one setting.
 const MODULES_OF_1_1_1: [&[u8]; 4] = [b"oid_section", b"stbl_section", b"engines", b"ssl_conf"];

@@ -1,14 +1,13 @@
-//! OpenSSL's configuration: the user's own, and what is added to it so that programs take the provider.
+//! OpenSSL's configuration: the user's own, and the additions that make programs use the provider.
 //!
 //! ```text
-//! reader.rs     what the user's configuration says, as OpenSSL reads it
-//! additions.rs  what to add, and whether that is allowed
-//! files.rs      the files of such a configuration, and what keeps older libraries from the additions
+//! reader.rs     parses the user's configuration as OpenSSL does
+//! additions.rs  decides what to add, and whether that is allowed
+//! files.rs      the files of such a configuration, which hide the additions from older libraries
 //! ```
 //!
-//! The idea: include the user's file and open its sections again. OpenSSL merges sections of one name, and
-//! the later of two values of one name counts. So everything of the user's stays, and the additions stand
-//! next to it.
+//! The idea: include the user's file and open its sections again. OpenSSL merges sections of one name, and the later of two
+//! values of one name counts. So everything of the user's stays, and the additions follow it.
 
 mod additions;
 mod files;

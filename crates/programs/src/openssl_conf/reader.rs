@@ -1,5 +1,5 @@
-//! Reads a configuration as OpenSSL does: crypto/conf/conf_def.c of 3.0, whose grammar config(5)
-//! describes in part. Bytes, not text: OpenSSL does not ask for an encoding.
+//! Parses a configuration as OpenSSL does: crypto/conf/conf_def.c of 3.0, whose grammar config(5) describes in part. It
+//! works on bytes, not text, since OpenSSL requires no encoding.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Values by section and name.
+/// A configuration: values by section and name.
 #[derive(Default, Debug)]
 pub struct Conf {
     sections: HashMap<Vec<u8>, Section>,
@@ -17,16 +17,16 @@ pub struct Conf {
     pub is_dollar_in_names: bool,
 }
 
-/// Names and values in the order in which OpenSSL goes through them: a value that replaces an
-/// earlier one of that name stands where it was given last.
+/// The names and values of a section in OpenSSL's order: a value that replaces an earlier one of the same name moves to the
+/// end.
 type Section = Vec<(Vec<u8>, Vec<u8>)>;
 type Values = [(Vec<u8>, Vec<u8>)];
 
-/// Why a configuration cannot be read.
+/// The reason why a configuration cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Broken {
     file: PathBuf,
-    /// From 1 on; 0 where the file itself cannot be read.
+    /// The line number, from 1; 0 if the file itself cannot be read.
     line: usize,
     what: String,
 }
@@ -42,7 +42,7 @@ impl fmt::Display for Broken {
 }
 
 impl Broken {
-    /// The file itself cannot be read.
+    /// Returns the error for a file that cannot be read.
     pub fn unread(file: &Path, why: String) -> Self {
         Self {
             file: file.into(),
@@ -53,7 +53,7 @@ impl Broken {
 }
 
 impl Conf {
-    /// Reads `bytes`, which `path` holds, and what they include.
+    /// Parses `bytes`, the content of `path`, and the files that they include.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Broken> {
         let mut reader = Reader {
             conf: Self::default(),
@@ -68,30 +68,30 @@ impl Conf {
         Ok(reader.conf)
     }
 
-    /// Whether the two have the same values, in the same order.
+    /// Whether both have the same values, in the same order.
     pub(super) fn has_the_values_of(&self, other: &Self) -> bool {
         self.sections == other.sections && self.is_dollar_in_names == other.is_dollar_in_names
     }
 
-    /// All sections, with their names, in no order.
+    /// Returns all sections with their names, in no particular order.
     pub fn sections(&self) -> impl Iterator<Item = (&[u8], &Values)> {
         let sections = self.sections.iter();
         sections.map(|(name, values)| (&name[..], &values[..]))
     }
 
-    /// The section of that name.
+    /// Returns the section of that name.
     pub fn section(&self, name: &[u8]) -> Option<&[(Vec<u8>, Vec<u8>)]> {
         self.sections.get(name).map(Vec::as_slice)
     }
 
-    /// A value of that section alone.
+    /// Returns a value of that section, without a fallback to the default section.
     pub fn value(&self, section: &[u8], name: &[u8]) -> Option<&[u8]> {
         let (_, value) = self.section(section)?.iter().find(|(it, _)| it == name)?;
         Some(value)
     }
 
-    /// A variable: of the section, of the environment where that is what the section is called, or
-    /// of the default section.
+    /// Returns a variable: from the section, from the environment if the section is called `ENV`, or from the default
+    /// section.
     fn variable(&self, section: &[u8], name: &[u8]) -> Option<Vec<u8>> {
         if let Some(value) = self.value(section, name) {
             return Some(value.to_vec());
@@ -117,10 +117,10 @@ impl Conf {
     }
 }
 
-/// The section of what stands above every other.
+/// The section of the values before the first section header.
 pub(super) const DEFAULT: &[u8] = b"default";
 
-/// What OpenSSL keeps from line to line, and from file to file.
+/// The state that OpenSSL keeps from line to line, and from file to file.
 struct Reader {
     conf: Conf,
     section: Vec<u8>,
@@ -134,7 +134,7 @@ impl Reader {
         let mut line = Vec::new();
         let mut pieces = bytes.split(|byte| *byte == b'\n').enumerate().peekable();
         while let Some((number, piece)) = pieces.next() {
-            // OpenSSL uses C strings.
+            // OpenSSL uses C strings, so a line ends at a zero.
             let end = piece.iter().position(|byte| *byte == 0);
             line.extend_from_slice(&piece[..end.unwrap_or(piece.len())]);
             while line.last() == Some(&b'\r') {
@@ -235,13 +235,13 @@ impl Reader {
             b"dollarid" => self.dollar_in_names = switch()?,
             b"abspath" => self.absolute_only = switch()?,
             b"includedir" => self.include_dir = Some(value.to_vec()),
-            // As OpenSSL: those of later versions are not known.
+            // Like OpenSSL 3.0, ignore the pragmas of later versions.
             _ => {}
         }
         Ok(())
     }
 
-    /// A file, or the files `*.cnf` and `*.conf` of a folder. A missing one is skipped.
+    /// Includes a file, or the files `*.cnf` and `*.conf` of a folder. A missing one is skipped.
     fn include(&mut self, path: Vec<u8>, depth: usize) -> Result<(), Found> {
         let path = PathBuf::from(OsStr::from_bytes(&path));
         let before = std::env::var_os("OPENSSL_CONF_INCLUDE").map(PathBuf::from);
@@ -263,7 +263,7 @@ impl Reader {
         let Ok(entries) = std::fs::read_dir(&path) else {
             return self.include_file(&path, depth);
         };
-        // In the order in which the folder has them, as OpenSSL.
+        // The order is that of the folder, as in OpenSSL.
         for entry in entries.flatten() {
             let file = entry.path();
             let is_one = file.extension().is_some_and(|extension| {
@@ -283,7 +283,7 @@ impl Reader {
         }
     }
 
-    /// The value without quotes and escapes, with variables expanded.
+    /// Returns the value without quotes and escapes, with variables expanded.
     fn expanded(&self, section: &[u8], text: &[u8]) -> Result<Vec<u8>, Found> {
         let mut made = Vec::new();
         let mut rest = text;
@@ -329,7 +329,7 @@ impl Reader {
         Ok(made)
     }
 
-    /// The value of the variable that `text` begins with, after the dollar sign, and the rest.
+    /// Returns the value of the variable that `text` begins with, after the dollar sign, and the rest of the text.
     fn substituted<'a>(
         &self,
         section: &[u8],
@@ -367,7 +367,7 @@ impl Reader {
     }
 }
 
-/// What is wrong, in this file or in one that it includes.
+/// An error in this file or in one that it includes.
 enum Found {
     Here(String),
     Included(Broken),
@@ -385,13 +385,13 @@ impl From<&str> for Found {
     }
 }
 
-/// `bytes` without the byte order mark that OpenSSL passes over at the start of a configuration; it does not in a file
-/// that is included.
+/// Returns `bytes` without the byte order mark that OpenSSL skips at the start of a configuration, but not of an included
+/// file.
 pub(super) fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
-/// What the file at `path` holds.
+/// Returns the content of the file at `path`.
 pub fn contents(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?
@@ -405,7 +405,7 @@ pub fn contents(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A number sign begins a comment unless it is quoted or escaped.
+/// Cuts off a comment, which begins with a number sign that is neither quoted nor escaped.
 fn without_comment(line: &[u8]) -> &[u8] {
     let mut quote = None;
     let mut is_escaped = false;
@@ -423,7 +423,7 @@ fn without_comment(line: &[u8]) -> &[u8] {
     line
 }
 
-/// How many bytes of `text` are a name.
+/// Returns the length of the name that `text` begins with.
 fn name(text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -436,12 +436,12 @@ fn name(text: &[u8]) -> usize {
     at
 }
 
-/// Whether names may contain it without an escape.
+/// Whether a name may contain `byte` without an escape.
 pub(super) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_!.%&*+,/;?@^~|-".contains(&byte)
 }
 
-/// How many bytes of white space `text` begins with.
+/// Returns the number of white-space bytes that `text` begins with.
 fn blank(text: &[u8]) -> usize {
     text.len() - text.trim_ascii_start().len()
 }
@@ -453,10 +453,10 @@ fn trim(text: &[u8]) -> &[u8] {
 const ESCAPE: u8 = b'\\';
 const QUOTES: &[u8] = b"\"'`";
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// OpenSSL's own.
+/// The limit of OpenSSL itself.
 const VALUE_BYTES_MAX: usize = 65536;
 const FILE_BYTES_MAX: u64 = 16 << 20;
-/// OpenSSL has no such limit; it runs out of descriptors.
+/// The most nested includes. OpenSSL has no such limit; it runs out of descriptors.
 const INCLUDES_MAX: usize = 32;
 
 #[cfg(test)]
@@ -471,7 +471,7 @@ mod tests {
         parsed.map_err(|broken| broken.to_string())
     }
 
-    /// Both OpenSSL and this reader.
+    /// Checks a value in both OpenSSL and this reader.
     #[track_caller]
     fn assert_value(text: &str, section: &str, name: &str, value: &str) {
         let conf = parsed(text).unwrap();
@@ -479,7 +479,7 @@ mod tests {
         let found = found.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         assert_eq!(found.as_deref(), Some(value), "{text}");
 
-        // A command that shows a value of the default section.
+        // This command shows a value of the default section.
         let text = format!("{text}\n\n[default]\nasn1 = UTF8:<${{{section}::{name}}}>\n");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.cnf");

@@ -5,8 +5,8 @@
 //! during a write are written together by the next one, so the answers of many requests wait for one write.
 //!
 //! ```text
-//! record    is what a request's thread hands over, with what is to happen once it is written
-//! repeats   refusals of one client beyond the first few are counted, and told together
+//! record    the data of a line, which a request's thread hands over
+//! repeats   counts refusals of one client beyond the first few, and writes each count as one line
 //! file      writes whole lines or none
 //! ```
 //!

@@ -4,9 +4,9 @@
 //! if none is free, another connection loses its own.
 //!
 //! ```text
-//! silent     nothing has arrived: thousands of places, since such a connection costs next to nothing
+//! silent     no byte has arrived: thousands of places, since such a connection costs next to nothing
 //! begun      some bytes have arrived
-//! heard      what the connection is for has arrived: a ClientHello, a request for a page
+//! heard      the ClientHello, or the request for a page, has arrived
 //! ```
 //!
 //! Each stage has its own places, and a connection displaces only others of the stage that it enters. So a flood of silent
