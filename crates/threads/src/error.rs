@@ -1,8 +1,8 @@
-//! Errors, one for each party that must act.
+//! Errors, one variant for each party that must act.
 
 use std::fmt;
 
-/// Why a request was not carried out.
+/// The reason why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,18 +13,16 @@ pub enum Error {
     /// The tag does not belong to this message: it was altered, or nonce, associated data or key differ
     /// from those it was sealed with. No plaintext was released.
     AuthenticationFailed,
-    /// The padding of a message is wrong: another key or IV, or the ciphertext was altered. The error does
-    /// not say where. That a sender learns of it at all can be too much: see
-    /// `AcceleratedCbc::decrypt_padded`.
+    /// The padding of a message is wrong: the key or IV is another one, or the ciphertext was altered. The error does not
+    /// say where. Even revealing this error to a sender can be too much: see `AcceleratedCbc::decrypt_padded`.
     InvalidPadding,
     /// The signature does not belong to this message under this key and scheme.
     InvalidSignature,
-    /// The ciphertext was not made for this key and scheme, or was altered. The error does not say what
-    /// is wrong with it, which would be an oracle (RFC 8017, 7.1.2).
+    /// The ciphertext was made for another key or scheme, or was altered. The error does not say what is wrong with it,
+    /// which would be an oracle (RFC 8017, 7.1.2).
     DecryptionFailed,
-    /// The number of waiting jobs has reached `Builder::jobs_max`, 1024 unless set. The
-    /// methods that submit a job return [`QueueFull`](crate::job::QueueFull) instead, which gives the buffers back; `?`
-    /// turns that into this error.
+    /// The number of waiting jobs has reached `Builder::jobs_max`, 1024 by default. Methods that submit a job return
+    /// [`QueueFull`](crate::job::QueueFull) instead, which returns the buffers; `?` converts that to this error.
     QueueFull,
     /// The job was cancelled, its accelerator was dropped, or it was submitted before a fork and this
     /// is the child. It has no result.
@@ -33,16 +31,16 @@ pub enum Error {
     DeadlinePassed,
     /// An option is unknown or has a value outside its range.
     Options(OptionsError),
-    /// Under `reservation=exclusive` other ciphers keep so many of `max_threads` that fewer than
-    /// `cipher_threads` are left for this one.
+    /// Under `reservation=exclusive`, other ciphers hold so much of `max_threads` that fewer than `cipher_threads` threads
+    /// are left for this one.
     NoThreadsFree {
-        /// Threads that this cipher would keep.
+        /// Threads that this cipher would reserve.
         wanted: usize,
-        /// Threads that no cipher keeps.
+        /// Threads that no cipher has reserved.
         free: usize,
     },
-    /// A device did not do what it had offered, and no other device took over; or no registered device
-    /// offers the algorithm.
+    /// A device failed to do what it had offered and no other device took over, or no registered device offers the
+    /// algorithm.
     DeviceFailed {
         /// The device's name.
         device: String,
@@ -96,19 +94,18 @@ impl From<OptionsError> for Error {
     }
 }
 
-/// An option is unknown, or its value does not fit. The text names the option, the value, and what
-/// fits.
+/// An option is unknown, or its value is not allowed. The text names the option, the value, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionsError(String);
 
 impl OptionsError {
-    /// An error that says this.
+    /// Creates an error with this text.
     #[doc(hidden)]
     pub fn new(what: impl Into<String>) -> Self {
         Self(what.into())
     }
 
-    /// Says where the option came from.
+    /// Prefixes the text with the source of the option.
     #[doc(hidden)]
     #[must_use]
     pub fn from(self, source: &str) -> Self {

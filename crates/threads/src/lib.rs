@@ -1,7 +1,7 @@
-//! Threads, and memory for them and for secrets: what the engine stands on. Nothing here knows an algorithm.
+//! Threads, and memory for them and for secrets. The engine is built on this crate, which knows no algorithm.
 //!
-//! This crate is a part of `oarlock`, whose users see jobs and errors of it, as `oarlock::job` and `oarlock::Error`. It
-//! makes no promise of stability to others.
+//! This crate is a part of `oarlock`, which re-exports its jobs and errors as `oarlock::job` and `oarlock::Error`. It
+//! promises no stability to other users.
 
 mod error;
 pub mod heap;

@@ -1,4 +1,4 @@
-//! Memory for secrets that stay: never swapped out, left out of core dumps, wiped when it goes.
+//! Memory for long-lived secrets: never swapped out, left out of core dumps, wiped on drop.
 #![allow(unsafe_code)]
 
 use std::ops::{Deref, DerefMut};
@@ -6,23 +6,23 @@ use std::ptr::{self, NonNull};
 
 use crate::process;
 
-/// A value in pages of its own, which are locked (mlock(2)) as far as the process may lock pages,
-/// and left out of core dumps (MADV_DONTDUMP). Not locked in a sandbox, where to ask for it may end
-/// the process (OpenSSH's allows madvise alone). A forked child has a copy that is not locked.
+/// A value in its own pages, which are locked (mlock(2)) as far as the process may lock pages, and left out of core dumps
+/// (MADV_DONTDUMP). They are not locked in a sandbox, where the attempt may end the process (OpenSSH's allows only madvise).
+/// A forked child has a copy that is not locked.
 ///
 /// Values wipe themselves on drop.
 pub struct Locked<T>(NonNull<T>);
 
 // SAFETY: it owns the value, as a Box does.
 unsafe impl<T: Send> Send for Locked<T> {}
-// SAFETY: it gives out shared references to the value alone, as a Box does.
+// SAFETY: it only hands out shared references to the value, as a Box does.
 unsafe impl<T: Sync> Sync for Locked<T> {}
 
 impl<T> Locked<T> {
-    /// `empty` is moved to its place, without a secret in it, and filled there.
+    /// Moves `empty`, which holds no secret yet, to its final place and fills it there.
     pub fn filled(empty: T, fill: impl FnOnce(&mut T)) -> Self {
         const { assert!(align_of::<T>() <= 4096 && size_of::<T>() > 0) };
-        // SAFETY: a new private mapping of at least one byte, wherever the kernel likes.
+        // SAFETY: a new private mapping of at least one byte, at an address that the kernel chooses.
         let place = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -36,8 +36,8 @@ impl<T> Locked<T> {
         if place == libc::MAP_FAILED {
             std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>());
         }
-        // SAFETY: the pages were mapped just now. Where either is refused, as by RLIMIT_MEMLOCK, the
-        // memory does all the same.
+        // SAFETY: the pages were mapped just now. If either call is refused, for example by RLIMIT_MEMLOCK, the memory works
+        // all the same.
         unsafe {
             if !process::is_sandboxed_by_now() {
                 libc::mlock(place, size_of::<T>());
@@ -47,7 +47,7 @@ impl<T> Locked<T> {
         let place = place.cast::<T>();
         // SAFETY: the mapping is long enough, and pages are aligned for T: asserted above.
         unsafe { place.write(empty) };
-        // SAFETY: mmap gives no null where it does not fail, as nothing asks for address 0.
+        // SAFETY: a successful mmap returns no null pointer, as nothing asks for address 0.
         let mut locked = Self(unsafe { NonNull::new_unchecked(place) });
         fill(&mut locked);
         locked
@@ -58,22 +58,22 @@ impl<T> Deref for Locked<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: `filled` put a value there, which goes with self.
+        // SAFETY: `filled` put a value there, which lives as long as self.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<T> DerefMut for Locked<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: `filled` put a value there, which goes with self; self is borrowed for as long, and alone.
+        // SAFETY: `filled` put a value there, which lives as long as self; self is mutably borrowed for the same time.
         unsafe { self.0.as_mut() }
     }
 }
 
 impl<T> Drop for Locked<T> {
     fn drop(&mut self) {
-        // SAFETY: the value is there and nobody will use it again; then the mapping, of which
-        // `filled` alone knew, goes, and its lock with it.
+        // SAFETY: the value is there and nobody uses it again; then the mapping, which only `filled` knew of, is removed,
+        // and its lock with it.
         unsafe {
             self.0.drop_in_place();
             libc::munmap(self.0.as_ptr().cast(), size_of::<T>());

@@ -1,7 +1,7 @@
 //! Memory that processes share: a file of 64-bit numbers that each of them maps.
 //!
-//! Numbers are in the machine's byte order; such a file never leaves its machine. They are atomics, since any process
-//! that maps the file may change any of them at any time: what is read from here must be treated like any other input.
+//! Numbers are in the machine's byte order, as such a file never leaves its machine. They are atomics, since any process
+//! that maps the file may change any of them at any time: treat what is read here like any other input.
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
@@ -15,25 +15,24 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
-/// A mapped file, of a length that does not change. It keeps no descriptor open, which a host might close.
+/// A mapped file of fixed length. It keeps no descriptor open, since a host might close it.
 #[derive(Debug)]
 pub struct Mapped {
     first: NonNull<AtomicU64>,
     count: usize,
 }
 
-// SAFETY: it is a shared mapping of atomics, which any thread may touch, and which goes with the last
-// reference.
+// SAFETY: it is a shared mapping of atomics, which any thread may access, and which is unmapped with the last reference.
 unsafe impl Send for Mapped {}
-// SAFETY: through a shared reference, too, there is nothing but the mapping's atomics to be touched.
+// SAFETY: a shared reference also gives access to nothing but the mapping's atomics.
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// Makes a file of `count` zeros, for this user alone: another process that may write to it could truncate it,
-    /// which kills the processes that map it.
+    /// Creates a file of `count` zeros that only this user may access: another process that may write to it could truncate
+    /// it, which kills the processes that map it.
     ///
     /// # Errors
-    /// There is one of that name, or no file can be made there.
+    /// A file of that name exists, or none can be created there.
     pub fn create(path: &Path, count: usize) -> io::Result<Self> {
         let mut file = OpenOptions::new()
             .read(true)
@@ -41,7 +40,7 @@ impl Mapped {
             .create_new(true)
             .mode(0o600)
             .open(path)?;
-        // Written, not left as a hole: a full disk is told here, and not by a signal later.
+        // Written, not left as a hole: a full disk is reported here, and not by a signal later.
         file.write_all(&vec![0; count * BYTES])?;
         Self::map(&file, count)
     }
@@ -49,7 +48,7 @@ impl Mapped {
     /// Maps a file that [`create`](Self::create) made. `None` if there is no file of `count` numbers.
     ///
     /// # Errors
-    /// It cannot be opened for writing.
+    /// The file cannot be opened for writing.
     pub fn open(path: &Path, count: usize) -> io::Result<Option<Self>> {
         let file = OpenOptions::new()
             .read(true)
@@ -59,7 +58,7 @@ impl Mapped {
         Self::of(&file, count..=count)
     }
 
-    /// Maps an open file, if the count of its numbers is in `counts`.
+    /// Maps an open file if its count of numbers is in `counts`.
     fn of(file: &File, counts: RangeInclusive<usize>) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
         let bytes = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
@@ -70,10 +69,10 @@ impl Mapped {
         Self::map(file, count).map(Some)
     }
 
-    /// `file` has that length.
+    /// Maps `file`, which has that length.
     fn map(file: &File, count: usize) -> io::Result<Self> {
-        // SAFETY: a new shared mapping wherever the kernel likes, of a file that is open for reading
-        // and writing.
+        // SAFETY: a new shared mapping at an address that the kernel chooses, of a file that is open for reading and
+        // writing.
         let place = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -95,25 +94,25 @@ impl Mapped {
     /// The numbers of the file.
     #[inline]
     pub fn numbers(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has so many numbers and stays as long as self; pages are aligned for them, any
-        // bytes are a value of them, and they are atomics, which others may change.
+        // SAFETY: the mapping holds `count` numbers and lives as long as self; pages are aligned for them, any bytes are
+        // valid values, and they are atomics, which other processes may change.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }
     }
 }
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: `map` made it, of this length, and nobody refers to it any more.
+        // SAFETY: `map` created it with this length, and no reference to it is left.
         unsafe { libc::munmap(self.first.as_ptr().cast(), self.count * BYTES) };
     }
 }
 
-/// What one owner has claimed of such a file, until it is dropped or its process ends, in whatever way.
+/// The parts of such a file that one owner has claimed, until it is dropped or its process ends in any way.
 #[derive(Debug)]
 pub struct Claims(File);
 
 impl Claims {
-    /// Opens the file for one more owner, also within a process.
+    /// Opens the file for another owner, which may be in the same process.
     pub fn open(path: &Path) -> io::Result<Self> {
         OpenOptions::new()
             .read(true)
@@ -123,20 +122,20 @@ impl Claims {
             .map(Self)
     }
 
-    /// Maps the numbers of the same file, even if another file has taken its name in the meantime. `None` if the count
-    /// of numbers is not in `counts`.
+    /// Maps the numbers of the same file, even if another file has taken its name since. `None` if the count of numbers is
+    /// not in `counts`.
     pub fn map(&self, counts: RangeInclusive<usize>) -> io::Result<Option<Mapped>> {
         Mapped::of(&self.0, counts)
     }
 
-    /// Whether `user` made it and nobody else may write to it: a process that may write could truncate it.
+    /// Whether the file belongs to `user` and nobody else may write to it: a process that may write could truncate it.
     pub fn is_private(&self, user: u32) -> io::Result<bool> {
         let metadata = self.0.metadata()?;
         Ok(metadata.uid() == user && metadata.mode() & 0o022 == 0)
     }
 
-    /// Claims numbers by their places. Returns whether no other owner has one of them. Forked children have
-    /// what their parent had.
+    /// Claims the numbers at these indices. Returns false if another owner holds one of them. Forked children share the
+    /// claims of their parent.
     pub fn claim(&self, range: Range<usize>) -> bool {
         // SAFETY: plain numbers, which are filled in below.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
@@ -144,8 +143,8 @@ impl Claims {
         lock.l_whence = libc::SEEK_SET as libc::c_short;
         lock.l_start = (range.start * BYTES) as libc::off_t;
         lock.l_len = (range.len() * BYTES) as libc::off_t;
-        // SAFETY: the descriptor is open, and the lock is filled in. It belongs to the open file, not to the
-        // process, so that two of one process are two owners.
+        // SAFETY: the descriptor is open, and the lock is filled in. The lock belongs to the open file, not to the process,
+        // so two in one process are two owners.
         unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_OFD_SETLK, &lock) == 0 }
     }
 }

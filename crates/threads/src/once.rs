@@ -1,16 +1,16 @@
-//! The one answer of a request that several may try to give.
+//! The answer to a request that several threads may try to give, only one of which succeeds.
 //!
 //! ```text
 //! held      one thread has the request: it submits it, moves it, or answers it
 //! running   attempt n is under way on a device; the request waits here for its end
-//! done      the answer lies here
+//! done      the answer is here
 //! ```
 //!
-//! An attempt that ends must [`claim`](Slot::claim) the request by its number. A thread that takes the request away
-//! from an attempt (it stalled, its device has left, the caller cancelled) claims it too, so only one of two threads
-//! gets it, and the other learns that it is late. What was claimed is either finished or [put back](Slot::put) under
-//! the next number; so an answer that comes twice, or after its request was given to another, finds nothing to claim.
-//! `model/tests/model.rs` checks this with loom.
+//! An attempt that ends must [`claim`](Slot::claim) the request by its number. A thread that takes the request away from an
+//! attempt (the attempt stalled, its device has left, the caller cancelled) claims it too, so only one of two threads gets
+//! it, and the other learns that it is late. The thread that claimed a request either finishes it or [puts it
+//! back](Slot::put) under the next number, so a second answer, or one for a request that has moved on, finds nothing to
+//! claim. `model/tests/model.rs` checks this with loom.
 
 use std::task::{Poll, Waker};
 
@@ -34,7 +34,7 @@ enum Stage<R, A> {
 }
 
 impl<R, A> Default for Slot<R, A> {
-    /// The caller holds the request.
+    /// Creates a slot whose request the caller holds.
     fn default() -> Self {
         Self(Mutex::new(State {
             stage: Stage::Held,
@@ -45,7 +45,7 @@ impl<R, A> Default for Slot<R, A> {
 }
 
 impl<R, A> Slot<R, A> {
-    /// Begins an attempt, and returns its number. The caller holds the request.
+    /// Begins an attempt with `request`, which the caller holds, and returns the attempt's number.
     pub fn put(&self, request: R) -> u32 {
         self.locked(|state| {
             state.stage = Stage::Running(request);
@@ -54,7 +54,7 @@ impl<R, A> Slot<R, A> {
         })
     }
 
-    /// Takes the request for the attempt of this number. `None` for one that is late.
+    /// Takes the request for the attempt of this number, or returns `None` if that attempt is late.
     pub fn claim(&self, attempt: u32) -> Option<R> {
         self.claim_if(|current| current == attempt)
     }
@@ -76,7 +76,7 @@ impl<R, A> Slot<R, A> {
         })
     }
 
-    /// Whether that attempt is under way and was not claimed.
+    /// Whether that attempt is under way and has not been claimed.
     #[cfg_attr(loom, allow(dead_code))]
     pub fn is_running(&self, attempt: u32) -> bool {
         self.locked(|state| matches!(state.stage, Stage::Running(_)) && state.attempt == attempt)
@@ -91,7 +91,7 @@ impl<R, A> Slot<R, A> {
         })
     }
 
-    /// The answer; or it leaves `waker`, for when it is there. None where it was taken before.
+    /// Takes the answer, or stores `waker` to be woken when there is one. `None` if the answer was taken before.
     pub fn take_or_leave(&self, waker: &Waker) -> Poll<Option<A>> {
         let mut fresh = Some(waker.clone());
         let outcome = self.locked(|state| match &state.stage {
@@ -105,12 +105,12 @@ impl<R, A> Slot<R, A> {
                 Poll::Pending
             }
         });
-        // The waker before, if any, is dropped here, without the lock.
+        // Drop the previous waker, if any, without the lock.
         drop(fresh);
         outcome
     }
 
-    /// The answer, if it is there and was not taken.
+    /// Takes the answer, if there is one.
     pub fn take(&self) -> Option<A> {
         self.locked(|state| {
             if !matches!(state.stage, Stage::Done(_)) {
@@ -123,13 +123,13 @@ impl<R, A> Slot<R, A> {
         })
     }
 
-    /// Whether there is an answer, or there was.
+    /// Whether there is an answer, or one was taken.
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.locked(|state| matches!(state.stage, Stage::Done(_) | Stage::Taken))
     }
 
-    /// What wakes the thread that waits, to look again.
+    /// Takes the waker of the waiting thread, which then looks again.
     pub fn rouse(&self) -> Option<Waker> {
         self.locked(|state| state.waker.take())
     }

@@ -1,5 +1,5 @@
-//! Counters of this process in a file that others may read while it runs. There is one for a process and
-//! the children that it forks, since a child in a sandbox could open none.
+//! Counters of this process in a file that others may read while it runs. A process and the children that it forks share one
+//! file, since a child in a sandbox could open none.
 //!
 //! ```text
 //! 0     header   magic 8, version and length 8, process 8, boot time 8, namespace 8, members 8, gauges
@@ -8,14 +8,14 @@
 //! 2304  seats    SEATS: process 8, boot time 8, requests and bytes by row
 //! ```
 //!
-//! A seat belongs to one thread, which adds without a locked instruction: a load, an addition and a
-//! store, in a cache line that no other thread writes to. The last seat is for all threads that find none free,
-//! with locked additions. A seat keeps its counts when its thread ends, for the next thread of its
-//! process. One of a process that has ended goes to another process, empty.
+//! A seat belongs to one thread, which adds without a locked instruction: a load, an addition and a store, in a cache line
+//! that no other thread writes to. The last seat is shared, with locked additions, by all threads that find none free. A
+//! seat keeps its counts when its thread ends, for the next thread of its process. A seat of a process that has ended is
+//! cleared and goes to another process.
 //!
-//! The process leaves its file behind: a process may have confined itself by the time it ends, and a filter of system
-//! calls may kill one that removes a file, or asks whether others that count in it still run. OpenSSH's kills for both.
-//! The next process that looks at the folder removes the file (`costs::published`).
+//! The process leaves its file behind: by the time it ends it may have confined itself, and a filter of system calls may
+//! kill a process that removes a file, or that asks whether others that count in it still run. OpenSSH's kills for both. The
+//! next process that looks at the folder removes the file (`costs::published`).
 #![allow(unsafe_code)]
 #![allow(missing_docs)] // a layout, drawn above: the names say what is where
 
@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use super::process::{self, Youngest};
 
-/// What the file holds. Made of atomics alone, so that any bytes are a value of it.
+/// The contents of the file. It consists of atomics only, so any bytes are a valid value.
 #[repr(C)]
 pub struct Page {
     magic: AtomicU64,
@@ -53,17 +53,17 @@ pub struct Page {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Gauge {
-    /// Public-key requests that were computed alone, in groups, groups, and wrong results.
+    /// Public-key requests that were computed alone, those computed in groups, the groups, and wrong results.
     Alone,
     InGroups,
     Groups,
     Faults,
-    /// Jobs and requests of a framework that wait or are under way.
+    /// Jobs and requests of a framework that wait, and those under way.
     Waiting,
     InFlight,
-    /// Requests for which there was no place.
+    /// Requests that were refused because a queue was full.
     Refused,
-    /// Jobs of OpenSSL's that were paused and never went on.
+    /// OpenSSL jobs that were paused and never resumed.
     Abandoned,
 }
 
@@ -71,7 +71,7 @@ impl Gauge {
     pub const COUNT: usize = 8;
 }
 
-/// A device.
+/// The state and counters of a device.
 #[repr(C)]
 pub struct DevicePage {
     name: [AtomicU64; NAME_BYTES / 8],
@@ -101,7 +101,7 @@ impl DeviceFigure {
 
 #[repr(C)]
 struct Seat {
-    /// 0 of one that is free for anybody. [`TAKEN`] is set as long as its thread lives.
+    /// 0 if the seat is free for any process. [`TAKEN`] is set while its thread lives.
     process: AtomicU64,
     began_ns: AtomicU64,
     _reserved: [AtomicU64; 6],
@@ -115,7 +115,7 @@ struct Counter {
 }
 
 impl Seat {
-    /// For a thread of `process`, which has taken it for itself.
+    /// Clears the seat for a thread of `process`, which has taken it.
     fn begin(&self, process: u64) {
         for cell in self.rows.iter().flatten() {
             cell.requests.store(0, Ordering::Relaxed);
@@ -128,11 +128,11 @@ impl Seat {
 }
 
 impl Page {
-    /// Makes the file, for this user alone, and counts in it from now on. If this process has one already,
-    /// that is returned, wherever it is.
+    /// Creates the file, readable by this user only, and counts in it from now on. If this process has a page already,
+    /// returns that one, wherever it is.
     ///
     /// # Errors
-    /// No file can be made there.
+    /// No file can be created there.
     pub fn publish(path: &Path, namespace: u64) -> io::Result<&'static Self> {
         if let Some(page) = Self::current() {
             return Ok(page);
@@ -143,9 +143,9 @@ impl Page {
         let before =
             PAGE.compare_exchange(ptr::null_mut(), place, Ordering::AcqRel, Ordering::Acquire);
         if before.is_err() {
-            // Another thread was faster. Its file is used; this one goes.
+            // Another thread was faster. Its file is used; this one is removed.
             let _ = std::fs::remove_file(path);
-            // SAFETY: `create` mapped it, of this length, and nobody else has seen it.
+            // SAFETY: `create` mapped it with this length, and no other thread has seen it.
             unsafe { libc::munmap(place.cast(), LENGTH) };
             return Self::current().ok_or_else(|| io::Error::other("no page"));
         }
@@ -184,17 +184,17 @@ impl Page {
             let seat = process::keeping_errno(|| self.take_seat());
             SEAT.set((generation, seat));
         }
-        // Even one's own for this once: it happens rarely.
+        // Locked even in the thread's own seat, this once: it happens rarely.
         let seat = SEAT.get().1.min(SEATS - 1);
         let cell = &self.seats[seat].rows[row % ROWS][column % 2];
         cell.requests.fetch_add(requests, Ordering::Relaxed);
         cell.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A seat for the calling thread until it ends, or that of all others.
+    /// Takes a seat for the calling thread until it ends, or else returns the shared one.
     fn take_seat(&self) -> usize {
         let nobodys = SEATS - 1;
-        // A thread at its end gets none that it would have to give back.
+        // A thread that is ending gets no seat, as it could not give it back.
         if LEAVE.try_with(|leave| leave.0.set(true)).is_err() {
             return nobodys;
         }
@@ -206,14 +206,14 @@ impl Page {
             taken.is_ok()
         };
         let seats = &self.seats[..nobodys];
-        // One that a thread of this process has left.
+        // A seat that a thread of this process has left.
         if let Some(at) = seats.iter().position(|seat| take(seat, own, own | TAKEN)) {
             return at;
         }
         let take_empty = |is_free: &dyn Fn(u64) -> bool| {
             seats.iter().position(|seat| {
                 let owner = seat.process.load(Ordering::Acquire);
-                // While it is being emptied it is nobody's.
+                // While it is being cleared it belongs to nobody.
                 let is_taken = is_free(owner) && take(seat, owner, CLEARED | TAKEN | own);
                 if is_taken {
                     seat.begin(own);
@@ -221,7 +221,7 @@ impl Page {
                 is_taken
             })
         };
-        // System calls are made last, when no seat was ever free: a filter may not allow them.
+        // System calls come last, when no seat was ever free: a filter may not allow them.
         take_empty(&|owner| owner == 0)
             .or_else(|| {
                 let may_ask = !process::is_sandboxed_by_now();
@@ -232,21 +232,21 @@ impl Page {
     }
 
     pub fn add(&self, gauge: Gauge, more: i64) {
-        // Of two's complement.
+        // In two's complement.
         self.gauges[gauge as usize].fetch_add(more as u64, Ordering::Relaxed);
     }
 
-    /// What this process calls itself.
+    /// Sets the name by which this process calls itself, truncated to [`PROGRAM_BYTES`].
     pub fn set_program(&self, name: &str) {
         put_text(&self.program, name);
     }
 
-    /// Where its page of metrics is.
+    /// Sets the address where this process serves its metrics, truncated to [`ADDRESS_BYTES`].
     pub fn set_address(&self, address: &str) {
         put_text(&self.address, address);
     }
 
-    /// The place of a device of that name, which another of that name may have had before. None where all
+    /// Returns the entry of the device of that name; an earlier device of that name may have used it before. `None` if all
     /// are taken.
     pub fn device(&'static self, name: &str) -> Option<&'static DevicePage> {
         let mut words = [0; NAME_BYTES / 8];
@@ -293,8 +293,8 @@ impl Page {
             .create_new(true)
             .mode(0o600)
             .open(path)?;
-        // Written, not left as a hole: a full disk is told here, and not by a signal later.
-        // In pieces from the stack: a host near its limit of memory is not to end for it.
+        // Written, not left as a hole: a full disk is reported here, and not by a signal later. In pieces from the stack: a
+        // host near its memory limit must not end because of it.
         io::copy(&mut io::repeat(0).take(LENGTH as u64), &mut file)?;
         let page = Self::map(&file)?;
         page.process.store(process::id().into(), Ordering::Relaxed);
@@ -307,10 +307,10 @@ impl Page {
         Ok(page)
     }
 
-    /// `file` has the length of the page.
+    /// Maps `file`, which has the length of the page.
     fn map(file: &File) -> io::Result<&'static Self> {
-        // SAFETY: a new shared mapping wherever the kernel likes, of a file that is open for reading
-        // and writing.
+        // SAFETY: a new shared mapping at an address that the kernel chooses, of a file that is open for reading and
+        // writing, `LENGTH` bytes long.
         let place = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -324,8 +324,8 @@ impl Page {
         if place == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the mapping is as long as the page, aligned for it, and unmapped by `publish` alone,
-        // which has not shown it to anybody then; any bytes are a value of it.
+        // SAFETY: the mapping is as long as the page and aligned for it, and only `publish` unmaps it, before any other
+        // thread has seen it; any bytes are a valid page.
         unsafe { place.cast::<Self>().as_ref() }
             .ok_or_else(|| io::Error::other("mapped at address 0"))
     }
@@ -346,10 +346,10 @@ impl DevicePage {
     }
 }
 
-/// The extension of a file that is being made.
+/// The extension of a file that is being created.
 pub const UNFINISHED: &str = "new";
 
-/// Cut to fit.
+/// Stores `text` in `place`, truncated or padded with zeros.
 fn put_text(place: &[AtomicU64], text: &str) {
     let mut bytes = text.as_bytes().to_vec();
     bytes.resize(8 * place.len(), 0);
@@ -361,13 +361,13 @@ fn put_text(place: &[AtomicU64], text: &str) {
 }
 
 thread_local! {
-    /// The generation of forks plus one in which this thread has taken a seat, and which. Without a `Drop`, so
-    /// that to look is one load.
+    /// The fork generation, plus one, in which this thread has taken a seat, and the seat's index. It has no `Drop`, so
+    /// reading it is a single load.
     static SEAT: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
     static LEAVE: Leave = const { Leave(Cell::new(false)) };
 }
 
-/// Gives the thread's seat back at its end.
+/// Releases the thread's seat when the thread ends.
 struct Leave(Cell<bool>);
 
 impl Drop for Leave {
@@ -386,22 +386,22 @@ impl Drop for Leave {
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 
 pub const MAGIC: u64 = u64::from_le_bytes(*b"oarlive\x01");
-/// The version of the layout: raise it when anything takes another's place.
+/// The version of the layout. Raise it when a field moves.
 const VERSION: u64 = 1;
 pub const LENGTH: usize = size_of::<Page>();
 pub const VERSION_AND_LENGTH: u64 = VERSION | (LENGTH as u64) << 32;
-/// Operations, in two directions each.
+/// The number of operations; each has two directions.
 pub const ROWS: usize = 48;
 pub const SEATS: usize = 64;
 pub const DEVICES: usize = 16;
 pub const NAME_BYTES: usize = 32;
 pub const PROGRAM_BYTES: usize = 32;
 pub const ADDRESS_BYTES: usize = 64;
-/// In the owner of a seat, above the number of the process.
+/// Flags in the owner of a seat, above the process ID.
 pub const TAKEN: u64 = 1 << 32;
 pub const CLEARED: u64 = 1 << 33;
 
-/// Where things are, for programs that read the file.
+/// Offsets of the fields, for programs that read the file.
 pub mod place {
     use std::mem::offset_of;
 

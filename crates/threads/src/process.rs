@@ -1,11 +1,11 @@
-//! The few things about this process that only the C library and the kernel know.
+//! What only the C library and the kernel know about this process.
 #![allow(unsafe_code)]
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A variable of the environment; none where [that must not steer](is_privileged) the program.
+/// Returns an environment variable; `None` in a program that the environment [must not steer](is_privileged).
 pub fn environment(name: &str) -> Option<String> {
     if is_privileged() {
         return None;
@@ -13,40 +13,37 @@ pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Whether the program runs with more rights than its user (AT_SECURE: set-user-ID and the like),
-/// so that the environment must not steer it.
+/// Whether the program runs with more rights than its user (AT_SECURE: set-user-ID and the like), so that the environment
+/// must not steer it.
 pub fn is_privileged() -> bool {
     // SAFETY: getauxval has no precondition.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// How often this process has been made by fork since [`watch_forks`] was first called.
+/// Returns how many forks lie between this process and the one that first called [`watch_forks`].
 #[inline]
 pub fn fork_generation() -> usize {
     FORKS.load(Ordering::Relaxed)
 }
 
-/// Whether this process is confined: it cannot open `/proc/self/status`. Then it is to make no thread
-/// and no system call that its host does not make as well. A filter of system calls may kill a
-/// process that makes one it does not list, as OpenSSH's does (sandbox-seccomp-filter.c), which refuses
-/// every open and lists neither clone3 nor sched_getaffinity nor mlock: so this is asked before any
-/// of them. `Seccomp: 2` in that file says nothing, since every container has it.
+/// Whether this process is confined: it cannot open `/proc/self/status`. A confined process must start no thread and make no
+/// system call that its host does not make as well. A filter of system calls may kill a process for a call that it does not
+/// list. OpenSSH's (sandbox-seccomp-filter.c) refuses every open and lists neither clone3 nor sched_getaffinity nor mlock,
+/// so callers ask this before any of them. `Seccomp: 2` in that file tells nothing, since every container has it.
 ///
-/// Where no /proc is mounted, as in a chroot, the answer is the same. That no descriptor is left says
-/// nothing (EMFILE, ENFILE): a process is not taken for confined by that, and the next to ask looks
-/// again. Otherwise looks once in a process, the first time.
+/// Where no /proc is mounted, as in a chroot, the answer is the same. If no descriptor is left (EMFILE, ENFILE), the process
+/// does not count as confined, and the next caller looks again. Otherwise a process looks only once.
 #[inline]
 pub fn is_sandboxed() -> bool {
     known_sandbox().unwrap_or_else(look_for_sandbox)
 }
 
-/// Like [`is_sandboxed`], for a process that may have confined itself since that was first asked: a
-/// process that was not looks again.
+/// Like [`is_sandboxed`], for a process that may have confined itself since: looks again unless it was found confined.
 pub fn is_sandboxed_by_now() -> bool {
     known_sandbox() == Some(true) || look_for_sandbox()
 }
 
-/// What was found in this process.
+/// Returns what an earlier look found in this process, if there was one.
 #[inline]
 fn known_sandbox() -> Option<bool> {
     let found = SANDBOX.load(Ordering::Relaxed);
@@ -56,9 +53,9 @@ fn known_sandbox() -> Option<bool> {
 #[cold]
 fn look_for_sandbox() -> bool {
     let is_sandboxed = keeping_errno(|| {
-        // SAFETY: the path ends with a null byte, and the descriptor is closed by the code that opened it.
-        // Calls by their numbers, since the C library's are points where a host may have the
-        // thread cancelled, and no frame of Rust's can be unwound for that.
+        // SAFETY: the path ends with a null byte, and the descriptor is closed by the code that opened it. The calls go by
+        // number, since the C library's functions are cancellation points, and no frame of Rust may be unwound by a
+        // cancelled thread.
         unsafe {
             let descriptor = libc::syscall(
                 libc::SYS_openat,
@@ -70,7 +67,7 @@ fn look_for_sandbox() -> bool {
                 libc::syscall(libc::SYS_close, descriptor);
                 return Some(false);
             }
-            // It is the calling thread's, set by the call that failed.
+            // errno is the calling thread's, set by the call that failed.
             match *libc::__errno_location() {
                 libc::EMFILE | libc::ENFILE => None,
                 _ => Some(true),
@@ -81,23 +78,23 @@ fn look_for_sandbox() -> bool {
         return false;
     };
     let found = (fork_generation() + 1) << 1 | usize::from(is_sandboxed);
-    // If two threads look at once, the one that finds a sandbox is believed.
+    // If two threads look at once, the one that finds a sandbox wins.
     SANDBOX.fetch_max(found, Ordering::Relaxed);
     is_sandboxed
 }
 
-/// Runs `section` and puts errno back: a host goes by its own, and need not expect that a request
-/// which ended well has changed it.
+/// Runs `section` and restores errno: a host relies on its own value, and need not expect that a successful request has
+/// changed it.
 #[inline]
 pub(crate) fn keeping_errno<T>(section: impl FnOnce() -> T) -> T {
     struct Kept(*mut libc::c_int, libc::c_int);
     impl Drop for Kept {
         fn drop(&mut self) {
-            // SAFETY: it was this thread's when it was asked for, and `Kept` has not left it.
+            // SAFETY: the pointer was this thread's errno when it was taken, and `Kept` has not left the thread.
             unsafe { *self.0 = self.1 };
         }
     }
-    // SAFETY: the C library gives the place of this thread's errno.
+    // SAFETY: the C library returns the address of this thread's errno.
     let _kept = unsafe {
         let errno = libc::__errno_location();
         Kept(errno, *errno)
@@ -105,8 +102,7 @@ pub(crate) fn keeping_errno<T>(section: impl FnOnce() -> T) -> T {
     section()
 }
 
-/// Begins to count forks and to keep them out of [`undivided`] sections, and of those that
-/// [`forks_wait_for`].
+/// Starts to count forks, and to keep them out of the sections of [`undivided`] and [`forks_wait_for`].
 pub fn watch_forks() {
     extern "C" fn before() {
         SECTIONS.fetch_add(FORK, Ordering::Acquire);
@@ -124,7 +120,7 @@ pub fn watch_forks() {
         SECTIONS.fetch_sub(FORK, Ordering::Release);
     }
     extern "C" fn in_the_child() {
-        // The other threads that were forking are not in the child.
+        // The child has none of the other threads that were forking.
         SECTIONS.store(0, Ordering::Release);
         FORKS.fetch_add(1, Ordering::Relaxed);
         PROCESS.store(std::process::id(), Ordering::Relaxed);
@@ -133,21 +129,19 @@ pub fn watch_forks() {
             youngest.note();
         }
     }
-    // Not a `Once`: a child could inherit it half done and wait for it without end. Registered twice, the handlers do
-    // the same.
+    // Not a `Once`: a child could inherit it half done and wait for it forever. Registering the handlers twice is harmless.
     static IS_WATCHING: AtomicBool = AtomicBool::new(false);
     if !IS_WATCHING.load(Ordering::Acquire) {
-        // SAFETY: the handlers touch atomics alone and, before the fork, yield, which is allowed
-        // around a fork. They stay mapped: this code is never unloaded while registered (the shared
-        // libraries made of it are linked -z nodelete). A failure (out of memory) leaves forks
-        // uncounted.
+        // SAFETY: the handlers only access atomics and, before the fork, yield, which is allowed around a fork. They stay
+        // mapped: this code is never unloaded while registered (shared libraries built from it are linked -z nodelete). A
+        // failure (out of memory) leaves forks uncounted.
         unsafe { libc::pthread_atfork(Some(before), Some(in_the_parent), Some(in_the_child)) };
         IS_WATCHING.store(true, Ordering::Release);
     }
 }
 
-/// The number of this process. It is asked for once and again in each forked child, at the fork: a filter of
-/// system calls that is in place later sees no call.
+/// Returns the process ID. It is read once, and again in each forked child during the fork, so a filter of system calls that
+/// is installed later sees no call.
 pub fn id() -> u32 {
     match PROCESS.load(Ordering::Relaxed) {
         0 => {
@@ -159,7 +153,7 @@ pub fn id() -> u32 {
     }
 }
 
-/// The child that was forked last, where others can see it.
+/// The most recently forked child, in memory that others can see.
 #[repr(C)]
 pub(crate) struct Youngest {
     process: AtomicU64,
@@ -173,22 +167,22 @@ impl Youngest {
     }
 }
 
-/// Has every child that is forked from now on note itself in `youngest`. Only one is kept.
+/// Makes every child that is forked from now on record itself in `youngest`, which holds only the last one.
 pub(crate) fn note_children(youngest: &'static Youngest) {
     watch_forks();
     YOUNGEST.store(ptr::from_ref(youngest).cast_mut(), Ordering::Release);
 }
 
-/// Whether there is no process of that number. It asks by open(2) alone, as [`is_sandboxed_by_now`] does,
-/// which must have said no just before: a filter may allow opening files and kill a process that calls
-/// kill(2). Where `/proc` hides processes of other users (hidepid), those count as ended.
+/// Whether no process has that ID. It uses only open(2), as [`is_sandboxed_by_now`] does, which must have returned false
+/// just before: a filter may allow opening files and kill a process that calls kill(2). Where `/proc` hides processes of
+/// other users (hidepid), those count as ended.
 pub fn has_ended(process: u32) -> bool {
     let Ok(path) = std::ffi::CString::new(format!("/proc/{process}")) else {
         return false;
     };
     keeping_errno(|| {
-        // SAFETY: the path ends with a null byte, and the descriptor is closed once, here. By their numbers
-        // as in `look_for_sandbox`. errno is the calling thread's, set by the call that failed.
+        // SAFETY: the path ends with a null byte, and the descriptor is closed once, here. Calls go by number, as in
+        // `look_for_sandbox`. errno is the calling thread's, set by the call that failed.
         unsafe {
             let flags = libc::O_PATH | libc::O_CLOEXEC;
             let descriptor = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags);
@@ -200,10 +194,9 @@ pub fn has_ended(process: u32) -> bool {
     })
 }
 
-/// Nanoseconds since the machine was started, those of its sleep too.
+/// Returns the nanoseconds since the machine booted, including time asleep.
 pub fn boot_time_ns() -> u64 {
-    // SAFETY: the struct is filled by the call, which fails only on kernels without that clock; then it
-    // is zero.
+    // SAFETY: the call fills the struct; it fails only on kernels without that clock, which leaves zero.
     unsafe {
         let mut time: libc::timespec = std::mem::zeroed();
         libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time);
@@ -211,24 +204,22 @@ pub fn boot_time_ns() -> u64 {
     }
 }
 
-/// The number of the user with whose rights the process runs.
+/// Returns the effective user ID of the process.
 pub fn user() -> u32 {
     // SAFETY: geteuid has no precondition.
     unsafe { libc::geteuid() }
 }
 
-/// Runs `section` so that no fork falls into it: a child never inherits a lock that is taken, and
-/// data half changed, from a thread that it does not have. Short, not nested, and never around
-/// code of others, which might fork.
+/// Runs `section` so that no fork falls into it: a child never inherits a held lock, or half-changed data, from a thread
+/// that it does not have. Sections must be short, must not nest, and must not call foreign code, which might fork.
 #[inline]
 pub fn undivided<T>(section: impl FnOnce() -> T) -> T {
     within(SHORT, section)
 }
 
-/// Runs `section`, of milliseconds, so that a fork comes before or after it, unless it would have to
-/// wait for more than 50 ms: it may have been called by a signal handler in the middle of one. While
-/// it waits, nobody enters a section of either kind. For code of others that takes locks of its own
-/// and does not fork; it calls nothing that is [`undivided`].
+/// Runs `section`, which takes milliseconds, so that a fork comes before or after it. A fork waits at most 50 ms: a signal
+/// handler in the middle of the section may have called it. While a fork waits, no thread enters a section of either kind.
+/// For foreign code that takes its own locks and does not fork; it must call nothing that is [`undivided`].
 #[inline]
 pub fn forks_wait_for<T>(section: impl FnOnce() -> T) -> T {
     within(LONG, section)
@@ -261,11 +252,11 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
         kind,
         fork_generation: fork_generation(),
     };
-    // To wait for a lock sets it.
+    // Waiting for a lock sets errno.
     keeping_errno(section)
 }
 
-/// Lets other threads have the CPU, unless the process is confined by now: a filter may kill a process that yields.
+/// Yields the CPU, unless the process is confined by now: a filter may kill a process that yields.
 fn give_way() {
     if is_sandboxed_by_now() {
         std::hint::spin_loop();
@@ -274,8 +265,8 @@ fn give_way() {
     }
 }
 
-/// Records that the calling thread is in a section: one within another would wait for a fork that waits for the outer
-/// one. A child that was forked in the middle of one starts over.
+/// Records that the calling thread is in a section: a nested section would wait for a fork that waits for the outer one. A
+/// child that was forked in the middle of one starts over.
 #[cfg(debug_assertions)]
 struct Nesting(usize);
 

@@ -1,16 +1,16 @@
-//! Memory for the data of requests, wiped in one go.
+//! Memory for the data of requests, wiped in bulk.
 
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Bytes that are wiped on drop, as `Zeroizing` does. That writes one byte after the other: on a Zen 3 it takes longer to
-/// wipe a request so than to encrypt it.
+/// Bytes that are wiped on drop, like `Zeroizing`, but not one byte at a time: on a Zen 3 that takes longer than to encrypt
+/// the request.
 #[derive(Default)]
 pub struct Wiped(Vec<u8>);
 
 impl Wiped {
-    /// Makes `bytes` zeros.
+    /// Allocates `bytes` zeros.
     #[inline]
     pub fn zeros(bytes: usize) -> Self {
         Self(vec![0; bytes])
@@ -44,24 +44,24 @@ impl Drop for Wiped {
     fn drop(&mut self) {
         self.0.spare_capacity_mut().fill(MaybeUninit::new(0));
         self.0.fill(0);
-        // The zeros are never read: the compiler must not know.
+        // The zeros are never read; hide that from the compiler.
         std::hint::black_box(self.0.as_mut_ptr());
         compiler_fence(Ordering::SeqCst);
     }
 }
 
-/// A value in memory of its own, all of which is wiped once the value was dropped: what was moved there may have brought parts
-/// of a key along from the stack, in the bytes that none of its fields uses.
+/// A value in its own heap memory, all of which is wiped after the value is dropped. Moving a value can copy parts of a key
+/// from the stack into its padding, which no field's own wipe reaches.
 pub struct WipedBox<T>(Vec<T>);
 
 impl<T> WipedBox<T> {
-    /// Moves `value` to the heap, where it is wiped when it goes.
+    /// Moves `value` to the heap, where it is wiped on drop.
     pub fn new(value: T) -> Self {
         Self(vec![value])
     }
 }
 
-// One is there until the end.
+// The vector has its one element until it is dropped.
 impl<T> Deref for WipedBox<T> {
     type Target = T;
 
@@ -80,7 +80,7 @@ impl<T> Drop for WipedBox<T> {
     fn drop(&mut self) {
         self.0.clear();
         self.0.spare_capacity_mut().fill_with(MaybeUninit::zeroed);
-        // As above.
+        // As in `Wiped`.
         std::hint::black_box(self.0.as_mut_ptr());
         compiler_fence(Ordering::SeqCst);
     }

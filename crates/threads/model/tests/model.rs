@@ -1,5 +1,5 @@
-//! The pool's protocol under loom: every interleaving of a few threads.
-//! It compiles those files of the engine that hold the protocol, and nothing else of it.
+//! The pool's protocol under loom: every interleaving of a few threads. It compiles only those files of the engine that hold
+//! the protocol.
 #![allow(unsafe_code, dead_code, clippy::unwrap_used)]
 
 #[path = "../../src/pool"]
@@ -26,7 +26,7 @@ mod prefetch {
     pub(crate) mod slots;
 }
 
-/// What the queue of jobs wants of the crate around it. Forks are not modelled.
+/// The functions of the crate that the queue of jobs needs. Forks are not modelled.
 mod process {
     pub(crate) fn fork_generation() -> usize {
         0
@@ -105,7 +105,7 @@ mod jobs {
         Arc::new(Queue::new(Doubling, 8, || 1))
     }
 
-    /// As `Jobs::call` does it.
+    /// Calls as `Jobs::call` does.
     fn call(queue: &Queue<Doubling>, number: u32) -> Outcome<u32> {
         if let Some(_permit) = queue.permit() {
             return Ok(2 * number);
@@ -154,8 +154,7 @@ mod jobs {
         callers(2, 2, 1);
     }
 
-    /// Jobs, one of which somebody cancels, a server that comes if it was asked, and a caller who
-    /// waits for one of them.
+    /// Two jobs, one of which is cancelled; a server that runs if it was called; and a caller that waits for one of them.
     #[test]
     fn jobs_are_done_or_cancelled_whoever_comes_first() {
         check(2, || {
@@ -190,7 +189,7 @@ mod jobs {
         });
     }
 
-    /// The pool may have no thread after all, and says so when somebody waits already.
+    /// The pool may have no thread after all, and reports that when a caller waits already.
     #[test]
     fn who_waits_for_a_server_that_does_not_come_does_it() {
         check(3, || {
@@ -233,7 +232,7 @@ mod jobs {
             for server in servers.into_iter().chain([more]).flatten() {
                 server.join().unwrap();
             }
-            // Nobody has waited or polled.
+            // No thread has waited or polled.
             assert_eq!((first.take(), second.take()), (Some(Ok(2)), Some(Ok(4))));
             assert!(served.load(Ordering::Relaxed) > 0);
         });
@@ -289,16 +288,15 @@ fn help(board: &Board, looks: usize) -> usize {
     }
 }
 
-/// One request as the pool makes it: `stripes` tickets, each of which must be taken exactly once,
-/// and what they write must be there when the caller goes on.
+/// One request as the pool posts it: `stripes` tickets, each of which must be taken exactly once, and the caller must see
+/// what they write when it goes on.
 fn request(board: &Board, helpers: usize, stripes: u32) {
-    // Not loom's atomics: a write that is not ordered before the caller's read is a race that
-    // loom's cells report.
+    // Not loom's atomics: a write that is not ordered before the caller's read is a race that loom's cells report.
     let written: Vec<loom::cell::UnsafeCell<u32>> = (0..stripes)
         .map(|_| loom::cell::UnsafeCell::new(0))
         .collect();
     struct Shared<'a>(&'a [loom::cell::UnsafeCell<u32>]);
-    // SAFETY: each ticket is taken once, which is what is being checked.
+    // SAFETY: each ticket is taken once, which is what the test checks.
     unsafe impl Sync for Shared<'_> {}
     let shared = Shared(&written);
     let tickets = Tickets::new(stripes);
@@ -318,7 +316,7 @@ fn request(board: &Board, helpers: usize, stripes: u32) {
         board.settle(&task);
     }
     for value in &written {
-        // SAFETY: settled, so nobody writes any more.
+        // SAFETY: settled, so no thread writes any more.
         assert_eq!(value.with(|value| unsafe { *value }), 1);
     }
 }
@@ -374,7 +372,7 @@ fn two_callers_one_helper() {
     model(2, 1, 1, 0, 2);
 }
 
-/// Posts a task of which the caller does nothing itself, and goes on when a helper has begun it.
+/// Posts a task in which the caller does nothing itself, and returns once a helper has begun it.
 fn post_for_a_helper(board: &Board) {
     let begun = AtomicUsize::new(0);
     let work = || {
@@ -391,8 +389,8 @@ fn post_for_a_helper(board: &Board) {
     }
 }
 
-/// A helper that is promised a wake-up must get it: with nobody else to do the work, a lost one is
-/// a deadlock, which loom reports.
+/// A helper that is promised a wake-up must get it: with no other thread to do the work, a lost one is a deadlock, which
+/// loom reports.
 #[test]
 fn a_wake_up_is_not_lost() {
     let mut builder = loom::model::Builder::new();
@@ -410,7 +408,7 @@ fn a_wake_up_is_not_lost() {
     });
 }
 
-/// Work that has no end of its own.
+/// Background work that never ends by itself.
 struct Endless {
     refused: AtomicUsize,
 }
@@ -428,8 +426,8 @@ impl Background for Endless {
     }
 }
 
-/// A helper in the background sees every post, whenever it happens: a missed one would leave the helper where it is
-/// without end, which loom reports.
+/// A helper in background work sees every post, whenever it happens: missing one would keep the helper there forever, which
+/// loom reports.
 #[test]
 fn a_task_is_not_kept_waiting_by_work_in_the_background() {
     let mut builder = loom::model::Builder::new();
@@ -450,20 +448,20 @@ fn a_task_is_not_kept_waiting_by_work_in_the_background() {
         board.close();
         assert_eq!(helper.join().unwrap(), 1);
         board.refuse_background();
-        // It was refused at once, or is still to be gone on with and is refused at the end.
+        // It was refused at once, or was left over and is refused at the end.
         assert_eq!(endless.refused.load(Ordering::Relaxed), 1);
         assert_eq!(std::sync::Arc::strong_count(&endless), 1);
     });
 }
 
-/// A ring of `slots` granules whose content is what was asked for, as loom's cells, which report a
-/// read or a write that is not ordered against another's write.
+/// A ring of `slots` granules that hold their own position, as loom's cells, which report a read or a write that is not
+/// ordered against another thread's write.
 struct Ring {
     slots: crate::prefetch::slots::Slots,
     memory: Vec<loom::cell::UnsafeCell<(u128, u64)>>,
 }
 
-// SAFETY: whether each cell is one thread's at a time is what is being checked.
+// SAFETY: whether each cell belongs to one thread at a time is what the test checks.
 unsafe impl Sync for Ring {}
 // SAFETY: plain numbers.
 unsafe impl Send for Ring {}
@@ -484,13 +482,13 @@ impl Ring {
             let Some(claim) = self.slots.next(&mut cursor) else {
                 return;
             };
-            // SAFETY: the claim says that it is this thread's.
+            // SAFETY: the claim makes the cell this thread's.
             self.memory[claim.slot].with_mut(|cell| unsafe { *cell = (claim.base, claim.index) });
             self.slots.publish(&claim);
         }
     }
 
-    /// What the consumer does with `granules` from the start of an epoch on.
+    /// Consumes `granules` granules from the start of an epoch.
     fn consume(&self, base: u128, granules: u64) {
         let first = self.slots.restart(base);
         self.consume_from(first, base, granules);
@@ -511,7 +509,8 @@ impl Ring {
     }
 }
 
-/// Without a bound it runs for hours, with one more preemption than each asks for, for minutes.
+/// Explores `run` with a bound. Without one it runs for hours; with one more preemption than each test asks for, for
+/// minutes.
 fn of_a_ring(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -520,7 +519,7 @@ fn of_a_ring(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
 
 #[test]
 fn what_is_ready_is_what_was_asked_for_whatever_epoch_helpers_are_in() {
-    // One takes a second and two half a minute, which is for the long form (xtask/src/ci.rs).
+    // One preemption takes a second; two take half a minute, which is for the long form (xtask/src/ci.rs).
     let preemptions = match std::env::var("OARLOCK_MODEL_PREEMPTIONS") {
         Ok(preemptions) => preemptions.parse().unwrap(),
         Err(_) => 1,
@@ -537,7 +536,7 @@ fn what_is_ready_is_what_was_asked_for_whatever_epoch_helpers_are_in() {
     });
 }
 
-/// Two helpers, and a consumer that runs `consume` with the epoch that began at 1.
+/// Runs two helpers and a consumer, which runs `consume` with the epoch that began at 1.
 fn two_helpers(preemptions: usize, consume: fn(&Ring, u64)) {
     of_a_ring(preemptions, move || {
         let ring = Arc::new(Ring::new(2, 2));
@@ -585,8 +584,7 @@ mod one_answer {
         }
     }
 
-    /// A device answers, twice; the watch takes the request away and another device answers it; the
-    /// caller waits.
+    /// A device answers twice; the watch takes the request away and another device answers it; the caller waits.
     #[test]
     fn one_of_two_attempts_answers_and_who_waits_is_woken() {
         let mut builder = loom::model::Builder::new();

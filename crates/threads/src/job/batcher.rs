@@ -1,40 +1,40 @@
-//! What the queue of jobs needs of whatever computes them.
+//! The interface between the queue of jobs and whatever computes them.
 
 use std::time::Duration;
 
 use crate::Error;
 
-/// Computes what the queue holds.
+/// Computes queued requests in batches.
 pub trait Batcher: Send + Sync + 'static {
     /// A request.
     type Work: Send;
-    /// What comes of it.
+    /// The result of a request.
     type Output: Send;
 
-    /// Classes are numbered from 0 on.
+    /// The number of classes, which are numbered from 0.
     const CLASSES: usize;
-    /// The most that are computed at once.
+    /// The largest batch size of any class.
     const BATCH_MAX: usize;
 
-    /// Requests of one class can be computed together.
+    /// Returns the class of a request; requests of one class can be computed together.
     fn class(&self, work: &Self::Work) -> usize;
 
     /// Returns the batch size for `waiting` queued requests of a class; at least 1.
     fn batch_size(&self, class: usize, waiting: usize) -> usize;
 
-    /// Returns the batch size from which on waiting for more gains nothing; at least 1.
+    /// Returns the batch size above which waiting for more requests gains nothing; at least 1.
     fn full_batch(&self, class: usize) -> usize;
 
-    /// What one alone is expected to take.
+    /// Returns the expected time of a single request.
     fn cost(&self, class: usize) -> Duration;
 
-    /// Tells that the number of waiting requests changed from `before` to `now`. Called with the queue locked.
+    /// Reports that the number of waiting requests changed from `before` to `now`. Called with the queue locked.
     fn waiting(&self, before: usize, now: usize) {
         let _ = (before, now);
     }
 
-    /// Computes requests of one class, as many as [`batch_size`](Self::batch_size) said or fewer.
-    /// `answer` is to be told once for each, by its place.
+    /// Computes requests of one class, at most [`batch_size`](Self::batch_size) of them. It calls `answer` once for each,
+    /// with its index.
     fn run(
         &self,
         class: usize,
@@ -43,5 +43,5 @@ pub trait Batcher: Send + Sync + 'static {
     );
 }
 
-/// What a job ends with.
+/// The outcome of a job.
 pub type Outcome<T> = Result<T, Error>;

@@ -1,4 +1,4 @@
-//! Many jobs, waited for at once.
+//! Waits for many jobs at once.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,18 +17,18 @@ use super::Job;
 use crate::Error;
 use crate::process;
 
-/// The order in which a [`CompletionQueue`] gives results.
+/// The order in which a [`CompletionQueue`] returns results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As the jobs were pushed: a result waits for those before it.
+    /// In the order in which the jobs were pushed: a result waits for those before it.
     Submission,
-    /// As the jobs finish.
+    /// In the order in which the jobs finish.
     Completion,
 }
 
-/// Jobs whose results one thread takes, as they finish or in order. The caller's tag tells which job a
-/// result belongs to. An event loop can poll its [descriptor](Self::event_fd), which is readable when
-/// there may be a result. Dropping the queue drops its jobs.
+/// Jobs whose results one thread takes, as they finish or in order. The caller's tag tells which job a result belongs to. An
+/// event loop can poll its [descriptor](Self::event_fd), which is readable when there may be a result. Dropping the queue
+/// drops its jobs.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -53,7 +53,7 @@ pub struct CompletionQueue<T, Tag = ()> {
     jobs: VecDeque<Pushed<T, Tag>>,
     pushed: u64,
     notices: Arc<Notices>,
-    /// [`process::fork_generation`] of the process that `notices` are of.
+    /// The [`process::fork_generation`] of the process that created `notices`.
     generation: usize,
 }
 
@@ -64,7 +64,7 @@ struct Pushed<T, Tag> {
 }
 
 impl<T, Tag> CompletionQueue<T, Tag> {
-    /// A queue without jobs.
+    /// Creates an empty queue.
     pub fn new(order: Order) -> Self {
         Self {
             order,
@@ -75,7 +75,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         }
     }
 
-    /// In a forked child, which must not use the parent's notices and descriptor, has every job looked at again.
+    /// In a forked child, which must not use the parent's notices and descriptor, marks every job to be polled again.
     fn follow_fork(&mut self) {
         let generation = process::fork_generation();
         if self.generation != generation {
@@ -87,18 +87,17 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         }
     }
 
-    /// Adds a job. Their number is bounded where they are submitted
-    /// (`Builder::jobs_max`).
+    /// Adds a job. `Builder::jobs_max` bounds the number of jobs where they are submitted.
     pub fn push(&mut self, job: Job<T>, tag: Tag) {
         self.follow_fork();
         self.pushed += 1;
         let number = self.pushed;
-        // It is looked at once, after which its waker tells.
+        // It is polled once at the next call, after which its waker gives notice.
         self.jobs.push_back(Pushed { number, job, tag });
         self.notices.give(number);
     }
 
-    /// The number of jobs whose results have not been taken.
+    /// Returns the number of jobs whose results have not been taken.
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
@@ -108,7 +107,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         self.jobs.is_empty()
     }
 
-    /// The next result, if there is one yet. Without pool threads this thread computes some jobs first.
+    /// Returns the next result, if there is one yet. Without pool threads this thread computes some jobs first.
     pub fn try_next(&mut self) -> Option<(Tag, Result<T, Error>)> {
         self.follow_fork();
         match self.order {
@@ -128,7 +127,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
                     let place = self
                         .jobs
                         .binary_search_by_key(&number, |entry| entry.number);
-                    // Notice of one that has been taken: its waker was told twice.
+                    // A notice of a job whose result was taken: its waker was called twice.
                     let Ok(place) = place else { continue };
                     if let Some(result) = self.jobs[place].poll(&self.notices) {
                         return Some((self.jobs.remove(place)?.tag, result));
@@ -156,12 +155,12 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         None
     }
 
-    /// Returns a descriptor to poll for reading (eventfd(2)). It is readable whenever [`try_next`](Self::try_next)
-    /// should be called, until that returns `None`. Do not read from it. A forked child has to ask for it again: its
-    /// next call of any other function makes another one.
+    /// Returns a descriptor to poll for reading (eventfd(2)). It is readable whenever [`try_next`](Self::try_next) should be
+    /// called, until that returns `None`. Do not read from it. A forked child has to ask for it again: its next call of any
+    /// other function creates another one.
     ///
     /// # Errors
-    /// If the process has no descriptor left.
+    /// The process has no descriptor left.
     pub fn event_fd(&self) -> io::Result<BorrowedFd<'_>> {
         if self.notices.event.get().is_none() {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
@@ -170,7 +169,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
                 if !list.numbers.is_empty() {
                     signal(&event);
                 }
-                // This thread alone does so: it has the queue.
+                // Only this thread sets it, as it borrows the queue.
                 let _ = self.notices.event.set(event);
             });
         }
@@ -201,11 +200,11 @@ impl<T, Tag> fmt::Debug for CompletionQueue<T, Tag> {
     }
 }
 
-/// Jobs to be looked at, by number.
+/// The numbers of the jobs to poll.
 #[derive(Default)]
 struct Notices {
     list: Mutex<List>,
-    /// Readable as long as the list is not empty; changed with the list locked.
+    /// Readable while the list is not empty; changed with the list locked.
     event: OnceLock<OwnedFd>,
 }
 
@@ -258,12 +257,12 @@ impl Notices {
 
     fn clear(&self) {
         if let Some(event) = self.event.get() {
-            // It does not block; and nothing there is as good.
+            // The read does not block, and an empty counter is just as good.
             let _ = rustix::io::read(event, &mut [0; 8]);
         }
     }
 
-    /// A forked child never finds the list locked.
+    /// Runs `section` with the list locked. A forked child never finds it locked.
     fn with<T>(&self, section: impl FnOnce(&mut List) -> T) -> T {
         process::undivided(|| {
             let list = self.list.lock();
@@ -284,6 +283,6 @@ impl Wake for Notice {
 }
 
 fn signal(event: &OwnedFd) {
-    // It fails only where 2^64 - 2 are there already.
+    // It fails only if the counter is at 2^64 - 2.
     let _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }

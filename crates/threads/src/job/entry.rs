@@ -11,17 +11,17 @@ use crate::process;
 use super::batcher::{Batcher, Outcome};
 use super::options::{JobOptions, Priority};
 
-/// What a job is to its handle and to the queue.
+/// A job as its handle and the queue share it.
 pub struct Entry<B: Batcher> {
     state: Mutex<State<B>>,
     pub(super) class: usize,
     pub(super) priority: Priority,
     pub(super) deadline: Option<Instant>,
-    /// What it adds to the load of the queue.
+    /// The time that it adds to the load of the queue.
     pub(super) cost: Duration,
-    /// Its place among all jobs of the queue.
+    /// Its number in the order in which jobs entered the queue.
     pub(super) number: u64,
-    /// Whether a caller waits for it at once, and has not submitted it to be waited for later.
+    /// Whether a caller waits for it at once, as opposed to submitting it and taking the result later.
     pub(super) is_call: bool,
     /// [`process::fork_generation`] of the process that submitted it.
     fork_generation: usize,
@@ -30,7 +30,7 @@ pub struct Entry<B: Batcher> {
 struct State<B: Batcher> {
     stage: Stage<B>,
     waker: Option<Waker>,
-    /// Whether it is among the sleepers of the queue: the thread that waits for it would lead.
+    /// Whether it is among the sleepers of the queue: the thread that waits for it could lead.
     is_sleeping: bool,
 }
 
@@ -42,7 +42,7 @@ enum Stage<B: Batcher> {
 }
 
 impl<B: Batcher> Entry<B> {
-    /// Makes an entry for `work` that has not begun. The queue numbers it.
+    /// Creates an entry for `work` that no thread has begun. The queue numbers it.
     pub(super) fn new(
         work: B::Work,
         class: usize,
@@ -66,8 +66,8 @@ impl<B: Batcher> Entry<B> {
         }
     }
 
-    /// The work, for a thread that does it now. None where the job is in another stage, or is now,
-    /// since its deadline has passed.
+    /// Takes the work, for a thread that computes it now. `None` if the job is not queued, or was just resolved because its
+    /// deadline has passed.
     pub(super) fn begin(&self) -> Option<B::Work> {
         self.cancel_inherited();
         if self.is_late() {
@@ -87,7 +87,7 @@ impl<B: Batcher> Entry<B> {
             .is_some_and(|deadline| deadline <= Instant::now())
     }
 
-    /// Returns what wakes a thread that waits for it.
+    /// Stores the outcome and returns the waker of the waiting thread, if any.
     #[must_use]
     pub(super) fn finish(&self, outcome: Outcome<B::Output>) -> Option<Waker> {
         self.locked(|state| {
@@ -96,7 +96,7 @@ impl<B: Batcher> Entry<B> {
         })
     }
 
-    /// Answers a job that nobody has begun. Returns whether there was one.
+    /// Resolves the job with `error` if no thread has begun it. Returns whether it did.
     pub(super) fn resolve_queued(&self, error: Error) -> bool {
         let resolved = self.locked(|state| {
             if !matches!(state.stage, Stage::Queued(_)) {
@@ -105,7 +105,7 @@ impl<B: Batcher> Entry<B> {
             let stage = std::mem::replace(&mut state.stage, Stage::Done(Err(error)));
             Some((stage, state.waker.take()))
         });
-        // Drop what was asked, and wake the waiting thread, without the lock.
+        // Drop the work, and wake the waiting thread, without the lock.
         let Some((_work, waker)) = resolved else {
             return false;
         };
@@ -115,7 +115,7 @@ impl<B: Batcher> Entry<B> {
         true
     }
 
-    /// The outcome; or it leaves `waker`, for when it is there.
+    /// Takes the outcome, or stores `waker` to be woken when there is one.
     pub fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<B::Output>> {
         self.cancel_inherited();
         let mut fresh = Some(waker.clone());
@@ -132,7 +132,7 @@ impl<B: Batcher> Entry<B> {
                 Poll::Pending
             }
         });
-        // The waker before, if any, is dropped here, without the lock.
+        // Drop the previous waker, if any, without the lock.
         drop(fresh);
         outcome
     }
@@ -155,15 +155,15 @@ impl<B: Batcher> Entry<B> {
         self.locked(|state| matches!(state.stage, Stage::Done(_) | Stage::Taken))
     }
 
-    /// Wakes the thread that waits, to look again.
+    /// Wakes the waiting thread, which then looks again.
     pub(super) fn wake(&self) {
         if let Some(waker) = self.locked(|state| state.waker.take()) {
             wake(waker);
         }
     }
 
-    /// What wakes the thread that sleeps for this job, if that still waits. Called with the backlog
-    /// locked, as are the two below.
+    /// Takes the waker of the thread that sleeps for this job, if the job still waits. Called with the backlog locked, as
+    /// are the two functions below.
     pub(super) fn rouse(&self) -> Option<Waker> {
         let mut state = sync::lock(&self.state);
         state.is_sleeping = false;
@@ -171,7 +171,7 @@ impl<B: Batcher> Entry<B> {
         if is_waiting { state.waker.take() } else { None }
     }
 
-    /// Returns what was before.
+    /// Returns the previous value.
     pub(super) fn set_sleeping(&self, is_sleeping: bool) -> bool {
         std::mem::replace(&mut sync::lock(&self.state).is_sleeping, is_sleeping)
     }
@@ -180,7 +180,7 @@ impl<B: Batcher> Entry<B> {
         matches!(sync::lock(&self.state).stage, Stage::Queued(_))
     }
 
-    /// In a forked child, nobody does what its parent had begun or queued.
+    /// Cancels a job that a forked child inherits: no thread of the child computes what the parent had queued or begun.
     fn cancel_inherited(&self) {
         if self.fork_generation == process::fork_generation() {
             return;
@@ -197,11 +197,10 @@ impl<B: Batcher> Entry<B> {
     }
 }
 
-/// Wakes by a waker that a caller brought. It may panic, which must not end the thread that computes,
-/// cancels or drops jobs of others.
+/// Calls a caller's waker. It may panic, which must not end the thread that computes, cancels or drops jobs of others.
 pub(super) fn wake(waker: Waker) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        // Its drop may panic in its turn.
+        // Dropping the payload may panic in turn.
         std::mem::forget(panic);
     }
 }

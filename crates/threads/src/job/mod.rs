@@ -1,7 +1,7 @@
-//! Jobs: requests that are submitted now and waited for later.
+//! Jobs: requests that are submitted now and whose results are taken later.
 
-// `queue.rs` decides which thread does them and when, `completion.rs` waits for many of them at once.
-// Nothing here knows what they compute: the plan brings a `Batcher`.
+// `queue.rs` decides which thread computes them and when; `completion.rs` waits for many of them at once. Nothing here knows
+// what they compute: the plan provides a `Batcher`.
 
 mod batcher;
 mod completion;
@@ -26,18 +26,17 @@ pub use self::queue::Queue;
 use crate::Error;
 use crate::process;
 
-/// A request that was submitted. It is a [`Future`] for any executor; or [`wait`](Self::wait) for it, have a
-/// function [called](Self::on_completion), or put it into a [`CompletionQueue`].
+/// A submitted request. It is a [`Future`] for any executor; a caller can also [`wait`](Self::wait) for it, have a function
+/// [called](Self::on_completion), or put it into a [`CompletionQueue`].
 ///
-/// Pool threads compute jobs, urgent ones first and up to eight at once. A thread that waits for a job
-/// that no thread has begun computes it itself if a CPU is free. Without pool threads (on one CPU, or with
-/// `max_threads=0`) a thread that polls or [tries](Self::try_wait) does so too, and the poll takes as long
-/// as a group of requests: with an asynchronous executor, leave the pool a thread.
+/// Pool threads compute jobs, urgent ones first and up to eight at once. A thread that waits for a job that no thread has
+/// begun computes it itself if a CPU is free. Without pool threads (on one CPU, or with `max_threads=0`) a thread that polls
+/// or [tries](Self::try_wait) does so too, and the poll takes as long as a whole batch: with an asynchronous executor, leave
+/// the pool a thread.
 ///
-/// Dropping a job cancels it; if it has begun, it finishes unseen and its result is wiped. When the last
-/// session and handle of its accelerator are dropped, a waiting job fails with [`Error::Cancelled`], and
-/// one that has begun finishes. A forked child finds its parent's jobs cancelled, except those that were
-/// done.
+/// Dropping a job cancels it; if it has begun, it finishes in the background and its result is wiped. When the last session
+/// and handle of its accelerator are dropped, a waiting job fails with [`Error::Cancelled`], and one that has begun
+/// finishes. In a forked child, the parent's jobs are cancelled, except those that were done.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -59,22 +58,22 @@ pub struct Job<T> {
 }
 
 impl<T> Job<T> {
-    /// A job that ends when `pending` does.
+    /// Creates a job that ends when `pending` does.
     #[doc(hidden)]
     pub fn new(pending: Box<dyn Pending<T>>) -> Self {
         Self { pending }
     }
 
-    /// Waits for the result. If no thread has begun the job and a CPU is free, this thread computes it,
-    /// together with similar jobs that are waiting.
+    /// Waits for the result. If no thread has begun the job and a CPU is free, this thread computes it, together with
+    /// similar jobs that are waiting.
     ///
     /// # Errors
-    /// Those of the request; [`Error::Cancelled`], [`Error::DeadlinePassed`].
+    /// Those of the request; [`Error::Cancelled`]; [`Error::DeadlinePassed`].
     pub fn wait(self) -> Result<T, Error> {
         self.pending.wait()
     }
 
-    /// The result, if there is one yet; `None` also after it was taken.
+    /// Returns the result if the job has ended; `None` before that and after the result was taken.
     ///
     /// # Errors
     /// Those of [`wait`](Self::wait).
@@ -83,18 +82,18 @@ impl<T> Job<T> {
         self.pending.take()
     }
 
-    /// Whether it has ended: with a result, an error, or cancelled.
+    /// Whether the job has ended: with a result or an error, or cancelled.
     pub fn is_finished(&self) -> bool {
         self.pending.is_finished()
     }
 
-    /// Cancels it unless it has begun, and returns whether it did: a cancelled job fails with
-    /// [`Error::Cancelled`]; one that has begun goes on and gives its result.
+    /// Cancels the job unless it has begun, and returns whether it did. A cancelled job fails with [`Error::Cancelled`]; one
+    /// that has begun goes on and returns its result.
     pub fn cancel(&self) -> bool {
         self.pending.cancel()
     }
 
-    /// A job whose result is `convert` of this one's: the same job, for a queue of jobs of several kinds.
+    /// Returns the same job with its result converted by `convert`, for a queue of jobs of several kinds.
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -116,11 +115,11 @@ impl<T> Job<T> {
         Job::new(Box::new(Mapped { job: self, convert }))
     }
 
-    /// Calls `call` with the result, on the thread that computes it. It must be short and must not
-    /// block, because other jobs wait for that thread. It is called at once if the job is done
-    /// already, or if this thread has to compute it because there are no pool threads.
+    /// Calls `call` with the result, on the thread that computes it. `call` must be short and must not block, because other
+    /// jobs wait for that thread. It is called at once if the job is done already, or if this thread has to compute it
+    /// because there are no pool threads.
     ///
-    /// In a forked child it is never called for a job of its parent.
+    /// In a forked child it is never called for a job of the parent.
     pub fn on_completion(self, call: impl FnOnce(Result<T, Error>) + Send + 'static)
     where
         T: 'static,
@@ -135,7 +134,7 @@ impl<T> Future for Job<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut outcome = self.pending.take_or_leave(context.waker());
-        // Asked after the waker is there: who leaves the queue alone wakes those who wait in it.
+        // Called once the waker is stored: a thread that leaves the queue wakes those that wait in it.
         if outcome.is_pending() && self.pending.advance() {
             outcome = self.pending.take_or_leave(context.waker());
         }
@@ -157,24 +156,24 @@ impl<T> fmt::Debug for Job<T> {
     }
 }
 
-/// A job whose result somebody is to be called with.
+/// A job and the function to call with its result.
 struct Callback<T>(Mutex<Waiting<T>>);
 
 enum Waiting<T> {
     For(Job<T>, Call<T>),
-    /// A thread is looking at it, perhaps further up on this very stack. `again` tells whether there was news since
-    /// that began.
+    /// A thread is polling the job, perhaps further up on this very stack. `again` tells whether the job's waker was called
+    /// since the poll began.
     Looked {
         again: bool,
     },
-    /// It was called.
+    /// The function was called.
     Over,
 }
 
 type Call<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
 impl<T: 'static> Callback<T> {
-    /// Calls, if the job is done, and else is woken when it is.
+    /// Polls the job and calls the function if it is done; otherwise the waker looks again later.
     fn look(self: &Arc<Self>) {
         let taken = self.with(|waiting| {
             match std::mem::replace(waiting, Waiting::Looked { again: true }) {
@@ -212,7 +211,7 @@ impl<T: 'static> Callback<T> {
         }
     }
 
-    /// Runs `run` with the lock held. A child that is forked during that finds the lock free.
+    /// Runs `run` with the lock held. A child that is forked while it runs finds the lock free.
     fn with<R>(&self, run: impl FnOnce(&mut Waiting<T>) -> R) -> R {
         process::undivided(|| run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -224,22 +223,22 @@ impl<T: 'static> Wake for Callback<T> {
     }
 }
 
-/// A job and the queue that it is in, whatever computes that.
+/// A job and the queue that it is in, whatever computes it.
 pub trait Pending<T>: Send + Sync {
     /// Waits for the outcome.
     fn wait(&self) -> Outcome<T>;
-    /// The outcome; or it leaves `waker`, for when it is there.
+    /// Takes the outcome, or stores `waker` to be woken when there is one.
     fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<T>>;
-    /// The outcome, if it is there and was not taken.
+    /// Takes the outcome, if there is one.
     fn take(&self) -> Option<Outcome<T>>;
-    /// Whether there is an outcome, or was one.
+    /// Whether there is an outcome, or one was taken.
     fn is_finished(&self) -> bool;
-    /// Gives the job up, if it has not begun. Returns whether it did.
+    /// Cancels the job if it has not begun. Returns whether it did.
     fn cancel(&self) -> bool;
-    /// Does the job here where nobody else will. Returns whether it did.
+    /// Computes the job on this thread if no other thread will. Returns whether it did.
     fn advance(&self) -> bool;
-    /// Looks after whatever does the job, on a thread that is about to sleep for it. Returns how long that may sleep
-    /// before it looks for itself.
+    /// Checks on whatever computes the job, on a thread that is about to sleep until it is done. Returns the time after
+    /// which the thread must check again.
     fn attend(&self) -> Duration {
         PATIENCE
     }
@@ -248,7 +247,7 @@ pub trait Pending<T>: Send + Sync {
 struct InQueue<B: Batcher, T> {
     entry: Arc<Entry<B>>,
     queue: Arc<Queue<B>>,
-    /// Makes of the bytes what was asked for.
+    /// Converts the resulting bytes to the type that the caller asked for.
     convert: fn(Bytes) -> T,
 }
 
@@ -278,7 +277,7 @@ impl<B: Batcher<Output = Bytes>, T> Pending<T> for InQueue<B, T> {
     }
 }
 
-/// A job, and what is made of its result.
+/// A job and the conversion of its result.
 struct Mapped<T, U> {
     job: Job<T>,
     convert: fn(T) -> U,
@@ -314,16 +313,16 @@ impl<T, U> Pending<U> for Mapped<T, U> {
     }
 }
 
-/// A place in a queue. Given back on drop.
+/// A reserved place in a queue. `Drop` releases it.
 pub struct Slot<'a, B: Batcher>(&'a Arc<Queue<B>>);
 
 impl<'a, B: Batcher<Output = Bytes>> Slot<'a, B> {
-    /// A place for one more job, unless the queue is full.
+    /// Reserves a place for one more job, unless the queue is full.
     pub fn reserve(queue: &'a Arc<Queue<B>>) -> Option<Self> {
         queue.reserve().then(|| Self(queue))
     }
 
-    /// Puts a job in its place. `convert` makes of the bytes what was asked for.
+    /// Puts a job in the place. `convert` converts the resulting bytes to the type that the caller asked for.
     pub fn enter<T: 'static>(
         self,
         work: B::Work,
@@ -331,7 +330,7 @@ impl<'a, B: Batcher<Output = Bytes>> Slot<'a, B> {
         convert: fn(Bytes) -> T,
     ) -> Job<T> {
         let queue = Arc::clone(self.0);
-        // The place is the job's from here on.
+        // From here on the place belongs to the job.
         std::mem::forget(self);
         let entry = queue.enter(work, options, false);
         Job::new(Box::new(InQueue {
@@ -348,8 +347,8 @@ impl<B: Batcher> Drop for Slot<'_, B> {
     }
 }
 
-/// How long a caller that has one job sleeps before it looks for itself.
+/// The time that a caller with one job sleeps before it checks for itself.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// What comes of a job. Wiped on drop.
+/// The result of a job. Wiped on drop.
 pub type Bytes = Zeroizing<Vec<u8>>;

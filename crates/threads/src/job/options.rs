@@ -1,32 +1,32 @@
-//! What is said of a job when it is submitted, and how one is refused.
+//! Options of a job, and the error of a full queue.
 
 use std::fmt;
 use std::time::Instant;
 
 use crate::Error;
 
-/// How a job is treated. The default is normal priority without a deadline, begun as soon as a pool thread is free.
+/// Options of a job. The default is normal priority without a deadline, begun as soon as a pool thread is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobOptions {
     /// Urgent jobs begin before all normal ones.
     pub priority: Priority,
-    /// A job that has not begun by then fails with [`Error::DeadlinePassed`], when its turn comes
-    /// or its result is asked for. One that has begun goes on.
+    /// A job that has not begun by then fails with [`Error::DeadlinePassed`], when its turn comes or its result is asked
+    /// for. One that has begun goes on.
     pub deadline: Option<Instant>,
-    /// Whether pool threads are asked to come for it.
+    /// Whether the job calls pool threads.
     pub start: Start,
 }
 
-/// Whether pool threads are asked to come for a job.
+/// Whether a job calls pool threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// They are, if they are not there already.
+    /// Calls pool threads, if none is serving the queue.
     #[default]
     AtOnce,
-    /// They are not, though one that is there takes it. A thread that waits for the job, polls it or
-    /// [tries](crate::job::Job::try_wait) it computes it, together with others that wait. For a thread that
-    /// submits several, one after the other, and knows when it has no more for now: those take less CPU time
-    /// than each alone, and no other thread has to wake up.
+    /// Calls no pool thread, though one that is serving the queue takes the job. A thread that waits for the job, polls it
+    /// or [tries](crate::job::Job::try_wait) it computes it, together with others that wait. For a thread that submits
+    /// several jobs in a row and knows when it has no more for now: together they take less CPU time than one at a time, and
+    /// no other thread has to wake up.
     WhenAsked,
 }
 
@@ -40,11 +40,10 @@ pub enum Priority {
     Normal,
 }
 
-/// A job was refused, because `Builder::jobs_max` jobs are waiting. It
-/// holds the buffers that the job was to have, unchanged.
+/// A job was refused because `Builder::jobs_max` jobs are waiting. Holds the buffers of the request, unchanged.
 ///
-/// Take a result, then submit the buffers again. A caller that only wants to know converts it to
-/// [`Error::QueueFull`] with `?`, and the buffers are dropped.
+/// Take a result, then submit the buffers again. A caller that does not need them converts this to [`Error::QueueFull`] with
+/// `?`, which drops the buffers.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -82,7 +81,7 @@ impl<R> From<QueueFull<R>> for Error {
     }
 }
 
-/// Does not show the request, which may be secret.
+/// Hides the request, which may be secret.
 impl<R> fmt::Debug for QueueFull<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("QueueFull(..)")

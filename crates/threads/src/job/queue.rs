@@ -1,23 +1,22 @@
-//! Where jobs wait, and which thread computes them: the protocol. docs/internals/jobs.md argues that no job is left
-//! behind; model/tests/model.rs checks it with loom.
+//! The protocol by which jobs wait and threads compute them. docs/internals/jobs.md argues that no job is left behind;
+//! model/tests/model.rs checks it with loom.
 //!
-//! Jobs of one class can be computed together, as a group: a free thread takes as many waiting jobs as pay, and that is
-//! all the batching there is. There are two kinds of free thread:
+//! Jobs of one class can be computed together, as a group: a free thread takes the number of waiting jobs that pays best.
+//! That is all the batching there is. There are two kinds of free thread:
 //!
 //! ```text
-//! server   a pool thread that was asked to come. Takes group after group until none waits
-//! leader   a thread that waits for a job of its own, or asks for it where there are no servers.
-//!          Takes one group, with its own job in it, and lets another waiter lead after it
+//! server   a pool thread that was called. Takes group after group until no job waits
+//! leader   a thread that waits for its own job, or polls it where there are no servers. Takes one
+//!          group, with its own job in it, and lets another waiter lead after it
 //! ```
 //!
-//! At most one caller for each CPU computes at a time, each with a permit; the others sleep until another thread has
-//! computed their job, or until they are told that a permit is free. It is not kept for them: a caller that is awake,
-//! and comes first, takes it, or the CPU would idle until the sleeper runs. A caller that finds a permit at once, with
-//! its request not in the queue, computes it alone, without delay.
+//! At most one caller for each CPU computes at a time, each with a permit. The others sleep until another thread has
+//! computed their job, or until a permit is free and they are woken. The permit is not reserved for them: a caller that is
+//! awake and comes first takes it, or the CPU would idle until the sleeper runs. A caller that finds a permit at once,
+//! before its request is in the queue, computes it alone, without delay.
 //!
-//! Every job is in one stage at a time, changed under its lock: queued, running, done, taken. The
-//! thread that moves it out of `queued` answers for it, so each is resolved once. Locks are taken in one order:
-//! the backlog's, then a job's.
+//! Every job is in one stage at a time, changed under its lock: queued, running, done, taken. The thread that moves it out
+//! of `queued` must answer it, so each job is resolved once. Locks are taken in one order: the backlog's, then a job's.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,66 +32,65 @@ use super::batcher::{Batcher, Outcome};
 use super::entry::{Entry, wake};
 use super::options::JobOptions;
 
-/// Jobs that nobody has begun.
+/// A queue of jobs that no thread has begun.
 pub struct Queue<B: Batcher> {
-    /// What computes the jobs.
+    /// Computes the jobs.
     pub batcher: B,
     backlog: Mutex<Backlog<B>>,
     jobs_max: usize,
-    /// How many callers may compute at once; asked when that is first needed, and not with the backlog
-    /// locked.
+    /// Returns how many callers may compute at once. Called when that is first needed, and without the backlog's lock.
     permits: fn() -> usize,
 }
 
 struct Backlog<B: Batcher> {
-    /// By priority, then by class.
+    /// The jobs by priority, then by class.
     waiting: [Vec<VecDeque<Arc<Entry<B>>>>; 2],
     /// The number of all waiting jobs.
     count: usize,
     load: Duration,
     with_deadline: usize,
-    /// Jobs that have ever entered.
+    /// The number of jobs that have ever entered.
     entered: u64,
-    /// Places that are kept for jobs about to enter.
+    /// Places reserved for jobs about to enter.
     reserved: usize,
-    /// Pool threads that are here or asked to come. While there is one, every job is seen.
+    /// Pool threads that serve the queue or were called to. While there is one, it will see every job.
     servers: usize,
-    /// The servers that compute a group.
+    /// The servers that are computing a group.
     busy: usize,
     /// Callers with a permit.
     active: usize,
-    /// Calls in the last group with any.
+    /// The number of calls in the last group that had any.
     crowd: usize,
-    /// Jobs whose callers sleep without a permit, the first to sleep first.
+    /// Jobs whose callers sleep without a permit, in the order in which they fell asleep.
     sleepers: Vec<Arc<Entry<B>>>,
     /// The fork generation of the process that this backlog belongs to.
     fork_generation: usize,
 }
 
-/// A permit. Given back on drop.
+/// A permit to compute. `Drop` returns it.
 pub struct Permit<'a, B: Batcher>(&'a Queue<B>);
 
 impl<B: Batcher> Drop for Permit<'_, B> {
     fn drop(&mut self) {
-        // A child that was forked in the meantime begins with none.
+        // A child that was forked since begins with none.
         self.0
             .rouse_after(|backlog| backlog.active = backlog.active.saturating_sub(1));
     }
 }
 
-/// A pool thread that computes a group. Counts until it is dropped.
+/// Counts a pool thread as busy until dropped.
 struct Computes<'a, B: Batcher>(&'a Queue<B>);
 
 impl<B: Batcher> Drop for Computes<'_, B> {
     fn drop(&mut self) {
-        // A child that was forked in the meantime begins with none.
+        // A child that was forked since begins with none.
         self.0
             .locked(|backlog| backlog.busy = backlog.busy.saturating_sub(1));
     }
 }
 
 impl<B: Batcher> Queue<B> {
-    /// An empty queue, in which `jobs_max` jobs may wait and `permits()` callers compute at once.
+    /// Creates an empty queue, in which `jobs_max` jobs may wait and `permits()` callers compute at once.
     pub fn new(batcher: B, jobs_max: usize, permits: fn() -> usize) -> Self {
         Self {
             batcher,
@@ -102,7 +100,7 @@ impl<B: Batcher> Queue<B> {
         }
     }
 
-    /// Keeps a place for one more job, unless the queue is full.
+    /// Reserves a place for one more job, unless the queue is full.
     pub fn reserve(&self) -> bool {
         self.locked(|backlog| {
             let is_free = backlog.count + backlog.reserved < self.jobs_max;
@@ -111,13 +109,13 @@ impl<B: Batcher> Queue<B> {
         })
     }
 
-    /// Gives a place back.
+    /// Releases a reserved place.
     pub fn unreserve(&self) {
-        // A child that was forked in the meantime begins with none.
+        // A child that was forked since begins with none.
         self.locked(|backlog| backlog.reserved = backlog.reserved.saturating_sub(1));
     }
 
-    /// Puts a job in the place that is kept for it.
+    /// Puts a job in the place that was reserved for it.
     pub fn enter(&self, work: B::Work, options: JobOptions, is_call: bool) -> Arc<Entry<B>> {
         let class = self.batcher.class(&work);
         let mut job = Entry::new(work, class, self.batcher.cost(class), options, is_call);
@@ -134,12 +132,12 @@ impl<B: Batcher> Queue<B> {
         })
     }
 
-    /// Whether one more pool thread, of `servers_max` and in addition to those that come already, should and may come:
-    /// one for each group that waits, if they have enough to do. A partial group waits for more jobs as long as a pool
-    /// thread computes that will look again. The new thread then counts as one that comes.
+    /// Whether another of at most `servers_max` pool threads should be called: one for each group that waits, if they have
+    /// enough to do. A partial group waits for more jobs while a busy pool thread will look again. The new thread counts as
+    /// a server from then on.
     ///
-    /// Calls are computed by their callers, so for them a thread comes only where a full group waits that nobody has
-    /// begun: others must not wait for a caller that computes one group after another until it runs again.
+    /// Callers compute their own calls, so for a call a thread is needed only if a full group waits that no thread has
+    /// begun: the others must not depend on a caller that computes one group after another until it runs again.
     pub fn enlist(&self, servers_max: usize, for_call: bool) -> bool {
         self.locked(|backlog| {
             let servers = backlog.servers;
@@ -158,8 +156,8 @@ impl<B: Batcher> Queue<B> {
         })
     }
 
-    /// A permit for one request alone, if there is one left and callers do not come in crowds:
-    /// then others like this one are about to come.
+    /// Takes a permit for a single request, if one is left and the last group had at most one call. With several calls,
+    /// others like this one are about to come.
     pub fn permit(&self) -> Option<Permit<'_, B>> {
         let take = |permits| {
             self.locked(|backlog| {
@@ -168,13 +166,13 @@ impl<B: Batcher> Queue<B> {
                 is_free
             })
         };
-        // There is always one. How many there are takes a process some 50 us to find out at first.
+        // There is always at least one. Counting the rest takes a process some 50 us the first time.
         let is_free = take(1) || take((self.permits)());
-        // Not made under the lock, nor where there is none: its drop gives it back.
+        // Created outside the lock, and only if granted: its drop returns a permit.
         is_free.then(|| Permit(self))
     }
 
-    /// Waits until `job` is done, and does it here if that is this thread's turn.
+    /// Waits until `job` is done, and computes it here if it is this thread's turn.
     pub fn wait(&self, job: &Arc<Entry<B>>) -> Outcome<B::Output> {
         let unpark = Arc::new(Unpark(Parker::current()));
         let waker = Waker::from(Arc::clone(&unpark));
@@ -191,14 +189,14 @@ impl<B: Batcher> Queue<B> {
             }
             let until_late = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
             let time_max = job.deadline.map_or(PATIENCE, until_late).min(PATIENCE);
-            // Woken for no reason, or for another one, it looks again.
+            // A wake-up may have no reason or another one, so it looks again.
             is_overdue = unpark.0.park_for(time_max);
             has_slept = true;
         }
     }
 
-    /// Wakes a caller that sleeps, if a permit is left after `change`. One that was woken and has no use for it, since
-    /// others did its job in the meantime, has to wake another.
+    /// Applies `change` and wakes a sleeping caller if a permit is left. A caller that was woken and has no use for the
+    /// permit, since another thread has computed its job, has to wake another.
     fn rouse_after(&self, change: impl FnOnce(&mut Backlog<B>)) {
         let nobody_sleeps = self.locked(|backlog| {
             change(backlog);
@@ -213,8 +211,8 @@ impl<B: Batcher> Queue<B> {
         }
     }
 
-    /// Computes a group with `job` in it, if it still waits and a permit is there, or however many
-    /// compute where it `must`. Else the caller sleeps now, as far as the queue is concerned.
+    /// Computes a group with `job` in it, if the job still waits and a permit is left, or regardless of permits if `must`.
+    /// Otherwise the caller counts as sleeping. Returns whether it computed a group.
     pub fn lead(&self, job: &Arc<Entry<B>>, must: bool) -> bool {
         let permits = (self.permits)();
         let (group, waker) = self.locked(|backlog| {
@@ -239,7 +237,7 @@ impl<B: Batcher> Queue<B> {
         true
     }
 
-    /// Cancels a job that nobody has begun. Returns whether it did.
+    /// Cancels `job` if no thread has begun it. Returns whether it did.
     pub fn cancel(&self, job: &Arc<Entry<B>>) -> bool {
         let is_cancelled = job.resolve_queued(Error::Cancelled);
         if is_cancelled {
@@ -248,7 +246,7 @@ impl<B: Batcher> Queue<B> {
         is_cancelled
     }
 
-    /// Cancels every job that nobody has begun.
+    /// Cancels every job that no thread has begun.
     pub fn cancel_all(&self) {
         let left = self.locked(Backlog::drain);
         for job in left {
@@ -256,12 +254,12 @@ impl<B: Batcher> Queue<B> {
         }
     }
 
-    /// Jobs that nobody has begun.
+    /// Returns the number of jobs that no thread has begun.
     pub fn waiting(&self) -> usize {
         self.locked(|backlog| backlog.count)
     }
 
-    /// Whether a pool thread will look at every job that is here.
+    /// Whether a pool thread will look at every job in the queue.
     pub fn is_served(&self) -> bool {
         self.locked(|backlog| backlog.servers > 0)
     }
@@ -283,7 +281,7 @@ impl<B: Batcher> Queue<B> {
         group
     }
 
-    /// Computes jobs of one class, except those that were resolved in the meantime.
+    /// Computes jobs of one class, except those that have been resolved already.
     fn run(&self, mut jobs: Vec<Arc<Entry<B>>>) {
         let mut works = Vec::with_capacity(jobs.len());
         jobs.retain(|job| match job.begin() {
@@ -317,7 +315,7 @@ impl<B: Batcher> Queue<B> {
             }
             (result, inherited)
         });
-        // Jobs of the parent's, whose handles may be here: dropped without the lock.
+        // The parent's jobs, whose handles may exist here: dropped without the lock.
         drop(inherited);
         result
     }
@@ -341,7 +339,7 @@ impl<B: Batcher> Background for Queue<B> {
             backlog.servers = backlog.servers.saturating_sub(1);
             backlog.all().cloned().collect::<Vec<_>>()
         });
-        // The callers that wait for them compute them, if no other thread comes.
+        // The waiting callers compute them, if no other thread comes.
         for job in left {
             job.wake();
         }
@@ -382,7 +380,7 @@ impl<B: Batcher> Backlog<B> {
         all
     }
 
-    /// Takes the next job, with as many others of its class as are best computed together.
+    /// Takes the next job, with the number of others of its class that makes the best batch.
     fn take_group(&mut self, batcher: &B) -> Option<Vec<Arc<Entry<B>>>> {
         let oldest = |classes: &Vec<VecDeque<Arc<Entry<B>>>>| {
             let fronts = classes.iter().filter_map(|class| class.front());
@@ -392,7 +390,7 @@ impl<B: Batcher> Backlog<B> {
         Some(self.take_of_class(class, None, batcher))
     }
 
-    /// How many groups would be made of what waits.
+    /// Returns how many groups the waiting jobs form.
     fn groups(&self, batcher: &B) -> usize {
         let groups = self
             .waiting_by_class()
@@ -403,7 +401,7 @@ impl<B: Batcher> Backlog<B> {
         groups.sum()
     }
 
-    /// How many of these would be full ones.
+    /// Returns how many of these groups are full.
     fn full_groups(&self, batcher: &B) -> usize {
         let groups = self
             .waiting_by_class()
@@ -421,7 +419,7 @@ impl<B: Batcher> Backlog<B> {
         self.take_of_class(own.class, Some(own), batcher)
     }
 
-    /// With `own` in it, which waits; then the urgent ones, and the oldest first.
+    /// Takes a group of `class` with `own`, if given, which is waiting; then urgent jobs, and the oldest first.
     fn take_of_class(
         &mut self,
         class: usize,
@@ -450,7 +448,7 @@ impl<B: Batcher> Backlog<B> {
         group
     }
 
-    /// The jobs whose deadline has passed.
+    /// Takes the jobs whose deadline has passed.
     fn take_late(&mut self) -> Vec<Arc<Entry<B>>> {
         if self.with_deadline == 0 {
             return Vec::new();
@@ -471,7 +469,7 @@ impl<B: Batcher> Backlog<B> {
         }
     }
 
-    /// Updates the totals for a job that waits no more.
+    /// Updates the totals for a job that no longer waits.
     fn forget(&mut self, job: &Arc<Entry<B>>) {
         if job.set_sleeping(false) {
             self.sleepers.retain(|other| !Arc::ptr_eq(other, job));
@@ -481,8 +479,8 @@ impl<B: Batcher> Backlog<B> {
         self.with_deadline -= usize::from(job.deadline.is_some());
     }
 
-    /// Where a permit is left, what wakes one that sleeps for a job that still waits: the last, for
-    /// the jobs of the first are those that a thread which is awake takes along.
+    /// If a permit is left, takes the waker of a caller whose job still waits: the last to fall asleep, since a thread that
+    /// is awake takes the oldest jobs along.
     fn next_leader(&mut self, permits: usize) -> Option<Waker> {
         if self.active >= permits {
             return None;
@@ -491,7 +489,7 @@ impl<B: Batcher> Backlog<B> {
     }
 }
 
-/// Answers that are still due, and the wakers of the threads whose answers were given.
+/// Jobs that are still to be answered, and the wakers of the threads whose jobs were.
 struct Answers<'a, B: Batcher> {
     due: Vec<Option<&'a Arc<Entry<B>>>>,
     wakers: Vec<Waker>,
@@ -508,7 +506,7 @@ impl<B: Batcher> Answers<'_, B> {
 impl<B: Batcher> Drop for Answers<'_, B> {
     fn drop(&mut self) {
         for place in 0..self.due.len() {
-            // Only where the batcher panicked.
+            // Any job left here means that the batcher panicked.
             let reason = "the request panicked".into();
             let device = "software".into();
             self.give(place, Err(Error::DeviceFailed { device, reason }));
@@ -517,7 +515,7 @@ impl<B: Batcher> Drop for Answers<'_, B> {
     }
 }
 
-/// Wakes a thread that waits.
+/// Wakes a waiting thread.
 struct Unpark(Parker);
 
 impl Wake for Unpark {
@@ -526,18 +524,17 @@ impl Wake for Unpark {
     }
 }
 
-/// One more pool thread is worth its wake-up, of 20 to 50 us, where those that come have more than
-/// this to do each.
+/// The least load for each server that justifies another one, whose wake-up takes 20 to 50 us.
 const SERVER_LOAD: Duration = Duration::from_micros(60);
-/// How long a caller leaves its job to others that have not begun it. They may have been taken off
-/// their CPUs, or be of a lower class.
+/// The time for which a caller leaves its job to threads that have not begun it. They may have lost their CPUs, or run in a
+/// lower scheduling class.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
-    /// Four at once take as long as one.
+    /// Computes four at once in the time of one.
     struct FourAtOnce;
 
     impl Batcher for FourAtOnce {
@@ -584,7 +581,7 @@ mod tests {
         let expected = [false, false, false, true, false, false, false, true];
         assert_eq!(came, expected, "with each full group");
         assert!([(); 8].iter().all(|()| !enter()), "there are three");
-        // They take what waits and leave; the one that computes comes back to nothing.
+        // They take what waits and leave; the one that computes finds nothing when it is done.
         while queue.next_or_leave().is_some() {
             drop(Computes(&queue));
         }

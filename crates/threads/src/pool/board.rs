@@ -1,23 +1,22 @@
-//! Where work is put up and taken from: the pool's protocol. docs/internals/wakeup.md argues why no wake-up
-//! is lost; model/tests/model.rs checks it with loom.
+//! The pool's protocol: where work is posted and taken. docs/internals/wakeup.md argues why no wake-up is lost;
+//! model/tests/model.rs checks it with loom.
 //!
 //! ```text
-//! caller   post(task)      lock: entry on the board; unlock; bump `version`; wake sleepers wanted
+//! caller   post(task)      lock: put entry on the board; unlock; bump `version`; wake the sleepers needed
 //!          work()          claims its share by ticket, as the helpers do
-//!          settle(task)    lock: entry off the board; unlock; wait until nobody is in the task
-//! helper   next(left)      lock: give back the place it had, if any (task.inside -= 1); take a place in an entry
-//!                          (task.inside += 1); unlock; wake callers who wait
-//!                          nothing there: watch `version` for a while, look again, then sleep
+//!          settle(task)    lock: take entry off the board; unlock; wait until no helper is in the task
+//! helper   next(left)      lock: leave the place it had, if any (task.inside -= 1); take a place in an entry
+//!                          (task.inside += 1); unlock; wake waiting callers
+//!                          if there is none: watch `version` for a while, look again, then sleep
 //!          work()
 //! ```
 //!
 //! A caller never waits for a helper that has not begun: `settle` takes the entry off the board.
 //!
-//! Apart from the tasks there is background work, which nobody waits for. A helper takes it when there is no task, and
-//! leaves it for one as soon as it sees that something was posted.
+//! Besides tasks there is background work, which no caller waits for. A helper takes it if there is no task, and leaves it
+//! for one as soon as it sees that something was posted.
 //!
-//! And there are jobs, which are taken by turns with the tasks: neither kind keeps the other from
-//! going on.
+//! Helpers also take jobs, in turn with tasks: neither kind starves the other.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,11 +24,11 @@ use std::time::Duration;
 
 use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 
-/// Work that a caller shares with helpers. It lies on the caller's stack, and [`Board::settle`]
-/// keeps the caller from leaving while a helper is inside.
+/// Work that a caller shares with helpers. It lies on the caller's stack, and [`Board::settle`] keeps the caller from
+/// leaving while a helper is inside.
 pub(crate) struct Task<'a> {
     work: &'a (dyn Fn() + Sync),
-    /// Helpers at work in it. Changed under the board's lock, read without.
+    /// The number of helpers working in it. Changed under the board's lock, read without it.
     inside: AtomicUsize,
 }
 
@@ -42,25 +41,25 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Work that nobody waits for.
+/// Work that no caller waits for.
 pub trait Background: Send + Sync {
-    /// Works until there is nothing to do: false. Or until `goes_on`, asked every few microseconds,
-    /// says no: true, there is more to do.
+    /// Works until there is nothing to do and returns false, or until `goes_on`, which it calls every few microseconds,
+    /// returns false, and returns true if there is more to do.
     fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool;
 
-    /// It was posted, or more was to be done, and nobody will come; or `work` has panicked.
+    /// Reports that the work, new or left over, gets no helper, or that `work` has panicked.
     fn refused(&self);
 }
 
 /// A place in a task, held by the helper that took it.
 pub(crate) struct Place(TaskPointer);
 
-/// `'static` is a lie that [`Board::settle`] makes harmless.
+/// A pointer to a task. The lifetime `'static` is false; [`Board::settle`] makes that harmless.
 #[derive(Clone, Copy, PartialEq)]
 struct TaskPointer(*const Task<'static>);
 
-// SAFETY: a task is Sync (its work is, and the count is atomic), and the pointer is followed only
-// while the task lives: see `Place::work` and `Board::next`.
+// SAFETY: a task is Sync (its work is, and the count is atomic), and the pointer is dereferenced only while the task lives:
+// see `Place::work` and `Board::next`.
 unsafe impl Send for TaskPointer {}
 
 struct Post {
@@ -74,10 +73,9 @@ struct State {
     entries: Vec<Post>,
     background: VecDeque<Arc<dyn Background>>,
     jobs: VecDeque<Arc<dyn Background>>,
-    /// A task was taken while jobs waited.
+    /// Whether a task was taken while jobs waited.
     is_turn_of_jobs: bool,
-    /// Helpers in the background, which count as awake: they look at the board when something is
-    /// posted.
+    /// Helpers in background work, which count as awake: they look at the board when something is posted.
     in_background: usize,
     /// Helpers in `next` or on their way there: they will look at the board once more.
     awake: usize,
@@ -92,57 +90,57 @@ struct State {
 
 pub(crate) struct Board {
     state: Mutex<State>,
-    /// Helpers sleep here.
+    /// Helpers sleep on this.
     posted: Condvar,
-    /// Callers sleep here.
+    /// Callers sleep on this.
     left: Condvar,
     /// Changes with every post and when the board closes; watched without the lock.
     version: AtomicUsize,
-    /// `State::awake`, for a look without the lock.
+    /// `State::awake`, readable without the lock.
     awake: AtomicUsize,
-    /// Whether there are `State::jobs`, for a look without the lock.
+    /// Whether `State::jobs` has any, readable without the lock.
     has_jobs: AtomicBool,
 }
 
-/// Helpers that a task could use in addition to those awake.
+/// The helpers that a task could use in addition to those awake.
 pub(crate) struct Lacking {
-    /// Some that sleep: to be woken.
+    /// Sleeping helpers, to be woken.
     pub(crate) asleep: usize,
-    /// More than there are.
+    /// Helpers that do not exist yet.
     pub(crate) missing: usize,
 }
 
-/// What a helper is told by [`Board::next`].
+/// The answer of [`Board::next`] to a helper.
 pub(crate) enum Next {
     Work(Place),
     /// The helper still counts as awake, and calls [`Board::end_background`] afterwards.
     Background {
         work: Arc<dyn Background>,
-        /// [`Board::version`] before the look that found it: whatever is posted after has changed it.
+        /// [`Board::version`] before the look that found it: any later post has changed it.
         seen: usize,
     },
     /// The helper no longer counts as awake, and calls [`Board::end_job`] afterwards.
     Job {
         work: Arc<dyn Background>,
-        /// As of `Background`.
+        /// As in `Background`.
         seen: usize,
     },
-    /// Slept for the whole time it was allowed.
+    /// The helper slept for its whole time without work.
     Idle,
     Closed,
 }
 
-/// How long a helper watches before it sleeps. It is told what came of it.
+/// Decides how long a helper watches before it sleeps, and learns from the outcome.
 pub(crate) trait Patience {
-    /// Asked when a watch begins; false means not to watch at all.
+    /// Called when a watch begins; false means not to watch at all.
     fn begins(&mut self) -> bool;
-    /// Asked again and again; false ends the watch.
+    /// Called repeatedly during a watch; false ends it.
     fn goes_on(&mut self) -> bool;
-    /// The watch ended with work.
+    /// Reports that the watch ended with work.
     fn was_rewarded(&mut self);
-    /// The helper slept after its watch and was woken.
+    /// Reports that the helper slept after its watch and was woken.
     fn was_woken(&mut self);
-    /// Asked before each sleep.
+    /// Called before each sleep; returns its length.
     fn sleep(&mut self) -> Sleep;
 }
 
@@ -170,8 +168,8 @@ impl Board {
         }
     }
 
-    /// Puts up `task` for up to `helpers` helpers, for those awake to find. `None` when the board is
-    /// full and the caller works alone.
+    /// Posts `task` for up to `helpers` helpers; those awake will find it. `None` if the board is full and the caller works
+    /// alone.
     ///
     /// # Safety
     /// The caller calls [`settle`](Self::settle) with the same task before it ends.
@@ -184,7 +182,7 @@ impl Board {
             task: TaskPointer::to(task),
             wanted: helpers,
         });
-        // Those awake will find it, less what was posted before.
+        // Helpers that are awake will find it, less those needed for earlier posts.
         let wanted: usize = state.entries.iter().map(|entry| entry.wanted).sum();
         let unserved = wanted.saturating_sub(state.awake).min(helpers);
         let asleep = unserved.min(state.asleep);
@@ -196,9 +194,8 @@ impl Board {
         })
     }
 
-    /// Puts up work for the background, unless the board is full of it or somebody holds it just
-    /// now: a caller with such work does not wait. Returns whether a helper must be woken for it, or made;
-    /// for what is not `urgent` none is woken if one will look before long.
+    /// Posts background work, unless the board is full of it or its lock is held: the caller must not wait. Returns the
+    /// helpers to wake or create. For work that is not `urgent`, none is woken if one will look soon.
     pub(crate) fn post_background(&self, work: Arc<dyn Background>, urgent: bool) -> Lacking {
         let nobody = Lacking {
             asleep: 0,
@@ -227,8 +224,7 @@ impl Board {
         }
     }
 
-    /// Puts up jobs. Returns whether a helper must be woken for them, or made. The caller
-    /// bounds how many there are.
+    /// Posts a queue of jobs. Returns the helpers to wake or create. The caller bounds the number of posts.
     pub(crate) fn post_job(&self, work: Arc<dyn Background>) -> Lacking {
         let mut state = self.lock();
         state.jobs.push_back(work);
@@ -245,7 +241,7 @@ impl Board {
         }
     }
 
-    /// A helper comes back from a job, and counts as awake; `more` is what it has not ended.
+    /// Counts a helper that returns from a job as awake; `more` is a job that it has not finished.
     pub(crate) fn end_job(&self, more: Option<Arc<dyn Background>>) {
         let mut state = self.lock();
         self.count_awake(&mut state, 1);
@@ -261,23 +257,24 @@ impl Board {
         self.has_jobs.load(Ordering::Relaxed)
     }
 
-    /// For [`Background::work`]: other than [`Next::Background`] says where something was posted since.
+    /// Returns the version for [`Background::work`]: if it differs from the one in [`Next::Background`], something was
+    /// posted.
     pub(crate) fn version(&self) -> usize {
         self.version.load(Ordering::Relaxed)
     }
 
-    /// A helper comes back from the background; `more` is work that it has not ended.
+    /// Records that a helper returns from background work; `more` is work that it has not finished.
     pub(crate) fn end_background(&self, more: Option<Arc<dyn Background>>) {
         let mut state = self.lock();
         state.in_background -= 1;
         if let Some(work) = more {
-            // There is room: one was taken, and if its place is taken as well, one more does no harm.
+            // There is room: one was taken, and if its place is taken too, one more does no harm.
             state.background.push_back(work);
         }
     }
 
-    /// Sends away all work for the background and all jobs: what they refer to, keys among it,
-    /// would else stay for as long as the board, and a thread that waits for a job would wait as long.
+    /// Refuses all background work and all jobs. Otherwise what they refer to, including keys, would live as long as the
+    /// board, and a thread that waits for a job would wait as long.
     pub(crate) fn refuse_background(&self) {
         let mut state = self.lock();
         let mut refused = std::mem::take(&mut state.background);
@@ -308,7 +305,7 @@ impl Board {
         state.entries.retain(|entry| entry.task != pointer);
         drop(state);
         for _ in 0..SETTLE_SPINS {
-            // Acquire: what the helper wrote is seen by the caller.
+            // Acquire: the caller sees what the helper wrote.
             if task.inside.load(Ordering::Acquire) == 0 {
                 return;
             }
@@ -322,35 +319,34 @@ impl Board {
         }
     }
 
-    /// Counts a helper that is about to be made as awake.
+    /// Counts a helper that is about to be created as awake.
     pub(crate) fn enlist(&self) {
         self.count_awake(&mut self.lock(), 1);
     }
 
-    /// Takes [`enlist`](Self::enlist) back.
+    /// Undoes [`enlist`](Self::enlist).
     pub(crate) fn dismiss(&self) {
         self.count_awake(&mut self.lock(), -1);
     }
 
-    /// The next place in a task, for a helper that counts as awake, or that gives back the place it has `left`. From
-    /// then on it counts; after this, no more.
+    /// Returns the next work for a helper, which counts as awake or leaves the place `left`. While it is in this function it
+    /// counts as awake; afterwards only if the answer says so.
     pub(crate) fn next(&self, left: Option<Place>, patience: &mut impl Patience) -> Next {
-        // Read before the look, so that what is posted after the look changes it.
+        // Read before the look, so that anything posted after the look changes it.
         let mut seen = self.version.load(Ordering::Acquire);
         let mut state = self.lock();
-        // Under the lock that it takes anyway: of many helpers each waits for all others that want it.
+        // Decided under the lock that it takes anyway: callers are woken only if one waits.
         let mut are_callers_due = false;
         if let Some(place) = left {
-            // SAFETY: the task lives: this place counts in `inside`, so its caller does not come out of
-            // `settle` before this store, after which the task is not touched again. Release: what
-            // this helper wrote is seen by the caller.
+            // SAFETY: the task lives: this place counts in `inside`, so its caller does not return from `settle` before this
+            // store, after which the task is not accessed again. Release: the caller sees what this helper wrote.
             unsafe { (*place.0.0).inside.fetch_sub(1, Ordering::Release) };
             self.count_awake(&mut state, 1);
             are_callers_due = state.waiting > 0;
         }
         let mut watched = false;
-        // Whether the watch goes on; `None` before it begins. Posts that others were faster to take do not restart it,
-        // or helpers that nobody needs would spin as long as there is work.
+        // Whether the watch goes on; `None` before it begins. Posts that other helpers take first do not restart it, or
+        // helpers that are not needed would spin as long as there is work.
         let mut watch = None;
         loop {
             if let Some(next) = state.take(seen) {
@@ -380,7 +376,7 @@ impl Board {
             seen = version;
             watch = Some(more);
             state = self.lock();
-            // Nobody may sleep while there is work: this look and the sleep are under one lock.
+            // No helper may sleep while there is work: this look and the sleep are under one lock.
             if !more && !state.has_work() {
                 self.count_awake(&mut state, -1);
                 state.asleep += 1;
@@ -412,7 +408,7 @@ impl Board {
         }
     }
 
-    /// Returns whether the time has passed.
+    /// Sleeps for at most `time`. Returns whether all of it has passed.
     #[cfg(not(loom))]
     fn sleep<'a>(
         &'a self,
@@ -426,8 +422,8 @@ impl Board {
         (state, result.timed_out())
     }
 
-    /// loom has no clock. There no time at all has passed as soon as others have had their turn, and any other never
-    /// does.
+    /// Models a sleep under loom, which has no clock: a zero time is over as soon as other threads have run, and any other
+    /// never ends by itself.
     #[cfg(loom)]
     fn sleep<'a>(
         &'a self,
@@ -448,7 +444,7 @@ impl Board {
         }
     }
 
-    /// Helpers that would take work in well under a microsecond.
+    /// Returns the number of helpers that would take work in well under a microsecond.
     #[inline]
     pub(crate) fn awake(&self) -> usize {
         self.awake.load(Ordering::Relaxed)
@@ -488,7 +484,7 @@ impl State {
             || self.entries.iter().any(|entry| entry.wanted > 0)
     }
 
-    /// `seen`: the board's version, read before the lock was taken.
+    /// Takes the next work. `seen` is the board's version, read before the lock was taken.
     fn take(&mut self, seen: usize) -> Option<Next> {
         if self.closed {
             return Some(Next::Closed);
@@ -508,9 +504,8 @@ impl State {
         let entry = &mut self.entries[at];
         entry.wanted -= 1;
         let task = entry.task;
-        // SAFETY: the task lives: its entry is on the board, so its caller has not settled (as
-        // `post` demands before the task ends), and will find this helper inside when it does,
-        // because both happen under the lock.
+        // SAFETY: the task lives: its entry is on the board, so its caller has not settled (as `post` demands before the
+        // task ends), and will find this helper inside when it does, because both happen under the lock.
         unsafe { (*task.0).inside.fetch_add(1, Ordering::Relaxed) };
         Some(Next::Work(Place(task)))
     }
@@ -519,8 +514,8 @@ impl State {
 impl Place {
     /// Does the task's work.
     pub(crate) fn work(&self) {
-        // SAFETY: the task lives: this place counts in `inside`, so the caller has not come out of
-        // `settle`. Its work is Sync, so it may be called from this thread.
+        // SAFETY: the task lives: this place counts in `inside`, so the caller has not returned from `settle`. Its work is
+        // Sync, so this thread may call it.
         unsafe { ((*self.0.0).work)() }
     }
 }
@@ -537,10 +532,10 @@ fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T>
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Callers whose tasks are up at once; one more works alone.
+/// The most tasks on the board at once; a further caller works alone.
 const ENTRIES_MAX: usize = 64;
 
-/// Pieces of background work that are up at once; each is a ring of some cipher's.
+/// The most pieces of background work on the board at once; each is the ring of a cipher.
 const BACKGROUND_MAX: usize = 4096;
 
 /// About 50 µs; a stripe takes a few.

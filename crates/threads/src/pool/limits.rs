@@ -1,20 +1,20 @@
-//! What a pool may use.
+//! The resources that a pool may use.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What a pool may use, and how its threads live.
+/// The resources that a pool may use, and how its threads behave.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Threads that are kept while they have nothing to do.
     pub min_threads: usize,
-    /// The most threads that there may be.
+    /// The most threads that may exist.
     pub max_threads: usize,
     /// Whether an idle thread watches for work before it sleeps.
     pub spin: bool,
-    /// How the kernel is to schedule them.
+    /// How the kernel schedules them.
     pub scheduling: Scheduling,
-    /// The program is not ours: threads give up their rights as they begin, and those that need not be kept end
-    /// 10 ms after their work, so that a program with one thread has one again.
+    /// The pool is a guest in another vendor's program: threads give up their rights as they begin, and those above
+    /// `min_threads` end 10 ms after their work, so that a program with one thread has one again.
     pub is_guest: bool,
     /// Called by each thread before it ends.
     pub at_end: fn(),
@@ -23,13 +23,13 @@ pub struct Limits {
 /// How the kernel schedules helpers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scheduling {
-    /// As any thread, on other CPUs than the caller's.
+    /// Like any thread, on other CPUs than the caller's.
     Normal,
     /// On the caller's CPU, when no other thread wants it.
     Idle,
 }
 
-/// [`Limits`] that may change while helpers are at work.
+/// [`Limits`] that can change while helpers work.
 pub(super) struct LiveLimits {
     pub(super) min_threads: AtomicUsize,
     pub(super) max_threads: AtomicUsize,

@@ -1,9 +1,9 @@
-//! The only threads Oarlock makes.
+//! The only threads that Oarlock creates.
 //!
-//! [`Pool::run`] does a piece of work on the calling thread and on helpers at once; what each does
-//! of it is claimed by ticket ([`Tickets`]). A helper that runs out of work watches the board for a
-//! while, since a sleeping thread takes 17 to 50 µs to wake and one that watches takes work in
-//! 0.2 µs; then it sleeps, and after 10 s it ends; after 10 ms in a program that is not ours ([`Limits::is_guest`]).
+//! [`Pool::run`] does a piece of work on the calling thread and on helpers at once; each claims its share by ticket
+//! ([`Tickets`]). A helper that runs out of work watches the board for a while, since a sleeping thread takes 17 to 50 µs to
+//! wake and one that watches takes work in 0.2 µs. Then it sleeps, and ends after 10 s, or after 10 ms in another vendor's
+//! program ([`Limits::is_guest`]).
 
 #![allow(unsafe_code)]
 
@@ -34,41 +34,41 @@ use self::thread::{Handle, Life};
 pub use self::tickets::{Role, Tickets};
 use crate::process::{self, Thread};
 
-/// Helpers for all callers. Dropping it ends and joins them.
+/// Helpers shared by all callers. Dropping the pool ends and joins them.
 pub struct Pool {
-    /// Never null. Swapped for a fresh one in a forked child, where the old one's threads are gone
-    /// and its lock may be held by one of them.
+    /// Never null. Replaced by a fresh one in a forked child, where the old one's threads are gone and one of them may have
+    /// held its lock.
     crew: AtomicPtr<Arc<Crew>>,
     limits: Arc<LiveLimits>,
 }
 
-/// The helpers of one process. Each holds one `Arc` of it, the pool another.
+/// The helpers of one process. Each holds one `Arc` of it, and the pool another.
 struct Crew {
     board: Board,
     limits: Arc<LiveLimits>,
     fork_generation: usize,
     alive: Census,
-    /// The CPU of the caller that woke helpers last.
+    /// The CPU of the caller that last woke helpers.
     callers_cpu: AtomicUsize,
-    /// The kernel was seen to put a woken helper on the CPU of its busy caller: a kernel that knows of no shared cache
-    /// does so even if an idle CPU is next to it, and leaves the helper waiting for milliseconds.
+    /// Whether the kernel was seen to put a woken helper on the CPU of its busy caller. A kernel that knows of no shared
+    /// cache does so even if an idle CPU is next to it, and leaves the helper waiting for milliseconds.
     is_misplaced: AtomicBool,
-    /// Making a thread failed, or the process is in a sandbox: not tried again.
+    /// Creating a thread failed, or the process is in a sandbox: it is not tried again.
     cannot_start: AtomicBool,
     threads: Mutex<Vec<Handle>>,
-    /// The threads of `threads` that have not ended: each enters and leaves by itself.
+    /// The helpers among `threads` that have not ended: each enters and leaves by itself.
     helpers: Mutex<Vec<Arc<Helper>>>,
 }
 
-/// What a caller may know of a helper.
+/// The part of a helper that callers may access.
 struct Helper {
     thread: Thread,
-    /// The CPU that it was last kept off; of the idle class, kept to.
+    /// The CPU that it was last kept off; in the idle class, the CPU that it was kept to.
     kept_off: AtomicUsize,
 }
 
 impl Pool {
-    /// A pool with as many threads as `limits` keeps.
+    /// Creates a pool with the minimum number of threads of `limits`.
     pub fn new(limits: Limits) -> Self {
         process::watch_forks();
         let limits = Arc::new(LiveLimits::new(limits));
@@ -80,9 +80,8 @@ impl Pool {
         pool
     }
 
-    /// Changes the limits: at once for what is posted from now on. Threads too many end when they
-    /// have been idle for a while; those too few are made by [`start_up`](Self::start_up). How they are
-    /// scheduled stays. Takes no lock.
+    /// Changes the limits, at once for work posted from now on. Surplus threads end once they have been idle for a while;
+    /// [`start_up`](Self::start_up) creates missing ones. Scheduling stays as it is. Takes no lock.
     pub fn set_limits(&self, limits: Limits) {
         let live = &self.limits;
         live.min_threads
@@ -92,7 +91,7 @@ impl Pool {
         live.spin.store(limits.spin, Ordering::Relaxed);
     }
 
-    /// Raises the limits to those of one more user of the pool. Takes no lock.
+    /// Raises the limits to those of another user of the pool. Takes no lock.
     pub fn widen(&self, limits: Limits) {
         let live = &self.limits;
         for (have, wanted) in [
@@ -103,11 +102,11 @@ impl Pool {
         }
     }
 
-    /// Runs `work` here and on up to `helpers` other threads, and returns when all that began it
-    /// have ended it. Helpers that have not begun by the time it ends here never do.
+    /// Runs `work` here and on up to `helpers` other threads, and returns when all that began it have ended it. Helpers that
+    /// have not begun by the time it ends here never do.
     ///
     /// # Panics
-    /// With the panic of `work`, wherever it came up.
+    /// Passes on a panic of `work` from any thread.
     #[inline]
     pub fn run(&self, helpers: usize, work: &(dyn Fn(Role) + Sync)) {
         match helpers.min(self.limits.max_threads()) {
@@ -125,15 +124,15 @@ impl Pool {
                 if first.is_none() {
                     *first = Some(panic);
                 } else {
-                    // Not dropped: a payload is anything, and its drop may panic in its turn.
+                    // Not dropped: a payload is any value, and its drop may panic in turn.
                     std::mem::forget(panic);
                 }
             }
         };
         let as_helper = || guarded(Role::Helper);
         let task = Task::new(&as_helper);
-        // SAFETY: settled below, and nothing between can unwind: `guarded` catches and drops no
-        // payload, and `wake` and `start` do not panic.
+        // SAFETY: settled below, and nothing in between can unwind: `guarded` catches panics and drops no payload, and
+        // `wake` and `start` do not panic.
         match unsafe { crew.board.post(&task, helpers) } {
             Some(lacking) => {
                 if lacking.asleep > 0 {
@@ -155,10 +154,9 @@ impl Pool {
         }
     }
 
-    /// Has `work` done by a helper when there is nothing else to do. Waits for nobody; refuses when
-    /// there is too much of it.
-    /// Wakes nobody for what is not `urgent` where a helper that did such work before will look for
-    /// more soon: to wake one takes the caller 5 to 20 µs.
+    /// Has a helper do `work` when there is nothing else to do. Waits for no thread, and refuses the work if there is too
+    /// much of it. For work that is not `urgent` it wakes no helper if one that did such work before will soon look for
+    /// more: waking one takes the caller 5 to 20 µs.
     pub fn in_background(&self, work: Arc<dyn Background>, urgent: bool) {
         if self.limits.max_threads() == 0 {
             return work.refused();
@@ -167,7 +165,7 @@ impl Pool {
         if crew.is_helpless() {
             return work.refused();
         }
-        // Where those who make it are not to be.
+        // Helpers must not run on this CPU.
         crew.callers_cpu.store(process::cpu(), Ordering::Relaxed);
         process::keeping_errno(|| {
             let lacking = crew.board.post_background(work, urgent);
@@ -175,8 +173,8 @@ impl Pool {
         });
     }
 
-    /// Has `work`, which waits in a queue of its own, done by a helper, by turns with what others
-    /// post by [`run`](Self::run). Refuses where there is no helper and can be none.
+    /// Has a helper do `work`, which waits in its own queue, in turn with what callers post by [`run`](Self::run). Refuses
+    /// it if there is no helper and can be none.
     pub fn in_jobs(&self, work: Arc<dyn Background>) {
         let crew = self.crew();
         if self.limits.max_threads() == 0 || crew.is_helpless() {
@@ -215,24 +213,24 @@ impl Pool {
         }
     }
 
-    /// Helpers that would take work at once.
+    /// Returns the number of helpers that would take work at once.
     #[inline]
     pub fn awake(&self) -> usize {
         self.crew().board.awake()
     }
 
-    /// Threads that are there.
+    /// Returns the number of threads that exist.
     #[inline]
     pub fn threads(&self) -> usize {
         self.crew().alive.count()
     }
 
-    /// The most helpers that there may be.
+    /// Returns the most helpers that may exist.
     pub fn max_threads(&self) -> usize {
         self.limits.max_threads()
     }
 
-    /// Runs `run` while every lock of the pool is taken, for tests of what must not wait for one.
+    /// Runs `run` with every lock of the pool held, for tests of code that must not wait for one.
     #[doc(hidden)]
     pub fn with_every_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
         let crew = self.crew();
@@ -241,7 +239,7 @@ impl Pool {
         crew.board.with_lock_held(run)
     }
 
-    /// Makes threads up to `min_threads`.
+    /// Creates threads up to `min_threads`.
     pub fn start_up(&self) {
         let crew = self.crew();
         process::keeping_errno(|| {
@@ -254,7 +252,7 @@ impl Pool {
     #[inline]
     fn crew(&self) -> &Arc<Crew> {
         let pointer = self.crew.load(Ordering::Acquire);
-        // SAFETY: a crew that was put there is freed in `drop` alone.
+        // SAFETY: a crew that was stored there is freed in `drop` only.
         let crew = unsafe { &*pointer };
         if crew.fork_generation == process::fork_generation() {
             crew
@@ -263,7 +261,7 @@ impl Pool {
         }
     }
 
-    /// The parent's crew is left where it is: its threads are not here, and its locks may never be released.
+    /// Replaces the parent's crew, which is leaked: its threads are not here, and its locks may never be released.
     #[cold]
     fn crew_of_the_child(&self, parents: *mut Arc<Crew>) -> &Arc<Crew> {
         let fresh = Crew::new(Arc::clone(&self.limits));
@@ -273,12 +271,12 @@ impl Pool {
         {
             Ok(_) => {
                 self.start_up();
-                // SAFETY: put there just now; see `crew`.
+                // SAFETY: stored there just now; see `crew`.
                 unsafe { &*fresh }
             }
             Err(other) => {
-                // SAFETY: `fresh` comes from Box::into_raw and was shown to nobody; `other` was put
-                // there by another thread of this child; see `crew`.
+                // SAFETY: `fresh` comes from Box::into_raw and no other thread has seen it; another thread of this child
+                // stored `other`; see `crew`.
                 unsafe {
                     drop(Box::from_raw(fresh));
                     &*other
@@ -290,10 +288,10 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // SAFETY: the pointer comes from Box::into_raw, and nobody else has the pool any more.
+        // SAFETY: the pointer comes from Box::into_raw, and no other thread has the pool any more.
         let crew = unsafe { Box::from_raw(*self.crew.get_mut()) };
         if crew.fork_generation != process::fork_generation() {
-            // The parent's, whose locks are not to be touched.
+            // It is the parent's, whose locks must not be touched.
             std::mem::forget(crew);
             return;
         }
@@ -302,7 +300,7 @@ impl Drop for Pool {
             let threads =
                 std::mem::take(&mut *crew.threads.lock().unwrap_or_else(PoisonError::into_inner));
             for thread in threads {
-                // One may be the caller: a thread-local value of a helper may hold the last handle.
+                // One may be the calling thread: a helper's thread-local value may hold the last handle.
                 thread.join();
             }
         });
@@ -324,7 +322,7 @@ impl Crew {
         })))
     }
 
-    /// Makes one more helper, where the limit allows it.
+    /// Creates one more helper if the limit allows it.
     fn start(self: &Arc<Self>) {
         if self.cannot_start.load(Ordering::Relaxed) {
             return;
@@ -368,7 +366,7 @@ impl Crew {
         } else if self.is_misplaced.load(Ordering::Relaxed) {
             for helper in &*self.helpers.lock().unwrap_or_else(PoisonError::into_inner) {
                 let is_elsewhere = helper.kept_off.load(Ordering::Relaxed) == here;
-                // The process may have confined itself since it made the helper.
+                // The process may have confined itself since it created the helper.
                 if !is_elsewhere && !process::is_sandboxed_by_now() {
                     // SAFETY: a helper leaves the list before it ends, and the list is locked.
                     unsafe { helper.keep_off(here) };
@@ -394,10 +392,10 @@ impl Crew {
                         self.keep_off_the_caller(helper);
                         pieces < PIECES_MAX && self.board.version() == seen
                     };
-                    // A cipher that a caller brought may panic.
+                    // A caller's cipher may panic.
                     let has_more = catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on)))
                         .unwrap_or_else(|panic| {
-                            // As in `run`: its drop may panic in its turn.
+                            // As in `run`: its drop may panic in turn.
                             std::mem::forget(panic);
                             work.refused();
                             false
@@ -406,12 +404,12 @@ impl Crew {
                     watch.nap = Some(NAP_MIN);
                 }
                 Next::Job { work, seen } => {
-                    // It may take a while, and the caller that the helper was kept off does not take part.
+                    // It may take a while, and the caller that the helper was kept off has no part in it.
                     self.keep_myself_off(helper, NOWHERE);
                     let mut goes_on = || self.board.version() == seen;
                     let has_more = catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on)))
                         .unwrap_or_else(|panic| {
-                            // As above. A waker that a caller brought may panic.
+                            // As above. A caller's waker may panic.
                             std::mem::forget(panic);
                             work.refused();
                             false
@@ -419,7 +417,7 @@ impl Crew {
                     self.board.end_job(has_more.then_some(work));
                 }
                 Next::Idle if self.retire() => {
-                    // Where no thread may exist any more, nobody will come for what was posted in the meantime.
+                    // If no thread may exist any more, none will come for what was posted since.
                     if self.is_helpless() {
                         self.board.refuse_background();
                     }
@@ -434,9 +432,8 @@ impl Crew {
         }
     }
 
-    /// Moves the calling helper to another CPU than that of the caller, if it is there. A kernel that
-    /// balances load puts it there when a thread of others wants its CPU, and then keystream is made
-    /// ahead in time that the consumer lacks.
+    /// Moves the calling helper to another CPU if it runs on the caller's. A kernel that balances load puts it there when
+    /// another thread wants its CPU, and then making keystream ahead takes time from its consumer.
     fn keep_off_the_caller(&self, helper: &Helper) {
         let here = process::cpu();
         if self.limits.scheduling == Scheduling::Normal
@@ -447,10 +444,10 @@ impl Crew {
         }
     }
 
-    /// Called on the helper's own thread.
+    /// Keeps the calling helper off `cpu`.
     fn keep_myself_off(&self, helper: &Helper, cpu: usize) {
         if helper.kept_off.load(Ordering::Relaxed) != cpu {
-            // Callers do the same under the lock: what is noted is what was done.
+            // Callers do the same under the lock: what is recorded is what was done.
             let _helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: this is the thread itself.
             unsafe { helper.keep_off(cpu) };
@@ -464,7 +461,7 @@ impl Crew {
     }
 }
 
-/// The life of a helper.
+/// A helper's main function.
 impl Life for Crew {
     fn live(&self) {
         let helper = Arc::new(Helper {
@@ -486,8 +483,8 @@ impl Life for Crew {
     }
 }
 
-/// A helper's place in [`Crew::helpers`]. Left on drop, so that a panic does not leave a thread
-/// there that has ended.
+/// A helper's entry in [`Crew::helpers`]. `Drop` removes it, so that a panic does not leave a thread in the list that has
+/// ended.
 struct Listed<'a> {
     crew: &'a Crew,
     helper: &'a Arc<Helper>,
@@ -523,22 +520,21 @@ impl Helper {
         }
     }
 
-    /// Under the lock of [`Crew::helpers`].
+    /// Keeps the helper off `cpu`. Called with [`Crew::helpers`] locked.
     ///
     /// # Safety
     /// The helper's thread has not ended.
     unsafe fn keep_off(&self, cpu: usize) {
         let before = self.kept_off.swap(cpu, Ordering::Relaxed);
         if before != cpu {
-            // SAFETY: the helper's thread has not ended, as the caller says, and its CPUs are changed under
-            // this lock alone.
+            // SAFETY: the helper's thread has not ended, as the caller says, and its CPUs are changed only under this lock.
             unsafe { self.thread.keep_off(cpu, before) };
         }
     }
 }
 
-/// Watches for up to 50 µs as long as that is rewarded and the core is free; each vain watch halves
-/// the time, and one during which the kernel gave the core to another thread ends it.
+/// Watches for up to 50 µs while that is rewarded and the core is free. Each unrewarded watch halves the time, and one
+/// during which the kernel gave the core to another thread sets it to zero.
 struct Watch<'a> {
     crew: &'a Crew,
     helper: &'a Helper,
@@ -547,8 +543,7 @@ struct Watch<'a> {
     /// Taken at the first look at the clock: a watch that is rewarded at once costs no system call.
     began: Option<(Instant, i64)>,
     ended: Instant,
-    /// How long the next sleep is, after work in the background: there may be more of it that
-    /// nobody is woken for.
+    /// The length of the next sleep after background work: there may be more of it for which no helper is woken.
     nap: Option<Duration>,
 }
 
@@ -609,7 +604,7 @@ impl Patience for Watch<'_> {
         let idle_time = if may_end { GUEST_IDLE_TIME } else { IDLE_TIME };
         match self.nap.take() {
             Some(nap) => {
-                // Together they take as long as the sleep after them.
+                // Together the naps take as long as the sleep after them.
                 self.nap = Some(2 * nap).filter(|nap| *nap <= idle_time / 2);
                 Sleep::Nap(nap)
             }
@@ -619,8 +614,8 @@ impl Patience for Watch<'_> {
 
     fn was_woken(&mut self) {
         self.crew.keep_off_the_caller(self.helper);
-        // Work that came so soon would have been met by a longer watch; and who is woken after a
-        // long sleep may find that the caller was faster, and has more.
+        // A longer watch would have caught work that came this soon; and a helper that is woken after a long sleep may find
+        // that the caller was faster, and has more.
         let enough = if self.ended.elapsed() < 2 * WATCH_MAX {
             WATCH_MAX
         } else {
@@ -630,21 +625,21 @@ impl Patience for Watch<'_> {
     }
 }
 
-/// No CPU has this number.
+/// A number that no CPU has.
 const NOWHERE: usize = usize::MAX;
 const WATCH_MAX: Duration = Duration::from_micros(50);
-/// A watch this short meets nothing that the look at the board before it did not.
+/// The shortest useful watch: a shorter one finds nothing that the look at the board before it did not.
 const WATCH_MIN: Duration = Duration::from_micros(2);
-/// Looks at the clock are 20 to 40 ns, a pause 10 to 40 ns.
+/// Pauses between two looks at the clock. A look takes 20 to 40 ns, a pause 10 to 40 ns.
 const STEPS_PER_LOOK: u32 = 16;
-/// Naps get twice as long each, so an idle helper looks a dozen times before it sleeps for good.
+/// The first nap. Each is twice as long as the last, so an idle helper looks a dozen times before a long sleep.
 const NAP_MIN: Duration = Duration::from_millis(1);
-/// A helper asleep for so long may end.
+/// The time after which a sleeping helper may end.
 const IDLE_TIME: Duration = Duration::from_secs(10);
-/// So may one in a program that is not ours. A thread takes its caller 20 µs to make, as much as a wake-up may take, so
-/// once in 10 ms that is lost in any case.
+/// The same in another vendor's program. Creating a thread takes its caller 20 µs, no more than a wake-up may take, so once
+/// in 10 ms that cost is negligible.
 const GUEST_IDLE_TIME: Duration = Duration::from_millis(10);
-/// The most pieces of background work before the next in the queue has its turn.
+/// The most pieces of background work that a helper does before the next in the queue has its turn.
 const PIECES_MAX: u32 = 64;
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! What a helper in a program that is not ours gives up as it begins: its capabilities, and the means to get others
-//! (no_new_privs). A program that drops its own with capset(2) does so for the thread that calls, and a helper would
-//! keep what that thread had before.
+//! The rights that a helper in another vendor's program gives up as it begins: its capabilities, and the means to get others
+//! (no_new_privs). A program that drops its own with capset(2) does so only for the calling thread, and a helper would keep
+//! what that thread had before.
 //!
-//! Two capabilities stay if the program has them, CAP_SETUID and CAP_SETGID. The C library changes a user in every
-//! thread of the process, and ends the process (abort) if one of them may not and another may. So a helper of root's
-//! program must be able to follow; it loses both when it does.
+//! Two capabilities stay if the program has them: CAP_SETUID and CAP_SETGID. The C library changes the user in every thread
+//! of the process, and aborts if one of them may not and another may. So a helper in a program of root's must be able to
+//! follow; it loses both when it does.
 //!
-//! The calls are made only where no filter of system calls is in place, or one that the first process of this
-//! container has as well: a filter that a service got for itself may kill for capset(2).
+//! The calls are made only if no filter of system calls is in place, or only those that the first process of this container
+//! has as well: a filter that a service installed for itself may kill for capset(2).
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use std::io::Read as _;
 
 use crate::process;
 
-/// On the helper's own thread. Makes no call where there is nothing to give up.
+/// Gives up the rights of the calling helper. Makes no call if there is nothing to give up.
 pub(crate) fn give_up() {
     process::keeping_errno(|| {
         let Some(own) = Status::of("thread-self") else {
@@ -36,14 +36,14 @@ pub(crate) fn give_up() {
     });
 }
 
-/// What `/proc/.../status` says of a thread (proc_pid_status(5)).
+/// The fields of a thread's `/proc/.../status` that matter here (proc_pid_status(5)).
 #[derive(Debug, Default, PartialEq)]
 struct Status {
     permitted: u64,
-    /// Permitted, effective, inheritable or ambient.
+    /// Capabilities that are permitted, effective, inheritable or ambient.
     capabilities: u64,
     has_no_new_privileges: bool,
-    /// The mode of seccomp(2), and how many filters there are.
+    /// The mode of seccomp(2), and the number of filters.
     filter: (u64, u64),
 }
 
@@ -51,12 +51,12 @@ impl Status {
     fn of(process: &str) -> Option<Self> {
         let file = File::open(format!("/proc/{process}/status")).ok()?;
         let mut text = Vec::with_capacity(4096);
-        // Opened, read and closed, without a look at its size in between: no call that a filter need not list.
+        // Opened, read and closed without asking for its size: no call that a filter need not list.
         file.take(TEXT_BYTES_MAX).read_to_end(&mut text).ok()?;
         Self::parse(&String::from_utf8_lossy(&text))
     }
 
-    /// `None` unless all that matters is there.
+    /// Parses the text of the file; `None` if a needed field is missing.
     fn parse(text: &str) -> Option<Self> {
         let value = |name: &str| {
             let mut lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -69,7 +69,7 @@ impl Status {
             permitted,
             capabilities: permitted | set("CapEff")? | set("CapInh")? | set("CapAmb")?,
             has_no_new_privileges: number("NoNewPrivs")? == 1,
-            // Since Linux 5.9; where nothing is counted, one is as good as another.
+            // Since Linux 5.9; without the field, all filters count as equal.
             filter: (number("Seccomp")?, number("Seccomp_filters").unwrap_or(0)),
         })
     }
@@ -80,8 +80,8 @@ impl Status {
     }
 }
 
-/// Sets permitted and effective capabilities of the calling thread, and leaves none inheritable or ambient. If that is
-/// refused nothing changes.
+/// Sets the permitted and effective capabilities of the calling thread, and clears the inheritable and ambient ones. Changes
+/// nothing if that is refused.
 fn set_capabilities(kept: u64) {
     let half = |shift: u32| Data {
         effective: (kept >> shift) as u32,
@@ -110,9 +110,9 @@ struct Data {
     inheritable: u32,
 }
 
-/// _LINUX_CAPABILITY_VERSION_3.
+/// The value of _LINUX_CAPABILITY_VERSION_3.
 const VERSION_3: u32 = 0x2008_0522;
-/// A process may be in 65,536 groups, each of which is named.
+/// The most that is read of a status file: a process may be in 65,536 groups, and each is listed.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// CAP_SETGID and CAP_SETUID.
 const FOLLOWING: u64 = 1 << 6 | 1 << 7;

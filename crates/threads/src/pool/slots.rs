@@ -1,10 +1,10 @@
-//! Values shared out among several threads.
+//! Values divided among several threads.
 
 use std::marker::PhantomData;
 
 use super::tickets::{Role, Tickets};
 
-/// Values of a slice in runs, each of which one thread takes.
+/// A slice divided into runs of values, each of which one thread takes.
 pub struct Slots<'a, T> {
     first: *mut T,
     count: usize,
@@ -13,13 +13,13 @@ pub struct Slots<'a, T> {
     _values: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: the pointer is that of a slice borrowed for 'a, whose values may go to other threads; `take`,
-// the only access to it, gives no value out twice.
+// SAFETY: the pointer comes from a slice borrowed for 'a, whose values may go to other threads; `take`, the only access to
+// it, hands no value out twice.
 unsafe impl<T: Send> Sync for Slots<'_, T> {}
 
 impl<'a, T> Slots<'a, T> {
-    /// In runs of `run` values, of which the last may be shorter; in longer ones where there would be more
-    /// than tickets count.
+    /// Divides `values` into runs of `run` values; the last may be shorter. Runs are longer if there would be more of them
+    /// than tickets can count.
     pub fn new(values: &'a mut [T], run: usize) -> Self {
         let count = values.len();
         let run = run.max(1).max(count.div_ceil(u32::MAX as usize));
@@ -32,14 +32,13 @@ impl<'a, T> Slots<'a, T> {
         }
     }
 
-    /// The next run for a thread in this part; `None` when all have been taken.
+    /// Takes the next run for a thread in this role; `None` if all have been taken.
     pub fn take(&self, role: Role) -> Option<&'a mut [T]> {
         let start = self.tickets.take(role)? as usize * self.run;
         let length = self.run.min(self.count - start);
-        // SAFETY: the ticket is below the number that `new` made them for, so `start` is within the slice
-        // and `length` does not pass its end. Its values are initialized and valid for 'a. Nobody else
-        // has this run: tickets hand each number out once, runs do not overlap, and `new` borrowed the
-        // slice mutably for 'a.
+        // SAFETY: the ticket is below the number that `new` created, so `start` is within the slice and `length` does not
+        // pass its end. Its values are initialized and valid for 'a. No other thread has this run: tickets hand each number
+        // out once, runs do not overlap, and `new` borrowed the slice mutably for 'a.
         Some(unsafe { std::slice::from_raw_parts_mut(self.first.add(start), length) })
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn pause() {
 #[cfg_attr(loom, allow(unused_imports))]
 pub use self::waiting::{Parker, lock};
 
-/// What jobs wait with.
+/// The means by which jobs wait.
 #[cfg_attr(loom, allow(dead_code))]
 mod waiting {
     use std::sync::PoisonError;
@@ -33,18 +33,18 @@ mod waiting {
 
     use super::{Mutex, MutexGuard};
 
-    /// Locks, also what a thread that panicked had locked: nothing here is left half changed.
+    /// Locks `mutex`, even if a thread panicked with it locked: nothing here is left half changed.
     pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where a thread sleeps. One that is woken before does not sleep.
+    /// A place where a thread sleeps. A thread that was woken before it parks does not sleep.
     #[cfg(not(loom))]
     pub struct Parker(std::thread::Thread);
 
     #[cfg(not(loom))]
     impl Parker {
-        /// For the calling thread.
+        /// Creates a parker for the calling thread.
         pub fn current() -> Self {
             Self(std::thread::current())
         }
@@ -54,16 +54,16 @@ mod waiting {
             self.0.unpark();
         }
 
-        /// For so long at most. Returns whether all of that has passed.
+        /// Sleeps for at most `time_max`. Returns whether all of that has passed.
         pub fn park_for(&self, time_max: Duration) -> bool {
             let began = std::time::Instant::now();
-            // To wait sets errno.
+            // Waiting sets errno.
             crate::process::keeping_errno(|| std::thread::park_timeout(time_max));
             began.elapsed() >= time_max
         }
     }
 
-    /// Loom's own `unpark` is lost on a thread that waits for a lock. No time passes.
+    /// A parker for loom, whose own `unpark` is lost on a thread that waits for a lock. No time passes.
     #[cfg(loom)]
     pub struct Parker(Mutex<bool>, super::Condvar);
 

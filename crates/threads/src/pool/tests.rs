@@ -20,7 +20,7 @@ fn the_last_helper_does_not_go_when_work_has_come_meanwhile() {
     // SAFETY: from Box::into_raw just now.
     let crew = unsafe { Box::from_raw(Crew::new(Arc::new(LiveLimits::new(limits)))) };
     assert!(crew.alive.enter(1));
-    // Between the end of its sleep and here, a caller posts, which may make no other helper.
+    // Between the end of its sleep and this point, a caller posts, which may create no other helper.
     let lacking = crew.board.post_background(Arc::new(Work), true);
     assert_eq!((lacking.asleep, lacking.missing), (0, 1));
     assert!(!crew.retire());
@@ -54,7 +54,7 @@ fn where_no_thread_can_be_made_nothing_is_kept_for_one() {
         at_end: || (),
     });
     let work = Arc::new(Work(AtomicUsize::new(0)));
-    // As if making one failed for this piece of work, and was not tried for the next.
+    // As if creating a helper failed for this piece of work, and was not tried for the next.
     pool.crew().board.post_background(work.clone(), true);
     pool.crew().cannot_start.store(true, Ordering::Relaxed);
     pool.crew().board.refuse_background();
@@ -85,8 +85,8 @@ fn idle_helpers_that_ask_at_once_leave_those_to_be_kept() {
     assert_eq!((gone, crew.alive.count()), (2, 2));
 }
 
-/// A guest's helpers give up what they have and end soon after their work, stripes or background, those that are to be
-/// kept excepted; and they come again, as often as there is work.
+/// A guest's helpers give up their rights and end soon after their work, stripes or background, except those that are kept;
+/// and they return whenever there is work.
 #[test]
 fn helpers_of_a_guest_end_soon_after_their_work_and_come_again() {
     struct Work(AtomicUsize);
@@ -111,7 +111,7 @@ fn helpers_of_a_guest_end_soon_after_their_work_and_come_again() {
         for round in 1..20 {
             let began = Instant::now();
             let here = std::sync::Barrier::new(3);
-            // Nobody gets on without two helpers.
+            // Neither thread goes on without two helpers.
             pool.run(2, &|_| _ = here.wait());
             oarlock_testing::until("they have ended after stripes", quiet);
             pool.in_background(done.clone(), true);
@@ -119,7 +119,7 @@ fn helpers_of_a_guest_end_soon_after_their_work_and_come_again() {
             oarlock_testing::until("they have ended after background work", quiet);
             assert!(began.elapsed() < Duration::from_secs(5), "{round}");
         }
-        // Those that are kept do not look again and again.
+        // Helpers that are kept do not look again and again.
         std::thread::sleep(2 * GUEST_IDLE_TIME);
         assert!(quiet());
     }

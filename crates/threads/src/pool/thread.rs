@@ -1,9 +1,9 @@
-//! A thread that the C library alone makes and ends.
+//! A thread that only the C library creates and ends.
 //!
-//! The standard library takes a lock of its own where a thread of its begins and ends. A child that is forked at just
-//! that moment inherits the lock, and nothing in it releases the lock. The C library puts its own locks right in the
-//! child. So code on such a thread keeps off what registers it with the standard library: `std::thread::current`,
-//! `park`, and values of `thread_local` that have a `Drop`.
+//! The standard library takes a lock of its own where one of its threads begins or ends. A child that is forked at just that
+//! moment inherits the held lock, and no thread of the child releases it. The C library resets its own locks in the child.
+//! So code on such a thread avoids whatever registers it with the standard library: `std::thread::current`, `park`, and
+//! `thread_local` values that have a `Drop`.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,26 +12,26 @@ use std::sync::Arc;
 
 use crate::process;
 
-/// What a thread does.
+/// The function of a thread.
 pub(super) trait Life: Send + Sync + 'static {
     fn live(&self);
 }
 
-/// A thread that has been made. Dropping it neither joins nor detaches it.
+/// The handle of a thread. Dropping it neither joins nor detaches the thread.
 pub(super) struct Handle(libc::pthread_t);
 
 impl Handle {
-    /// Makes a thread that does what `life` says, with every signal blocked. `None` in a sandbox, and
-    /// where the system refuses: for want of memory for its stack, by a limit on processes, or
-    /// where thread-local data of the program's leaves no room on a stack of that size.
+    /// Creates a thread that runs `life`, with every signal blocked. `None` in a sandbox, and if the system refuses: no
+    /// memory for its stack, a limit on processes, or thread-local data of the program that does not fit a stack of this
+    /// size.
     pub(super) fn start<L: Life>(life: Arc<L>) -> Option<Self> {
         if process::is_sandboxed_by_now() {
             return None;
         }
         let life = Arc::into_raw(life).cast_mut().cast();
-        // SAFETY: the attributes are initialized before they are used and destroyed once; their size
-        // is a multiple of the page's and above the least there may be. `begin` takes the one
-        // reference that `into_raw` gave out, and `L` may be sent to its thread.
+        // SAFETY: the attributes are initialized before they are used and destroyed once; their size is a multiple of the
+        // page size and above the minimum. `begin` takes the one reference that `into_raw` handed out, and `L` may be sent
+        // to its thread.
         let made = process::with_signals_blocked(|| unsafe {
             let mut attributes = std::mem::zeroed();
             if libc::pthread_attr_init(&mut attributes) != 0 {
@@ -50,17 +50,17 @@ impl Handle {
         made
     }
 
-    /// Joins it if it has ended: then the handle is used up, and is to be dropped.
+    /// Joins the thread if it has ended. After true the handle is used up and must be dropped.
     pub(super) fn join_if_ended(&self) -> bool {
-        // SAFETY: the thread is joinable, and was not joined: who is told true drops the handle, and
-        // the other two ways to use it up take it.
+        // SAFETY: the thread is joinable and was not joined: a caller that gets true drops the handle, and the other two
+        // ways to use it up consume it.
         unsafe { libc::pthread_tryjoin_np(self.0, ptr::null_mut()) == 0 }
     }
 
-    /// Waits until it has ended. Nobody can wait for himself: the calling thread is let go instead.
+    /// Waits until the thread has ended. A thread cannot join itself: the calling thread is detached instead.
     pub(super) fn join(self) {
-        // SAFETY: the thread is joinable, and was not joined: `join_if_ended` told its caller so, or was
-        // not asked, and this takes the handle.
+        // SAFETY: the thread is joinable and was not joined: `join_if_ended` has not returned true, or was not called, and
+        // this consumes the handle.
         unsafe {
             if self.0 == libc::pthread_self() {
                 libc::pthread_detach(self.0);
@@ -72,22 +72,22 @@ impl Handle {
 }
 
 extern "C" fn begin<L: Life>(life: *mut c_void) -> *mut c_void {
-    // SAFETY: `start` gave one reference to the one thread that it made of it. The name has an end
-    // and fewer than 16 bytes.
+    // SAFETY: `start` gave one reference to the one thread that it created with it. The name ends with a null byte and has
+    // fewer than 16 bytes.
     let life = unsafe {
         libc::pthread_setname_np(libc::pthread_self(), c"oarlock".as_ptr());
         Arc::from_raw(life.cast::<L>().cast_const())
     };
-    // Moved in, so that a panic of its drop is caught as well.
+    // Moved in, so that a panic in its drop is caught as well.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(move || life.live())) {
-        // Not dropped: a payload is anything, and its drop may panic in its turn.
+        // Not dropped: a payload is any value, and its drop may panic in turn.
         std::mem::forget(panic);
     }
     ptr::null_mut()
 }
 
-/// Optimized kernels need little. Those that a program compiled without optimization spill every
-/// register: one frame of AES-GCM takes 244 KiB. A thread's stack is committed page by page.
+/// The stack size of a helper. Optimized kernels need little. Unoptimized ones spill every register: one frame of AES-GCM
+/// takes 244 KiB. A thread's stack is committed page by page.
 const STACK_BYTES: usize = if cfg!(debug_assertions) {
     4 << 20
 } else {

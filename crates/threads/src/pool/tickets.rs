@@ -2,26 +2,26 @@
 
 use super::sync::{AtomicU64, Ordering};
 
-/// The part that a thread has in a piece of work.
+/// The role of a thread in a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// It posted the work and waits for its end.
+    /// The thread that posted the work and waits for its end.
     Caller,
     /// A thread of the pool.
     Helper,
 }
 
-/// Hands out the numbers 0 to `count` - 1, each once: to the caller from the front, to helpers from
-/// the back. So each comes back to the same end of the same buffer, which its cache may hold still.
+/// Hands out the numbers 0 to `count` - 1, each once: to the caller from the front, to helpers from the back. So each thread
+/// returns to the same end of the same buffer, which its cache may still hold.
 pub struct Tickets {
-    /// Low half: taken from the front, high half: from the back. Counts on when all are gone, by
-    /// one for each thread that asks.
+    /// Low half: taken from the front; high half: from the back. Keeps counting when all are gone, by one for each thread
+    /// that asks.
     taken: AtomicU64,
     count: u32,
 }
 
 impl Tickets {
-    /// Tickets for `count` stripes.
+    /// Creates tickets for `count` stripes.
     #[inline]
     pub fn new(count: u32) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Tickets {
         }
     }
 
-    /// The next stripe for a thread of this role. `None` when all are taken.
+    /// Takes the next ticket for a thread in this role; `None` if all are taken.
     #[inline]
     pub fn take(&self, role: Role) -> Option<u32> {
         let one = match role {

@@ -1,25 +1,25 @@
-//! How much memory the rings of one accelerator may take.
+//! Limits the memory of one accelerator's rings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::process;
 
-/// Memory that rings of one accelerator may take, and what they have taken. A forked child counts from zero: the
-/// threads that would release its parent's rings are not there.
+/// The memory that the rings of one accelerator have taken. A forked child counts from zero: the threads that would release
+/// its parent's rings do not exist there.
 #[derive(Debug, Default)]
 pub struct Budget {
-    /// Above [`BYTES_BITS`]: the fork generation that the bytes, below, are taken in. In one word,
-    /// so that of two threads of a child none begins after the other has taken.
+    /// The fork generation above [`BYTES_BITS`], and below it the bytes taken in that generation. They share one word, so
+    /// that no thread of a child resets the count after another has taken from it.
     taken: AtomicU64,
 }
 
 impl Budget {
-    /// Bytes taken now.
+    /// Returns the bytes taken now.
     pub fn taken(&self) -> usize {
         bytes_of(generation(), self.taken.load(Ordering::Relaxed)) as usize
     }
 
-    /// Returns the generation to give them back in; `None` where that would be more than `most`.
+    /// Takes `bytes` and returns the generation to give them back in; `None` if the sum would exceed `most`.
     pub(super) fn take(&self, bytes: usize, most: usize) -> Option<u64> {
         let generation = generation();
         let most = (most as u64).min(BYTES_MAX);
@@ -45,7 +45,7 @@ impl Budget {
     }
 }
 
-/// Returns the bytes of `taken`, the value of a [`Budget`], that belong to this generation.
+/// Returns the bytes in `taken`, the value of a [`Budget`], that belong to this generation.
 fn bytes_of(generation: u64, taken: u64) -> u64 {
     if taken >> BYTES_BITS == generation {
         taken & BYTES_MAX
@@ -54,11 +54,11 @@ fn bytes_of(generation: u64, taken: u64) -> u64 {
     }
 }
 
-/// Returns the fork generation of this process, as far as [`Budget`] keeps it.
+/// Returns the low bits of this process's fork generation, as [`Budget`] keeps them.
 fn generation() -> u64 {
     process::fork_generation() as u64 & (u64::MAX >> BYTES_BITS)
 }
 
-/// 256 TiB, more than any machine has memory; the rest is for generations.
+/// Enough for 256 TiB, more than the memory of any machine; the upper bits hold the generation.
 const BYTES_BITS: u32 = 48;
 const BYTES_MAX: u64 = (1 << BYTES_BITS) - 1;

@@ -1,7 +1,7 @@
 //! Memory that threads fill ahead of its use: keystream, in streams that a cipher keeps.
 //!
-//! The streams lie in a [`Ring`], which has one [`Reader`]. They are filled by pool threads, by a
-//! thread of the idle class on the reader's own CPU, or by the session's owner in time of its own.
+//! The streams lie in a [`Ring`], which has one [`Reader`]. Pool threads fill them, or a thread of the idle class on the
+//! reader's own CPU, or the session's owner when it chooses to.
 
 mod budget;
 mod reader;

@@ -1,4 +1,4 @@
-//! Reading a ring.
+//! The reading side of a ring.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::budget::Budget;
 use super::ring::{Ring, RingSize, Source};
 
-/// The one reader of a ring. It closes the ring when it goes.
+/// The only reader of a ring. Dropping it closes the ring.
 pub struct Reader {
     ring: Arc<Ring>,
-    /// The first granule that is not released.
+    /// The first granule that has not been released.
     released: u64,
 }
 
 impl Reader {
-    /// Makes a reader of a new ring; `None` when `budget` has no room for it under `bytes_max`.
+    /// Creates a ring and its reader; `None` if `budget` has no room for it under `bytes_max`.
     pub fn new(
         size: RingSize,
         source: Box<dyn Source>,
@@ -22,7 +22,7 @@ impl Reader {
         bytes_max: usize,
     ) -> Option<Self> {
         let ring = Ring::new(size, source, budget, bytes_max)?;
-        // Nothing has been released, and nothing made: an epoch begins with `restart`.
+        // Nothing has been released and nothing filled: `restart` begins an epoch.
         let released = ring.granules();
         Some(Self { ring, released })
     }
@@ -33,30 +33,30 @@ impl Reader {
         &self.ring
     }
 
-    /// Begins an epoch at `base`; returns the number of its first granule.
+    /// Begins an epoch at `base` and returns the number of its first granule.
     pub fn restart(&mut self, base: u128) -> u64 {
         self.released = self.ring.restart(base);
         self.released
     }
 
-    /// Announces a request that ends before granule `end`: helpers keep off what is before.
+    /// Announces a request that ends before granule `end`: helpers skip the granules before it.
     #[inline]
     pub fn claim(&self, end: u64) {
         self.ring.claim(end);
     }
 
-    /// Granule `number`, if it is ready and not released.
+    /// Returns granule `number`, if it is ready and has not been released.
     #[inline]
     pub fn granule(&self, number: u64) -> Option<&[u8]> {
         if number < self.released {
             return None;
         }
-        // SAFETY: `new` made the ring and gave it no other reader; the number is not released, and
-        // cannot be while the slice lives, since `release` and `restart` borrow the reader mutably.
+        // SAFETY: `new` created the ring and gave it no other reader; the number is not released, and cannot be while the
+        // slice lives, since `release` and `restart` borrow the reader mutably.
         unsafe { self.ring.granule(number) }
     }
 
-    /// The granules before `end` are done with.
+    /// Releases the granules before `end` to be filled again.
     #[inline]
     pub fn release(&mut self, end: u64) {
         self.released = self.released.max(end);

@@ -1,7 +1,7 @@
 //! Keystream made ahead: the memory of a ring, and how it is filled and read.
 //!
-//! A ring is shared by its reader and the threads that fill it. The reader may go away at any time:
-//! the ring lives on until the last thread has left it, and is wiped then.
+//! A ring is shared by its reader and the threads that fill it. The reader may be dropped at any time: the ring lives until
+//! the last thread has left it, and is then wiped.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -14,25 +14,25 @@ use super::budget::Budget;
 use super::slots::{Cursor, Slots};
 use crate::pool::board::Background;
 
-/// What goes into the granules.
+/// Computes the contents of granules.
 pub trait Source: Send + Sync {
-    /// Fills `granule`, the `index`-th from `base` on. What is there is of no use.
+    /// Overwrites `granule`, the `index`-th from `base` on.
     fn make(&self, base: u128, index: u64, granule: &mut [u8]);
 }
 
-/// How a ring is divided.
+/// The dimensions of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSize {
-    /// The unit in which it is filled and read.
+    /// The unit in which the ring is filled and read.
     pub granule_bytes: usize,
-    /// Granules of a stream.
+    /// Granules in a stream.
     pub segment: usize,
-    /// Parts that are filled one after the other.
+    /// Streams, which are filled one after the other.
     pub streams: usize,
 }
 
 impl RingSize {
-    /// Its memory. `None` for more than can be counted.
+    /// Returns the size of the ring's memory, or `None` on overflow.
     #[inline]
     pub fn bytes(self) -> Option<usize> {
         self.granule_bytes
@@ -47,20 +47,20 @@ pub struct Ring {
     granule_bytes: usize,
     memory: Memory,
     source: Box<dyn Source>,
-    /// Threads that fill it now or are about to.
+    /// Threads that fill the ring or are about to.
     fillers: AtomicUsize,
     closed: AtomicBool,
     budget: Arc<Budget>,
-    /// The fork generation of the process that took its memory from the budget.
+    /// The fork generation in which the ring took its memory from the budget.
     generation: u64,
 }
 
-// SAFETY: `memory` is the only part that is not Sync by itself. `Slots` hands each granule to one
-// thread at a time for writing, and to the consumer for reading in between.
+// SAFETY: `memory` is the only part that is not Sync by itself. `Slots` hands each granule to one thread at a time for
+// writing, and to the reader between writes.
 unsafe impl Sync for Ring {}
 
 impl Ring {
-    /// `None` when `budget` has no room for it under `bytes_max`.
+    /// Creates a ring; `None` if `budget` has no room for it under `bytes_max`.
     pub(super) fn new(
         size: RingSize,
         source: Box<dyn Source>,
@@ -85,59 +85,59 @@ impl Ring {
         }))
     }
 
-    /// The unit in which it is filled and read.
+    /// Returns the unit in which the ring is filled and read.
     #[inline]
     pub fn granule_bytes(&self) -> usize {
         self.granule_bytes
     }
 
-    /// How many units it has.
+    /// Returns the number of granules that the ring holds.
     #[inline]
     pub fn granules(&self) -> u64 {
         self.slots.count()
     }
 
-    /// Its memory.
+    /// Returns the size of the ring's memory in bytes.
     pub fn bytes(&self) -> usize {
         self.memory.lines.len()
     }
 
-    /// See [`Slots::restart`]. By the reader.
+    /// See [`Slots::restart`]. Only the reader calls it.
     pub(super) fn restart(&self, base: u128) -> u64 {
         self.slots.restart(base)
     }
 
-    /// See [`Slots::claim`]. By the reader.
+    /// See [`Slots::claim`]. Only the reader calls it.
     #[inline]
     pub(super) fn claim(&self, end: u64) {
         self.slots.claim(end);
     }
 
-    /// See [`Slots::release`]. By the reader.
+    /// See [`Slots::release`]. Only the reader calls it.
     #[inline]
     pub(super) fn release(&self, end: u64) {
         self.slots.release(end);
     }
 
-    /// Granule `number`, if it is ready.
+    /// Returns granule `number`, if it is ready.
     ///
     /// # Safety
-    /// By the reader, for a number that is not released, and not released while the slice lives.
+    /// The caller is the reader; `number` is not released, and will not be while the slice lives.
     #[inline]
     pub(super) unsafe fn granule(&self, number: u64) -> Option<&[u8]> {
         if !self.slots.is_ready(number) {
             return None;
         }
         let granule = self.place(self.slots.slot(number));
-        // SAFETY: the granule lies in the memory, which is initialized. It is ready and, as the
-        // caller vouches, not released: no helper takes its slot, so nobody writes to it.
+        // SAFETY: the granule lies in the memory, which is initialized. It is ready and, as the caller promises, not
+        // released: no helper takes its slot, so nobody writes to it.
         Some(unsafe { std::slice::from_raw_parts(granule, self.granule_bytes) })
     }
 
-    /// Fills one granule; false when there is none to fill.
+    /// Fills one granule; returns false if there is none to fill.
     ///
     /// # Panics
-    /// With the panic of the source. The slot stays taken then, and the ring is filled no more.
+    /// Passes on a panic of the source. The slot then stays taken, and the ring is not filled any more.
     pub(crate) fn fill_one(&self, cursor: &mut Cursor) -> bool {
         if self.is_closed() {
             return false;
@@ -146,8 +146,8 @@ impl Ring {
             return false;
         };
         let granule = self.place(claim.slot);
-        // SAFETY: the granule lies in the memory, which is initialized. The claim makes this thread
-        // the only one that touches it.
+        // SAFETY: the granule lies in the memory, which is initialized. The claim makes this thread the only one that
+        // accesses it.
         let granule = unsafe { std::slice::from_raw_parts_mut(granule, self.granule_bytes) };
         let closing = Closing(self);
         self.source.make(claim.base, claim.index, granule);
@@ -156,7 +156,7 @@ impl Ring {
         true
     }
 
-    /// Where a slot begins.
+    /// Returns the address where a slot begins.
     fn place(&self, slot: usize) -> *mut u8 {
         let start = slot * self.granule_bytes;
         assert!(start + self.granule_bytes <= self.bytes());
@@ -164,9 +164,9 @@ impl Ring {
         unsafe { self.memory.lines.as_ptr().cast::<u8>().add(start) }
     }
 
-    /// Fills granules for up to `budget`, or until there is none to fill; returns how many.
+    /// Fills granules for up to `budget`, or until there is none to fill. Returns how many it filled.
     pub fn fill_for(&self, budget: Duration) -> u64 {
-        // None is beyond what a clock counts: no limit.
+        // `None` is beyond the range of the clock: no limit.
         let deadline = Instant::now().checked_add(budget);
         let mut cursor = Cursor::default();
         let mut filled = 0;
@@ -178,14 +178,14 @@ impl Ring {
         filled
     }
 
-    /// Whether one more thread should fill it, in addition to those that do; if so the caller brings one. Called by the
-    /// reader.
+    /// Whether another thread should fill the ring, in addition to those that do; if so, it is counted and the caller must
+    /// provide it. Only the reader calls it.
     pub fn enlist(&self, fillers_max: usize) -> bool {
         if self.is_closed() || !self.slots.lacks(self.worthwhile()) {
             return false;
         }
-        // Pairs with the one in `leave`: either the filler sees what was released, or it is seen to
-        // have left.
+        // Pairs with the fence in `leave`: either the filler sees what was released, or this thread sees that the filler has
+        // left.
         fence(Ordering::SeqCst);
         let room = |fillers: usize| (fillers < fillers_max).then_some(fillers + 1);
         self.fillers
@@ -193,18 +193,18 @@ impl Ring {
             .is_ok()
     }
 
-    /// Whether little is left. By the reader.
+    /// Whether the ring has little keystream left. Only the reader calls it.
     #[inline]
     pub fn is_low(&self) -> bool {
         self.slots.lacks((self.slots.count() * 5 / 8).max(1))
     }
 
-    /// Takes [`enlist`](Self::enlist) back.
+    /// Undoes [`enlist`](Self::enlist).
     pub(crate) fn dismiss(&self) {
         self.fillers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A filler has found nothing to fill. False: it has again, go on.
+    /// Ends a filler that found nothing to fill. Returns false if there is work again and the filler must go on.
     fn leave(&self) -> bool {
         self.fillers.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -215,7 +215,7 @@ impl Ring {
         false
     }
 
-    /// The consumer is gone, or the source has panicked.
+    /// Closes the ring, because the reader was dropped or the source has panicked.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
@@ -224,7 +224,7 @@ impl Ring {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Granules to be filled that are worth a thread's coming.
+    /// Returns the number of empty granules that justify another thread.
     fn worthwhile(&self) -> u64 {
         (self.slots.count() / 4).max(1)
     }
@@ -242,8 +242,8 @@ impl Background for Ring {
             if self.leave() {
                 return false;
             }
-            // The consumer may have been stopped in the middle of a restart: until it goes on
-            // there is something to fill that nobody can take.
+            // The reader may have been preempted in the middle of a restart: until it resumes there is something to fill
+            // that no helper can take.
             if !goes_on() {
                 return true;
             }
@@ -261,7 +261,7 @@ impl Drop for Ring {
     }
 }
 
-/// Closes the ring unless it is forgotten.
+/// Closes the ring on drop, unless it is forgotten.
 struct Closing<'a>(&'a Ring);
 
 impl Drop for Closing<'_> {
@@ -270,13 +270,13 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// Zeroed pages, aligned for the widest registers. Wiped on drop.
+/// Zeroed memory, aligned to cache lines and wiped on drop.
 struct Memory {
     lines: NonNull<[u8]>,
     layout: Layout,
 }
 
-// SAFETY: it owns what it points to, plain bytes.
+// SAFETY: it owns the plain bytes that it points to.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// Works once.
+    /// Works once, then panics.
     struct Broken(AtomicBool);
 
     impl Source for Broken {
@@ -358,7 +358,7 @@ mod tests {
         });
         assert!(!ring.enlist(1));
         assert_eq!(ring.fill_for(Duration::MAX), 0);
-        // What was made before is there, and nobody is told that the rest is.
+        // The granule filled before is there, and the others are not reported as ready.
         // SAFETY: this is the only consumer, and nothing is released.
         let ready = (0..8).filter(|index| unsafe { ring.granule(first + index).is_some() });
         assert_eq!(ready.count(), 1);

@@ -1,32 +1,30 @@
-//! Which thread may touch which part of a ring of keystream, and when: the protocol without the
-//! memory.
+//! Which thread may access which part of a ring of keystream, and when: the protocol without the memory.
 //! model/tests/model.rs checks it with loom.
 //!
-//! A ring has slots, each for one granule of keystream. Granules are numbered through the ring's
-//! whole life, so a number is never used for two contents; granule n goes to slot n mod slots.
+//! A ring has slots, each for one granule of keystream. Granules are numbered through the ring's whole life, so a number is
+//! never used for two contents; granule n goes to slot n mod slots.
 //!
 //! ```text
-//! consumer   restart(base)     a new IV: number the granules on from beyond all that could be asked
-//!                              for so far, which makes every one that is there or under way stale
-//!            claim(end)        helpers, keep off what is before `end`: the request will be there
-//!            is_ready(n)       then n may be read until it is released; else computed inline
+//! consumer   restart(base)     a new IV: continue the numbers beyond all that could have been asked for so
+//!                              far, which makes every granule that is ready or being filled stale
+//!            claim(end)        helpers must skip what is before `end`: the request will be there
+//!            is_ready(n)       granule n may be read until it is released; if not, compute it inline
 //!            release(end)      slots of granules before `end` may be filled again
 //! helper     next()            takes a slot: by compare-and-swap, from an older granule that is released
 //!            publish(claim)    the granule may be read
 //! ```
 //!
-//! The consumer never waits: every step of its is a handful of loads and stores. A helper that was
-//! left behind by a restart fills a slot with what nobody will ask for, and only a slot whose tag is
-//! older: what is of the new epoch it does not touch.
+//! The consumer never waits: each of its steps is a handful of loads and stores. A helper that a restart left behind fills a
+//! slot with a stale granule, and only a slot whose tag is older: it never touches granules of the new epoch.
 //!
-//! Order of filling: granules of the segments beyond the consumer's, from the front; then those of
-//! the segment that the consumer is in, from the back. So a consumer that has caught up and computes
-//! inline meets a helper once a segment, not at every granule.
+//! Order of filling: granules of the segments beyond the consumer's, from the front; then those of the segment that the
+//! consumer is in, from the back. So a consumer that has caught up and computes inline meets a helper once a segment, not at
+//! every granule.
 
 use crate::pool::sync::{AtomicU64, Ordering, fence};
 
 pub(crate) struct Slots {
-    /// Number of the granule in each slot, and whether it is being filled.
+    /// The number of the granule in each slot, and whether it is being filled.
     tags: Box<[AtomicU64]>,
     segment: u64,
     /// The first granule of this epoch; [`RESTARTING`] while the base changes.
@@ -34,7 +32,7 @@ pub(crate) struct Slots {
     base: [AtomicU64; 2],
     /// The first granule that helpers may fill.
     claimed: AtomicU64,
-    /// The first granule that is not released.
+    /// The first granule that has not been released.
     released: AtomicU64,
 }
 
@@ -43,13 +41,13 @@ pub(crate) struct Claim {
     number: u64,
     /// The slot's number.
     pub slot: usize,
-    /// The position that the epoch began at.
+    /// The position at which the epoch began.
     pub base: u128,
-    /// How many granules on from there.
+    /// The distance of the granule from `base`, in granules.
     pub index: u64,
 }
 
-/// Where a helper goes on looking.
+/// The place where a helper continues its search.
 #[derive(Default)]
 pub(crate) struct Cursor {
     first: u64,
@@ -57,10 +55,10 @@ pub(crate) struct Cursor {
 }
 
 impl Slots {
-    /// `slots` is a multiple of `segment`.
+    /// Creates slots; `slots` is a multiple of `segment`.
     pub(crate) fn new(slots: usize, segment: usize) -> Self {
         Self {
-            // Nothing is older than the first granule, which has number `slots`.
+            // No tag is newer than the first granule, which has number `slots`.
             tags: (0..slots).map(|_| AtomicU64::new(0)).collect(),
             segment: segment as u64,
             first: AtomicU64::new(slots as u64),
@@ -80,44 +78,44 @@ impl Slots {
         (number % self.count()) as usize
     }
 
-    /// Begins an epoch at `base`; returns the number of its first granule. By the consumer.
+    /// Begins an epoch at `base` and returns the number of its first granule. Only the consumer calls it.
     pub(crate) fn restart(&self, base: u128) -> u64 {
-        // What a helper may have taken ends before this.
+        // Any granule that a helper may have taken is before this.
         let first = self.released.load(Ordering::Relaxed) + self.count();
         self.first.store(RESTARTING, Ordering::Relaxed);
-        // A reader that sees a new half of the base sees that it changes (Boehm, "Can Seqlocks Get
-        // Along With Programming Language Memory Models?", MSPC 2012).
+        // A reader that sees a new half of the base also sees that it is changing (Boehm, "Can Seqlocks Get Along With
+        // Programming Language Memory Models?", MSPC 2012).
         fence(Ordering::Release);
         self.base[0].store(base as u64, Ordering::Relaxed);
         self.base[1].store((base >> 64) as u64, Ordering::Relaxed);
         self.claimed.store(first, Ordering::Relaxed);
-        // Release: the consumer reads nothing of the old epoch any more.
+        // Release: the consumer no longer reads anything of the old epoch.
         self.released.store(first, Ordering::Release);
         self.first.store(first, Ordering::Release);
         first
     }
 
-    /// Announces a request that ends before granule `end`. By the consumer.
+    /// Announces a request that ends before granule `end`. Only the consumer calls it.
     #[inline]
     pub(crate) fn claim(&self, end: u64) {
         self.claimed.store(end, Ordering::Relaxed);
     }
 
-    /// Whether granule `number`, which is not released, may be read. By the consumer.
+    /// Whether granule `number`, which is not released, may be read. Only the consumer calls it.
     #[inline]
     pub(crate) fn is_ready(&self, number: u64) -> bool {
-        // Acquire: what the helper wrote is there.
+        // Acquire: the helper's writes are visible.
         self.tags[self.slot(number)].load(Ordering::Acquire) == ready(number)
     }
 
-    /// The granules before `end` are done with. By the consumer.
+    /// Releases the granules before `end`. Only the consumer calls it.
     #[inline]
     pub(crate) fn release(&self, end: u64) {
         // Release: the consumer's reads come before a helper's writes.
         self.released.store(end, Ordering::Release);
     }
 
-    /// Takes a slot to fill; `None` when there is none for now. By a helper, which keeps `cursor`.
+    /// Takes a slot to fill; `None` if there is none for now. A helper calls it, and keeps `cursor`.
     pub(crate) fn next(&self, cursor: &mut Cursor) -> Option<Claim> {
         let first = self.first.load(Ordering::Acquire);
         let base = u128::from(self.base[1].load(Ordering::Relaxed)) << 64
@@ -128,7 +126,7 @@ impl Slots {
         if first == RESTARTING || self.first.load(Ordering::Relaxed) != first {
             return None;
         }
-        // Of another epoch only if the consumer is far ahead: then there is nothing to do.
+        // `claimed` is of another epoch only if the consumer is far ahead: then there is nothing to do.
         let claimed = claimed.max(first);
         let end = released.max(first) + self.count();
         let segment_end = first + ((claimed - first) / self.segment + 1) * self.segment;
@@ -152,21 +150,21 @@ impl Slots {
         })
     }
 
-    /// Takes the slot of granule `number` from an older one.
+    /// Takes the slot of granule `number` from an older granule.
     fn take(&self, number: u64) -> bool {
         let tag = &self.tags[self.slot(number)];
         let seen = tag.load(Ordering::Relaxed);
-        // Ready with this or a newer granule, or somebody else's.
+        // The slot holds this or a newer granule, or another helper is filling it.
         if is_filling(seen) || seen >= ready(number) {
             return false;
         }
-        // Acquire: after what the one before wrote there. That the consumer has read it is told by
-        // `released`: the older granule is at least `count` before this one.
+        // Acquire: this comes after the previous helper's writes. `released` shows that the consumer has read them: the
+        // older granule is at least `count` before this one.
         tag.compare_exchange(seen, filling(number), Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// The granule of `claim` is in its slot.
+    /// Marks the granule of `claim` as ready.
     pub(crate) fn publish(&self, claim: &Claim) {
         self.tags[claim.slot].store(ready(claim.number), Ordering::Release);
     }
@@ -175,8 +173,8 @@ impl Slots {
     #[inline]
     pub(crate) fn lacks(&self, wanted: u64) -> bool {
         let number = self.released.load(Ordering::Relaxed) + self.count() - wanted;
-        // A helper does not touch what is claimed: in a ring of one slot that may be all there is, and a helper that
-        // was told of a lack would look for it without end.
+        // A helper skips claimed granules: in a ring of one slot that may be all there is, and a helper that was called for
+        // it would search forever.
         if number < self.claimed.load(Ordering::Relaxed) {
             return false;
         }

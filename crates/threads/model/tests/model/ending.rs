@@ -9,7 +9,7 @@ use loom::thread;
 use crate::pool::board::{Background, Board, Next, Patience, Sleep};
 use crate::pool::census::Census;
 
-/// Its sleep is over at once, so that it ends wherever it may.
+/// Sleeps for no time, so that the helper ends wherever it may.
 struct Leaves;
 
 impl Patience for Leaves {
@@ -26,14 +26,14 @@ impl Patience for Leaves {
     }
 }
 
-/// A board and those who come for what is on it: one at most.
+/// A board and the helpers that serve it: at most one.
 struct Crew {
     board: Board,
     alive: Census,
 }
 
 impl Crew {
-    /// As the pool makes a helper, whose life this is.
+    /// Starts a helper as the pool does; this is its main function.
     fn start(crew: &Arc<Self>) {
         if !crew.alive.enter(1) {
             return;
@@ -60,8 +60,8 @@ impl Crew {
     }
 }
 
-/// Helpers that end as soon as they have nothing to do leave nothing behind that was posted at that moment: if no
-/// helper came for it, its caller would wait without end, which loom reports.
+/// Helpers that end as soon as they have nothing to do leave behind nothing that was posted at that moment: if no helper
+/// came for it, its caller would wait forever, which loom reports.
 #[test]
 fn a_helper_that_ends_leaves_nothing_behind() {
     struct Once(AtomicUsize);
@@ -92,7 +92,7 @@ fn a_helper_that_ends_leaves_nothing_behind() {
                 }
             }
             for work in &works {
-                // A caller does not wait for the board to post background work: it may have been refused.
+                // A caller does not wait until the board accepts background work: it may have been refused.
                 while work.0.load(Ordering::Acquire) == 0 && (is_job || crew.board.has_work()) {
                     thread::yield_now();
                 }
