@@ -30,20 +30,20 @@ pub struct Stats {
     jobs_waiting: u64,
 }
 
-/// As SILC's accelerator has it.
+/// The default, which is that of SILC's accelerator.
 const MAX_THREADS: Threads = Threads::Exactly(4);
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `accelerator` is NULL or the caller's alone, and `options` NULL or ends with a NUL.
+/// The caller owns `accelerator`, or it is NULL; `options` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_accelerator_new(
     accelerator: *mut Handle<Accelerator>,
     options: *const c_char,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `accelerator` is NULL or its own.
+        // SAFETY: the caller says that it owns `accelerator`, or it is NULL.
         let to = unsafe { place(accelerator, "the place of the accelerator") }?;
         *to = Handle::NULL;
         let mut all = Options {
@@ -66,7 +66,7 @@ pub extern "C" fn oarlock_accelerator_free(accelerator: Handle<Accelerator>) -> 
     free_shared(accelerator)
 }
 
-/// Frees an object of a kind that calls share. NULL is accepted; a handle that was freed already is an error.
+/// Frees an object that calls share. NULL is accepted; a handle that was freed already is an error.
 pub(crate) fn free_shared<T: ManyCalls>(handle: Handle<T>) -> c_int {
     call(|| match handle.is_null() {
         true => Ok(()),
@@ -74,7 +74,7 @@ pub(crate) fn free_shared<T: ManyCalls>(handle: Handle<T>) -> c_int {
     })
 }
 
-/// Frees an object of a kind for one call at a time. NULL is accepted; a handle that was freed already is an error.
+/// Frees an object for one call at a time. NULL is accepted; a handle that was freed already is an error.
 pub(crate) fn free<T: OneCall>(handle: Handle<T>) -> c_int {
     call(|| match handle.is_null() {
         true => Ok(()),
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn oarlock_accelerator_set_options(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `options` has `*options_bytes` bytes that are the caller's alone, as `options_bytes` is; both may be NULL.
+/// The caller owns `options_bytes` and the `*options_bytes` bytes at `options`; both may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_accelerator_options(
     accelerator: Handle<Accelerator>,
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn oarlock_accelerator_options(
 ) -> c_int {
     call(|| {
         let accelerator = accelerator.shared()?;
-        // SAFETY: the caller says that `options` has `*options_bytes` bytes of its own, as is `options_bytes`.
+        // SAFETY: the caller says that it owns `options_bytes` and the `*options_bytes` bytes at `options`.
         let room = unsafe { Room::new(options.cast::<c_void>(), options_bytes) }?;
         room.fill(format!("{}\0", accelerator.options()).as_bytes())
     })
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn oarlock_accelerator_options(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `name` has `*name_bytes` bytes that are the caller's alone, as `name_bytes` is; both may be NULL.
+/// The caller owns `name_bytes` and the `*name_bytes` bytes at `name`; both may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_accelerator_device(
     accelerator: Handle<Accelerator>,
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn oarlock_accelerator_device(
 ) -> c_int {
     call(|| {
         let accelerator = accelerator.shared()?;
-        // SAFETY: the caller says that `name` has `*name_bytes` bytes of its own, as is `name_bytes`.
+        // SAFETY: the caller says that it owns `name_bytes` and the `*name_bytes` bytes at `name`.
         let room = unsafe { Room::new(name.cast::<c_void>(), name_bytes) }?;
         let devices = accelerator.devices();
         let device = devices.get(index).ok_or_else(|| {
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn oarlock_accelerator_device(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `index` is NULL or the caller's alone, and `name` NULL or ends with a NUL.
+/// The caller owns `index`, or it is NULL; `name` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_accelerator_find_device(
     accelerator: Handle<Accelerator>,
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn oarlock_accelerator_find_device(
 ) -> c_int {
     call(|| {
         let accelerator = accelerator.shared()?;
-        // SAFETY: the caller says that `index` is NULL or its own; and `name` is NULL or ends with a NUL.
+        // SAFETY: the caller says that it owns `index`, or it is NULL; and `name` is NULL or ends with a NUL.
         let (to, name) = unsafe {
             (
                 place(index, "the place of the number")?,
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn oarlock_accelerator_find_device(
     })
 }
 
-/// The number of the device of this name.
+/// Returns the index of the device of this name.
 pub(crate) fn numbered<'a>(
     mut names: impl Iterator<Item = &'a str>,
     name: &str,
@@ -181,7 +181,7 @@ pub(crate) fn numbered<'a>(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `stats` is NULL or the caller's alone, and `algorithm` NULL or ends with a NUL.
+/// The caller owns `stats`, or it is NULL; `algorithm` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_accelerator_stats(
     accelerator: Handle<Accelerator>,
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn oarlock_accelerator_stats(
 ) -> c_int {
     call(|| {
         let accelerator = accelerator.shared()?;
-        // SAFETY: the caller says that `stats` is NULL or its own.
+        // SAFETY: the caller says that it owns `stats`, or it is NULL.
         let to = unsafe { place(stats, "the place of the statistics") }?;
         let only = match algorithm.is_null() {
             true => None,

@@ -23,7 +23,7 @@ const TAG_BYTES: usize = 16;
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `aead` is NULL or the caller's alone, `algorithm` NULL or ends with a NUL, and `key` NULL or has `key_bytes` bytes.
+/// The caller owns `aead`, or it is NULL; `algorithm` is NULL or ends with a NUL; `key` is NULL or has `key_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_aead_new(
     accelerator: Handle<Accelerator>,
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn oarlock_aead_new(
     key_bytes: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `aead` is NULL or its own.
+        // SAFETY: the caller says that it owns `aead`, or it is NULL.
         let to = unsafe { place(aead, "the place of the AEAD") }?;
         *to = Handle::NULL;
         let accelerator = accelerator.shared()?;
@@ -55,8 +55,8 @@ pub extern "C" fn oarlock_aead_free(aead: Handle<AcceleratedAead>) -> c_int {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// Each pointer is NULL or has as many bytes as the length that follows it, or as the tag; those of `out` and `tag` are
-/// the caller's alone.
+/// Each pointer is NULL or has the bytes of the length that follows it, or 16 for the tag; the caller owns those of `out`
+/// and `tag`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_aead_seal(
     aead: Handle<AcceleratedAead>,
@@ -79,8 +79,8 @@ pub unsafe extern "C" fn oarlock_aead_seal(
             apart(out, bytes, other, other_bytes, OTHERS)?;
             apart(tag, TAG_BYTES, other, other_bytes, OTHERS)?;
         }
-        // SAFETY: the caller says that each buffer is NULL or has its bytes, and that `out` and `tag` are its
-        // own; what is written overlaps nothing else, as was checked.
+        // SAFETY: the caller says that each buffer is NULL or has its bytes, and that it owns `out` and `tag`; neither
+        // overlaps any other buffer, except that `out` and `data` may be the same, as was checked.
         let (data, tag, nonce, aad) = unsafe {
             (
                 both(out, data, bytes)?,
@@ -97,8 +97,7 @@ pub unsafe extern "C" fn oarlock_aead_seal(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// Each pointer is NULL or has as many bytes as the length that follows it, or as the tag; those of `out` are the
-/// caller's alone.
+/// Each pointer is NULL or has the bytes of the length that follows it, or 16 for the tag; the caller owns those of `out`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_aead_open(
     aead: Handle<AcceleratedAead>,
@@ -117,8 +116,8 @@ pub unsafe extern "C" fn oarlock_aead_open(
         for (other, other_bytes) in [(tag, TAG_BYTES), (nonce, nonce_bytes), (aad, aad_bytes)] {
             apart(out, bytes, other, other_bytes, OTHERS)?;
         }
-        // SAFETY: the caller says that each buffer is NULL or has its bytes, and that `out` is its own; what is
-        // written overlaps nothing else, as was checked.
+        // SAFETY: the caller says that each buffer is NULL or has its bytes, and that it owns `out`, which overlaps no other
+        // buffer except that it may be the same as `data`, as was checked.
         let (data, tag, nonce, aad) = unsafe {
             (
                 both(out, data, bytes)?,

@@ -1,4 +1,4 @@
-//! What there is, by name.
+//! The available algorithms, by name.
 
 use std::ffi::{CString, c_char, c_int};
 use std::ptr;
@@ -36,21 +36,21 @@ pub extern "C" fn oarlock_algorithm_name(index: usize) -> *const c_char {
 
 fn offered() -> impl Iterator<Item = Algorithm> {
     let all = Algorithm::ALL.iter().copied();
-    // Without those that a caller of the Rust library brings.
+    // Without those that a caller of the Rust library implements.
     all.filter(|one| one.key_bytes() > 0)
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `description` is NULL or the caller's alone, and `name` NULL or ends with a NUL.
+/// The caller owns `description`, or it is NULL; `name` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_algorithm_describe(
     description: *mut Description,
     name: *const c_char,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `description` is NULL or its own; and `name` is NULL or ends with a NUL.
+        // SAFETY: the caller says that it owns `description`, or it is NULL; and `name` is NULL or ends with a NUL.
         let (description, name) = unsafe {
             (
                 place(description, "the description")?,

@@ -1,4 +1,4 @@
-//! Pointers with lengths, as slices.
+//! Converts pointers with lengths to slices.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -8,10 +8,10 @@ use inout::InOutBuf;
 
 use crate::failure::{Code, Failure};
 
-/// Returns the `bytes` bytes at `data`, to read.
+/// Returns the `bytes` bytes at `data` for reading.
 ///
 /// # Safety
-/// `data` has `bytes` bytes that nobody changes for `'a`, unless it is NULL.
+/// `data` has `bytes` bytes that no one changes during `'a`, or is NULL.
 #[inline]
 pub(crate) unsafe fn input<'a>(
     data: *const c_void,
@@ -22,15 +22,14 @@ pub(crate) unsafe fn input<'a>(
         return Ok(&[]);
     }
     check(data, bytes, what)?;
-    // SAFETY: `data` is not NULL and does not wrap around; the caller says that nobody changes its `bytes`
-    // bytes.
+    // SAFETY: `data` is not NULL and does not wrap around; the caller says that no one changes its `bytes` bytes.
     Ok(unsafe { slice::from_raw_parts(data.cast(), bytes) })
 }
 
-/// Returns the `bytes` bytes at `data`, to write.
+/// Returns the `bytes` bytes at `data` for writing.
 ///
 /// # Safety
-/// `data` has `bytes` bytes that are the caller's alone for `'a`, unless it is NULL.
+/// The caller owns the `bytes` bytes at `data` during `'a`, or it is NULL.
 #[inline]
 pub(crate) unsafe fn output<'a>(
     data: *mut c_void,
@@ -41,14 +40,14 @@ pub(crate) unsafe fn output<'a>(
         return Ok(&mut []);
     }
     check(data, bytes, what)?;
-    // SAFETY: `data` is not NULL and does not wrap around; the caller says that its `bytes` bytes are its own.
+    // SAFETY: `data` is not NULL and does not wrap around; the caller says that it owns the `bytes` bytes.
     Ok(unsafe { slice::from_raw_parts_mut(data.cast(), bytes) })
 }
 
-/// Input and output of the same length: one buffer, or two that have nothing in common.
+/// Returns input and output of the same length: one buffer, or two that do not overlap.
 ///
 /// # Safety
-/// As [`input`] and [`output`].
+/// The same as for [`input`] and [`output`].
 #[inline]
 pub(crate) unsafe fn both<'a>(
     out: *mut c_void,
@@ -66,12 +65,12 @@ pub(crate) unsafe fn both<'a>(
             "input and output overlap: give one buffer for both, or two",
         ));
     }
-    // SAFETY: neither pointer is NULL or wraps around; they are the same or have nothing in common, and the
-    // caller says that both have `bytes` bytes.
+    // SAFETY: neither pointer is NULL or wraps around; they are equal or the buffers do not overlap, and the caller says
+    // that both have `bytes` bytes.
     Ok(unsafe { InOutBuf::from_raw(data.cast(), out.cast(), bytes) })
 }
 
-/// Refuses an output that is partly another buffer of the same call.
+/// Refuses an output that overlaps another buffer of the same call.
 #[inline]
 pub(crate) fn apart(
     a: *const c_void,
@@ -80,7 +79,7 @@ pub(crate) fn apart(
     b_bytes: usize,
     what: &'static str,
 ) -> Result<(), Failure> {
-    // What cannot be is refused where it becomes a slice.
+    // Impossible lengths are refused where the buffer becomes a slice.
     let can_be = a_bytes.max(b_bytes) <= isize::MAX as usize;
     if can_be && are_overlapping(a, a_bytes, b, b_bytes) {
         return Err(Failure::new(Code::Overlap, what));
@@ -94,7 +93,7 @@ fn are_overlapping(a: *const c_void, a_bytes: usize, b: *const c_void, b_bytes: 
     a_bytes > 0 && b_bytes > 0 && a < b.saturating_add(b_bytes) && b < a.saturating_add(a_bytes)
 }
 
-/// Refuses what cannot be so many bytes.
+/// Refuses a buffer that cannot have `bytes` bytes.
 #[inline]
 pub(crate) fn check(data: *const c_void, bytes: usize, what: &str) -> Result<(), Failure> {
     if bytes == 0 {
@@ -103,7 +102,7 @@ pub(crate) fn check(data: *const c_void, bytes: usize, what: &str) -> Result<(),
     if data.is_null() {
         return Err(is_null(what));
     }
-    // Rust's slices have no more, and no address is beyond.
+    // The limit of a Rust slice, and the end of the address space.
     if bytes > isize::MAX as usize || data.addr().checked_add(bytes).is_none() {
         return Err(Failure::argument(format!(
             "{what} cannot have {bytes} bytes"
@@ -117,20 +116,20 @@ fn is_null(what: &str) -> Failure {
     Failure::argument(format!("{what} is NULL"))
 }
 
-/// A text that is there.
+/// Returns a text, which must not be NULL.
 ///
 /// # Safety
-/// `text` is NULL or ends with a NUL that it stays with for `'a`.
+/// `text` is NULL, or ends with a NUL and does not change during `'a`.
 pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Failure> {
     // SAFETY: the caller says that `text` is NULL or ends with a NUL.
     let text = unsafe { bytes_of_text(text, what) }?;
     std::str::from_utf8(text).map_err(|_| Failure::argument(format!("{what} is not UTF-8")))
 }
 
-/// A text of any bytes, such as a path, that is there.
+/// Returns a text of any bytes, such as a path, which must not be NULL.
 ///
 /// # Safety
-/// As [`text`].
+/// The same as for [`text`].
 pub(crate) unsafe fn bytes_of_text<'a>(
     text: *const c_char,
     what: &str,
@@ -142,32 +141,32 @@ pub(crate) unsafe fn bytes_of_text<'a>(
     Ok(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
-/// A value to read.
+/// Returns a value for reading.
 ///
 /// # Safety
-/// `it` is NULL, or one `T` that nobody changes for `'a`, and aligned.
+/// `it` is NULL or points to a `T` that no one changes during `'a`.
 pub(crate) unsafe fn value<'a, T>(it: *const T, what: &str) -> Result<&'a T, Failure> {
     if !it.is_null() && !it.is_aligned() {
         return Err(Failure::argument(format!("{what} is not aligned")));
     }
-    // SAFETY: the pointer is aligned, and is NULL or leads to a `T` that nobody changes, as the caller says.
+    // SAFETY: the pointer is aligned, and is NULL or points to a `T` that no one changes, as the caller says.
     unsafe { it.as_ref() }.ok_or_else(|| is_null(what))
 }
 
-/// Where one value goes.
+/// Returns the place for a result.
 ///
 /// # Safety
-/// `to` is NULL, or one `T` that is the caller's alone for `'a`, and aligned.
+/// The caller owns the `T` at `to` during `'a`, or it is NULL.
 #[inline]
 pub(crate) unsafe fn place<'a, T>(to: *mut T, what: &str) -> Result<&'a mut T, Failure> {
     if !to.is_null() && !to.is_aligned() {
         return Err(Failure::argument(format!("{what} is not aligned")));
     }
-    // SAFETY: the pointer is aligned, and is NULL or leads to a `T` that is the caller's own, as it says.
+    // SAFETY: the pointer is aligned, and is NULL or points to a `T` that the caller owns, as it says.
     unsafe { to.as_mut() }.ok_or_else(|| is_null(what))
 }
 
-/// A buffer for a result of any length up to that of the buffer.
+/// A buffer for a result of any length up to its own.
 pub(crate) struct Room<'a> {
     out: *mut c_void,
     bytes: &'a mut usize,
@@ -175,9 +174,9 @@ pub(crate) struct Room<'a> {
 
 impl<'a> Room<'a> {
     /// # Safety
-    /// `bytes` is NULL or a number that is the caller's alone for `'a`, and `out` is NULL or has so many bytes that are.
+    /// The caller owns `bytes` and the `*bytes` bytes at `out` during `'a`; each may be NULL.
     pub(crate) unsafe fn new(out: *mut c_void, bytes: *mut usize) -> Result<Self, Failure> {
-        // SAFETY: the caller says that `bytes` is NULL or a number of its own.
+        // SAFETY: the caller says that it owns `bytes`, or it is NULL.
         let bytes = unsafe { place(bytes, "the length of the result") }?;
         if *bytes != 0 {
             check(out, *bytes, "the buffer for the result")?;
@@ -188,7 +187,7 @@ impl<'a> Room<'a> {
         Ok(Self { out, bytes })
     }
 
-    /// Refuses to go on if so many bytes have no room, and says how many there are.
+    /// Fails if the buffer is shorter than `bytes`, and stores the length needed.
     pub(crate) fn need(&mut self, bytes: usize) -> Result<(), Failure> {
         let room = *self.bytes;
         if room >= bytes {
@@ -203,7 +202,7 @@ impl<'a> Room<'a> {
 
     pub(crate) fn fill(mut self, result: &[u8]) -> Result<(), Failure> {
         self.need(result.len())?;
-        // SAFETY: `out` has `*self.bytes` bytes, which are at least so many, and is not NULL unless they are none; the
+        // SAFETY: `out` has `*self.bytes` bytes, at least the length of the result, and is not NULL unless that is 0; the
         // result is memory of this library.
         unsafe { output(self.out, result.len(), "the buffer for the result") }?
             .copy_from_slice(result);

@@ -16,20 +16,20 @@ use crate::buffers::{both, input, place, text};
 use crate::failure::{Code, Failure, call};
 use crate::handles::{Handle, Object, OneCall};
 
-/// A cipher whose key and IV come one after the other.
+/// A cipher whose key and IV are set one after the other.
 pub struct Cipher {
     accelerator: Accelerator,
     algorithm: Algorithm,
     iv_bytes: usize,
-    /// The key that was set, while it has no IV yet.
+    /// The key, from when it is set until it gets an IV.
     key: Option<Zeroizing<Vec<u8>>>,
     session: Session,
 }
 
 enum Session {
-    /// It has no key, or one without an IV.
+    /// No key, or a key without an IV.
     None,
-    /// AES-CTR, which short requests are asked of more than of others: its type knows more.
+    /// AES-CTR, in a more specific type than [`AnyStream`] because it gets the most short requests.
     Aes(AcceleratedCtr<AnyAes>),
     Stream(AcceleratedCtr<AnyStream>),
     Cbc(AcceleratedCbc),
@@ -169,7 +169,7 @@ fn end_of_keystream() -> Failure {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `cipher` is NULL or the caller's alone, and `algorithm` NULL or ends with a NUL.
+/// The caller owns `cipher`, or it is NULL; `algorithm` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_cipher_new(
     accelerator: Handle<Accelerator>,
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn oarlock_cipher_new(
     algorithm: *const c_char,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `cipher` is NULL or its own.
+        // SAFETY: the caller says that it owns `cipher`, or it is NULL.
         let to = unsafe { place(cipher, "the place of the cipher") }?;
         *to = Handle::NULL;
         let accelerator = accelerator.shared()?;
@@ -231,8 +231,8 @@ pub unsafe extern "C" fn oarlock_cipher_set_iv(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `out` and `data` are NULL or have `bytes` bytes each, those of `out` the caller's alone; `iv` is NULL or has as many
-/// bytes as the algorithm's IV.
+/// `out` and `data` are NULL or have `bytes` bytes each, and the caller owns those of `out`; `iv` is NULL or has the length
+/// of the algorithm's IV.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_cipher_encrypt(
     cipher: Handle<Cipher>,
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn oarlock_cipher_encrypt(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_cipher_encrypt`].
+/// The same as for [`oarlock_cipher_encrypt`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_cipher_decrypt(
     cipher: Handle<Cipher>,
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn oarlock_cipher_decrypt(
 }
 
 /// # Safety
-/// As [`oarlock_cipher_encrypt`].
+/// The same as for [`oarlock_cipher_encrypt`].
 #[inline]
 unsafe fn crypt(
     cipher: Handle<Cipher>,
@@ -274,7 +274,7 @@ unsafe fn crypt(
 ) -> c_int {
     call(|| {
         let mut cipher = cipher.exclusive()?;
-        // Read before there is an output, which it may be a part of.
+        // Read before the output is written, as it may be part of that.
         let mut begins_at = None;
         if !iv.is_null() {
             let mut copy = [0; IV_BYTES_MAX];
@@ -302,7 +302,7 @@ pub extern "C" fn oarlock_cipher_seek(cipher: Handle<Cipher>, position: u64) -> 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `made_bytes` is NULL or the caller's alone.
+/// The caller owns `made_bytes`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_cipher_prefill(
     cipher: Handle<Cipher>,
@@ -313,7 +313,7 @@ pub unsafe extern "C" fn oarlock_cipher_prefill(
         let mut cipher = cipher.exclusive()?;
         let made = cipher.prefill(Duration::from_nanos(time_ns))?;
         if !made_bytes.is_null() {
-            // SAFETY: the caller says that `made_bytes` is NULL or its own.
+            // SAFETY: the caller says that it owns `made_bytes`, or it is NULL.
             *unsafe { place(made_bytes, "the place of the number of bytes") }? = made;
         }
         Ok(())

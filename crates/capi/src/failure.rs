@@ -1,4 +1,4 @@
-//! How calls fail: a number, and a text for the thread that made the call.
+//! The errors of calls: a number, and a text for the thread that made the call.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -7,19 +7,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use oarlock::Error;
 
-/// Why a call did not do what it was asked for. Boxed, so that results that are none stay small.
+/// The reason why a call failed. Boxed, to keep the results of successful calls small.
 #[derive(Debug)]
 pub(crate) struct Failure(Box<(Code, Cow<'static, str>)>);
 
 macro_rules! codes {
     ($($variant:ident $number:literal $text:literal,)+) => {
-        /// The numbers of `oarlock.h`.
+        /// The error numbers of `oarlock.h`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Code {
             $($variant = $number,)+
         }
 
-        /// What a number means; of one that is none too.
+        /// Returns the meaning of a number, even of one that is no error.
         fn text(number: c_int) -> &'static CStr {
             match number {
                 0 => c"success",
@@ -67,14 +67,14 @@ impl Failure {
         Self::new(Code::Argument, detail)
     }
 
-    /// Hands its text to the thread, and its number to the caller.
+    /// Stores its text for the calling thread and returns its number.
     #[cold]
     pub(crate) fn told(self) -> c_int {
         let (code, detail) = *self.0;
-        // A NUL, which a name from the caller cannot have had.
+        // A NUL, which no name from the caller can contain.
         let detail = detail.into_owned().replace('\0', "?");
         let detail = CString::new(detail).unwrap_or_default();
-        // No text where the thread is ending.
+        // A thread that is ending stores no text.
         let _ = DETAIL.try_with(|it| it.replace(detail));
         code as c_int
     }
@@ -110,14 +110,14 @@ thread_local! {
     static DETAIL: RefCell<CString> = RefCell::default();
 }
 
-/// Runs what a function does, and makes of it what the function returns. No panic comes out.
+/// Runs the body of a function and converts its outcome to the number that the function returns. No panic escapes.
 #[inline]
 pub(crate) fn call(run: impl FnOnce() -> Result<(), Failure>) -> c_int {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => 0,
         Ok(Err(failure)) => failure.told(),
         Err(panic) => {
-            // Its own drop may panic as well.
+            // Its drop may panic as well.
             std::mem::forget(panic);
             Failure::new(
                 Code::Internal,
@@ -137,7 +137,7 @@ pub extern "C" fn oarlock_strerror(error: c_int) -> *const c_char {
 /// See `oarlock.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn oarlock_error_detail() -> *const c_char {
-    // The pointer stays as the text does: until the thread's next failure, or its end.
+    // The pointer is valid as long as the text: until the thread's next failure, or its end.
     DETAIL
         .try_with(|it| it.try_borrow().map_or(c"".as_ptr(), |text| text.as_ptr()))
         .unwrap_or(c"".as_ptr())

@@ -1,12 +1,12 @@
-//! Handles: numbers that stand for objects.
+//! Handles: numbers that represent objects.
 //!
-//! A program gets them as pointers to types that it does not know, so that its compiler tells one kind from another. They
-//! are never followed. The lowest 24 bits are a place in a table, the others a tag: what kind of object it is, and the
-//! generation of the place. Each place has had as many generations as objects, and the first is random, so that a handle
-//! that was freed, is of another kind, of another process or no handle at all differs from what the table has there. One
-//! place can hold 2^35 objects before a handle comes back. (Processes that were forked of each other are as one.)
+//! A program gets them as pointers to incomplete types, so that its compiler tells one kind from another. They are never
+//! dereferenced. The lowest 24 bits are the index of a slot in a table; the others are a tag: the kind of the object and the
+//! generation of the slot. The generation changes with each object, and the first one is random, so a handle that was freed,
+//! is of another kind or process, or never was a handle differs from what the table has in that slot. One slot can hold 2^35
+//! objects before a handle repeats. (A forked child counts as the same process.)
 //!
-//! The table has no lock, so that a forked child has it whole.
+//! The table has no lock, so a forked child inherits it intact.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::marker::PhantomData;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::failure::{Code, Failure};
 
-/// What a C program has of an object.
+/// An object as a C program refers to it.
 #[repr(transparent)]
 pub(crate) struct Handle<T>(usize, PhantomData<*const T>);
 
@@ -28,21 +28,21 @@ impl<T> Clone for Handle<T> {
 
 impl<T> Copy for Handle<T> {}
 
-/// What there can be handles of.
+/// A type that can have handles.
 pub(crate) trait Object: Send + 'static {
-    /// No two kinds have the same; not 0, which is nothing.
+    /// Unique for each type, and not 0, which marks a free slot.
     const KIND: u64;
-    /// In messages.
+    /// The name in messages.
     const NAME: &'static str;
 }
 
-/// One call at a time uses it.
+/// An object that one call at a time uses.
 pub(crate) trait OneCall: Object {}
 
-/// Any number of calls use it at once.
+/// An object that any number of calls use at once.
 pub(crate) trait ManyCalls: Object + Sync {}
 
-/// An object, for one call.
+/// An object that this call uses alone.
 pub(crate) struct Exclusive<T: OneCall> {
     slot: &'static Slot,
     index: u32,
@@ -51,7 +51,7 @@ pub(crate) struct Exclusive<T: OneCall> {
     object: *mut T,
 }
 
-/// An object, for one call of many.
+/// An object that this call shares with others.
 pub(crate) struct Shared<T: ManyCalls> {
     slot: &'static Slot,
     index: u32,
@@ -69,21 +69,21 @@ struct Slot {
 const INDEX_BITS: u32 = 24;
 const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
 const KIND_BITS: u32 = 5;
-/// It was freed while calls share it: the last of them drops it.
+/// Set if the object was freed while calls share it: the last of them drops it.
 const CLOSING: u64 = 1 << 23;
-/// One call has it for itself.
+/// Set while one call uses the object alone.
 const TAKEN: u64 = 1;
 
-/// The chunks of slots. A chunk is made when one of its slots is needed first, and never freed.
+/// The chunks of slots. A chunk is allocated when one of its slots is first needed, and never freed.
 static CHUNKS: [AtomicPtr<Slot>; CHUNKS_MAX] =
     [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS_MAX];
 const CHUNK: usize = 256;
 const CHUNKS_MAX: usize = (1 << INDEX_BITS) / CHUNK;
-/// Places that were ever used: no more than fit the chunks.
+/// The number of slots that were ever used, at most those of all chunks.
 static USED: AtomicU32 = AtomicU32::new(0);
 const PLACES_MAX: u32 = 1 << INDEX_BITS;
-/// The stack of free places: the topmost one and 1, below a number that changes with each change of it, so that none is
-/// taken for the same as before.
+/// The top of the stack of free slots: its index plus 1, below a counter that each change increments, so that a stale value
+/// never compares equal.
 static FREE: AtomicU64 = AtomicU64::new(0);
 
 const _: () = assert!(usize::BITS == 64);
@@ -91,7 +91,7 @@ const _: () = assert!(usize::BITS == 64);
 impl<T: Object> Handle<T> {
     pub(crate) const NULL: Self = Self(0, PhantomData);
 
-    /// A handle of `object`.
+    /// Puts `object` into the table and returns its handle.
     pub(crate) fn new(object: T) -> Result<Self, Failure> {
         let Some((index, slot)) = free_place() else {
             return Err(Failure::new(
@@ -101,7 +101,7 @@ impl<T: Object> Handle<T> {
         };
         slot.object
             .store(Box::into_raw(Box::new(object)).cast(), Ordering::Relaxed);
-        // The generation is above the kind, which is 0 of a free place.
+        // The generation is above the kind, which is 0 in a free slot.
         let tag = slot.state.load(Ordering::Relaxed) >> INDEX_BITS | T::KIND;
         slot.state.store(tag << INDEX_BITS, Ordering::Release);
         Ok(Self(
@@ -114,7 +114,7 @@ impl<T: Object> Handle<T> {
         self.0 == 0
     }
 
-    /// The state of the place, when no call uses the object.
+    /// Returns the state of the slot while no call uses the object.
     #[inline]
     fn idle(self) -> u64 {
         self.0 as u64 & !INDEX_MASK
@@ -123,7 +123,7 @@ impl<T: Object> Handle<T> {
     #[inline(always)]
     fn slot(self) -> Result<(&'static Slot, u32), Failure> {
         let index = (self.0 as u64 & INDEX_MASK) as u32;
-        // 0 and others that are none have no kind, or no such place.
+        // NULL and other invalid handles have no kind, or no slot.
         match slot(index) {
             Some(slot) if (self.0 as u64 >> INDEX_BITS) % (1 << KIND_BITS) == T::KIND => {
                 Ok((slot, index))
@@ -143,8 +143,8 @@ impl<T: Object> Handle<T> {
 }
 
 impl<T: OneCall> Handle<T> {
-    /// The object, for this call alone.
-    // A call of its own passes the result through memory: 3 ns of 12.
+    /// Returns the object for this call alone.
+    // Inlined because a call would pass the result through memory: 3 ns of 12.
     #[inline(always)]
     pub(crate) fn exclusive(self) -> Result<Exclusive<T>, Failure> {
         let (slot, index) = self.slot()?;
@@ -164,18 +164,18 @@ impl<T: OneCall> Handle<T> {
         }
     }
 
-    /// Ends the handle, unless another call uses its object.
+    /// Frees the handle, unless another call uses its object.
     pub(crate) fn free(self) -> Result<(), Failure> {
         let object = self.exclusive()?.taken_out();
-        // SAFETY: it came from a box of a `T`, and nobody else has it. It is wiped where it is: moved, it would leave its
-        // key behind.
+        // SAFETY: the pointer came from a box of a `T`, and this call owns it. The object is dropped in place: a move would
+        // leave a copy of its key behind.
         drop(unsafe { Box::from_raw(object) });
         Ok(())
     }
 }
 
 impl<T: ManyCalls> Handle<T> {
-    /// The object, as other calls may have it too.
+    /// Returns the object, which other calls may use at the same time.
     #[inline(always)]
     pub(crate) fn shared(self) -> Result<Shared<T>, Failure> {
         let (slot, index) = self.slot()?;
@@ -194,7 +194,7 @@ impl<T: ManyCalls> Handle<T> {
         }
     }
 
-    /// Ends the handle. Its object is dropped now, or by the last call that uses it.
+    /// Frees the handle. Its object is dropped now, or by the last call that uses it.
     pub(crate) fn free_shared(self) -> Result<(), Failure> {
         let (slot, index) = self.slot()?;
         let idle = self.idle();
@@ -214,7 +214,7 @@ impl<T: ManyCalls> Handle<T> {
     }
 }
 
-/// Every object of a kind that there is just now.
+/// Returns all live objects of a kind.
 pub(crate) fn all<T: ManyCalls>() -> impl Iterator<Item = (Handle<T>, Shared<T>)> {
     (0..USED.load(Ordering::Relaxed)).filter_map(|index| {
         let state = slot(index)?.state.load(Ordering::Relaxed);
@@ -235,7 +235,7 @@ fn is_busy<T: Object>() -> Failure {
     Failure::new(Code::Busy, text)
 }
 
-/// Whether a place has the object of this tag, and it was not freed.
+/// Whether a slot has the object of this tag, and it was not freed.
 #[inline]
 fn is_open(state: u64, idle: u64) -> bool {
     (state ^ idle) & !(CLOSING - 1) == 0
@@ -246,8 +246,8 @@ impl<T: OneCall> std::ops::Deref for Exclusive<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: `object` came from a box of a `T`, since the kind of the handle was that of the place, and nobody else
-        // has it while the place is taken, which it is until this is dropped.
+        // SAFETY: `object` came from a box of a `T`, since the kind of the handle was that of the slot, and no other call
+        // uses it while the slot is taken, which it is until this is dropped.
         unsafe { &*self.object }
     }
 }
@@ -261,14 +261,14 @@ impl<T: OneCall> std::ops::DerefMut for Exclusive<T> {
 }
 
 impl<T: OneCall> Exclusive<T> {
-    /// Ends the handle, and hands out its object.
+    /// Frees the handle and returns its object.
     pub(crate) fn into_inner(self) -> T {
-        // SAFETY: it came from a box of a `T`, and nobody else has it.
+        // SAFETY: the pointer came from a box of a `T`, and no other call uses it.
         *unsafe { Box::from_raw(self.taken_out()) }
     }
 
-    /// Ends the handle. The object, which came from a box, is the caller's: the place was taken until now, and has it no
-    /// longer.
+    /// Frees the handle. The caller owns the object, which came from a box: the slot was taken until now, and no longer has
+    /// it.
     fn taken_out(self) -> *mut T {
         let (slot, index, object) = (self.slot, self.index, self.object);
         std::mem::forget(self);
@@ -280,7 +280,7 @@ impl<T: OneCall> Exclusive<T> {
 impl<T: OneCall> Drop for Exclusive<T> {
     #[inline]
     fn drop(&mut self) {
-        // Nobody changes the state of a place that is taken.
+        // No other call changes the state of a slot that is taken.
         self.slot.state.store(self.idle, Ordering::Release);
     }
 }
@@ -290,8 +290,8 @@ impl<T: ManyCalls> std::ops::Deref for Shared<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: `object` came from a box of a `T`, since the kind of the handle was that of the place, and is dropped
-        // by nobody while calls are counted that use it, of which this is one.
+        // SAFETY: `object` came from a box of a `T`, since the kind of the handle was that of the slot, and is not dropped
+        // while calls that use it are counted; this is one of them.
         unsafe { &*self.object }
     }
 }
@@ -306,16 +306,17 @@ impl<T: ManyCalls> Drop for Shared<T> {
     }
 }
 
-/// Drops the object of a place that was freed and that no call uses, once the place is free for others.
+/// Drops the object of a slot that was freed and that no call uses, after releasing the slot.
 #[cold]
 fn give_back<T: ManyCalls>(slot: &'static Slot, index: u32) {
     let object = slot.object.load(Ordering::Relaxed).cast::<T>();
     release(slot, index);
-    // SAFETY: it came from a box of a `T`, since a handle of that kind was freed, which happens once. No call uses it.
+    // SAFETY: the pointer came from a box of a `T`, since a handle of that kind was freed, which happens once. No call uses
+    // it.
     drop(unsafe { Box::from_raw(object) });
 }
 
-/// Makes a place, whose object is taken out, one for the next.
+/// Returns a slot whose object was taken out to the free list.
 fn release(slot: &'static Slot, index: u32) {
     slot.object.store(ptr::null_mut(), Ordering::Relaxed);
     let generation = slot.state.load(Ordering::Relaxed) >> (INDEX_BITS + KIND_BITS);
@@ -332,7 +333,7 @@ fn release(slot: &'static Slot, index: u32) {
     }
 }
 
-/// A free place, for the caller alone.
+/// Takes a free slot for the caller.
 fn free_place() -> Option<(u32, &'static Slot)> {
     let mut top = FREE.load(Ordering::Acquire);
     while let Some(index) = (top as u32).checked_sub(1) {
@@ -354,12 +355,12 @@ fn free_place() -> Option<(u32, &'static Slot)> {
     Some((index, slot(index)?))
 }
 
-/// The next top of the stack.
+/// Returns the next top of the stack.
 fn changed(top: u64, index_and_1: u32) -> u64 {
     (top >> 32).wrapping_add(1) << 32 | u64::from(index_and_1)
 }
 
-/// Unless another thread has.
+/// Allocates a chunk, unless another thread was faster.
 fn add_chunk(chunk: usize) {
     let slots: Box<[Slot]> = (0..CHUNK)
         .map(|number| Slot {
@@ -374,14 +375,14 @@ fn add_chunk(chunk: usize) {
         .compare_exchange(null, slots.cast(), Ordering::AcqRel, order)
         .is_err()
     {
-        // SAFETY: it came from a box, and nobody else has seen it.
+        // SAFETY: the pointer came from a box, and no other thread has seen it.
         drop(unsafe { Box::from_raw(slots) });
     }
 }
 
-/// Another one in each process, copy of this library and place.
+/// Returns a random generation that differs between processes, copies of this library and slots.
 fn first_generation(chunk: usize, number: usize) -> u64 {
-    // Of keys of its own, which are random.
+    // Has its own keys, which are random.
     static OF_PROCESS: OnceLock<RandomState> = OnceLock::new();
     OF_PROCESS
         .get_or_init(RandomState::new)
@@ -395,11 +396,11 @@ fn slot(index: u32) -> Option<&'static Slot> {
     if slots.is_null() {
         return None;
     }
-    // SAFETY: a chunk that is there has `CHUNK` places, is never given back, and `offset` is less.
+    // SAFETY: an allocated chunk has `CHUNK` slots and is never freed, and `offset` is less than that.
     Some(unsafe { &*slots.add(offset) })
 }
 
-/// Which chunk, and where in it.
+/// Returns the chunk of a slot and the offset in it.
 #[inline(always)]
 fn place(index: u32) -> (usize, usize) {
     let index = index as usize;
@@ -414,7 +415,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how many are dropped.
+    /// Counts drops.
     struct Counted<const KIND: u64>(Arc<AtomicUsize>);
 
     impl<const KIND: u64> Object for Counted<KIND> {
@@ -454,7 +455,7 @@ mod tests {
         many.free_shared().unwrap();
         assert_eq!(dropped.load(Ordering::Relaxed), 1);
         for _ in 0..1000 {
-            // It may get the same place.
+            // It may get the same slot.
             let (_, other): (_, Handle<One>) = counted();
             assert!(other.0 != one.0 && other.0 != many.0);
             assert_eq!(code(one.exclusive()), Some(Code::Handle));
@@ -522,7 +523,7 @@ mod tests {
                         let before = ones.swap(one.0 as u64, Ordering::Relaxed);
                         let before: Handle<One> = Handle(before as usize, PhantomData);
                         drop(one.exclusive());
-                        // It is busy in another thread at times, and then comes again.
+                        // Another thread may be using it; then try again.
                         while code(before.free()) == Some(Code::Busy) {
                             std::hint::spin_loop();
                         }

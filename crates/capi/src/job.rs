@@ -14,15 +14,15 @@ use crate::buffers::{Room, place, value};
 use crate::failure::{Code, Failure, call};
 use crate::handles::{Handle, Object, OneCall};
 
-/// What every job gives: nothing where it verifies.
+/// The result of any job; empty if it verifies.
 pub(crate) type Bytes = Zeroizing<Vec<u8>>;
-/// How every job ends.
+/// The outcome of any job.
 pub(crate) type Outcome = Result<Bytes, Error>;
 
-/// A job that was submitted, or the place of one that was waited for.
+/// A submitted job, or what is left of one that was waited for.
 pub struct AnyJob {
     job: Option<Job<Outcome>>,
-    /// The result, if it did not fit when it was waited for.
+    /// The result, if it did not fit the caller's buffer.
     result: Option<Bytes>,
 }
 
@@ -33,15 +33,15 @@ impl Object for AnyJob {
 
 impl OneCall for AnyJob {}
 
-/// What a program calls its jobs.
+/// The program's tag of a job.
 struct Tag(*mut c_void);
 
-// SAFETY: it is handed back to the program, and never followed.
+// SAFETY: it is returned to the program and never dereferenced.
 unsafe impl Send for Tag {}
 
 pub struct Queue {
     jobs: CompletionQueue<Outcome, Tag>,
-    /// The result that did not fit when it was taken.
+    /// The result that did not fit the caller's buffer.
     result: Option<(Tag, Outcome)>,
 }
 
@@ -71,14 +71,14 @@ pub type Callback = Option<
 >;
 
 /// # Safety
-/// `options` is NULL or there.
+/// `options` is NULL or points to options.
 pub(crate) unsafe fn options(options: *const Options) -> Result<JobOptions, Failure> {
     if options.is_null() {
         return Ok(JobOptions::default());
     }
-    // SAFETY: the caller says that `options` is NULL or one that nobody changes.
+    // SAFETY: the caller says that `options` is NULL or points to options that no one changes.
     let options = unsafe { value(options, "the options") }?;
-    // A time beyond all clocks is none.
+    // A time beyond the range of the clock means no deadline.
     let deadline = match options.time_ns {
         0 => None,
         time => Instant::now().checked_add(Duration::from_nanos(time)),
@@ -97,12 +97,12 @@ pub(crate) unsafe fn options(options: *const Options) -> Result<JobOptions, Fail
 }
 
 /// # Safety
-/// `to` is NULL or the caller's alone.
+/// The caller owns `to`, or it is NULL.
 pub(crate) unsafe fn submitted(
     to: *mut Handle<AnyJob>,
     submit: impl FnOnce() -> Result<Job<Outcome>, Failure>,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller says that `to` is NULL or its own.
+    // SAFETY: the caller says that it owns `to`, or it is NULL.
     let to = unsafe { place(to, "the place of the job") }?;
     *to = Handle::NULL;
     *to = Handle::new(AnyJob {
@@ -115,7 +115,7 @@ pub(crate) unsafe fn submitted(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `result` has `*result_bytes` bytes that are the caller's alone, as `result_bytes` is; both may be NULL.
+/// The caller owns `result_bytes` and the `*result_bytes` bytes at `result`; both may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_job_wait(
     job: Handle<AnyJob>,
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn oarlock_job_wait(
 ) -> c_int {
     call(|| {
         let mut here = job.exclusive()?;
-        // SAFETY: the caller says that `result` has `*result_bytes` bytes of its own, as is `result_bytes`.
+        // SAFETY: the caller says that it owns `result_bytes` and the `*result_bytes` bytes at `result`.
         let room = unsafe { Room::new(result, result_bytes) }?;
         if let Some(job) = here.job.take() {
             here.result = Some(job.wait()??);
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn oarlock_job_wait(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_job_wait`].
+/// The same as for [`oarlock_job_wait`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_job_try(
     job: Handle<AnyJob>,
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn oarlock_job_try(
 ) -> c_int {
     call(|| {
         let mut here = job.exclusive()?;
-        // SAFETY: the caller says that `result` has `*result_bytes` bytes of its own, as is `result_bytes`.
+        // SAFETY: the caller says that it owns `result_bytes` and the `*result_bytes` bytes at `result`.
         let room = unsafe { Room::new(result, result_bytes) }?;
         if let Some(job) = &mut here.job {
             let Some(result) = job.try_wait() else {
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn oarlock_job_try(
     })
 }
 
-/// The result, which stays where it has no room.
+/// Copies the result to `room`; keeps it if it does not fit.
 fn given(job: &mut AnyJob, mut room: Room<'_>) -> Result<(), Failure> {
     let Some(result) = &job.result else {
         let taken = "the job has ended, and its result or error was taken already";
@@ -173,7 +173,7 @@ fn given(job: &mut AnyJob, mut room: Room<'_>) -> Result<(), Failure> {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `is_cancelled` is NULL or the caller's alone.
+/// The caller owns `is_cancelled`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_job_cancel(
     job: Handle<AnyJob>,
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn oarlock_job_cancel(
         let job = job.exclusive()?;
         let to = match is_cancelled.is_null() {
             true => &mut 0,
-            // SAFETY: the caller says that `is_cancelled` is NULL or its own.
+            // SAFETY: the caller says that it owns `is_cancelled`, or it is NULL.
             false => unsafe { place(is_cancelled, "the place of the answer") }?,
         };
         *to = job.job.as_ref().is_some_and(Job::cancel).into();
@@ -200,7 +200,7 @@ pub extern "C" fn oarlock_job_free(job: Handle<AnyJob>) -> c_int {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `callback` may be called with `context` on any thread.
+/// Any thread may call `callback` with `context`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_job_on_completion(
     job: Handle<AnyJob>,
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn oarlock_job_on_completion(
         let job = pending(job)?;
         let context = Tag(context);
         job.on_completion(move |result| {
-            // As a whole, not its pointer alone.
+            // Capture the whole tag, which is Send, and not only its pointer.
             let context = context;
             let (error, bytes) = match result.flatten() {
                 Ok(bytes) => (0, bytes),
@@ -224,20 +224,20 @@ pub unsafe extern "C" fn oarlock_job_on_completion(
                 true => ptr::null(),
                 false => bytes.as_ptr().cast(),
             };
-            // SAFETY: the caller of `oarlock_job_on_completion` answers for it.
+            // SAFETY: the caller of `oarlock_job_on_completion` is responsible for the callback.
             unsafe { callback(context.0, error, result, bytes.len()) };
         });
         Ok(())
     })
 }
 
-/// A job that nobody has waited for, whose handle ends.
+/// Takes a job that was not waited for, and frees its handle.
 fn pending(job: Handle<AnyJob>) -> Result<Job<Outcome>, Failure> {
     let here = job.exclusive()?;
     if here.job.is_none() {
         return Err(Failure::new(Code::State, "the job was waited for already"));
     }
-    // It is there, as has just been seen, by this call alone.
+    // The job is there, as this call has just checked.
     let job = here.into_inner().job;
     job.ok_or_else(|| Failure::new(Code::State, "the job was waited for already"))
 }
@@ -245,11 +245,11 @@ fn pending(job: Handle<AnyJob>) -> Result<Job<Outcome>, Failure> {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `queue` is NULL or the caller's alone.
+/// The caller owns `queue`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_queue_new(queue: *mut Handle<Queue>, in_order: c_int) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `queue` is NULL or its own.
+        // SAFETY: the caller says that it owns `queue`, or it is NULL.
         let to = unsafe { place(queue, "the place of the queue") }?;
         *to = Handle::NULL;
         let order = match in_order {
@@ -287,12 +287,12 @@ pub extern "C" fn oarlock_queue_push(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `descriptor` is NULL or the caller's alone.
+/// The caller owns `descriptor`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_queue_fd(queue: Handle<Queue>, descriptor: *mut c_int) -> c_int {
     call(|| {
         let queue = queue.exclusive()?;
-        // SAFETY: the caller says that `descriptor` is NULL or its own.
+        // SAFETY: the caller says that it owns `descriptor`, or it is NULL.
         let to = unsafe { place(descriptor, "the place of the descriptor") }?;
         *to = -1;
         let event = queue.jobs.event_fd();
@@ -305,8 +305,7 @@ pub unsafe extern "C" fn oarlock_queue_fd(queue: Handle<Queue>, descriptor: *mut
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `tag` and `error` are NULL or the caller's alone; `result` has `*result_bytes` bytes that are, as `result_bytes` is;
-/// both may be NULL.
+/// The caller owns `tag`, `error`, `result_bytes` and the `*result_bytes` bytes at `result`; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_queue_next(
     queue: Handle<Queue>,
@@ -318,8 +317,8 @@ pub unsafe extern "C" fn oarlock_queue_next(
 ) -> c_int {
     call(|| {
         let mut queue = queue.exclusive()?;
-        // SAFETY: the caller says that `tag` and `error` are NULL or its own, and that `result` has
-        // `*result_bytes` bytes that are, as `result_bytes` is.
+        // SAFETY: the caller says that it owns `tag` and `error`, or they are NULL, and that it owns `result_bytes` and the
+        // `*result_bytes` bytes at `result`.
         let (mut room, error, tag) = unsafe {
             let tag = match tag.is_null() {
                 true => None,

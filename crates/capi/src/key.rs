@@ -30,7 +30,7 @@ impl Object for AcceleratedPublicKey {
 
 impl ManyCalls for AcceleratedPublicKey {}
 
-/// By the names of `oarlock.h`.
+/// Parses a scheme's name as `oarlock.h` lists them.
 ///
 /// # Safety
 /// `name` is NULL or ends with a NUL.
@@ -71,7 +71,7 @@ unsafe fn key_type(name: *const c_char) -> Result<KeyType, Failure> {
     })
 }
 
-/// The name of a type, for C.
+/// Returns the name of a type as a C string.
 fn name_of(key_type: KeyType) -> &'static CStr {
     static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
@@ -84,15 +84,15 @@ fn name_of(key_type: KeyType) -> &'static CStr {
         .map_or(c"", |name| name)
 }
 
-/// Makes a key at a place, which is NULL where that fails.
+/// Stores a new key in `to`, or NULL if creating it fails.
 ///
 /// # Safety
-/// `to` is NULL or the caller's alone.
+/// The caller owns `to`, or it is NULL.
 unsafe fn made<K: ManyCalls>(
     to: *mut Handle<K>,
     make: impl FnOnce() -> Result<K, Failure>,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller of `made` says that `to` is NULL or its own.
+    // SAFETY: the caller of `made` says that it owns `to`, or it is NULL.
     let to = unsafe { place(to, "the place of the key") }?;
     *to = Handle::NULL;
     *to = Handle::new(make()?)?;
@@ -102,7 +102,7 @@ unsafe fn made<K: ManyCalls>(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `private` is NULL or the caller's alone, and `key` NULL or has `key_bytes` bytes.
+/// The caller owns `private`, or it is NULL; `key` is NULL or has `key_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_private_key_new(
     accelerator: Handle<Accelerator>,
@@ -116,14 +116,14 @@ pub unsafe extern "C" fn oarlock_private_key_new(
         let key = unsafe { input(key, key_bytes, "the key") }?;
         Ok(accelerator.key(&PrivateKey::from_bytes(key)?))
     };
-    // SAFETY: the caller of `oarlock_private_key_new` says that `private` is NULL or its own.
+    // SAFETY: the caller of `oarlock_private_key_new` says that it owns `private`, or it is NULL.
     call(|| unsafe { made(private, make) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `private` is NULL or the caller's alone; `name` is NULL or ends with a NUL; `raw` is NULL or has `raw_bytes` bytes.
+/// The caller owns `private`, or it is NULL; `name` is NULL or ends with a NUL; `raw` is NULL or has `raw_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_private_key_from_raw(
     accelerator: Handle<Accelerator>,
@@ -138,14 +138,14 @@ pub unsafe extern "C" fn oarlock_private_key_from_raw(
         let (key_type, raw) = unsafe { (key_type(name)?, input(raw, raw_bytes, "the key")?) };
         Ok(accelerator.key(&PrivateKey::from_raw(key_type, raw)?))
     };
-    // SAFETY: the caller of `oarlock_private_key_from_raw` says that `private` is NULL or its own.
+    // SAFETY: the caller of `oarlock_private_key_from_raw` says that it owns `private`, or it is NULL.
     call(|| unsafe { made(private, make) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `private` is NULL or the caller's alone, and `name` NULL or ends with a NUL.
+/// The caller owns `private`, or it is NULL; `name` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_private_key_generate(
     accelerator: Handle<Accelerator>,
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn oarlock_private_key_generate(
         let key_type = unsafe { key_type(name) }?;
         Ok(accelerator.key(&PrivateKey::generate(key_type)?))
     };
-    // SAFETY: the caller of `oarlock_private_key_generate` says that `private` is NULL or its own.
+    // SAFETY: the caller of `oarlock_private_key_generate` says that it owns `private`, or it is NULL.
     call(|| unsafe { made(private, make) })
 }
 
@@ -171,7 +171,7 @@ pub extern "C" fn oarlock_private_key_free(private: Handle<AcceleratedKey>) -> c
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `name` is NULL or the caller's alone.
+/// The caller owns `name`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_private_key_type(
     private: Handle<AcceleratedKey>,
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn oarlock_private_key_type(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: the caller says that `name` is NULL or its own.
+        // SAFETY: the caller says that it owns `name`, or it is NULL.
         let to = unsafe { place(name, "the place of the name") }?;
         *to = name_of(private.key().key_type()).as_ptr();
         Ok(())
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn oarlock_private_key_type(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `out` has `*out_bytes` bytes that are the caller's alone, as `out_bytes` is; `format` ends with a NUL; each may be NULL.
+/// The caller owns `out_bytes` and the `*out_bytes` bytes at `out`; `format` ends with a NUL; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_private_key_write(
     private: Handle<AcceleratedKey>,
@@ -199,8 +199,8 @@ pub unsafe extern "C" fn oarlock_private_key_write(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: the caller says that `out` has `*out_bytes` bytes of its own, as is `out_bytes`; and `format` is NULL or
-        // ends with a NUL.
+        // SAFETY: the caller says that it owns `out_bytes` and the `*out_bytes` bytes at `out`; and `format` is NULL or ends
+        // with a NUL.
         let (room, format) = unsafe { (Room::new(out, out_bytes)?, text(format, "the format")?) };
         let key = private.key();
         match format {
@@ -222,7 +222,7 @@ fn unknown_format(format: &str, names: &str) -> Failure {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `public` is NULL or the caller's alone, and `key` NULL or has `key_bytes` bytes.
+/// The caller owns `public`, or it is NULL; `key` is NULL or has `key_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_public_key_new(
     accelerator: Handle<Accelerator>,
@@ -236,14 +236,14 @@ pub unsafe extern "C" fn oarlock_public_key_new(
         let key = unsafe { input(key, key_bytes, "the key") }?;
         Ok(accelerator.public_key(&PublicKey::from_bytes(key)?))
     };
-    // SAFETY: the caller of `oarlock_public_key_new` says that `public` is NULL or its own.
+    // SAFETY: the caller of `oarlock_public_key_new` says that it owns `public`, or it is NULL.
     call(|| unsafe { made(public, make) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `public` is NULL or the caller's alone; `name` is NULL or ends with a NUL; `raw` is NULL or has `raw_bytes` bytes.
+/// The caller owns `public`, or it is NULL; `name` is NULL or ends with a NUL; `raw` is NULL or has `raw_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_public_key_from_raw(
     accelerator: Handle<Accelerator>,
@@ -258,21 +258,21 @@ pub unsafe extern "C" fn oarlock_public_key_from_raw(
         let (key_type, raw) = unsafe { (key_type(name)?, input(raw, raw_bytes, "the key")?) };
         Ok(accelerator.public_key(&PublicKey::from_raw(key_type, raw)?))
     };
-    // SAFETY: the caller of `oarlock_public_key_from_raw` says that `public` is NULL or its own.
+    // SAFETY: the caller of `oarlock_public_key_from_raw` says that it owns `public`, or it is NULL.
     call(|| unsafe { made(public, make) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `public` is NULL or the caller's alone.
+/// The caller owns `public`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_public_key_of(
     private: Handle<AcceleratedKey>,
     public: *mut Handle<AcceleratedPublicKey>,
 ) -> c_int {
     let make = || Ok(private.shared()?.public().clone());
-    // SAFETY: the caller of `oarlock_public_key_of` says that `public` is NULL or its own.
+    // SAFETY: the caller of `oarlock_public_key_of` says that it owns `public`, or it is NULL.
     call(|| unsafe { made(public, make) })
 }
 
@@ -285,7 +285,7 @@ pub extern "C" fn oarlock_public_key_free(public: Handle<AcceleratedPublicKey>) 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `name` is NULL or the caller's alone.
+/// The caller owns `name`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_public_key_type(
     public: Handle<AcceleratedPublicKey>,
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn oarlock_public_key_type(
 ) -> c_int {
     call(|| {
         let public = public.shared()?;
-        // SAFETY: the caller says that `name` is NULL or its own.
+        // SAFETY: the caller says that it owns `name`, or it is NULL.
         let to = unsafe { place(name, "the place of the name") }?;
         *to = name_of(public.key().key_type()).as_ptr();
         Ok(())
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn oarlock_public_key_type(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_private_key_write`].
+/// The same as for [`oarlock_private_key_write`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_public_key_write(
     public: Handle<AcceleratedPublicKey>,
@@ -313,8 +313,8 @@ pub unsafe extern "C" fn oarlock_public_key_write(
 ) -> c_int {
     call(|| {
         let public = public.shared()?;
-        // SAFETY: the caller of `oarlock_public_key_write` says that `out` has `*out_bytes` bytes of its own, as is
-        // `out_bytes`; and `format` is NULL or ends with a NUL.
+        // SAFETY: the caller of `oarlock_public_key_write` says that it owns `out_bytes` and the `*out_bytes` bytes at
+        // `out`; and `format` is NULL or ends with a NUL.
         let (room, format) = unsafe { (Room::new(out, out_bytes)?, text(format, "the format")?) };
         let key = public.key();
         match format {
@@ -329,8 +329,8 @@ pub unsafe extern "C" fn oarlock_public_key_write(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `signature` has `*signature_bytes` bytes that are the caller's alone, as `signature_bytes` is; `name` ends with a NUL;
-/// `message` has `message_bytes` bytes; each may be NULL.
+/// The caller owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `name` ends with a NUL; `message` has
+/// `message_bytes` bytes; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_sign(
     private: Handle<AcceleratedKey>,
@@ -342,8 +342,8 @@ pub unsafe extern "C" fn oarlock_key_sign(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: the caller says that `signature` has `*signature_bytes` bytes of its own, as is `signature_bytes`; `name`
-        // is NULL or ends with a NUL; and `message` is NULL or has `message_bytes` bytes.
+        // SAFETY: the caller says that it owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `name` is
+        // NULL or ends with a NUL; and `message` is NULL or has `message_bytes` bytes.
         let (mut room, scheme, message) = unsafe {
             (
                 Room::new(signature, signature_bytes)?,
@@ -359,7 +359,7 @@ pub unsafe extern "C" fn oarlock_key_sign(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_key_sign`].
+/// The same as for [`oarlock_key_sign`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_sign_digest(
     private: Handle<AcceleratedKey>,
@@ -371,8 +371,8 @@ pub unsafe extern "C" fn oarlock_key_sign_digest(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: the caller says that `signature` has `*signature_bytes` bytes of its own, as is `signature_bytes`; `name`
-        // is NULL or ends with a NUL; and `digest` is NULL or has `digest_bytes` bytes.
+        // SAFETY: the caller says that it owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `name` is
+        // NULL or ends with a NUL; and `digest` is NULL or has `digest_bytes` bytes.
         let (mut room, scheme, digest) = unsafe {
             (
                 Room::new(signature, signature_bytes)?,
@@ -416,7 +416,7 @@ pub unsafe extern "C" fn oarlock_key_verify(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_key_verify`].
+/// The same as for [`oarlock_key_verify`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_verify_digest(
     public: Handle<AcceleratedPublicKey>,
@@ -444,7 +444,7 @@ pub unsafe extern "C" fn oarlock_key_verify_digest(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `secret` has `*secret_bytes` bytes that are the caller's alone, as `secret_bytes` is; each may be NULL.
+/// The caller owns `secret_bytes` and the `*secret_bytes` bytes at `secret`; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_agree(
     private: Handle<AcceleratedKey>,
@@ -454,7 +454,7 @@ pub unsafe extern "C" fn oarlock_key_agree(
 ) -> c_int {
     call(|| {
         let (private, peer) = (private.shared()?, peer.shared()?);
-        // SAFETY: the caller says that `secret` has `*secret_bytes` bytes of its own, as is `secret_bytes`.
+        // SAFETY: the caller says that it owns `secret_bytes` and the `*secret_bytes` bytes at `secret`.
         let mut room = unsafe { Room::new(secret, secret_bytes) }?;
         room.need(private.key().key_type().secret_bytes())?;
         room.fill(&private.agree(peer.key())?)
@@ -464,8 +464,7 @@ pub unsafe extern "C" fn oarlock_key_agree(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `ciphertext` and `secret` have `*ciphertext_bytes` and `*secret_bytes` bytes that are the caller's alone, as both lengths
-/// are; each may be NULL.
+/// The caller owns `ciphertext_bytes`, `secret_bytes` and the bytes at `ciphertext` and `secret`; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_encapsulate(
     public: Handle<AcceleratedPublicKey>,
@@ -476,8 +475,8 @@ pub unsafe extern "C" fn oarlock_key_encapsulate(
 ) -> c_int {
     call(|| {
         let public = public.shared()?;
-        // SAFETY: the caller says that `ciphertext` has `*ciphertext_bytes` bytes of its own, as is `ciphertext_bytes`, and
-        // that `secret` has `*secret_bytes` bytes of its own, as is `secret_bytes`.
+        // SAFETY: the caller says that it owns `ciphertext_bytes` and the `*ciphertext_bytes` bytes at `ciphertext`, and
+        // that it owns `secret_bytes` and the `*secret_bytes` bytes at `secret`.
         let (mut ciphertext, mut secret) = unsafe {
             (
                 Room::new(ciphertext, ciphertext_bytes)?,
@@ -485,7 +484,7 @@ pub unsafe extern "C" fn oarlock_key_encapsulate(
             )
         };
         let key_type = public.key().key_type();
-        // Both are told before one of them is refused.
+        // Both lengths are stored before either buffer is refused.
         let has_room = ciphertext.need(key_type.ciphertext_bytes());
         secret.need(key_type.secret_bytes()).and(has_room)?;
         let (ciphertext_here, secret_here) = public.encapsulate()?;
@@ -497,8 +496,8 @@ pub unsafe extern "C" fn oarlock_key_encapsulate(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `secret` has `*secret_bytes` bytes that are the caller's alone, as `secret_bytes` is; `ciphertext` has `ciphertext_bytes`
-/// bytes; each may be NULL.
+/// The caller owns `secret_bytes` and the `*secret_bytes` bytes at `secret`; `ciphertext` has `ciphertext_bytes` bytes; each
+/// may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_decapsulate(
     private: Handle<AcceleratedKey>,
@@ -509,8 +508,8 @@ pub unsafe extern "C" fn oarlock_key_decapsulate(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: the caller says that `secret` has `*secret_bytes` bytes of its own, as is `secret_bytes`; and `ciphertext`
-        // is NULL or has `ciphertext_bytes` bytes.
+        // SAFETY: the caller says that it owns `secret_bytes` and the `*secret_bytes` bytes at `secret`; and `ciphertext` is
+        // NULL or has `ciphertext_bytes` bytes.
         let (mut room, ciphertext) = unsafe {
             (
                 Room::new(secret, secret_bytes)?,
@@ -525,8 +524,8 @@ pub unsafe extern "C" fn oarlock_key_decapsulate(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; `name` ends with a NUL; `message` has `message_bytes` bytes; `options` is there;
-/// each may be NULL.
+/// The caller owns `job`, or it is NULL; `name` ends with a NUL; `message` has `message_bytes` bytes; `options` points to
+/// options; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_submit_sign(
     private: Handle<AcceleratedKey>,
@@ -539,7 +538,7 @@ pub unsafe extern "C" fn oarlock_key_submit_sign(
     let submit = || {
         let private = private.shared()?;
         // SAFETY: the caller says that `name` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
-        // and `options` is NULL or there.
+        // and `options` is NULL or points to options.
         let (scheme, message, options) = unsafe {
             (
                 scheme(name)?,
@@ -552,14 +551,14 @@ pub unsafe extern "C" fn oarlock_key_submit_sign(
             .map_err(queue_full)?;
         Ok(job.map(|signature| Ok(Zeroizing::new(signature))))
     };
-    // SAFETY: the caller of `oarlock_key_submit_sign` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_key_submit_sign` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_key_submit_sign`].
+/// The same as for [`oarlock_key_submit_sign`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_submit_sign_digest(
     private: Handle<AcceleratedKey>,
@@ -572,7 +571,7 @@ pub unsafe extern "C" fn oarlock_key_submit_sign_digest(
     let submit = || {
         let private = private.shared()?;
         // SAFETY: the caller says that `name` is NULL or ends with a NUL; `digest` is NULL or has `digest_bytes` bytes; and
-        // `options` is NULL or there.
+        // `options` is NULL or points to options.
         let (scheme, digest, options) = unsafe {
             (
                 scheme(name)?,
@@ -585,15 +584,15 @@ pub unsafe extern "C" fn oarlock_key_submit_sign_digest(
             .map_err(queue_full)?;
         Ok(job.map(|signature| Ok(Zeroizing::new(signature))))
     };
-    // SAFETY: the caller of `oarlock_key_submit_sign_digest` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_key_submit_sign_digest` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; `name` ends with a NUL; `message` and `signature` have `message_bytes` and `signature_bytes` bytes;
-/// `options` is there; each may be NULL.
+/// The caller owns `job`, or it is NULL; `name` ends with a NUL; `message` and `signature` have `message_bytes` and
+/// `signature_bytes` bytes; `options` points to options; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_submit_verify(
     public: Handle<AcceleratedPublicKey>,
@@ -608,7 +607,7 @@ pub unsafe extern "C" fn oarlock_key_submit_verify(
     let submit = || {
         let public = public.shared()?;
         // SAFETY: the caller says that `name` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
-        // `signature` is NULL or has `signature_bytes` bytes; and `options` is NULL or there.
+        // `signature` is NULL or has `signature_bytes` bytes; and `options` is NULL or points to options.
         let (scheme, message, signature, options) = unsafe {
             (
                 scheme(name)?,
@@ -622,14 +621,14 @@ pub unsafe extern "C" fn oarlock_key_submit_verify(
             .map_err(queue_full)?;
         Ok(job.map(|()| Ok(Bytes::default())))
     };
-    // SAFETY: the caller of `oarlock_key_submit_verify` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_key_submit_verify` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; `options` is NULL or there.
+/// The caller owns `job`, or it is NULL; `options` is NULL or points to options.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_submit_agree(
     private: Handle<AcceleratedKey>,
@@ -639,21 +638,22 @@ pub unsafe extern "C" fn oarlock_key_submit_agree(
 ) -> c_int {
     let submit = || {
         let (private, peer) = (private.shared()?, peer.shared()?);
-        // SAFETY: the caller of `oarlock_key_submit_agree` says that `options` is NULL or there.
+        // SAFETY: the caller of `oarlock_key_submit_agree` says that `options` is NULL or points to options.
         let options = unsafe { job::options(options) }?;
         let job = private
             .submit_agree(peer.key(), options)
             .map_err(queue_full)?;
         Ok(job.map(Ok))
     };
-    // SAFETY: the caller of `oarlock_key_submit_agree` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_key_submit_agree` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; `ciphertext` has `ciphertext_bytes` bytes; `options` is there; each may be NULL.
+/// The caller owns `job`, or it is NULL; `ciphertext` has `ciphertext_bytes` bytes; `options` points to options; each may be
+/// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_key_submit_decapsulate(
     private: Handle<AcceleratedKey>,
@@ -664,7 +664,8 @@ pub unsafe extern "C" fn oarlock_key_submit_decapsulate(
 ) -> c_int {
     let submit = || {
         let private = private.shared()?;
-        // SAFETY: the caller says that `ciphertext` is NULL or has `ciphertext_bytes` bytes, and `options` is NULL or there.
+        // SAFETY: the caller says that `ciphertext` is NULL or has `ciphertext_bytes` bytes, and `options` is NULL or points
+        // to options.
         let (ciphertext, options) = unsafe {
             (
                 input(ciphertext, ciphertext_bytes, "the ciphertext")?,
@@ -676,6 +677,6 @@ pub unsafe extern "C" fn oarlock_key_submit_decapsulate(
             .map_err(queue_full)?;
         Ok(job.map(Ok))
     };
-    // SAFETY: the caller of `oarlock_key_submit_decapsulate` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_key_submit_decapsulate` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }

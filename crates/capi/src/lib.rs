@@ -1,12 +1,11 @@
-//! The C library. `include/oarlock.h` says what each function does, `API-CONVENTIONS.md` what all have in common.
+//! The C library. `include/oarlock.h` documents each function; `API-CONVENTIONS.md` documents what all have in common.
 //!
-//! Functions here turn handles and pointers into what the crate `oarlock` takes, and its results into numbers and bytes;
-//! they decide nothing. Four things are theirs alone:
+//! Functions here convert handles and pointers to the types of the crate `oarlock`, and its results to numbers and bytes;
+//! they decide nothing. Four things live only here:
 //!
-//! - `handles.rs`: a handle is a number that a table knows, never an address, so that one that was freed, or is none,
-//!   is told from one that is.
-//! - `buffers.rs`: pointers with lengths become slices once they cannot be NULL, wrap around or overlap by a part.
-//! - `failure.rs`: errors become numbers and a text for the thread that made the call.
+//! - `handles.rs`: a handle is a number that a table knows, never an address, so a freed or invalid one is detected.
+//! - `buffers.rs`: pointers with lengths become slices after checks for NULL, wrap-around and partial overlap.
+//! - `failure.rs`: errors become numbers, and a text for the thread that made the call.
 //! - `failure::call`: no panic leaves a function.
 #![allow(unsafe_code)]
 

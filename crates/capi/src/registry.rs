@@ -1,7 +1,7 @@
 //! Accelerators by name, for parts of a program that do not know each other.
 //!
-//! Each name is an object in the table of handles, and no program has its handle. That table has no lock, so a forked child
-//! never inherits one that is taken.
+//! Each name is an object in the table of handles whose handle no program has. That table has no lock, so a forked child
+//! never inherits one that is held.
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use crate::buffers::{place, text};
 use crate::failure::{Failure, call};
 use crate::handles::{Handle, ManyCalls, Object, Shared, all};
 
-/// A name, and what has it.
+/// A name and its accelerator.
 struct Registered {
     name: Box<str>,
     accelerator: Accelerator,
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn oarlock_accelerator_unregister(name: *const c_char) -> 
         let name = unsafe { text(name, "the name") }?;
         let (handle, registered) = named(name).ok_or_else(|| unknown(name))?;
         drop(registered);
-        // Unless another thread was faster.
+        // Fails if another thread was faster.
         handle.free_shared().map_err(|_| unknown(name))
     })
 }
@@ -70,14 +70,14 @@ pub unsafe extern "C" fn oarlock_accelerator_unregister(name: *const c_char) -> 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `accelerator` is NULL or the caller's alone, and `name` NULL or ends with a NUL.
+/// The caller owns `accelerator`, or it is NULL; `name` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_accelerator_find(
     accelerator: *mut Handle<Accelerator>,
     name: *const c_char,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `accelerator` is NULL or its own.
+        // SAFETY: the caller says that it owns `accelerator`, or it is NULL.
         let to = unsafe { place(accelerator, "the place of the accelerator") }?;
         *to = Handle::NULL;
         // SAFETY: the caller of `oarlock_accelerator_find` says that `name` is NULL or ends with a NUL.
@@ -92,7 +92,7 @@ fn named(name: &str) -> Option<(Handle<Registered>, Shared<Registered>)> {
     all::<Registered>().find(|(_, registered)| &*registered.name == name)
 }
 
-/// Registers no name twice.
+/// Runs registrations one at a time, so that no name is registered twice.
 fn one_at_a_time<T>(run: impl FnOnce() -> T) -> T {
     struct Held;
     impl Drop for Held {
@@ -103,7 +103,7 @@ fn one_at_a_time<T>(run: impl FnOnce() -> T) -> T {
     let process = std::process::id();
     loop {
         let other = REGISTERING.load(Ordering::Relaxed);
-        // That of another process was inherited in a fork, from a thread that is not here.
+        // A lock of another process was inherited in a fork, from a thread that does not exist here.
         let is_free = other != process;
         let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
         if is_free
@@ -119,7 +119,7 @@ fn one_at_a_time<T>(run: impl FnOnce() -> T) -> T {
     run()
 }
 
-/// The process whose thread registers a name just now, or 0.
+/// The ID of the process in which a thread is registering a name, or 0.
 static REGISTERING: AtomicU32 = AtomicU32::new(0);
 
 fn unknown(name: &str) -> Failure {

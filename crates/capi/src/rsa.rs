@@ -1,4 +1,4 @@
-//! RSA keys, and powers modulo a number.
+//! RSA keys and modular powers.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -37,7 +37,7 @@ impl Object for AcceleratedModExp {
 
 impl ManyCalls for AcceleratedModExp {}
 
-/// By the names of `oarlock.h`.
+/// Parses a hash's name as `oarlock.h` lists them.
 fn hash(name: &str) -> Option<Hash> {
     Some(match name {
         "sha1" => Hash::Sha1,
@@ -91,19 +91,19 @@ pub(crate) unsafe fn encryption_scheme(name: *const c_char) -> Result<Encryption
     })
 }
 
-/// What a file of a key has: text is PEM.
+/// Parses a key file: PEM if it contains a PEM header, DER otherwise.
 fn parsed<K>(
     key: &[u8],
     from_pem: fn(&str) -> Result<K, oarlock::Error>,
     from_der: fn(&[u8]) -> Result<K, oarlock::Error>,
 ) -> Result<K, Failure> {
-    // DER begins with the tag of a sequence, which is the digit 0, and then a byte that is no text; PEM may have words
-    // before its first line.
+    // DER begins with the tag of a sequence, which is the digit 0 in ASCII, and then a byte that is no text; PEM may have
+    // words before its first line.
     let is_pem = key.windows(BEGIN.len()).any(|here| here == BEGIN);
     if !is_pem {
         return Ok(from_der(key)?);
     }
-    // A NUL at its end is not of the text.
+    // A NUL at the end is not part of the text.
     let text = key.strip_suffix(b"\0").unwrap_or(key);
     let text = std::str::from_utf8(text)
         .map_err(|_| Failure::new(Code::Key, "the key begins as PEM and is not text"))?;
@@ -115,7 +115,7 @@ const BEGIN: &[u8] = b"-----BEGIN ";
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `private` is NULL or the caller's alone, and `key` NULL or has `key_bytes` bytes.
+/// The caller owns `private`, or it is NULL; `key` is NULL or has `key_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_private_new(
     accelerator: Handle<Accelerator>,
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn oarlock_rsa_private_new(
     key_bytes: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `private` is NULL or its own.
+        // SAFETY: the caller says that it owns `private`, or it is NULL.
         let to = unsafe { place(private, "the place of the key") }?;
         *to = Handle::NULL;
         let accelerator = accelerator.shared()?;
@@ -145,7 +145,7 @@ pub extern "C" fn oarlock_rsa_private_free(private: Handle<AcceleratedRsa>) -> c
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `public` is NULL or the caller's alone, and `key` NULL or has `key_bytes` bytes.
+/// The caller owns `public`, or it is NULL; `key` is NULL or has `key_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_public_new(
     accelerator: Handle<Accelerator>,
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn oarlock_rsa_public_new(
     key_bytes: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `public` is NULL or its own.
+        // SAFETY: the caller says that it owns `public`, or it is NULL.
         let to = unsafe { place(public, "the place of the key") }?;
         *to = Handle::NULL;
         let accelerator = accelerator.shared()?;
@@ -169,14 +169,14 @@ pub unsafe extern "C" fn oarlock_rsa_public_new(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `public` is NULL or the caller's alone.
+/// The caller owns `public`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_public_of(
     private: Handle<AcceleratedRsa>,
     public: *mut Handle<AcceleratedRsaPublic>,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `public` is NULL or its own.
+        // SAFETY: the caller says that it owns `public`, or it is NULL.
         let to = unsafe { place(public, "the place of the key") }?;
         *to = Handle::NULL;
         *to = Handle::new(private.shared()?.public().clone())?;
@@ -193,7 +193,7 @@ pub extern "C" fn oarlock_rsa_public_free(public: Handle<AcceleratedRsaPublic>) 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `bytes` is NULL or the caller's alone.
+/// The caller owns `bytes`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_private_bytes(
     private: Handle<AcceleratedRsa>,
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn oarlock_rsa_private_bytes(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: the caller says that `bytes` is NULL or its own.
+        // SAFETY: the caller says that it owns `bytes`, or it is NULL.
         *unsafe { place(bytes, "the place of the length") }? = bytes_of(&private);
         Ok(())
     })
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn oarlock_rsa_private_bytes(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `bytes` is NULL or the caller's alone.
+/// The caller owns `bytes`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_public_bytes(
     public: Handle<AcceleratedRsaPublic>,
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn oarlock_rsa_public_bytes(
 ) -> c_int {
     call(|| {
         let public = public.shared()?;
-        // SAFETY: the caller says that `bytes` is NULL or its own.
+        // SAFETY: the caller says that it owns `bytes`, or it is NULL.
         *unsafe { place(bytes, "the place of the length") }? = public.key().bytes();
         Ok(())
     })
@@ -231,8 +231,8 @@ fn bytes_of(private: &AcceleratedRsa) -> usize {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `signature` has `*signature_bytes` bytes that are the caller's alone, as `signature_bytes` is; `scheme` ends with a NUL;
-/// `message` has `message_bytes` bytes; each may be NULL.
+/// The caller owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `scheme` ends with a NUL; `message`
+/// has `message_bytes` bytes; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_sign(
     private: Handle<AcceleratedRsa>,
@@ -244,9 +244,8 @@ pub unsafe extern "C" fn oarlock_rsa_sign(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: the caller says that `signature` has `*signature_bytes` bytes of its own, as is
-        // `signature_bytes`; `scheme` is NULL or ends with a NUL; and `message` is NULL or has `message_bytes`
-        // bytes.
+        // SAFETY: the caller says that it owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `scheme`
+        // is NULL or ends with a NUL; and `message` is NULL or has `message_bytes` bytes.
         let (mut room, scheme, message) = unsafe {
             (
                 Room::new(signature, signature_bytes)?,
@@ -262,7 +261,7 @@ pub unsafe extern "C" fn oarlock_rsa_sign(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_rsa_sign`].
+/// The same as for [`oarlock_rsa_sign`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_sign_digest(
     private: Handle<AcceleratedRsa>,
@@ -274,9 +273,8 @@ pub unsafe extern "C" fn oarlock_rsa_sign_digest(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: the caller says that `signature` has `*signature_bytes` bytes of its own, as is
-        // `signature_bytes`; `scheme` is NULL or ends with a NUL; and `digest` is NULL or has `digest_bytes`
-        // bytes.
+        // SAFETY: the caller says that it owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `scheme`
+        // is NULL or ends with a NUL; and `digest` is NULL or has `digest_bytes` bytes.
         let (mut room, scheme, digest) = unsafe {
             (
                 Room::new(signature, signature_bytes)?,
@@ -292,7 +290,7 @@ pub unsafe extern "C" fn oarlock_rsa_sign_digest(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `scheme` ends with a NUL; `message` and `signature` have as many bytes as is said; each may be NULL.
+/// `scheme` ends with a NUL; `message` and `signature` have the lengths given; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_verify(
     public: Handle<AcceleratedRsaPublic>,
@@ -320,7 +318,7 @@ pub unsafe extern "C" fn oarlock_rsa_verify(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_rsa_verify`].
+/// The same as for [`oarlock_rsa_verify`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_verify_digest(
     public: Handle<AcceleratedRsaPublic>,
@@ -348,8 +346,8 @@ pub unsafe extern "C" fn oarlock_rsa_verify_digest(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `ciphertext` has `*ciphertext_bytes` bytes that are the caller's alone, as `ciphertext_bytes` is; `scheme` ends with a
-/// NUL; `message` has `message_bytes` bytes; each may be NULL.
+/// The caller owns `ciphertext_bytes` and the `*ciphertext_bytes` bytes at `ciphertext`; `scheme` ends with a NUL; `message`
+/// has `message_bytes` bytes; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_encrypt(
     public: Handle<AcceleratedRsaPublic>,
@@ -361,9 +359,8 @@ pub unsafe extern "C" fn oarlock_rsa_encrypt(
 ) -> c_int {
     call(|| {
         let public = public.shared()?;
-        // SAFETY: the caller says that `ciphertext` has `*ciphertext_bytes` bytes of its own, as is
-        // `ciphertext_bytes`; `scheme` is NULL or ends with a NUL; and `message` is NULL or has `message_bytes`
-        // bytes.
+        // SAFETY: the caller says that it owns `ciphertext_bytes` and the `*ciphertext_bytes` bytes at `ciphertext`;
+        // `scheme` is NULL or ends with a NUL; and `message` is NULL or has `message_bytes` bytes.
         let (mut room, scheme, message) = unsafe {
             (
                 Room::new(ciphertext, ciphertext_bytes)?,
@@ -379,8 +376,8 @@ pub unsafe extern "C" fn oarlock_rsa_encrypt(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `message` has `*message_bytes` bytes that are the caller's alone, as `message_bytes` is; `scheme` ends with a NUL;
-/// `ciphertext` has `ciphertext_bytes` bytes; each may be NULL.
+/// The caller owns `message_bytes` and the `*message_bytes` bytes at `message`; `scheme` ends with a NUL; `ciphertext` has
+/// `ciphertext_bytes` bytes; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_decrypt(
     private: Handle<AcceleratedRsa>,
@@ -392,8 +389,8 @@ pub unsafe extern "C" fn oarlock_rsa_decrypt(
 ) -> c_int {
     call(|| {
         let private = private.shared()?;
-        // SAFETY: the caller says that `message` has `*message_bytes` bytes of its own, as is `message_bytes`;
-        // `scheme` is NULL or ends with a NUL; and `ciphertext` is NULL or has `ciphertext_bytes` bytes.
+        // SAFETY: the caller says that it owns `message_bytes` and the `*message_bytes` bytes at `message`; `scheme` is NULL
+        // or ends with a NUL; and `ciphertext` is NULL or has `ciphertext_bytes` bytes.
         let (mut room, scheme, ciphertext) = unsafe {
             (
                 Room::new(message, message_bytes)?,
@@ -401,7 +398,7 @@ pub unsafe extern "C" fn oarlock_rsa_decrypt(
                 input(ciphertext, ciphertext_bytes, "the ciphertext")?,
             )
         };
-        // For any message, so that no error tells how long this one is.
+        // The room must fit any message, so that no error reveals the length of this one.
         room.need(bytes_of(&private))?;
         room.fill(&private.decrypt(&scheme, ciphertext)?)
     })
@@ -410,8 +407,8 @@ pub unsafe extern "C" fn oarlock_rsa_decrypt(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; `scheme` ends with a NUL; `message` has `message_bytes` bytes; `options` is there;
-/// each may be NULL.
+/// The caller owns `job`, or it is NULL; `scheme` ends with a NUL; `message` has `message_bytes` bytes; `options` points to
+/// options; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_submit_sign(
     private: Handle<AcceleratedRsa>,
@@ -423,8 +420,8 @@ pub unsafe extern "C" fn oarlock_rsa_submit_sign(
 ) -> c_int {
     let submit = || {
         let private = private.shared()?;
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `message` is NULL or has
-        // `message_bytes` bytes; and `options` is NULL or there.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
+        // and `options` is NULL or points to options.
         let (scheme, message, options) = unsafe {
             (
                 signature_scheme(scheme)?,
@@ -437,14 +434,14 @@ pub unsafe extern "C" fn oarlock_rsa_submit_sign(
             .map_err(queue_full)?
             .map(|signature| Ok(Zeroizing::new(signature))))
     };
-    // SAFETY: the caller of `oarlock_rsa_submit_sign` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_rsa_submit_sign` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_rsa_submit_sign`].
+/// The same as for [`oarlock_rsa_submit_sign`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_submit_sign_digest(
     private: Handle<AcceleratedRsa>,
@@ -456,8 +453,8 @@ pub unsafe extern "C" fn oarlock_rsa_submit_sign_digest(
 ) -> c_int {
     let submit = || {
         let private = private.shared()?;
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `digest` is NULL or has
-        // `digest_bytes` bytes; and `options` is NULL or there.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `digest` is NULL or has `digest_bytes` bytes;
+        // and `options` is NULL or points to options.
         let (scheme, digest, options) = unsafe {
             (
                 signature_scheme(scheme)?,
@@ -470,14 +467,14 @@ pub unsafe extern "C" fn oarlock_rsa_submit_sign_digest(
             .map_err(queue_full)?
             .map(|signature| Ok(Zeroizing::new(signature))))
     };
-    // SAFETY: the caller of `oarlock_rsa_submit_sign_digest` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_rsa_submit_sign_digest` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_rsa_submit_sign`].
+/// The same as for [`oarlock_rsa_submit_sign`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_submit_decrypt(
     private: Handle<AcceleratedRsa>,
@@ -489,8 +486,8 @@ pub unsafe extern "C" fn oarlock_rsa_submit_decrypt(
 ) -> c_int {
     let submit = || {
         let private = private.shared()?;
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `ciphertext` is NULL or has
-        // `ciphertext_bytes` bytes; and `options` is NULL or there.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `ciphertext` is NULL or has `ciphertext_bytes`
+        // bytes; and `options` is NULL or points to options.
         let (scheme, ciphertext, options) = unsafe {
             (
                 encryption_scheme(scheme)?,
@@ -503,15 +500,15 @@ pub unsafe extern "C" fn oarlock_rsa_submit_decrypt(
             .map_err(queue_full)?;
         Ok(job.map(Ok))
     };
-    // SAFETY: the caller of `oarlock_rsa_submit_decrypt` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_rsa_submit_decrypt` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; `scheme` ends with a NUL; `message` and `signature` have as many bytes as is said;
-/// `options` is there; each may be NULL.
+/// The caller owns `job`, or it is NULL; `scheme` ends with a NUL; `message` and `signature` have the lengths given;
+/// `options` points to options; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_rsa_submit_verify(
     public: Handle<AcceleratedRsaPublic>,
@@ -525,9 +522,8 @@ pub unsafe extern "C" fn oarlock_rsa_submit_verify(
 ) -> c_int {
     let submit = || {
         let public = public.shared()?;
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `message` is NULL or has
-        // `message_bytes` bytes; `signature` is NULL or has `signature_bytes` bytes; and `options` is NULL or
-        // there.
+        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
+        // `signature` is NULL or has `signature_bytes` bytes; and `options` is NULL or points to options.
         let (scheme, message, signature, options) = unsafe {
             (
                 signature_scheme(scheme)?,
@@ -541,7 +537,7 @@ pub unsafe extern "C" fn oarlock_rsa_submit_verify(
             .map_err(queue_full)?;
         Ok(job.map(|()| Ok(Bytes::default())))
     };
-    // SAFETY: the caller of `oarlock_rsa_submit_verify` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_rsa_submit_verify` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }
 
@@ -552,7 +548,7 @@ pub(crate) fn queue_full<R>(full: QueueFull<R>) -> Failure {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `modulus` is NULL or the caller's alone, and `number` NULL or has `number_bytes` bytes.
+/// The caller owns `modulus`, or it is NULL; `number` is NULL or has `number_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_modexp_new(
     accelerator: Handle<Accelerator>,
@@ -561,7 +557,7 @@ pub unsafe extern "C" fn oarlock_modexp_new(
     number_bytes: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `modulus` is NULL or its own.
+        // SAFETY: the caller says that it owns `modulus`, or it is NULL.
         let to = unsafe { place(modulus, "the place of the modulus") }?;
         *to = Handle::NULL;
         let accelerator = accelerator.shared()?;
@@ -581,8 +577,8 @@ pub extern "C" fn oarlock_modexp_free(modulus: Handle<AcceleratedModExp>) -> c_i
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `power` has `*power_bytes` bytes that are the caller's alone, as `power_bytes` is; `base` and `exponent` have as many
-/// bytes as is said; each may be NULL.
+/// The caller owns `power_bytes` and the `*power_bytes` bytes at `power`; `base` and `exponent` have the lengths given; each
+/// may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_modexp_power(
     modulus: Handle<AcceleratedModExp>,
@@ -595,8 +591,8 @@ pub unsafe extern "C" fn oarlock_modexp_power(
 ) -> c_int {
     call(|| {
         let modulus = modulus.shared()?;
-        // SAFETY: the caller says that `power` has `*power_bytes` bytes of its own, as is `power_bytes`; `base`
-        // is NULL or has `base_bytes` bytes; and `exponent` is NULL or has `exponent_bytes` bytes.
+        // SAFETY: the caller says that it owns `power_bytes` and the `*power_bytes` bytes at `power`; `base` is NULL or has
+        // `base_bytes` bytes; and `exponent` is NULL or has `exponent_bytes` bytes.
         let (mut room, base, exponent) = unsafe {
             (
                 Room::new(power, power_bytes)?,
@@ -616,7 +612,7 @@ pub unsafe extern "C" fn oarlock_modexp_power(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; `base` and `exponent` have as many bytes as is said; `options` is there; each may
+/// The caller owns `job`, or it is NULL; `base` and `exponent` have the lengths given; `options` points to options; each may
 /// be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_modexp_submit(
@@ -630,8 +626,8 @@ pub unsafe extern "C" fn oarlock_modexp_submit(
 ) -> c_int {
     let submit = || {
         let modulus = modulus.shared()?;
-        // SAFETY: the caller says that `base` is NULL or has `base_bytes` bytes; `exponent` is NULL or has
-        // `exponent_bytes` bytes; and `options` is NULL or there.
+        // SAFETY: the caller says that `base` is NULL or has `base_bytes` bytes; `exponent` is NULL or has `exponent_bytes`
+        // bytes; and `options` is NULL or points to options.
         let (base, exponent, options) = unsafe {
             (
                 input(base, base_bytes, "the base")?,
@@ -652,6 +648,6 @@ pub unsafe extern "C" fn oarlock_modexp_submit(
         )?;
         Ok(job.map(Ok))
     };
-    // SAFETY: the caller of `oarlock_modexp_submit` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_modexp_submit` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }

@@ -1,4 +1,4 @@
-//! Devices that raise numbers to powers, and requests with RSA keys that they may do.
+//! Devices that compute modular powers, and the RSA requests that they may execute.
 
 use std::ffi::{OsStr, c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::rsa::{encryption_scheme, queue_full, signature_scheme};
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `table` is NULL or as oarlock_device.h describes it, and stays; `options` and `name` are NULL or end with a NUL.
+/// `table` is NULL or as oarlock_device.h describes it, and stays valid; `options` and `name` are NULL or end with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_framework_register_keys(
     framework: Handle<Framework>,
@@ -27,8 +27,8 @@ pub unsafe extern "C" fn oarlock_framework_register_keys(
     check_every: c_uint,
 ) -> c_int {
     let open = |table, options: &str, name: Option<&str>| {
-        // SAFETY: the caller says that `table` is one of functions of a device, as `oarlock_device.h` wants
-        // them; `register_table` has read both texts.
+        // SAFETY: the caller says that `table` is a device's table of functions, as `oarlock_device.h` requires them;
+        // `register_table` has read both texts.
         unsafe { LibraryDevice::of_table(table, options, name) }.map(public_keys)
     };
     // SAFETY: the caller says that `table` is a device's table of functions for keys, and that each text is
@@ -51,8 +51,8 @@ pub unsafe extern "C" fn oarlock_framework_load_keys(
     let open = |path: &OsStr, options: &str, name: Option<&str>| {
         LibraryDevice::open(path, options, name).map(public_keys)
     };
-    // SAFETY: the caller says that each text is NULL or ends with a NUL, and that the library's functions for
-    // keys are as their header says.
+    // SAFETY: the caller says that each text is NULL or ends with a NUL, and that the library's functions for keys keep
+    // their contract in the header.
     call(|| unsafe { register_library(framework, path, options, name, check_every, open) })
 }
 
@@ -64,7 +64,7 @@ fn public_keys(device: Arc<LibraryDevice>) -> Arc<dyn BlockingDevice> {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; `scheme` ends with a NUL and `message` has `message_bytes` bytes; each may be NULL.
+/// The caller owns `job`, or it is NULL; `scheme` ends with a NUL and `message` has `message_bytes` bytes; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_framework_submit_sign(
     framework: Handle<Framework>,
@@ -86,14 +86,14 @@ pub unsafe extern "C" fn oarlock_framework_submit_sign(
         let private = private.shared()?;
         Ok(PublicKeyRequest::sign(private.key(), scheme, message)?)
     };
-    // SAFETY: the caller of `oarlock_framework_submit_sign` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_framework_submit_sign` says that it owns `job`, or it is NULL.
     call(|| unsafe { submit(framework, job, request) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_framework_submit_sign`].
+/// The same as for [`oarlock_framework_submit_sign`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_framework_submit_sign_digest(
     framework: Handle<Framework>,
@@ -119,14 +119,14 @@ pub unsafe extern "C" fn oarlock_framework_submit_sign_digest(
             digest,
         )?)
     };
-    // SAFETY: the caller of `oarlock_framework_submit_sign_digest` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_framework_submit_sign_digest` says that it owns `job`, or it is NULL.
     call(|| unsafe { submit(framework, job, request) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_framework_submit_sign`].
+/// The same as for [`oarlock_framework_submit_sign`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_framework_submit_decrypt(
     framework: Handle<Framework>,
@@ -152,14 +152,14 @@ pub unsafe extern "C" fn oarlock_framework_submit_decrypt(
             ciphertext,
         )?)
     };
-    // SAFETY: the caller of `oarlock_framework_submit_decrypt` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_framework_submit_decrypt` says that it owns `job`, or it is NULL.
     call(|| unsafe { submit(framework, job, request) })
 }
 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; the numbers are NULL or have as many bytes as is said.
+/// The caller owns `job`, or it is NULL; the numbers are NULL or have the lengths given.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_framework_submit_power(
     framework: Handle<Framework>,
@@ -192,12 +192,12 @@ pub unsafe extern "C" fn oarlock_framework_submit_power(
             ByteOrder::BigEndian,
         )?)
     };
-    // SAFETY: the caller of `oarlock_framework_submit_power` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_framework_submit_power` says that it owns `job`, or it is NULL.
     call(|| unsafe { submit(framework, job, request) })
 }
 
 /// # Safety
-/// `job` is NULL or the caller's alone.
+/// The caller owns `job`, or it is NULL.
 unsafe fn submit(
     framework: Handle<Framework>,
     job: *mut Handle<AnyJob>,
@@ -210,6 +210,6 @@ unsafe fn submit(
             .map_err(queue_full)?;
         Ok(job.map(|answer| answer.outcome.map(|()| answer.power)))
     };
-    // SAFETY: the caller says that `job` is NULL or its own, as `submitted` wants it.
+    // SAFETY: the caller says that it owns `job`, or it is NULL, as `submitted` requires.
     unsafe { submitted(job, submit) }
 }

@@ -1,4 +1,4 @@
-//! Requests to whatever does them first, and devices that the program brings.
+//! Requests that run on whichever device finishes them first, and devices that the program provides.
 
 mod keys;
 
@@ -29,10 +29,10 @@ impl Object for Framework {
 
 impl ManyCalls for Framework {}
 
-/// A session, and how long its tags are.
+/// A session and the length of its tags.
 pub struct Session {
     session: FrameworkSession,
-    /// Whether all data are authenticated and none encrypted.
+    /// Whether all data is authenticated and none encrypted.
     is_mac: bool,
     tag_bytes: usize,
 }
@@ -78,14 +78,14 @@ const RANDOM: c_int = 6;
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `framework` is NULL or the caller's alone.
+/// The caller owns `framework`, or it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_framework_new(
     accelerator: Handle<Accelerator>,
     framework: *mut Handle<Framework>,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `framework` is NULL or its own.
+        // SAFETY: the caller says that it owns `framework`, or it is NULL.
         let to = unsafe { place(framework, "the place of the framework") }?;
         *to = Handle::NULL;
         *to = Handle::new(Framework::new(&*accelerator.shared()?))?;
@@ -102,7 +102,7 @@ pub extern "C" fn oarlock_framework_free(framework: Handle<Framework>) -> c_int 
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `table` is NULL or as oarlock_device.h describes it, and stays; `options` and `name` are NULL or end with a NUL.
+/// `table` is NULL or as oarlock_device.h describes it, and stays valid; `options` and `name` are NULL or end with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_framework_register(
     framework: Handle<Framework>,
@@ -112,8 +112,8 @@ pub unsafe extern "C" fn oarlock_framework_register(
     check_every: c_uint,
 ) -> c_int {
     let open = |table, options: &str, name: Option<&str>| {
-        // SAFETY: the caller says that `table` is one of functions of an engine, as `oarlock_device.h` wants
-        // them; `register_table` has read both texts.
+        // SAFETY: the caller says that `table` is an engine's table of functions, as `oarlock_device.h` requires them;
+        // `register_table` has read both texts.
         unsafe { LibraryEngine::of_table(table, options, name) }.map(data)
     };
     // SAFETY: the caller says that `table` is an engine's table of functions, and that each text is NULL or
@@ -136,8 +136,8 @@ pub unsafe extern "C" fn oarlock_framework_load(
     let open = |path: &OsStr, options: &str, name: Option<&str>| {
         LibraryEngine::open(path, options, name).map(data)
     };
-    // SAFETY: the caller says that each text is NULL or ends with a NUL, and that the library's functions for
-    // data are as their header says.
+    // SAFETY: the caller says that each text is NULL or ends with a NUL, and that the library's functions for data keep
+    // their contract in the header.
     call(|| unsafe { register_library(framework, path, options, name, check_every, open) })
 }
 
@@ -145,10 +145,10 @@ fn data(engine: Arc<LibraryEngine>) -> Arc<dyn BlockingDevice> {
     engine
 }
 
-/// A text that may be NULL.
+/// Returns a text, or `None` for NULL.
 ///
 /// # Safety
-/// As [`text`].
+/// The same as for [`text`].
 unsafe fn maybe<'a>(it: *const c_char, what: &str) -> Result<Option<&'a str>, Failure> {
     match it.is_null() {
         true => Ok(None),
@@ -159,7 +159,7 @@ unsafe fn maybe<'a>(it: *const c_char, what: &str) -> Result<Option<&'a str>, Fa
 
 type Opened = Result<Arc<dyn BlockingDevice>, DeviceError>;
 
-/// Registers the device that `open` makes of a table, options and a name.
+/// Registers the device that `open` creates from a table, options and a name.
 ///
 /// # Safety
 /// `options` and `name` are NULL or end with a NUL.
@@ -181,7 +181,7 @@ unsafe fn register_table(
     register(&framework, device, check_every)
 }
 
-/// Registers the device that `open` makes of the library at a path, options and a name.
+/// Registers the device that `open` creates from the library at a path, options and a name.
 ///
 /// # Safety
 /// `path`, `options` and `name` are NULL or end with a NUL.
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn oarlock_framework_withdraw(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `name` has `*name_bytes` bytes that are the caller's alone, as `name_bytes` is; both may be NULL.
+/// The caller owns `name_bytes` and the `*name_bytes` bytes at `name`; both may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_framework_device(
     framework: Handle<Framework>,
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn oarlock_framework_device(
 ) -> c_int {
     call(|| {
         let framework = framework.shared()?;
-        // SAFETY: the caller says that `name` has `*name_bytes` bytes of its own, as is `name_bytes`.
+        // SAFETY: the caller says that it owns `name_bytes` and the `*name_bytes` bytes at `name`.
         let room = unsafe { Room::new(name.cast::<c_void>(), name_bytes) }?;
         let devices = framework.devices();
         let device = devices.get(index).ok_or_else(|| {
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn oarlock_framework_device(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `index` is NULL or the caller's alone, and `name` NULL or ends with a NUL.
+/// The caller owns `index`, or it is NULL; `name` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_framework_find_device(
     framework: Handle<Framework>,
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn oarlock_framework_find_device(
 ) -> c_int {
     call(|| {
         let framework = framework.shared()?;
-        // SAFETY: the caller says that `index` is NULL or its own; and `name` is NULL or ends with a NUL.
+        // SAFETY: the caller says that it owns `index`, or it is NULL; and that `name` is NULL or ends with a NUL.
         let (to, name) = unsafe {
             (
                 place(index, "the place of the number")?,
@@ -290,8 +290,8 @@ pub unsafe extern "C" fn oarlock_framework_find_device(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `session` is NULL or the caller's alone; `spec` is NULL or there, with texts that end with a NUL and buffers of as many
-/// bytes as is said, each of which may be NULL.
+/// The caller owns `session`, or it is NULL; `spec` is NULL or points to a specification, with texts that end with a NUL and
+/// buffers of the lengths given, each of which may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_session_new(
     framework: Handle<Framework>,
@@ -299,8 +299,8 @@ pub unsafe extern "C" fn oarlock_session_new(
     spec: *const Spec,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `session` is NULL or its own, and `spec` NULL or a specification that
-        // nobody changes.
+        // SAFETY: the caller says that it owns `session`, or it is NULL, and that `spec` is NULL or points to a
+        // specification that no one changes.
         let (to, spec) = unsafe {
             let to = place(session, "the place of the session")?;
             *to = Handle::NULL;
@@ -380,10 +380,10 @@ pub extern "C" fn oarlock_session_free(session: Handle<Session>) -> c_int {
     free_shared(session)
 }
 
-/// Makes a request: its direction, its position, and what each of the bytes is.
+/// Converts the options of a request to its direction, its IV, and the layout of its bytes.
 ///
 /// # Safety
-/// `options` is NULL or there, with as many bytes of an IV as is said.
+/// `options` is NULL or points to options whose IV has the length given.
 unsafe fn request(
     session: &Session,
     options: *const RequestOptions,
@@ -391,7 +391,7 @@ unsafe fn request(
 ) -> Result<(Direction, Iv, Layout), Failure> {
     let (mut direction, mut iv, mut authenticated) = (Direction::Encrypt, Iv::Next, 0);
     if !options.is_null() {
-        // SAFETY: the caller says that `options` is NULL or one that nobody changes.
+        // SAFETY: the caller says that `options` is NULL or points to options that no one changes.
         let options = unsafe { value(options, "the options of the request") }?;
         if options.decrypts != 0 {
             direction = Direction::Decrypt;
@@ -427,8 +427,8 @@ unsafe fn request(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `data` is NULL or has `bytes` bytes that are the caller's alone; `options` is NULL or there, with as many bytes of an
-/// IV as is said.
+/// The caller owns the `bytes` bytes at `data`, or it is NULL; `options` is NULL or points to options whose IV has the
+/// length given.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_session_run(
     session: Handle<Session>,
@@ -438,8 +438,8 @@ pub unsafe extern "C" fn oarlock_session_run(
 ) -> c_int {
     call(|| {
         let session = session.shared()?;
-        // SAFETY: the caller says that `data` is NULL or has `bytes` bytes of its own, and `options` is NULL or
-        // those of a request.
+        // SAFETY: the caller says that it owns the `bytes` bytes at `data`, or it is NULL, and that `options` is NULL or
+        // points to the options of a request.
         let (data, (direction, iv, layout)) = unsafe {
             (
                 output(data, bytes, "the data")?,
@@ -453,8 +453,8 @@ pub unsafe extern "C" fn oarlock_session_run(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `job` is NULL or the caller's alone; `data` is NULL or has `bytes` bytes; `options` is NULL or there, with as many bytes
-/// of an IV as is said.
+/// The caller owns `job`, or it is NULL; `data` is NULL or has `bytes` bytes; `options` is NULL or points to options whose
+/// IV has the length given.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_session_submit(
     session: Handle<Session>,
@@ -465,8 +465,8 @@ pub unsafe extern "C" fn oarlock_session_submit(
 ) -> c_int {
     let submit = || {
         let session = session.shared()?;
-        // SAFETY: the caller says that `data` is NULL or has `bytes` bytes, and `options` is NULL or those of a
-        // request.
+        // SAFETY: the caller says that `data` is NULL or has `bytes` bytes, and that `options` is NULL or points to the
+        // options of a request.
         let (data, (direction, iv, layout)) = unsafe {
             (
                 input(data, bytes, "the data")?,
@@ -486,7 +486,7 @@ pub unsafe extern "C" fn oarlock_session_submit(
         let job = session.session.submit(request).map_err(queue_full)?;
         Ok(job.map(outcome))
     };
-    // SAFETY: the caller of `oarlock_session_submit` says that `job` is NULL or its own.
+    // SAFETY: the caller of `oarlock_session_submit` says that it owns `job`, or it is NULL.
     call(|| unsafe { submitted(job, submit) })
 }
 

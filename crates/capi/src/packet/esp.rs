@@ -1,4 +1,4 @@
-//! Packets of IPsec.
+//! IPsec packets.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -15,9 +15,9 @@ use crate::handles::{Handle, Object, OneCall};
 
 /// One direction of an association.
 pub enum Esp {
-    /// It seals.
+    /// Seals packets.
     Outbound(Outbound),
-    /// It opens.
+    /// Opens packets.
     Inbound(Inbound),
 }
 
@@ -71,8 +71,8 @@ const INTEGRITIES: [(&str, Integrity); 5] = [
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `esp` is NULL or the caller's alone; `spec` is NULL or there, with texts that end with a NUL and a key of as many bytes
-/// as is said, each of which may be NULL.
+/// The caller owns `esp`, or it is NULL; `spec` is NULL or points to a specification, with texts that end with a NUL and a
+/// key of the length given, each of which may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_esp_new(
     accelerator: Handle<Accelerator>,
@@ -80,16 +80,16 @@ pub unsafe extern "C" fn oarlock_esp_new(
     spec: *const Spec,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `esp` is NULL or its own, and `spec` NULL or a specification that nobody
-        // changes.
+        // SAFETY: the caller says that it owns `esp`, or it is NULL, and that `spec` is NULL or points to a specification
+        // that no one changes.
         let (to, spec) = unsafe {
             let to = place(esp, "the place of the association")?;
             *to = Handle::NULL;
             (to, value(spec, "the specification")?)
         };
         let accelerator = accelerator.shared()?;
-        // SAFETY: the caller says that what `spec` points to is as long as it says, and its texts end with a
-        // NUL; each may be NULL.
+        // SAFETY: the caller says that the buffers of `spec` have the lengths given and its texts end with a NUL; each may
+        // be NULL.
         let (suite, key) = unsafe { (suite(spec)?, input(spec.key, spec.key_bytes, "the key")?) };
         if spec.has_extended_numbers == 0 && spec.last_sequence > u32::MAX.into() {
             return Err(Failure::argument(
@@ -142,8 +142,8 @@ pub extern "C" fn oarlock_esp_free(esp: Handle<Esp>) -> c_int {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `packets` is NULL or has `count` packets that are the caller's alone, as their buffers are, which may be NULL and have as
-/// many bytes as is said.
+/// The caller owns the `count` packets at `packets`, or it is NULL, and their buffers, which have the lengths given and may
+/// be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_esp_run(
     esp: Handle<Esp>,
@@ -155,8 +155,7 @@ pub unsafe extern "C" fn oarlock_esp_run(
             Esp::Outbound(outbound) => seal(outbound, packets),
             Esp::Inbound(inbound) => open(inbound, packets),
         };
-        // SAFETY: the caller says that `packets` is NULL or has `count` packets of ESP, whose buffers are its
-        // own.
+        // SAFETY: the caller says that `packets` is NULL or has `count` packets of ESP, and that it owns their buffers.
         unsafe { with_packets(esp, packets, count, run) }
     })
 }

@@ -1,4 +1,4 @@
-//! Many packets in one call, each in a buffer of its own.
+//! Many packets in one call, each in its own buffer.
 
 mod esp;
 mod srtp;
@@ -26,36 +26,36 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// What it is given, within its buffer: it has been looked at.
+    /// Returns the packet's range in its buffer, which has been checked.
     fn place(&self) -> Range<usize> {
         self.offset..self.offset + self.bytes
     }
 
-    /// The type as one byte, for the formats whose types are one byte.
+    /// Returns the type as one byte, for formats whose types are one byte.
     fn type_byte(&self) -> Result<u8, Failure> {
         let no_byte = |_| Failure::argument(format!("a type is 0 to 255, not {}", self.kind));
         u8::try_from(self.kind).map_err(no_byte)
     }
 }
 
-/// The packets of a call, whose buffers have nothing in common.
+/// The packets of a call, whose buffers do not overlap.
 struct Packets<'a>(&'a mut [Packet]);
 
-/// What a packet has become.
+/// A processed packet.
 struct Done<'a> {
-    /// A part of its buffer.
+    /// The packet, a part of its buffer.
     bytes: &'a [u8],
-    /// `None`: as it was.
+    /// The new type, or `None` if it does not change.
     kind: Option<c_uint>,
     sequence: u64,
 }
 
-/// Runs `run` on an object and the packets of a call. If that fails before any packet is done, each gets the error: else an
-/// `error` that was 0 before the call would look like success.
+/// Runs `run` on an object and the packets of a call. If that fails before any packet is done, each packet gets the error:
+/// otherwise an `error` that was 0 before the call would look like success.
 ///
 /// # Safety
-/// `packets` is NULL or has `count` packets that are the caller's alone, and so is each of their buffers, of as many bytes
-/// as is said, or NULL.
+/// The caller owns the `count` packets at `packets`, or it is NULL, and the `buffer_bytes` bytes of each packet's buffer, or
+/// that is NULL.
 unsafe fn with_packets<T: OneCall>(
     handle: Handle<T>,
     packets: *mut Packet,
@@ -66,11 +66,11 @@ unsafe fn with_packets<T: OneCall>(
     let array = array_bytes(packets, count);
     let is_there = array.as_ref().is_ok_and(|bytes| *bytes > 0);
     let all: &mut [Packet] = match is_there {
-        // SAFETY: it is aligned, not NULL and as long; the caller answers for the rest.
+        // SAFETY: the array is aligned, not NULL and has `count` packets; the caller guarantees the rest.
         true => unsafe { std::slice::from_raw_parts_mut(packets, count) },
         false => &mut [],
     };
-    // Also where a panic ends the call.
+    // The error stays if a panic ends the call.
     for packet in &mut *all {
         packet.error = Code::Internal as c_int;
     }
@@ -87,7 +87,7 @@ unsafe fn with_packets<T: OneCall>(
     })
 }
 
-/// Refuses packets that are not within their buffers, and buffers that overlap.
+/// Refuses packets outside their buffers, and buffers that overlap.
 fn are_buffers(all: &[Packet]) -> Result<(), Failure> {
     for (number, packet) in all.iter().enumerate() {
         let (buffer, bytes) = (packet.buffer, packet.buffer_bytes);
@@ -106,7 +106,7 @@ fn are_buffers(all: &[Packet]) -> Result<(), Failure> {
 }
 
 impl Packets<'_> {
-    /// Each, with its buffer.
+    /// Converts each packet, with its buffer, by `make`.
     fn each<'a, T>(
         &self,
         make: impl Fn(&Packet, &'a mut [u8]) -> Result<T, Failure>,
@@ -115,15 +115,15 @@ impl Packets<'_> {
         packets
             .map(|packet| {
                 let (place, bytes) = (packet.buffer, packet.buffer_bytes);
-                // SAFETY: as the caller of `with_packets` answered for: it is the caller's alone, and no other packet has any
-                // of it.
+                // SAFETY: the caller of `with_packets` guarantees that it owns the buffer, and no other packet's buffer
+                // overlaps it.
                 let buffer = unsafe { output(place, bytes, "a packet's buffer") };
                 make(packet, buffer?)
             })
             .collect()
     }
 
-    /// Says of each what became of it, and fails as the first that was not done.
+    /// Stores each packet's result, and returns the first error.
     fn say<'a>(
         self,
         results: impl Iterator<Item = Result<Done<'a>, PacketError>>,
@@ -151,7 +151,7 @@ impl Packets<'_> {
     }
 }
 
-/// Refuses what cannot be an array of so many packets, and says how many bytes it has.
+/// Refuses what cannot be an array of `count` packets, and returns its length in bytes.
 fn array_bytes(packets: *const Packet, count: usize) -> Result<usize, Failure> {
     let Some(bytes) = count.checked_mul(size_of::<Packet>()) else {
         return Err(Failure::argument(format!(
@@ -165,7 +165,7 @@ fn array_bytes(packets: *const Packet, count: usize) -> Result<usize, Failure> {
     Ok(bytes)
 }
 
-/// Refuses buffers that overlap. Those of a ring come in order, and take a comparison each.
+/// Refuses buffers that overlap. Those of a ring are in order, so each takes a single comparison.
 fn are_apart(packets: &[Packet]) -> Result<(), Failure> {
     let ranges = packets.iter().map(|packet| {
         let start = packet.buffer.addr();
@@ -185,7 +185,7 @@ fn are_apart(packets: &[Packet]) -> Result<(), Failure> {
     ))
 }
 
-/// Whether buffers, given by where they begin and end, lie one after the other without overlapping.
+/// Whether buffers, given by their start and end, follow each other without overlapping.
 fn follow_each_other(mut ranges: impl Iterator<Item = (usize, usize)>) -> bool {
     let mut free_from = 0;
     ranges.all(|(start, end)| start == end || start >= std::mem::replace(&mut free_from, end))
@@ -212,7 +212,7 @@ fn code(error: &PacketError) -> Code {
     }
 }
 
-/// One of `all` by its name.
+/// Returns the entry of `all` with this name.
 fn by_name<T: Copy>(all: &[(&str, T)], name: &str, what: &str) -> Result<T, Failure> {
     let found = all.iter().find(|(known, _)| *known == name);
     found.map(|(_, it)| *it).ok_or_else(|| {

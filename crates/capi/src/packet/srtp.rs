@@ -1,4 +1,4 @@
-//! Packets of sound and video.
+//! Audio and video packets.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -15,9 +15,9 @@ use crate::handles::{Handle, Object, OneCall};
 
 /// One direction of a session.
 pub enum Srtp {
-    /// It protects.
+    /// Protects packets.
     Outbound(Outbound),
-    /// It unprotects.
+    /// Unprotects packets.
     Inbound(Inbound),
 }
 
@@ -43,7 +43,7 @@ pub struct Spec {
     streams_max: usize,
 }
 
-/// As RFC 3711, 4568, 5764, 6188 and 7714 name them.
+/// The suites, by their names in RFC 3711, 4568, 5764, 6188 and 7714.
 const SUITES: [(&str, Suite); 10] = [
     ("AES_CM_128_HMAC_SHA1_80", Suite::AesCm128HmacSha1_80),
     ("AES_CM_128_HMAC_SHA1_32", Suite::AesCm128HmacSha1_32),
@@ -60,8 +60,8 @@ const SUITES: [(&str, Suite); 10] = [
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `srtp` is NULL or the caller's alone; `spec` is NULL or there, with a text that ends with a NUL and buffers of as many
-/// bytes as is said, each of which may be NULL.
+/// The caller owns `srtp`, or it is NULL; `spec` is NULL or points to a specification, with a text that ends with a NUL and
+/// buffers of the lengths given, each of which may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_srtp_new(
     accelerator: Handle<Accelerator>,
@@ -69,8 +69,8 @@ pub unsafe extern "C" fn oarlock_srtp_new(
     spec: *const Spec,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `srtp` is NULL or its own, and `spec` NULL or a specification that
-        // nobody changes.
+        // SAFETY: the caller says that it owns `srtp`, or it is NULL, and that `spec` is NULL or points to a specification
+        // that no one changes.
         let (to, spec) = unsafe {
             let to = place(srtp, "the place of the context")?;
             *to = Handle::NULL;
@@ -119,7 +119,7 @@ pub extern "C" fn oarlock_srtp_free(srtp: Handle<Srtp>) -> c_int {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `mki` and `key` are NULL or have as many bytes as is said.
+/// `mki` and `key` are NULL or have the lengths given.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_srtp_add_key(
     srtp: Handle<Srtp>,
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn oarlock_srtp_add_key(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `mki` is NULL or has as many bytes as is said.
+/// `mki` is NULL or has the length given.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_srtp_use_key(
     srtp: Handle<Srtp>,
@@ -207,7 +207,7 @@ pub extern "C" fn oarlock_srtp_expect_roll_over_counter(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_esp_run`](super::esp::oarlock_esp_run).
+/// The same as for [`oarlock_esp_run`](super::esp::oarlock_esp_run).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_srtp_run(
     srtp: Handle<Srtp>,
@@ -220,8 +220,7 @@ pub unsafe extern "C" fn oarlock_srtp_run(
             Srtp::Outbound(outbound) => protect(outbound, packets, are_rtcp != 0),
             Srtp::Inbound(inbound) => unprotect(inbound, packets, are_rtcp != 0),
         };
-        // SAFETY: the caller says that `packets` is NULL or has `count` packets of SRTP, whose buffers are its
-        // own.
+        // SAFETY: the caller says that `packets` is NULL or has `count` packets of SRTP, and that it owns their buffers.
         unsafe { with_packets(srtp, packets, count, run) }
     })
 }

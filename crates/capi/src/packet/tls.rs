@@ -1,4 +1,4 @@
-//! Records of TLS 1.3.
+//! TLS 1.3 records.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -15,9 +15,9 @@ use crate::handles::{Handle, Object, OneCall};
 
 /// One direction of a connection.
 pub enum Tls {
-    /// It seals.
+    /// Seals records.
     Outbound(Outbound),
-    /// It opens.
+    /// Opens records.
     Inbound(Inbound),
 }
 
@@ -45,8 +45,8 @@ pub struct Spec {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `tls` is NULL or the caller's alone; `spec` is NULL or there, with buffers of as many bytes as is said, each of which may
-/// be NULL.
+/// The caller owns `tls`, or it is NULL; `spec` is NULL or points to a specification, with buffers of the lengths given,
+/// each of which may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_tls_new(
     accelerator: Handle<Accelerator>,
@@ -54,8 +54,8 @@ pub unsafe extern "C" fn oarlock_tls_new(
     spec: *const Spec,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `tls` is NULL or its own, and `spec` NULL or a specification that nobody
-        // changes.
+        // SAFETY: the caller says that it owns `tls`, or it is NULL, and that `spec` is NULL or points to a specification
+        // that no one changes.
         let (to, spec) = unsafe {
             let to = place(tls, "the place of the connection")?;
             *to = Handle::NULL;
@@ -121,7 +121,7 @@ pub extern "C" fn oarlock_tls_update(tls: Handle<Tls>) -> c_int {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// As [`oarlock_esp_run`](super::esp::oarlock_esp_run).
+/// The same as for [`oarlock_esp_run`](super::esp::oarlock_esp_run).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_tls_seal(
     tls: Handle<Tls>,
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn oarlock_tls_seal(
     count: usize,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller says that `records` is NULL or has `count` records, whose buffers are its own.
+        // SAFETY: the caller says that `records` is NULL or has `count` records, and that it owns their buffers.
         unsafe { with_packets(tls, records, count, seal) }
     })
 }
@@ -158,8 +158,7 @@ fn seal(tls: &mut Tls, packets: Packets<'_>) -> Result<(), Failure> {
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `buffer` is NULL or has `bytes` bytes that are the caller's alone, as `count`, so many records and `done` are; each may
-/// be NULL.
+/// The caller owns `count`, `done`, the `*count` records and the `bytes` bytes at `buffer`; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_tls_open(
     tls: Handle<Tls>,
@@ -177,7 +176,7 @@ pub unsafe extern "C" fn oarlock_tls_open(
                 "this direction of the connection seals records",
             ));
         };
-        // SAFETY: the caller says that `count` is NULL or one that nobody changes.
+        // SAFETY: the caller says that `count` is NULL or points to a number that no one changes.
         let room = *unsafe { value(count, "the number of records") }?;
         let records_bytes = array_bytes(records, room)?;
         const APART: &str =
@@ -193,17 +192,17 @@ pub unsafe extern "C" fn oarlock_tls_open(
                 apart(one, one_bytes, *other, *other_bytes, APART)?;
             }
         }
-        // SAFETY: the caller says that `count` is NULL or its own; and `done` is NULL or its own.
+        // SAFETY: the caller says that it owns `count` and `done`; each may be NULL.
         let (count, done) = unsafe {
             (
                 place(count, "the number of records")?,
                 place(done, "the number of bytes")?,
             )
         };
-        // SAFETY: the caller says that `buffer` is NULL or has `bytes` bytes of its own; nothing else of the
-        // call lies in it, as was checked.
+        // SAFETY: the caller says that it owns the `bytes` bytes at `buffer`, or it is NULL; no other argument lies in it,
+        // as was checked.
         let content = unsafe { output(buffer, bytes, "the buffer") }?;
-        // No record has fewer than 22 bytes: header, type and tag.
+        // A record has at least 22 bytes: header, type and tag.
         let mut all = vec![InboundRecord::default(); room.min(bytes / 22 + 1)];
         let opened = inbound.open(content, &mut all);
         (*count, *done) = (opened.records, opened.bytes);
@@ -218,7 +217,8 @@ pub unsafe extern "C" fn oarlock_tls_open(
                 error: 0,
                 sequence: record.sequence(),
             };
-            // SAFETY: there is room for as many, aligned and the caller's alone; what was there need not be anything.
+            // SAFETY: the array has room for this record, is aligned, and the caller owns it; its old contents need not be
+            // valid.
             unsafe { records.add(number).write(opened) };
         }
         let error = match opened.end {

@@ -1,4 +1,4 @@
-//! What programs were compiled against stays: symbols with their version, and the layout of structures.
+//! Symbols and their versions, and the layout of structures: programs were compiled against them, so they must not change.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::library::{compiled, here, prefix, started, succeeds};
 fn declared() -> BTreeSet<String> {
     let header = std::fs::read_to_string(here("include/oarlock.h")).unwrap();
     let is_name = |byte: char| byte.is_ascii_alphanumeric() || byte == '_';
-    // Functions alone have an argument list right behind their name, at the beginning of a declaration.
+    // Only functions have an argument list right after their name at the start of a declaration.
     let lines = header
         .lines()
         .filter(|line| line.starts_with("int ") || line.starts_with("const char *"));
@@ -44,7 +44,7 @@ fn the_library_shows_what_the_header_declares_and_nothing_else() {
     assert_eq!(shown, wanted.collect());
 }
 
-/// The list says what there was in the first version: names and bytes may be added, and none may change.
+/// The list has the symbols and layouts of the first version: names and bytes may be added, but none may change.
 #[test]
 fn symbols_and_layouts_are_those_of_the_list() {
     let listed = std::fs::read_to_string(here("abi.txt")).unwrap();

@@ -1,4 +1,4 @@
-//! The library as it is installed, and the compilers of its users.
+//! The installed library, and the compilers of its users.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use oarlock_testing::lossy;
 
-/// A folder like the one of `make install`, with include/ and lib/.
+/// Returns a folder like that of `make install`, with include/ and lib/.
 pub fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(installed)
@@ -21,7 +21,7 @@ fn installed() -> PathBuf {
     prefix
 }
 
-/// Which cargo built before this test.
+/// Finds the static library, which cargo built before this test.
 fn static_library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let entries = std::fs::read_dir(test.parent().unwrap()).unwrap();
@@ -42,7 +42,7 @@ pub fn example(path: &str) -> PathBuf {
     here("../../examples/c").join(path)
 }
 
-/// A program of this source, with what pkg-config says is needed; each warning is an error.
+/// Compiles `source` with the flags that pkg-config reports; each warning is an error.
 pub fn compiled(compiler: &str, arguments: &[&str], source: &Path, packages: &[&str]) -> PathBuf {
     let name = source.file_name().unwrap().to_str().unwrap();
     let program = prefix().join(format!("{compiler}{}-{name}", arguments.join("")));
@@ -61,7 +61,7 @@ pub fn compiled(compiler: &str, arguments: &[&str], source: &Path, packages: &[&
     program
 }
 
-/// The program, which finds the library.
+/// Returns a command that runs `program` and lets it find the library.
 pub fn started(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", prefix().join("lib"));

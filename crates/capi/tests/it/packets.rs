@@ -1,4 +1,4 @@
-//! Packets, compared with those that the Rust library makes with the same keys.
+//! Packets, compared with those of the Rust library under the same keys.
 
 use oarlock::Accelerator;
 use oarlock::packet::esp::{self, Cipher, Integrity};
@@ -10,7 +10,7 @@ use crate::library::{compiled, here, started, succeeds};
 
 const KEY: &[u8; 96] = b"ninety-six bytes of keying material, of which every suite takes as many as it needs, from here\0\0";
 
-/// What `sealed.c` seals, at `offset` of a buffer with room.
+/// The data that `sealed.c` seals, at `offset` of a buffer with room.
 fn filled(offset: usize) -> Vec<u8> {
     let mut buffer = vec![0; 256];
     for at in 0..50 {

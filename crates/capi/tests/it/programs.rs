@@ -1,4 +1,4 @@
-//! Programs as users write them, and as they should not.
+//! Programs that use the library as intended, and programs that misuse it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -139,14 +139,14 @@ fn packets_go_there_and_back_and_what_is_wrong_is_told() {
     succeeds(&mut started(&program));
 }
 
-/// A program of this folder's or the examples', with what it is started with.
+/// A program of this folder or the examples, and its arguments.
 type Started = (PathBuf, Vec<PathBuf>);
 
-/// All but the loops of a thousand signatures, of which one stands for all.
+/// Compiles the programs; of those that loop over a thousand signatures, only one.
 fn every_program(arguments: &[&str]) -> Vec<Started> {
     let file = prefix().join("to-be-sealed");
     std::fs::write(&file, noise(100_000)).unwrap();
-    // Signatures of a short key, since Valgrind is slow.
+    // Uses a short key, since Valgrind is slow.
     let key = here("../oarlock/tests/keys/rsa1024.pem");
     let sealed = file.with_extension("sealed");
     let of = |compiler, source: PathBuf, packages: &[&str], started| {
@@ -165,7 +165,7 @@ fn every_program(arguments: &[&str]) -> Vec<Started> {
     ]
 }
 
-/// The thread of a device may end after the program.
+/// Whether a device's thread may outlive `main`.
 fn leaves_threads(program: &Path) -> bool {
     let name = program.to_string_lossy();
     let those = ["device.c", "keys.c"];
@@ -183,7 +183,7 @@ fn sanitizers_find_nothing() {
     }
 }
 
-/// Valgrind's CPU has no AVX-512, and an FMA that it rounds as it likes, so that lanes must not be used there.
+/// Valgrind's CPU has no AVX-512, and rounds its FMA differently, so lanes must not be used there.
 #[test]
 fn valgrind_finds_nothing() {
     for (program, arguments) in every_program(&["-DSIGNATURES=100", "-DROUNDS=1"]) {
@@ -204,7 +204,7 @@ fn valgrind_finds_nothing() {
 
 #[test]
 fn loading_makes_no_thread_and_opens_no_file_and_unloading_is_harmless() {
-    // Not linked with it, or it would be there from the start.
+    // Not linked with the library, which would then be loaded from the start.
     let program = prefix().join("load");
     let mut gcc = Command::new("gcc");
     gcc.args(["-Wall", "-Wextra", "-Werror", "-I"]);
@@ -215,6 +215,6 @@ fn loading_makes_no_thread_and_opens_no_file_and_unloading_is_harmless() {
     let copy = prefix().join("a-copy.so");
     std::fs::copy(&library, &copy).unwrap();
     let output = succeeds(Command::new(&program).arg(&library).arg(&copy));
-    // How long it took is told, not asserted.
+    // The time is printed, not asserted.
     assert!(lossy(&output.stdout).ends_with("us\n"));
 }
