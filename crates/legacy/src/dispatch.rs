@@ -1,4 +1,4 @@
-//! Counts of kernel calls, so that tests can prove which one ran. A release build has none of them.
+//! Counts kernel calls, so that tests can prove which kernel ran. A release build has no counters.
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
@@ -6,7 +6,7 @@ macro_rules! counters {
     };
 }
 
-/// Counts of calls of the kernels of Camellia, SM4 and ARIA.
+/// Counters of the kernels of Camellia, SM4 and ARIA.
 #[cfg(target_arch = "x86_64")]
 pub mod words {
     pub use oarlock_kernels::aes::dispatch::Counter;
@@ -27,18 +27,18 @@ pub mod words {
     }
 }
 
-/// Counts of calls for Serpent.
+/// Counters of the kernels of Serpent.
 pub mod serpent {
     pub use oarlock_kernels::aes::dispatch::Counter;
 
     counters! {
-        /// Runs on a block at a time.
+        /// Runs on one block at a time.
         PORTABLE,
-        /// Runs on 4 blocks a group.
+        /// Runs on groups of 4 blocks.
         SSE2,
-        /// Runs on 8 blocks a group.
+        /// Runs on groups of 8 blocks.
         AVX2,
-        /// Runs on 16 blocks a group.
+        /// Runs on groups of 16 blocks.
         AVX512,
     }
 }

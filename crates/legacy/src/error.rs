@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// A key has a length that its cipher does not take: SM4 takes 16 bytes, CAST-128 5 to 16, Blowfish 4 to 56, the others 16,
-/// 24 and 32.
+/// A key has a length that its cipher does not accept: SM4 takes 16 bytes, CAST-128 5 to 16, Blowfish 4 to 56, the others
+/// 16, 24 or 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidKeyLength(pub usize);
 

@@ -1,4 +1,4 @@
-//! One interface for all ciphers of this crate.
+//! The common interface of all ciphers of this crate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ pub enum Cipher {
     Camellia,
     /// CAST-128 (RFC 2144). Blocks of 8 bytes.
     Cast5,
-    /// One of the finalists of the competition for AES.
+    /// A finalist of the AES competition.
     Serpent,
     /// GB/T 32907.
     Sm4,
-    /// One of the finalists of the competition for AES.
+    /// A finalist of the AES competition.
     Twofish,
 }
 
 impl Cipher {
-    /// The name of the code that computes it on `cpu`, in listings and statistics.
+    /// Returns the name of the code that computes it on `cpu`, for listings and statistics.
     pub fn backend(self, cpu: Cpu) -> &'static str {
         if self == Self::Serpent {
             return serpent::Backend::preferred(cpu).name();
@@ -45,7 +45,7 @@ impl Cipher {
         "rustcrypto"
     }
 
-    /// The kernel for Camellia, ARIA and SM4; `None` where RustCrypto's cipher computes.
+    /// Returns the kernel for Camellia, ARIA and SM4; `None` where RustCrypto's cipher computes.
     #[cfg(target_arch = "x86_64")]
     fn words_backend(self, cpu: Cpu) -> Option<words::Backend> {
         match self {
@@ -56,7 +56,7 @@ impl Cipher {
         }
     }
 
-    /// Room for a key of a kernel's.
+    /// Returns an empty key of a kernel, if there is one.
     fn unkeyed(self, cpu: Cpu) -> Option<Key> {
         if self == Self::Serpent {
             let backend = serpent::Backend::preferred(cpu);
@@ -73,7 +73,7 @@ impl Cipher {
         None
     }
 
-    /// A key of RustCrypto's, for ciphers without a kernel.
+    /// Returns a key of RustCrypto's, for ciphers without a kernel.
     fn keyed(self, key: &[u8]) -> Option<Box<dyn Mode>> {
         match (self, key.len()) {
             (Self::Aria, 16) => boxed::<aria::Aria128>(key),
@@ -86,7 +86,7 @@ impl Cipher {
             (Self::Cast5, _) => boxed::<cast5::Cast5>(key),
             (Self::Sm4, _) => boxed::<sm4::Sm4>(key),
             (Self::Twofish, _) => boxed::<twofish::Twofish>(key),
-            // It has a kernel for any CPU.
+            // Serpent has a kernel for any CPU.
             (Self::Serpent, _) => None,
         }
     }
@@ -99,7 +99,7 @@ where
     Some(Box::new(BlockCtr::<C>::new(key)?))
 }
 
-/// One key in counter mode, for any number of threads. Wiped on drop.
+/// A key in counter mode, usable from any number of threads. Wiped on drop.
 pub struct Ctr(Key);
 
 enum Key {
@@ -114,7 +114,7 @@ enum Key {
 }
 
 impl Ctr {
-    /// Expands `key` for the code that `cpu` runs fastest.
+    /// Expands `key` for the fastest code on `cpu`.
     ///
     /// # Errors
     /// [`InvalidKeyLength`].
@@ -124,18 +124,18 @@ impl Ctr {
             return Ok(Arc::new(Self(Key::Other(keyed))));
         };
         let mut ctr = Arc::new(Self(unkeyed));
-        // In place: a value made into an `Arc` would be copied and left as it was.
+        // Expanded in place: moving a value into an `Arc` would copy it and leave the original unwiped.
         if let Some(Self(place)) = Arc::get_mut(&mut ctr) {
             place.set(key)?;
         }
         Ok(ctr)
     }
 
-    /// XORs keystream onto `data`, whose first byte takes byte `skip` of the block encrypted from `counter`, of which the
-    /// low bytes are used: as many as a block has, and they count and wrap.
+    /// XORs keystream onto `data`, starting at byte `skip` of the block encrypted from `counter`. Only the low bytes of
+    /// `counter`, one block of them, are used; they count and wrap.
     ///
     /// # Panics
-    /// When `skip` is not within a block.
+    /// If `skip` is not within a block.
     pub fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         match &self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -151,7 +151,7 @@ impl Ctr {
 }
 
 impl Key {
-    /// Takes `key` in place of the one before, by a kernel.
+    /// Replaces the key of a kernel.
     fn set(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -172,7 +172,7 @@ impl fmt::Debug for Ctr {
     }
 }
 
-/// [`BlockCtr`] of any cipher.
+/// A [`BlockCtr`] of any cipher.
 trait Mode: Send + Sync {
     fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>);
 }

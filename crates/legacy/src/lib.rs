@@ -1,9 +1,9 @@
 //! Block ciphers other than AES in counter mode (SP 800-38A, section 6.5): Camellia, ARIA, SM4, Serpent, Twofish,
 //! CAST-128 and Blowfish. Triple DES is in `oarlock-kernels`, where chains of packets need it.
 //!
-//! A key is a [`Ctr`], made for a [`Cipher`] and a CPU. Camellia, ARIA and SM4 ([`words`]) and [`serpent`] have kernels
-//! here; the others, and the former on CPUs that these kernels do not serve, are RustCrypto's. [`BlockCtr`] is the mode
-//! over any block cipher of RustCrypto's traits.
+//! A key is a [`Ctr`], created for a [`Cipher`] and a CPU. Camellia, ARIA and SM4 ([`words`]) and [`serpent`] have kernels
+//! here. RustCrypto computes the others, and also the first three on CPUs without their kernels. [`BlockCtr`] is the mode
+//! over any block cipher with RustCrypto's traits.
 //!
 //! ```
 //! use oarlock_kernels::cpu::Cpu;

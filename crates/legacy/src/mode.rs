@@ -1,16 +1,16 @@
-//! Counter mode over block ciphers of RustCrypto's traits.
+//! Counter mode over block ciphers with RustCrypto's traits.
 
 use cipher::array::Array;
 use cipher::{Block, BlockCipherEncrypt, KeyInit};
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
-/// A block cipher in counter mode: as many bits count as a block has. Wiping its schedule is the cipher's own affair;
-/// those of this crate do.
+/// A block cipher in counter mode, with a counter of the whole block. The cipher itself must wipe its key schedule; those of
+/// this crate do.
 pub struct BlockCtr<C>(C);
 
 impl<C: BlockCipherEncrypt> BlockCtr<C> {
-    /// `None` for a key of a length that the cipher does not take.
+    /// Creates a key; `None` if the cipher does not accept its length.
     pub fn new(key: &[u8]) -> Option<Self>
     where
         C: KeyInit,
@@ -18,8 +18,8 @@ impl<C: BlockCipherEncrypt> BlockCtr<C> {
         C::new_from_slice(key).ok().map(Self)
     }
 
-    /// XORs keystream onto `data`, from byte `skip` of the block at `counter` on. Of `counter`, the low bytes are used, as
-    /// many as a block has.
+    /// XORs keystream onto `data`, starting at byte `skip` of the block at `counter`. Only the low bytes of `counter`, one
+    /// block of them, are used.
     pub fn apply(&self, mut counter: u128, mut skip: usize, mut data: InOutBuf<'_, '_, u8>) {
         let block_bytes = C::block_size();
         let mut keystream: [Block<C>; BATCH_BLOCKS] = core::array::from_fn(|_| Array::default());
@@ -40,13 +40,12 @@ impl<C: BlockCipherEncrypt> BlockCtr<C> {
             data = rest;
             skip = 0;
         }
-        // No more: wiping all of them takes longer than two blocks of Blowfish.
+        // Only those used: wiping all of them takes longer than two blocks of Blowfish.
         for block in &mut keystream[..used] {
             block.as_mut_slice().zeroize();
         }
     }
 }
 
-/// What the widest of the ciphers takes at once is 16 blocks or fewer; more spread the cost of the
-/// call.
+/// Blocks encrypted in one call. The widest of the ciphers computes at most 16 at once; more amortize the call.
 const BATCH_BLOCKS: usize = 32;

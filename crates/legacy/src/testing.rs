@@ -1,4 +1,4 @@
-//! What the tests of this crate see inside of keys and S-boxes. A release build has none of it.
+//! Access for this crate's tests to the insides of keys and S-boxes. A release build has none of it.
 
 use crate::serpent;
 #[cfg(target_arch = "x86_64")]
@@ -7,13 +7,13 @@ use crate::{
     words,
 };
 
-/// The round keys of Serpent.
+/// Returns the round keys of Serpent.
 pub fn serpent_keys(ctr: &serpent::Ctr) -> &[[u32; 4]; 33] {
     &ctr.keys
 }
 
-/// What an S-box of the legacy ciphers, without constants, makes of a byte in the lower and in the upper
-/// half of 128 bits: by the matrices of GFNI, by the tables around the S-box of AES, and by tables alone.
+/// Applies an S-box of the legacy ciphers, without constants, to a byte in the lower (0) or upper (1) half of 128 bits: by
+/// the matrices of GFNI, by the tables around the S-box of AES, and by tables alone.
 #[cfg(target_arch = "x86_64")]
 pub fn s_box(sbox: &Box, byte: u8, half: usize) -> [u8; 3] {
     let by_rows = |map: &keys::sbox::Map, byte: u8| {
@@ -39,7 +39,7 @@ pub fn s_box(sbox: &Box, byte: u8, half: usize) -> [u8; 3] {
         }
     };
     let by_tables = {
-        // As shuffles do: a byte whose highest bit is set takes nothing.
+        // Like a shuffle: an index with its highest bit set selects zero.
         let pick = |table: &[u8; 16], byte: u8| match byte {
             0..0x80 => table[usize::from(byte & 15)],
             _ => 0,
@@ -63,7 +63,7 @@ pub fn s_box(sbox: &Box, byte: u8, half: usize) -> [u8; 3] {
 #[cfg(target_arch = "x86_64")]
 pub struct Box(&'static keys::sbox::SBox);
 
-/// Those of Camellia: the first and the fourth; the second and the third.
+/// The S-boxes of Camellia: the first and the fourth; the second and the third.
 #[cfg(target_arch = "x86_64")]
 pub const CAMELLIA_BOXES: [Box; 2] = [
     Box(&keys::camellia::FIRST_AND_FOURTH),
@@ -74,29 +74,29 @@ pub const CAMELLIA_BOXES: [Box; 2] = [
 #[cfg(target_arch = "x86_64")]
 pub const SM4_BOX: Box = Box(&keys::sm4::PLAIN);
 
-/// The four of ARIA.
+/// The four S-boxes of ARIA.
 #[cfg(target_arch = "x86_64")]
 pub const ARIA_BOXES: [Box; 4] = {
     let [s1, s2, x1, x2] = &keys::aria::BOXES;
     [Box(s1), Box(s2), Box(x1), Box(x2)]
 };
 
-/// The expanded key of Camellia.
+/// Returns the expanded key of Camellia.
 #[cfg(target_arch = "x86_64")]
 pub fn camellia_schedule(key: &words::Ctr<words::Camellia>) -> &[u8] {
     key.cipher.entries.as_flattened()
 }
 
-/// The expanded key of SM4.
+/// Returns the expanded key of SM4.
 #[cfg(target_arch = "x86_64")]
 pub fn sm4_schedule(key: &words::Ctr<words::Sm4>) -> &[u8] {
-    // SAFETY: any bytes are bytes; there are four in each word.
+    // SAFETY: the words are initialized plain data, and each has four bytes.
     unsafe {
         core::slice::from_raw_parts(key.cipher.keys.as_ptr().cast(), 4 * key.cipher.keys.len())
     }
 }
 
-/// The expanded key of ARIA.
+/// Returns the expanded key of ARIA.
 #[cfg(target_arch = "x86_64")]
 pub fn aria_schedule(key: &words::Ctr<words::Aria>) -> &[u8] {
     key.cipher.keys.as_flattened().as_flattened()

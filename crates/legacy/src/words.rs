@@ -1,9 +1,9 @@
-//! Camellia (RFC 3713), SM4 (GB/T 32907) and ARIA (RFC 5794) in counter mode (SP 800-38A, section
-//! 6.5), on CPUs with AES instructions, GFNI or byte shuffles.
+//! Camellia (RFC 3713), SM4 (GB/T 32907) and ARIA (RFC 5794) in counter mode (SP 800-38A, section 6.5), on CPUs with AES
+//! instructions, GFNI or byte shuffles.
 //!
-//! Their S-boxes are inversions in a field of 256 elements, as that of AES is: `keys` works out what
-//! must stand before and after. There is no portable form and no table in memory. On a CPU without SSSE3
-//! [`Backend::preferred`] is `None`, and callers take another library.
+//! Like that of AES, their S-boxes invert in a field of 256 elements between affine maps, which `keys` computes. There is no
+//! portable form and no table in memory. On a CPU without SSSE3 [`Backend::preferred`] is `None`, and callers use another
+//! library.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ use oarlock_kernels::counter::by_runs;
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::{AesNi, Avx2, Gfni256, Gfni512, Ssse3, Vaes256};
 
-/// The instructions that compute these ciphers. A value exists only where the CPU has them.
+/// The instructions that compute these ciphers. A value proves that the CPU has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
     /// Byte shuffles on 128-bit registers.
@@ -39,7 +39,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The backends `cpu` can run, the fastest of most ciphers first.
+    /// Returns the backends that `cpu` can run, starting with the one that is fastest for most ciphers.
     pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         [
             Gfni512::new(cpu).map(Self::Gfni512),
@@ -53,12 +53,12 @@ impl Backend {
         .flatten()
     }
 
-    /// The backend of `C` that `cpu` runs fastest; `None` where it can run none.
+    /// Returns the fastest backend for `C` on `cpu`; `None` if it can run none.
     pub fn preferred<C: BlockCipher>(cpu: Cpu) -> Option<Self> {
         Self::all(cpu).find(|backend| C::is_preferred(*backend))
     }
 
-    /// Its name in listings and statistics.
+    /// Returns its name in listings and statistics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PermuteSsse3(_) => "permute-ssse3",
@@ -82,28 +82,28 @@ pub(crate) mod sealed {
         const UNKEYED: Self;
         const NAME: &'static str;
 
-        /// Whether no backend behind it in [`Backend::all`] is faster.
+        /// Whether no backend after it in [`Backend::all`] is faster.
         fn is_preferred(backend: Backend) -> bool;
 
-        /// Whether a key may have so many bytes.
+        /// Whether a key may have this length.
         fn takes(key_bytes: usize) -> bool;
 
-        /// `key` has a length that it [`takes`](Self::takes).
+        /// Expands `key`, whose length it [`takes`](Self::takes).
         fn expand(&mut self, key: &[u8], backend: Backend);
 
-        /// CTR over a run in which the low 32 bits of `counter` do not wrap.
+        /// Applies counter mode to a run in which the low 32 bits of `counter` do not wrap.
         fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>);
     }
 }
 
-/// One key in counter mode, bound to the backend that runs it. Wiped on drop.
+/// A key in counter mode, bound to the backend that runs it. Wiped on drop.
 pub struct Ctr<C> {
     pub(crate) cipher: C,
     backend: Backend,
 }
 
 impl<C: BlockCipher> Ctr<C> {
-    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) its output is worthless.
+    /// Creates a `Ctr` without a key, run by `backend`. Until [`set_key`](Self::set_key) its output is worthless.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             cipher: C::UNKEYED,
@@ -123,16 +123,16 @@ impl<C: BlockCipher> Ctr<C> {
         Ok(())
     }
 
-    /// The backend that runs this key.
+    /// Returns the backend that runs this key.
     pub const fn backend(&self) -> Backend {
         self.backend
     }
 
-    /// XORs keystream onto `data`, whose first byte takes byte `skip` (0 to 15) of the block
-    /// encrypted from `counter`, a 128-bit big-endian counter that wraps at 2^128.
+    /// XORs keystream onto `data`, starting at byte `skip` (0 to 15) of the block encrypted from `counter`, a 128-bit
+    /// big-endian counter that wraps at 2^128.
     ///
     /// # Panics
-    /// When `skip` is 16 or more.
+    /// If `skip` is 16 or more.
     pub fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         by_runs(counter, skip, data, |counter, run| {
             self.cipher.run(self.backend, counter, run);
@@ -155,8 +155,8 @@ impl Expanded for Camellia {
     const UNKEYED: Self = Camellia::UNKEYED;
     const NAME: &'static str = "Camellia";
 
-    /// Around `aesenclast` there are two shuffles and what belongs to them for each map, so shuffles alone are
-    /// as many or fewer, and they need no form of the state that goes with ShiftRows.
+    /// Each map around `aesenclast` takes two shuffles and their masks, so shuffles alone need no more instructions, and no
+    /// variant of the state that undoes ShiftRows.
     fn is_preferred(backend: Backend) -> bool {
         !matches!(backend, Backend::AesNi(_) | Backend::Vaes256(_))
     }

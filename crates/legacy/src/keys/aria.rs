@@ -7,9 +7,9 @@ use oarlock_kernels::wipe::wipe;
 /// An expanded key of ARIA. Wiped on drop.
 #[repr(C, align(16))]
 pub struct Aria {
-    /// For each round, and for the end, what is added to each register of a sliced state.
+    /// The key that is added to each register of a sliced state, for each round and the end.
     pub(crate) keys: [[[u8; 16]; 4]; 17],
-    /// 12, 14 or 16.
+    /// The number of rounds: 12, 14 or 16.
     pub(crate) rounds: usize,
 }
 
@@ -26,7 +26,7 @@ impl Drop for Aria {
     }
 }
 
-/// What a key is added before.
+/// The step before which a key is added.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
     /// The S-boxes of an odd round, counted from 1.
@@ -36,15 +36,15 @@ pub(crate) enum Before {
     Nothing,
 }
 
-/// What [`expand`] needs of a backend.
+/// The steps of [`expand`] that a backend provides.
 pub(crate) trait Steps {
-    /// The S-boxes of an odd or an even round and the diffusion, without constants.
+    /// Applies the S-boxes of an odd or an even round and the diffusion, without constants.
     fn scramble(&self, input: u128, round: Before) -> u128;
-    /// Makes `to` the bytes of `key` as a sliced state has them there.
+    /// Stores the bytes of `key` in `to` as a sliced state has them before that step.
     fn spread(&self, key: u128, before: Before, to: &mut [[u8; 16]; 4]);
 }
 
-/// RFC 5794, section 2.2. Kernels leave out the constants of the S-boxes, which are added to the keys.
+/// Expands a key (RFC 5794, section 2.2). Kernels leave out the constants of the S-boxes, which are added to the keys.
 #[inline(always)]
 pub(crate) fn expand(schedule: &mut Aria, key: &[u8], steps: &impl Steps) {
     let half = |at: usize| {
@@ -101,16 +101,16 @@ pub(crate) fn expand(schedule: &mut Aria, key: &[u8], steps: &impl Steps) {
     wipe(&mut keys);
 }
 
-/// An odd round. Always inlined, as what it calls: instructions are only there in the function that
-/// enables them.
+/// Computes an odd round. Always inlined, like its callees: instructions are only available in the function that enables
+/// them.
 #[inline(always)]
 fn odd(steps: &impl Steps, input: u128) -> u128 {
     steps.scramble(input ^ INTO_ODD, Before::Odd) ^ OUT_OF_ODD
 }
 
-/// The S-boxes of bytes 0, 1, 2 and 3 in odd rounds; in even rounds those of 2, 3, 0 and 1. The first
-/// is that of AES, the second raises to the power 247 and takes a matrix; the others are their inverses
-/// (RFC 5794, section 2.4.2, which has them as tables).
+/// The S-boxes of bytes 0, 1, 2 and 3 in odd rounds, and of bytes 2, 3, 0 and 1 in even ones. The first is that of AES; the
+/// second raises to the power 247 and applies a matrix; the others are their inverses (RFC 5794, section 2.4.2, which has
+/// them as tables).
 pub(crate) const BOXES: [SBox; 4] = [
     SBox::new(
         [&field::IDENTITY, &field::IDENTITY],
@@ -121,8 +121,8 @@ pub(crate) const BOXES: [SBox; 4] = [
     SBox::inverted(&field::inverse(&SECOND)),
 ];
 
-/// x^247 is 1 / x, raised to the power 8, which is linear. What bits of that the matrix makes bits 0 to
-/// 7 of ("New Block Cipher: ARIA", Kwon et al., ICISC 2003, section 2.1).
+/// The linear part of the second S-box: x^247 is 1 / x raised to the power 8, which is linear. Row i selects the bits of
+/// that whose sum is bit i ("New Block Cipher: ARIA", Kwon et al., ICISC 2003, section 2.1).
 const SECOND: Matrix = {
     const ROWS: [u8; 8] = [
         0b0111_1010,
@@ -148,7 +148,7 @@ const SECOND: Matrix = {
     columns
 };
 
-/// Constants of the S-boxes, before and after them.
+/// The constants of the S-boxes, before and after them.
 const INTO_ODD: u128 = 0x0000_63e2 * EACH_WORD;
 const INTO_EVEN: u128 = 0x63e2_0000 * EACH_WORD;
 const OUT_OF_ODD: u128 = diffused(0x63e2_0000 * EACH_WORD);
@@ -170,7 +170,7 @@ const fn diffused(bytes: u128) -> u128 {
     u128::from_be_bytes(y)
 }
 
-/// Which bytes each is the sum of (RFC 5794, section 2.4.3).
+/// The bytes whose sum each byte becomes (RFC 5794, section 2.4.3).
 pub(crate) const DIFFUSION: [[usize; 7]; 16] = [
     [3, 4, 6, 8, 9, 13, 14],
     [2, 5, 7, 8, 9, 12, 15],

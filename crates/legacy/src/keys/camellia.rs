@@ -8,7 +8,7 @@ use oarlock_kernels::wipe::wipe;
 /// An expanded key of Camellia. Wiped on drop.
 #[repr(C, align(16))]
 pub struct Camellia {
-    /// In the order of use, see [`expand`].
+    /// The entries in the order of use; see [`expand`].
     pub(crate) entries: [[u8; 16]; ENTRIES],
     /// Groups of six rounds: 3 for a key of 16 bytes, otherwise 4.
     pub(crate) groups: usize,
@@ -27,23 +27,21 @@ impl Drop for Camellia {
     }
 }
 
-/// What [`expand`] needs of a backend.
+/// The steps of [`expand`] that a backend provides.
 pub(crate) trait Steps {
-    /// The P-function of the S-boxes of `input`, all without constants.
+    /// Applies the P-function of the S-boxes to `input`, without constants.
     fn scramble(&self, input: u64) -> u64;
-    /// Takes as many entries off `to` as a key has, and makes them the bytes of `key` as a half of a
-    /// state has them.
+    /// Takes the entries of one key off `to`, and stores the bytes of `key` in them as a half of a state has them.
     fn spread(&self, key: u64, to: &mut &mut [[u8; 16]]);
 }
 
-/// RFC 3713, section 2.2, and what the kernels need of it.
+/// Expands a key (RFC 3713, section 2.2) in the form that the kernels need.
 ///
-/// A kernel holds what enters the next S-boxes: half of the state with the key of that round added,
-/// and the constants of the S-boxes. A round therefore adds the difference between the last key of
-/// the half that it changes and the next one.
+/// A kernel holds the input of the next S-boxes: half of the state with the key of that round and the constants of the
+/// S-boxes added. A round therefore adds the difference between the last key of the half that it changes and the next one.
 ///
 /// ```text
-/// keys, of two entries each, or of one where all bytes of a half lie in one register
+/// keys, of two entries each, or of one if all bytes of a half lie in one register
 ///   2         added to the left and the right half at the start
 ///   per group
 ///     6       added by each round to the half that it changes
@@ -65,8 +63,8 @@ pub(crate) fn expand(schedule: &mut Camellia, key: &[u8], steps: &impl Steps) {
     };
     let a = twice(steps, twice(steps, left ^ right, 0) ^ left, 2);
 
-    // Two whitening keys; per group those of six rounds and two of FL; in the last group the
-    // whitening keys of the end instead of those two.
+    // Two whitening keys; for each group, those of six rounds and two of FL; in the last group, the final whitening keys
+    // instead of those two.
     let mut keys = [[0; 2]; 17];
     let pair = |from: u128, bits: u32| halves(from.rotate_left(bits));
     if key.len() == 16 {
@@ -149,8 +147,8 @@ impl Camellia {
     }
 }
 
-/// Two rounds from the constant with number `sigma` on. Always inlined, as what it calls: instructions
-/// are only there in the function that enables them.
+/// Computes two rounds, starting with constant number `sigma`. Always inlined, like its callees: instructions are only
+/// available in the function that enables them.
 #[inline(always)]
 fn twice(steps: &impl Steps, d: u128, sigma: usize) -> u128 {
     let [mut d1, mut d2] = halves(d);
@@ -167,13 +165,13 @@ const fn halves(both: u128) -> [u64; 2] {
     [(both >> 64) as u64, both as u64]
 }
 
-/// The S-boxes of bytes 1, 8, 4 and 7 of a half: the first one, twice, and the fourth. Each two share a
-/// half of 128 bits. The fourth rotates what enters.
+/// The S-boxes of bytes 1, 8, 4 and 7 of a half: the first one twice, and the fourth. Each pair of bytes shares a half of
+/// 128 bits. The fourth rotates its input.
 pub(crate) const FIRST_AND_FOURTH: SBox = SBox::new(
     [&INTO, &field::after(&INTO, &field::rotation(1))],
     [&OUT_OF, &OUT_OF],
 );
-/// The S-boxes of bytes 2, 5, 3 and 6: the second and the third, which rotate what leaves.
+/// The S-boxes of bytes 2, 5, 3 and 6: the second and the third, which rotate their output.
 pub(crate) const SECOND_AND_THIRD: SBox = SBox::new(
     [&INTO, &INTO],
     [
@@ -182,18 +180,17 @@ pub(crate) const SECOND_AND_THIRD: SBox = SBox::new(
     ],
 );
 
-/// For shuffles, a byte that enters one of the first three S-boxes, or the fourth, as the halves that
-/// [`tower`] inverts.
+/// Converts, for shuffles, an input of the first three S-boxes or of the fourth to the halves that [`tower`] inverts.
 pub(crate) const HALVES: Matrix = field::after(&tower::HALVES, &INTO);
 pub(crate) const HALVES_OF_FOURTH: Matrix = field::after(&HALVES, &field::rotation(1));
-/// What the first S-box makes of an inverse, rotated by so much, as [`HALVES`].
+/// Returns the output of the first S-box for an inverse, rotated to the left, in the form of [`HALVES`].
 pub(crate) const fn rotated(left: u32) -> Matrix {
     field::after(&HALVES, &field::after(&field::rotation(left), &OUT_OF))
 }
 
-/// The first S-box is h(g(f(0xc5 + x))) + 0x6e, where g inverts ("Camellia: A 128-Bit Block Cipher
-/// Suitable for Multiple Platforms", Aoki et al., SAC 2000, section 4.4); RFC 3713 has it as a table.
-/// These are f and what follows it into AES's field, and back with h.
+/// The maps around the inversion. The first S-box is h(g(f(0xc5 + x))) + 0x6e, where g inverts ("Camellia: A 128-Bit Block
+/// Cipher Suitable for Multiple Platforms", Aoki et al., SAC 2000, section 4.4); RFC 3713 has it as a table. `INTO` is f and
+/// the map to the field of AES; `OUT_OF` is the map back and h.
 const INTO: Matrix = field::after(
     &FIELD,
     &of_bits([
@@ -221,8 +218,8 @@ const OUT_OF: Matrix = field::after(
     &field::inverse(&FIELD),
 );
 
-/// Bits 8 to 5 of a byte count 1, a, a^2 and a^3, and bits 4 to 1 the same times b, where b is a root of
-/// x^8 + x^6 + x^5 + x^3 + 1 and a is b^238.
+/// The map to the field of AES. Bits 8 to 5 of a byte are the coefficients of 1, a, a^2 and a^3, and bits 4 to 1 those of
+/// the same times b, where b is a root of x^8 + x^6 + x^5 + x^3 + 1 and a is b^238.
 const FIELD: Matrix = {
     let b = field::root(0x169);
     let mut columns = [0; 8];
@@ -234,7 +231,7 @@ const FIELD: Matrix = {
     columns
 };
 
-/// Each bit as a sum of others. Bits count from 1, the most significant one.
+/// Returns the map that makes each bit a sum of others. Bits count from 1, the most significant one.
 const fn of_bits(sums: [&[usize]; 8]) -> Matrix {
     let mut columns = [0; 8];
     let mut i = 0;
@@ -249,12 +246,12 @@ const fn of_bits(sums: [&[usize]; 8]) -> Matrix {
     columns
 }
 
-/// 0xc5 for each byte of a half, before the rotation of the fourth S-box.
+/// The constant 0xc5 for each byte of a half, before the rotation of the fourth S-box.
 const BEFORE: u64 = 0xc5c5_c5e2_c5c5_e2c5;
-/// The P-function of 0x6e for each byte, after the rotations of the second and the third.
+/// The P-function of 0x6e for each byte, after the rotations of the second and the third S-box.
 const AFTER: u64 = p_function(0x6edc_376e_dc37_6e6e);
 
-/// RFC 3713, section 2.4.1.
+/// Computes the P-function (RFC 3713, section 2.4.1).
 const fn p_function(half: u64) -> u64 {
     let [t1, t2, t3, t4, t5, t6, t7, t8] = half.to_be_bytes();
     u64::from_be_bytes([
@@ -278,5 +275,5 @@ const SIGMA: [u64; 6] = [
     0xb056_88c2_b3e6_c1fd,
 ];
 
-/// For four groups.
+/// Entries for four groups.
 const ENTRIES: usize = 4 + 4 * 14 + 3 * 3;

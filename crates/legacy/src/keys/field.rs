@@ -1,12 +1,11 @@
-//! Linear maps on bytes, worked out while this is compiled: what turns one inversion in a field of
-//! 256 elements into another, so that the instructions made for AES serve other S-boxes.
+//! Linear maps on bytes, computed at compile time. They convert an inversion in one field of 256 elements to an inversion in
+//! another, so that the instructions for AES serve other S-boxes.
 //!
-//! Fields of 256 elements are the same but for the names of their elements. An S-box that inverts in
-//! its own field is an inversion in that of AES between two linear maps, and constants, which
-//! the key schedules take up. See "Block Ciphers: Fast Implementations on x86-64 Architecture",
-//! Kivilinna, 2013, section 5.2.
+//! All fields of 256 elements are isomorphic. An S-box that inverts in its own field is an inversion in the field of AES
+//! between two linear maps, and constants, which the key schedules absorb. See "Block Ciphers: Fast Implementations on
+//! x86-64 Architecture", Kivilinna, 2013, section 5.2.
 
-/// A linear map of bytes over GF(2): what each bit is mapped to.
+/// A linear map of bytes over GF(2): the image of each bit.
 pub(crate) type Matrix = [u8; 8];
 
 pub(crate) const IDENTITY: Matrix = rotation(0);
@@ -46,7 +45,7 @@ pub(crate) const fn times(matrix: &Matrix, byte: u8) -> u8 {
     sum
 }
 
-/// First `inner`, then `outer`.
+/// Returns the map that applies `inner`, then `outer`.
 pub(crate) const fn after(outer: &Matrix, inner: &Matrix) -> Matrix {
     let mut columns = [0; 8];
     let mut i = 0;
@@ -76,7 +75,7 @@ pub(crate) const fn inverse(matrix: &Matrix) -> Matrix {
     columns
 }
 
-/// The product in the field of AES.
+/// Returns the product in the field of AES.
 pub(crate) const fn product(mut a: u8, mut b: u8) -> u8 {
     let mut sum = 0;
     while b != 0 {
@@ -99,7 +98,7 @@ pub(crate) const fn power(base: u8, exponent: u32) -> u8 {
     result
 }
 
-/// An element of AES's field that is a root of `polynomial`, whose bit i stands for x^i.
+/// Returns an element of the field of AES that is a root of `polynomial`, whose bit i is the coefficient of x^i.
 pub(crate) const fn root(polynomial: u16) -> u8 {
     let mut candidate = 2;
     loop {
@@ -118,7 +117,7 @@ pub(crate) const fn root(polynomial: u16) -> u8 {
     }
 }
 
-/// In the field of AES, what the bits of a byte mean in the field of `polynomial`, x^7 first.
+/// Returns the map from the field of `polynomial` to that of AES, by the images of x^0 to x^7.
 pub(crate) const fn from_field(polynomial: u16) -> Matrix {
     let root = root(polynomial);
     let mut columns = [0; 8];

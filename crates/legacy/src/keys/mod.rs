@@ -1,4 +1,4 @@
-//! Expanded keys of the legacy ciphers, and what their S-boxes are made of.
+//! Expanded keys of the legacy ciphers, and the parts of their S-boxes.
 
 pub(crate) mod aria;
 pub(crate) mod camellia;

@@ -1,14 +1,14 @@
-//! S-boxes that invert in a field of 256 elements, in the forms that instructions take.
+//! S-boxes that invert in a field of 256 elements, in the forms that instructions use.
 
 use super::field::{AES, IDENTITY, Matrix, after, inverse, times};
 use super::tower;
 
-/// A linear map on each byte of a register, one on the lower and one on the upper half of each 128
-/// bits, in the forms that instructions take.
+/// A linear map on each byte of a register, one on the lower and one on the upper half of each 128 bits, in the forms that
+/// instructions use.
 pub(crate) struct Map {
-    /// For GFNI: row i in byte 7 - i.
+    /// The matrices for GFNI: row i in byte 7 - i.
     pub(crate) rows: [u64; 2],
-    /// For shuffles: what the lower and the upper four bits of a byte are mapped to.
+    /// The tables for shuffles: the images of the lower and the upper four bits of a byte.
     pub(crate) nibbles: [[[u8; 16]; 2]; 2],
     pub(crate) is_identity: bool,
     pub(crate) is_same: bool,
@@ -25,16 +25,16 @@ impl Map {
     }
 }
 
-/// An S-box without its constants: `before`, an inversion in AES's field, `after`.
+/// An S-box without its constants: `before`, an inversion in the field of AES, `after`.
 pub(crate) struct SBox {
     pub(crate) before: Map,
     pub(crate) after: Map,
-    /// The same after the S-box of AES, which is an inversion and a map of its own.
+    /// Like `after`, following the S-box of AES, which is an inversion and a map of its own.
     pub(crate) after_aes: Map,
-    /// For S-boxes of which nothing stands after the inversion: `before`, ahead of the inverse S-box of
-    /// AES without its constant, which has a map before its own inversion.
+    /// For S-boxes with nothing after the inversion: `before`, preceding the inverse S-box of AES without its constant,
+    /// which has a map before its own inversion.
     pub(crate) before_inverse_aes: Option<Map>,
-    /// For shuffles: `before`, then the halves of [`tower`]; and `after` of their inverse, by io and jo,
+    /// For shuffles: `before`, then the conversion to the halves of [`tower`]; and `after` of their inverse, by io and jo,
     /// in the lower and the upper half.
     pub(crate) into_halves: Map,
     pub(crate) of_halves: [[[u8; 16]; 2]; 2],
@@ -42,7 +42,7 @@ pub(crate) struct SBox {
 }
 
 impl SBox {
-    /// The S-boxes of the lower and of the upper half of 128 bits.
+    /// Creates the S-boxes of the lower and of the upper half of 128 bits.
     pub(crate) const fn new(before: [&Matrix; 2], after_it: [&Matrix; 2]) -> Self {
         let undo = inverse(&AES);
         Self {
@@ -62,7 +62,7 @@ impl SBox {
         }
     }
 
-    /// The inverse of one that is an inversion and a map, of which `before` is the inverse.
+    /// Creates the inverse of an S-box that is an inversion and a map; `before` is the inverse of that map.
     pub(crate) const fn inverted(before: &Matrix) -> Self {
         let ahead = after(&AES, before);
         Self {

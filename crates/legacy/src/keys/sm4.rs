@@ -8,7 +8,7 @@ use oarlock_kernels::wipe::wipe;
 /// An expanded key of SM4. Wiped on drop.
 #[repr(C, align(16))]
 pub struct Sm4 {
-    /// Round keys as the kernels add them, and a zero.
+    /// The round keys as the kernels add them, then zeros.
     pub(crate) keys: [u32; 36],
 }
 
@@ -22,19 +22,18 @@ impl Drop for Sm4 {
     }
 }
 
-/// What [`expand`] needs of a backend.
+/// The steps of [`expand`] that a backend provides.
 pub(crate) trait Steps {
-    /// The S-box of each byte, without constants.
+    /// Applies the S-box to each byte, without constants.
     fn substitute(&self, word: u32) -> u32;
-    /// Each byte in the form in which it is inverted.
+    /// Converts each byte to the form in which it is inverted.
     fn map_into(&self, words: &mut [u32; 36]);
 }
 
-/// GB/T 32907, section 7.3, and what the kernels need of it.
+/// Expands a key (GB/T 32907, section 7.3) in the form that the kernels need.
 ///
-/// Kernels hold the four words in the field of AES, or its [`HALVES`], and leave out the constants of the S-box.
-/// They are added to the keys: what is missing of each word after as many rounds, and what goes into the
-/// S-box.
+/// Kernels hold the four words in the field of AES, or in its [`HALVES`], and leave out the constants of the S-box. The keys
+/// include these: those missing from each word at that round, and the one added to the S-box's input.
 #[inline(always)]
 pub(crate) fn expand(schedule: &mut Sm4, key: &[u8], steps: &impl Steps) {
     let mut k = FK;
@@ -53,7 +52,7 @@ pub(crate) fn expand(schedule: &mut Sm4, key: &[u8], steps: &impl Steps) {
         let sum = k[(i + 1) % 4] ^ k[(i + 2) % 4] ^ k[(i + 3) % 4] ^ ck;
         let b = steps.substitute(sum ^ BEFORE) ^ C;
         k[i % 4] ^= b ^ b.rotate_left(13) ^ b.rotate_left(23);
-        // Three other words go in; `i / 4` or one more round has been at each.
+        // The sum has three other words, each changed by `i / 4` rounds or one more.
         let missing = if (i / 4 + i % 4) % 2 == 1 { AFTER } else { 0 };
         *to = k[i % 4] ^ BEFORE ^ missing;
     }
@@ -62,9 +61,9 @@ pub(crate) fn expand(schedule: &mut Sm4, key: &[u8], steps: &impl Steps) {
     wipe(&mut k);
 }
 
-/// The S-box inverts x of the field of x^8 + x^7 + x^6 + x^5 + x^4 + x^2 + 1, between twice the same
-/// affine map, in which bit i becomes 0xcb rotated by i, and 0xd3 is added ("Analysis of the SMS4 Block
-/// Cipher", Liu et al., ACISP 2007). The standard has it as a table.
+/// The S-box inverts in the field of x^8 + x^7 + x^6 + x^5 + x^4 + x^2 + 1, between two copies of one affine map, in which
+/// bit i becomes 0xcb rotated by i, and 0xd3 is added ("Analysis of the SMS4 Block Cipher", Liu et al., ACISP 2007). The
+/// standard has it as a table.
 const AFFINE: Matrix = {
     let mut columns = [0; 8];
     let mut i = 0;
@@ -78,27 +77,27 @@ const FIELD: Matrix = field::from_field(0x1f5);
 const INTO: Matrix = field::after(&FIELD, &AFFINE);
 const OUT_OF: Matrix = field::after(&AFFINE, &field::inverse(&FIELD));
 
-/// The S-box for bytes outside of the field.
+/// The S-box for bytes in their ordinary form.
 pub(crate) const PLAIN: SBox = SBox::new([&INTO, &INTO], [&OUT_OF, &OUT_OF]);
 
-/// What kernels do with bytes in the form in which they are inverted.
+/// The maps of kernels for bytes in the form in which they are inverted.
 pub(crate) struct Within {
     pub(crate) into: Map,
     pub(crate) out_of: Map,
-    /// The S-box, then what the linear map L (section 6.2) makes of a byte in its own place, in the next
-    /// two to the left, and in the third.
+    /// The S-box, then the effect of the linear map L (section 6.2) on the byte's own place, on the next two to the left,
+    /// and on the third.
     pub(crate) same_place: SBox,
     pub(crate) next_places: SBox,
     pub(crate) third_place: SBox,
 }
 
-/// In the field of AES.
+/// The maps for the field of AES.
 pub(crate) const FIELD_OF_AES: Within = Within::new(&field::IDENTITY);
-/// As the halves of [`tower`].
+/// The maps for the halves of [`tower`].
 pub(crate) const HALVES: Within = Within::new(&tower::HALVES);
 
 impl Within {
-    /// `form` is made of elements of AES's field.
+    /// Creates the maps for `form`, which converts from elements of the field of AES.
     const fn new(form: &Matrix) -> Self {
         let into = field::after(form, &INTO);
         let out_of = field::inverse(&into);
@@ -128,7 +127,7 @@ const fn sum(a: &Matrix, b: &Matrix) -> Matrix {
     columns
 }
 
-/// To the left; what is shifted out is lost.
+/// Shifts to the left; bits shifted out are lost.
 const fn shift(left: i32) -> Matrix {
     let mut columns = [0; 8];
     let mut i = 0;
@@ -141,8 +140,8 @@ const fn shift(left: i32) -> Matrix {
 }
 
 const C: u32 = 0xd3d3_d3d3;
-/// What the first affine map makes 0xd3 of, in each byte.
+/// The byte that the first affine map turns into 0xd3, in each byte.
 const BEFORE: u32 = field::times(&field::inverse(&AFFINE), 0xd3) as u32 * 0x0101_0101;
-/// L of 0xd3 in each byte.
+/// The linear map L of 0xd3 in each byte.
 const AFTER: u32 = C ^ C.rotate_left(2) ^ C.rotate_left(10) ^ C.rotate_left(18) ^ C.rotate_left(24);
 const FK: [u32; 4] = [0xa3b1_bac6, 0x56aa_3350, 0x677d_9197, 0xb270_22dc];

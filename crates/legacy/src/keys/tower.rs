@@ -1,27 +1,27 @@
-//! The field of AES over one of 16 elements, so that tables of 16 entries invert: each byte is i + k w,
-//! where w^2 + w = 1/a, with i in the upper and k in the lower half of the byte that stands for it.
-//! A shuffle looks up a table of 16 for every byte of a register, so that with j = i + k
+//! The field of AES as an extension of one of 16 elements, so that tables of 16 entries invert: each byte is i + k w, where
+//! w^2 + w = 1/a, with i in the upper and k in the lower half of the byte that represents it. A shuffle looks up a table of
+//! 16 for every byte of a register, so with j = i + k
 //!
 //! ```text
 //! io = 1 / (1/i + a/k) + j        1 / (i + k w)  =  (1/io) (1/a + w)  +  (1/jo) (1 + 1/a + w)
 //! jo = 1 / (1/j + a/k) + i
 //! ```
 //!
-//! takes five, and two more any linear map of the inverse.
+//! takes five shuffles, and any linear map of the inverse two more.
 
 use super::field::{Matrix, product, times};
 
-/// An element of the field of 16, of which this is a primitive element: 03 to the power of 17.
+/// A primitive element of the field of 16: 03 to the power of 17.
 const GAMMA: u8 = 0xe1;
-/// w, and 1/a.
+/// The elements w and 1/a.
 const OMEGA: u8 = 0x12;
 const ONE_BY_A: u8 = product(OMEGA, OMEGA) ^ OMEGA;
 
-/// 1 and a by each half. By zero it is a byte with the highest bit set, of which a shuffle makes 0.
+/// The quotients of 1 and a by each half. A quotient by zero has the highest bit set, for which a shuffle yields 0.
 pub(crate) const ONE_BY: [u8; 16] = quotients(1);
 pub(crate) const A_BY: [u8; 16] = quotients(inverse(ONE_BY_A));
 
-/// The halves of a byte.
+/// Converts a byte to its halves.
 pub(crate) const HALVES: Matrix = {
     let mut map = [0; 8];
     let mut halves = 0;
@@ -36,7 +36,7 @@ pub(crate) const HALVES: Matrix = {
     map
 };
 
-/// `map` of an inverse, by io and jo.
+/// Returns the tables for io and jo that compute `map` of an inverse.
 pub(crate) const fn of_inverse(map: &Matrix) -> [[u8; 16]; 2] {
     let (mut by_io, mut by_jo) = ([0; 16], [0; 16]);
     let mut i = 1;
@@ -49,7 +49,7 @@ pub(crate) const fn of_inverse(map: &Matrix) -> [[u8; 16]; 2] {
     [by_io, by_jo]
 }
 
-/// The byte that stands for a half.
+/// Returns the element that a half represents.
 const fn element(half: u8) -> u8 {
     let (mut power, mut sum) = (1, 0);
     let mut i = 0;
@@ -69,7 +69,7 @@ const fn inverse(x: u8) -> u8 {
     y
 }
 
-/// `dividend` by each half.
+/// Returns the quotients of `dividend` by each half.
 const fn quotients(dividend: u8) -> [u8; 16] {
     let mut table = [0x80; 16];
     let mut i = 0;

@@ -28,21 +28,21 @@ pub const BLOCK_BYTES: usize = 16;
 /// The code that computes Serpent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
-    /// A block at a time, for any CPU.
+    /// One block at a time, for any CPU.
     Portable,
-    /// Two groups of 4 blocks at a time: SSE2 is part of x86-64.
+    /// Two groups of 4 blocks at a time. SSE2 is part of x86-64.
     #[cfg(target_arch = "x86_64")]
     Sse2,
-    /// Two groups of 8 blocks.
+    /// Two groups of 8 blocks at a time.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
-    /// Two groups of 16 blocks, by instructions with three operands.
+    /// Two groups of 16 blocks at a time, with three-operand instructions.
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
 }
 
 impl Backend {
-    /// The backends `cpu` can run, the preferred one first. Never empty: the last is [`Backend::Portable`].
+    /// Returns the backends that `cpu` can run, the preferred one first. Never empty: the last is [`Backend::Portable`].
     pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let special = [
@@ -58,12 +58,12 @@ impl Backend {
         special.into_iter().flatten().chain([Self::Portable])
     }
 
-    /// The backend that `cpu` runs fastest.
+    /// Returns the fastest backend on `cpu`.
     pub fn preferred(cpu: Cpu) -> Self {
         Self::all(cpu).next().unwrap_or(Self::Portable)
     }
 
-    /// Its name in listings and statistics.
+    /// Returns its name in listings and statistics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
@@ -77,15 +77,14 @@ impl Backend {
     }
 }
 
-/// One key in counter mode, bound to the backend that runs it. Wiped on drop.
+/// A key in counter mode, bound to the backend that runs it. Wiped on drop.
 pub struct Ctr {
     pub(crate) keys: RoundKeys,
     backend: Backend,
 }
 
 impl Ctr {
-    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) its
-    /// output is worthless.
+    /// Creates a `Ctr` without a key, run by `backend`. Until [`set_key`](Self::set_key) its output is worthless.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             keys: [[0; 4]; 33],
@@ -105,20 +104,20 @@ impl Ctr {
         Ok(())
     }
 
-    /// The backend that runs this key.
+    /// Returns the backend that runs this key.
     pub const fn backend(&self) -> Backend {
         self.backend
     }
 
-    /// XORs keystream onto `data`, whose first byte takes byte `skip` (0 to 15) of the block encrypted
-    /// from `counter`, a 128-bit big-endian counter that wraps at 2^128.
+    /// XORs keystream onto `data`, starting at byte `skip` (0 to 15) of the block encrypted from `counter`, a 128-bit
+    /// big-endian counter that wraps at 2^128.
     ///
     /// # Panics
-    /// When `skip` is 16 or more.
+    /// If `skip` is 16 or more.
     pub fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         assert!(skip < BLOCK_BYTES, "skip has to lie within a block");
         match self.backend {
-            // A group of one block takes two or three times as long as the block.
+            // A group with one block in it takes two or three times as long as the block alone.
             _ if skip + data.len() <= BLOCK_BYTES => {
                 portable::ctr(&self.keys, counter, skip, data);
             }

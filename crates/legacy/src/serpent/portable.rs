@@ -1,4 +1,4 @@
-//! Serpent on ordinary words, a block at a time.
+//! Serpent on ordinary words, one block at a time.
 
 use inout::InOutBuf;
 
@@ -6,14 +6,14 @@ use super::gates;
 use super::registers::{Words, substitute_words};
 use super::words::{self, RoundKeys};
 
-/// XORs keystream onto `data`, from byte `skip` (less than 16) of the block at `counter` on.
+/// XORs keystream onto `data`, starting at byte `skip` (less than 16) of the block at `counter`.
 pub(crate) fn ctr(keys: &RoundKeys, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
     #[cfg(debug_assertions)]
     crate::dispatch::serpent::PORTABLE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
-    // SAFETY: words need no special instruction; the buffer vouches for `bytes` readable at `from`
-    // and writable at `to`, which are the same or do not overlap.
+    // SAFETY: words need no special instruction; the buffer guarantees `bytes` readable at `from` and writable at `to`,
+    // which are the same or do not overlap.
     unsafe { words::ctr::<u32>(keys, counter, skip, from, to, bytes) }
 }
 
@@ -26,12 +26,12 @@ impl Words for u32 {
     }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller has 4 bytes to read at `from`, which is good for an array of them.
+        // SAFETY: the caller has 4 bytes to read at `from`, and an array of them needs no alignment.
         u32::from_le_bytes(unsafe { from.cast::<[u8; 4]>().read() })
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller has room for 4 bytes at `to`, which is good for an array of them.
+        // SAFETY: the caller has room for 4 bytes at `to`, and an array of them needs no alignment.
         unsafe { to.cast::<[u8; 4]>().write(self.to_le_bytes()) }
     }
     #[inline(always)]

@@ -1,12 +1,12 @@
-//! What Serpent needs of a register.
+//! The register operations that Serpent needs.
 
 use oarlock_kernels::needs_instructions;
 
-/// A register of words of 32 bits.
+/// A register of 32-bit words.
 ///
-/// A value proves that the CPU has the instructions of its type: only unsafe methods make one out of anything else.
+/// A value proves that the CPU has the instructions of its type: only unsafe methods create one from anything else.
 pub(super) trait Words: Copy {
-    /// Words, and so blocks.
+    /// Words of a register, each of a different block.
     const LANES: usize;
 
     needs_instructions! {
@@ -22,27 +22,26 @@ pub(super) trait Words: Copy {
     /// # Safety
     /// `to` is valid for writes of `4 * LANES` bytes, aligned or not.
     unsafe fn store(self, to: *mut u8);
-    /// `word` in every lane, as [`broadcast`](Self::broadcast); the register says that this can be done.
+    /// Returns `word` in every lane, like [`broadcast`](Self::broadcast); `self` proves that the CPU can.
     fn filled_with(self, word: u32) -> Self;
     fn and(self, other: Self) -> Self;
     fn or(self, other: Self) -> Self;
     fn xor(self, other: Self) -> Self;
-    /// `self` and not `other`.
+    /// Returns `self` AND NOT `other`.
     fn and_not(self, other: Self) -> Self;
     fn not(self) -> Self;
     fn shift_left<const N: i32, const REST: i32>(self) -> Self;
-    /// `REST` is 32 less `N`.
+    /// Rotates each word; `REST` is 32 - `N`.
     fn rotate_left<const N: i32, const REST: i32>(self) -> Self;
-    /// XOR of three.
+    /// Returns the XOR of three registers.
     fn xor3(self, second: Self, third: Self) -> Self;
-    /// S-box `BOX`.
+    /// Applies S-box `BOX`.
     fn substitute<const BOX: usize>(words: [Self; 4]) -> [Self; 4];
-    /// From word i of all blocks in register i to blocks: in each part of 128 bits, row i becomes
-    /// column i.
+    /// Converts word i of all blocks in register i to blocks: in each part of 128 bits, row i becomes column i.
     fn transpose(words: [Self; 4]) -> [Self; 4];
 }
 
-/// `substitute` by the circuits of that module.
+/// Implements `substitute` by the circuits of a module.
 macro_rules! substitute_words {
     ($circuits:ident) => {
         #[inline(always)]
@@ -63,8 +62,8 @@ macro_rules! substitute_words {
 pub(super) use substitute_words;
 
 #[cfg(target_arch = "x86_64")]
-/// Bits that are looked up by three. A value proves that the CPU has the instructions, as one of [`Words`] does.
+/// A register of bits with three-operand look-ups. Like [`Words`], a value proves that the CPU has the instructions.
 pub(super) trait Ternary: Copy {
-    /// Bit 4 a + 2 b + c of `TABLE`, for every bit of the registers.
+    /// Returns bit 4 a + 2 b + c of `TABLE`, for every bit of the registers.
     fn look_up<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self;
 }

@@ -1,11 +1,11 @@
 //! Serpent on words: a register has the same word of many blocks, side by side.
 //!
-//! Serpent is made for this ("Serpent: a proposal for the Advanced Encryption Standard", Anderson, Biham
-//! and Knudsen): an S-box takes bit i of four words to bit i of four words, for 32 bits in as many
-//! instructions as for one. So there is nothing to transpose but words, on the way out.
+//! Serpent is designed for this ("Serpent: a proposal for the Advanced Encryption Standard", Anderson, Biham and Knudsen):
+//! an S-box maps bit i of four words to bit i of four words, for 32 bits in the same number of instructions as for one. So
+//! the only transposition is that of words on output.
 //!
-//! Two groups of registers are worked on in turn: the longest path through a round is half as long as a
-//! CPU would need instructions for.
+//! Two groups of registers are processed in turn, since the critical path through a round leaves half of a CPU's issue slots
+//! free.
 //!
 //! No address and no branch depends on key, data or keystream.
 
@@ -18,14 +18,14 @@ use super::gates;
 use super::registers::Words;
 use oarlock_kernels::wipe::wipe;
 
-/// K0 to K32.
+/// The round keys K0 to K32.
 pub(super) type RoundKeys = [[u32; 4]; 33];
 
-/// XORs keystream onto `bytes` bytes, from byte `skip` of the block at `counter` on.
+/// XORs keystream onto `bytes` bytes, starting at byte `skip` of the block at `counter`.
 ///
 /// # Safety
-/// The instructions of `W` are enabled in the caller; `bytes` are readable at `from` and writable at
-/// `to`, the same place or one that does not overlap; `skip` is less than 16.
+/// The instructions of `W` are enabled in the caller; `bytes` are readable at `from` and writable at `to`, the same place or
+/// one that does not overlap; `skip` is less than 16.
 #[inline(always)]
 pub(crate) unsafe fn ctr<W: Words>(
     keys: &RoundKeys,
@@ -37,8 +37,8 @@ pub(crate) unsafe fn ctr<W: Words>(
 ) {
     let group_bytes = 16 * W::LANES;
     while bytes > 0 {
-        // SAFETY: the caller has the instructions of `W`; `bytes` counts what is left at both
-        // pointers. A group fills four registers before they are read.
+        // SAFETY: the caller has the instructions of `W`; `bytes` counts what is left at both pointers. A group fills four
+        // registers before they are read.
         unsafe {
             if skip == 0 && bytes >= 2 * group_bytes {
                 let groups = [
@@ -82,8 +82,8 @@ pub(crate) unsafe fn ctr<W: Words>(
     }
 }
 
-/// Counter blocks from `counter` on, in the order in which [`Words::transpose`] puts them out: block
-/// j Q + q is in word j of part q, of Q parts of 128 bits.
+/// Returns counter blocks from `counter` on, in the order that [`Words::transpose`] undoes: block j Q + q is in word j of
+/// part q, of Q parts of 128 bits.
 ///
 /// # Safety
 /// The instructions of `W` are enabled in the caller.
@@ -120,7 +120,7 @@ unsafe fn count<W: Words>(counter: u128) -> [W; 4] {
 /// Words of the widest register.
 const LANES_MAX: usize = 16;
 
-/// The blocks of `N` groups of four registers.
+/// Encrypts the blocks of `N` groups of four registers.
 #[inline(always)]
 fn encrypt<W: Words, const N: usize>(keys: &RoundKeys, mut groups: [[W; 4]; N]) -> [[W; 4]; N] {
     for (eight, keys) in keys.as_chunks::<8>().0.iter().enumerate() {
@@ -147,7 +147,7 @@ fn add_key<W: Words>(mut words: [W; 4], key: &[u32; 4]) -> [W; 4] {
     words
 }
 
-/// The linear transformation.
+/// Applies the linear transformation.
 #[inline(always)]
 fn mix<W: Words>([x0, x1, x2, x3]: [W; 4]) -> [W; 4] {
     let x0 = x0.rotate_left::<13, 19>();
@@ -161,14 +161,14 @@ fn mix<W: Words>([x0, x1, x2, x3]: [W; 4]) -> [W; 4] {
     [x0, x1, x2, x3]
 }
 
-/// The round keys of `key`, of 16, 24 or 32 bytes: a one follows what is shorter than 32.
+/// Expands `key`, of 16, 24 or 32 bytes. Shorter keys than 32 bytes are padded with a one bit and zeros.
 pub(crate) fn expand(key: &[u8], keys: &mut RoundKeys) {
     let mut padded = [0; 32];
     padded[..key.len()].copy_from_slice(key);
     if let Some(next) = padded.get_mut(key.len()) {
         *next = 1;
     }
-    // The last eight words.
+    // The last eight words of the recurrence.
     let mut words = [0_u32; 8];
     for (word, bytes) in words.iter_mut().zip(padded.as_chunks().0) {
         *word = u32::from_le_bytes(*bytes);

@@ -12,7 +12,7 @@ use oarlock_kernels::{Avx2, Avx512, by_contract, by_possession};
 
 macro_rules! entry_points {
     ($($name:ident $token:ty, $words:ty, $features:literal, $counter:ident;)+) => {$(
-        /// XORs keystream onto `data`, from byte `skip` (less than 16) of the block at `counter` on.
+        /// XORs keystream onto `data`, starting at byte `skip` (less than 16) of the block at `counter`.
         pub(crate) fn $name(
             _: $token,
             keys: &RoundKeys,
@@ -21,8 +21,8 @@ macro_rules! entry_points {
             data: InOutBuf<'_, '_, u8>,
         ) {
             /// # Safety
-            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not
-            /// overlap; `skip` is less than 16.
+            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap; `skip` is
+            /// less than 16.
             #[target_feature(enable = $features)]
             unsafe fn with_features(
                 keys: &RoundKeys,
@@ -40,8 +40,8 @@ macro_rules! entry_points {
             crate::dispatch::serpent::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
-            // SAFETY: the token proves the features, and SSE2 needs none; the buffer has `bytes` at both
-            // pointers, the same or apart.
+            // SAFETY: the token proves the features, and SSE2 needs none; the buffer has `bytes` at both pointers, which are
+            // the same or disjoint.
             unsafe { with_features(keys, counter, skip, from, to, bytes) };
             wipe_stack();
         }
@@ -59,12 +59,12 @@ entry_points! {
 #[repr(transparent)]
 struct Xmm(__m128i);
 
-/// One of AVX2.
+/// A register of AVX2.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct Ymm(__m256i);
 
-/// One of AVX-512 F.
+/// A register of AVX-512F.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct Zmm(__m512i);
@@ -103,7 +103,7 @@ macro_rules! methods {
     };
 }
 
-/// What takes more than one instruction where there are but two operands.
+/// Operations that take more than one instruction if instructions have only two operands.
 macro_rules! two_operands {
     ($or:ident $xor:ident $shift_left:ident $shift_right:ident) => {
         by_possession! {

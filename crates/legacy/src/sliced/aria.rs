@@ -1,9 +1,8 @@
-//! ARIA (RFC 5794), sliced: register j has bytes j, j + 4, j + 8 and j + 12 of each block, which share
-//! an S-box.
+//! ARIA (RFC 5794), sliced: register j has bytes j, j + 4, j + 8 and j + 12 of each block, which share an S-box.
 //!
-//! Each byte of the diffusion is a sum of seven: one or two of each register, picked by a shuffle each.
-//! `aesenclast` moves bytes one way and `aesdeclast`, which is the third S-box, the other way; a state
-//! is kept as the next of them needs it.
+//! Each byte of the diffusion is a sum of seven: one or two from each register, each picked by a shuffle. `aesenclast` moves
+//! bytes one way and `aesdeclast`, which computes the third S-box, the other way; a state is kept in the form that the next
+//! of them needs.
 
 use core::arch::{asm, x86_64::*};
 
@@ -28,7 +27,7 @@ entry_points! { Aria:
 
 macro_rules! expansions {
     ($($name:ident, $token:ty, $boxes:ty, $features:literal;)+) => {$(
-        /// The key schedule of `key`, of 16, 24 or 32 bytes.
+        /// Expands `key`, of 16, 24 or 32 bytes.
         pub(crate) fn $name(_: $token, schedule: &mut Aria, key: &[u8]) {
             struct Here;
             impl Steps for Here {
@@ -64,8 +63,8 @@ expansions! {
 impl<B: Boxes> Sliced<B> for Aria {
     #[inline(always)]
     unsafe fn encrypt<const N: usize>(&self, groups: &mut [[B::V; 4]; N]) {
-        // SAFETY: the caller has the instructions of `B`; there is one key more than rounds, which are an even
-        // number, and the loop ends with the last.
+        // SAFETY: the caller has the instructions of `B`; there is one key more than rounds, whose number is even, and the
+        // loop ends with the last.
         unsafe {
             let some = some_picks::<B>();
             let mut keys = self.keys.as_ptr();
@@ -102,7 +101,7 @@ impl<B: Boxes> Sliced<B> for Aria {
     }
 }
 
-/// From words as integers to registers with the first key added.
+/// Converts words as integers to registers, and adds the first key.
 ///
 /// # Safety
 /// The instructions of `B` are enabled in the caller, here and below; `keys` has a key.
@@ -124,13 +123,13 @@ unsafe fn into_registers<B: Boxes>(mut state: [B::V; 4], keys: *const [[u8; 16];
     }
 }
 
-/// To words whose bytes are in the order of a block.
+/// Converts registers to words whose bytes are in the order of a block.
 ///
 /// # Safety
-/// As [`into_registers`].
+/// The same as for [`into_registers`].
 #[inline(always)]
 unsafe fn into_words<B: Boxes>(state: [B::V; 4]) -> [B::V; 4] {
-    // SAFETY: the caller has the instructions of `B`, which transposing and shuffling take.
+    // SAFETY: the caller has the instructions of `B`, with which words are transposed and shuffled.
     unsafe {
         let mut words = transposed(state);
         for word in &mut words {
@@ -141,7 +140,7 @@ unsafe fn into_words<B: Boxes>(state: [B::V; 4]) -> [B::V; 4] {
 }
 
 /// # Safety
-/// As [`into_registers`].
+/// The same as for [`into_registers`].
 #[inline(always)]
 unsafe fn key_of<B: Boxes>(keys: *const [[u8; 16]; 4], j: usize) -> B::V {
     // SAFETY: the caller has a key at `keys`, which has 16 bytes for each register.
@@ -149,7 +148,7 @@ unsafe fn key_of<B: Boxes>(keys: *const [[u8; 16]; 4], j: usize) -> B::V {
 }
 
 /// # Safety
-/// As [`into_registers`].
+/// The same as for [`into_registers`].
 #[inline(always)]
 unsafe fn substituted<B: Boxes>([a, b, c, d]: [B::V; 4], round: Before) -> [B::V; 4] {
     // SAFETY: S-boxes in registers, for which the caller has the instructions of `B`.
@@ -173,10 +172,10 @@ unsafe fn substituted<B: Boxes>([a, b, c, d]: [B::V; 4], round: Before) -> [B::V
     }
 }
 
-/// The diffusion after `round`, with the key of the next one added.
+/// Applies the diffusion after `round`, and adds the key of the next one.
 ///
 /// # Safety
-/// As [`into_registers`].
+/// The same as for [`into_registers`].
 #[inline(always)]
 unsafe fn diffused<B: Boxes>(
     state: [B::V; 4],
@@ -222,7 +221,7 @@ unsafe fn scramble<B: Boxes<V = __m128i>>(input: u128, round: Before) -> u128 {
         for (register, key) in state.iter_mut().zip(&key) {
             *register = _mm_loadu_si128(key.as_ptr().cast());
         }
-        // To bytes that lie as they are, and without a key.
+        // Without a turn and without a key.
         let state = substituted::<B>(state, round);
         let mut sums = [_mm_setzero_si128(); 4];
         for (j, sum) in sums.iter_mut().enumerate() {
@@ -259,7 +258,7 @@ unsafe fn spread<B: Boxes<V = __m128i>>(key: u128, before: Before, to: &mut [[u8
     }
 }
 
-/// By how many words the bytes of each block lie ahead of those of the block before, in register `j`
+/// Returns the distance in words by which the bytes of each block lie ahead of those of the previous block, in register `j`
 /// before the S-boxes of a round.
 const fn turn<B: Boxes>(before: Before, j: usize) -> usize {
     match before {
@@ -271,10 +270,10 @@ const fn turn<B: Boxes>(before: Before, j: usize) -> usize {
     }
 }
 
-/// For each register of the sum, what is picked from each register.
+/// The picks from each register, for each register of the sum.
 type Picks = [[[i8; 16]; 4]; 4];
 
-/// After odd rounds and after even ones: the first of each two picks, or the second.
+/// Returns the first (`which` = 0) or second picks, after odd rounds and after even ones.
 const fn all_picks<B: Boxes>(which: usize) -> [Picks; 2] {
     let mut picks = [[[[0; 16]; 4]; 4]; 2];
     let mut i = 0;
@@ -291,7 +290,7 @@ const fn all_picks<B: Boxes>(which: usize) -> [Picks; 2] {
     picks
 }
 
-/// The same where nothing is turned: all first picks, then all second ones.
+/// Returns the picks without turns: all first ones, then all second ones.
 const fn plain_picks() -> [Picks; 2] {
     let mut picks = [[[[0; 16]; 4]; 4]; 2];
     let mut i = 0;
@@ -303,8 +302,7 @@ const fn plain_picks() -> [Picks; 2] {
     picks
 }
 
-/// The words of register `from` that the words of register `j` are sums of: the first one of each, or
-/// the second.
+/// Returns the words of register `from` that are the first (`which` = 0) or second terms of the words of register `j`.
 const fn picked(which: usize, j: usize, from: usize) -> [usize; 4] {
     let mut words = [NONE; 4];
     let mut word = 0;
@@ -326,19 +324,19 @@ const fn picked(which: usize, j: usize, from: usize) -> [usize; 4] {
     words
 }
 
-/// The second picks, of which some are of nothing. Where the compiler knows that a shuffle makes zeros,
-/// it puts others in its place that take two steps or twice as long.
+/// Returns the second picks, some of which are empty, hidden from the compiler: if it knows that a shuffle produces zeros,
+/// it substitutes others that take two steps or twice as long.
 #[inline(always)]
 fn some_picks<B: Boxes>() -> &'static [Picks; 2] {
     let mut picks: *const [Picks; 2] = const { &all_picks::<B>(1) };
-    // SAFETY: there is no instruction; the address stays what it was.
+    // SAFETY: the assembly has no instruction, so the address does not change.
     unsafe {
         asm!("/* {0} */", inout(reg) picks, options(pure, readonly, nostack, preserves_flags));
         &*picks
     }
 }
 
-/// By turn: shuffles that turn a register.
+/// Returns, by turn, the shuffles that turn a register.
 const fn turns() -> [[i8; 16]; 4] {
     let mut turns = [[0; 16]; 4];
     let mut turn = 0;
@@ -349,7 +347,7 @@ const fn turns() -> [[i8; 16]; 4] {
     turns
 }
 
-/// By turn and register: shuffles that make the bytes of a key fill the words of a register.
+/// Returns, by turn and register, the shuffles that fill the words of a register with the bytes of a key.
 const fn spreads() -> [[[i8; 16]; 4]; 4] {
     let mut spreads = [[[0; 16]; 4]; 4];
     let mut i = 0;
@@ -362,7 +360,7 @@ const fn spreads() -> [[[i8; 16]; 4]; 4] {
     spreads
 }
 
-/// From integers of four blocks to their bytes 0, 1, 2 and 3.
+/// Converts integers of four blocks to their bytes 0, 1, 2 and 3.
 const FROM_WORD: [i8; 16] = [3, 7, 11, 15, 2, 6, 10, 14, 1, 5, 9, 13, 0, 4, 8, 12];
-/// The other way round, with the bytes in the order of a block.
+/// The inverse of `FROM_WORD`, with the bytes in the order of a block.
 const INTO_WORD: [i8; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];

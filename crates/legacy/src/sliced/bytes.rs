@@ -1,4 +1,4 @@
-//! Shuffles of bytes and shifts of words in registers of every width.
+//! Byte shuffles and word shifts in registers of every width.
 
 use core::arch::x86_64::*;
 
@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 
 const BLOCK_BYTES: usize = 16;
 
-/// A register of `BLOCKS` blocks, of which these methods see bytes and 64-bit words.
+/// A register of `BLOCKS` blocks, seen as bytes and 64-bit words.
 pub(super) trait Bytes: Copy + Zeroize {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
@@ -25,15 +25,15 @@ pub(super) trait Bytes: Copy + Zeroize {
     needs_instructions! {
         fn splat(block: __m128i) -> Self;
         fn xor(self, other: Self) -> Self;
-        /// The last round of AES, for which the CPU has AES-NI, or VAES if the register has two blocks.
+        /// Performs the last round of AES. The CPU has AES-NI, or VAES if the register has two blocks or more.
         fn last_round(self, key: Self) -> Self;
-        /// That of the inverse cipher, for which it has them, too.
+        /// Performs the last round of the inverse cipher, under the same condition.
         fn last_inverse_round(self, key: Self) -> Self;
-        /// Byte i of each lane becomes byte `from[i]` of the lane.
+        /// Moves byte `from[i]` of each lane to byte i of the lane.
         fn shuffle(self, from: &[i8; BLOCK_BYTES]) -> Self;
-        /// Shifts 64-bit words.
+        /// Shifts 64-bit words to the right.
         fn shift_right<const N: u32>(self) -> Self;
-        /// Shifts 64-bit words.
+        /// Shifts 64-bit words to the left.
         fn shift_left<const N: u32>(self) -> Self;
     }
 }
@@ -107,14 +107,14 @@ bytes!(
     _mm512_sll_epi64
 );
 
-/// What spreads a block over a register of one.
+/// Spreads a block over a register of one block.
 #[inline(always)]
 const fn same(block: __m128i) -> __m128i {
     block
 }
 
-/// Wipes the stack that the functions before used: there are not registers enough for the states,
-/// so what the compiler spilled, here up to 1.5 KiB, lies there.
+/// Wipes the stack that the preceding functions used: there are too few registers for the states, so the compiler spills up
+/// to 1.5 KiB of them there.
 ///
 /// # Safety
 /// The CPU has AVX2.
@@ -125,7 +125,7 @@ pub(super) unsafe fn wipe_stack<const REGISTERS: usize>() {
     stack.zeroize();
 }
 
-/// The same, without AVX2: half as many bytes.
+/// Like [`wipe_stack`], without AVX2 and for half the bytes.
 #[inline(never)]
 pub(super) fn wipe_stack_narrow<const REGISTERS: usize>() {
     // SAFETY: every x86-64 has SSE2.

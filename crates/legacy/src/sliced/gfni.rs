@@ -6,12 +6,12 @@ use oarlock_kernels::{by_contract, needs_instructions};
 
 use super::bytes::Bytes;
 
-/// What GFNI does to each byte of a register, of whose instructions GFNI is one.
+/// A register on which GFNI operates; its instructions include GFNI.
 pub(super) trait GaloisField: Bytes {
     needs_instructions! {
-        /// The matrix in each 64 bits of `matrices` times x in the same ones.
+        /// Multiplies each byte by the matrix in the same 64 bits of `matrices`.
         fn map_by(self, matrices: Self) -> Self;
-        /// The same times 1 / x (0 for 0).
+        /// Multiplies the inverse of each byte (0 for 0) by the matrix in the same 64 bits.
         fn map_inverse_by(self, matrices: Self) -> Self;
     }
 }

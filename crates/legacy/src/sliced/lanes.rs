@@ -1,4 +1,4 @@
-//! What the ciphers of this folder do with words and bytes of a register.
+//! Word and byte operations on registers for the ciphers of this folder.
 
 use core::arch::x86_64::*;
 
@@ -9,18 +9,18 @@ use oarlock_kernels::{by_contract, needs_instructions};
 pub(super) trait Words: Bytes {
     needs_instructions! {
         fn splat_word(word: u32) -> Self;
-        /// In each word the number of its block, from `first` on, where blocks lie one after the other
-        /// once words have been transposed.
+        /// Returns in each word the number of its block, counting from `first` in the order that blocks have once words are
+        /// transposed.
         fn numbered(first: u32) -> Self;
-        /// The byte of this, a table of 16, that the low four bits of each byte of `index` say.
+        /// Looks up each byte in `self`, a table of 16 bytes, by the low four bits of `index`.
         fn look_up(self, index: Self) -> Self;
-        /// Words 0 and 1 of both, alternating; then words 2 and 3.
+        /// Interleaves words 0 and 1 of both; `high_words` interleaves words 2 and 3.
         fn low_words(self, other: Self) -> Self;
         fn high_words(self, other: Self) -> Self;
-        /// The lower half of both; then the upper.
+        /// Joins the lower halves of both; `high_halves` joins the upper ones.
         fn low_halves(self, other: Self) -> Self;
         fn high_halves(self, other: Self) -> Self;
-        /// The lower half of this and the upper half of `other`.
+        /// Returns the lower half of `self` and the upper half of `other`.
         fn with_high_half(self, other: Self) -> Self;
         fn and(self, other: Self) -> Self;
         fn or(self, other: Self) -> Self;
@@ -62,8 +62,7 @@ macro_rules! words {
             #[inline(always)]
             unsafe fn numbered(first: u32) -> Self {
                 const NUMBERS: [u32; 4 * <$lanes>::BLOCKS] = numbers();
-                // SAFETY: the caller has the instructions of this register; there are as many numbers as it has
-                // words.
+                // SAFETY: the caller has the instructions of this register, and there is a number for each of its words.
                 unsafe { $add(Self::splat_word(first), Self::load(NUMBERS.as_ptr().cast())) }
             }
         }
@@ -83,7 +82,7 @@ words!(
     _mm_or_si128,
     _mm_sll_epi32,
     _mm_srl_epi32,
-    // `movsd` where there is no SSE4.1.
+    // `movsd`, since SSE4.1 may be missing.
     |low, high| _mm_castpd_si128(_mm_move_sd(_mm_castsi128_pd(high), _mm_castsi128_pd(low))),
     |a, b, c| _mm_xor_si128(_mm_xor_si128(a, b), c)
 );
@@ -120,7 +119,7 @@ words!(
     |a, b, c| _mm512_ternarylogic_epi64::<0x96>(a, b, c)
 );
 
-/// Word `i` of each 128 bits becomes block `i` times their number, plus the place of the 128 bits.
+/// Returns the block number of each word: word `i` of 128-bit part `p`, of Q parts, is in block i Q + p.
 const fn numbers<const N: usize>() -> [u32; N] {
     let mut numbers = [0; N];
     let mut i = 0;
@@ -131,11 +130,11 @@ const fn numbers<const N: usize>() -> [u32; N] {
     numbers
 }
 
-/// No word.
+/// Marks a position without a word.
 pub(super) const NONE: usize = 4;
 
-/// A shuffle that makes word i of `words[i]`, from bytes of which each block lies `from_turn` words
-/// ahead of the one before, to bytes of which it lies `to_turn` ahead.
+/// Returns a shuffle that moves word `words[i]` to word i, from bytes of which each block lies `from_turn` words ahead of
+/// the previous one, to bytes of which it lies `to_turn` ahead.
 pub(super) const fn pick(words: [usize; 4], from_turn: usize, to_turn: usize) -> [i8; 16] {
     let mut from = [-128; 16];
     let mut i = 0;

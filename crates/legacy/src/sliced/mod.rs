@@ -1,15 +1,15 @@
 //! Block ciphers with S-boxes of bytes, four blocks to each 128 bits of a register.
 //!
-//! A request may have one block, and OpenSSL takes 70 to 120 ns for it: what counts first is how long
-//! a block takes, then how many take as long. Forms that keep one byte of a block in a register take
-//! 16 blocks to each 128 bits, and 16 times as many instructions for one as there is need of. Here 128
-//! bits have one word of four blocks, or a byte of each in every word, so that a round of one block
-//! takes few instructions one after the other, and wider registers and more of them only add blocks.
+//! A request may have one block, for which OpenSSL takes 70 to 120 ns. So the latency of a block matters most, then how many
+//! blocks fit that latency. Layouts that keep one byte of a block in a register hold 16 blocks in each 128 bits, and execute
+//! 16 times the instructions that a single block needs. Here 128 bits hold one word of four blocks, or a byte of each in
+//! every word, so a round of one block has a short chain of instructions, and wider registers and more of them only add
+//! blocks.
 //!
 //! ```text
-//! words w0 w1 w2 w3    each of 4, 8 or 16 blocks, made from the counter without a transposition
-//! cipher               in place; keys are read as each round comes
-//! blocks               four by four words transposed, XORed onto the data
+//! words w0 w1 w2 w3    each of 4, 8 or 16 blocks, computed from the counter without a transposition
+//! cipher               in place; keys are read as each round begins
+//! blocks               words transposed four by four, and XORed onto the data
 //! ```
 //!
 //! No index and no branch depends on a secret.
@@ -30,15 +30,15 @@ use oarlock_kernels::xor::xor;
 
 /// A cipher over the S-boxes of `B`.
 trait Sliced<B: Boxes> {
-    /// Encrypts `N` groups side by side. Words come as little-endian integers of the big-endian words of a block, and
-    /// leave in the bytes of a block.
+    /// Encrypts `N` groups side by side. On entry, words are little-endian integers of a block's big-endian words; on
+    /// return, they hold a block's bytes in order.
     ///
     /// # Safety
     /// The CPU has the instructions of `B`.
     unsafe fn encrypt<const N: usize>(&self, groups: &mut [[B::V; 4]; N]);
 }
 
-/// CTR over a run in which the low 32 bits of `counter` do not wrap, `N` groups at once.
+/// Applies counter mode to a run in which the low 32 bits of `counter` do not wrap, `N` groups at once.
 ///
 /// # Safety
 /// The instructions of `B` are enabled in the caller; `data` is as [`Run::xor`] demands.
@@ -48,8 +48,7 @@ unsafe fn ctr<B: Boxes, C: Sliced<B>, const N: usize>(
     mut counter: u128,
     mut data: Run,
 ) {
-    // SAFETY: the caller has the instructions of `B`, and `data` as `Run::xor` wants them, which each `pass`
-    // shortens.
+    // SAFETY: the caller has the instructions of `B`, and `data` as `Run::xor` requires it, which each `pass` shortens.
     unsafe {
         while data.bytes > 4 * B::V::BYTES {
             pass::<B, C, N>(cipher, counter, &mut data);
@@ -61,14 +60,13 @@ unsafe fn ctr<B: Boxes, C: Sliced<B>, const N: usize>(
     }
 }
 
-/// At most as many bytes as `N` groups have.
+/// Processes at most the bytes of `N` groups.
 ///
 /// # Safety
-/// As [`ctr`].
+/// The same as for [`ctr`].
 #[inline(always)]
 unsafe fn pass<B: Boxes, C: Sliced<B>, const N: usize>(cipher: &C, counter: u128, data: &mut Run) {
-    // SAFETY: the caller has the instructions of `B` for all of this, and what is left of `data` for
-    // `Run::xor`.
+    // SAFETY: the caller has the instructions of `B` for all of this, and the rest of `data` is as `Run::xor` requires.
     unsafe {
         let words = [
             B::V::splat_word((counter >> 96) as u32),
@@ -91,7 +89,7 @@ unsafe fn pass<B: Boxes, C: Sliced<B>, const N: usize>(cipher: &C, counter: u128
     }
 }
 
-/// What is left of a run.
+/// The rest of a run.
 struct Run {
     from: *const u8,
     to: *mut u8,
@@ -99,16 +97,16 @@ struct Run {
 }
 
 impl Run {
-    /// XORs the next bytes; whether there were as many as `keystream` has.
+    /// XORs the next bytes. Returns false if fewer than `keystream` has were left.
     ///
     /// # Safety
-    /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
-    /// at `to`, the same place or one that does not overlap.
+    /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable at `to`, the same
+    /// place or one that does not overlap.
     #[inline(always)]
     unsafe fn xor<V: Words>(&mut self, keystream: V) -> bool {
         let Self { from, to, bytes } = *self;
-        // SAFETY: the caller has `bytes` at both pointers: a register is read and written only where there are
-        // as many; less is XORed from `spilled`, which is longer.
+        // SAFETY: the caller has `bytes` at both pointers: a register is read and written only if they have that many; a
+        // shorter rest is XORed from `spilled`, which is longer.
         unsafe {
             if bytes < V::BYTES {
                 let mut spilled = keystream;
@@ -126,13 +124,13 @@ impl Run {
     }
 }
 
-/// From the words of four blocks to the blocks, in each 128 bits.
+/// Converts the words of four blocks to the blocks, in each 128 bits.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn transposed<V: Words>([w0, w1, w2, w3]: [V; 4]) -> [V; 4] {
-    // SAFETY: halves and words of registers are exchanged by instructions of `V`, which the caller has.
+    // SAFETY: instructions of `V`, which the caller has, exchange halves and words of registers.
     unsafe {
         let (a, b) = (w0.low_words(w1), w2.low_words(w3));
         let (c, d) = (w0.high_words(w1), w2.high_words(w3));
@@ -148,7 +146,7 @@ unsafe fn transposed<V: Words>([w0, w1, w2, w3]: [V; 4]) -> [V; 4] {
 /// The entry points of a cipher: one for each backend.
 macro_rules! entry_points {
     ($cipher:ty: $($name:ident, $token:ty, $boxes:ty, $groups:literal, $features:literal, $counter:ident;)+) => {$(
-        /// CTR over a run in which the low 32 bits of `counter` do not wrap.
+        /// Applies counter mode to a run in which the low 32 bits of `counter` do not wrap.
         pub(crate) fn $name(
             _: $token,
             cipher: &$cipher,
@@ -156,8 +154,7 @@ macro_rules! entry_points {
             data: InOutBuf<'_, '_, u8>,
         ) {
             /// # Safety
-            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not
-            /// overlap.
+            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap.
             #[target_feature(enable = $features)]
             unsafe fn with_features(
                 cipher: &$cipher,

@@ -1,6 +1,5 @@
-//! S-boxes of bytes that invert in a field of 256 elements: by GFNI, which inverts in the field of
-//! AES; by `aesenclast` and `aesdeclast`, which do so before and after other steps; and by shuffles, which
-//! invert in a field of 16.
+//! S-boxes of bytes that invert in a field of 256 elements: by GFNI, which inverts in the field of AES; by `aesenclast` and
+//! `aesdeclast`, which invert before or after other steps; and by shuffles, which invert in a field of 16.
 
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
@@ -12,14 +11,14 @@ use crate::keys::sbox::{Map, SBox};
 use crate::keys::tower::{A_BY, ONE_BY};
 use oarlock_kernels::{by_contract, needs_instructions};
 
-/// A way to compute S-boxes in registers `V`, by the instructions of these.
+/// A way to compute S-boxes in registers `V`, with their instructions.
 pub(super) trait Boxes {
     type V: Words;
-    /// [`substitute`](Self::substitute) also does ShiftRows in each 128 bits, or its inverse where the
-    /// S-box is one for `aesdeclast`.
+    /// Whether [`substitute`](Self::substitute) also does ShiftRows in each 128 bits, or its inverse if the S-box is one for
+    /// `aesdeclast`.
     const SHIFTS: bool;
-    /// What is inverted has the form of [`crate::keys::tower`], which costs nothing where bytes have
-    /// it already.
+    /// Whether it inverts bytes in the form of [`crate::keys::tower`], which costs nothing if the bytes have that form
+    /// already.
     const TAKES_HALVES: bool = false;
 
     needs_instructions! {
@@ -28,7 +27,7 @@ pub(super) trait Boxes {
     }
 }
 
-/// By GFNI.
+/// S-boxes by GFNI.
 pub(super) struct ByGfni<V>(PhantomData<V>);
 
 impl<V: GaloisField + Words> Boxes for ByGfni<V> {
@@ -46,9 +45,8 @@ impl<V: GaloisField + Words> Boxes for ByGfni<V> {
     }
 }
 
-/// By `aesenclast`, with what stands before and after made of shuffles: one for the lower four bits
-/// of each byte, one for the upper ("Accelerating AES with Vector Permute Instructions", Hamburg,
-/// CHES 2009).
+/// S-boxes by `aesenclast`, between maps made of shuffles: one for the lower four bits of each byte, one for the upper
+/// ("Accelerating AES with Vector Permute Instructions", Hamburg, CHES 2009).
 pub(super) struct ByAes<V>(PhantomData<V>);
 
 impl<V: Words> Boxes for ByAes<V> {
@@ -75,7 +73,7 @@ impl<V: Words> Boxes for ByAes<V> {
     }
 }
 
-/// By shuffles alone, as Hamburg computes AES.
+/// S-boxes by shuffles alone, as Hamburg computes AES.
 pub(super) struct ByShuffles<V>(PhantomData<V>);
 
 impl<V: Words> Boxes for ByShuffles<V> {
@@ -97,12 +95,12 @@ impl<V: Words> Boxes for ByShuffles<V> {
     }
 }
 
-/// io and jo of each byte: the inverse is the sum of a table of each.
+/// The values io and jo of each byte: the inverse is the sum of a table look-up of each.
 #[derive(Clone, Copy)]
 pub(super) struct Inverse<V>(V, V);
 
 impl<V: Words> Inverse<V> {
-    /// The inverse of bytes in the form of [`crate::keys::tower`].
+    /// Inverts bytes in the form of [`crate::keys::tower`].
     ///
     /// # Safety
     /// The instructions of `V` are enabled in the caller, here and below.
@@ -120,10 +118,10 @@ impl<V: Words> Inverse<V> {
         }
     }
 
-    /// A linear map of the inverse.
+    /// Applies a linear map to the inverse.
     ///
     /// # Safety
-    /// As [`of`](Self::of).
+    /// The same as for [`of`](Self::of).
     #[inline(always)]
     pub(super) unsafe fn mapped(self, [by_io, by_jo]: &'static [[u8; 16]; 2]) -> V {
         // SAFETY: two look-ups, for which the caller of `of` has the instructions of `V`.
@@ -153,7 +151,7 @@ unsafe fn by_nibbles<V: Words>(bytes: V, map: &'static Map) -> V {
     }
 }
 
-/// The lower and the upper four bits of each byte.
+/// Returns the lower and the upper four bits of each byte.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.

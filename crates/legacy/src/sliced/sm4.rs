@@ -1,8 +1,8 @@
 //! SM4 (GB/T 32907), sliced: four registers, each with one word of every block.
 //!
-//! Words stay in the field of AES, or in the halves that shuffles invert, so that an S-box is an inversion and a matrix; the linear map behind
-//! it is three matrices for the four places of a word that a byte goes to. What enters the next S-boxes
-//! is summed up in parallel with the word that a round changes, not after it.
+//! Words stay in the field of AES, or in the halves that shuffles invert, so an S-box is an inversion and a matrix; the
+//! linear map after it is three matrices for the four places of a word that a byte affects. The input of the next S-boxes is
+//! summed in parallel with the word that a round changes, not after it.
 
 use core::arch::x86_64::*;
 
@@ -27,7 +27,7 @@ entry_points! { Sm4:
 
 macro_rules! expansions {
     ($($name:ident, $token:ty, $boxes:ty, $features:literal;)+) => {$(
-        /// The key schedule of `key`, of 16 bytes.
+        /// Expands `key`, of 16 bytes.
         pub(crate) fn $name(_: $token, schedule: &mut Sm4, key: &[u8]) {
             struct Here;
             impl Steps for Here {
@@ -107,7 +107,7 @@ impl<B: Boxes> Sliced<B> for Sm4 {
                                 third.shuffle(const { &moved(3, 0) }),
                             )
                         };
-                        // All that the next input has besides what this round makes.
+                        // All terms of the next input except what this round computes.
                         let rest = group[(i + 2) % 4].xor3(group[(i + 3) % 4], key);
                         let sum = one.xor3(two, three);
                         let word = group[i].xor(own);
@@ -127,7 +127,7 @@ impl<B: Boxes> Sliced<B> for Sm4 {
     }
 }
 
-/// In the form that `B` inverts.
+/// Returns the maps for the form that `B` inverts.
 const fn within<B: Boxes>() -> &'static Within {
     if B::TAKES_HALVES {
         const { &HALVES }
@@ -136,8 +136,8 @@ const fn within<B: Boxes>() -> &'static Within {
     }
 }
 
-/// A shuffle that moves each byte of a word to the left by `left` bytes, from bytes of which those with
-/// the same place in a word lie `turn` words ahead for each place.
+/// Returns a shuffle that moves each byte of a word to the left by `left` bytes, from bytes of which those at the same place
+/// in a word lie `turn` words ahead for each place.
 const fn moved(left: usize, turn: usize) -> [i8; 16] {
     let mut from = [0; 16];
     let mut i = 0;
@@ -149,5 +149,5 @@ const fn moved(left: usize, turn: usize) -> [i8; 16] {
     from
 }
 
-/// From integers to bytes in the order of a block.
+/// Converts integers to bytes in the order of a block.
 const SWAP: [i8; 16] = [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12];

@@ -1,4 +1,4 @@
-//! The interface of all ciphers: each is RustCrypto's, whatever the CPU has.
+//! The interface of all ciphers: each gives the results of RustCrypto, whatever the CPU has.
 
 use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;

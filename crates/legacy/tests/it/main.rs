@@ -1,4 +1,4 @@
-//! Every cipher against RustCrypto's, by every kernel that the machine has.
+//! Compares every cipher with RustCrypto's, on every kernel that the machine can run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ fn random_bytes(rng: &mut StdRng, bytes: usize) -> Vec<u8> {
     data
 }
 
-/// The kernels count their calls. A test that reads the counts excludes the others.
+/// Excludes other tests while one reads the kernels' call counters.
 static COUNTED: RwLock<()> = RwLock::new(());
 
 fn with_others() -> RwLockReadGuard<'static, ()> {

@@ -1,4 +1,4 @@
-//! Serpent in counter mode: every backend compared with RustCrypto's, and published answers.
+//! Serpent in counter mode: every backend compared with RustCrypto's, and published vectors.
 
 use core::mem::MaybeUninit;
 
@@ -22,7 +22,7 @@ fn ctr(backend: Backend, key: &[u8]) -> Ctr {
 fn expected(key: &[u8], counter: u128, bytes: usize) -> Vec<u8> {
     let mut data = vec![0; bytes];
     let iv = counter.to_be_bytes();
-    // The trait of RustCrypto's has one length of keys, the cipher itself has all.
+    // RustCrypto's trait fixes one key length; the cipher itself accepts all.
     let cipher = serpent::Serpent::new_from_slice(key).unwrap();
     let core = ctr::CtrCore::inner_iv_init(cipher, (&iv).into());
     StreamCipherCoreWrapper::<ctr::CtrCore<_, ctr::flavors::Ctr128BE>>::from_core(core)
@@ -33,7 +33,7 @@ fn expected(key: &[u8], counter: u128, bytes: usize) -> Vec<u8> {
 #[test]
 fn each_backend_is_rustcryptos_at_every_length_and_wrap() {
     let _guard = with_others();
-    // Low, and so near to a wrap of 8, 32, 64 and 128 bits that the data have it.
+    // Low, and close enough to a wrap of 8, 32, 64 and 128 bits that the data crosses it.
     for counter in [
         0,
         0xf3,
@@ -145,7 +145,7 @@ fn nothing_beyond_a_page_is_touched() {
         let ctr = ctr(backend, KEY);
         for length in (0..=40).chain([511, 1023, 1024, 2047, 4096, 4099, 8191, 12_288]) {
             for at in [0, input.bytes() - length] {
-                // SAFETY: both ranges lie within pages that nothing else refers to.
+                // SAFETY: both ranges lie within pages to which there is no other reference.
                 let data = unsafe {
                     let (from, to) = (input.start().add(at), output.start().add(at));
                     core::slice::from_raw_parts_mut(from, length).fill(0x3e);

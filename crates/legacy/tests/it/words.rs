@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use super::pages::Pages;
 use super::{alone, random_bytes, with_others};
 
-/// A backend, the features that it needs and how often it ran.
+/// A backend, the features that it needs, and its call counter.
 const BACKENDS: [(&str, &[Feature], &dispatch::Counter); 6] = [
     (
         "gfni-512",
@@ -24,7 +24,7 @@ const BACKENDS: [(&str, &[Feature], &dispatch::Counter); 6] = [
     ("permute-ssse3", &[Feature::Ssse3], &dispatch::PERMUTE_SSSE3),
 ];
 
-/// Those that this machine has.
+/// Returns the backends that this machine can run.
 fn backends() -> Vec<Backend> {
     let backends: Vec<_> = Backend::all(Cpu::detect()).collect();
     for (name, needed, _) in BACKENDS {
@@ -44,7 +44,7 @@ fn keyed<C: BlockCipher>(backend: Backend, key: &[u8]) -> Box<Ctr<C>> {
     ctr
 }
 
-/// Returns `bytes` bytes of keystream, made block by block.
+/// Returns `bytes` bytes of keystream, computed block by block.
 fn keystream<O: BlockCipherEncrypt + KeyInit>(key: &[u8], counter: u128, bytes: usize) -> Vec<u8> {
     let cipher = O::new_from_slice(key).unwrap();
     let mut keystream = Vec::new();
@@ -58,8 +58,8 @@ fn keystream<O: BlockCipherEncrypt + KeyInit>(key: &[u8], counter: u128, bytes: 
     keystream
 }
 
-/// Every length, from counters of which 8, 32, 64 and 128 bits wrap on the way; each length in place and
-/// from one buffer to another, with nothing written behind it.
+/// Tests every length, from counters whose low 8, 32, 64 and 128 bits wrap on the way; each length in place and from one
+/// buffer to another, with nothing written after it.
 fn every_length<C: BlockCipher, O: BlockCipherEncrypt + KeyInit>(key_bytes: &[usize]) {
     const BYTES_MAX: usize = 2100;
     let _guard = with_others();
@@ -92,7 +92,7 @@ fn every_length<C: BlockCipher, O: BlockCipherEncrypt + KeyInit>(key_bytes: &[us
     }
 }
 
-/// Random keys, counters, lengths and places within a block, which also replace each other's keys.
+/// Tests random keys, counters, lengths and offsets within a block; keys also replace each other.
 fn random_calls<C: BlockCipher, O: BlockCipherEncrypt + KeyInit>(key_bytes: &[usize]) {
     let _guard = with_others();
     let mut rng = StdRng::seed_from_u64(8);
@@ -113,7 +113,7 @@ fn random_calls<C: BlockCipher, O: BlockCipherEncrypt + KeyInit>(key_bytes: &[us
     }
 }
 
-/// Blocks as the RFCs have them: a plaintext is a counter of which one block is made.
+/// Tests the blocks of the RFCs: a plaintext serves as the counter of one block.
 fn blocks<C: BlockCipher>(vectors: &[(&str, &str, &str)]) {
     let _guard = with_others();
     for backend in backends() {
@@ -127,7 +127,7 @@ fn blocks<C: BlockCipher>(vectors: &[(&str, &str, &str)]) {
     }
 }
 
-/// The bytes of the machine's OpenSSL.
+/// Compares with the output of the machine's OpenSSL.
 fn openssl<C: BlockCipher>(names: &[(&str, usize)]) {
     use std::io::Write;
     use std::process::{Command, Stdio};
@@ -305,7 +305,7 @@ fn a_mask_hides_backends_and_shuffles_are_left_without_aes_and_gfni() {
     assert!(names("-aes,-gfni").iter().all(is_permuted));
     assert!(names("-ssse3").is_empty());
     assert!(Backend::preferred::<Camellia>(Cpu::PORTABLE).is_none());
-    // AES instructions help Camellia less than they help the others.
+    // AES instructions help Camellia less than the others.
     let cpu = Cpu::detect().masked("-gfni").unwrap();
     let preferred = Backend::preferred::<Camellia>(cpu).map(Backend::name);
     assert!(preferred.is_none_or(|name| name.starts_with("permute-")));
@@ -324,7 +324,7 @@ fn a_dropped_key_is_wiped() {
             let mut ctr = core::mem::ManuallyDrop::new(*keyed::<C>(backend, key));
             assert!(schedule(&ctr).iter().filter(|byte| **byte != 0).count() > 100);
             let schedule: *const [u8] = schedule(&ctr);
-            // SAFETY: dropped once; the memory is that of `ctr`, and stays.
+            // SAFETY: dropped once; the memory is that of `ctr`, and stays valid.
             let schedule = unsafe {
                 core::mem::ManuallyDrop::drop(&mut ctr);
                 &*schedule
@@ -338,7 +338,7 @@ fn a_dropped_key_is_wiped() {
     check::<Aria>(&[0x5c; 32], testing::aria_schedule);
 }
 
-/// The S-boxes that are worked out from their definition are those of RFC 3713, section 2.4.4.
+/// The S-boxes computed from their definition are those of RFC 3713, section 2.4.4.
 #[test]
 fn s_boxes_of_camellia() {
     let first = hex::decode(CAMELLIA_SBOX1).unwrap();
@@ -376,11 +376,11 @@ fn s_boxes_of_camellia() {
     }
 }
 
-/// The same of SM4 (GB/T 32907, section 6.2).
+/// The same for SM4 (GB/T 32907, section 6.2).
 #[test]
 fn s_box_of_sm4() {
     let table = hex::decode(SM4_SBOX).unwrap();
-    // The first affine map makes 0xd3 of this.
+    // The first affine map turns this into 0xd3.
     let constant = (0..=255).find(|x| table[usize::from(*x)] == 0xd3).unwrap();
     for x in 0..=255_u8 {
         let expected = table[usize::from(x)] ^ 0xd3;
@@ -391,8 +391,8 @@ fn s_box_of_sm4() {
     }
 }
 
-/// The same of ARIA (RFC 5794, section 2.4.2): the second one, and the inverses. The first is that of
-/// AES, as the published blocks show.
+/// The same for ARIA (RFC 5794, section 2.4.2): the second one, and the inverses. The first is that of AES, as the published
+/// blocks show.
 #[test]
 fn s_boxes_of_aria() {
     let second = hex::decode(ARIA_SBOX2).unwrap();
@@ -444,8 +444,7 @@ fn nothing_beyond_a_page_is_touched() {
         ctr.set_key(&[7; 16]).unwrap();
         for length in (0..=600).chain([1000, 1023, 1024, 1025, 2048, 2050, 4095, 4096]) {
             for at in [0, input.bytes() - length] {
-                // SAFETY: both ranges lie within the two pages, each of `length` bytes, which no other test
-                // has.
+                // SAFETY: both ranges lie within the two pages, each of `length` bytes, which no other test uses.
                 unsafe {
                     let (from, to) = (input.start().add(at), output.start().add(at));
                     ctr.apply(9, 3, inout::InOutBuf::from_raw(from, to, length));

@@ -1,17 +1,17 @@
-//! Camellia (RFC 3713), sliced: a half of the state is two registers, whose words have one byte each
-//! of four blocks. Bytes 1, 8, 4 and 7 are in one, 2, 5, 3 and 6 in the other: so the two bytes that
-//! share an S-box share 64 bits, which is what one matrix of GFNI is for.
+//! Camellia (RFC 3713), sliced: a half of the state is two registers, whose words have one byte each of four blocks. One
+//! register has bytes 1, 8, 4 and 7, the other 2, 5, 3 and 6: so the two bytes that share an S-box share 64 bits, which one
+//! matrix of GFNI covers.
 //!
 //! ```text
 //! per round
 //!   S-boxes    of both registers, see [`super::sbox`]
 //!   P          each byte is a sum of five or six: 16 shuffles that pick some of them, and XORs, all
-//!              independent. Four steps of one shuffle and one XOR would do it, one after the other
-//!   key        added to the other half before the S-boxes are done
+//!              independent. Four dependent steps of one shuffle and one XOR would also do
+//!   key        added to the other half while the S-boxes are computed
 //! ```
 //!
-//! `aesenclast` rotates the bytes of block r by r words. The first register takes that back when its
-//! words are picked; the second is kept rotated the other way.
+//! `aesenclast` rotates the bytes of block r by r words. The first register is rotated back when its words are picked; the
+//! second is kept rotated the other way.
 
 use core::arch::{asm, x86_64::*};
 
@@ -38,7 +38,7 @@ entry_points! { Camellia:
 
 macro_rules! expansions {
     ($($name:ident, $token:ty, $boxes:ty, $features:literal;)+) => {$(
-        /// The key schedule of `key`, of 16, 24 or 32 bytes.
+        /// Expands `key`, of 16, 24 or 32 bytes.
         pub(crate) fn $name(_: $token, schedule: &mut Camellia, key: &[u8]) {
             struct Here;
             impl Steps for Here {
@@ -96,7 +96,7 @@ impl<B: Boxes> Sliced<B> for Camellia {
     }
 }
 
-/// All rounds, and FL between their `groups`, with the entries behind those that are added at the start.
+/// Runs all rounds, and FL between their `groups`. `entries` are those after the two that are added at the start.
 ///
 /// # Safety
 /// The instructions of `H` are enabled in the caller; `entries` are as many as `expand` documents.
@@ -107,8 +107,8 @@ unsafe fn rounds<H: State, const N: usize>(
     left: &mut [H; N],
     right: &mut [H; N],
 ) {
-    // SAFETY: the caller has the instructions of `H`, and entries in the order that `expand` documents, which
-    // is that in which they are taken.
+    // SAFETY: the caller has the instructions of `H`, and entries in the order that `expand` documents, in which they are
+    // taken.
     unsafe {
         let picks = H::picks();
         for group in 1.. {
@@ -140,41 +140,41 @@ unsafe fn rounds<H: State, const N: usize>(
     }
 }
 
-/// Half of the state of some blocks.
+/// Half of the state of several blocks.
 trait State: Copy {
-    /// What moves bytes between registers in a round.
+    /// The shuffles that move bytes between registers in a round.
     type Picks: 'static;
 
-    /// Where the compiler knows that a shuffle makes zeros, it puts others in its place that take two
-    /// steps or twice as long: so what is returned is not known to it.
+    /// Returns the shuffles, hidden from the compiler: if it knows that a shuffle produces zeros, it substitutes others that
+    /// take two steps or twice as long.
     fn picks() -> &'static Self::Picks;
-    /// The next key of a schedule.
+    /// Takes the next key of a schedule.
     ///
     /// # Safety
-    /// The CPU has the instructions of this type; at `entries` are those of a key, one or two.
+    /// The CPU has the instructions of this type; `entries` points to the entries of a key, one or two.
     unsafe fn take(entries: &mut *const [u8; 16]) -> Self;
     needs_instructions! {
         fn add(self, other: Self) -> Self;
-        /// `other` plus the P-function of the S-boxes of this.
+        /// Returns `other` plus the P-function of the S-boxes of this half.
         fn round(self, other: Self, picks: &'static Self::Picks) -> Self;
     }
-    /// RFC 3713, section 2.4.2, with two words of a key.
+    /// Applies FL (RFC 3713, section 2.4.2) with two words of a key.
     ///
     /// # Safety
     /// The CPU has the instructions of this type; `key` is valid for reads of two words.
     unsafe fn fl(self, key: *const u32) -> Self;
-    /// RFC 3713, section 2.4.3, with two words of a key.
+    /// Applies the inverse of FL (RFC 3713, section 2.4.3) with two words of a key.
     ///
     /// # Safety
-    /// As [`fl`](Self::fl).
+    /// The same as for [`fl`](Self::fl).
     unsafe fn fl_inverse(self, key: *const u32) -> Self;
 }
 
-/// The same reference, of which the compiler does not know where it leads.
+/// Returns the same reference, and hides its target from the compiler.
 #[inline(always)]
 fn hidden<T>(reference: &'static T) -> &'static T {
     let mut pointer: *const T = reference;
-    // SAFETY: there is no instruction; the address stays that of the reference.
+    // SAFETY: the assembly has no instruction, so the address stays that of the reference.
     unsafe {
         asm!("/* {0} */", inout(reg) pointer, options(pure, readonly, nostack, preserves_flags));
         &*pointer
@@ -185,7 +185,7 @@ fn hidden<T>(reference: &'static T) -> &'static T {
 struct Half<B: Boxes> {
     /// Bytes 1, 8, 4 and 7, one in each word.
     x: B::V,
-    /// Bytes 2, 5, 3 and 6, where `B` shifts rows, so that they are in place after that.
+    /// Bytes 2, 5, 3 and 6; if `B` shifts rows, rotated so that they are in place afterwards.
     y: B::V,
 }
 
@@ -199,12 +199,12 @@ impl<B: Boxes> Clone for Half<B> {
 impl<B: Boxes> Copy for Half<B> {}
 
 impl<B: Boxes> Half<B> {
-    /// From two words, as little-endian integers.
+    /// Converts two words, as little-endian integers.
     /// # Safety
     /// The CPU has the instructions of `B`.
     #[inline(always)]
     unsafe fn from_words([w0, w1]: [B::V; 2]) -> Self {
-        // SAFETY: two shuffles and the exchange of words, for which the caller has the instructions of `B`.
+        // SAFETY: two shuffles and an exchange of words, for which the caller has the instructions of `B`.
         unsafe {
             let (w0, w1) = (w0.shuffle(&FROM_WORDS[0]), w1.shuffle(&FROM_WORDS[1]));
             let mut y = w0.high_words(w1);
@@ -218,13 +218,13 @@ impl<B: Boxes> Half<B> {
         }
     }
 
-    /// To two words, whose bytes have the order of `order`.
+    /// Converts to two words, with their bytes in the given order.
     ///
     /// # Safety
     /// The CPU has the instructions of `B`.
     #[inline(always)]
     unsafe fn into_words(self, order: &[[i8; 16]; 2]) -> [B::V; 2] {
-        // SAFETY: four shuffles and the exchange of halves, for which the caller has the instructions of `B`.
+        // SAFETY: four shuffles and an exchange of halves, for which the caller has the instructions of `B`.
         unsafe {
             let x = self.x.shuffle(const { &pick([0, 2, 1, 3], 0, 0) });
             let y = self
@@ -237,12 +237,12 @@ impl<B: Boxes> Half<B> {
         }
     }
 
-    /// By how many words the bytes of each block lie ahead of those of the one before.
+    /// The distance in words by which the bytes of each block lie ahead of those of the previous one.
     const Y_TURN: usize = if B::SHIFTS { 1 } else { 0 };
     const X_TURN_AFTER: usize = if B::SHIFTS { 3 } else { 0 };
 
-    /// What P makes bytes 1, 8, 4 and 7 of: from the results of the first and fourth S-boxes, then from the others.
-    /// Then the same for bytes 2, 5, 3 and 6.
+    /// The terms of P for bytes 1, 8, 4 and 7: from the results of the first and fourth S-boxes, then from the others. Then
+    /// the same for bytes 2, 5, 3 and 6.
     const PICKS: [[[i8; 16]; 2]; 4] = [
         [
             pick([2, 2, 2, 2], Self::X_TURN_AFTER, 0),
@@ -258,7 +258,7 @@ impl<B: Boxes> Half<B> {
             pick([1, 3, 1, 1], 0, Self::Y_TURN),
         ],
     ];
-    /// More of the same for some bytes, and zeros.
+    /// Further terms for some of the bytes, and zeros for the others.
     const SOME_PICKS: Picks = [
         [
             pick([0, 0, N, N], Self::X_TURN_AFTER, 0),
@@ -276,7 +276,7 @@ impl<B: Boxes> Half<B> {
     ];
 }
 
-/// A key has two entries.
+/// The state in which a key has two entries.
 impl<B: Boxes> State for Half<B> {
     type Picks = Picks;
 
@@ -287,7 +287,7 @@ impl<B: Boxes> State for Half<B> {
 
     #[inline(always)]
     unsafe fn take(entries: &mut *const [u8; 16]) -> Self {
-        // SAFETY: the caller has the entries of a key at the pointer, which are two of 16 bytes for this half.
+        // SAFETY: the caller has the entries of a key at the pointer; for this half they are two of 16 bytes.
         unsafe {
             let (x, y) = (*entries, entries.add(1));
             *entries = entries.add(2);
@@ -372,7 +372,7 @@ unsafe fn picked<V: Words>(bytes: V, picks: &[[i8; 16]; 2], some: &[[i8; 16]; 2]
     }
 }
 
-/// In as few steps after the last of `x` and `y` as can be.
+/// Adds the terms, with the fewest steps after the later of `x` and `y`.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
@@ -411,7 +411,7 @@ unsafe fn scramble<B: Boxes<V = __m128i>>(input: u64) -> u64 {
 /// The instructions of `B` are enabled in the caller.
 #[inline(always)]
 unsafe fn spread<B: Boxes<V = __m128i>>(key: u64, [x, y]: &mut [[u8; 16]; 2]) {
-    // SAFETY: each of the two entries has 16 bytes; the caller has SSSE3, as all boxes of 128 bits need.
+    // SAFETY: each of the two entries has 16 bytes; the caller has SSSE3, as all boxes of 128 bits require.
     unsafe {
         let key = _mm_cvtsi64_si128(key as i64);
         key.shuffle(&spread_from([7, 0, 4, 1], 0))
@@ -421,7 +421,8 @@ unsafe fn spread<B: Boxes<V = __m128i>>(key: u64, [x, y]: &mut [[u8; 16]; 2]) {
     }
 }
 
-/// Byte `bytes[i]` for all of word i, or where it lies when each block is `turn` words ahead.
+/// Returns a shuffle that fills word i with byte `bytes[i]`; if each block is `turn` words ahead, the word where it lies
+/// then.
 const fn spread_from(bytes: [usize; 4], turn: usize) -> [i8; 16] {
     let mut from = [0; 16];
     let mut i = 0;
@@ -433,17 +434,17 @@ const fn spread_from(bytes: [usize; 4], turn: usize) -> [i8; 16] {
     from
 }
 
-/// From the words of a half, as integers, to bytes 1, 4, 2 and 3, and to 8, 7, 5 and 6.
+/// Shuffles that convert the words of a half, as integers, to bytes 1, 4, 2 and 3, and to 8, 7, 5 and 6.
 const FROM_WORDS: [[i8; 16]; 2] = [
     [3, 7, 11, 15, 0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13],
     [0, 4, 8, 12, 1, 5, 9, 13, 3, 7, 11, 15, 2, 6, 10, 14],
 ];
-/// The other way round.
+/// The inverse of `FROM_WORDS`.
 const INTEGERS: [[i8; 16]; 2] = [
     [4, 12, 8, 0, 5, 13, 9, 1, 6, 14, 10, 2, 7, 15, 11, 3],
     [0, 4, 12, 8, 1, 5, 13, 9, 2, 6, 14, 10, 3, 7, 15, 11],
 ];
-/// The same, with the bytes in the order of a block.
+/// Like `INTEGERS`, with the bytes in the order of a block.
 const BYTES: [[i8; 16]; 2] = [
     [0, 8, 12, 4, 1, 9, 13, 5, 2, 10, 14, 6, 3, 11, 15, 7],
     [8, 12, 4, 0, 9, 13, 5, 1, 10, 14, 6, 2, 11, 15, 7, 3],

@@ -1,5 +1,5 @@
 //! Camellia by byte shuffles alone. A state is kept as the S-boxes invert it: each byte in the form of
-//! [`crate::keys::tower`], bytes 4 and 7 of a half rotated, as the fourth S-box demands.
+//! [`crate::keys::tower`], with bytes 4 and 7 of a half rotated, as the fourth S-box requires.
 //!
 //! ```text
 //! instructions a round (shuffles among them)        on 128 bits      256 bits
@@ -7,13 +7,13 @@
 //! wide    113 (38)   four have two of               8 blocks         16 blocks
 //! ```
 //!
-//! **Narrow**, for requests of a few blocks: some 17 cycles one after the other. What leaves the S-boxes
-//! is needed rotated by 0, 1, 2 and 7 bits, so the inverse is mapped four times; each byte of P is a sum of five
-//! or six of these, picked by ten shuffles.
+//! **Narrow**, for requests of a few blocks, has a latency of some 17 cycles. The results of the S-boxes are needed rotated
+//! by 0, 1, 2 and 7 bits, so the inverse is mapped four times; each byte of P is a sum of five or six of these, picked by
+//! ten shuffles.
 //!
-//! **Wide**, for all others: bytes that share an S-box share a register, the first in the lower and the
-//! second in the upper half: (1, 8), (2, 5), (3, 6), (4, 7). With r1 to r4 for what leaves the S-boxes, s1
-//! to s4 for the same with halves swapped, and t for the sum of all eight,
+//! **Wide**, for all others: bytes that share an S-box share a register, the first in the lower and the second in the upper
+//! half: (1, 8), (2, 5), (3, 6), (4, 7). With r1 to r4 for the results of the S-boxes, s1 to s4 for the same with halves
+//! swapped, and t for the sum of all eight,
 //!
 //! ```text
 //! P = t + r2 + s2, t + r3 + s3, t + r4 + s4, t + r1 + s1;
@@ -42,7 +42,7 @@ use crate::sliced::bytes::{Bytes, wipe_stack, wipe_stack_narrow};
 use oarlock_kernels::{Avx2, Ssse3};
 use oarlock_kernels::{by_contract, needs_instructions};
 
-/// The key schedule of `key`, of 16, 24 or 32 bytes.
+/// Expands `key`, of 16, 24 or 32 bytes.
 pub(crate) fn expand_ssse3(_: Ssse3, schedule: &mut Camellia, key: &[u8]) {
     struct Here;
     impl Steps for Here {
@@ -79,7 +79,7 @@ pub(crate) fn expand_ssse3(_: Ssse3, schedule: &mut Camellia, key: &[u8]) {
 
 macro_rules! entry_points {
     ($($name:ident, $token:ty, $lanes:ty, $features:literal, $wipe:ident, $counter:ident;)+) => {$(
-        /// CTR over a run in which the low 32 bits of `counter` do not wrap.
+        /// Applies counter mode to a run in which the low 32 bits of `counter` do not wrap.
         pub(crate) fn $name(
             _: $token,
             cipher: &Camellia,
@@ -114,9 +114,9 @@ entry_points! {
     ctr_avx2, Avx2, __m256i, "avx2", wipe_stack, PERMUTE_AVX2;
 }
 
-/// More registers of data than this are for the wide form.
+/// The most registers of data that the narrow form processes.
 const WIDE_MIN: usize = 4;
-/// Registers that the compiler spills in the wide form, at most.
+/// The most registers that the compiler spills in the wide form.
 const WIPED: usize = 32;
 
 /// # Safety
@@ -124,8 +124,7 @@ const WIPED: usize = 32;
 /// of `counter` do not wrap.
 #[inline(always)]
 unsafe fn ctr<V: Slices>(cipher: &Camellia, mut counter: u128, mut data: Run) {
-    // SAFETY: the caller has the instructions of `V`, and `data` as `Run::xor` wants them, which both forms
-    // shorten.
+    // SAFETY: the caller has the instructions of `V`, and `data` as `Run::xor` requires it, which both forms shorten.
     unsafe {
         while data.bytes > WIDE_MIN * V::BYTES {
             wide::<V>(cipher, counter, &mut data);
@@ -139,14 +138,14 @@ unsafe fn ctr<V: Slices>(cipher: &Camellia, mut counter: u128, mut data: Run) {
     }
 }
 
-/// At most `N` times two registers.
+/// Processes at most `N` times two registers.
 ///
 /// # Safety
-/// As [`ctr`].
+/// The same as for [`ctr`].
 #[inline(always)]
 unsafe fn narrow<V: Slices, const N: usize>(cipher: &Camellia, counter: u128, data: &mut Run) {
-    // SAFETY: the caller has the instructions of `V` and the bytes of `data`; a schedule has one entry for each
-    // key, in the order in which they are taken.
+    // SAFETY: the caller has the instructions of `V` and the bytes of `data`; a schedule has one entry for each key, in the
+    // order in which they are taken.
     unsafe {
         let mut entries = cipher.entries.as_ptr();
         let (first, second) = (Narrow::take(&mut entries), Narrow::take(&mut entries));
@@ -171,12 +170,12 @@ unsafe fn narrow<V: Slices, const N: usize>(cipher: &Camellia, counter: u128, da
     }
 }
 
-/// Halves of two blocks in each 128 bits, whose first byte comes last.
+/// Halves of two blocks in each 128 bits, in reverse byte order.
 #[derive(Clone, Copy)]
 struct Narrow<V>(V);
 
 impl<V: Slices> Narrow<V> {
-    /// From words of 64 bits.
+    /// Converts 64-bit words.
     ///
     /// # Safety
     /// The instructions of `V` are enabled in the caller, here and below.
@@ -244,20 +243,20 @@ impl<V: Slices> State for Narrow<V> {
     }
 }
 
-/// The two words at `key` in each 64 bits.
+/// Returns the two words at `key` in each 64 bits.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; there are two words.
+/// The instructions of `V` are enabled in the caller; `key` points to two words.
 #[inline(always)]
 unsafe fn both_words<V: Bytes>(key: *const u32) -> V {
-    // SAFETY: the caller has two words at `key`, which are 8 bytes, and need not be aligned.
+    // SAFETY: the caller has two words at `key`, which are 8 bytes; the read needs no alignment.
     unsafe { V::splat(_mm_set1_epi64x(key.cast::<i64>().read_unaligned())) }
 }
 
-/// At most eight registers.
+/// Processes at most eight registers.
 ///
 /// # Safety
-/// As [`ctr`].
+/// The same as for [`ctr`].
 #[inline(always)]
 unsafe fn wide<V: Slices>(cipher: &Camellia, counter: u128, data: &mut Run) {
     // SAFETY: the caller has the instructions of `V` and the bytes of `data`; entries are taken as in `narrow`.
@@ -267,7 +266,7 @@ unsafe fn wide<V: Slices>(cipher: &Camellia, counter: u128, data: &mut Run) {
         let left = V::splat(_mm_set1_epi64x((counter >> 64) as i64));
         let left = Wide::all(left).mapped(const { &INTO_WIDE }).add(first);
 
-        // The lower word counts, byte by byte.
+        // The lower word counts, one byte at a time.
         let mut right = Wide::all(V::splat(_mm_set1_epi64x(counter as i64)));
         let later = (counter as u32).wrapping_add((4 * V::BLOCKS) as u32);
         let numbers = V::numbered(counter as u32).shuffle(&COLUMNS);
@@ -301,7 +300,7 @@ unsafe fn wide<V: Slices>(cipher: &Camellia, counter: u128, data: &mut Run) {
 struct Wide<V>([V; 4]);
 
 impl<V: Slices> Wide<V> {
-    /// Makes halves of 64-bit words that are all the same.
+    /// Converts 64-bit words that are all equal.
     ///
     /// # Safety
     /// The instructions of `V` are enabled in the caller, here and below.
@@ -335,7 +334,7 @@ impl<V: Slices> Wide<V> {
         }
     }
 
-    /// Bytes of the first and the second word of the first four blocks, and of the other four.
+    /// Returns the bytes of the first and the second word of the first four blocks, then of the other four.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -355,7 +354,7 @@ impl<V: Slices> Wide<V> {
         }
     }
 
-    /// The second word plus the first one, of which only what `key` has is left, rotated by a bit.
+    /// Adds to the second word the first one AND `key`, rotated by one bit.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -376,7 +375,7 @@ impl<V: Slices> Wide<V> {
         }
     }
 
-    /// The first word plus the second one with all bits set that `key` has.
+    /// Adds to the first word the second one OR `key`.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -395,7 +394,7 @@ impl<V: Slices> Wide<V> {
     }
 }
 
-/// A key has one entry, as for [`Narrow`].
+/// The state in which a key has one entry, as for [`Narrow`].
 impl<V: Slices> State for Wide<V> {
     type Picks = [Index; 4];
 
@@ -447,10 +446,10 @@ impl<V: Slices> State for Wide<V> {
 }
 
 impl<V: Slices> Wide<V> {
-    /// Two words of a key.
+    /// Converts two words of a key.
     ///
     /// # Safety
-    /// The instructions of `V` are enabled in the caller; there are two words.
+    /// The instructions of `V` are enabled in the caller; `key` points to two words.
     #[inline(always)]
     unsafe fn of_words(key: *const u32) -> Self {
         // SAFETY: the caller has two words at `key`, and the instructions of `V` to exchange and spread them.
@@ -461,7 +460,7 @@ impl<V: Slices> Wide<V> {
     }
 }
 
-/// A linear map of bytes, by tables for their lower and their upper four bits.
+/// Applies a linear map to bytes, by tables for their lower and their upper four bits.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
@@ -474,7 +473,7 @@ unsafe fn by_nibbles<V: Words>(bytes: V, map: &'static [[u8; 16]; 2]) -> V {
     }
 }
 
-/// A linear map of bytes, and what is to be added for bytes 4 and 7.
+/// Applies a linear map to bytes, and adds another map for bytes 4 and 7.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
@@ -492,20 +491,20 @@ unsafe fn by_place<V: Words>(bytes: V, [map, added]: &'static [[[u8; 16]; 2]; 2]
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn picked<V: Words>(bytes: V, index: &'static Index) -> V {
-    // SAFETY: an index has as many bytes as the widest register here; the caller has the instructions of `V`.
+    // SAFETY: an index has the bytes of the widest register here; the caller has the instructions of `V`.
     unsafe { bytes.look_up(V::load(index.0.as_flattened().as_ptr().cast())) }
 }
 
-/// What the wide form does with bytes of a register of at most 256 bits.
+/// Byte operations of the wide form on a register of at most 256 bits.
 trait Slices: Words + Zeroize {
     needs_instructions! {
-        /// The lower eight bytes of both, alternating; then the upper ones.
+        /// Interleaves the lower eight bytes of both; `high_bytes` the upper ones.
         fn low_bytes(self, other: Self) -> Self;
         fn high_bytes(self, other: Self) -> Self;
-        /// The same of pairs of bytes.
+        /// The same for pairs of bytes.
         fn low_pairs(self, other: Self) -> Self;
         fn high_pairs(self, other: Self) -> Self;
-        /// Each byte shifted to the left by a bit, and the first bit of that of `next` behind it.
+        /// Shifts each byte to the left by one bit, and shifts in the highest bit of the byte of `next`.
         fn shifted_with(self, next: Self) -> Self;
     }
 }
@@ -524,8 +523,8 @@ macro_rules! slices {
             }
             #[inline(always)]
             unsafe fn shifted_with(self, next: Self) -> Self {
-                // SAFETY: the caller has the instructions of this register. Where the bit is set, -1 is
-                // subtracted.
+                // SAFETY: the caller has the instructions of this register. Where the bit is set, the comparison yields -1,
+                // which is subtracted.
                 unsafe { $subtract($add(self, self), $greater($zero(), next)) }
             }
         }

@@ -1,15 +1,15 @@
-//! The tables of shuffles, worked out from what they stand for.
+//! The tables of shuffles, computed from their definitions.
 
 use crate::keys::camellia::{HALVES, HALVES_OF_FOURTH, rotated};
 use crate::keys::field::{self, Matrix};
 use crate::keys::sbox::nibbles;
 use crate::keys::tower::of_inverse;
 
-/// For a shuffle, in each 128 bits.
+/// The indices of a shuffle, for each 128 bits.
 #[repr(align(32))]
 pub(super) struct Index(pub(super) [[i8; 16]; 2]);
 
-/// What the first S-box makes of an inverse, rotated by 0, 1, 2 and 7 bits.
+/// The output of the first S-box for an inverse, rotated by 0, 1, 2 and 7 bits.
 pub(super) const ROTATED: [[[u8; 16]; 2]; 4] = [
     of_inverse(&rotated(0)),
     of_inverse(&rotated(1)),
@@ -17,18 +17,18 @@ pub(super) const ROTATED: [[[u8; 16]; 2]; 4] = [
     of_inverse(&rotated(7)),
 ];
 
-/// Into the form of bytes 4 and 7.
+/// Converts to the form of bytes 4 and 7.
 pub(super) const ROTATE: [[u8; 16]; 2] =
     nibbles(&field::after(&HALVES_OF_FOURTH, &field::inverse(&HALVES)));
 
-/// Into the form of a state and out of it: all bytes but 4 and 7, and those two.
+/// Converts to the form of a state and back: all bytes but 4 and 7, then those two.
 pub(super) const INTO_WIDE: [[[u8; 16]; 2]; 2] = [nibbles(&HALVES), nibbles(&HALVES_OF_FOURTH)];
 pub(super) const OUT_OF_WIDE: [[[u8; 16]; 2]; 2] = [
     nibbles(&field::inverse(&HALVES)),
     nibbles(&field::inverse(&HALVES_OF_FOURTH)),
 ];
 
-/// The same for [`by_place`].
+/// Like `INTO_WIDE` and `OUT_OF_WIDE`, for [`by_place`].
 pub(super) const INTO: [[[u8; 16]; 2]; 2] = by_difference(&HALVES, &HALVES_OF_FOURTH);
 pub(super) const OUT_OF: [[[u8; 16]; 2]; 2] =
     by_difference(&field::inverse(&HALVES), &field::inverse(&HALVES_OF_FOURTH));
@@ -43,7 +43,7 @@ const fn by_difference(others: &Matrix, fourth: &Matrix) -> [[[u8; 16]; 2]; 2] {
     [nibbles(others), nibbles(&difference)]
 }
 
-/// By byte: those that P makes it a sum of (RFC 3713, section 2.4.1).
+/// The bytes whose sum P assigns to each byte (RFC 3713, section 2.4.1).
 const P: [&[u8]; 8] = [
     &[1, 3, 4, 6, 7, 8],
     &[1, 2, 4, 5, 7, 8],
@@ -55,7 +55,7 @@ const P: [&[u8]; 8] = [
     &[1, 4, 5, 6, 7],
 ];
 
-/// Four picks of what is rotated by 0 bits, then two for each of 1, 2 and 7.
+/// Four picks of the results rotated by 0 bits, then two for each of 1, 2 and 7.
 pub(super) const NARROW_PICKS: [Index; 10] = {
     let mut picks = [const { Index([[-128; 16]; 2]) }; 10];
     let mut byte = 1;
@@ -92,7 +92,7 @@ pub(super) const NARROW_PICKS: [Index; 10] = {
     picks
 };
 
-/// From a half of 64 bits to the bytes of [`Wide`].
+/// Spreads a half of 64 bits to the bytes of [`Wide`].
 pub(super) const SPREAD: [Index; 4] = {
     let mut spread = [const { Index([[0; 16]; 2]) }; 4];
     let places = [(1, 8), (2, 5), (3, 6), (4, 7)];
@@ -110,15 +110,15 @@ pub(super) const SPREAD: [Index; 4] = {
     spread
 };
 
-/// The bytes of four words, lowest first.
+/// Gathers the bytes of four words by their place, lowest first.
 pub(super) const COLUMNS: [i8; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
 pub(super) const SWAP_HALVES: [i8; 16] = [8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7];
-/// To the upper half, and to the lower; zeros elsewhere.
+/// Moves one half to the other, the upper (`UP`) or the lower (`DOWN`); zeros elsewhere.
 pub(super) const UP: [i8; 16] = [
     -128, -128, -128, -128, -128, -128, -128, -128, 0, 1, 2, 3, 4, 5, 6, 7,
 ];
 pub(super) const DOWN: [i8; 16] = [
     8, 9, 10, 11, 12, 13, 14, 15, -128, -128, -128, -128, -128, -128, -128, -128,
 ];
-/// From words of 64 bits to bytes in the order of a block.
+/// Converts 64-bit words to bytes in the order of a block.
 pub(super) const SWAP: [i8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8];
