@@ -81,18 +81,19 @@ fn one(place: &Place, package: &Package) -> Result<Vec<String>> {
 
 /// Writes the page of all results that there are, of this run or an earlier one.
 fn write_page(place: &Place, metadata: &Metadata) -> Result<()> {
-    let mut rows = Vec::new();
-    let mut without = Vec::new();
+    let mut packages = Vec::new();
     for package in table::packages(&metadata.workspace_root, &[])? {
         let path = place.results(&package.name);
-        let Ok(text) = fs::read_to_string(&path) else {
-            without.push(package);
-            continue;
+        let outcome = match fs::read_to_string(&path) {
+            Ok(text) => {
+                let outcome = serde_json::from_str(&text);
+                Some(outcome.map_err(|error| format!("{}: {error}", path.display()))?)
+            }
+            Err(_) => None,
         };
-        let outcome = serde_json::from_str(&text);
-        let outcome = outcome.map_err(|error| format!("{}: {error}", path.display()))?;
-        rows.push((package, outcome));
+        packages.push((package, outcome));
     }
     let path = metadata.workspace_root.join("docs/internals/packages.md");
-    write(&path, &page::page(&rows, &without))
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    write(&path, &page::page(&packages, &before))
 }

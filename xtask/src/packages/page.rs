@@ -1,77 +1,121 @@
 //! `docs/internals/packages.md`: the results as a table.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::outcome::{Outcome, Test, Verdict};
 use super::table::Package;
 
-/// Returns the page: the packages with results, and those that have none yet.
-pub fn page(rows: &[(Package, Outcome)], without: &[Package]) -> String {
+/// Returns the page. `before` is the page as it was: the row of a package whose results are not on this machine stays.
+pub fn page(packages: &[(Package, Option<Outcome>)], before: &str) -> String {
     let mut page = HEAD.to_owned();
-    for (package, outcome) in rows {
-        let Outcome {
-            version,
-            source_version,
-            ..
-        } = outcome;
-        let is_good = |verdict: Verdict| matches!(verdict, Verdict::Pass | Verdict::Flaky);
-        let ran = outcome
-            .tests
-            .iter()
-            .filter(|test| test.stock != Verdict::Skip);
-        let ran: Vec<&Test> = ran.collect();
-        let cases: usize = ran.iter().map(|test| test.cases).sum();
-        let stock = ran.iter().filter(|test| is_good(test.stock)).count();
-        let ours = ran.iter().filter(|test| is_good(test.ours)).count();
-        let mut notes = notes(package, &ran);
-        if version != source_version {
-            notes.insert(0, format!("tests of {source_version}"));
+    let mut machines = BTreeSet::new();
+    let mut without = Vec::new();
+    let mut not_run = String::new();
+    let kept = Kept::of(before);
+    for (package, outcome) in packages {
+        let name = &package.name;
+        match (outcome, kept.rows.get(&name[..])) {
+            (Some(outcome), _) => {
+                page += &row(package, outcome);
+                let Outcome {
+                    cpu, openssl, date, ..
+                } = outcome;
+                machines.insert(format!("| {cpu} | {openssl} | {date} |\n"));
+            }
+            (None, Some(row)) => {
+                let _ = writeln!(page, "{row}");
+                machines.extend(kept.machines(row));
+            }
+            (None, None) => {
+                without.push(&name[..]);
+                continue;
+            }
         }
-        let counted = &outcome.counted;
-        let _ = writeln!(
-            page,
-            "| {} | {version} | {} | {} | {stock} | {ours} | {} | {} | {} | {} |",
-            package.name,
-            ran.len(),
-            if cases == 0 {
-                String::new()
-            } else {
-                cases.to_string()
-            },
-            counted.processes,
-            counted.requests + counted.private_operations,
-            outcome.date,
-            notes.join("; "),
-        );
+        for (test, reason) in &package.skip {
+            let _ = writeln!(not_run, "| {name} | {test} | {reason} |");
+        }
     }
     page += MACHINES;
-    let mut machines: Vec<_> = rows
-        .iter()
-        .map(|(_, outcome)| {
-            format!(
-                "| {} | {} | {} |\n",
-                outcome.cpu, outcome.openssl, outcome.date
-            )
-        })
-        .collect();
-    machines.sort();
-    machines.dedup();
     page.extend(machines);
     if !without.is_empty() {
-        let names: Vec<_> = without.iter().map(|package| &package.name[..]).collect();
-        let _ = write!(
-            page,
-            "\nIn the list, and without results yet: {}.\n",
-            names.join(", ")
-        );
+        let names = without.join(", ");
+        let _ = writeln!(page, "\nIn the list, and without results yet: {names}.");
     }
-    page += NOT_RUN;
-    for (package, _) in rows {
-        for (test, reason) in &package.skip {
-            let _ = writeln!(page, "| {} | {test} | {reason} |", package.name);
+    page + NOT_RUN + &not_run
+}
+
+/// Returns a package's row of the table.
+fn row(package: &Package, outcome: &Outcome) -> String {
+    let Outcome {
+        version,
+        source_version,
+        ..
+    } = outcome;
+    let is_good = |verdict: Verdict| matches!(verdict, Verdict::Pass | Verdict::Flaky);
+    let ran = outcome
+        .tests
+        .iter()
+        .filter(|test| test.stock != Verdict::Skip);
+    let ran: Vec<&Test> = ran.collect();
+    let cases: usize = ran.iter().map(|test| test.cases).sum();
+    let stock = ran.iter().filter(|test| is_good(test.stock)).count();
+    let ours = ran.iter().filter(|test| is_good(test.ours)).count();
+    let mut notes = notes(package, &ran);
+    if version != source_version {
+        notes.insert(0, format!("tests of {source_version}"));
+    }
+    let counted = &outcome.counted;
+    format!(
+        "| {} | {version} | {} | {} | {stock} | {ours} | {} | {} | {} | {} |\n",
+        package.name,
+        ran.len(),
+        if cases == 0 {
+            String::new()
+        } else {
+            cases.to_string()
+        },
+        counted.processes,
+        counted.requests + counted.private_operations,
+        outcome.date,
+        notes.join("; "),
+    )
+}
+
+/// The rows of a page that was written before.
+struct Kept<'a> {
+    /// Those of packages, by name.
+    rows: BTreeMap<&'a str, &'a str>,
+    machines: Vec<&'a str>,
+}
+
+impl<'a> Kept<'a> {
+    fn of(page: &'a str) -> Self {
+        // The three tables, by their number of columns.
+        let with = |columns: usize| {
+            let rows = page.lines().filter(|line| line.starts_with("| "));
+            rows.filter(move |line| cells(line).count() == columns)
+        };
+        let first = |row: &'a str| cells(row).next().unwrap_or_default();
+        Self {
+            rows: with(10).map(|row| (first(row), row)).collect(),
+            machines: with(3).collect(),
         }
     }
-    page
+
+    /// Returns the rows of machines of the day of a package's row.
+    fn machines(&self, row: &str) -> impl Iterator<Item = String> {
+        let date = cells(row).nth(8);
+        let of_that_day = move |row: &&&str| cells(row).nth(2) == date;
+        let rows = self.machines.iter().filter(of_that_day);
+        rows.map(|row| format!("{row}\n"))
+    }
+}
+
+/// Returns the cells of a table's row.
+fn cells(row: &str) -> impl Iterator<Item = &str> {
+    let row = row.strip_prefix("| ").unwrap_or(row);
+    row.strip_suffix(" |").unwrap_or(row).split(" | ")
 }
 
 /// Returns the notes on a package's results.
@@ -133,3 +177,56 @@ const NOT_RUN: &str = "
 | package | test | reason |
 |---|---|---|
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::super::outcome::Counted;
+    use super::*;
+
+    fn package(name: &str) -> Package {
+        let text = format!(r#"{{"name": "{name}", "skip": {{"slow": "of hours"}}}}"#);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn outcome(date: &str) -> Outcome {
+        Outcome {
+            version: "2".into(),
+            source_version: "2".into(),
+            openssl: "3.0".into(),
+            cpu: "a CPU".into(),
+            date: date.into(),
+            tests: vec![Test {
+                name: "smoke".into(),
+                stock: Verdict::Pass,
+                ours: Verdict::Pass,
+                cases: 0,
+                differing: Vec::new(),
+            }],
+            counted: Counted::default(),
+        }
+    }
+
+    #[test]
+    fn the_rows_of_other_machines_stay() {
+        let packages = |first, second| {
+            let third = (package("c"), None);
+            [(package("a"), first), (package("b"), second), third]
+        };
+        let old = || Some(outcome("2026-01-02"));
+        let before = page(&packages(old(), old()), "");
+        assert!(before.contains("without results yet: c."));
+        assert_eq!(page(&packages(None, None), &before), before);
+        let after = page(&packages(None, Some(outcome("2026-01-03"))), &before);
+        for line in [
+            "| a | 2 | 1 |  | 1 | 1 | 0 | 0 | 2026-01-02 |  |",
+            "| b | 2 | 1 |  | 1 | 1 | 0 | 0 | 2026-01-03 |  |",
+            "| a CPU | 3.0 | 2026-01-02 |",
+            "| a CPU | 3.0 | 2026-01-03 |",
+            "| a | slow | of hours |",
+        ] {
+            assert_eq!(after.matches(&format!("{line}\n")).count(), 1, "{line}");
+        }
+        let third = page(&packages(Some(outcome("2026-01-03")), None), &after);
+        assert!(!third.contains("2026-01-02"));
+    }
+}
