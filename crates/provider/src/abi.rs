@@ -68,6 +68,17 @@ impl Algorithm {
         }
     }
 
+    /// Whether `name` is one of its names, in either case.
+    pub(crate) fn is_called(&self, name: &[u8]) -> bool {
+        if self.names.is_null() {
+            return false;
+        }
+        // SAFETY: the names of an algorithm are a text that ends with a zero, and lives as long as that.
+        let names = unsafe { CStr::from_ptr(self.names) }.to_bytes();
+        let mut names = names.split(|byte| *byte == b':');
+        names.any(|it| it.eq_ignore_ascii_case(name))
+    }
+
     /// A management of keys. It is never preferred: a key stays in the provider that made it, and operations get a
     /// copy from there.
     pub(crate) const fn of_keys(names: *const c_char, implementation: *const Dispatch) -> Self {

@@ -1,44 +1,21 @@
-//! The groups of TLS (provider-base(7), "CAPABILITIES"). Up to release 3.4 libssl takes a group from the provider whose keys
-//! it would use, so a provider with preferred keys of X25519 has to announce the group.
+//! The groups of TLS (provider-base(7), "CAPABILITIES").
+//!
+//! libssl asks every active provider, and fetches the key management of each group that it is told of. Up to release 3.4 it keeps
+//! a group only if the provider that told it is the one that was fetched from; so where a query prefers this provider, the
+//! default one's groups with keys that both have would be lost. What the default provider announces of these is passed on, and
+//! libssl takes each group from one of the two. Later releases keep every group that they are told of.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use oarlock_engine::Primitive;
 use oarlock_engine::agreement::{Hybrid, MlKem};
 
-use crate::abi::Param;
+use crate::abi::{OPERATION_KEYMGMT, Param, Params};
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
+use crate::offered::Offered;
 use crate::provider::Provider;
 use crate::{algorithms, hybrid};
-
-/// A group, as libssl takes it.
-struct Group {
-    /// The names by which configurations and libssl know it.
-    name: &'static CStr,
-    internal_name: &'static CStr,
-    /// The type of its keys.
-    algorithm: &'static CStr,
-    /// By the registry of TLS.
-    id: c_uint,
-    security_bits: c_uint,
-    is_kem: bool,
-    /// The first version of TLS, and of DTLS; -1 for none.
-    tls_min: c_int,
-    dtls_min: c_int,
-}
-
-const X25519: Group = Group {
-    name: c"x25519",
-    internal_name: c"X25519",
-    algorithm: c"X25519",
-    id: 29,
-    security_bits: 128,
-    is_kem: false,
-    tls_min: 0x0301,
-    dtls_min: 0xfeff,
-};
 
 /// Announces what the provider has. Any answer but 1 makes libssl unusable.
 ///
@@ -63,14 +40,23 @@ pub(crate) unsafe extern "C" fn get_capabilities(
             return 1;
         }
         // SAFETY: the core calls.
-        let is_there = unsafe { algorithms::offered(provider) }.is_some();
-        let defaults = provider.defaults.get().filter(|_| is_there);
-        let Some(defaults) = defaults else {
+        let offered = unsafe { algorithms::offered(provider) };
+        let (Some(offered), Some(defaults)) = (offered, provider.defaults.get()) else {
             return 1;
         };
-        let has_x25519 = provider.primitives.contains(&Primitive::X25519);
-        let hybrids = hybrid::announced(provider, defaults).map(Group::of_hybrid);
-        for group in has_x25519.then_some(X25519).into_iter().chain(hybrids) {
+        if provider.host.takes_groups_of_one_provider() {
+            let mut passing = Passing {
+                offered,
+                callback,
+                argument,
+            };
+            let place = std::ptr::from_mut(&mut passing).cast();
+            // SAFETY: the text is the core's; `pass_on` takes a `Passing`.
+            if unsafe { defaults.capabilities(capability, pass_on, place) } == Some(0) {
+                return 0;
+            }
+        }
+        for group in hybrid::announced(provider, defaults).map(Group::of_hybrid) {
             // SAFETY: the callback is libssl's, with its argument.
             if unsafe { group.announce(callback, argument) } != 1 {
                 return 0;
@@ -80,21 +66,52 @@ pub(crate) unsafe extern "C" fn get_capabilities(
     })
 }
 
+/// What passes the default provider's groups on.
+struct Passing<'a> {
+    offered: &'a Offered,
+    callback: Callback,
+    argument: *mut c_void,
+}
+
+/// Passes a group on if its keys are managed here too. Any answer but 1 ends the announcement.
+///
+/// # Safety
+/// `params` is an array that ends with [`Param::END`], and `passing` a [`Passing`] that nobody else uses.
+unsafe extern "C" fn pass_on(params: *const Param, passing: *mut c_void) -> c_int {
+    catching(0, || {
+        // SAFETY: the default provider hands over parameters that end, and what `get_capabilities` gave it.
+        let (given, passing) = unsafe {
+            let given = Params::new(params.cast_mut());
+            (given, &*passing.cast::<Passing<'_>>())
+        };
+        let algorithm = given.find(b"tls-group-alg").and_then(|it| it.text());
+        if !algorithm.is_some_and(|it| passing.offered.has(OPERATION_KEYMGMT, it)) {
+            return 1;
+        }
+        // SAFETY: the callback is libssl's, with its argument and the default provider's parameters.
+        unsafe { (passing.callback)(params, passing.argument) }
+    })
+}
+
+/// A group that OpenSSL does not have, as libssl takes it.
+struct Group {
+    /// What configurations, libssl and key management call it.
+    name: &'static CStr,
+    /// By the registry of TLS.
+    id: c_uint,
+    security_bits: c_uint,
+}
+
 impl Group {
     fn of_hybrid((hybrid, name): (Hybrid, &'static CStr)) -> Self {
         Self {
             name,
-            internal_name: name,
-            algorithm: name,
             id: hybrid.group().into(),
             security_bits: match hybrid.ml_kem() {
                 MlKem::MlKem512 => 128,
                 MlKem::MlKem768 => 192,
                 MlKem::MlKem1024 => 256,
             },
-            is_kem: true,
-            tls_min: 0x0304,
-            dtls_min: -1,
         }
     }
 
@@ -102,15 +119,15 @@ impl Group {
     /// `callback` takes `argument`.
     unsafe fn announce(&self, callback: Callback, argument: *mut c_void) -> c_int {
         let (mut id, mut security_bits) = (self.id, self.security_bits);
-        let mut is_kem = c_uint::from(self.is_kem);
-        let (mut tls_min, mut dtls_min) = (self.tls_min, self.dtls_min);
-        // The last version: 0 for none in particular.
-        let (mut tls_max, mut dtls_max) = (0, if self.dtls_min < 0 { -1 } else { 0 });
+        let mut is_kem = 1;
+        // Since TLS 1.3, up to no version in particular, and not with DTLS.
+        let (mut tls_min, mut tls_max) = (0x0304, 0);
+        let (mut dtls_min, mut dtls_max) = (-1, -1);
         let text = |key, text: &CStr| Param::giving_text(key, text.to_bytes_with_nul());
         let params = [
             text(c"tls-group-name", self.name),
-            text(c"tls-group-name-internal", self.internal_name),
-            text(c"tls-group-alg", self.algorithm),
+            text(c"tls-group-name-internal", self.name),
+            text(c"tls-group-alg", self.name),
             Param::asking_for_uint(c"tls-group-id", &mut id),
             Param::asking_for_uint(c"tls-group-sec-bits", &mut security_bits),
             Param::asking_for_uint(c"tls-group-is-kem", &mut is_kem),

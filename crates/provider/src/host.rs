@@ -16,6 +16,11 @@ impl Host {
         }
     }
 
+    /// Whether libssl takes a group of TLS only from the provider that it gets the group's keys from.
+    pub(crate) fn takes_groups_of_one_provider(self) -> bool {
+        self < Self(3, 5)
+    }
+
     /// Whether AES-GCM tells that an IV was random.
     pub(crate) fn has_iv_generated(self) -> bool {
         self >= Self(3, 4)

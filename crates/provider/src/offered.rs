@@ -43,6 +43,12 @@ impl Offered {
         }
     }
 
+    /// Whether something of that name, in either case, is offered for an operation.
+    pub(crate) fn has(&self, operation: i32, name: &[u8]) -> bool {
+        let mut list = self.list(operation).into_iter().flatten();
+        list.any(|algorithm| algorithm.is_called(name))
+    }
+
     /// What is offered for an operation; `None` if that is nothing.
     pub(crate) fn list(&self, operation: i32) -> Option<&[Algorithm]> {
         let mut lists = self.lists.iter();

@@ -19,7 +19,7 @@ use oarlock_engine::agreement::Hybrid;
 use oarlock_engine::hash::Hash;
 
 use self::functions::{
-    ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions, SignatureFunctions,
+    Callback, ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions, SignatureFunctions,
 };
 use self::mac::MacDigests;
 use self::rsa::DefaultRsa;
@@ -53,7 +53,7 @@ pub(crate) struct Defaults {
     /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
     hybrids: Vec<Hybrid>,
     /// What all of it rests on.
-    _provider: DefaultProvider,
+    provider: DefaultProvider,
 }
 
 /// Keys and their signatures.
@@ -113,8 +113,33 @@ impl Defaults {
                         && default.algorithm(OPERATION_KEM, name).is_some()
                 })
                 .collect(),
-            _provider: default,
+            provider: default,
         })
+    }
+
+    /// Has the default provider announce a capability (provider-base(7)), and returns its answer; `None` if it announces
+    /// nothing at all.
+    ///
+    /// # Safety
+    /// `callback` takes `argument`.
+    pub(crate) unsafe fn capabilities(
+        &self,
+        capability: &CStr,
+        callback: Callback,
+        argument: *mut c_void,
+    ) -> Option<c_int> {
+        let context = self.provider.context()?;
+        // SAFETY: the default provider's function with its own context, a text that ends with a zero, and a callback with its
+        // argument, as the caller says.
+        unsafe {
+            let capabilities = self.provider.queries()?.capabilities?;
+            Some(capabilities(
+                context,
+                capability.as_ptr(),
+                callback,
+                argument,
+            ))
+        }
     }
 
     /// Whether it has keys and encapsulation of a hybrid.
@@ -158,6 +183,7 @@ functions! {
     /// What a provider offers to the core.
     Queries {
         query 1027 unsafe extern "C" fn(*mut c_void, c_int, *mut c_int) -> *const Algorithm,
+        capabilities 1030 unsafe extern "C" fn(*mut c_void, *const c_char, Callback, *mut c_void) -> c_int,
     }
 }
 
@@ -191,6 +217,12 @@ impl DefaultProvider {
         Some(unsafe { self.core.context?(self.provider) })
     }
 
+    /// What it offers to the core.
+    fn queries(&self) -> Option<Queries> {
+        // SAFETY: the core's function, with a provider that a reference is kept of, which gives that one's table.
+        Some(unsafe { Queries::of(self.core.dispatch?(self.provider)) })
+    }
+
     /// The names and the functions of its algorithm that has `name` as its first name, for an operation.
     pub(crate) fn algorithm(
         &self,
@@ -200,9 +232,8 @@ impl DefaultProvider {
         // SAFETY: the core's function, with a provider that a reference is kept of, and that one's function with its
         // own context; a list ends with an algorithm without names, which are texts that end with a zero.
         unsafe {
-            let queries = Queries::of(self.core.dispatch?(self.provider));
             let mut no_cache = 0;
-            let mut at = queries.query?(self.context()?, operation, &mut no_cache);
+            let mut at = self.queries()?.query?(self.context()?, operation, &mut no_cache);
             if at.is_null() {
                 return None;
             }

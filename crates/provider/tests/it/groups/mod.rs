@@ -1,9 +1,10 @@
 //! Groups of TLS by ML-KEM and a curve together, as `oarlock run --post-quantum` turns them on: with OpenSSL 3.5 and 4.0 and
 //! Go at the other end, and with others that do not have them. nginx, haproxy and Python in `servers.rs`; peers that send
-//! what is no share in `hostile.rs`.
+//! what is no share in `hostile.rs`; a query that prefers the provider for everything in `preferred.rs`.
 
 mod hostile;
 mod newer;
+mod preferred;
 mod servers;
 
 use std::fs::{self, File};
@@ -56,6 +57,8 @@ impl Site {
 enum End<'a> {
     /// This OpenSSL, with a configuration or without one.
     Here(Option<&'a Accelerated>),
+    /// This OpenSSL, with a configuration that nobody but a test has written.
+    Told(&'a Path),
     /// OpenSSL's command in a folder of its own, with a configuration or without one.
     Newer(&'a Path, Option<&'a Accelerated>),
     Go(&'a Path),
@@ -67,6 +70,11 @@ impl End<'_> {
             Self::Here(conf) => {
                 let mut command = Command::new("openssl");
                 with_conf(&mut command, conf);
+                command
+            }
+            Self::Told(conf) => {
+                let mut command = Command::new("openssl");
+                command.env("OPENSSL_CONF", conf);
                 command
             }
             Self::Newer(folder, conf) => {
