@@ -1,4 +1,4 @@
-//! Arguments that clap refuses, in the command's words, with what the user may have meant.
+//! Messages for arguments that clap refuses, with what the user may have meant.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -9,14 +9,14 @@ use clap::error::{ContextKind, ErrorKind};
 use crate::colours;
 use crate::failure::{Failure, without_keys};
 
-/// Why `given`, which begins with the name of the program, does not fit `root`. A superfluous argument is
-/// not repeated unless it is an option: it may be a piece of a key.
+/// Returns why `given`, which begins with the program's name, does not fit `root`. The message repeats a superfluous
+/// argument only if it is an option: it may be a piece of a key.
 pub(crate) fn refused(error: &clap::Error, root: &Command, given: &[OsString]) -> Failure {
     let called = Called::find(root, given);
     let what = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let help = colours::on_stderr(&error.render());
-            // When stderr is closed, no one can be told.
+            // If stderr is closed, nobody can be told.
             let _ = io::stderr().write_all(format!("{help}\n").as_bytes());
             let name = called.name;
             return Failure::usage(format!(
@@ -52,7 +52,7 @@ pub(crate) fn refused(error: &clap::Error, root: &Command, given: &[OsString]) -
     Failure::usage(format!("{what} (see {} --help)", called.name))
 }
 
-/// What clap says, in one line.
+/// Returns clap's message, in one line.
 fn told(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let first: Vec<&str> = text
@@ -82,7 +82,7 @@ fn invalid_value(error: &clap::Error) -> String {
     format!("invalid value '{value}' for {option}: {}", in_words(why))
 }
 
-/// What Rust's and clap's parsers of numbers say, which speak of types and ranges of Rust.
+/// Rewords messages of Rust's and clap's number parsers, which mention types and ranges of Rust.
 fn in_words(why: &str) -> String {
     if let Some((_, range)) = why.split_once(" is not in ")
         && let Some((from, to)) = range.split_once("..")
@@ -102,7 +102,7 @@ fn in_words(why: &str) -> String {
     }
 }
 
-/// That `command` has none called `word`, and which comes nearest.
+/// Returns that `command` has no subcommand `word`, and which one is nearest.
 pub(crate) fn unknown_command(command: &Command, word: &str) -> String {
     let tried = command.clone().try_get_matches_from(["", word]).err();
     let nearest = tried.map(|error| values(&error, ContextKind::SuggestedSubcommand));
@@ -114,7 +114,7 @@ pub(crate) fn unknown_command(command: &Command, word: &str) -> String {
 
 /// The command that the arguments begin with.
 struct Called<'a> {
-    /// As in "oarlock provider install".
+    /// The full name, as in "oarlock provider install".
     name: String,
     command: &'a Command,
 }
@@ -152,7 +152,7 @@ impl<'a> Called<'a> {
                 _ => "too many arguments".into(),
             };
         }
-        // clap takes the first letter of "-pass" for an option of its own.
+        // clap parses the first letter of "-pass" as an option.
         let is_it = |word: &&OsStr| word.as_encoded_bytes().starts_with(option.as_bytes());
         let whole = given.iter().map(OsString::as_os_str).find(is_it);
         let whole = whole.and_then(OsStr::to_str).unwrap_or(option);
@@ -168,7 +168,7 @@ impl<'a> Called<'a> {
         }
     }
 
-    /// Returns what an option of age's is called here.
+    /// Returns the name that an option of age's has here.
     fn meant_in_age(&self, option: &str) -> Option<String> {
         let command = self.name.rsplit(' ').next().unwrap_or_default();
         let meant = match (command, option) {
@@ -197,7 +197,7 @@ impl<'a> Called<'a> {
         Some(meant.into())
     }
 
-    /// What an option of openssl's, with one dash, is called here.
+    /// Returns the name that an option of openssl's, with one dash, has here.
     fn meant_by(&self, word: &str) -> Option<String> {
         let name = word.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
         let mut longs = self.command.get_arguments().filter_map(|it| it.get_long());
@@ -221,7 +221,7 @@ impl<'a> Called<'a> {
     }
 }
 
-/// What an error tells of `kind`: none, one or several.
+/// Returns the values that an error has for `kind`: none, one or several.
 fn values(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     use clap::error::ContextValue;
     match error.get(kind) {

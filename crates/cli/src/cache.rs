@@ -1,6 +1,5 @@
-//! The measurements of `oarlock devices --calibrate`, stored for the other subcommands: one JSON file
-//! below the user's cache folder, used only by the version that made it and on the CPU that it was
-//! made on.
+//! The measurements of `oarlock devices --calibrate`, stored for the other subcommands in one JSON file below the user's
+//! cache folder. It is used only by the version and on the CPU that it was made with.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};
@@ -26,7 +25,7 @@ pub(crate) struct Stored {
     pub(crate) operations: Vec<Cost>,
 }
 
-/// The version and CPU that it was made by, and is valid for.
+/// The version and CPU that the file was made with, and is valid for.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct MadeBy {
     version: String,
@@ -52,16 +51,16 @@ pub(crate) struct Cost {
     pub(crate) bytes_per_second: u64,
 }
 
-/// Why there is no calibration.
+/// The reason why there is no calibration.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Missing {
     /// This machine was never calibrated, or there is no cache folder.
     Absent,
-    /// A file that is ignored, and why.
+    /// The file is ignored, for this reason.
     Unfit(String),
 }
 
-/// The calibration for `cpu` that is stored.
+/// Reads the stored calibration for `cpu`.
 pub(crate) fn read(cpu: Cpu) -> Result<Calibration, Missing> {
     read_from(&path().ok_or(Missing::Absent)?, &MadeBy::this(cpu))
 }
@@ -96,7 +95,7 @@ impl Stored {
         }
     }
 
-    /// Stores it where [`read`] looks, whole or not at all, readable for this user alone. Returns its path.
+    /// Stores it atomically where [`read`] looks, readable for this user alone. Returns its path.
     pub(crate) fn write(&self) -> Result<PathBuf, Failure> {
         let path = path().ok_or_else(|| {
             Failure::new("no place for the calibration: set XDG_CACHE_HOME or HOME to a folder")
@@ -117,7 +116,7 @@ impl Stored {
             .recursive(true)
             .mode(0o700)
             .create(folder)?;
-        // Made with mode 0600, and removed unless it is renamed.
+        // It has mode 0600, and is removed unless it is renamed.
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         let text = serde_json::to_string_pretty(self)? + "\n";
         file.write_all(text.as_bytes())?;
@@ -168,7 +167,7 @@ impl MadeBy {
 
 fn read_from(path: &Path, this: &MadeBy) -> Result<Calibration, Missing> {
     let unfit = |why: String| Missing::Unfit(format!("{}: {why}", path.display()));
-    // Without waiting for a writer, should a pipe have that name.
+    // Does not wait for a writer if a pipe has that name.
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
@@ -194,7 +193,7 @@ fn read_from(path: &Path, this: &MadeBy) -> Result<Calibration, Missing> {
         ));
     }
     let calibration = stored.calibration().map_err(unfit)?;
-    // The builder knows what is possible.
+    // The builder checks the values.
     let tried = Accelerator::builder().max_threads(0);
     tried
         .calibration(calibration.clone())
@@ -207,12 +206,12 @@ fn path() -> Option<PathBuf> {
     Some(folder()?.join("calibration.json"))
 }
 
-/// This user's, for what Oarlock can make again.
+/// Returns this user's folder for files that Oarlock can create again.
 pub(crate) fn folder() -> Option<PathBuf> {
     folder_from(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
 }
 
-/// XDG Base Directory Specification: a folder that is not absolute is ignored.
+/// Returns the folder below the cache folder. The XDG Base Directory Specification ignores relative ones.
 fn folder_from(cache_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute =
         |folder: Option<OsString>| folder.map(PathBuf::from).filter(|it| it.is_absolute());
@@ -220,7 +219,7 @@ fn folder_from(cache_home: Option<OsString>, home: Option<OsString>) -> Option<P
     Some(caches.join("oarlock"))
 }
 
-/// 100 times what it takes.
+/// 100 times the size of a file.
 const BYTES_MAX: u64 = 1 << 20;
 
 #[cfg(test)]
@@ -266,7 +265,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/calibration.json");
         assert_eq!(read_from(&path, &this()), Err(Missing::Absent));
-        // Twice: the second replaces the first.
+        // The second file replaces the first.
         for _ in 0..2 {
             stored().write_to(&path).unwrap();
             assert_eq!(read_from(&path, &this()), Ok(calibration()));

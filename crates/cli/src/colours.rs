@@ -1,4 +1,4 @@
-//! Colours, where a terminal shows them and the user has not asked for none.
+//! Colours, if a terminal shows them and the user has not turned them off.
 
 use std::io::{self, IsTerminal};
 
@@ -12,12 +12,12 @@ pub(crate) const HELP: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// The name of the command before an error.
+/// The style of the command's name before an error.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
-/// The same before a note or a warning.
+/// The style of the command's name before a note or a warning.
 pub(crate) const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 
-/// `text` as standard output shows it.
+/// Renders `text` for standard output.
 pub(crate) fn on_stdout(text: &StyledStr) -> String {
     shown(text, &io::stdout())
 }
@@ -27,12 +27,12 @@ pub(crate) fn on_stdout_are_shown() -> bool {
     has_colours(&io::stdout())
 }
 
-/// `text` as standard error shows it.
+/// Renders `text` for standard error.
 pub(crate) fn on_stderr(text: &StyledStr) -> String {
     shown(text, &io::stderr())
 }
 
-/// `word` in `style`, as standard error shows it.
+/// Renders `word` in `style` for standard error.
 pub(crate) fn styled_on_stderr(word: &str, style: Style) -> String {
     match has_colours(&io::stderr()) {
         true => format!("{style}{word}{style:#}"),
@@ -47,7 +47,8 @@ fn shown(text: &StyledStr, stream: &impl IsTerminal) -> String {
     }
 }
 
-/// `NO_COLOR` counts unless it is empty (no-color.org); a dumb terminal shows escape sequences as text.
+/// Whether `stream` shows colours. `NO_COLOR` counts unless it is empty (no-color.org); a dumb terminal shows escape
+/// sequences as text.
 fn has_colours(stream: &impl IsTerminal) -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");

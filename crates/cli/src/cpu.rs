@@ -8,12 +8,12 @@ use oarlock::device::visible_cpu;
 
 use crate::failure::Failure;
 
-/// The CPU, less the features that `OARLOCK_CPU` hides.
+/// Returns the CPU, less the features that `OARLOCK_CPU` hides.
 pub(crate) fn visible() -> Result<Cpu, Failure> {
     visible_cpu().map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// The model, as the kernel names it.
+/// Returns the model, as the kernel names it.
 pub(crate) fn model() -> String {
     fs::read_to_string("/proc/cpuinfo")
         .ok()
@@ -24,7 +24,7 @@ pub(crate) fn model() -> String {
         .unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
-/// CPUs that this process may use.
+/// Returns the number of CPUs that this process may use.
 pub(crate) fn count() -> usize {
     available_parallelism().map_or(1, usize::from)
 }

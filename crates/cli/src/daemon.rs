@@ -1,4 +1,4 @@
-//! What the daemons of this machine share: `oarlock local` and `oarlock relay`.
+//! The set-up that the daemons of this machine share: `oarlock local` and `oarlock relay`.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rustix::process::{
 
 use crate::failure::{Failure, reason};
 
-/// Keeps other processes of its user from looking into this one, and gives it as many descriptors as it may have.
+/// Prevents other processes of its user from inspecting this one, and raises its limit of descriptors to the maximum.
 pub(crate) fn prepare() -> Result<(), Failure> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|error| Failure::new(format!("prctl: {}", reason(&error.into()))))?;
@@ -25,15 +25,15 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Standard input, which is to be a socket that listens.
+/// Returns standard input, which must be a listening socket.
 pub(crate) fn listener() -> Result<OwnedFd, Failure> {
     dup(rustix::stdio::stdin())
         .map_err(|error| Failure::new(format!("standard input: {}", reason(&error.into()))))
 }
 
-/// Makes the folder of the usual sockets, as systemd does: anybody may enter it, whatever the umask is.
-/// Live figures once made a folder here that root alone may enter; it is opened.
-/// Where that is refused, bind says why.
+/// Creates the folder of the default sockets, as systemd does: anybody may enter it, whatever the umask is. An earlier
+/// version created it for live figures, with access for root alone; such a folder is opened to all. If that is refused, bind
+/// reports it.
 pub(crate) fn make_folder_of(socket: &Path) {
     if socket.parent() != Some(Path::new(RUN)) {
         return;
@@ -49,7 +49,7 @@ pub(crate) fn make_folder_of(socket: &Path) {
     }
 }
 
-/// The number of a user that `--allow` names.
+/// Returns the number of a user that `--allow` names.
 pub(crate) fn user(name: &str) -> Result<u32, Failure> {
     if let Ok(number) = name.parse() {
         return Ok(number);
@@ -64,5 +64,5 @@ pub(crate) fn user(name: &str) -> Result<u32, Failure> {
     }
 }
 
-/// The folder of the usual sockets.
+/// The folder of the default sockets.
 const RUN: &str = "/run/oarlock";

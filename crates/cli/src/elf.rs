@@ -1,4 +1,4 @@
-//! Programs, and what they are linked with.
+//! Programs, and the libraries that they are linked with.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -13,22 +13,23 @@ use oarlock_programs::elf::{Needed, queries_inside, version_inside};
 /// A program and the libraries that the dynamic linker loads with it.
 #[derive(Debug, Default)]
 pub(crate) struct Linked {
-    /// Names of libraries, and the library that loads each; empty for the program itself.
+    /// Names of libraries, each with the library that loads it; that is empty for the program itself.
     pub(crate) libraries: BTreeMap<String, String>,
-    /// Where they were found, by name.
+    /// The files of the libraries, by name.
     files: BTreeMap<String, PathBuf>,
-    /// As in "OpenSSL 3.0.17", where the program itself contains it.
+    /// The version that the program itself contains, as in "OpenSSL 3.0.17".
     pub(crate) inside: Option<String>,
     /// Whether it is a Go program.
     pub(crate) is_go: bool,
-    /// What it may ask OpenSSL's implementations for: texts in the form of a property query that name a
-    /// provider or FIPS 140.
+    /// Texts in the form of a property query that name a provider or FIPS 140: what the program may ask OpenSSL for.
     pub(crate) queries: Vec<String>,
 }
 
 impl Linked {
+    /// Follows the libraries of the program at `path`.
+    ///
     /// # Errors
-    /// Not a 64-bit ELF file.
+    /// The file cannot be read, or is not a 64-bit ELF file.
     pub(crate) fn of(path: &Path) -> Result<Self, String> {
         let bytes = fs::read(path).map_err(|error| crate::failure::reason(&error))?;
         let first = Needed::of(&bytes)?;
@@ -59,20 +60,20 @@ impl Linked {
         Ok(linked)
     }
 
-    /// The first library with such a name, and the library that loads it.
+    /// Returns the first library that is wanted, and the library that loads it.
     pub(crate) fn library(&self, is_wanted: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
         let found = self.libraries.iter().find(|(name, _)| is_wanted(name));
         found.map(|(name, by)| (&name[..], &by[..]))
     }
 
-    /// The file of the library whose name begins so.
+    /// Returns the file of the library whose name begins with `prefix`.
     pub(crate) fn file(&self, prefix: &str) -> Option<&Path> {
         let (name, _) = self.library(|name| name.starts_with(prefix))?;
         self.files.get(name).map(PathBuf::as_path)
     }
 }
 
-/// As a shell finds it.
+/// Finds a program as a shell does.
 pub(crate) fn which(program: &OsStr) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         let metadata = fs::metadata(path);
@@ -87,7 +88,7 @@ pub(crate) fn which(program: &OsStr) -> Option<PathBuf> {
         .find(is_program)
 }
 
-/// As ld.so(8) looks for it: the file's own folders, LD_LIBRARY_PATH, the cache.
+/// Finds a library as ld.so(8) does: in the file's own folders, LD_LIBRARY_PATH, and the cache.
 fn search(
     name: &str,
     file: &Path,
@@ -112,7 +113,7 @@ fn search(
         .or_else(|| cache.get(name).cloned())
 }
 
-/// Where the dynamic linker finds libraries, by name; the first of a name is this machine's own.
+/// Returns the dynamic linker's libraries by name. The first of a name is that of this machine's architecture.
 fn linker_cache() -> HashMap<String, PathBuf> {
     let mut cache = HashMap::new();
     let printed = ["/sbin/ldconfig", "ldconfig"].iter().find_map(|command| {

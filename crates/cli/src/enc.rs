@@ -1,4 +1,4 @@
-//! `oarlock enc` and `oarlock dec`: files of `openssl enc`.
+//! The `oarlock enc` and `oarlock dec` subcommands: files of `openssl enc`.
 
 use std::io::Write as _;
 use std::num::NonZeroU32;
@@ -127,8 +127,7 @@ fn run(args: &Args, direction: Direction, is_legacy: bool) -> Result<(), Failure
     let is_raw = args.is_raw(source.as_ref())?;
     let raw = is_raw.then(|| raw(args)).transpose()?;
     let input = Input::open(args.input.as_deref())?;
-    // Files that may block while they are opened come before the signals are caught, files that must be
-    // removed after.
+    // Open files that may block before catching signals. Open files that must be removed afterwards.
     let target = Target::find(args.output.as_deref())?;
     args.check_apart(&target, source.as_ref())?;
     if direction == Direction::Encrypt {
@@ -195,7 +194,7 @@ impl Args {
         path.is_none_or(|path| path.as_os_str() == "-")
     }
 
-    /// Where the passphrase comes from, unless it is asked for.
+    /// Returns the source of the passphrase, unless it is to be asked for.
     fn source(&self) -> Result<Option<Source>, Failure> {
         let reads_stdin = self.reads_stdin();
         if reads_stdin && self.pass.as_ref().is_some_and(Source::is_stdin) {
@@ -229,7 +228,7 @@ impl Args {
         )
     }
 
-    /// Fails where the output would replace what it is encrypted with.
+    /// Fails if the output would replace the file of the key or passphrase.
     fn check_apart(&self, target: &Target, passphrase: Option<&Source>) -> Result<(), Failure> {
         let is_output = |path: Option<&Path>| path.is_some_and(|path| target.is_file(path));
         let what = if is_output(self.key_file.as_deref()) {
@@ -245,16 +244,16 @@ impl Args {
     }
 }
 
-/// The accelerator of this process.
+/// Builds the accelerator of this process.
 fn accelerator(args: &Args) -> Result<Accelerator, Failure> {
     let mut options = options::parse(&args.options)?;
-    // A single cipher has no other to keep its threads from; but each thread opens a session of its
-    // own, which would look like several ciphers.
+    // A single cipher has no other to reserve threads against. But each thread opens a session of its own, which would look
+    // like several ciphers.
     options.reservation = Reservation::Shared;
     options::build_calibrated(options)
 }
 
-/// Key and IV as given.
+/// Returns the key and IV of the arguments.
 fn raw(args: &Args) -> Result<KeyAndIv, Failure> {
     let text = args.iv.as_deref().unwrap_or_default();
     let decoded = keys::decode("--iv", text, IV_BYTES, args.cipher)?;
@@ -278,7 +277,7 @@ fn raw(args: &Args) -> Result<KeyAndIv, Failure> {
     Ok(KeyAndIv { key, iv })
 }
 
-/// Warns of what a user with a passphrase may not expect.
+/// Warns a user with a passphrase that the format has no authentication.
 fn warn(direction: Direction) {
     let text = match direction {
         Direction::Encrypt => {
@@ -332,7 +331,7 @@ const DIGESTS: [(&str, Digest); 6] = [
     ("sha512", Digest::Sha512),
 ];
 
-/// Options that need a key, not a passphrase.
+/// Options that go with a key, not a passphrase.
 const RAW: [&str; 3] = ["key", "key_file", "iv"];
-/// What there is in place of --pass.
+/// The alternatives to --pass.
 const OTHERS: [&str; 5] = ["key", "key_file", "iv", "passphrase_file", "passphrase_fd"];

@@ -1,4 +1,4 @@
-//! What went wrong: one line on stderr, and an exit status.
+//! Failures: one line on stderr, and an exit status.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -8,7 +8,7 @@ use clap::builder::styling::Style;
 
 use crate::colours;
 
-/// Ends the command.
+/// An error that ends the command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -16,7 +16,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Work that failed: exit status 1.
+    /// Returns a failure of the work: exit status 1.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -24,7 +24,7 @@ impl Failure {
         }
     }
 
-    /// Arguments that do not fit: exit status 2.
+    /// Returns a failure of the arguments: exit status 2.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -32,12 +32,12 @@ impl Failure {
         }
     }
 
-    /// The same with another exit status.
+    /// Replaces the exit status.
     pub(crate) fn with_status(self, status: u8) -> Self {
         Self { status, ..self }
     }
 
-    /// Ended by a signal: the status that a shell gives for it.
+    /// Returns the failure for a signal, with the exit status that a shell uses for it.
     pub(crate) fn interrupted(signal: u8) -> Self {
         Self {
             message: "interrupted: a file named with -o is unchanged".into(),
@@ -45,14 +45,14 @@ impl Failure {
         }
     }
 
-    /// Prints the line. Characters of a file name, such as a line break, do not break it.
+    /// Prints the message on one line, whatever characters a file name has, and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         say(&self.message, colours::ERROR);
         ExitCode::from(self.status)
     }
 }
 
-/// A line on stderr that ends nothing.
+/// Prints a note on stderr; the command continues.
 pub(crate) fn note(message: &str) {
     say(message, colours::NOTE);
 }
@@ -60,12 +60,12 @@ pub(crate) fn note(message: &str) {
 fn say(message: &str, style: Style) {
     let line = printable(&without_identities(&without_numbers(message)));
     let name = colours::styled_on_stderr("oarlock:", style);
-    // When stderr is closed, no one can be told.
+    // If stderr is closed, nobody can be told.
     let _ = writeln!(io::stderr(), "{name} {line}");
 }
 
-/// `text` without characters that a terminal acts on, in place of showing them: control characters, and
-/// those that change the direction of text or hide in it.
+/// Replaces characters that a terminal acts on instead of showing them: control characters, and those that are invisible or
+/// change the direction of text.
 pub(crate) fn printable(text: &str) -> String {
     let acts = |c: char| {
         c.is_control()
@@ -83,8 +83,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The text of an I/O error without Rust's "(os error N)" and without what crates append, such as a
-/// path that means nothing to the user.
+/// Returns the text of an I/O error without Rust's "(os error N)" and what crates append to it, such as a path that means
+/// nothing to the user.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(OS_ERROR) {
@@ -93,7 +93,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// `text` without what may be a key, such as one behind the wrong option.
+/// Returns `text` without possible keys, such as one after the wrong option.
 pub(crate) fn without_keys(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -116,7 +116,7 @@ pub(crate) fn without_keys(text: &str) -> String {
     shown
 }
 
-/// `text` without Rust's "(os error N)" behind what the system says.
+/// Returns `text` without each "(os error N)" that Rust appends to the system's message.
 fn without_numbers(text: &str) -> String {
     let mut pieces = text.split(OS_ERROR);
     let mut shown = pieces.next().unwrap_or_default().to_owned();
@@ -131,7 +131,7 @@ fn without_numbers(text: &str) -> String {
     shown
 }
 
-/// `text` without the secret part of identities, such as one given for a recipient.
+/// Returns `text` without the secret part of identities, such as one given as a recipient.
 pub(crate) fn without_identities(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -147,7 +147,7 @@ pub(crate) fn without_identities(text: &str) -> String {
     shown + rest
 }
 
-/// Where the first identity begins, and how long the part is that all of its kind begin with.
+/// Returns the start of the first identity, and the length of the prefix that is common to its kind.
 fn first_identity(text: &str) -> Option<(usize, usize)> {
     let text = text.to_ascii_uppercase();
     let found = IDENTITIES.iter().filter_map(|begin| {
@@ -159,7 +159,7 @@ fn first_identity(text: &str) -> Option<(usize, usize)> {
 
 const OS_ERROR: &str = " (os error ";
 
-/// What identities begin with.
+/// The prefixes of identities.
 const IDENTITIES: [&str; 2] = ["AGE-SECRET-KEY-1", "AGE-SECRET-KEY-PQ-1"];
 
 /// The digits of an AES-128 key, less some that may have been lost in copying.

@@ -1,4 +1,4 @@
-//! The commands for age files.
+//! The subcommands for age files.
 
 use crate::age::{decrypt, encrypt, inspect, keygen};
 use crate::failure::Failure;

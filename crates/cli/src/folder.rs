@@ -1,5 +1,5 @@
-//! A directory that is held open. What is done in it by name happens there, wherever its path leads by then: others
-//! may own what `--recursive` goes through, and replace a folder by a link.
+//! A directory that is held open. Operations on names happen in this directory, even if its path leads elsewhere by then:
+//! others may own what `--recursive` walks, and replace a folder by a link.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 #[derive(Clone)]
 pub(crate) struct Folder {
     descriptor: Arc<OwnedFd>,
-    /// For messages.
+    /// The path, for messages.
     path: PathBuf,
 }
 
@@ -27,16 +27,16 @@ pub(crate) struct Place {
     pub(crate) name: OsString,
 }
 
-/// A file under a name of its own making, which is removed unless it is given another.
+/// A file under a temporary name. It is removed unless it gets another name.
 pub(crate) struct Temporary {
     folder: Folder,
-    /// None once it has another name.
+    /// `None` once the file has another name.
     name: Option<OsString>,
     file: File,
 }
 
 impl Folder {
-    /// Opens `path` as any path is followed; an empty one is the current directory.
+    /// Opens `path` and follows links; an empty path is the current directory.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let descriptor = rustix::fs::open(or_here(path), FOLDER, Mode::empty())?;
         Ok(Self {
@@ -66,7 +66,7 @@ impl Folder {
         }
     }
 
-    /// The directory to which the names of `relative` lead; none of them is a link.
+    /// Opens the directory at the end of `relative`. None of its names may be a link.
     pub(crate) fn below(&self, relative: &Path) -> io::Result<Self> {
         let mut folder = self.clone();
         for name in names(relative) {
@@ -75,8 +75,8 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes the directory `name`, with the mode `mode` as far as the process's mask and the ACL of this one
-    /// allow; false if it is there.
+    /// Creates the directory `name` with `mode`, as far as the umask and this directory's ACL allow. Returns false if it
+    /// exists.
     pub(crate) fn make(&self, name: &OsStr, mode: u32) -> io::Result<bool> {
         match rustix::fs::mkdirat(self, name, Mode::from_raw_mode(mode)) {
             Ok(()) => Ok(true),
@@ -85,7 +85,7 @@ impl Folder {
         }
     }
 
-    /// What has the name `name`, itself and not what a link leads to.
+    /// Returns the status of `name` itself, not of a link's target.
     pub(crate) fn look(&self, name: &OsStr) -> io::Result<Stat> {
         Ok(rustix::fs::statat(self, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
@@ -96,18 +96,18 @@ impl Folder {
         Ok(opened.into())
     }
 
-    /// What the symbolic link `name` says.
+    /// Returns the target of the symbolic link `name`.
     pub(crate) fn link_target(&self, name: &OsStr) -> io::Result<OsString> {
         let target = rustix::fs::readlinkat(self, name, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()))
     }
 
-    /// Makes the symbolic link `name`, which nothing is called yet.
+    /// Creates the symbolic link `name`, which must not exist.
     pub(crate) fn make_link(&self, target: &OsStr, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, self, name)?)
     }
 
-    /// The same in place of what is called `name`.
+    /// Creates the symbolic link `name` in place of an existing entry.
     pub(crate) fn replace_by_link(&self, target: &OsStr, name: &OsStr) -> io::Result<()> {
         let own = unused_name();
         self.make_link(target, &own)?;
@@ -118,7 +118,7 @@ impl Folder {
         Ok(renamed?)
     }
 
-    /// Gives the name `name`, itself and not what a link leads to, the times of `original`.
+    /// Gives `name` the times of `original`. A link itself is changed, not its target.
     pub(crate) fn set_times(&self, name: &OsStr, original: &Stat) -> io::Result<()> {
         let time = |seconds, nanoseconds: u64| Timespec {
             tv_sec: seconds,
@@ -132,20 +132,19 @@ impl Folder {
         Ok(rustix::fs::utimensat(self, name, &times, flags)?)
     }
 
-    /// Removes the name of a file.
+    /// Removes the file `name`.
     pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(self, name, AtFlags::empty())?)
     }
 
-    /// Waits until the names in it are on the disk.
+    /// Waits until the directory's entries are on disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        // The descriptor that is held serves for names alone.
+        // The held descriptor only resolves names.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         self.open_file(OsStr::new("."), flags)?.sync_all()
     }
 
-    /// Makes a file that is removed on drop, with the mode `mode` as far as the process's mask and the
-    /// folder's ACL allow.
+    /// Creates a file that is removed on drop, with `mode` as far as the umask and the directory's ACL allow.
     pub(crate) fn temporary(&self, mode: u32) -> io::Result<Temporary> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         loop {
@@ -164,7 +163,7 @@ impl Folder {
         }
     }
 
-    /// For messages.
+    /// Returns the path, for messages.
     pub(crate) fn path(&self) -> &Path {
         or_here(&self.path)
     }
@@ -177,7 +176,7 @@ impl AsFd for Folder {
 }
 
 impl Place {
-    /// Where `path` is, which has a name at its end.
+    /// Returns the place of `path`, which must end in a name.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(Errno::ISDIR)?.to_owned();
         let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;
@@ -188,7 +187,7 @@ impl Place {
         self.folder.look(&self.name)
     }
 
-    /// For messages.
+    /// Returns the path, for messages.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path.join(&self.name)
     }
@@ -199,7 +198,7 @@ impl Temporary {
         &self.file
     }
 
-    /// Gives it the name `name`, in place of a file that has it.
+    /// Renames the file to `name`, and replaces a file that has it.
     pub(crate) fn replace(mut self, name: &OsStr) -> io::Result<()> {
         if let Some(own) = &self.name {
             rustix::fs::renameat(&self.folder, own, &self.folder, name)?;
@@ -208,14 +207,14 @@ impl Temporary {
         Ok(())
     }
 
-    /// Gives it the name `name`, which no file has.
+    /// Renames the file to `name`, which must not exist.
     pub(crate) fn name_new(mut self, name: &OsStr) -> io::Result<()> {
         let Some(own) = &self.name else {
             return Ok(());
         };
         let folder = &self.folder;
         match rustix::fs::renameat_with(folder, own, folder, name, RenameFlags::NOREPLACE) {
-            // Not every file system can.
+            // Not every file system supports this.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 rustix::fs::linkat(folder, own, folder, name, AtFlags::empty())?;
             }
@@ -236,13 +235,13 @@ impl Drop for Temporary {
     }
 }
 
-/// A name for something that gets another soon. It need not be hard to guess: what is there is never opened.
+/// Returns a temporary name. It may be guessed: an existing file is never opened.
 fn unused_name() -> OsString {
     let number = RandomState::new().hash_one(std::process::id());
     OsString::from(format!(".oarlock-{number:016x}"))
 }
 
-/// Which file it is: its device, and its number there.
+/// Returns the identity of a file: its device, and its inode number there.
 pub(crate) fn identity(of: &Stat) -> (u64, u64) {
     (of.st_dev, of.st_ino)
 }
@@ -251,7 +250,7 @@ pub(crate) fn kind(of: &Stat) -> FileType {
     FileType::from_raw_mode(of.st_mode)
 }
 
-/// An empty path is the current directory's.
+/// Returns `path`, or `.` if it is empty.
 fn or_here(path: &Path) -> &Path {
     match path.as_os_str().is_empty() {
         true => Path::new("."),
@@ -259,7 +258,7 @@ fn or_here(path: &Path) -> &Path {
     }
 }
 
-/// The names in a path, without `.`, `..` and the root.
+/// Returns the names in a path, without `.`, `..` and the root.
 pub(crate) fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
@@ -273,5 +272,5 @@ pub(crate) fn is_for_folder(path: &Path) -> bool {
     name.ends_with(b"/") || name.ends_with(b"/.")
 }
 
-/// A descriptor for names alone, which a folder that may be written but not read gives, too.
+/// A descriptor that only resolves names. It needs no permission to read the directory.
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);

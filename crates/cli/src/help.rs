@@ -1,10 +1,10 @@
-//! The help of `oarlock` itself: its commands in groups.
+//! The help of `oarlock` itself, with its subcommands in groups.
 
 use clap::Command;
 
 use crate::colours;
 
-/// Gives `root` help with a heading before each group of commands. Their order is that of their definition.
+/// Adds a heading before each group of commands to the help of `root`. The order is that of their definition.
 pub(crate) fn grouped(root: Command) -> Command {
     let root = root.styles(colours::HELP);
     let list = root.clone().help_template("{subcommands}").render_help();
@@ -12,7 +12,7 @@ pub(crate) fn grouped(root: Command) -> Command {
     let header = colours::HELP.get_header();
     let mut groups = String::new();
     for (plain, coloured) in plain.lines().zip(coloured.lines()) {
-        // What a line goes on with is indented further.
+        // Continuation lines are indented further.
         let name = plain.strip_prefix("  ").filter(|it| !it.starts_with(' '));
         let name = name.and_then(|it| it.split_whitespace().next());
         let group = GROUPS.iter().find(|(first, _)| Some(*first) == name);

@@ -1,4 +1,4 @@
-//! Where bytes come from.
+//! Inputs: files, pipes and standard input.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -14,17 +14,17 @@ use crate::folder::{Place, identity, kind};
 /// An open file, pipe, terminal or other input.
 pub(crate) struct Input {
     pub(crate) file: File,
-    /// For messages.
+    /// The name, for messages.
     pub(crate) name: String,
-    /// Size of a regular file in bytes when it was opened.
+    /// The size in bytes of a regular file when it was opened.
     pub(crate) size: Option<u64>,
-    /// None for standard input.
+    /// `None` for standard input.
     place: Option<Place>,
     opened: Metadata,
 }
 
 impl Input {
-    /// Opens `path`; none and `-` are standard input.
+    /// Opens `path`; `None` and `-` are standard input.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let path = path.filter(|path| path.as_os_str() != "-");
         let name = path.map_or_else(
@@ -39,7 +39,7 @@ impl Input {
         Self::of(file, name, path.and_then(|path| Place::of(path).ok()))
     }
 
-    /// Opens what `place` names, and what a link there leads to.
+    /// Opens the file at `place`, and follows a link there.
     pub(crate) fn at(place: Place) -> Result<Self, Failure> {
         let name = place.path().display().to_string();
         let file = place.folder.open_file(&place.name, OFlags::RDONLY);
@@ -47,10 +47,10 @@ impl Input {
         Self::of(file, name, Some(place))
     }
 
-    /// Opens the regular file at `place`, where another may have come to be since it was seen.
+    /// Opens the regular file at `place`. Fails if something else has replaced it since it was seen.
     pub(crate) fn found(place: Place) -> Result<Self, Failure> {
         let name = place.path().display().to_string();
-        // The open of a pipe would wait for a writer.
+        // Opening a pipe would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = place.folder.open_file(&place.name, flags);
         let file = file.map_err(|error| cannot_open(&name, &error))?;
@@ -81,7 +81,7 @@ impl Input {
         })
     }
 
-    /// Fails when a regular file was written to since it was opened: what was read is then a mix.
+    /// Fails if a regular file was written to since it was opened: what was read is then a mix.
     pub(crate) fn check_unchanged(&self) -> Result<(), Failure> {
         let state = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
         match self.file.metadata() {
@@ -95,7 +95,7 @@ impl Input {
         }
     }
 
-    /// Removes the file, unless another now has its name, or it was written to since it was opened.
+    /// Removes the file, unless another file now has its name or it was written to since it was opened.
     pub(crate) fn remove(&self) -> Result<(), Failure> {
         let Some(place) = &self.place else {
             return Ok(());
@@ -114,7 +114,7 @@ impl Input {
         }
     }
 
-    /// A read that failed at byte `position`.
+    /// Returns the failure of a read at byte `position`.
     pub(crate) fn failed(&self, position: u64, error: &io::Error) -> Failure {
         Failure::new(format!(
             "{}: {} at byte {position}",
@@ -123,7 +123,7 @@ impl Input {
         ))
     }
 
-    /// The end came at byte `position`, before the size that the file had.
+    /// Returns the failure for an input that ended at byte `position`, before the size that it had.
     pub(crate) fn cut_short(&self, position: u64) -> Failure {
         let size = self.size.unwrap_or_default();
         Failure::new(format!(

@@ -1,6 +1,6 @@
-//! Ctrl-C and similar signals, seen without a thread: a flag for code that computes, and a descriptor
-//! that turns readable for code that waits. As long as nothing has to be cleaned up, they end the process as
-//! if they were not caught: it may be waiting where nothing looks for them.
+//! Ctrl-C and similar signals, handled without a thread: a flag for code that computes, and a descriptor that turns readable
+//! for code that waits. As long as there is nothing to clean up, a signal ends the process as if it were not caught, since
+//! the process may be waiting where nothing checks for signals.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,22 +14,22 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::failure::{Failure, reason};
 
-/// Signals that end the command in order.
+/// Signals that end the command in an orderly way.
 #[derive(Clone)]
 pub(crate) struct Interrupt {
-    /// The last of them, or 0.
+    /// The number of the last signal, or 0.
     signal: Arc<AtomicUsize>,
     leaves_something: Arc<AtomicBool>,
     /// Whether a signal ends the process at once.
     acts_at_once: Arc<AtomicBool>,
-    /// Readable from the first signal on. It is never read from, so that every waiter sees it.
+    /// The end of a pipe that is readable from the first signal on. Nothing reads from it, so every waiter sees the signal.
     seen: Arc<OwnedFd>,
 }
 
 impl Interrupt {
-    /// Catches SIGINT, SIGTERM and SIGHUP, unless they are ignored, as under nohup. With
-    /// `second_kills` a second signal ends the process at once: for outputs that may block where
-    /// no signal is checked for, and that leave nothing to clean up.
+    /// Catches SIGINT, SIGTERM and SIGHUP, unless they are ignored, as under nohup. With `second_kills` a second signal ends
+    /// the process at once. This is for outputs that may block where nothing checks for signals, and that leave nothing to
+    /// clean up.
     pub(crate) fn catch(second_kills: bool) -> Result<Self, Failure> {
         let fail = |error: io::Error| Failure::new(format!("signals: {}", reason(&error)));
         let (seen, notify) = io::pipe().map_err(fail)?;
@@ -41,8 +41,8 @@ impl Interrupt {
             }
             let condition = Arc::clone(&acts_at_once);
             signal_hook::flag::register_conditional_default(number, condition).map_err(fail)?;
-            // They run in this order: the flag is set when the pipe turns readable, and the first
-            // signal finds the shutdown not armed yet.
+            // The actions run in the order of their registration. The flag is set when the pipe turns readable, and the
+            // first signal finds the shutdown not yet armed.
             if second_kills {
                 let armed = Arc::new(AtomicBool::new(false));
                 let status = 128 + number;
@@ -59,7 +59,7 @@ impl Interrupt {
             let notify = notify.try_clone().map_err(fail)?;
             signal_hook::low_level::pipe::register(number, OwnedFd::from(notify)).map_err(fail)?;
         }
-        // Where it is caught, a write beyond `ulimit -f` fails with EFBIG instead of ending the process.
+        // With a handler for SIGXFSZ, a write beyond `ulimit -f` fails with EFBIG instead of ending the process.
         signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(fail)?;
         Ok(Self {
             signal,
@@ -69,24 +69,24 @@ impl Interrupt {
         })
     }
 
-    /// From now on a signal must not end the process without cleaning up, and is to be looked for.
+    /// From now on, a signal does not end the process before it has cleaned up; callers check for signals.
     pub(crate) fn leaves_something(&self) {
         self.leaves_something.store(true, Ordering::SeqCst);
         self.acts_at_once.store(false, Ordering::SeqCst);
     }
 
-    /// Has signals wait, where they would end the process at once, until the returned value is dropped.
+    /// Delays signals that would end the process at once, until the returned value is dropped.
     pub(crate) fn hold(&self) -> Held<'_> {
         self.acts_at_once.store(false, Ordering::SeqCst);
         Held(self)
     }
 
-    /// Readable from the first signal on.
+    /// Returns the descriptor that is readable from the first signal on.
     pub(crate) fn seen(&self) -> BorrowedFd<'_> {
         self.seen.as_fd()
     }
 
-    /// Fails when a signal has come.
+    /// Fails if a signal has arrived.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self.signal.load(Ordering::Relaxed) {
             0 => Ok(()),
@@ -94,13 +94,13 @@ impl Interrupt {
         }
     }
 
-    /// Waits until `file` is ready for `what`, or has ended; fails when a signal comes first.
+    /// Waits until `file` is ready for `what`, or has ended. Fails if a signal arrives first.
     pub(crate) fn wait(&self, file: impl AsFd, what: PollFlags) -> Result<(), Failure> {
         self.wait_for_one(&[PollFd::new(&file, what)]).map(|_| ())
     }
 
-    /// Waits until one of `files` is ready, or has ended, and returns the place of the first that is; fails when
-    /// a signal comes first.
+    /// Waits until one of `files` is ready, or has ended, and returns the index of the first that is. Fails if a signal
+    /// arrives first.
     pub(crate) fn wait_for_one(&self, files: &[PollFd<'_>]) -> Result<usize, Failure> {
         let mut watched: Vec<PollFd<'_>> = files.to_vec();
         watched.push(PollFd::new(&*self.seen, PollFlags::IN));
@@ -108,8 +108,7 @@ impl Interrupt {
             match poll(&mut watched, None) {
                 Ok(_) => {}
                 Err(rustix::io::Errno::INTR) => {}
-                // Out of memory, or a descriptor that cannot be waited for: the caller's read or
-                // write will tell.
+                // Out of memory, or a descriptor that does not support poll: the caller's read or write reports it.
                 Err(_) => return self.check().map(|()| files.len() - 1),
             }
             self.check()?;
@@ -121,7 +120,7 @@ impl Interrupt {
     }
 }
 
-/// Something that is undone soon, before a signal may act.
+/// A delay of signals, until something short-lived is undone.
 pub(crate) struct Held<'a>(&'a Interrupt);
 
 impl Drop for Held<'_> {
@@ -143,13 +142,13 @@ impl Drop for Held<'_> {
         }
         let signal = signal.load(Ordering::SeqCst);
         if signal != 0 {
-            // It ends the process.
+            // This ends the process.
             let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
         }
     }
 }
 
-/// Sees, as long as it lives, that the process goes on after it was stopped.
+/// A watch for SIGCONT, which shows that the process resumes after a stop. It lasts until it is dropped.
 pub(crate) struct Resumed {
     seen: io::PipeReader,
     handler: SigId,
@@ -162,12 +161,12 @@ impl Resumed {
         Ok(Self { seen, handler })
     }
 
-    /// Readable when it has happened.
+    /// Returns a descriptor that is readable once the process has resumed.
     pub(crate) fn readable(&self) -> PollFd<'_> {
         PollFd::new(&self.seen, PollFlags::IN)
     }
 
-    /// Forgets that it has.
+    /// Resets the watch.
     pub(crate) fn forget(&mut self) {
         let _ = self.seen.read(&mut [0; 64]);
     }
@@ -193,7 +192,7 @@ impl Watch for Interrupt {
 
 /// Whether this process ignores the signal, as one started by nohup does SIGHUP.
 pub(crate) fn is_ignored(signal: i32) -> bool {
-    // Bit N - 1 stands for signal N.
+    // Bit N - 1 is signal N.
     ignored_signals() & (1 << (signal - 1)) != 0
 }
 

@@ -1,4 +1,4 @@
-//! One file from input to output: both ends, signals, the bar, the threads; and its errors.
+//! One file from input to output: both ends, signals, progress, threads, and errors.
 
 use std::os::fd::BorrowedFd;
 
@@ -45,7 +45,7 @@ impl Job {
         })
     }
 
-    /// The rest of the input, from where it stands.
+    /// Processes the input from its current position to the end.
     pub(crate) fn run(&self, format: &impl Format) -> Result<(), Failure> {
         let ends = Ends {
             input: &self.input.file,
@@ -60,12 +60,12 @@ impl Job {
             .map_err(|error| self.failed(error))
     }
 
-    /// In the words of the command.
+    /// Returns a message for `error` that names the input or the output.
     pub(crate) fn failed(&self, error: Error) -> Failure {
         failed(&self.interrupt, &self.input, &self.output, error)
     }
 
-    /// Gives the output its name, on success.
+    /// Gives the output its name if `result` is a success.
     pub(crate) fn end(self, result: Result<(), Failure>) -> Result<(), Failure> {
         self.progress.clear();
         result?;
@@ -88,7 +88,7 @@ impl Watch for Job {
     }
 }
 
-/// Why a file did not get from `input` to `output`, in the command's words.
+/// Returns a message for an error between `input` and `output`.
 pub(crate) fn failed(
     interrupt: &Interrupt,
     input: &Input,
@@ -113,7 +113,7 @@ pub(crate) fn failed(
                 "{refused}: {name} has already received what came before"
             ))
         }
-        // A plugin was waited for.
+        // A signal may have ended the wait for a plugin.
         #[cfg(feature = "age")]
         Error::Identity(error) => match interrupt.check() {
             Err(interrupted) => interrupted,
@@ -123,7 +123,7 @@ pub(crate) fn failed(
     }
 }
 
-/// The error of the file `name`.
+/// Returns a message for an error of the file `name`, with advice.
 pub(crate) fn refused(name: &str, error: Error) -> Failure {
     let advice = match &error {
         Error::NoMatchingIdentity => ": give the identity of one of its recipients with -i",
@@ -140,8 +140,8 @@ pub(crate) fn refused(name: &str, error: Error) -> Failure {
     Failure::new(format!("{name}: {what}{advice}"))
 }
 
-/// The `age` crate's messages may have several lines, the first of which says what is wrong, and marks of
-/// direction around what they repeat.
+/// Joins a message of the `age` crate into one line. It may have several, the first of which says what is wrong, and
+/// direction marks around values.
 pub(crate) fn one_line(text: &str) -> String {
     text.replace(['\u{2068}', '\u{2069}'], "")
         .lines()
@@ -158,7 +158,7 @@ pub(crate) enum Threads {
 }
 
 impl Threads {
-    /// For clap.
+    /// Parses the option's value, for clap.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "auto" {
             return Ok(Self::Auto);
@@ -169,7 +169,7 @@ impl Threads {
         }
     }
 
-    /// Returns the number of threads that help the caller, at most what one cipher may have.
+    /// Returns the number of threads that help the caller. One cipher's limit applies.
     pub(crate) fn helpers(self, accelerator: &Accelerator) -> usize {
         let max = accelerator.parallelism() - 1;
         let max = max.min(accelerator.options().cipher_threads);

@@ -1,4 +1,4 @@
-//! Files of public and private keys, in PEM.
+//! Files of public and private keys in PEM.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -37,7 +37,7 @@ pub(crate) fn public(path: &Path) -> Result<PublicKey, Failure> {
         .map_err(|error| of(path, &error.to_string()))
 }
 
-/// Reads a public key, or a private key and gives its public half.
+/// Reads a public key, or the public half of a private key.
 pub(crate) fn public_half(path: &Path) -> Result<PublicKey, Failure> {
     let text = read(path)?;
     let is_private = text.windows(PRIVATE.len()).any(|part| part == PRIVATE);
@@ -47,10 +47,10 @@ pub(crate) fn public_half(path: &Path) -> Result<PublicKey, Failure> {
     public(path)
 }
 
-/// Reads the beginning of a file: all of it, if it is a key.
+/// Reads the first [`BYTES_MAX`] bytes of a file, which is all of a key.
 pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let failed = |error: std::io::Error| of(path, &reason(&error));
-    // Room for all of it, so that no smaller buffer leaves a copy behind.
+    // Reserve all of it at once: a buffer that grows would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(BYTES_MAX as usize));
     let file = File::open(path).map_err(failed)?;
     file.take(BYTES_MAX)
@@ -73,5 +73,5 @@ fn of(path: &Path, what: &str) -> Failure {
 }
 
 const PRIVATE: &[u8] = b"PRIVATE KEY-----";
-/// The most that is read of a key or a signature: more than either has.
+/// The most bytes to read of a key or a signature, more than either has.
 const BYTES_MAX: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! Keys and IVs: hexadecimal, of the right length, and never in an error.
+//! Keys and IVs: hexadecimal, of the right length, and never shown in an error.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::failure::{Failure, reason, without_keys};
 pub(crate) struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// For clap, which prints the input of a parser that fails; so this one never fails.
+    /// Parses text, for clap. It never fails, since clap prints the input of a parser that does.
     pub(crate) fn parse(text: &str) -> Result<Self, Infallible> {
         Ok(Self(Zeroizing::new(text.into())))
     }
@@ -28,7 +28,7 @@ impl Secret {
 /// Reads hexadecimal text from `path`, or from standard input for `-`. White space around it is
 /// ignored.
 pub(crate) fn read_key_file(path: &Path) -> Result<Secret, Failure> {
-    // The key itself is soon given in place of the file that holds it.
+    // A user may give the key itself in place of its file's name.
     let name = without_keys(&path.display().to_string());
     let fail = |error: io::Error| Failure::new(format!("key file {name}: {}", reason(&error)));
     let mut text = Zeroizing::new([0; KEY_FILE_BYTES_MAX + 1]);
@@ -61,7 +61,7 @@ pub(crate) fn read_key_file(path: &Path) -> Result<Secret, Failure> {
     Ok(Secret(Zeroizing::new(text.trim().into())))
 }
 
-/// Decodes `text`, which `what` names, into `bytes` bytes.
+/// Decodes `text` into `bytes` bytes. `what` names it in messages.
 pub(crate) fn decode(
     what: &str,
     text: &str,

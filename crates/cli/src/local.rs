@@ -1,4 +1,4 @@
-//! `oarlock local`.
+//! The `oarlock local` subcommand.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         users,
         boards_of_user: OF_USER,
     };
-    // A process that could read this one's descriptors would have boards without a key.
+    // Otherwise a process that can read this one's descriptors would get boards without a key.
     daemon::prepare()?;
     let interrupt = Interrupt::catch(true)?;
     interrupt.leaves_something();
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else {
         daemon::make_folder_of(&args.socket);
         let server = Server::bind(&args.socket).map_err(fail)?;
-        // It serves whether or not anybody reads that.
+        // Serve whether or not anybody reads this line.
         let _ = writeln!(std::io::stdout(), "listening on {}", args.socket.display());
         server
     };
@@ -70,5 +70,5 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         .map_err(fail)
 }
 
-/// Boards of one user: keys of its servers.
+/// The most boards of one user, who has one for each key of its servers.
 const OF_USER: usize = 256;

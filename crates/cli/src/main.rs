@@ -1,31 +1,31 @@
-//! The `oarlock` command: parses, opens files and reports; the library does the work.
+//! The `oarlock` command: parses arguments, opens files and reports. The library does the work.
 //!
 //! ```text
-//! enc.rs        enc, dec: files of openssl enc        keys.rs       hexadecimal, key files
-//! job.rs        a file from one end to the other      passphrase.rs from a file, asked for
-//! input.rs      where bytes come from                 output/       where they go: temporary name, rights, rename
-//! folder.rs     a directory that is held open           terminal.rs   questions to the user
-//! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
-//! options.rs    the accelerator                       cache.rs      a stored calibration
-//! cpu.rs        the CPU of this machine               stdout.rs     text and JSON on standard output
-//! help.rs       commands in groups                    manual.rs     manual pages from the same definitions
-//! arguments.rs  what the user may have meant          failure.rs    the one line on stderr
-//! colours.rs    where a terminal has them
+//! enc.rs        enc, dec: files of openssl enc      keys.rs       hexadecimal, key files
+//! job.rs        a file from input to output         passphrase.rs from a file or the terminal
+//! input.rs      files, pipes, standard input        output/       temporary name, rights, rename
+//! folder.rs     a directory that is held open       terminal.rs   questions to the user
+//! interrupt.rs  Ctrl-C without a thread             progress.rs   the bar
+//! options.rs    the accelerator                     cache.rs      a stored calibration
+//! cpu.rs        the CPU of this machine             stdout.rs     text and JSON on standard output
+//! help.rs       commands in groups                  manual.rs     manual pages from the same definitions
+//! arguments.rs  what the user may have meant        failure.rs    the one line on stderr
+//! colours.rs    colours, if a terminal has them
 //!
-//! files.rs      the commands of the feature `age`     programs.rs, servers.rs     those of these features
+//! files.rs      the commands of the feature `age`   programs.rs, servers.rs     those of these features
 //! age/          encrypt, decrypt, keygen, inspect: age files
-//! devices/      what this machine has, self-tested     top/       what runs just now
-//! run/          one command with the provider    provider/      the same for the whole machine
-//! doctor/       whether programs will take it
-//! local.rs      a daemon where processes sign together       daemon.rs  what it shares with `oarlock relay`
-//! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature, also by a key in a file
-//! remote/       its keys, and the check of signatures          key_files.rs  keys in PEM
-//! openssl_conf/ the user's configuration, and where its additions stay   openssl.rs  the machine's openssl
-//! calibration/  the provider's speed against a libcrypto    offers.rs   what it offers by that
-//! elf.rs        what a program is linked with
+//! devices/      what this machine has, self-tested  top/          what is running
+//! run/          one command with the provider       provider/     the provider for the whole machine
+//! doctor/       whether programs will use it
+//! local.rs      a daemon that batches signatures of processes  daemon.rs  what it shares with `oarlock relay`
+//! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature, also with a key in a file
+//! remote/       keys of a cryptoserver, checks of signatures   key_files.rs  keys in PEM
+//! openssl_conf/ the user's configuration, and additions to it  openssl.rs  the machine's openssl
+//! calibration/  the provider's speed compared with a libcrypto  offers.rs  what it offers as a result
+//! elf.rs        the libraries that a program is linked with
 //! ```
 
-// Of what the commands that are left out would use.
+// Omitted commands leave code unused.
 #![cfg_attr(
     not(all(feature = "age", feature = "programs", feature = "servers")),
     allow(dead_code)

@@ -1,4 +1,4 @@
-//! `oarlock man`: manual pages, made from the definitions of the command line.
+//! `oarlock man`: manual pages, generated from the definitions of the command line.
 
 use std::fs;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, mut root: Command) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The name of the page's file, and the page.
+/// Returns the name of the page's file, and the page.
 fn render(command: Command) -> Result<(String, Vec<u8>), Failure> {
     let name = command.get_name().to_owned();
     let man = Man::new(command);
@@ -69,7 +69,7 @@ fn render(command: Command) -> Result<(String, Vec<u8>), Failure> {
     Ok((file, text))
 }
 
-/// Lines that begin with blanks are for pasting: troff would fill and divide them.
+/// Keeps lines that begin with blanks, since they are for pasting: troff would fill and break them.
 fn with_examples_as_they_are(page: Vec<u8>) -> Vec<u8> {
     let mut kept = Vec::with_capacity(page.len());
     let mut is_example = false;
@@ -86,7 +86,7 @@ fn with_examples_as_they_are(page: Vec<u8>) -> Vec<u8> {
     kept
 }
 
-/// The section that scripts go by.
+/// Returns the section on exit statuses, on which scripts rely.
 fn exit_status(command: &str) -> String {
     let failed = match command {
         "verify" => {
@@ -126,7 +126,7 @@ fn exit_status(command: &str) -> String {
     format!(".SH \"EXIT STATUS\"\n{}", rows.collect::<String>())
 }
 
-/// Other pages, and those of the documentation, which `make install` puts below share/doc/oarlock.
+/// Returns the section on other pages, and on documents, which `make install` puts below share/doc/oarlock.
 fn see_also(file: &str) -> String {
     let command = file.trim_end_matches(".1").trim_start_matches("oarlock-");
     let documents = match command.split('-').next().unwrap_or_default() {

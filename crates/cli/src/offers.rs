@@ -1,4 +1,4 @@
-//! What the provider offers with one OpenSSL, what it leaves to that OpenSSL, and by which figures.
+//! The operations that the provider offers with one OpenSSL, those that it leaves to that OpenSSL, and the figures for this.
 
 use oarlock::{Accelerator, Algorithm};
 use oarlock_engine::costs::openssl::{Measured, RatioSource, SIZES};
@@ -12,22 +12,22 @@ use crate::openssl_conf::UserConf;
 use crate::options;
 use crate::provider_file;
 
-/// An operation, as `--json` has it.
+/// An operation, as `--json` shows it.
 #[derive(Serialize)]
 pub(crate) struct Offer {
     pub(crate) operation: &'static str,
     pub(crate) is_offered: bool,
-    /// Offered by an option, although OpenSSL is faster.
+    /// Whether an option offers it although OpenSSL is faster or no ratio is known.
     pub(crate) is_forced: bool,
-    /// Why it is not offered.
+    /// The reason why it is not offered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
-    /// Our rate, of OpenSSL's, by bytes a request, or by call.
+    /// Our rate over OpenSSL's, by bytes a request, or by call.
     ratios: Option<Rates>,
     source: Option<String>,
 }
 
-/// Ratios in the order in which people read them.
+/// Ratios, in the order in which people read them.
 struct Rates(Vec<(At, f64)>);
 
 /// The request or call that a ratio was measured with.
@@ -87,8 +87,8 @@ pub(crate) fn all(
         .collect()
 }
 
-/// Returns the version of the machine's OpenSSL and what the provider offers to programs with it, by the calibration
-/// that they go by, if there is one.
+/// Returns the version of the machine's OpenSSL and what the provider offers to programs with it, by the calibration that
+/// they use, if there is one.
 pub(crate) fn of_machine() -> Result<(String, Vec<Offer>), Failure> {
     let known = || {
         let library = calibration::library::of_machine().ok()??;
@@ -101,7 +101,7 @@ pub(crate) fn of_machine() -> Result<(String, Vec<Offer>), Failure> {
         Some(known) => known.version().to_owned(),
         None => openssl::number(&Installed::find().version().unwrap_or_default()).to_owned(),
     };
-    // As programs get it: the options of a command are for its own process.
+    // As programs get it: a command's options apply to its own process.
     let of_provider = options::built(Accelerator::builder().environment())?;
     let measured = known.as_ref().and_then(|known| known.measured.as_ref());
     let offers = all(&of_provider, &openssl, measured);
@@ -109,7 +109,7 @@ pub(crate) fn of_machine() -> Result<(String, Vec<Offer>), Failure> {
 }
 
 impl Offer {
-    /// As in "aes-128-ctr 1.02 1.40 2.00 2.17 2.24 2.24 2.24", and "x25519 generate 4.03, derive 1.29".
+    /// Returns a line such as "aes-128-ctr 1.02 1.40 2.00 2.17 2.24 2.24 2.24" or "x25519 generate 4.03, derive 1.29".
     pub(crate) fn to_text(&self) -> String {
         let mut text = self.operation.to_owned();
         let ratios = self.ratios.iter().flat_map(|ratios| &ratios.0);
@@ -133,7 +133,7 @@ impl Offer {
         self.ratios.is_some()
     }
 
-    /// The ratio of requests of `bytes` bytes, if it is known.
+    /// Returns the ratio for requests of `bytes` bytes, if it is known.
     pub(crate) fn ratio(&self, bytes: usize) -> Option<f64> {
         let mut ratios = self.ratios.iter().flat_map(|ratios| &ratios.0);
         ratios
@@ -167,7 +167,7 @@ impl Serialize for Rates {
     }
 }
 
-/// As in "with 64 bytes", and "in derive".
+/// Text such as "with 64 bytes" or "in derive".
 impl std::fmt::Display for At {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -177,7 +177,7 @@ impl std::fmt::Display for At {
     }
 }
 
-/// Where the figures come from, each source once.
+/// Returns the sources of the figures, each once.
 pub(crate) fn sources(offers: &[Offer]) -> String {
     let mut sources: Vec<&str> = Vec::new();
     for source in offers.iter().filter_map(|one| one.source.as_deref()) {
@@ -191,5 +191,5 @@ pub(crate) fn sources(offers: &[Offer]) -> String {
     }
 }
 
-/// What the figures are, for people.
+/// An explanation of the figures, for people.
 pub(crate) const FIGURES: &str = "rate over OpenSSL's own, one thread; of ciphers with requests of 16, 64, 256, 1024, 16384, 32768 and 131072 bytes, of the rest by kind of call";

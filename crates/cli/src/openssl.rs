@@ -1,4 +1,4 @@
-//! What the machine's `openssl` says about itself.
+//! The machine's `openssl` command, and what it reports.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -15,26 +15,26 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
-    /// Asks the command, with no configuration that might stop it.
+    /// Runs the command, without a configuration that might stop it.
     pub(crate) fn find() -> Self {
         Self::asked(&["-v", "-d", "-m"])
-            // 1.1 knows of no modules.
+            // 1.1 does not know modules.
             .or_else(|| Self::asked(&["-v", "-d"]))
             .unwrap_or_default()
     }
 
-    /// Where programs look for their configuration when nothing names one.
+    /// Returns the configuration that programs read by default.
     pub(crate) fn configuration(&self) -> PathBuf {
         let folder = self.folder.as_deref().unwrap_or(Path::new("/etc/ssl"));
         folder.join("openssl.cnf")
     }
 
-    /// As in "OpenSSL 3.0.19 27 Jan 2026"; `None` if the command is missing.
+    /// Returns the version, as in "OpenSSL 3.0.19 27 Jan 2026"; `None` if the command is missing.
     pub(crate) fn version(&self) -> Option<String> {
         self.version.clone()
     }
 
-    /// Where providers are looked for by name.
+    /// Returns the folder in which OpenSSL finds providers by name.
     pub(crate) fn modules(&self) -> Option<&Path> {
         self.modules.as_deref()
     }
@@ -54,7 +54,7 @@ impl Installed {
             Some(PathBuf::from(line.trim().trim_matches('"')))
         };
         Some(Self {
-            // What follows in brackets is the library's, the same unless both were mixed up.
+            // The part in brackets is the library's version, which differs only if installations are mixed.
             version: text
                 .lines()
                 .next()
@@ -75,7 +75,7 @@ pub(crate) struct ListedProvider {
     pub(crate) is_active: bool,
 }
 
-/// The providers of programs that read `conf`, or why they cannot be listed.
+/// Returns the providers of programs that read `conf`, or why they cannot be listed.
 pub(crate) fn providers(conf: &Path) -> Result<Vec<ListedProvider>, String> {
     let text = list(
         Command::new("openssl")
@@ -98,7 +98,7 @@ pub(crate) fn providers(conf: &Path) -> Result<Vec<ListedProvider>, String> {
     Ok(listed)
 }
 
-/// The number in "OpenSSL 3.0.19 27 Jan 2026".
+/// Returns the number in "OpenSSL 3.0.19 27 Jan 2026".
 pub(crate) fn number(version: &str) -> &str {
     version.split(' ').nth(1).unwrap_or_default()
 }
@@ -108,7 +108,7 @@ pub(crate) fn has_providers(version: &str) -> bool {
     version.strip_prefix("OpenSSL ").is_some_and(is_3_or_later)
 }
 
-/// Whether a version of OpenSSL prefers hybrids of ML-KEM and a curve by itself: since 3.5.
+/// Whether a version of OpenSSL itself prefers hybrids of ML-KEM and a curve, as it does since 3.5.
 pub(crate) fn has_hybrid_groups(version: &str) -> bool {
     let Some(version) = version.strip_prefix("OpenSSL ") else {
         return false;
@@ -118,14 +118,13 @@ pub(crate) fn has_hybrid_groups(version: &str) -> bool {
     release >= [3, 5]
 }
 
-/// The same of a library by the name that programs are linked with. From 3.0 on its number is that of
-/// the release.
+/// Whether a library has providers, by the name that programs are linked with. From 3.0 on it has the number of the release.
 pub(crate) fn file_has_providers(name: &str) -> bool {
     name.strip_prefix("libcrypto.so.")
         .is_some_and(is_3_or_later)
 }
 
-/// Red Hat numbers 1.0 as 10, and LibreSSL numbers its own from 30 on.
+/// Whether a version is 3 or later. Red Hat numbers 1.0 as 10, and LibreSSL numbers its own from 30 on.
 fn is_3_or_later(version: &str) -> bool {
     let major = version.split('.').next().unwrap_or_default();
     major
@@ -133,7 +132,7 @@ fn is_3_or_later(version: &str) -> bool {
         .is_ok_and(|major: u32| (3..10).contains(&major))
 }
 
-/// Whether OpenSSL accepts the file as a provider; if not, why.
+/// Checks that OpenSSL accepts the file as a provider. The error says why not.
 pub(crate) fn loads(module: &Path) -> Result<(), String> {
     let mut command = Command::new("openssl");
     command
@@ -142,7 +141,7 @@ pub(crate) fn loads(module: &Path) -> Result<(), String> {
     list(command.env("OPENSSL_CONF", "/dev/null")).map(drop)
 }
 
-/// The list, or the errors in its place.
+/// Returns the list, or the errors that were printed in its place.
 fn list(command: &mut Command) -> Result<String, String> {
     let output = command
         .stdin(Stdio::null())
@@ -159,8 +158,8 @@ fn list(command: &mut Command) -> Result<String, String> {
     Err(format!("openssl list -providers: {}", said.join("; ")))
 }
 
-/// Returns the part for people of a line such as "4020C4:error:07000071:configuration file
-/// routines:module_run:unknown module name:conf_mod.c:264:data"; nothing of other lines.
+/// Returns the readable part of a line such as "4020C4:error:07000071:configuration file routines:module_run:unknown module
+/// name:conf_mod.c:264:data"; `None` for other lines.
 fn reason_told(line: &str) -> Option<String> {
     let (_, told) = line.split_once(":error:")?;
     let fields: Vec<_> = told.splitn(7, ':').collect();

@@ -8,15 +8,15 @@ use crate::cache;
 use crate::cpu;
 use crate::failure::Failure;
 
-/// Reads `name=value,...`. Unless `cipher_threads` is set, a cipher may use a thread for every CPU, since
-/// the process has only one cipher.
+/// Parses `name=value,...`. Unless `cipher_threads` is set, a cipher may use a thread for every CPU, since the process has
+/// only one cipher.
 pub(crate) fn parse(text: &str) -> Result<Options, Failure> {
     format!("cipher_threads={},{text}", cpu::count())
         .parse()
         .map_err(|error| Failure::usage(format!("--options: {error}")))
 }
 
-/// Checks the options that the provider would take: `text`, overridden by the environment.
+/// Checks the options that the provider would use: `text`, overridden by the environment.
 pub(crate) fn of_provider(text: &str) -> Result<(), Failure> {
     let check = |source: &str, text: &str| match text.parse::<Options>() {
         Ok(_) => Ok(()),
@@ -36,7 +36,7 @@ pub(crate) fn build(options: Options) -> Result<Accelerator, Failure> {
     built(Accelerator::builder().options(options))
 }
 
-/// Builds an accelerator that plans by the stored calibration, if it fits this machine.
+/// Builds an accelerator that plans by the stored calibration, if that fits this machine.
 pub(crate) fn build_calibrated(options: Options) -> Result<Accelerator, Failure> {
     #[cfg(feature = "programs")]
     if let Ok(calibration) = cache::read(cpu::visible()?) {
@@ -54,7 +54,7 @@ pub(crate) fn calibrated(
     built(builder.calibration(calibration))
 }
 
-/// Builds, and refuses options that do not fit this machine.
+/// Builds an accelerator, and refuses options that do not fit this machine.
 pub(crate) fn built(builder: Builder) -> Result<Accelerator, Failure> {
     builder
         .build()

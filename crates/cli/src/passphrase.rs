@@ -1,4 +1,4 @@
-//! Where a passphrase comes from: the terminal, a file, a descriptor, or a source in openssl's notation.
+//! Sources of a passphrase: the terminal, a file, a descriptor, or a source in openssl's notation.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -34,7 +34,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// `reads_stdin`: standard input is data.
+    /// Returns the source that the options name. `reads_stdin` means that standard input is data.
     pub(crate) fn source(&self, reads_stdin: bool) -> Result<Option<Source>, Failure> {
         let source = match (&self.passphrase_file, self.passphrase_fd) {
             (Some(path), _) if path.as_os_str() == "-" => Source::Stdin,
@@ -70,7 +70,7 @@ impl Passphrase {
         &self.0
     }
 
-    /// For age, whose passphrases are text.
+    /// Returns the passphrase as text, as age requires.
     #[cfg(feature = "age")]
     pub(crate) fn secret(&self) -> Result<SecretString, Failure> {
         let text = std::str::from_utf8(&self.0);
@@ -79,20 +79,20 @@ impl Passphrase {
     }
 }
 
-/// As `-pass` of openssl names it.
+/// A source, as `-pass` of openssl names it.
 #[derive(Clone)]
 pub(crate) enum Source {
     File(PathBuf),
     Environment(OsString),
     Descriptor(u32),
     Stdin,
-    /// Anything else, and what to do.
+    /// Any other source, with advice.
     Wrong(&'static str),
 }
 
 impl Source {
-    /// For clap, which prints the input of a parser that fails, and it may be the passphrase; so this one
-    /// never fails.
+    /// Parses a source, for clap. It never fails: clap prints the input of a parser that does, and that may be the
+    /// passphrase.
     pub(crate) fn parse(text: &str) -> Result<Self, Infallible> {
         Ok(match text.split_once(':') {
             Some(("file", path)) => Self::File(path.into()),
@@ -117,7 +117,7 @@ impl Source {
         matches!(self, Self::Stdin)
     }
 
-    /// The first line of a file, or all of a variable.
+    /// Reads the first line of a file, or all of a variable.
     pub(crate) fn read(&self) -> Result<Passphrase, Failure> {
         let (name, passphrase) = match self {
             Self::File(path) => {
@@ -150,14 +150,14 @@ impl Source {
     }
 }
 
-/// Asks for the passphrase of something that is there.
+/// Asks for the passphrase of existing data.
 pub(crate) fn ask(asker: &Asker) -> Result<Passphrase, Failure> {
     let passphrase = asker.secret("Passphrase: ").map_err(none)?;
     check("the passphrase", &passphrase)?;
     Ok(Passphrase(passphrase))
 }
 
-/// Asks for a new one, twice. Who gives none gets one of ten random words, as from age.
+/// Asks twice for a new passphrase. With an empty answer it generates one of ten random words, as age does.
 pub(crate) fn ask_for_new(asker: &Asker) -> Result<Passphrase, Failure> {
     let question = match cfg!(feature = "age") {
         true => "Passphrase (leave it empty to get one of random words): ",
@@ -191,8 +191,7 @@ fn none(why: NoAnswer) -> Failure {
     }
 }
 
-/// Whether the process that started this one has passed on the descriptor: all that it opens itself close
-/// when it starts another program.
+/// Whether the parent process passed on the descriptor. Those that this process opens itself are closed on exec.
 fn was_passed_on(number: u32) -> bool {
     std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).is_ok_and(|info| {
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
@@ -201,9 +200,9 @@ fn was_passed_on(number: u32) -> bool {
     })
 }
 
-/// Without its line break.
+/// Reads the first line, without its line break.
 fn first_line(source: &mut dyn Read) -> io::Result<Zeroizing<Vec<u8>>> {
-    // One more, to see that it is too long; all at once, so that none moves and stays behind.
+    // One byte more, to detect a longer line. Reserve it at once, so that no reallocation leaves a copy behind.
     let mut line = Zeroizing::new(Vec::with_capacity(BYTES_MAX + 1));
     let mut byte = Zeroizing::new([0]);
     while line.len() <= BYTES_MAX {
@@ -218,7 +217,7 @@ fn first_line(source: &mut dyn Read) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(line)
 }
 
-/// Refuses passphrases that openssl would read differently; others have the same limits.
+/// Refuses passphrases that openssl would read differently. The limits also apply to age files.
 fn check(name: &str, passphrase: &[u8]) -> Result<(), Failure> {
     let what = if passphrase.is_empty() {
         "is empty"
@@ -232,5 +231,5 @@ fn check(name: &str, passphrase: &[u8]) -> Result<(), Failure> {
     Err(Failure::usage(format!("{name}: {what}")))
 }
 
-/// `APP_PASS_LEN` of openssl, less one for its end.
+/// openssl's `APP_PASS_LEN`, less one for the final zero.
 const BYTES_MAX: usize = 1023;

@@ -1,4 +1,4 @@
-//! `oarlock pki`.
+//! The `oarlock pki` subcommand.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -228,7 +228,7 @@ fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {}", path.display(), reason(error)))
 }
 
-/// The first configuration for `oarlock serve`.
+/// The first configuration of `oarlock serve`.
 const CONFIGURATION: &str = r#"# A cryptoserver for tests; docs/cryptoserver.md has every setting.
 listen = ["127.0.0.1:7443"]
 

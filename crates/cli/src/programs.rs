@@ -1,4 +1,4 @@
-//! The commands for programs with the provider, and for this machine.
+//! The subcommands for programs with the provider, and for this machine.
 
 use std::io;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The bar on a terminal. The thread that has just finished a piece of work draws it, so no thread ticks.
+//! The progress bar. The thread that has just finished a piece of work draws it, so it needs no thread of its own.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};
@@ -17,7 +17,7 @@ pub(crate) enum When {
     Never,
 }
 
-/// A bar, or none, and a clock that stands still while the user is asked.
+/// A progress bar, if there is one, and a clock that stops while the user is asked.
 #[derive(Clone)]
 pub(crate) struct Progress {
     clock: Arc<Clock>,
@@ -32,7 +32,7 @@ struct Bar {
 
 struct Clock {
     began: Instant,
-    /// Nanoseconds for which the user was waited for.
+    /// The nanoseconds spent waiting for the user.
     waited: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ impl Clock {
 }
 
 impl Progress {
-    /// For `bytes` bytes, where they are known. `on_stdout`: that is where they go.
+    /// Creates a bar for `bytes` bytes, if that is known. `on_stdout` means that the output goes to standard output.
     pub(crate) fn new(when: When, bytes: Option<u64>, on_stdout: bool) -> Self {
         let clock = Arc::new(Clock {
             began: Instant::now(),
@@ -72,12 +72,12 @@ impl Progress {
         self.bar.is_some()
     }
 
-    /// How long this process has worked, without waiting for the user.
+    /// Returns how long this process has worked, without waits for the user.
     pub(crate) fn working(&self) -> Duration {
         self.clock.working()
     }
 
-    /// Counts bytes that are written; any thread.
+    /// Adds bytes that were written. Any thread may call it.
     pub(crate) fn add(&self, bytes: u64) {
         let Some(Bar { bar, clock, shown }) = self.bar.as_deref() else {
             return;
@@ -96,14 +96,14 @@ impl Progress {
         }
     }
 
-    /// Lets the user answer something.
+    /// Runs `ask` while the bar and the clock stop.
     pub(crate) fn pause<T>(&self, ask: impl FnOnce() -> T) -> T {
         let asked = Instant::now();
         let answer = self.suspend(ask);
         let waited = u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.clock.waited.fetch_add(waited, Ordering::Relaxed);
         if let Some(Bar { bar, .. }) = self.bar.as_deref() {
-            // Its estimate has a clock of its own.
+            // The bar's estimate has a clock of its own.
             bar.reset_eta();
         }
         answer
@@ -117,7 +117,7 @@ impl Progress {
         }
     }
 
-    /// Clears the line.
+    /// Removes the bar from the terminal.
     pub(crate) fn clear(&self) {
         if let Some(Bar { bar, .. }) = self.bar.as_deref() {
             bar.finish_and_clear();
@@ -140,5 +140,5 @@ fn style(knows_end: bool, clock: &Arc<Clock>) -> ProgressStyle {
         .with_key("working", working)
 }
 
-/// Shorter work shows no bar.
+/// The bar is shown only after this time.
 const MOMENT: Duration = Duration::from_millis(200);

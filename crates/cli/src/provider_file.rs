@@ -1,4 +1,4 @@
-//! Where the provider's file is.
+//! The place of the provider's file.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use crate::failure::Failure;
 use crate::openssl::Installed;
 use crate::openssl_conf::fits_a_line;
 
-/// The absolute path of the file: the one `given`, else the one that `OARLOCK_PROVIDER` names, else the
-/// first where an installation or a build puts it.
+/// Returns the absolute path of the file: `given`, else the one that `OARLOCK_PROVIDER` names, else the first that an
+/// installation or a build puts in its place.
 ///
 /// # Errors
-/// Not found; says where it was looked for.
+/// The file was not found. The message says where it was looked for.
 pub(crate) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let named = std::env::var_os("OARLOCK_PROVIDER").filter(|path| !path.is_empty());
     let named = named.map(PathBuf::from);
@@ -51,7 +51,7 @@ pub(super) fn is_installed(path: &Path) -> bool {
 
 fn usual_places() -> Vec<PathBuf> {
     let mut folders = Vec::new();
-    // Behind links, so that a link in a folder of commands leads to where the command was unpacked.
+    // Resolve links: one in a folder of commands leads to where the command was unpacked.
     let command = std::env::current_exe().and_then(|path| path.canonicalize());
     if let Some(beside) = command.ok().as_deref().and_then(Path::parent) {
         folders.push(beside.to_path_buf());
@@ -65,7 +65,7 @@ fn usual_places() -> Vec<PathBuf> {
     folders.iter().flat_map(files).collect()
 }
 
-/// Its name in OpenSSL's folder of modules: that of the provider.
+/// The file's name in OpenSSL's folder of modules, which is that of the provider.
 pub(super) const INSTALLED_NAME: &str = "oarlock.so";
-/// Its names in cargo's target folder and in OpenSSL's folder of modules.
+/// The file's names in cargo's target folder and in OpenSSL's folder of modules.
 const NAMES: [&str; 2] = ["liboarlock_provider.so", INSTALLED_NAME];

@@ -1,4 +1,4 @@
-//! `oarlock serve`.
+//! The `oarlock serve` subcommand.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -75,9 +75,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     server::serve(&args.config, change, announce).map_err(|error| fail(&error))
 }
 
-/// Announces the ports on standard output, for a process that started the server and waits for them.
+/// Prints the ports on standard output, for a process that started the server and waits for them.
 fn announce(server: &Server) {
-    // For `oarlock top`. Where there is no private folder, as in some containers, it serves all the same.
+    // For `oarlock top`. Without a private folder, as in some containers, it serves all the same.
     let _ = oarlock_engine::costs::published::show(server.metrics());
     let mut text = String::new();
     for address in server.addresses() {
@@ -87,7 +87,7 @@ fn announce(server: &Server) {
         text.push_str(&format!("metrics on http://{address}/metrics\n"));
     }
     let mut stdout = std::io::stdout().lock();
-    // It serves whether or not anybody reads that.
+    // Serve whether or not anybody reads these lines.
     let _ = stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());

@@ -1,4 +1,4 @@
-//! The commands for cryptoservers and daemons, and for what runs.
+//! The subcommands for cryptoservers and daemons, and for what is running.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `oarlock sign`.
+//! The `oarlock sign` subcommand.
 
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     input: Option<PathBuf>,
 }
 
-/// The help of `--private-key`, where a command signs with it.
+/// The help of `--private-key` for a command that signs with it.
 pub(crate) const PRIVATE_KEY: &str =
     "Private key to sign with, in PEM; with --remote, the key of --certificate";
 
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     output.commit(false)
 }
 
-/// The signature of a file that it replaces is of no use.
+/// Refuses to replace the signed file by the signature, which would be of no use without it.
 fn refuse_to_replace(input: Option<&Path>, output: Option<&Path>) -> Result<(), Failure> {
     let file = |path: Option<&Path>| {
         let metadata = fs::metadata(path?).ok()?;
@@ -116,7 +116,7 @@ fn refuse_to_replace(input: Option<&Path>, output: Option<&Path>) -> Result<(), 
     }
 }
 
-/// With a key of this machine.
+/// Signs with a key of this machine.
 fn sign_here(args: &Args, path: &Path) -> Result<Vec<u8>, Failure> {
     args.access.check_alone()?;
     let key = key_files::private(path)?;
@@ -130,9 +130,9 @@ fn sign_here(args: &Args, path: &Path) -> Result<Vec<u8>, Failure> {
     signed.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
-/// With a key of a server.
+/// Signs with a key of a server.
 async fn sign(args: &Args, client: &Client, id: &str) -> Result<Vec<u8>, Failure> {
-    // A client that may not list keys knows no public half to choose the scheme by, nor to check with.
+    // A client that may not list keys has no public half by which to choose the scheme and check the signature.
     let keys = client.list_keys().await.unwrap_or_default();
     let listed = keys.iter().find(|key| key.id == id);
     let listed: Option<PublicKey> = listed.map(public).transpose()?;

@@ -6,7 +6,7 @@ use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, major, minor};
 
 use crate::failure::{Failure, reason};
 
-/// Writes all of `text`, where `print!` would panic on a closed pipe.
+/// Writes all of `text`. `print!` would panic on a closed pipe.
 pub(crate) fn write(text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
@@ -15,9 +15,9 @@ pub(crate) fn write(text: impl AsRef<[u8]>) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("standard output: {}", reason(&error))))
 }
 
-/// Fails where standard output was closed when this process began, so that data would be lost without a
-/// word. Rust's runtime opens /dev/null in its place before any of our code runs, for reading and writing,
-/// as redirections for output are not. A few programs open theirs so, too: the message says what to do.
+/// Fails if standard output was closed when this process began, since data would be lost silently. Rust's runtime opens
+/// /dev/null in its place before any of our code runs, for reading and writing, unlike a redirection of output. A few
+/// programs open theirs in this way too, so the message says what to do.
 pub(crate) fn check_open() -> Result<(), Failure> {
     let stdout = io::stdout();
     let is_null = fstat(&stdout).is_ok_and(|found| {
@@ -34,7 +34,7 @@ pub(crate) fn check_open() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What `command` prints with `--json`: `value` as a line of JSON.
+/// Returns what `command` prints with `--json`: `value` as a line of JSON.
 #[cfg(any(feature = "age", feature = "programs", feature = "servers"))]
 pub(crate) fn json(command: &str, value: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string(value)

@@ -1,5 +1,5 @@
-//! Questions to the user. They go to the terminal of the process and never to standard input, which may be
-//! data. A signal that comes while one is open gives the terminal back as it was, and then acts.
+//! Questions to the user. They go to the terminal of the process and never to standard input, which may be data. A signal
+//! during a question first restores the terminal, and then acts.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -14,7 +14,7 @@ use crate::failure::{Failure, printable, reason};
 use crate::interrupt::{Interrupt, Resumed};
 use crate::progress::Progress;
 
-/// Asks the user.
+/// A handle for questions to the user.
 #[derive(Clone)]
 pub(crate) struct Asker {
     interrupt: Interrupt,
@@ -29,7 +29,7 @@ pub(crate) enum NoAnswer {
 }
 
 impl Asker {
-    /// `progress` stands still while the user thinks.
+    /// Creates a handle. `progress` pauses during a question.
     pub(crate) fn new(interrupt: &Interrupt, progress: &Progress) -> Self {
         Self {
             interrupt: interrupt.clone(),
@@ -37,12 +37,12 @@ impl Asker {
         }
     }
 
-    /// Asks for something that is not shown as it is typed.
+    /// Asks for an answer that is not shown as it is typed.
     pub(crate) fn secret(&self, question: &str) -> Result<Zeroizing<Vec<u8>>, NoAnswer> {
         self.ask(question, true)
     }
 
-    /// Asks for something that may be shown.
+    /// Asks for an answer that may be shown.
     pub(crate) fn line(&self, question: &str) -> Result<String, NoAnswer> {
         let answer = self.ask(question, false)?;
         Ok(String::from_utf8_lossy(&answer).trim().to_owned())
@@ -58,14 +58,13 @@ impl Asker {
         let mut terminal = Terminal::open()?;
         self.progress.pause(|| {
             let _held = self.interrupt.hold();
-            // Before anything is hidden: it may be stopped at any time from then on.
+            // Watch before hiding anything: the process may be stopped at any time from then on.
             let resumed = Resumed::watch().map_err(broken)?;
             let hidden = is_secret.then(|| Hidden::hide(&terminal)).transpose()?;
             let question = printable(question);
             terminal.show(&question)?;
             terminal.read_line(&self.interrupt, resumed, |terminal| {
-                // While this process was stopped, the shell may have shown what is typed, and the question is out of
-                // sight.
+                // While this process was stopped, the shell may have turned echo on, and the question is out of sight.
                 hidden.as_ref().map_or(Ok(()), Hidden::hide_again)?;
                 terminal.show(&question)
             })
@@ -73,7 +72,7 @@ impl Asker {
     }
 }
 
-/// The terminal that controls this process or, where there is none, the one that is its standard input.
+/// The controlling terminal of this process, or else the terminal that is its standard input.
 struct Terminal {
     input: File,
     output: File,
@@ -101,7 +100,7 @@ impl Terminal {
         self.output.write_all(text.as_bytes()).map_err(broken)
     }
 
-    /// Up to the end of the line, without it. `resume` is called when the process was stopped and goes on.
+    /// Reads up to the end of the line, without it. Calls `resume` when the process continues after a stop.
     fn read_line(
         &mut self,
         interrupt: &Interrupt,
@@ -123,7 +122,7 @@ impl Terminal {
                 Err(Errno::INTR | Errno::AGAIN) => continue,
                 Err(error) => return Err(broken(error.into())),
             };
-            // Ctrl-D ends what is typed without a line break.
+            // Ctrl-D ends a line without a line break.
             if bytes == 0 && line.is_empty() {
                 let what = "the terminal: nothing was typed";
                 return Err(NoAnswer::Failed(Failure::new(what)));
@@ -141,7 +140,7 @@ impl Terminal {
     }
 }
 
-/// As long as it lives, the terminal does not show what is typed.
+/// Hides what is typed, until it is dropped.
 struct Hidden {
     terminal: Terminal,
     before: Termios,
@@ -168,7 +167,7 @@ impl Hidden {
     }
 
     fn hide_again(&self) -> Result<(), NoAnswer> {
-        // What has been typed already stays.
+        // What has been typed already is kept.
         tcsetattr(&self.terminal.input, OptionalActions::Now, &self.now)
             .map_err(|error| broken(error.into()))
     }
@@ -186,5 +185,5 @@ fn broken(error: io::Error) -> NoAnswer {
     NoAnswer::Failed(Failure::new(format!("the terminal: {}", reason(&error))))
 }
 
-/// What a terminal gives as one line at most (N_TTY_BUF_SIZE).
+/// The longest line that a terminal returns (N_TTY_BUF_SIZE).
 const LINE_BYTES_MAX: usize = 4096;

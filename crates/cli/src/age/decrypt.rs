@@ -1,4 +1,4 @@
-//! `oarlock decrypt`.
+//! The `oarlock decrypt` subcommand.
 
 use std::io::{BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ Exit status: 0 done, 1 something failed, 2 wrong arguments, 3 all done but what 
 names, 128 and its number after a signal.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    // A part of a file does not get the name of the whole.
+    // A range of a file does not get the output name of the whole file.
     let is_part = args.range.is_some() && args.common.inputs.len() == 1;
     let call = Call::new(&args.common, is_part)?;
     let given = args.given.read(args.common.reads_stdin())?;
@@ -104,7 +104,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         let cpu = call.accelerator.cpu();
         let fail = |name: &str| {
             let name = name.to_string();
-            // A read that a signal ended fails, too.
+            // A read that a signal interrupts also fails.
             move |error| match call.interrupt.check() {
                 Err(interrupted) => interrupted,
                 Ok(()) => refused(&name, error),
@@ -132,7 +132,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
                 .map_err(|error| job.failed(error));
             return job.end(result);
         }
-        // A file can be gone back in; of a pipe not a byte too much may be read.
+        // In a file, the position is corrected below. A pipe must not be read beyond the header.
         let start = match input.size {
             Some(_) => {
                 let at = input.file.stream_position();
@@ -160,7 +160,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
                     input.name
                 )));
             };
-            // A part that ends before the last chunk would not show that the file was cut or grew.
+            // A range that ends before the last chunk does not show whether the file was cut or grew.
             let of = decryptor.payload.check_length(&input.file, at, size);
             range = Some(part.of(&input.name, of.map_err(fail(&input.name))?)?);
         }
@@ -202,11 +202,11 @@ fn output_name(input: &Path) -> Option<PathBuf> {
     is_ours.then(|| input.with_extension(""))
 }
 
-/// `--range OFFSET:LENGTH`, in bytes of the plaintext.
+/// The value of `--range OFFSET:LENGTH`, in bytes of the plaintext.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct PartOf {
     from: u64,
-    /// None: to the end.
+    /// The length; `None` means to the end.
     bytes: Option<u64>,
 }
 
@@ -220,7 +220,7 @@ impl PartOf {
         Ok(Self { from, bytes })
     }
 
-    /// The part of the file `name`, whose plaintext has `of` bytes.
+    /// Returns this part of the file `name`, whose plaintext has `of` bytes.
     fn of(self, name: &str, of: u64) -> Result<Range, Failure> {
         let left = of.checked_sub(self.from).ok_or_else(|| {
             Failure::new(format!(
@@ -236,7 +236,7 @@ impl PartOf {
     }
 }
 
-/// A number of bytes, KiB, MiB, GiB or TiB.
+/// Parses a number of bytes with an optional unit: K, M, G or T for KiB to TiB.
 fn size(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.find(|c: char| !c.is_ascii_digit()) {
         None => (text, 0),
@@ -260,7 +260,7 @@ fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text}: too large"))
 }
 
-/// Reads up to the first byte that is not white space, which tells whether there is armor.
+/// Reads up to and including the first byte that is not white space. It is `-` if there is armor.
 fn first_bytes(call: &Call<'_>, input: &Input) -> Result<Vec<u8>, Failure> {
     let mut reader = Waiting::new(&input.file, input.size.is_some(), call);
     let mut begun = Vec::new();
@@ -281,13 +281,13 @@ fn first_bytes(call: &Call<'_>, input: &Input) -> Result<Vec<u8>, Failure> {
     Ok(begun)
 }
 
-/// What opens headers.
+/// The keys that open headers.
 struct Keys<'a, I> {
     call: &'a Call<'a>,
     args: &'a Args,
     identities: Vec<I>,
     given: Option<Passphrase>,
-    /// Asked for, unless it was given, when the first file needs it.
+    /// The passphrase, asked for when the first file needs it, unless it was given.
     passphrase: OnceLock<scrypt::Identity>,
     asking: Mutex<()>,
 }
@@ -316,7 +316,7 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
                     "{name}: encrypted with a passphrase: leave -i out to be asked for it"
                 )));
             }
-            // Before a passphrase is asked for.
+            // Check this before asking for a passphrase.
             if header
                 .work_factor()
                 .is_none_or(|work| work > WORK_FACTOR_MAX)
@@ -352,7 +352,7 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
     }
 }
 
-/// The kinds of a header's recipients, for a message.
+/// Returns the kinds of a header's recipients, for a message.
 fn kinds(header: &Header) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for kind in header.recipient_kinds() {
@@ -371,7 +371,7 @@ fn kinds(header: &Header) -> String {
     }
 }
 
-/// Identities of one thread, or of several.
+/// An identity, which may or may not be shared by threads.
 trait AsIdentity {
     fn as_identity(&self) -> &dyn Identity;
 }
@@ -393,8 +393,8 @@ fn identities(call: &Call<'_>, args: &Args, ui: &Ui) -> Result<Vec<Box<dyn Ident
     keys::identities(&args.identity, reads_stdin, &call.interrupt, ui)
 }
 
-/// Identities that several threads may use: not those that ask for a passphrase or a plugin, nor what
-/// can be read but once.
+/// Reads identities that several threads can share. Returns `None` if one needs a passphrase or a plugin, or if a file is
+/// invalid or can be read only once.
 fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + Sync>>> {
     let mut identities: Vec<Box<dyn Identity + Send + Sync>> = Vec::new();
     for path in paths {
@@ -423,8 +423,8 @@ fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + S
     Some(identities)
 }
 
-/// Named in a message.
+/// The number of kinds that a message names.
 const KINDS_MAX: usize = 3;
 const WHITE_SPACE_BYTES_MAX: usize = 1024;
-/// Most headers have less.
+/// Enough for most headers.
 const HEADER_BYTES: usize = 1024;

@@ -1,4 +1,4 @@
-//! `oarlock encrypt`.
+//! The `oarlock encrypt` subcommand.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ impl Args {
         !(self.recipient.is_empty() && self.recipients_file.is_empty() && self.identity.is_empty())
     }
 
-    /// Fails if the arguments do not fit together, before any file is looked at.
+    /// Checks that the arguments fit together, before any file is opened.
     fn check(&self) -> Result<(), Failure> {
         let is_given = self.given.source(self.common.reads_stdin())?.is_some();
         match (self.has_recipients(), self.passphrase || is_given) {
@@ -199,5 +199,5 @@ fn recipients(call: &Call<'_>, args: &Args) -> Result<Vec<SharedRecipient>, Fail
     recipients.read(reads_stdin, &call.interrupt, &ui)
 }
 
-/// scrypt's log2 N, the value of age: 256 MiB and about a second.
+/// scrypt's log2 N, as in age: 256 MiB and about a second.
 const WORK_FACTOR: u8 = 18;

@@ -1,4 +1,4 @@
-//! `oarlock inspect`: what an age file shows without a key.
+//! The `oarlock inspect` subcommand: what an age file reveals without a key.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Seek as _};
@@ -62,26 +62,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The findings. None of them is authenticated: that takes a key.
+/// The findings about a file. None of them is authenticated, since that takes a key.
 #[derive(serde::Serialize)]
 struct Findings {
     file: String,
     version: &'static str,
     armored: bool,
-    /// Their kinds, in the file's order.
+    /// The kinds of the recipients, in the file's order.
     recipients: Vec<String>,
-    /// Stanzas that open nothing: they keep readers able to pass over unknown ones.
+    /// The number of stanzas that open nothing. They keep readers tolerant of unknown ones.
     grease: usize,
     post_quantum: PostQuantum,
     header_bytes: u64,
-    /// Nonce and tags.
+    /// The bytes of the payload's nonce and tags.
     overhead_bytes: u64,
     plaintext_bytes: u64,
-    /// With armor, if any.
+    /// The size of the file, armor included.
     file_bytes: u64,
 }
 
-/// Whether the file key is safe from a quantum computer, as far as the kinds of stanzas are known.
+/// Whether the file key is safe from a quantum computer, judged by the kinds of its stanzas.
 #[derive(Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 enum PostQuantum {
@@ -115,7 +115,7 @@ impl Findings {
         } else {
             let header = Header::read(&mut all).map_err(fail)?;
             let rest = match input.size {
-                // The header is done, the payload need not be read.
+                // The header has been parsed; the payload need not be read.
                 Some(size) => {
                     let start = (&input.file).stream_position().map_err(reading)?;
                     let ahead = counted.input.buffer().len() as u64;
@@ -161,7 +161,7 @@ impl Findings {
         });
         text.push_str("recipients:\n");
         for kind in &self.recipients {
-            // Names of plugins' stanzas are anybody's; the format allows visible ASCII alone.
+            // A plugin chooses the names of its stanzas, but the format allows only visible ASCII.
             let _ = writeln!(text, "  {kind}");
         }
         text.push_str(match self.post_quantum {
@@ -191,7 +191,7 @@ impl Findings {
 fn post_quantum(header: &Header) -> PostQuantum {
     let of = |tag: &str| match tag {
         "mlkem768x25519" | "age-encryption.org/mlkem768p256tag" => PostQuantum::Yes,
-        // Symmetric.
+        // A passphrase is symmetric.
         "scrypt" => PostQuantum::Yes,
         "X25519" | "ssh-ed25519" | "ssh-rsa" | "piv-p256" | "age-encryption.org/p256tag" => {
             PostQuantum::No
@@ -207,7 +207,7 @@ fn post_quantum(header: &Header) -> PostQuantum {
     kinds.first().copied().unwrap_or(PostQuantum::Unknown)
 }
 
-/// Counts what is read.
+/// A reader that counts the bytes read.
 struct CountingReader<R> {
     input: R,
     bytes: u64,

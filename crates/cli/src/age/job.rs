@@ -1,4 +1,4 @@
-//! What `encrypt` and `decrypt` share: the ends of one file, signals, the bar.
+//! The parts that `encrypt` and `decrypt` share: a file's input and output, signals and the progress bar.
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ impl Common {
         self.inputs.is_empty() || self.inputs.iter().any(|path| path.as_os_str() == "-")
     }
 
-    /// Whether an output is to be on the disk before the command goes on.
+    /// Whether an output must be on disk before the command goes on.
     pub(super) fn lasts(&self) -> bool {
         self.sync || self.rm
     }
@@ -98,7 +98,7 @@ impl Common {
         };
         match self.output.as_deref() {
             Some(path) => is_for_folder(path) || path.is_dir(),
-            // A pipe, a device or an open file is read as standard input is.
+            // A pipe, a device or an open file is treated as standard input is.
             None if is_open_file(input) => false,
             None => {
                 std::fs::metadata(input).map_or(true, |found| found.is_file() || found.is_dir())
@@ -106,13 +106,13 @@ impl Common {
         }
     }
 
-    /// The only input, if it has a name.
+    /// Returns the first input, if one was named.
     fn input(&self) -> Option<&Path> {
         self.inputs.first().map(PathBuf::as_path)
     }
 }
 
-/// One call of the command.
+/// One invocation of the command.
 pub(super) struct Call<'a> {
     pub(super) args: &'a Common,
     /// Whether the command chooses the names of the outputs.
@@ -126,28 +126,28 @@ pub(super) struct Call<'a> {
 pub(super) enum Hands<'a> {
     /// All threads.
     All,
-    /// The calling thread; the others have other files.
+    /// The calling thread, while the others process other files.
     This(&'a mut Workspace),
 }
 
-/// Where the output of a file goes.
+/// The destination of a file's output.
 pub(super) enum Destination<'a> {
-    /// To standard output or to what -o names.
+    /// The path of -o, or standard output.
     Path(Option<&'a Path>),
-    /// To a name that the command chose.
+    /// A place that the command chose.
     Place(Place),
 }
 
-/// What an output is to hold.
+/// The content of an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Plaintext,
     Ciphertext,
-    /// Ciphertext as text.
+    /// Ciphertext as text (PEM).
     Armor,
 }
 
-/// One file on its way.
+/// One file that is being processed.
 pub(super) struct FileJob<'a> {
     call: &'a Call<'a>,
     pub(super) input: Input,
@@ -155,7 +155,7 @@ pub(super) struct FileJob<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// `is_part`: the output has a name from -o, or none.
+    /// Prepares the invocation. `is_part` means a range of one file, whose output never gets a name by default.
     pub(super) fn new(args: &'a Common, is_part: bool) -> Result<Self, Failure> {
         let is_many = args.is_many() && !is_part;
         if args.json {
@@ -182,12 +182,12 @@ impl<'a> Call<'a> {
         self.args.threads.helpers(&self.accelerator)
     }
 
-    /// Asks the user.
+    /// Returns what asks the user.
     pub(super) fn asker(&self) -> Asker {
         Asker::new(&self.interrupt, &self.progress)
     }
 
-    /// Opens the output for what `input` has.
+    /// Opens the output for `input`.
     pub(super) fn job(
         &'a self,
         input: Input,
@@ -245,7 +245,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// In the words of the command.
+    /// Returns a message for `error` that names the input or the output.
     fn failed(&self, input: &Input, output: &Output, error: Error) -> Failure {
         failed(&self.interrupt, input, output, error)
     }
@@ -266,7 +266,7 @@ impl Watch for Call<'_> {
 }
 
 impl<'a> FileJob<'a> {
-    /// The rest of the input, from where it stands, or a part of it.
+    /// Processes the input from its current position to the end, or only `range`.
     pub(super) fn run(
         &self,
         format: &impl Format,
@@ -296,28 +296,28 @@ impl<'a> FileJob<'a> {
         .map_err(|error| self.failed(error))
     }
 
-    /// In the words of the command.
+    /// Returns a message for `error` that names the input or the output.
     pub(super) fn failed(&self, error: Error) -> Failure {
         self.call.failed(&self.input, &self.output, error)
     }
 
-    /// The input, for reading on this thread.
+    /// Returns the input, for reading on this thread.
     pub(super) fn read(&self) -> Waiting<'_, Call<'a>> {
         Waiting::new(&self.input.file, self.input.size.is_some(), self.call)
     }
 
-    /// The output, for writing on this thread.
+    /// Returns the output, for writing on this thread.
     pub(super) fn written(&self) -> Waiting<'_, Call<'a>> {
         Waiting::new(self.output.file(), self.output.is_regular, self.call)
     }
 
-    /// Counts `bytes` more as done, and returns whether to go on.
+    /// Adds `bytes` to the progress, and returns whether to go on.
     pub(super) fn advance(&self, bytes: u64) -> bool {
         self.advanced(bytes);
         !self.is_stopped()
     }
 
-    /// Gives the output its name, when all has gone well, and removes the input if that is asked for.
+    /// Gives the output its name if `result` is a success, then removes the input if `--rm` is given.
     pub(super) fn end(self, result: Result<(), Failure>) -> Result<Outcome, Failure> {
         result?;
         let args = self.call.args;
@@ -351,7 +351,7 @@ impl Watch for FileJob<'_> {
     }
 }
 
-/// One input to one output.
+/// Processes one input into one output.
 pub(super) fn one(
     call: &Call<'_>,
     content: Content,
@@ -371,7 +371,7 @@ pub(super) fn one(
         ));
     }
     let began = call.progress.working();
-    // Before a passphrase is asked for.
+    // Check the output before asking for a passphrase.
     call.target(Destination::Path(output), content)?;
     let result = Input::open(args.input()).and_then(|input| {
         call.progress.expect(input.size);

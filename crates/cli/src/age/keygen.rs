@@ -1,4 +1,4 @@
-//! `oarlock keygen`.
+//! The `oarlock keygen` subcommand.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ impl Made {
 }
 
 impl Args {
-    /// The file to write, unless that is standard output.
+    /// Returns the file to write, or `None` for standard output.
     fn file(&self) -> Option<&Path> {
         let path = self.output.as_deref();
         path.filter(|path| path.as_os_str() != "-")
@@ -131,14 +131,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         secret.expose_secret()
     ));
     write(args, text.as_bytes())?;
-    // Who reads this may encrypt to it at once, so the identity is on the disk by now.
+    // A reader may encrypt to this recipient at once, so the identity is already on disk.
     if args.file().is_some() || !std::io::stdout().is_terminal() {
         let _ = writeln!(std::io::stderr(), "Public key: {public}");
     }
     Ok(())
 }
 
-/// To a new file, which is on the disk afterwards, or to standard output.
+/// Writes `text` to a new file and syncs it, or writes it to standard output.
 fn write(args: &Args, text: &[u8]) -> Result<(), Failure> {
     let Some(path) = args.file() else {
         return stdout::write(text);
@@ -160,7 +160,7 @@ fn write(args: &Args, text: &[u8]) -> Result<(), Failure> {
         .map_err(fail)
 }
 
-/// An identity and its recipient.
+/// Generates an identity, and returns it with its recipient.
 fn generate(is_post_quantum: bool) -> Result<(SecretString, String), Failure> {
     if is_post_quantum {
         let identity = hybrid::Identity::generate();

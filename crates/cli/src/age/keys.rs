@@ -1,8 +1,8 @@
-//! Recipients and identities, as arguments and in files: those that the `age` crate knows, and the
-//! post-quantum ones that it does not.
+//! Recipients and identities in arguments and files: the kinds that the `age` crate knows, and the post-quantum ones that it
+//! does not.
 //!
-//! A file is read once, since it may be a pipe. Its beginning tells its kind: an identity file that a
-//! passphrase encrypts, an SSH key, or lines. We read the lines that are ours; the crate reads the rest.
+//! A file is read once, since it may be a pipe. Its first bytes tell its kind: an identity file encrypted with a passphrase,
+//! an SSH key, or a list of lines. The crate parses the lines that this module does not know.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -29,18 +29,18 @@ use crate::interrupt::Interrupt;
 /// A recipient that several threads may share.
 pub(super) type SharedRecipient = Box<dyn Recipient + Send + Sync>;
 
-/// Where recipients come from.
+/// The arguments that name recipients.
 pub(super) struct Recipients<'a> {
-    /// Themselves.
+    /// Recipients given as strings.
     pub(super) strings: &'a [String],
-    /// Files of them; `-` is standard input.
+    /// Names of files with recipients; `-` is standard input.
     pub(super) files: &'a [String],
-    /// Files of identities, for their recipients.
+    /// Names of files with identities, whose recipients are used.
     pub(super) identity_files: &'a [String],
 }
 
 impl Recipients<'_> {
-    /// `reads_stdin`: standard input is what is encrypted.
+    /// Reads all recipients. `reads_stdin` means that standard input is the data to encrypt.
     pub(super) fn read(
         &self,
         reads_stdin: bool,
@@ -120,7 +120,7 @@ impl Recipients<'_> {
     }
 }
 
-/// Reads the identities in the files `names`. `reads_stdin`: standard input is the file to decrypt.
+/// Reads the identities in the files `names`. `reads_stdin` means that standard input is the file to decrypt.
 pub(super) fn identities(
     names: &[String],
     reads_stdin: bool,
@@ -136,7 +136,7 @@ pub(super) fn identities(
     Ok(identities)
 }
 
-/// The recipient of a line of an identity file, if it is one of age's own kinds.
+/// Returns the recipient of a line of an identity file, if the identity is of one of age's own kinds.
 pub(super) fn native_recipient(line: &str) -> Option<String> {
     if let Ok(identity) = line.parse::<hybrid::Identity>() {
         return Some(identity.to_public().to_string());
@@ -145,7 +145,7 @@ pub(super) fn native_recipient(line: &str) -> Option<String> {
     Some(identity.to_public().to_string())
 }
 
-/// Those that the `age` crate knows. To find a wrong one, it gets each alone.
+/// Parses recipients with the `age` crate. It gets one line at a time, so that an error names the line.
 fn other_recipients(lines: &[KeyLine<'_>]) -> Result<Vec<SharedRecipient>, Failure> {
     let mut recipients = Vec::new();
     for line in lines {
@@ -161,14 +161,14 @@ fn other_recipient(line: &KeyLine<'_>) -> Result<Vec<Box<dyn Recipient + Send>>,
     read_recipients(texts, Vec::new(), Vec::new(), None, &mut nothing)
 }
 
-/// Why a line of a file is an SSH key that nobody can encrypt to, such as those that
-/// `https://github.com/NAME.keys` lists among others. As in age, it does not keep the others from being used.
+/// Returns why a line is an SSH key that nobody can encrypt to. `https://github.com/NAME.keys` lists such keys among others.
+/// As in age, they do not prevent the use of the others.
 fn unsupported_ssh_key(line: &KeyLine<'_>) -> Option<Failure> {
     if !SSH_KINDS.iter().any(|kind| line.text.starts_with(kind)) {
         return None;
     }
     match other_recipient(line).err()? {
-        // Not a key that is too long for this command: age encrypts to it.
+        // A key that is too long for this command is an error, since age would encrypt to it.
         error @ (ReadError::UnsupportedKey(..) | ReadError::RsaModulusTooSmall) => {
             Some(line.unreadable(error))
         }
@@ -176,7 +176,7 @@ fn unsupported_ssh_key(line: &KeyLine<'_>) -> Option<Failure> {
     }
 }
 
-/// Plugins by their names, each of which runs once for all of its recipients.
+/// Plugins by name. Each runs once for all of its recipients.
 struct Plugins<'a> {
     by_name: BTreeMap<String, Plugin<Ui, Interrupt>>,
     interrupt: &'a Interrupt,
@@ -193,7 +193,7 @@ impl<'a> Plugins<'a> {
     }
 
     fn of(&mut self, name: &str) -> &mut Plugin<Ui, Interrupt> {
-        // It must not outlive the command.
+        // The plugin must not outlive the command.
         self.interrupt.leaves_something();
         let plugin = || Plugin::new(name, self.ui.for_plugins(), self.interrupt.clone());
         self.by_name.entry(name.to_owned()).or_insert_with(plugin)
@@ -223,7 +223,7 @@ fn identity_failed(error: DecryptError) -> Failure {
     Failure::usage(words::of_identity(error))
 }
 
-/// Those of plugins answer one at a time.
+/// A recipient behind a lock: a plugin answers one call at a time.
 struct Locked(Mutex<Box<dyn Recipient + Send>>);
 
 impl Locked {
@@ -242,7 +242,7 @@ impl Recipient for Locked {
     }
 }
 
-/// What an identity file is.
+/// The content of an identity file.
 enum IdentitySource {
     Encrypted(Encrypted),
     Ssh(String, ssh::Identity),
@@ -319,7 +319,7 @@ impl IdentitySource {
     }
 }
 
-/// The lines of an identity file.
+/// The identities that an identity file lists.
 #[derive(Default)]
 struct Listed {
     hybrid: Vec<hybrid::Identity>,
@@ -392,12 +392,12 @@ impl Listed {
     }
 }
 
-/// An identity file that is an age file itself, encrypted with a passphrase, which is asked for when
-/// the identities are needed. The crate's own type knows no post-quantum identities.
+/// An identity file that is itself an age file, encrypted with a passphrase. It is decrypted when the identities are needed.
+/// The crate's own type does not support post-quantum identities.
 struct Encrypted {
     name: String,
     bytes: Zeroizing<Vec<u8>>,
-    /// Ends the plugins of its identities.
+    /// Ends the plugins of the identities.
     interrupt: Interrupt,
     ui: Ui,
     opened: OnceCell<Result<Vec<Box<dyn Identity>>, DecryptError>>,
@@ -448,7 +448,7 @@ impl Encrypted {
         listed.map_err(|failure| DecryptError::Io(io::Error::other(failure.to_string())))
     }
 
-    /// The answer of the first of them that has one.
+    /// Returns the first answer of an identity in the file.
     fn find(
         &self,
         unwrap: impl Fn(&dyn Identity) -> Option<Result<FileKey, DecryptError>>,
@@ -482,10 +482,10 @@ impl Identity for Encrypted {
     }
 }
 
-/// A line that is neither empty nor a comment, and where it stands.
+/// A line that is neither empty nor a comment, and its place.
 struct KeyLine<'a> {
     text: &'a str,
-    /// A file and the number in it; none of an argument.
+    /// The file's name and the line's number; `None` for an argument.
     place: Option<(&'a str, usize)>,
 }
 
@@ -494,13 +494,13 @@ impl<'a> KeyLine<'a> {
         Self { text, place: None }
     }
 
-    /// The content of a file may be secret, so it is not repeated.
+    /// Returns the failure without the line itself, which may be secret.
     fn invalid(&self, what: &str, why: &dyn std::fmt::Display) -> Failure {
         let (name, number) = self.place.unwrap_or((self.text, 1));
         Failure::usage(format!("{name}: line {number}: invalid {what}: {why}"))
     }
 
-    /// Why the crate refused it as a recipient.
+    /// Returns why the crate refused the line as a recipient.
     fn unreadable(&self, error: ReadError) -> Failure {
         let Some((name, number)) = self.place else {
             return unreadable(error);
@@ -522,7 +522,7 @@ impl<'a> KeyLine<'a> {
     }
 }
 
-/// Without empty lines and comments.
+/// Returns the lines of a file, without empty ones and comments.
 fn lines<'a>(name: &'a str, bytes: &'a [u8]) -> Result<impl Iterator<Item = KeyLine<'a>>, Failure> {
     let text = std::str::from_utf8(bytes);
     let text = text.map_err(|_| Failure::usage(format!("{name}: not text")))?;
@@ -534,11 +534,11 @@ fn lines<'a>(name: &'a str, bytes: &'a [u8]) -> Result<impl Iterator<Item = KeyL
     }))
 }
 
-/// Standard input, which can be read for one purpose; whether it is taken.
+/// Standard input, which serves one purpose; `true` once it is taken.
 struct Stdin(bool);
 
 impl Stdin {
-    /// All of a file of keys.
+    /// Reads all of a key file. `missing` describes a file that does not exist.
     fn read(&mut self, name: &str, missing: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
         if name == "-" && std::mem::replace(&mut self.0, true) {
             return Err(unreadable(ReadError::MultipleStdin));
@@ -556,10 +556,10 @@ impl Stdin {
     }
 }
 
-/// All of a file of keys, which is short.
+/// Reads all of a key file, which has at most [`KEY_FILE_BYTES_MAX`] bytes.
 pub(super) fn read_all(input: &Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let size = input.size.unwrap_or_default().min(KEY_FILE_BYTES_MAX);
-    // So that it need not move while it grows.
+    // Reserve enough that the secret is not copied as the vector grows.
     let capacity = usize::try_from(size).unwrap_or(0).max(SSH_BYTES_MAX) + 1;
     let mut bytes = Zeroizing::new(Vec::with_capacity(capacity));
     (&input.file)
@@ -575,12 +575,12 @@ pub(super) fn read_all(input: &Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
     Ok(bytes)
 }
 
-/// Whether a secret key is in `text`, alone or within a file's content.
+/// Whether `text` contains a secret key, alone or within a file's content.
 fn has_identity(text: &str) -> bool {
     text.to_ascii_uppercase().contains("AGE-SECRET-KEY-")
 }
 
-/// A key of two thousand characters, shortened for a message.
+/// Shortens a key for a message; one may have two thousand characters.
 fn shortened(text: &str) -> String {
     let mut begin: String = text.chars().take(SHOWN_CHARACTERS).collect();
     if begin.len() < text.len() {
@@ -589,15 +589,15 @@ fn shortened(text: &str) -> String {
     begin
 }
 
-/// scrypt's log2 N. The maximum of age, too: 4 GiB and half a minute.
+/// scrypt's log2 N, with age's maximum: 4 GiB and half a minute.
 pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const HYBRID_RECIPIENT: &str = "age1pq1";
-/// The beginnings of the names of SSH public keys.
+/// The prefixes of SSH public key types.
 const SSH_KINDS: [&str; 3] = ["ssh-", "ecdsa-", "sk-"];
 const HYBRID_IDENTITY: &str = "AGE-SECRET-KEY-PQ-1";
 const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";
 const VERSION: &[u8] = b"age-encryption.org/";
-/// The limits of age.
+/// The limit of age.
 pub(super) const KEY_FILE_BYTES_MAX: u64 = 16 << 20;
 const SSH_BYTES_MAX: usize = 16 << 10;
 const SHOWN_CHARACTERS: usize = 24;

@@ -1,5 +1,5 @@
-//! Many files, each to an output of its own. Each short file takes one thread, many at a time; all
-//! threads share the others, one after the other.
+//! Many files, each with an output of its own. Short files are processed in parallel, one thread each. Then all threads
+//! share each long file, one after the other.
 
 use std::collections::HashSet;
 use std::fs;
@@ -20,18 +20,18 @@ use crate::folder::{Place, identity, kind, names};
 use crate::input::Input;
 use crate::stdout;
 
-/// What to do with each.
+/// The work to do for each file.
 pub(super) trait Work {
-    /// Returns the name of a file's output; none for a file that is skipped. `is_beside`: the output goes to the
-    /// input's directory, where outputs of an earlier call may be.
+    /// Returns the name of a file's output, or `None` to skip the file. `is_beside` means that the output goes to the
+    /// input's directory, which may hold outputs of an earlier call.
     fn output_name(&self, input: &Path, is_beside: bool) -> Option<PathBuf>;
-    /// Why a file is skipped.
+    /// Returns why a file is skipped.
     fn passed_over(&self) -> &'static str;
-    /// Does it.
+    /// Processes one file.
     fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure>;
 }
 
-/// Processes all files of the command line. A failure is reported at once, and the others go on.
+/// Processes all files of the command line. A failure is reported at once and does not stop the others.
 pub(super) fn run_on_threads(call: &Call<'_>, work: &(impl Work + Sync)) -> Result<(), Failure> {
     let batch = Batch::new(call, work)?;
     let do_short_ones = || batch.do_short_ones();
@@ -40,15 +40,15 @@ pub(super) fn run_on_threads(call: &Call<'_>, work: &(impl Work + Sync)) -> Resu
     batch.end()
 }
 
-/// The same where one thread must do everything before the data, such as asking a plugin.
+/// Processes all files on the calling thread, for work that cannot be shared, such as asking a plugin.
 pub(super) fn run_on_one_thread(call: &Call<'_>, work: &impl Work) -> Result<(), Failure> {
     let batch = Batch::new(call, work)?;
     batch.do_short_ones();
     batch.end()
 }
 
-/// Fails where the only file of the command line cannot be read or its output not be made, before a passphrase
-/// is asked for.
+/// Fails if the only file of the command line cannot be read or its output cannot be created. It runs before a passphrase is
+/// asked for.
 pub(super) fn check_one(
     call: &Call<'_>,
     output_name: impl Fn(&Path) -> Option<PathBuf>,
@@ -56,7 +56,7 @@ pub(super) fn check_one(
     let [input] = &call.args.inputs[..] else {
         return Ok(());
     };
-    // A pipe can be opened but once.
+    // A pipe can be opened only once.
     if fs::metadata(input).is_ok_and(|found| !found.is_file()) {
         return Ok(());
     }
@@ -71,7 +71,7 @@ pub(super) fn check_one(
         Some(directory) => directory.join(name.file_name().unwrap_or_default()),
     };
     match Place::of(&name) {
-        // The directory comes later.
+        // The directory is created later.
         Err(_) => Ok(()),
         Ok(place) => call
             .target(Destination::Place(place), Content::Plaintext)
@@ -79,9 +79,9 @@ pub(super) fn check_one(
     }
 }
 
-/// Fails where the only file of the command line would go to a file although the user sends standard output
-/// somewhere, as age's users do: what reads it would get nothing. A terminal and a device take nothing
-/// from the command; and what takes standard error too is a log.
+/// Fails if the only file's output would go to a file although the user redirects standard output, as users of age do: its
+/// reader would get nothing. A terminal or a device expects nothing from the command. Standard output that goes where
+/// standard error goes is a log.
 fn check_standard_output(call: &Call<'_>, name: Option<&Path>) -> Result<(), Failure> {
     let args = call.args;
     if args.output.is_some() || args.each || args.recursive || args.rm || args.json {
@@ -112,9 +112,9 @@ struct Batch<'a, W> {
     call: &'a Call<'a>,
     work: &'a W,
     sources: Mutex<Walk<'a>>,
-    /// Where outputs go; `None`: to the directories of the inputs.
+    /// The directory for outputs; `None` puts each output in its input's directory.
     outputs: Option<Outputs>,
-    /// Left for all threads together.
+    /// Long files, which all threads share later.
     long: Mutex<Vec<Pair>>,
     tally: Mutex<Tally>,
     is_ended: AtomicBool,
@@ -123,27 +123,27 @@ struct Batch<'a, W> {
 #[derive(Default)]
 struct Tally {
     done: u64,
-    /// Directories and links.
+    /// Directories and links that were copied.
     copied: u64,
     failed: u64,
-    /// Files of directories that are skipped, since they need no output.
+    /// Files found in directories and skipped, since they need no output.
     passed_over: u64,
-    /// Entries that are not regular files, where outputs are in place: they stay as they are.
+    /// Entries that are not regular files and stay as they are, since outputs are written in place.
     not_regular: u64,
-    /// Entries left out of directories whose outputs are to be complete at another place.
+    /// Entries left out of directories whose outputs are to be complete elsewhere.
     left_out: u64,
     /// The failure of the only file.
     failure: Option<Failure>,
-    /// Outputs of this call: two inputs may lead to one name.
+    /// Outputs of this call; two inputs may lead to one name.
     outputs: HashSet<PathBuf>,
 }
 
-/// A file and where its output goes. Both are opened when its turn comes: there may be more of them than a
-/// process may have open files.
+/// A file and its output's path. Both are opened only when it is processed: there may be more files than a process may have
+/// open.
 struct Pair {
     input: Source,
     output: PathBuf,
-    /// Below the directory for the outputs.
+    /// The output's path below the directory for outputs.
     output_below: PathBuf,
 }
 
@@ -183,7 +183,7 @@ impl<'a, W: Work> Batch<'a, W> {
         })
     }
 
-    /// Does what was left for all threads together, and sums up.
+    /// Processes the long files and sums up.
     fn end(self) -> Result<(), Failure> {
         let long = std::mem::take(&mut *lock(&self.long));
         for pair in &long {
@@ -230,7 +230,7 @@ impl<'a, W: Work> Batch<'a, W> {
         }
     }
 
-    /// One thread's part.
+    /// Processes entries on one thread, until none is left.
     fn do_short_ones(&self) {
         let mut workspace = Workspace::default();
         while !self.is_ended() {
@@ -257,7 +257,7 @@ impl<'a, W: Work> Batch<'a, W> {
     fn next(&self) -> Option<Result<Entry, Failure>> {
         let mut sources = lock(&self.sources);
         let next = sources.next();
-        // Before another thread comes to what is in it.
+        // Create the directory before another thread gets an entry within it.
         if let Some(Ok(entry)) = &next
             && entry.kind == Kind::Folder
         {
@@ -311,7 +311,7 @@ impl<'a, W: Work> Batch<'a, W> {
         }
     }
 
-    /// Makes a link again that says the same. It is not followed.
+    /// Creates a link with the same target. The link is not followed.
     fn copy_link(
         &self,
         source: &Source,
@@ -366,7 +366,7 @@ impl<'a, W: Work> Batch<'a, W> {
         }
     }
 
-    /// Names something that the outputs lack.
+    /// Reports an entry that the outputs lack.
     fn leave_out(&self, path: &Path, why: &str) {
         lock(&self.tally).left_out += 1;
         let text = format!("{}: left out: {why}", path.display());
@@ -403,7 +403,7 @@ impl<'a, W: Work> Batch<'a, W> {
         }
     }
 
-    /// The input, and where its output goes: where nothing else is meant, the folder of the input itself.
+    /// Opens the input and the directory for its output, which without -o is the input's own.
     fn open(&self, pair: &Pair) -> Result<(Input, Place), Failure> {
         let place = pair.input.place()?;
         let folder = match &self.outputs {
@@ -423,7 +423,7 @@ impl<'a, W: Work> Batch<'a, W> {
         Ok((input?, Place { folder, name }))
     }
 
-    /// Where the output goes.
+    /// Pairs an entry with its output, or reports why it has none.
     fn pair(&self, entry: Entry) -> Option<Pair> {
         let Entry { source, base, .. } = entry;
         let path = source.path();
@@ -458,7 +458,7 @@ impl<'a, W: Work> Batch<'a, W> {
         })
     }
 
-    /// Fails where another input has the same output.
+    /// Fails if another input has the same output.
     fn claim(&self, input: &Path, output: &Path) -> Result<(), Failure> {
         match lock(&self.tally).outputs.insert(output.to_path_buf()) {
             true => Ok(()),
@@ -473,14 +473,14 @@ impl<'a, W: Work> Batch<'a, W> {
 
     fn failed(&self, input: Option<&Path>, failure: Failure) {
         lock(&self.tally).failed += 1;
-        // The signal is reported once, at the end.
+        // A signal is reported once, at the end.
         if self.call.interrupt.check().is_err() {
             return;
         }
         let error = failure.to_string();
         let args = self.call.args;
         if args.inputs.len() == 1 && !args.recursive {
-            // There is nothing to sum up.
+            // With a single file there is nothing to sum up.
             lock(&self.tally).failure = Some(failure);
         } else {
             self.call.progress.suspend(|| failure.report());
@@ -492,7 +492,7 @@ impl<'a, W: Work> Batch<'a, W> {
 
     fn tell(&self, report: &FileReport) {
         if self.call.args.json && stdout::write(report.to_string()).is_err() {
-            // The reader has gone: do no more.
+            // The reader has gone, so stop.
             self.is_ended.store(true, Ordering::Relaxed);
         }
     }
@@ -502,7 +502,7 @@ impl<'a, W: Work> Batch<'a, W> {
     }
 }
 
-/// The bytes of all inputs.
+/// Returns the size of all inputs, in bytes.
 fn expected(call: &Call<'_>, work: &impl Work, outputs: Option<(u64, u64)>) -> u64 {
     Walk::new(call.args, outputs)
         .take_while(|_| call.interrupt.check().is_ok())
@@ -518,7 +518,7 @@ fn expected(call: &Call<'_>, work: &impl Work, outputs: Option<(u64, u64)>) -> u
         .sum()
 }
 
-/// Where the output for `path` lies in the directory for the outputs.
+/// Returns the path of the output for `path` below the directory for outputs.
 fn below(path: &Path, base: &Path) -> PathBuf {
     names(path.strip_prefix(base).unwrap_or(path)).collect()
 }
@@ -528,7 +528,7 @@ fn no_directory(output: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("{name}: has no directory: {reason}"))
 }
 
-/// The exit status where everything was done but what can only be left out.
+/// The exit status if everything was done except entries that can only be left out.
 const LEFT_OUT: u8 = 3;
-/// From this size on all threads share a file: some four buffers each.
+/// All threads share a file of at least this size, which is about four buffers each.
 const LONG_BYTES: u64 = 8 << 20;

@@ -1,13 +1,13 @@
-//! age files, which age and rage read and write too: `encrypt`, `decrypt`, `keygen`.
+//! age files, which age and rage also read and write: `encrypt`, `decrypt`, `keygen`, `inspect`.
 //!
 //! ```text
 //! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
-//! keygen.rs     a new identity or key                 inspect.rs   what a file shows without a key
+//! keygen.rs     a new identity or key              inspect.rs   what a file reveals without a key
 //! keys.rs       recipients and identities, in arguments and files
-//! job.rs        one file: ends, signals, bar         many.rs      files side by side
-//! walk.rs       what the command line names          outputs.rs   the directory for the outputs
-//! report.rs     what became of a file            ui.rs        what plugins tell and ask
-//! protected.rs  SSH keys with a passphrase       words.rs     what the `age` crate's errors mean
+//! job.rs        one file, signals, progress bar    many.rs      many files in parallel
+//! walk.rs       the entries to process             outputs.rs   the directory for the outputs
+//! report.rs     a file's line of `--json`          ui.rs        messages and questions of plugins
+//! protected.rs  SSH keys with a passphrase         words.rs     messages for the `age` crate's errors
 //! ssh.rs        SSH keys in PKCS#8
 //! ```
 

@@ -1,5 +1,4 @@
-//! The directory for the outputs. Directories are made in it as they are needed, and links in it are not
-//! followed.
+//! The directory for the outputs. Directories in it are created as needed, and links in it are not followed.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -18,26 +17,26 @@ use crate::output::Rights;
 
 pub(super) struct Outputs {
     folder: Folder,
-    /// Whether they are to be on the disk before an input is removed.
+    /// Whether directories must be on disk before an input is removed.
     last: bool,
-    /// Those that this call has made and that are not known to be on the disk. Locked while one is made,
-    /// so that no thread relies on what another has not done yet.
+    /// Directories that this call created and has not yet synced. The lock is held while one is created, so that no thread
+    /// relies on a directory that another has not synced.
     made: Mutex<HashSet<PathBuf>>,
-    /// Those that get what belongs to their originals at the end.
+    /// Directories that get the rights and times of their originals at the end.
     copies: Mutex<Vec<Copy>>,
 }
 
-/// A directory that stands for another one.
+/// A directory that copies another one.
 struct Copy {
-    /// In the directory for the outputs.
+    /// The path below the directory for outputs.
     path: PathBuf,
     mode: u32,
-    /// On request.
+    /// The rights and times to keep, if requested.
     kept: Option<(Rights, FileTimes)>,
 }
 
 impl Outputs {
-    /// `makes`: the directory may be made. It is anyway if its name can be no file's.
+    /// Opens `directory`. A missing one is created if `makes` is set or its name can only be that of a directory.
     pub(super) fn open(directory: &Path, makes: bool, last: bool) -> Result<Self, Failure> {
         let name = directory.display();
         if !makes && !is_for_folder(directory) && !directory.is_dir() {
@@ -65,7 +64,7 @@ impl Outputs {
             .take_while(|path| is_ours(path))
             .collect();
         fs::create_dir_all(directory)?;
-        // From the top: the entry of each is in the one above.
+        // From the top: the entry of each directory is in the one above.
         for path in missing.iter().rev().filter(|_| last) {
             Folder::open(path.parent().unwrap_or(Path::new("")))?.sync()?;
         }
@@ -81,7 +80,7 @@ impl Outputs {
         rustix::fs::fstat(&self.folder).ok().as_ref().map(identity)
     }
 
-    /// The directory `relative` in it, which is made if it is missing.
+    /// Returns the directory `relative` within this one, and creates it if missing.
     pub(super) fn folder(&self, relative: &Path) -> io::Result<Folder> {
         let mut made = lock(&self.made);
         let mut folder = self.folder.clone();
@@ -106,7 +105,7 @@ impl Outputs {
         Ok(folder)
     }
 
-    /// Makes `relative` as `original` is, unless it is there.
+    /// Creates `relative` with the mode of `original`, unless it exists. `keeps` also records its rights and times.
     pub(super) fn copy(&self, original: &Folder, relative: &Path, keeps: bool) -> io::Result<()> {
         let Some(name) = relative.file_name() else {
             return Ok(());
@@ -114,7 +113,7 @@ impl Outputs {
         let parent = self.folder(relative.parent().unwrap_or(Path::new("")))?;
         let original = opened(original)?;
         let metadata = original.metadata()?;
-        // Its owner has to make files in it.
+        // The owner must be able to create files in it.
         let is_new = parent.make(name, metadata.mode() & 0o777 | 0o700)?;
         parent.child(name)?;
         if !is_new {
@@ -139,11 +138,10 @@ impl Outputs {
         Ok(())
     }
 
-    /// Gives the copies, when nothing more comes into them, what belongs to their originals. Returns what
-    /// failed.
+    /// Gives the copies, once they are complete, the rights and times of their originals. Returns the failures.
     pub(super) fn finish(&self) -> Vec<Failure> {
         let copies = std::mem::take(&mut *lock(&self.copies));
-        // The innermost first: its modification changes the times of the one above.
+        // The innermost first: a change within a directory changes its times.
         let finished = copies.iter().rev().map(|copy| {
             copy.finish(&self.folder).map_err(|error| {
                 let (name, reason) = (self.folder.path().join(&copy.path), reason(&error));
@@ -179,12 +177,12 @@ impl Copy {
     }
 }
 
-/// For more than names.
+/// Reopens the directory for reading: a [`Folder`] only resolves names.
 fn opened(folder: &Folder) -> io::Result<File> {
     folder.open_file(OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
-/// A thread that panics ends the whole command; what it held is not looked at again.
+/// Locks `mutex` even if it is poisoned: a thread that panics ends the whole command, and its data is not used again.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! SSH keys with a passphrase. The `age` crate takes a passphrase that nobody gave for a key that does not
-//! fit; here it is an error of its own.
+//! SSH keys with a passphrase. If no passphrase is given, the `age` crate treats the key as one that does not match; here it
+//! is an error of its own.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) struct Protected {
 }
 
 impl Protected {
-    /// Makes one from the identity in the file `name`; `callbacks` ask for the passphrase.
+    /// Wraps the identity in the file `name`; `callbacks` ask for the passphrase.
     pub(super) fn new(
         name: String,
         identity: ssh::Identity,
@@ -47,7 +47,7 @@ impl Protected {
     }
 }
 
-/// The passphrase of the identity file `name` was not given.
+/// Returns the error for the identity file `name` whose passphrase was not given.
 pub(super) fn unanswered(name: &str) -> DecryptError {
     DecryptError::Io(io::Error::other(format!(
         "{name} has a passphrase, and none was given: run this on a terminal, where it is asked for, \
@@ -65,7 +65,7 @@ impl Identity for Protected {
     }
 }
 
-/// Notes that a passphrase was not given.
+/// Callbacks that record whether a passphrase was given.
 #[derive(Clone)]
 struct Noting<C> {
     callbacks: C,
@@ -86,7 +86,7 @@ impl<C: Callbacks> Callbacks for Noting<C> {
         self.callbacks.request_public_string(description)
     }
 
-    /// The crate's own question has marks of direction around the name.
+    /// Asks with our own question: the crate's has direction marks around the name.
     fn request_passphrase(&self, _: &str) -> Option<SecretString> {
         let answer = self.callbacks.request_passphrase(&self.question);
         self.is_unanswered

@@ -1,4 +1,4 @@
-//! What became of a file: its line of `--json`.
+//! The outcome for a file: its line of `--json`.
 
 use std::fmt;
 use std::path::Path;
@@ -9,12 +9,12 @@ use serde::Serialize;
 /// The outcome for one file.
 #[derive(Clone, Copy)]
 pub(super) struct Outcome {
-    /// Bytes read, from the start to the end of the file or of the requested part.
+    /// The size of the input, if it is a regular file.
     pub(super) bytes_read: Option<u64>,
     pub(super) bytes_written: Option<u64>,
 }
 
-/// The report of one file, for programs.
+/// The report on one file, for programs.
 #[derive(Serialize)]
 pub(super) struct FileReport {
     input: String,

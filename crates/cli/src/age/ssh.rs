@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::words;
 
-/// Reads a private key; `name` is that of its file. An error says what is wrong with it.
+/// Parses a private key from the file `name`. An error says what is wrong with it.
 pub(super) fn identity(text: &[u8], name: Option<&str>) -> Result<Identity, String> {
     let read = |text: &[u8]| {
         let name = name.map(str::to_owned);
@@ -43,7 +43,7 @@ enum Rewritten {
     Unsupported(&'static str),
 }
 
-/// The same key in another form; `None` if it is malformed.
+/// Converts a key into a form that the crate reads; `None` if it is malformed.
 fn rewritten(text: &[u8]) -> Option<Rewritten> {
     let text = std::str::from_utf8(text.trim_ascii_end()).ok()?;
     let (_, document) = SecretDocument::from_pem(text).ok()?;
@@ -62,7 +62,7 @@ fn rewritten(text: &[u8]) -> Option<Rewritten> {
     Some(Rewritten::Text(Zeroizing::new(text)))
 }
 
-/// An Ed25519 key as OpenSSH stores it without a passphrase (its PROTOCOL.key).
+/// Encodes an Ed25519 key as OpenSSH stores it without a passphrase (its PROTOCOL.key).
 fn openssh(seed: &[u8; 32]) -> Zeroizing<Vec<u8>> {
     let mut scalar = Zeroizing::new([0; 32]);
     scalar.copy_from_slice(&Zeroizing::new(Sha512::digest(seed))[..32]);
@@ -72,7 +72,7 @@ fn openssh(seed: &[u8; 32]) -> Zeroizing<Vec<u8>> {
     let public = [&string(b"ssh-ed25519")[..], &string(&point)].concat();
     let pair = Zeroizing::new([&seed[..], &point].concat());
     let mut private = Zeroizing::new(Vec::with_capacity(PRIVATE_BYTES));
-    // Twice the same number, which shows that a passphrase was right.
+    // OpenSSH stores the same number twice, to detect a wrong passphrase.
     private.extend([0; 8]);
     private.extend(&public);
     private.extend(&*string(&pair));
@@ -84,16 +84,16 @@ fn openssh(seed: &[u8; 32]) -> Zeroizing<Vec<u8>> {
     for text in [&b"none"[..], b"none", b""] {
         all.extend(&*string(text));
     }
-    // One key.
+    // The number of keys.
     all.extend(1_u32.to_be_bytes());
     all.extend(&*string(&public));
     all.extend(&*string(&private));
     all
 }
 
-/// Bytes behind their length.
+/// Returns `bytes` after their length, which is 32 bits, big-endian.
 fn string(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
-    // All that is written here is short.
+    // Everything encoded here is short.
     let length = bytes.len() as u32;
     Zeroizing::new([&length.to_be_bytes()[..], bytes].concat())
 }
@@ -102,7 +102,7 @@ const INVALID: &str = "invalid SSH private key";
 const ENCRYPTED: &str = "unsupported SSH key: encrypted as PKCS#8: \
      `ssh-keygen -p -f FILE` stores it in OpenSSH's own format";
 const ECDSA: &str = "ecdsa";
-/// No more than the private part of a key is long.
+/// An upper bound for the length of a key's private part.
 const PRIVATE_BYTES: usize = 256;
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");

@@ -1,4 +1,4 @@
-//! What plugins and the `age` crate tell and ask the user. The text may be anybody's.
+//! Messages and questions of plugins and of the `age` crate. Their text may come from anybody.
 
 use age::Callbacks;
 use age::secrecy::SecretString;
@@ -10,17 +10,17 @@ use crate::terminal::Asker;
 #[derive(Clone)]
 pub(super) struct Ui {
     asker: Asker,
-    /// The passphrase of encrypted keys, in place of asking.
+    /// The passphrase of encrypted keys; `None` asks for it.
     passphrase: Option<Passphrase>,
 }
 
 impl Ui {
-    /// For keys whose passphrase is `passphrase`, or is asked for.
+    /// Uses `passphrase` for encrypted keys, or asks for theirs.
     pub(super) fn new(asker: Asker, passphrase: Option<Passphrase>) -> Self {
         Self { asker, passphrase }
     }
 
-    /// For plugins, whose secrets are others.
+    /// Returns a copy for plugins, which does not answer with the passphrase: their secrets are different.
     pub(super) fn for_plugins(&self) -> Self {
         Self::new(self.asker.clone(), None)
     }

@@ -1,4 +1,4 @@
-//! What the command line names: files, and what is in directories.
+//! The entries to process: files of the command line, and the contents of directories.
 
 use std::fs::{self, FileType};
 use std::io;
@@ -13,10 +13,10 @@ use super::job::Common;
 use crate::failure::{Failure, reason};
 use crate::folder::{Folder, Place, identity};
 
-/// Something to process.
+/// An entry to process.
 pub(super) struct Entry {
     pub(super) source: Source,
-    /// The part of its path that is dropped below -o.
+    /// The part of the path that is dropped below -o.
     pub(super) base: PathBuf,
     pub(super) kind: Kind,
 }
@@ -26,18 +26,17 @@ pub(super) enum Kind {
     File,
     Folder,
     Link,
-    /// Something else, in words.
+    /// Anything else, described in words.
     Other(&'static str),
 }
 
-/// Where an entry comes from.
+/// The origin of an entry.
 pub(super) enum Source {
     Given(PathBuf),
     Found { root: Arc<Root>, path: PathBuf },
 }
 
-/// A directory of the command line. It is opened again for each entry; the number of directories has no
-/// bound.
+/// A directory of the command line. It is opened again for each entry, since the number of directories is unbounded.
 pub(super) struct Root {
     path: PathBuf,
     identity: (u64, u64),
@@ -72,14 +71,13 @@ impl Source {
         }
     }
 
-    /// Whether it was found in a directory that its output does not go to, so that the outputs make up a
-    /// whole of their own.
+    /// Whether the entry was found in a directory whose outputs go elsewhere and form a complete copy.
     pub(super) fn is_copied(&self) -> bool {
         matches!(self, Self::Found { root, .. } if !root.is_in_place)
     }
 
-    /// Where it is. Below a directory of the command line no link is followed, also where one has taken the
-    /// place of a directory that was seen before.
+    /// Opens the directory of the entry. Below a directory of the command line no link is followed, not even one that has
+    /// replaced a directory since.
     pub(super) fn place(&self) -> Result<Place, Failure> {
         let place = match self {
             Self::Given(path) => Place::of(path),
@@ -98,7 +96,7 @@ impl Source {
         })
     }
 
-    /// The directory that it is.
+    /// Opens the entry as a directory.
     pub(super) fn folder(&self) -> io::Result<Folder> {
         match self {
             Self::Given(path) => Folder::open(path),
@@ -110,7 +108,7 @@ impl Source {
     }
 }
 
-/// The entries of the command line and of directories, one after the other; a directory before what is in it.
+/// Iterates over the entries of the command line and of directories. A directory comes before its contents.
 pub(super) struct Walk<'a> {
     args: &'a Common,
     arguments: std::slice::Iter<'a, PathBuf>,
@@ -135,12 +133,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Begins the directory `path`.
+    /// Starts to walk the directory `path`.
     fn begin(&mut self, path: &Path, base: PathBuf) -> io::Result<()> {
         self.current = Some(Current {
             root: Arc::new(Root::new(path, &base, self.outputs)?),
             base,
-            // Sorted, so a directory is read whole before an output comes to be in it.
+            // Sorting reads a whole directory before an output is created in it.
             entries: WalkDir::new(path).sort_by_file_name().into_iter(),
         });
         Ok(())
@@ -210,8 +208,8 @@ impl Iterator for Walk<'_> {
     }
 }
 
-/// What is dropped of the path of a directory: all before its name, or all of it if it ends in `/.`, which
-/// stands for what is in it, as for cp.
+/// Returns the part of a directory's path that is dropped: everything before its name, or all of it if it ends in `/.`,
+/// which means its contents, as for cp.
 fn base(path: &Path) -> PathBuf {
     let bytes = path.as_os_str().as_bytes();
     let end = bytes.iter().rposition(|&byte| byte != b'/');

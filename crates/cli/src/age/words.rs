@@ -1,12 +1,12 @@
-//! What the `age` crate's errors about recipients and identities mean, in the command's words: its messages
-//! have several lines, marks of direction, and the name of its own command.
+//! Messages for the `age` crate's errors about recipients and identities. The crate's own messages have several lines,
+//! direction marks, and the name of its own command.
 
 use age::cli_common::ReadError;
 use age::ssh::{ParseRecipientKeyError, UnsupportedKey};
 
 use crate::failure::reason;
 
-/// What was wrong with a recipient or an identity.
+/// Returns what was wrong with a recipient or an identity.
 pub(super) fn unreadable(error: ReadError) -> String {
     match error {
         ReadError::EncryptedIdentities(error) => of_identity(error),
@@ -36,7 +36,7 @@ pub(super) fn unreadable(error: ReadError) -> String {
     }
 }
 
-/// Why age cannot use this SSH key.
+/// Returns why age cannot use this SSH key.
 pub(super) fn of_ssh_key(key: &UnsupportedKey) -> String {
     match key {
         UnsupportedKey::EncryptedPem => "unsupported SSH key: encrypted in the old PEM format: \
@@ -55,7 +55,7 @@ pub(super) fn of_ssh_key(key: &UnsupportedKey) -> String {
     }
 }
 
-/// Why an SSH key has no recipient.
+/// Returns why an SSH key has no recipient.
 pub(super) fn of_ssh_recipient(error: &ParseRecipientKeyError) -> String {
     use ParseRecipientKeyError as Error;
     match error {

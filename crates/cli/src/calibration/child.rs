@@ -1,5 +1,5 @@
-//! The process that loads a libcrypto and the provider. It is one of its own, since either may be of any version and
-//! state, and a process cannot unload them.
+//! The process that loads a libcrypto and the provider. It is a separate one, since either may be of any version and state,
+//! and a process cannot unload them.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
@@ -38,22 +38,22 @@ pub(crate) struct MeasureArgs {
     measure: bool,
 }
 
-/// What the child answers.
+/// The child's answer.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Look {
     #[serde(flatten)]
     pub(super) made_for: MadeForText,
-    /// What became of the file.
+    /// The provider's verdict on the file.
     pub(super) verdict: String,
-    /// In thousandths, by operation, and by size or call.
+    /// The ratios in thousandths, by operation, then by size or call.
     ratios: BTreeMap<String, Vec<u32>>,
-    /// Operations that were measured, and whose ratios are not known all the same: the machine had other work.
+    /// Operations that were measured but whose ratios are unknown, since the machine had other work.
     pub(super) noisy: Vec<String>,
     /// The day of the measurement.
     made: String,
 }
 
-/// [`MadeFor`] for the way between the processes.
+/// [`MadeFor`] as it passes between the processes.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct MadeForText {
     provider: String,
@@ -76,7 +76,7 @@ impl From<MadeForText> for MadeFor {
 }
 
 impl Look {
-    /// What was measured, if anything was.
+    /// Returns what was measured, if anything was.
     pub(super) fn measured(&self) -> Option<Measured> {
         let of_cipher = |(name, thousandths): (&String, &Vec<u32>)| {
             let thousandths = thousandths.clone().try_into().ok()?;
@@ -98,8 +98,8 @@ impl Look {
         })
     }
 
-    /// Takes in what another process has measured: the lowest ratio of each size counts. An operation that one of them
-    /// does not know counts as unknown, unless it loses in the other.
+    /// Merges what another process measured: the lowest ratio of each size counts. An operation that only one of them knows
+    /// counts as unknown, unless it loses there.
     fn lower(&mut self, other: Self) {
         let loses = |ratios: &[u32]| ratios.iter().any(|ratio| *ratio < LEVEL_MIN);
         let mut theirs = other.ratios;
@@ -125,11 +125,12 @@ impl Look {
     }
 }
 
-/// Has one child after the other load the two files and measure. The same code runs up to a tenth faster or slower in one
-/// process than in another, as memory happens to lie, and a program that loses by it is not helped by one that gains.
+/// Has several children, one after the other, load the two files and measure. The same code runs up to a tenth faster or
+/// slower in one process than in another, depending on memory layout, and a program that loses is not helped by one that
+/// gains.
 ///
 /// # Errors
-/// What one of them says of the files.
+/// The message of the child that failed.
 pub(super) fn measured(
     library: &Library,
     module: &Path,
@@ -142,10 +143,10 @@ pub(super) fn measured(
     Ok(look)
 }
 
-/// Has a child load the two files, and measure, if it is to.
+/// Has a child load the two files, and measure if `measure` is set.
 ///
 /// # Errors
-/// What it says of them.
+/// The message of the child if it failed.
 pub(super) fn look(
     library: &Library,
     module: &Path,
@@ -171,9 +172,9 @@ pub(super) fn look(
         child.arg("--measure");
     }
     let output = child
-        // What one program is told is not what others get.
+        // These options are meant for one program, not for all.
         .env_remove("OARLOCK_OPTIONS")
-        // Nothing but the two of them.
+        // Load nothing but the two files.
         .env("OPENSSL_CONF", "/dev/null")
         .stdin(Stdio::null())
         .output()
@@ -189,12 +190,12 @@ pub(super) fn look(
     })
 }
 
-/// The child.
+/// Loads the two files, as the child, and prints a [`Look`] as JSON.
 pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let section = ProviderSection {
         module: args.module.as_os_str().as_bytes(),
         leaves_choice: false,
-        // On the calling thread: what threads gain is not for all programs.
+        // On the calling thread, since not every program gains by threads.
         options: "offer=all,max_threads=0",
         stats: None,
         calibration: args.file.as_deref().map(|file| file.as_os_str().as_bytes()),
@@ -236,7 +237,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     stdout::write(stdout::json("measure", &look)?)
 }
 
-/// Processes that measure.
+/// The number of processes that measure.
 const PROCESSES: usize = 3;
 
 #[cfg(test)]

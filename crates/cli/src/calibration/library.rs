@@ -1,4 +1,4 @@
-//! Which libcrypto may be loaded into a process of this user.
+//! The libcryptos that may be loaded into a process of this user.
 
 use std::path::{Path, PathBuf};
 
@@ -7,21 +7,21 @@ use oarlock_engine::costs::openssl::Trusted;
 use crate::elf::Linked;
 use crate::failure::{Failure, reason};
 
-/// The file of a libcrypto that may be loaded. To load it is to run its code with this user's rights, so a value exists
-/// only if the user has named the file or nobody else can have put it there.
+/// The file of a libcrypto that may be loaded. Loading it runs its code with this user's rights, so a value exists only if
+/// the user named the file or nobody else can have put it there.
 #[derive(Clone, Debug)]
 pub(crate) struct Library(PathBuf);
 
 impl Library {
-    /// The file that the user has named.
+    /// Accepts the file that the user named.
     pub(crate) fn named(path: &Path) -> Self {
         Self(std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()))
     }
 
-    /// A file that a program leads to: by its RUNPATH, which the program's maker has chosen.
+    /// Accepts a file that a program leads to by its RUNPATH, which the program's maker chose.
     ///
     /// # Errors
-    /// Another user than root and this one owns it, a folder above it, or what a link on the way to it leads to, or may
+    /// A user other than root and this one owns the file, a folder above it or the target of a link on the way to it, or may
     /// write there.
     pub(crate) fn found(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
@@ -31,7 +31,7 @@ impl Library {
                  (`oarlock provider calibrate --library` loads it all the same)"
             ))
         };
-        // What the links on the way lead to at this moment, and nothing else, is checked and loaded.
+        // Resolve links once, so that the file that is checked is the one that is loaded.
         let real = path
             .canonicalize()
             .map_err(|error| refused(&reason(&error)))?;
@@ -48,10 +48,10 @@ impl Library {
     }
 }
 
-/// The libcrypto that programs of this machine take: that of the `openssl` command. `None` without such a command.
+/// Returns the libcrypto of the `openssl` command, which programs of this machine use; `None` without that command.
 ///
 /// # Errors
-/// Those of [`Library::found`].
+/// The errors of [`Library::found`].
 pub(crate) fn of_machine() -> Result<Option<Library>, Failure> {
     match crate::elf::which("openssl".as_ref()) {
         Some(command) => of_program(&command),
@@ -59,10 +59,10 @@ pub(crate) fn of_machine() -> Result<Option<Library>, Failure> {
     }
 }
 
-/// The libcrypto that the dynamic linker gives a program; `None` if it gives none.
+/// Returns the libcrypto that the dynamic linker loads for a program; `None` if it loads none.
 ///
 /// # Errors
-/// Those of [`Library::found`].
+/// The errors of [`Library::found`].
 pub(crate) fn of_program(program: &Path) -> Result<Option<Library>, Failure> {
     let linked = Linked::of(program).ok();
     let file = linked.as_ref().and_then(|it| it.file("libcrypto.so."));

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! cipher × size × direction × way        a comparison each: pairs of short samples, and their median
-//! primitive × call                       the same
-//! first passes                           some pairs of each, by turns, so that a burst of other work hits all alike
+//! primitive × call                       one comparison each
+//! first passes                           some pairs of each in turn, so that a burst of other work affects all
 //! refining                               more pairs where the true median may lie on either side of the limit
 //! ```
 //!
-//! The lowest median of a size or kind of call counts: a program that copies a context for each message must not lose by what one gains
-//! that keeps it. What is still undecided when the time is up, and widely spread, is not known.
+//! The lowest median of a size or kind of call counts: what a program gains that keeps its context must not cost one that
+//! copies a context for each message. A comparison that is still undecided when the time is up, and widely spread, counts as
+//! unknown.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -25,16 +26,16 @@ use oarlock_measure::run::provided::{Provided, Request};
 use crate::failure::Failure;
 use crate::options;
 
-/// What was measured.
+/// The result of the measurement.
 #[derive(Default)]
 pub(super) struct Found {
-    /// In thousandths, by operation, and by size or call.
+    /// The ratios in thousandths, by operation, then by size or call.
     pub(super) ratios: BTreeMap<String, Vec<u32>>,
-    /// Operations whose ratios other programs' work hides.
+    /// Operations whose ratios are hidden by other programs' work.
     pub(super) noisy: Vec<String>,
 }
 
-/// Measures each operation that the library has too.
+/// Measures each operation that the library also has.
 pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
     let began = Instant::now();
     let accelerator = options::built(Accelerator::builder().max_threads(0))?;
@@ -73,7 +74,7 @@ pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
         let lowest = &mut ratios.or_insert_with(|| vec![u32::MAX; case.count])[case.at];
         *lowest = case.thousandths().min(*lowest);
     }
-    // One that loses clearly somewhere is not offered, whatever is hidden elsewhere.
+    // An operation that clearly loses somewhere is not offered, whatever is hidden elsewhere.
     let lost = lost(&cases);
     let hidden = cases.iter().filter(|case| case.is_hidden());
     for case in hidden.filter(|case| !lost.contains(&case.name)) {
@@ -84,9 +85,9 @@ pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
     Ok(found)
 }
 
-/// A comparison, and what it is of.
+/// A comparison and its subject.
 struct Case {
-    /// The operation's.
+    /// The operation's name.
     name: &'static str,
     /// The index of the size or call, out of `count`.
     at: usize,
@@ -99,7 +100,7 @@ impl Case {
         (self.compared.spread().median * 1000.0).round() as u32
     }
 
-    /// Whether the true median may lie on either side.
+    /// Whether the true median may lie on either side of the limit.
     fn is_open(&self) -> bool {
         let Spread { low, high, .. } = self.compared.spread();
         (low..high).contains(&LEVEL)
@@ -109,26 +110,26 @@ impl Case {
         self.compared.spread().high < LEVEL
     }
 
-    /// Whether what is open is so for want of a quiet machine, and not because it lies on the limit.
+    /// Whether the comparison is open because the machine is busy, and not because the ratio is close to the limit.
     fn is_hidden(&self) -> bool {
         let Spread { low, high, .. } = self.compared.spread();
         self.is_open() && high - low > SPREAD_MAX
     }
 }
 
-/// Operations that lose for certain, at some size and in some way.
+/// Returns the operations that certainly lose, at some size and in some way.
 fn lost(cases: &[Case]) -> Vec<&'static str> {
     let lost = cases.iter().filter(|case| case.is_lost());
     lost.map(|case| case.name).collect()
 }
 
-/// None of what the library lacks: a build without Camellia, for one.
+/// Returns the comparisons for a cipher; none if the library lacks it, as a build without Camellia does.
 fn cases_of(both: &Provided, operation: Algorithm) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     for (at, bytes) in SIZES.into_iter().enumerate() {
         for direction in directions(operation) {
             for way in Way::all(operation) {
-                // Behind more bytes than that, what differs between the ways is lost.
+                // In longer requests the difference between the ways is too small to see.
                 if *way != Way::Update && bytes > WAYS_BYTES_MAX {
                     continue;
                 }
@@ -146,7 +147,7 @@ fn cases_of(both: &Provided, operation: Algorithm) -> Result<Vec<Case>, Failure>
                     }),
                     Err(Error::Unavailable(_)) if *way == Way::Update => return Ok(Vec::new()),
                     Err(error) if *way == Way::Update => return Err(failure(error)),
-                    // Not every release has every way: 3.0 copies no context of ChaCha20-Poly1305.
+                    // Not every release has every way: 3.0 cannot copy a context of ChaCha20-Poly1305.
                     Err(_) => {}
                 }
             }
@@ -155,7 +156,8 @@ fn cases_of(both: &Provided, operation: Algorithm) -> Result<Vec<Case>, Failure>
     Ok(cases)
 }
 
-/// None of what the library or the provider lacks: post-quantum groups are in OpenSSL from 3.5 on.
+/// Returns the comparisons for a primitive; none if the library or the provider lacks it. OpenSSL has post-quantum groups
+/// from 3.5 on.
 fn cases_of_primitive(both: &Provided, primitive: Primitive) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     if !both.has(primitive, "oarlock").map_err(failure)? {
@@ -176,7 +178,7 @@ fn cases_of_primitive(both: &Provided, primitive: Primitive) -> Result<Vec<Case>
     Ok(cases)
 }
 
-/// Counter modes and ChaCha20 do the same both ways.
+/// Returns the directions to measure. Counter modes and ChaCha20 do the same in both.
 fn directions(operation: Algorithm) -> &'static [Direction] {
     match operation.kind() {
         Kind::Stream { .. } => &[Direction::Encrypt],
@@ -189,14 +191,14 @@ fn failure(error: Error) -> Failure {
 }
 
 const LEVEL: f64 = LEVEL_MIN as f64 / 1000.0;
-/// The duration of a sample of either side: longer than the clock's resolution, and shorter than a slice of another
-/// program's time.
+/// The duration of a sample of either side: longer than the clock's resolution, and shorter than another program's time
+/// slice.
 const SAMPLE: Duration = Duration::from_micros(80);
 const PASSES: usize = 3;
 const PAIRS: usize = 3;
 const PAIRS_MAX: usize = 151;
 const WAYS_BYTES_MAX: usize = 1024;
-/// Most of it goes to the first passes on an idle machine. Three processes measure, one after the other.
+/// The first passes take most of it on an idle machine. Three processes measure, one after the other.
 const TIME_MAX: Duration = Duration::from_millis(2200);
 /// On an idle machine 151 pairs are spread over 0.02 or less.
 const SPREAD_MAX: f64 = 0.05;

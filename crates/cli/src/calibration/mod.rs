@@ -1,10 +1,10 @@
-//! The provider's rates compared with those of one libcrypto, on this machine: measured, stored, and looked up.
-//! docs/internals/calibration.md has the idea and the file's rules.
+//! The provider's rates compared with those of one libcrypto on this machine: measured, stored and looked up.
+//! docs/internals/calibration.md describes the method and the rules of the file.
 //!
 //! ```text
-//! mod.rs       what is known of a libcrypto: by the stored file if it fits, or else measured now
-//! child.rs     a process that loads libcrypto and the provider: identifies, measures, asks what became of the file
-//! measuring.rs what the child measures: every way in which programs call
+//! mod.rs       what is known of a libcrypto: from the stored file if it fits, otherwise measured now
+//! child.rs     a process that loads libcrypto and the provider: identifies, measures, asks for the file's verdict
+//! measuring.rs the child's measurements: every way in which programs call
 //! library.rs   which libcrypto may be loaded
 //! place.rs     where the file is, and how it is written
 //! ```
@@ -24,18 +24,18 @@ pub(crate) use self::place::{in_configuration, is_own, own};
 use crate::failure::Failure;
 use crate::openssl;
 
-/// What is known of the provider's rates compared with those of one libcrypto.
+/// The known rates of the provider compared with those of one libcrypto.
 pub(crate) struct Known {
-    /// These two, on this CPU.
+    /// The provider, the libcrypto and the CPU.
     pub(crate) made_for: MadeFor,
-    /// The calibration that programs go by.
+    /// The calibration that programs use.
     pub(crate) measured: Option<Measured>,
-    /// Its file, or the one that counts as none.
+    /// The file of the calibration, or the file that is ignored.
     pub(crate) file: Option<PathBuf>,
-    /// Why the file counts as none.
+    /// The reason why the file is ignored.
     pub(crate) ignored: Option<String>,
-    /// Operations that were measured just now, and whose ratios are not known all the same, for other work on this
-    /// machine: they go by the tables.
+    /// Operations that were just measured but whose ratios other work on this machine hides. The cost tables decide for
+    /// them.
     pub(crate) noisy: Vec<String>,
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct Known {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Measuring {
     Never,
-    /// Where no calibration fits.
+    /// Only if no calibration fits.
     IfMissing,
     Always,
 }
 
 impl Known {
-    /// Finds out what is known of the `library` and the provider in `module`, which go by the calibration `file`. A
-    /// new measurement is stored there; without a file only this process knows it.
+    /// Determines what is known of `library` and the provider in `module`, which use the calibration `file`. A new
+    /// measurement is stored there; without a file only this process knows it.
     ///
     /// # Errors
     /// The two cannot be loaded, or the result cannot be stored.
@@ -71,7 +71,7 @@ impl Known {
         let noisy = std::mem::take(&mut look.noisy);
         if let (Some(new), Some(file)) = (&new, file) {
             place::add(file, new.clone())?;
-            // Now as programs see it.
+            // Look again, as programs now see the file.
             look = child::look(library, module, Some(file), false)?;
         }
         Ok(Self {
@@ -89,19 +89,19 @@ impl Known {
         })
     }
 
-    /// As in "3.0.19".
+    /// Returns the version of the libcrypto, as in "3.0.19".
     pub(crate) fn version(&self) -> &str {
         openssl::number(&self.made_for.libcrypto)
     }
 }
 
-/// What the provider takes from the file.
+/// Returns the measurement that the provider uses from the file.
 fn stored(file: &Path, made_for: &child::MadeForText) -> Option<Measured> {
     let stored = Stored::parse(&std::fs::read(file).ok()?).ok()?;
     let made_for = MadeFor::from(made_for.clone());
     stored.find(&made_for).ok().cloned()
 }
 
-/// What the provider says of its file.
+/// The provider's verdicts on its file.
 const USED: &str = "used";
 const MISSING: &str = "missing";

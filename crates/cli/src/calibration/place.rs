@@ -1,4 +1,4 @@
-//! Where a calibration is, and how it gets there: whole or not at all.
+//! The place of a calibration, and how it gets there: atomically.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, Permissions};
@@ -11,7 +11,7 @@ use oarlock_engine::costs::openssl::{Measured, Stored};
 use crate::cache;
 use crate::failure::{Failure, reason};
 
-/// Where this user's goes: what `OARLOCK_CALIBRATION` names, root's place for all users, or the user's cache.
+/// Returns this user's path: what `OARLOCK_CALIBRATION` names, root's path for all users, or one in the user's cache.
 pub(crate) fn own() -> Option<PathBuf> {
     let path = match std::env::var_os(NAMED) {
         Some(path) => Some(path).filter(|path| !path.is_empty())?.into(),
@@ -21,7 +21,7 @@ pub(crate) fn own() -> Option<PathBuf> {
     resolved(&path)
 }
 
-/// What a configuration for one command names: the newer of this user's and root's; none where there is none.
+/// Returns the path for a configuration for one command: the newer of this user's file and root's, if there is one.
 pub(crate) fn in_configuration() -> Option<PathBuf> {
     let made = |path: &PathBuf| path.metadata().and_then(|it| it.modified()).ok();
     let of_root = match std::env::var_os(NAMED) {
@@ -40,10 +40,10 @@ pub(crate) fn is_own(path: &Path) -> bool {
     path.is_absolute() && (is_named || own().as_deref() == Some(path))
 }
 
-/// Adds `new` to what is stored in `path`.
+/// Adds `new` to the calibrations stored in `path`.
 pub(super) fn add(path: &Path, new: Measured) -> Result<(), Failure> {
     let read = |path: &Path| Stored::parse(&fs::read(path).ok()?).ok();
-    // What cannot be read is replaced. A user's first goes before root's from now on, and so takes over what that has.
+    // A file that cannot be read is replaced. A user's first file hides root's from then on, so it starts as a copy of that.
     let of_root = || read(Path::new(OF_ROOT)).filter(|_| std::env::var_os(NAMED).is_none());
     let mut stored = read(path).or_else(of_root).unwrap_or_default();
     stored.add(new);
@@ -55,7 +55,7 @@ pub(super) fn add(path: &Path, new: Measured) -> Result<(), Failure> {
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
-    // Of root's, programs of all users know.
+    // Programs of all users read root's.
     let (of_folder, of_file) = match rustix::process::geteuid().is_root() {
         true => (0o755, 0o644),
         false => (0o700, 0o600),
@@ -65,7 +65,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
             .recursive(true)
             .mode(of_folder)
             .create(folder)?;
-        // Whatever the umask took.
+        // The umask may have removed some of it.
         fs::set_permissions(folder, Permissions::from_mode(of_folder))?;
     }
     let mut made = tempfile::Builder::new()
@@ -79,7 +79,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Behind links among its folders, since the provider follows none; as far as they are there.
+/// Resolves the links among the folders of `path` that exist, since the provider follows none.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let there = path.ancestors().skip(1).find(|folder| folder.exists())?;
@@ -87,9 +87,9 @@ fn resolved(path: &Path) -> Option<PathBuf> {
     Some(there.canonicalize().ok()?.join(rest))
 }
 
-/// FHS 3.0, 5.8: state that programs keep between invocations. A cache that may be emptied at any time would change what
+/// FHS 3.0, 5.8: state that programs keep between invocations. A cache may be emptied at any time, which would change what
 /// programs do from one start to the next.
 const OF_ROOT: &str = "/var/lib/oarlock/openssl-calibration";
-/// Names another file.
+/// The variable that names another file.
 const NAMED: &str = "OARLOCK_CALIBRATION";
 const NAME: &str = "openssl-calibration";

@@ -1,4 +1,4 @@
-//! Operations, by device and backend.
+//! Operations by device and backend.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::{cpu, options};
 pub(super) struct Listing {
     cpu: String,
     features: Vec<&'static str>,
-    /// CPUs that this process may use.
+    /// The number of CPUs that this process may use.
     cpus: usize,
-    /// Threads that may work for one caller at once.
+    /// The number of threads that may work for one caller at once.
     parallelism: usize,
     options: String,
     devices: Vec<DeviceEntry>,
-    /// What computes several public-key requests at once.
+    /// The lanes, which compute several public-key requests at once.
     lanes: Option<LanesEntry>,
     #[cfg(feature = "servers")]
     #[serde(flatten)]
@@ -51,7 +51,7 @@ struct DeviceEntry {
 #[derive(Serialize)]
 struct LanesEntry {
     backend: &'static str,
-    /// Requests.
+    /// The number of requests.
     at_once: usize,
 }
 
@@ -61,7 +61,7 @@ struct OperationEntry {
     /// The device on which a session opens.
     device: String,
     backend: String,
-    /// All that offer it.
+    /// All backends that offer the operation.
     measured: Vec<BackendEntry>,
 }
 
@@ -74,12 +74,12 @@ struct BackendEntry {
     rate: Rate,
 }
 
-/// A rate that was measured.
+/// A measured rate.
 #[derive(Clone, Copy, Default, Serialize)]
 struct Rate {
-    /// The median of some samples.
+    /// The median of the samples.
     bytes_per_second: u64,
-    /// A quarter of the samples are below this, and a quarter above the other.
+    /// The lower quartile of the samples; the upper one follows.
     bytes_per_second_p25: u64,
     bytes_per_second_p75: u64,
     samples: usize,
@@ -97,7 +97,7 @@ impl Listing {
                 let plan = accelerator.plan(operation).ok()?;
                 let units = units(&accelerators, operation);
                 let of = |(number, (device, backend, unit)): (usize, &(String, String, Unit))| {
-                    // The last of the others: the least like this one.
+                    // The last of the others differs most from this one.
                     let others = units.iter().enumerate().rev();
                     let oracle = others
                         .map(|(other, _)| other)
@@ -145,7 +145,7 @@ impl Listing {
         })
     }
 
-    /// What has failed its self-test.
+    /// Returns the operations and backends that failed their self-test.
     pub(super) fn failed(&self) -> Vec<String> {
         let each = |entry: &OperationEntry| {
             let failed = entry.measured.iter().filter(|one| one.self_test != PASSED);
@@ -184,7 +184,7 @@ impl Listing {
         let _ = writeln!(text, "{:<18} {lanes}", "lanes");
         #[cfg(feature = "servers")]
         text.push_str(&self.others.to_text());
-        // Devices side by side, in the order of their coming.
+        // The columns follow the order of the devices.
         let devices: Vec<&str> = self.devices.iter().map(|one| &*one.name).collect();
         text.push_str(
             "\noperations, by backend; * marks where a session opens; half of the samples lie within ±\n",
@@ -205,7 +205,7 @@ impl Listing {
                     true => one.rate.to_text() + if is_home { " *" } else { "" },
                     false => "WRONG".into(),
                 };
-                // Kept together where the line is broken.
+                // Keep name and rate together where the line is broken.
                 let _ = write!(
                     line,
                     " {:<31}",
@@ -246,7 +246,7 @@ impl Listing {
     }
 }
 
-/// `line` in lines of [`WIDTH`], broken behind spaces and commas, the later ones indented.
+/// Breaks `line` into lines of [`WIDTH`] after spaces and commas, and indents the later ones.
 fn wrapped(line: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut width = 0;
@@ -257,7 +257,7 @@ fn wrapped(line: &str, indent: usize) -> String {
             lines.push('\n');
             lines.push_str(&" ".repeat(indent));
             width = indent;
-            // What fills a column begins no line.
+            // Padding of a column does not begin a line.
             if needed == 0 {
                 continue;
             }
@@ -270,7 +270,7 @@ fn wrapped(line: &str, indent: usize) -> String {
     lines
 }
 
-/// The accelerator, and others like it with features hidden, few of them first.
+/// Returns the accelerator and others like it with features hidden, those with few hidden first.
 fn masked(accelerator: &Accelerator) -> Result<Vec<Accelerator>, Failure> {
     let features: Vec<Feature> = accelerator.cpu().features().collect();
     let mut masks: Vec<u32> = (0..1 << features.len()).collect();
@@ -283,7 +283,7 @@ fn masked(accelerator: &Accelerator) -> Result<Vec<Accelerator>, Failure> {
                 .filter(|(number, _)| mask >> number & 1 == 1)
                 .map(|(_, feature)| format!("-{}", feature.name()))
                 .collect();
-            // Without threads: all is inline.
+            // Without threads everything is inline.
             let options = Options {
                 min_threads: 0,
                 ..accelerator.options()
@@ -294,7 +294,7 @@ fn masked(accelerator: &Accelerator) -> Result<Vec<Accelerator>, Failure> {
         .collect()
 }
 
-/// Each backend of each device that offers `operation`, with a unit of its own.
+/// Returns each backend of each device that offers `operation`, with a unit of its own.
 fn units(accelerators: &[Accelerator], operation: Algorithm) -> Vec<(String, String, Unit)> {
     let params = SessionParams {
         algorithm: operation,
@@ -302,7 +302,7 @@ fn units(accelerators: &[Accelerator], operation: Algorithm) -> Vec<(String, Str
     let mut units: Vec<(String, String, Unit)> = Vec::new();
     for accelerator in accelerators {
         for device in accelerator.devices() {
-            // A mask does not change what other devices really do.
+            // A mask changes only the backends of the CPU.
             let is_known = units.iter().any(|(name, backend, _)| {
                 name == device.name() && (name != "cpu" || backend == device.backend(&params))
             });
@@ -346,14 +346,14 @@ impl Rate {
     }
 }
 
-/// The rate of one thread, request after request of 16 KiB. A sample is of several requests: one alone may find what
-/// the one before it has computed and not used.
+/// Measures the rate of one thread that makes one request of 16 KiB after another. A sample has several requests: a single
+/// one may find work that the one before it computed ahead.
 fn measure(unit: &Unit, operation: Algorithm) -> Rate {
     let Ok(mut keyed) = unit.key(&vec![0x5a; operation.key_bytes()]) else {
         return Rate::default();
     };
     let mut data = vec![0; MEASURED_BYTES];
-    // The first finds caches cold and counts for nothing.
+    // The first request finds caches cold and does not count.
     keyed.measured(&mut data);
     let began = Instant::now();
     let mut samples = Vec::new();
@@ -372,7 +372,7 @@ fn measure(unit: &Unit, operation: Algorithm) -> Rate {
     Rate::of(samples)
 }
 
-/// The width of lines for people.
+/// The width of lines for people, in characters.
 const WIDTH: usize = 100;
 /// A space at which no line is broken.
 const KEPT: &str = "\u{a0}";
@@ -387,7 +387,7 @@ const MEASURED_TIME: Duration = Duration::from_millis(1);
 mod tests {
     use super::*;
 
-    /// Computes for two requests at a time, as kernels do whose passes are long.
+    /// A key that computes two requests at a time, as kernels with long passes do.
     struct Ahead(u32);
 
     impl Keyed for Ahead {
@@ -440,7 +440,7 @@ mod tests {
             assert!(number == 0 || line.starts_with("          name"), "{line}");
         }
         assert_eq!(wrapped("short", 2), "short\n");
-        // A word that is longer than a line is left whole.
+        // A word longer than a line is left whole.
         let word = "x".repeat(200);
         assert_eq!(wrapped(&word, 2), word.clone() + "\n");
     }

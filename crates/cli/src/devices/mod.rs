@@ -1,10 +1,10 @@
-//! `oarlock devices`: what this machine has (each backend passes its self-test before its rate is shown),
-//! which way a request would go, and the costs that decide it.
+//! `oarlock devices`: the devices and backends of this machine, each self-tested before its rate is shown, the way that a
+//! request would go, and the costs that decide it.
 //!
 //! ```text
 //! mod.rs       arguments, calibration        listing.rs    operations by device and backend
-//! plan.rs      ways of requests              self_test.rs  vectors, and one backend against another
-//! rate.rs      rates in words                others.rs     configured devices, and what runs
+//! plan.rs      ways of requests              self_test.rs  vectors, and one backend compared with another
+//! rate.rs      formatted rates               others.rs     configured devices, and running processes
 //! ```
 
 mod listing;
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// As the other subcommands take it, with a note when a stored calibration is ignored.
+/// Builds the accelerator as the other subcommands do, and notes if a stored calibration is ignored.
 fn calibrated_if_stored(options: Options) -> Result<Accelerator, Failure> {
     match cache::read(cpu::visible()?) {
         Ok(calibration) => options::calibrated(options, calibration),
@@ -111,7 +111,7 @@ fn calibrated_if_stored(options: Options) -> Result<Accelerator, Failure> {
     }
 }
 
-/// Measures, shows and stores; shows the costs even when it cannot store them.
+/// Measures the costs, shows and stores them. They are shown even if they cannot be stored.
 fn calibrate(options: Options, args: &Args) -> Result<(), Failure> {
     let json = args.json;
     let accelerator = options::build(options)?;

@@ -1,4 +1,4 @@
-//! Devices other than those of this process: what a cryptoserver's configuration names, and what runs.
+//! Devices outside this process: those of a cryptoserver's configuration, and those of running processes.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,9 +11,9 @@ use crate::top;
 
 #[derive(Serialize)]
 pub(super) struct Others {
-    /// The devices of the configuration that was named.
+    /// The devices of the configuration.
     configured: Vec<ConfiguredEntry>,
-    /// Accelerators and cryptoservers that run and show figures.
+    /// Running accelerators and cryptoservers that publish figures.
     running: Vec<RunningEntry>,
 }
 
@@ -30,7 +30,7 @@ struct ConfiguredEntry {
 #[derive(Serialize)]
 struct RunningEntry {
     process: Option<u32>,
-    /// Whose file says so.
+    /// The owner of the file that says so.
     user: Option<u32>,
     program: String,
     is_cryptoserver: bool,
@@ -135,7 +135,7 @@ fn kind(device: &DeviceConfig) -> (&'static str, String) {
         DeviceConfig::Simulated(Simulation::Axl200) => ("simulated board", "axl200".into()),
         DeviceConfig::Simulated(Simulation::Nfast300) => ("simulated board", "nfast300".into()),
         DeviceConfig::Simulated(_) => ("simulated board", String::new()),
-        // Neither PIN nor the place of it.
+        // Neither the PIN nor its place.
         DeviceConfig::Pkcs11 { module, token, .. } => {
             ("token", format!("{token} of {}", module.display()))
         }

@@ -1,4 +1,4 @@
-//! `oarlock devices --plan`: which way requests would go.
+//! `oarlock devices --plan`: the way that requests would go.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ pub(super) fn show(accelerator: &Accelerator, json: bool) -> Result<(), Failure>
 struct Plan {
     cpu: String,
     cpus: usize,
-    /// Threads that may work for one caller at once.
+    /// The number of threads that may work for one caller at once.
     parallelism: usize,
     options: String,
     machine: PlanMachine,
@@ -93,7 +93,7 @@ impl Plan {
             },
             operations: Algorithm::ALL
                 .iter()
-                // An operation that no device offers, or that only a caller can bring, has no plan.
+                // An operation that no device offers, or that only a caller's device can have, has no plan.
                 .filter_map(|operation| accelerator.plan(*operation).ok())
                 .map(PlanEntry::from)
                 .collect(),
@@ -167,7 +167,7 @@ impl Plan {
     }
 }
 
-/// `12.5k`; `-` for none.
+/// Formats a size as in `12.5k`; `-` means none.
 fn size(bytes: Option<usize>) -> String {
     match bytes {
         None => "-".into(),

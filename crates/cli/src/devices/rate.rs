@@ -1,6 +1,6 @@
-//! Rates in words.
+//! Formatted rates.
 
-/// Three digits and a unit.
+/// Formats a rate in MB/s or GB/s.
 pub(super) fn speed(bytes_per_second: u64) -> String {
     let bytes_per_second = bytes_per_second as f64;
     match bytes_per_second {

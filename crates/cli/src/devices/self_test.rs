@@ -1,5 +1,4 @@
-//! The proof that a backend is right: published vectors, and agreement with another backend on a
-//! random message.
+//! The proof that a backend is correct: published vectors, and agreement with another backend on a random message.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -15,25 +14,25 @@ use oarlock::{Algorithm, Kind};
 /// The result of a self-test that passed.
 pub(super) const PASSED: &str = "ok";
 
-/// Anything that computes an operation: sets up a key.
+/// Anything that computes an operation once a key is set up.
 pub(super) struct Unit(Box<NewKey>);
 
 type NewKey = dyn Fn(&[u8]) -> Result<Box<dyn Keyed>, String>;
 
-/// A key, set up.
+/// A key that is set up.
 pub(super) trait Keyed {
-    /// Encrypts, in three pieces where the operation knows a stream; an AEAD adds its tag.
+    /// Encrypts `data`, in three pieces if the operation has streams. An AEAD appends its tag.
     fn seal(&mut self, iv: &[u8], aad: &[u8], data: &mut Vec<u8>) -> Result<(), String>;
 
-    /// Undoes [`seal`](Self::seal); fails if the tag does not match.
+    /// Reverses [`seal`](Self::seal); fails if the tag does not match.
     fn open(&mut self, iv: &[u8], aad: &[u8], data: &mut Vec<u8>) -> Result<(), String>;
 
-    /// A request to be timed; going on from the one before.
+    /// Runs a request to be timed, which continues the one before.
     fn measured(&mut self, data: &mut [u8]);
 }
 
 impl Unit {
-    /// One that `device` alone serves, on the calling thread.
+    /// Returns a unit that `device` alone serves, on the calling thread.
     pub(super) fn of_device(device: Arc<dyn Device>, operation: Algorithm) -> Self {
         Self(Box::new(move |key| {
             let built = Accelerator::builder().max_threads(0).build();
@@ -58,7 +57,7 @@ impl Unit {
         }))
     }
 
-    /// A unit that does what `new_key` sets up.
+    /// Returns a unit whose keys `new_key` sets up.
     #[cfg(test)]
     pub(super) fn of(new_key: impl Fn(&[u8]) -> Result<Box<dyn Keyed>, String> + 'static) -> Self {
         Self(Box::new(new_key))
@@ -104,14 +103,14 @@ impl Keyed for AcceleratedCbc {
             .map_err(|error| error.to_string())
     }
 
-    /// Decryption: what can be spread.
+    /// Decrypts: CBC encryption cannot be spread over lanes.
     fn measured(&mut self, data: &mut [u8]) {
-        // Whole blocks.
+        // `data` has whole blocks.
         let _ = self.decrypt(data.into());
     }
 }
 
-/// An AEAD and how many messages were timed.
+/// An AEAD, and the number of messages that were timed.
 struct Messages {
     aead: AcceleratedAead,
     sent: u64,
@@ -138,12 +137,12 @@ impl Keyed for Messages {
         self.sent += 1;
         let mut nonce = [0; 12];
         nonce[4..].copy_from_slice(&self.sent.to_be_bytes());
-        // The length is one that every AEAD takes.
+        // Every AEAD accepts this length.
         let _ = self.aead.seal(&nonce, &[], data.into());
     }
 }
 
-/// [`PASSED`], or what was wrong.
+/// Returns [`PASSED`], or what was wrong.
 pub(super) fn self_test(unit: &Unit, operation: Algorithm, oracle: Option<&Unit>) -> String {
     let test = || {
         let mut tried = 0;
@@ -174,7 +173,7 @@ impl Vector {
         let mut keyed = unit.key(&unhex(self.key))?;
         let mut data = unhex(self.plaintext);
         keyed.seal(&iv, &aad, &mut data)?;
-        // A vector may show no more than the tag.
+        // Some vectors give only the tag.
         if !data.ends_with(&unhex(self.ends_in)) {
             return wrong("wrong encryption of the vector");
         }
@@ -186,7 +185,8 @@ impl Vector {
     }
 }
 
-/// Splits within blocks, a run long enough for a table, and the counter's carry into the upper half.
+/// Compares with `oracle` on a random message: splits within blocks, a run long enough for a table, and the counter's carry
+/// into the upper half.
 fn random_message(unit: &Unit, operation: Algorithm, oracle: &Unit) -> Result<(), String> {
     let key = random(operation.key_bytes());
     let iv = match operation.kind() {
@@ -221,7 +221,7 @@ fn random_message(unit: &Unit, operation: Algorithm, oracle: &Unit) -> Result<()
 
 fn random(bytes: usize) -> Vec<u8> {
     let mut random = vec![0x36; bytes];
-    // Without it (a sandbox), the message is a plain one.
+    // If it cannot be read, as in a sandbox, the bytes are constant.
     let _ = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
     random
 }
@@ -231,11 +231,11 @@ fn unhex(text: &str) -> Vec<u8> {
     hex::decode(text).unwrap_or_default()
 }
 
-/// Beyond where counter-mode caching begins, and not whole blocks.
+/// Longer than where counter-mode caching begins, and not whole blocks.
 const MESSAGE_BYTES: usize = (16 << 10) + 7;
 
-/// A published result. Of a block cipher it is that of one block: the counter block is what was
-/// encrypted, the data are zero.
+/// A published result. For a block cipher in counter mode it covers one block: the counter block is the block that was
+/// encrypted, and the data are zeros.
 struct Vector {
     operation: Algorithm,
     source: &'static str,
@@ -292,7 +292,7 @@ const fn cbc(operation: Algorithm, key: &'static str, ciphertext: &'static str) 
     }
 }
 
-/// Test cases 4, 10 and 16 of the GCM specification.
+/// Returns one of the test cases 4, 10 and 16 of the GCM specification.
 const fn gcm(operation: Algorithm, key: &'static str, tag: &'static str) -> Vector {
     Vector {
         operation,
@@ -484,7 +484,7 @@ const VECTORS: &[Vector] = &[
 mod tests {
     use super::*;
 
-    /// Computes rightly but for the last bit of messages of these lengths.
+    /// Computes correctly, except for the last bit of messages of certain lengths.
     struct Broken(Box<dyn Keyed>, fn(usize) -> bool);
 
     impl Keyed for Broken {

@@ -1,14 +1,14 @@
-//! The certificates that a server's configuration names, and what keys they have.
+//! The certificates that a server's configuration names, and the types of their keys.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What is known of one certificate.
+/// A certificate and the type of its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Certificate {
     pub(super) path: PathBuf,
-    /// As in "RSA-2048" or "P-256".
+    /// The type of its key, as in "RSA-2048" or "P-256".
     pub(super) key: String,
 }
 
@@ -17,9 +17,9 @@ impl Certificate {
         self.key.starts_with("RSA")
     }
 
-    /// `None` if it cannot be read or holds none.
+    /// Reads a certificate; `None` if that fails or the file has none.
     fn read(path: PathBuf) -> Option<Self> {
-        // The machine's own command reads every form that its servers do.
+        // The openssl command reads every form that this machine's servers do.
         let output = Command::new("openssl")
             .args(["x509", "-noout", "-text", "-in"])
             .arg(&path)
@@ -32,7 +32,7 @@ impl Certificate {
     }
 }
 
-/// A server whose configuration is understood.
+/// A server whose configuration this command understands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Server {
     Apache,
@@ -50,7 +50,8 @@ impl Server {
         }
     }
 
-    /// Those that it is configured with; none where its configuration is missing or names none that this user may read.
+    /// Returns the configured certificates. There are none if the configuration is missing or names none that this user may
+    /// read.
     pub(super) fn certificates(self) -> Vec<Certificate> {
         let mut found = Vec::new();
         self.each_statement(&mut |root, words| self.collect(root, words, &mut found));
@@ -68,11 +69,11 @@ impl Server {
         }
     }
 
-    /// Visits the words of each statement of its configuration, with the folder that relative paths start at.
+    /// Visits the words of each statement of the configuration, with the folder that relative paths start at.
     pub(super) fn each_statement(self, visit: &mut dyn FnMut(&Path, &[&str])) {
         for file in self.configurations() {
             let file = Path::new(file);
-            // Apache's ServerRoot, in Debian and in Red Hat.
+            // Apache's ServerRoot, on Debian and Red Hat.
             let root = file.parent().unwrap_or(file);
             let root = match root.ends_with("conf") {
                 true => root.parent().unwrap_or(root),
@@ -82,7 +83,7 @@ impl Server {
         }
     }
 
-    /// The same of `file` and the files that it includes.
+    /// Visits the statements of `file` and of the files that it includes.
     fn follow(self, file: &Path, root: &Path, depth: usize, visit: &mut dyn FnMut(&Path, &[&str])) {
         let Ok(text) = fs::read_to_string(file) else {
             return;
@@ -106,7 +107,7 @@ impl Server {
         }
     }
 
-    /// Paths of certificates that a statement names.
+    /// Adds the paths of certificates that a statement names.
     fn collect(self, root: &Path, words: &[&str], found: &mut Vec<PathBuf>) {
         let certificate = after(
             words,
@@ -124,14 +125,14 @@ impl Server {
     }
 }
 
-/// The word of a statement that comes after `name`.
+/// Returns the word that follows `name` in a statement.
 pub(super) fn after<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
     let is_it = |word: &&str| word.eq_ignore_ascii_case(name);
     let at = words.iter().position(is_it)?;
     words.get(at + 1).copied()
 }
 
-/// Words of each statement: these end at a line's end, a semicolon or a brace, and a comment is none.
+/// Returns the words of each statement. A statement ends at a line break, a semicolon or a brace; comments are skipped.
 fn statements(text: &str) -> impl Iterator<Item = Vec<&str>> {
     let lines = text
         .lines()
@@ -143,7 +144,7 @@ fn statements(text: &str) -> impl Iterator<Item = Vec<&str>> {
     })
 }
 
-/// Files whose names fit a pattern with at most one `*`, in its last part.
+/// Returns the files whose names match a pattern with at most one `*`, in its last part.
 fn matching(pattern: &Path) -> Vec<PathBuf> {
     let name = pattern.file_name().unwrap_or_default().to_string_lossy();
     let Some((before, after)) = name.split_once('*') else {
@@ -170,7 +171,7 @@ fn matching(pattern: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the kind and size of the key, from the output of `openssl x509 -text`.
+/// Returns the type and size of the key, from the output of `openssl x509 -text`.
 fn key(text: &str) -> Option<String> {
     let value = |name: &str| {
         let mut lines = text.lines().map(str::trim);
@@ -190,10 +191,10 @@ fn key(text: &str) -> Option<String> {
     })
 }
 
-/// A configuration that includes itself ends here.
+/// Stops a configuration that includes itself.
 const DEPTH_MAX: usize = 4;
 const FILES_MAX: usize = 256;
-/// A host with thousands of sites has the same kinds of keys in the first of them.
+/// On a host with thousands of sites, the first of them have the same types of keys.
 const CERTIFICATES_MAX: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What was found out.
+//! The findings of `oarlock doctor`.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::failure::printable;
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     pub(super) state: State,
-    /// What it is about.
+    /// The subject of the finding.
     pub(super) about: &'static str,
     pub(super) text: String,
 }
@@ -17,9 +17,9 @@ pub(super) struct Finding {
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
     Ok,
-    /// Worth knowing, but not an obstacle.
+    /// The finding is worth knowing, but not an obstacle.
     Note,
-    /// The provider is not taken.
+    /// The provider will not be used.
     No,
 }
 
@@ -40,7 +40,7 @@ impl Finding {
         Self {
             state,
             about,
-            // A program's names are its author's.
+            // The author of a program chooses its names.
             text: printable(&text.into()),
         }
     }

@@ -1,5 +1,5 @@
-//! Servers of this machine, or one of them: whether they agree on keys by ML-KEM and a curve together with clients that
-//! offer that.
+//! The key exchange of this machine's servers, or of one of them: whether it combines ML-KEM and a curve with clients that
+//! offer this.
 
 use std::ffi::OsStr;
 
@@ -27,18 +27,18 @@ pub(super) fn findings(program: Option<&OsStr>, user: &UserConf) -> Vec<Finding>
         .collect()
 }
 
-/// The settings of this machine that hold for every server.
+/// Settings of this machine that apply to every server.
 struct Machine {
     version: String,
-    /// Whether OpenSSL has such groups itself, and prefers them.
+    /// Whether OpenSSL itself has these groups, and prefers them.
     has_hybrids: bool,
-    /// Whether the provider is to bring them.
+    /// Whether the provider must supply them.
     is_post_quantum: bool,
     /// The groups that OpenSSL's configuration lists.
     list: Option<String>,
 }
 
-/// A list of groups that a statement of a server's configuration has, as it is written there.
+/// Returns the list of groups in a statement of a server's configuration, as it is written there.
 fn list_of(server: Server, words: &[&str]) -> Option<String> {
     let names: &[&str] = match server {
         Server::Apache => match after(words, "SSLOpenSSLConfCmd") {
@@ -51,7 +51,7 @@ fn list_of(server: Server, words: &[&str]) -> Option<String> {
     let (name, list) = names
         .iter()
         .find_map(|name| Some((*name, after(words, name)?)))?;
-    // OpenSSL's own.
+    // OpenSSL's own list.
     (list != "auto").then(|| format!("{name} {list}"))
 }
 

@@ -82,7 +82,7 @@ fn of_openssl(version: Option<&str>) -> Finding {
     }
 }
 
-/// Asks the openssl command for its providers, with the configuration that `oarlock run` makes.
+/// Lists the providers of the openssl command, with the configuration that `oarlock run` writes.
 fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
     let calibration = calibration::in_configuration();
     let provider = ProviderSection {
@@ -125,7 +125,7 @@ fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
     }
 }
 
-/// Programs ignore errors in a configuration unless it asks for diagnostics.
+/// Returns why the provider was not loaded. Programs ignore errors in a configuration unless it asks for diagnostics.
 fn why_not_loaded(conf: &Path, module: &Path) -> String {
     let told = fs::read(conf).and_then(|text| {
         fs::write(

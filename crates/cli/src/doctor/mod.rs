@@ -1,13 +1,13 @@
-//! `oarlock doctor`: says whether this machine and a program will take the provider, and if not, why.
+//! `oarlock doctor`: whether this machine and a program will use the provider, and if not, why.
 //!
 //! ```text
 //! verdict.rs   the answer in words
-//! machine.rs   CPU, OpenSSL, the provider's file, options, the user's configuration, and a trial
-//! speed.rs     what is offered with the program's libcrypto, by which figures
+//! machine.rs   CPU, OpenSSL, the provider's file, options, the user's configuration, and a test load
+//! speed.rs     what is offered with the program's libcrypto, and by which figures
 //! finding.rs   a line of the answer
-//! program.rs   what a file is: script, linked with which library, privileged
-//! groups.rs    servers: whether they agree on keys by ML-KEM as well
-//! servers.rs   servers: their keys, and whether RSA signatures are made together      certificates.rs   what keys those are
+//! program.rs   what a file is: a script, privileged, linked with which library
+//! groups.rs    servers: whether their key exchange includes ML-KEM
+//! servers.rs   servers: their keys, and whether RSA signatures are batched      certificates.rs   the types of these keys
 //! ```
 
 mod certificates;
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let (status, counted) = run::try_out(&args.command, module)?;
         let trial = of_trial(status, &counted, &args.command);
         if !counted.is_empty() {
-            // What was seen counts for more than what was to be expected.
+            // An observed request counts for more than the prediction.
             let about = findings.iter_mut().filter(|it| it.about == "library");
             about.for_each(|finding| finding.state = finding.state.min(State::Note));
         }
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(!answer.takes_it)))
 }
 
-/// What `--json` has.
+/// The content of `--json`.
 #[derive(Serialize)]
 struct Answer {
     verdict: Verdict,
@@ -143,7 +143,7 @@ struct Answer {
     findings: Vec<Finding>,
     /// The provider's operations, and whether each is offered with this libcrypto.
     offers: Vec<Offer>,
-    /// The same by figures that were measured for this answer, where no calibration fits.
+    /// The same operations, by figures measured for this answer if no calibration fits.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<Vec<Offer>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,7 +153,7 @@ struct Answer {
 impl Answer {
     fn to_text(&self, args: &Args) -> String {
         let mut text = self.verdict.to_text();
-        // What is in the way is in the verdict; how all else was found out is for those who ask.
+        // The verdict names the obstacles; only --verbose shows how the rest was determined.
         let findings = self.findings.iter().filter(|_| args.verbose);
         if args.verbose {
             text.push('\n');

@@ -1,4 +1,4 @@
-//! What kind of program it is, and whether it will take the provider.
+//! The kind of a program, and whether it will use the provider.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,27 +13,27 @@ use crate::failure::Failure;
 use crate::openssl;
 use crate::openssl_conf::excludes_oarlock;
 
-/// What was found out about a program.
+/// The findings about a program.
 pub(super) struct Program {
     pub(super) findings: Vec<Finding>,
     pub(super) openssl: OpenSsl,
 }
 
-/// Where a program has its OpenSSL from.
+/// The origin of a program's OpenSSL.
 #[derive(Debug)]
 pub(super) enum OpenSsl {
-    /// The libcrypto that the dynamic linker gives it.
+    /// The libcrypto that the dynamic linker loads for it.
     File(PathBuf),
-    /// Linked statically: that version, as in "OpenSSL 3.0.17".
+    /// A version that is linked statically, as in "OpenSSL 3.0.17".
     Inside(String),
-    /// It loads the machine's later, or none at all.
+    /// The machine's, loaded later, or none at all.
     Machines,
 }
 
-/// The program's file, as a shell finds it; servers are where the PATH of a user may not lead.
+/// Finds the program's file as a shell does, and also in folders of servers, which a user's PATH may lack.
 ///
 /// # Errors
-/// There is none: the exit status that a shell gives.
+/// There is no such program. The exit status is the one that a shell returns.
 pub(super) fn find(program: &OsStr) -> Result<PathBuf, Failure> {
     let in_sbin = || {
         let folders = ["/usr/sbin", "/usr/local/sbin", "/sbin"].into_iter();
@@ -58,7 +58,7 @@ pub(super) fn findings(program: &Path) -> Program {
 fn found(program: &Path, openssl: &mut OpenSsl) -> Vec<Finding> {
     let mut path = program.to_path_buf();
     let mut findings = vec![Finding::ok("program", path.display().to_string())];
-    // An interpreter may be a script too, as those of pyenv are.
+    // An interpreter may itself be a script, as those of pyenv are.
     for _ in 0..SCRIPTS_MAX {
         let Some(interpreter) = interpreter(&path) else {
             break;
@@ -77,7 +77,7 @@ fn found(program: &Path, openssl: &mut OpenSsl) -> Vec<Finding> {
     findings.extend(privileges(&path));
     match Linked::of(&path) {
         Ok(it) if has_no_openssl(&it) && module_of(&path).is_some() => {
-            // Its libcrypto is that of the module which brings it.
+            // The program uses the libcrypto of the module that brings it.
             let (module, file) = module_of(&path).unwrap_or_default();
             findings.push(of_module(module, &file, openssl));
         }
@@ -98,8 +98,8 @@ fn found(program: &Path, openssl: &mut OpenSsl) -> Vec<Finding> {
     findings
 }
 
-/// A property query of the command that never takes Oarlock: in its arguments, as `-propquery` of openssl
-/// has it, or in the program itself.
+/// Returns a property query of the command that excludes Oarlock: in its arguments, as in openssl's `-propquery`, or in the
+/// program itself.
 pub(super) fn excluding_query(command: &[OsString]) -> Option<String> {
     let (program, arguments) = command.split_first()?;
     let mut given = arguments.iter().filter_map(|argument| argument.to_str());
@@ -150,7 +150,7 @@ fn linked(path: &Path, linked: &Linked) -> Finding {
     )
 }
 
-/// AT_SECURE: if the program has more rights than its user, OpenSSL ignores OPENSSL_CONF.
+/// Returns a finding if the program has more rights than its user: under AT_SECURE, OpenSSL ignores OPENSSL_CONF.
 fn privileges(path: &Path) -> Option<Finding> {
     let metadata = path.metadata().ok()?;
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
@@ -168,7 +168,7 @@ fn privileges(path: &Path) -> Option<Finding> {
     })
 }
 
-/// What is worth knowing about a program besides its libraries.
+/// Returns what is worth knowing about a program apart from its libraries.
 fn known(path: &Path) -> Option<Finding> {
     let name = path.file_name()?.to_str()?;
     match name {
@@ -190,7 +190,7 @@ fn has_no_openssl(linked: &Linked) -> bool {
     linked.inside.is_none() && linked.file("libcrypto.so.").is_none()
 }
 
-/// The module by which a server loads OpenSSL late: its name, and its file.
+/// Returns the name and file of the module through which a server loads OpenSSL late.
 fn module_of(program: &Path) -> Option<(&'static str, PathBuf)> {
     let name = program.file_name()?.to_str()?;
     let of_it = MODULES.iter().find(|(server, _)| *server == name)?;
@@ -217,9 +217,9 @@ fn of_module(name: &str, file: &Path, openssl: &mut OpenSsl) -> Finding {
     }
 }
 
-/// Interpreters whose modules bring libcrypto.
+/// Whether the program is an interpreter whose modules bring libcrypto.
 fn is_known_to_load(path: &Path) -> bool {
-    // Behind links: /usr/bin/python3 is python3.11.
+    // Resolve links: /usr/bin/python3 is python3.11.
     let path = path.canonicalize().unwrap_or_else(|_| path.into());
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     ["python3", "ruby", "perl", "php"]
@@ -227,7 +227,7 @@ fn is_known_to_load(path: &Path) -> bool {
         .any(|interpreter| name.starts_with(interpreter))
 }
 
-/// What runs a script: the first line's program, behind env(1).
+/// Returns the interpreter of a script: the program on its first line, or the one after env(1).
 fn interpreter(path: &Path) -> Option<OsString> {
     let mut head = Vec::new();
     let file = File::open(path).ok()?;
@@ -249,7 +249,7 @@ fn interpreter(path: &Path) -> Option<OsString> {
     Some(OsStr::from_bytes(word).into())
 }
 
-/// Servers that are linked with no OpenSSL, and the module that brings it: where Debian and Red Hat have it.
+/// Servers that do not link OpenSSL, and the module that does, at its places on Debian and Red Hat.
 const MODULES: [(&str, &[&str]); 5] = [
     ("apache2", &["/usr/lib/apache2/modules/mod_ssl.so"]),
     (
@@ -281,9 +281,9 @@ const MODULES: [(&str, &[&str]); 5] = [
         ],
     ),
 ];
-/// As a shell and `oarlock run` have it.
+/// The exit status of a shell and of `oarlock run`.
 const NOT_FOUND: u8 = 127;
-/// By the beginnings of their names.
+/// Other cryptographic libraries, by the prefixes of their names.
 const OTHERS: [(&str, &str); 6] = [
     ("libgnutls.so", "GnuTLS"),
     ("libnss3.so", "NSS"),
@@ -292,6 +292,6 @@ const OTHERS: [(&str, &str); 6] = [
     ("libwolfssl.so", "wolfSSL"),
     ("libsodium.so", "libsodium"),
 ];
-/// The kernel's own is 256.
+/// The kernel's limit is 256.
 const LINE_BYTES_MAX: u64 = 4096;
 const SCRIPTS_MAX: usize = 4;

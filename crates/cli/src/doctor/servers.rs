@@ -1,4 +1,4 @@
-//! Servers of this machine that sign, or one of them: what keys they have, and whether RSA signatures are made together.
+//! The servers of this machine that sign, or one of them: the types of their keys, and whether RSA signatures are batched.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -36,7 +36,7 @@ pub(super) fn findings(program: Option<&OsStr>, user: &UserConf) -> Vec<Finding>
     findings
 }
 
-/// The servers that are installed, or `program` alone.
+/// Returns the installed servers, or `program` alone.
 pub(super) fn here(program: Option<&OsStr>) -> impl Iterator<Item = (&'static str, Server)> {
     let asked = program.and_then(|program| Path::new(program).file_name());
     let names = ["haproxy", "nginx", "apache2", "httpd"];
@@ -47,10 +47,10 @@ pub(super) fn here(program: Option<&OsStr>) -> impl Iterator<Item = (&'static st
     here.filter_map(|name| Some((name, Server::named(name)?)))
 }
 
-/// Where other findings about the same begin.
+/// The subject of these findings.
 pub(super) const ABOUT: &str = "RSA keys";
 
-/// Keys whose signatures stay with OpenSSL.
+/// Returns a finding on keys whose signatures stay with OpenSSL.
 fn of_keys(name: &str, certificates: &[Certificate]) -> Option<Finding> {
     let is_ours = |one: &&Certificate| one.is_rsa() || CURVES.contains(&one.key.as_str());
     let mut others = certificates.iter().filter(|one| !is_ours(one));
@@ -67,10 +67,10 @@ fn of_keys(name: &str, certificates: &[Certificate]) -> Option<Finding> {
     Some(Finding::note("keys", text))
 }
 
-/// Curves that the provider signs with.
+/// The curves that the provider signs with.
 const CURVES: [&str; 3] = ["P-256", "P-384", "P-521"];
 
-/// No certificate could be looked at.
+/// Makes `advice` conditional, since no certificate could be read.
 fn unknown(advice: Finding) -> Finding {
     Finding {
         text: format!(
@@ -104,7 +104,7 @@ fn of_haproxy(configuration: &Path) -> Finding {
              it sign for several together (deploy/haproxy-rsa.cfg)",
         );
     }
-    // Without maxconn it takes as many connections as it has descriptors for, and so ends as well.
+    // Without maxconn, haproxy accepts as many connections as it has descriptors, and then fails in the same way.
     let connections = number("maxconn");
     if number("maxpipes").unwrap_or(0) < connections.unwrap_or(1) {
         let many = connections.map_or("N".into(), |many| many.to_string());
@@ -138,7 +138,7 @@ fn of_nginx(daemon: Option<&Path>) -> Finding {
     }
 }
 
-/// Servers are where the PATH of a user may not lead.
+/// Whether the server is in PATH, or in folders that a user's PATH may lack.
 fn is_installed(name: &str) -> bool {
     which(OsStr::new(name)).is_some()
         || ["/usr/sbin", "/usr/local/sbin"]

@@ -1,4 +1,4 @@
-//! What the provider offers with the program's libcrypto, and by which figures.
+//! The operations that the provider offers with the program's libcrypto, and the figures behind this.
 
 use std::path::Path;
 
@@ -13,20 +13,20 @@ use crate::offers::{self, FIGURES, Offer};
 use crate::openssl::{self, Installed};
 use crate::options;
 
-/// What was found out about speed.
+/// The findings about speed.
 #[derive(Default)]
 pub(super) struct Speed {
     pub(super) findings: Vec<Finding>,
-    /// What programs get, by the figures that they go by.
+    /// The offers that programs get, by the figures in use.
     pub(super) offers: Vec<Offer>,
-    /// By figures measured for this answer, where no calibration fits.
+    /// The offers by figures measured for this answer, if no calibration fits.
     pub(super) measured: Option<Vec<Offer>>,
 }
 
-/// Compares with the OpenSSL of the program, or else of the machine. Where no calibration fits, and it may, it measures for
-/// this answer alone: a diagnosis stores nothing.
+/// Compares with the program's OpenSSL, or else with the machine's. If no calibration fits and `no_calibrate` is unset, it
+/// measures for this answer alone: a diagnosis stores nothing.
 pub(super) fn of(program: Option<&OpenSsl>, module: Option<&Path>, no_calibrate: bool) -> Speed {
-    // Wrong options are a finding of their own.
+    // Wrong options have a finding of their own.
     let Ok(accelerator) = options::built(Accelerator::builder().environment()) else {
         return Speed::default();
     };
@@ -83,8 +83,7 @@ pub(super) fn of(program: Option<&OpenSsl>, module: Option<&Path>, no_calibrate:
     }
 }
 
-/// Returns what programs that have `library` go by, and what was measured for this answer. Says on the way what it finds of the
-/// file.
+/// Returns the figures for programs that use `library`, and those measured for this answer. Adds findings about the file.
 fn known(
     library: &Library,
     module: &Path,
@@ -110,7 +109,7 @@ fn known(
     if known.measured.is_some() || no_calibrate {
         return Ok((known, None));
     }
-    // Without a file it is stored nowhere.
+    // Without a file it is not stored.
     let measured = match Known::of(library, module, None, Measuring::Always) {
         Ok(measured) => measured.measured,
         Err(failure) => {
@@ -121,7 +120,7 @@ fn known(
     Ok((known, measured))
 }
 
-/// What a calibration would change for programs.
+/// Returns what a calibration would change for programs.
 fn of_measured(offers: &[Offer], measured: &[Offer]) -> Vec<Finding> {
     let changed = |to: bool| {
         let pairs = offers.iter().zip(measured);
@@ -202,7 +201,7 @@ fn of_offers(offers: &[Offer]) -> Vec<Finding> {
     findings
 }
 
-/// By the version of the `openssl` command.
+/// Returns the version of the `openssl` command.
 fn of_machine() -> String {
     let version = Installed::find().version().unwrap_or_default();
     openssl::number(&version).to_owned()

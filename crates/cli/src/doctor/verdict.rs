@@ -1,4 +1,4 @@
-//! The answer in words: whether a program takes the provider, what of its work gains, what does not, and what to set.
+//! The answer in words: whether a program uses the provider, which of its work gains and which does not, and what to set.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -13,25 +13,25 @@ use super::servers;
 use super::speed::Speed;
 use crate::offers::Offer;
 
-/// What comes first.
+/// The summary, which comes first.
 #[derive(Serialize)]
 pub(super) struct Verdict {
-    /// Whom it is about, and whether the provider is taken.
+    /// The subject, and whether it uses the provider.
     summary: String,
-    /// Operations that are offered and faster, the most first, and what it makes of their bulk.
+    /// Operations that are offered and faster, by falling gain.
     gains: Vec<Gain>,
-    /// Whose figures these are.
+    /// The source of the figures.
     figures: String,
-    /// What gains nothing, and why.
+    /// The operations and keys that gain nothing, and why.
     gains_nothing: Vec<String>,
-    /// What to do, the least first.
+    /// The steps to take, the smallest first.
     to_set: Vec<Step>,
 }
 
 #[derive(Serialize)]
 struct Step {
     what: String,
-    /// For a shell, as root.
+    /// Commands for a root shell.
     commands: Vec<String>,
 }
 
@@ -47,19 +47,19 @@ impl Step {
 #[derive(Serialize)]
 struct Gain {
     operation: &'static str,
-    /// The size of requests, of ciphers.
+    /// The size of a cipher's requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<usize>,
-    /// The rate over OpenSSL's own there, or in the call that gains least.
+    /// The ratio to OpenSSL's own rate at that size, or in the call that gains least.
     ratio: f64,
 }
 
-/// What it is told of.
+/// The input of a verdict.
 pub(super) struct About<'a> {
     pub(super) program: Option<&'a OsStr>,
     pub(super) findings: &'a [Finding],
     pub(super) speed: &'a Speed,
-    /// Programs get the provider by the machine's configuration already.
+    /// Whether the machine's configuration already gives programs the provider.
     pub(super) is_installed: bool,
 }
 
@@ -108,7 +108,7 @@ impl Verdict {
     }
 
     fn add_rates(&mut self, name: Option<&str>, speed: &Speed) {
-        // Measured for this answer, or else those that programs go by.
+        // Prefer figures measured for this answer.
         let figures = speed.measured.as_ref().unwrap_or(&speed.offers);
         let mut left = Vec::new();
         for (offered, figure) in speed.offers.iter().zip(figures) {
@@ -120,7 +120,7 @@ impl Verdict {
                 false => (None, figure.slowest().map(|(_, ratio)| ratio)),
             };
             let Some(ratio) = ratio.filter(|_| offered.is_offered) else {
-                // A group that OpenSSL lacks is left to nobody.
+                // OpenSSL does not have this group, so it is not left to OpenSSL.
                 if figure.is_cipher() || figure.is_measured() {
                     left.push(offered);
                 }
@@ -235,7 +235,7 @@ impl Verdict {
     }
 }
 
-/// docs/provider.md, "One service".
+/// Returns the step for one service, as in docs/provider.md, "One service".
 fn of_service(name: &str) -> Step {
     Step {
         what: "for this service alone, by a drop-in (docs/provider.md, \"One service\")".into(),
@@ -250,8 +250,8 @@ fn of_service(name: &str) -> Step {
     }
 }
 
-/// Web servers and clients use the AEADs of TLS and all of its handshake, and OpenSSH has counter mode and GCM; of other
-/// programs nothing is known.
+/// Whether a program uses the operation. Web servers and clients use TLS's AEADs and all of its handshake; OpenSSH uses
+/// counter mode and GCM. Of other programs nothing is known.
 fn is_used_by(name: Option<&str>, operation: &str) -> bool {
     let speaks = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
     if name.is_some_and(|name| Server::named(name).is_some())
@@ -266,9 +266,9 @@ fn is_used_by(name: Option<&str>, operation: &str) -> bool {
     true
 }
 
-/// A record of TLS.
+/// The size of a TLS record.
 const BULK_BYTES: usize = 16384;
-/// Less is within what measurements differ by.
+/// Smaller gains are within the noise of measurements.
 const GAIN_MIN: f64 = 1.05;
 
 #[cfg(test)]

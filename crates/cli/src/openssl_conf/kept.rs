@@ -1,16 +1,16 @@
-//! Where configurations stay that commands were given: programs that a command leaves running start others, which read
-//! it too. Without it they would lose what it includes of the user's, such as the least version of TLS.
+//! Configurations that outlast the command that they were written for: a program that it leaves running starts others, which
+//! read them too. Without one they would lose what it includes of the user's, such as the least version of TLS.
 //!
-//! The names of files are digests of what they hold, so a folder has as many as there are different configurations. They
-//! are removed when no run has used them for 30 days and no process names them.
+//! File names are digests of the content, so a folder has one file for each different configuration. Files are removed when
+//! no run has used them for 30 days and no process names them.
 //!
-//! The folder is the first of these that nobody but root and this user can put anything into, on the whole way to it:
+//! The folder is the first of these where only root and this user can write, along its whole path:
 //!
 //! ```text
 //! $OARLOCK_CONFIGURATIONS                if it is set
 //! /run/oarlock-run                       root's, which everybody may read: commands may change their user
 //! $XDG_STATE_HOME/oarlock/run            (~/.local/state): it outlasts the session, and services with a private /tmp see it
-//! $TMPDIR/oarlock-run-UID                of users without a home that may be written
+//! $TMPDIR/oarlock-run-UID                for users without a writable home
 //! ```
 
 use std::collections::HashSet;
@@ -29,8 +29,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::folder::{Folder, kind};
 
-/// Puts the files that `of` makes for a folder and the stem of their names where they stay. Returns the path of the one
-/// that programs are told of; `None` if this user has no such place.
+/// Stores the files that `of` creates for a folder and the stem of their names. Returns the path of the one that programs
+/// read; `None` if this user has no such place.
 pub(super) fn keep(of: impl Fn(&Path, &str) -> Files) -> Option<PathBuf> {
     let stem = stem(&of(Path::new("/"), ""));
     places().find_map(|place| {
@@ -41,7 +41,7 @@ pub(super) fn keep(of: impl Fn(&Path, &str) -> Files) -> Option<PathBuf> {
     })
 }
 
-/// Whether any user may read the file at `path`, and come to it.
+/// Whether any user may read the file at `path`, and reach it.
 pub(super) fn is_public(path: &Path) -> bool {
     let allows = |path: &Path, bit: u32| {
         path.metadata()
@@ -71,29 +71,29 @@ fn places() -> impl Iterator<Item = PathBuf> {
     places.filter(|place| fits_a_line(place.as_os_str()))
 }
 
-/// Opens the folder, and makes it first if it is missing.
+/// Opens the folder, and creates it if it is missing.
 ///
 /// # Errors
-/// It cannot be made, or somebody else may change it or the way to it.
+/// The folder cannot be created, or somebody else may change it or the path to it.
 fn open(place: &Path) -> io::Result<Folder> {
     let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    // The state of a user is private as a whole; /run and the folder for temporary files are there.
+    // A user's state is private as a whole; /run and the folder for temporary files exist already.
     if place.ends_with("oarlock/run") {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(parent)?;
     }
-    // Behind links, as programs will follow them: they are not asked for again.
+    // Resolve links now, so that programs use the path that is checked here.
     let parent = parent.canonicalize()?;
     if !parent.ancestors().all(is_safe) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let above = Folder::open(&parent)?;
     if above.make(name, 0o755)? {
-        // Whatever the umask took.
+        // The umask may have removed some of it.
         fs::set_permissions(parent.join(name), Permissions::from_mode(0o755))?;
     }
     let folder = above.child(name)?;
@@ -104,7 +104,7 @@ fn open(place: &Path) -> io::Result<Folder> {
     Ok(folder)
 }
 
-/// Whether nobody but root and this user can put another thing in the place of what is in `folder`.
+/// Whether only root and this user can replace what is in `folder`.
 fn is_safe(folder: &Path) -> bool {
     let Ok(found) = folder.metadata() else {
         return false;
@@ -139,10 +139,10 @@ fn keep_in(folder: &Folder, files: &Files) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the folder has this very file, which counts as used from now on.
+/// Whether the folder has this very file. If so, it counts as used now.
 fn is_there(folder: &Folder, file: &Written) -> bool {
     let same = || -> io::Result<bool> {
-        // Neither a link's target nor the wait for a pipe's writer.
+        // Follow no link, and do not wait for the writer of a pipe.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let mut there = folder.open_file(OsStr::new(&file.name), flags)?;
         let found = there.metadata()?;
@@ -160,7 +160,7 @@ fn is_there(folder: &Folder, file: &Written) -> bool {
         if age(found.modified()?) > TOUCHED {
             touch(&there)?;
         }
-        // Another run may have removed it before.
+        // Another run may just have removed it.
         Ok(there.metadata()?.nlink() > 0)
     };
     same().unwrap_or(false)
@@ -178,7 +178,7 @@ fn touch(file: &File) -> io::Result<()> {
     Ok(rustix::fs::futimens(file, &times)?)
 }
 
-/// Removes what is old and not in use. What cannot be removed stays.
+/// Removes files that are old and not in use. Those that cannot be removed stay.
 fn clean(folder: &Folder) {
     let Ok(entries) = fs::read_dir(folder.path()) else {
         return;
@@ -217,7 +217,7 @@ fn stems_in_use(folder: &Path) -> HashSet<Vec<u8>> {
         .collect()
 }
 
-/// A digest of all that the files hold.
+/// Returns a digest of the content of all files.
 fn stem(files: &Files) -> String {
     let mut digest = Sha256::new();
     for file in files.all() {
@@ -231,7 +231,7 @@ fn stem_of(name: &[u8]) -> &[u8] {
     &name[..name.len().min(2 * STEM_BYTES)]
 }
 
-/// None of what was made in the future.
+/// Returns the time since `of`; zero if that is in the future.
 fn age(of: SystemTime) -> Duration {
     of.elapsed().unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! OpenSSL's configuration: where the user's own is, and where those stay that add to it (`kept.rs`). What it says and what
-//! is added is known by `oarlock_programs::openssl_conf`.
+//! OpenSSL's configuration: the place of the user's own, and of those that add to it (`kept.rs`).
+//! `oarlock_programs::openssl_conf` parses configurations and defines the additions.
 
 mod kept;
 
@@ -31,12 +31,12 @@ pub(crate) struct UserConf {
     reads_but_once: bool,
     /// Whether any user may read it.
     is_public: bool,
-    /// Whether it is what OpenSSL 3 reads when nothing names another. Other libraries have other files of that kind.
+    /// Whether it is the default configuration of OpenSSL 3. Other libraries have default files of their own.
     is_of_openssl_3: bool,
 }
 
 impl UserConf {
-    /// As OpenSSL finds it: what `OPENSSL_CONF` names, else `openssl.cnf` in its own folder.
+    /// Finds it as OpenSSL does: what `OPENSSL_CONF` names, else `openssl.cnf` in OpenSSL's folder.
     pub(crate) fn find() -> Self {
         match std::env::var_os("OPENSSL_CONF") {
             Some(path) if path.is_empty() => Self::none(),
@@ -52,7 +52,7 @@ impl UserConf {
         }
     }
 
-    /// The configuration at `path`; none if nothing is there.
+    /// Reads the configuration at `path`; an empty one if nothing is there.
     pub(crate) fn at(path: &Path) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
         let Ok(metadata) = path.metadata() else {
@@ -77,7 +77,7 @@ impl UserConf {
         }
     }
 
-    /// That of a user without one.
+    /// Returns the configuration of a user without one.
     pub(crate) fn none() -> Self {
         Self {
             path: None,
@@ -89,32 +89,32 @@ impl UserConf {
         }
     }
 
-    /// Whether it names the provider already, as an installation does.
+    /// Whether it already names the provider, as after an installation.
     pub(crate) fn has_provider(&self) -> bool {
         let conf = self.read.as_ref().ok();
         conf.is_some_and(|conf| conf.value(SECTION, b"module").is_some())
     }
 
-    /// Whether programs are told to agree on keys by ML-KEM.
+    /// Whether it makes programs agree on keys by ML-KEM.
     pub(crate) fn is_post_quantum(&self) -> bool {
         let conf = self.read.as_ref().ok();
         conf.is_some_and(|conf| conf.value(SECTION, b"post-quantum").is_some())
     }
 
-    /// The groups that it lists for all contexts of TLS.
+    /// Returns the groups that it lists for all contexts of TLS.
     pub(crate) fn groups(&self) -> Option<String> {
         let list = groups_of(self.read.as_ref().ok()?)?;
         Some(String::from_utf8_lossy(list).into_owned())
     }
 
-    /// The socket of `oarlock local`, if it names one for the provider.
+    /// Returns the socket of `oarlock local`, if it names one for the provider.
     pub(crate) fn daemon(&self) -> Option<&Path> {
         let conf = self.read.as_ref().ok()?;
         let path = conf.value(SECTION, b"local")?;
         Some(Path::new(OsStr::from_bytes(path)))
     }
 
-    /// What to add to it, or why it is left alone.
+    /// Returns what to add to it, or why it is left alone.
     pub(crate) fn additions(&self, provider: &ProviderSection<'_>) -> Result<Additions, Untouched> {
         match &self.read {
             Ok(conf) => Additions::to(conf, provider),
@@ -122,7 +122,8 @@ impl UserConf {
         }
     }
 
-    /// Writes a configuration into `folder` that includes this one and adds to it. Everyone may read it,
+    /// Writes a configuration into `folder` that includes this one and adds to it. Everybody may read it, because commands
+    /// may change their user. Returns its path.
     /// because commands may change their user. Returns its path.
     pub(crate) fn write_with(
         &self,
@@ -138,7 +139,7 @@ impl UserConf {
         Ok(folder.join(&files.main.name))
     }
 
-    /// The same where it stays after this process; `None` where this user has no such place.
+    /// Writes the same configuration where it outlasts this process; `None` if this user has no such place.
     pub(crate) fn keep_with(&self, additions: &Additions) -> Option<PathBuf> {
         let source = self.source();
         kept::keep(|folder, stem| Files::of(source, additions, folder, stem))
@@ -155,7 +156,7 @@ impl UserConf {
     }
 }
 
-/// A new file of that mode, whatever the umask.
+/// Writes a new file with this mode, whatever the umask is.
 fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -166,7 +167,7 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Pipes and the like; `/dev/null` reads the same each time.
+/// Whether a file can be read only once, like a pipe. `/dev/null` reads the same each time.
 fn reads_but_once(metadata: &Metadata) -> bool {
     let kind = metadata.file_type();
     kind.is_fifo() || kind.is_socket()
@@ -240,7 +241,7 @@ impl DaemonArgs {
                 "a path with control characters cannot be configured",
             ));
         }
-        // sockaddr_un has room for 108 bytes with a zero (unix(7)).
+        // sockaddr_un has 108 bytes, including the final zero (unix(7)).
         match std::path::absolute(path) {
             Ok(path) if path.as_os_str().len() > 107 => {
                 Err(refuse("a socket's path has at most 107 bytes"))

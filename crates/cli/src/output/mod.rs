@@ -1,5 +1,5 @@
-//! Where bytes go. A file gets its name when it is complete; until then it is a temporary file in the same folder,
-//! which is removed if anything goes wrong.
+//! Outputs. A file gets its name when it is complete. Until then it is a temporary file in the same folder, which is removed
+//! if anything goes wrong.
 
 mod rights;
 mod shown;
@@ -19,17 +19,17 @@ use crate::stdout;
 pub(crate) use rights::Rights;
 use shown::Shown;
 
-/// What `-o` names, examined but not touched.
+/// The destination that `-o` names, examined but not touched.
 pub(crate) enum Target {
     /// Standard output, or a device, pipe or the like, open for writing.
     Direct { file: File, name: String },
-    /// A terminal that is standard output, and was not named with `-o -`.
+    /// Standard output that is a terminal and was not named with `-o -`.
     Terminal { file: File },
     /// A regular file, existing or not.
     Named {
-        /// After all symbolic links.
+        /// The place, after all symbolic links.
         place: Place,
-        /// As it was given, for messages.
+        /// The name as it was given, for messages.
         name: String,
         wanted: Wanted,
     },
@@ -37,11 +37,11 @@ pub(crate) enum Target {
 
 /// The rights that an output gets.
 pub(crate) enum Wanted {
-    /// Those of any new file that is made with this mode.
+    /// The rights of any new file that is created with this mode.
     OfNew(u32),
-    /// Those of the file that it replaces; what they were at the start.
+    /// The rights that the file to replace had at the start.
     OfReplaced(Rights),
-    /// These.
+    /// Exactly these rights.
     Exactly(Rights),
 }
 
@@ -49,9 +49,9 @@ pub(crate) enum Wanted {
 pub(crate) struct Output {
     sink: Sink,
     pub(crate) name: String,
-    /// A regular file that is written at explicit offsets, so that several threads may write at once.
+    /// Whether this is a regular file written at explicit offsets, so that several threads may write at once.
     pub(crate) is_positional: bool,
-    /// A file whose writes never wait for a reader.
+    /// Whether this is a file, whose writes never wait for a reader.
     pub(crate) is_regular: bool,
 }
 
@@ -66,17 +66,17 @@ enum Sink {
     },
 }
 
-/// What happens to a file that has the output's name.
+/// The treatment of a file that has the output's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// It is replaced.
+    /// The output replaces it.
     Replace,
-    /// It stays, and the output is dropped: it appeared after the command began.
+    /// It stays and the output is dropped, since it appeared after the command began.
     New,
 }
 
 impl Target {
-    /// Finds out what `path` is; none and `-` are standard output.
+    /// Examines `path`; `None` and `-` are standard output.
     pub(crate) fn find(path: Option<&Path>) -> Result<Self, Failure> {
         let given = path;
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
@@ -108,7 +108,7 @@ impl Target {
                 let file = open()?;
                 Ok(Self::Direct { file, name })
             }
-            // A rename would refuse it, but not before all the work is done.
+            // A rename would fail, but only after all the work is done.
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_for_folder(&resolved) => {
                 Err(Failure::new(format!(
                     "{name}: not a directory: give the name of a file"
@@ -123,8 +123,7 @@ impl Target {
         }
     }
 
-    /// Finds out what is at `place`, a name that the command chose. Where a link or a pipe has it, somebody
-    /// else did.
+    /// Examines `place`, a name that the command chose. A link or a pipe there is an error, since somebody else made it.
     pub(crate) fn at(place: Place) -> Result<Self, Failure> {
         let name = place.path().display().to_string();
         match place.look() {
@@ -146,8 +145,7 @@ impl Target {
 
     fn existing(place: Place, name: String) -> Result<Self, Failure> {
         let fail = |error: io::Error| Failure::new(format!("{name}: {}", reason(&error)));
-        // The directory would allow to replace it, but a file that may not be written is not to be
-        // replaced.
+        // The directory's rights would allow a replacement, but a file that may not be written must not be replaced.
         let (folder, flags) = (&place.folder, AtFlags::empty());
         accessat(folder, &place.name, Access::WRITE_OK, flags)
             .map_err(|error| fail(error.into()))?;
@@ -167,7 +165,7 @@ impl Target {
         matches!(self, Self::Direct { .. } | Self::Terminal { .. })
     }
 
-    /// Fails where ciphertext would go to a terminal.
+    /// Fails if ciphertext would go to a terminal.
     pub(crate) fn check_takes_ciphertext(&self) -> Result<(), Failure> {
         match self {
             Self::Terminal { .. } => Err(Failure::usage(
@@ -189,7 +187,7 @@ impl Target {
         }
     }
 
-    /// Gives the output the rights of `input`, whatever has its name.
+    /// Gives the output the rights of `input`, even if it replaces another file.
     pub(crate) fn set_rights_of(&mut self, input: &File) -> Result<(), Failure> {
         if let Self::Named { wanted, name, .. } = self {
             let rights = Rights::of(input);
@@ -199,7 +197,7 @@ impl Target {
         Ok(())
     }
 
-    /// Makes a new file with the mode of `input`.
+    /// Gives the output the mode of `input` if it is a new file.
     pub(crate) fn set_mode_of(&mut self, input: &File) {
         if let (Self::Named { wanted, .. }, Ok(input)) = (self, input.metadata())
             && let Wanted::OfNew(mode) = wanted
@@ -209,7 +207,7 @@ impl Target {
         }
     }
 
-    /// Opens it; from here on a signal must not end the process without a `drop`.
+    /// Opens the output. From here on a signal must not end the process without a `drop`.
     pub(crate) fn open(self, naming: Naming) -> Result<Output, Failure> {
         match self {
             Self::Direct { file, name } => {
@@ -242,8 +240,8 @@ impl Target {
                 name,
                 wanted,
             } => {
-                // A new file gets at once what the folder and the process's mask give; any other is this
-                // user's alone until it is whole.
+                // A new file gets the rights that the folder and the umask give at once. Any other is this user's alone
+                // until it is complete.
                 let mode = match wanted {
                     Wanted::OfNew(mode) => mode,
                     Wanted::OfReplaced(_) | Wanted::Exactly(_) => 0o600,
@@ -280,12 +278,12 @@ impl Output {
         }
     }
 
-    /// Whether writes are visible at once, and stay when anything goes wrong.
+    /// Whether writes are visible at once, and stay if anything goes wrong.
     pub(crate) fn is_direct(&self) -> bool {
         matches!(self.sink, Sink::Direct(_))
     }
 
-    /// Why it takes no more, though nothing has failed.
+    /// Returns why it accepts no more data, though nothing has failed.
     pub(crate) fn is_full(&self) -> Option<Failure> {
         match &self.sink {
             Sink::Shown(shown) => shown.is_overfull().then(shown::too_long),
@@ -293,7 +291,7 @@ impl Output {
         }
     }
 
-    /// Fails if every write would make `input` longer.
+    /// Fails if every write would lengthen `input`.
     pub(crate) fn check_apart_from(&self, input: &File) -> Result<(), Failure> {
         let grows = self.is_regular
             && !self.is_positional
@@ -310,18 +308,18 @@ impl Output {
         Ok(())
     }
 
-    /// Whether nothing was in it before.
+    /// Whether it was empty at the start.
     pub(crate) fn is_new(&self) -> bool {
         matches!(self.sink, Sink::Temporary { .. })
     }
 
-    /// Bytes of a regular file.
+    /// Returns the size of a regular file, in bytes.
     pub(crate) fn bytes(&self) -> Option<u64> {
         let metadata = self.file().metadata().ok()?;
         metadata.is_file().then_some(metadata.len())
     }
 
-    /// Copies extended attributes and times of `input`.
+    /// Copies the extended attributes and times of `input`.
     pub(crate) fn preserve(&self, input: &File) -> Result<(), Failure> {
         let file = self.file();
         copy_attributes(input, file)
@@ -335,8 +333,8 @@ impl Output {
             .map_err(|error| not_kept(&self.name, "times", &error))
     }
 
-    /// Gives the file its rights and its name; with `durable`, after the data are on the disk, and waits
-    /// until the name is, too.
+    /// Gives the file its rights and its name. With `durable`, the data are on disk before that, and the name is on disk
+    /// afterwards.
     pub(crate) fn commit(self, durable: bool) -> Result<(), Failure> {
         let fail = |what: &str, error: &io::Error| {
             Failure::new(format!("{}: {what}: {}", self.name, reason(error)))
@@ -402,7 +400,7 @@ impl Output {
         Ok(())
     }
 
-    /// A write that failed after `bytes` bytes.
+    /// Returns the failure of a write after `bytes` bytes.
     pub(crate) fn failed(&self, bytes: u64, error: &io::Error) -> Failure {
         let advice = match error.kind() {
             io::ErrorKind::StorageFull => ": free some space or write elsewhere",
@@ -422,14 +420,14 @@ fn not_kept(name: &str, what: &str, error: &io::Error) -> Failure {
     Failure::new(format!("{name}: its {what} cannot be kept: {reason}"))
 }
 
-/// Copies the attributes that users give to their files (`user.*`). The system owns all others: a
-/// capability was given to other content, and an ACL belongs to the [`Rights`].
+/// Copies the attributes that users give to their files (`user.*`). The system owns all others: a capability was given to
+/// other content, and an ACL belongs to the [`Rights`].
 fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
     let mut names = vec![0; ATTRIBUTE_BYTES_MAX];
     let names = match flistxattr(from, &mut names[..]) {
         Ok(bytes) => &names[..bytes],
-        // This file system has none.
+        // The file system has no attributes.
         Err(Errno::OPNOTSUPP) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
@@ -448,13 +446,13 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Whether `path` names an open file, as /dev/stdin does, so that no other file can lie next to it.
+/// Whether `path` names an open file, as /dev/stdin does, so that no other file can be next to it.
 pub(crate) fn is_open_file(path: &Path) -> bool {
     matches!(resolve(path), Ok(None))
 }
 
-/// Follows symbolic links, also to a name that is not there yet. None for links that are not made
-/// of names, as /dev/stdout is.
+/// Follows symbolic links, even to a name that does not exist. Returns `None` for links that do not lead to names, such as
+/// /dev/stdout.
 fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_path_buf();
     for _ in 0..LINKS_MAX {
@@ -479,8 +477,8 @@ fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(Errno::LOOP.into())
 }
 
-/// Whether somebody else may have put a link where everybody may make files. Linux follows no such link
-/// either (fs.protected_symlinks in proc_sys_fs(5)).
+/// Whether somebody else may have put the link into a folder where everybody may create files. Linux does not follow such a
+/// link either (fs.protected_symlinks in proc_sys_fs(5)).
 fn is_trap(link: &Metadata, folder: &Metadata) -> bool {
     let is_everybodys = folder.mode() & 0o1002 == 0o1002;
     let owners = [folder.uid(), rustix::process::geteuid().as_raw()];
@@ -488,5 +486,5 @@ fn is_trap(link: &Metadata, folder: &Metadata) -> bool {
 }
 
 const LINKS_MAX: usize = 40;
-/// The most bytes of a file's attribute names together, and of the value of one (xattr(7)).
+/// The most bytes of all attribute names of a file, and of one value (xattr(7)).
 const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;

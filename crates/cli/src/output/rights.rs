@@ -1,9 +1,9 @@
-//! What users may do with a file: its owner, group, mode and POSIX ACL. They stay when another file takes
-//! its place, as far as this process may give them; where it may not, nobody may do more than before.
+//! The rights to a file: its owner, group, mode and POSIX ACL. A file that replaces another gets its rights, as far as this
+//! process may give them. Where it may not, nobody gets more rights than before.
 //!
 //! ```text
-//! acl(5), as system.posix_acl_access has it      version 2, and for each entry: tag, rights, id
-//! group bits of the mode                         the owning group's, or with an ACL the mask's
+//! acl(5), as stored in system.posix_acl_access   version 2, and for each entry: tag, rights, id
+//! group bits of the mode                         those of the owning group, or with an ACL those of the mask
 //! ```
 
 use std::fs::{File, Permissions};
@@ -16,12 +16,12 @@ use rustix::io::Errno;
 
 use crate::folder::{Place, kind};
 
-/// What users may do with a file.
+/// The rights of users to a file.
 #[derive(Clone)]
 pub(crate) struct Rights {
     uid: u32,
     gid: u32,
-    /// Without set-user-ID, set-group-ID and sticky bits: new content does not get them.
+    /// The mode without set-user-ID, set-group-ID and sticky bits, which new content does not get.
     mode: u32,
     acl: Acl,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Rights {
 enum Acl {
     None,
     Entries(Vec<Entry>),
-    /// There may be one that this process cannot read.
+    /// There may be an ACL that this process cannot read.
     Unknown,
 }
 
@@ -68,11 +68,11 @@ impl Rights {
         })
     }
 
-    /// Gives these rights to `file`, which this process has made. Returns whether it could give all of
-    /// them; if not, the file has fewer.
+    /// Gives these rights to `file`, which this process created. Returns whether it could give all of them; if not, the file
+    /// has fewer.
     pub(crate) fn grant(&self, file: &File) -> io::Result<bool> {
-        // First it is its owner's alone, and what the folder's default ACL gave is gone: a mode that has group
-        // bits would bring it to life.
+        // At first the owner alone has rights. The ACL that the folder's default gave is removed, since a mode with group
+        // bits would put it into effect.
         match fremovexattr(file, ACL) {
             Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
             Err(error) => return Err(error.into()),
@@ -95,7 +95,7 @@ impl Rights {
                 }
                 match fsetxattr(file, ACL, &encoded(&entries), XattrFlags::empty()) {
                     Ok(()) => mode = mode_of(&entries),
-                    // Without it no bit says what its entries did.
+                    // Without the ACL, no bit expresses what its entries did.
                     Err(_) => {
                         mode &= OWNER;
                         is_all = false;
@@ -105,13 +105,13 @@ impl Rights {
         }
         match file.set_permissions(Permissions::from_mode(mode)) {
             Ok(()) => Ok(is_all),
-            // Given away by a process that may no longer change it.
+            // The file was given away, and this process may no longer change it.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Makes owner and group the file's, as far as this process may; whether each is.
+    /// Sets owner and group of the file, as far as this process may. Returns whether each is set.
     fn give_away(&self, file: &File) -> io::Result<(bool, bool)> {
         let is_it = || -> io::Result<_> {
             let now = file.metadata()?;
@@ -131,7 +131,7 @@ impl Acl {
         if let Ok(file) = place.folder.open_file(&place.name, flags) {
             return Self::read(|value| fgetxattr(&file, ACL, value));
         }
-        // It may be written but not read; its attributes need neither.
+        // The file may be writable but not readable. Its attributes need neither right.
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
         let Ok(file) = place.folder.open_file(&place.name, flags) else {
             return Self::Unknown;
@@ -150,14 +150,15 @@ impl Acl {
     }
 }
 
-/// For a file of another group: its members were others before, and the old group's are others now. Both get
-/// what group and others had in common.
+/// Returns the mode for a file of another group. Its members were others before, and those of the old group are others now.
+/// Both get the rights that group and others had in common.
 fn without_group(mode: u32) -> u32 {
     let common = mode >> 3 & mode & 0o7;
     mode & OWNER | common << 3 | common
 }
 
-/// The same with an ACL. Here nothing is common: an entry may keep members of the new group out.
+/// Adapts an ACL to another group. The group gets no rights, since an entry may exclude some of its members, and others keep
+/// only those that the old group had too.
 fn drop_group(entries: &mut [Entry]) {
     let of = |tag| entries.iter().find(|entry| entry.tag == tag);
     let mask = of(TAG_MASK).map_or(0o7, |entry| entry.rights);
@@ -171,7 +172,7 @@ fn drop_group(entries: &mut [Entry]) {
     }
 }
 
-/// The mode that goes with an ACL.
+/// Returns the mode that corresponds to an ACL.
 fn mode_of(entries: &[Entry]) -> u32 {
     let of = |tag| entries.iter().find(|entry| entry.tag == tag);
     let rights = |tag| of(tag).map_or(0, |entry| u32::from(entry.rights));
@@ -207,7 +208,7 @@ fn encoded(entries: &[Entry]) -> Vec<u8> {
 }
 
 const OWNER: u32 = 0o700;
-/// include/uapi/linux/posix_acl_xattr.h and posix_acl.h.
+/// Values of include/uapi/linux/posix_acl_xattr.h and posix_acl.h.
 const ACL: &str = "system.posix_acl_access";
 const ACL_VERSION: u32 = 2;
 const ENTRY_BYTES: usize = 8;
@@ -215,5 +216,5 @@ const TAG_OWNER: u16 = 0x01;
 const TAG_GROUP: u16 = 0x04;
 const TAG_MASK: u16 = 0x10;
 const TAG_OTHER: u16 = 0x20;
-/// XATTR_SIZE_MAX.
+/// The kernel's XATTR_SIZE_MAX.
 const ACL_BYTES_MAX: usize = 64 << 10;

@@ -1,5 +1,5 @@
-//! Data for a terminal that nobody has asked for there by name. They wait in memory until they are whole, and
-//! are shown if they are text: a terminal acts on other bytes.
+//! Data for a terminal that the user did not name with `-o -`. They stay in memory until they are complete, and are shown if
+//! they are text: a terminal acts on other bytes.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -24,7 +24,7 @@ impl Shown {
         &self.memory
     }
 
-    /// Whether it has come to hold more than anybody reads on a terminal.
+    /// Whether it holds more than anybody reads on a terminal.
     pub(super) fn is_overfull(&self) -> bool {
         let metadata = self.memory.metadata();
         metadata.is_ok_and(|metadata| metadata.len() > SHOWN_BYTES_MAX)
@@ -58,7 +58,7 @@ pub(super) fn too_long() -> Failure {
     )
 }
 
-/// Whether a terminal shows all of it and acts on none but tabs and line breaks.
+/// Whether a terminal shows all of it, and acts only on tabs and line breaks.
 fn is_text(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| {
         text.chars()

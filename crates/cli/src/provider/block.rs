@@ -1,4 +1,4 @@
-//! Our lines in a file that is not ours: written at its end, between two marks.
+//! Our lines in a file that is not ours: at its end, between two marks.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,10 +16,10 @@ pub(super) struct Divided {
     pub(super) block: Option<Vec<u8>>,
 }
 
-/// Takes our lines out.
+/// Separates our lines from the others.
 ///
 /// # Errors
-/// One of the marks is missing; says what to do.
+/// One of the marks is missing. The message says what to do.
 pub(super) fn divide(bytes: &[u8]) -> Result<Divided, String> {
     let begins: Vec<_> = [BEGIN, BEGIN_AFTER_OPEN_LINE]
         .iter()
@@ -42,7 +42,7 @@ pub(super) fn divide(bytes: &[u8]) -> Result<Divided, String> {
         }
     };
     let inner = bytes[start + mark.len()..end].trim_ascii_start().to_vec();
-    // The line break that ended a last line without one.
+    // Drop the line break that we added to a last line without one.
     let kept = if *mark == BEGIN { start } else { start - 1 };
     let after = &bytes[end + END.len()..];
     let after = after.strip_prefix(b"\n").unwrap_or(after);
@@ -52,7 +52,7 @@ pub(super) fn divide(bytes: &[u8]) -> Result<Divided, String> {
     })
 }
 
-/// `bytes` with `lines` of ours behind them.
+/// Returns `bytes` followed by our `lines`.
 ///
 /// # Errors
 /// The file ends in a way that would swallow our lines.
@@ -80,7 +80,7 @@ pub(super) fn appended(bytes: &[u8], lines: &[u8]) -> Result<Vec<u8>, String> {
     Ok(parts.concat())
 }
 
-/// The provider's file that our lines name, if `install` put it there.
+/// Returns the provider's file that our lines name, if `install` put it there.
 pub(super) fn module(lines: &[u8]) -> Option<PathBuf> {
     let conf = Conf::parse(Path::new("block"), lines).ok()?;
     let path = conf.value(b"oarlock_sect", b"module")?;
@@ -88,14 +88,14 @@ pub(super) fn module(lines: &[u8]) -> Option<PathBuf> {
     is_installed(&path).then_some(path)
 }
 
-/// The options in our lines.
+/// Returns the options in our lines.
 pub(super) fn options(lines: &[u8]) -> Option<String> {
     let conf = Conf::parse(Path::new("block"), lines).ok()?;
     let options = conf.value(b"oarlock_sect", b"options")?;
     Some(String::from_utf8_lossy(options).into_owned())
 }
 
-/// Where `mark` stands as a line of its own.
+/// Returns the position of `mark` as a line of its own.
 fn line(bytes: &[u8], mark: &str) -> Option<usize> {
     let mark = mark.as_bytes();
     let mut starts = bytes
@@ -110,7 +110,7 @@ fn line(bytes: &[u8], mark: &str) -> Option<usize> {
 }
 
 const BEGIN: &str = "# >>> added by oarlock provider install >>>";
-/// Before it stands a line break of ours.
+/// The mark that follows a line break of ours.
 const BEGIN_AFTER_OPEN_LINE: &str =
     "# >>> added by oarlock provider install, with the line break before >>>";
 const END: &str = "# <<< added by oarlock provider install <<<";
@@ -136,7 +136,7 @@ mod tests {
             let divided = divide(&added).unwrap();
             assert_eq!(divided.without, text.as_bytes());
             assert_eq!(divided.block.as_deref(), Some(&b"[s]\nb = 1\n"[..]));
-            // What others put around it stays.
+            // Lines that others put around it stay.
             let around = [&b"# before\n"[..], &added, b"# after"].concat();
             let without = divide(&around).unwrap().without;
             assert_eq!(without, format!("# before\n{text}# after").into_bytes());

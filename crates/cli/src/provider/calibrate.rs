@@ -47,15 +47,15 @@ Examples:
   oarlock provider calibrate /usr/local/bin/nginx
   oarlock provider calibrate --json | jq '.offers[] | {operation, ratios}'";
 
-/// What `--json` has.
+/// The content of `--json`.
 #[derive(Serialize)]
 struct Calibrated {
     library: PathBuf,
-    /// Its version.
+    /// The version of the library.
     openssl: String,
     calibration: Option<PathBuf>,
     made: String,
-    /// Operations whose ratios other work on this machine hides: they go by the tables.
+    /// Operations whose ratios other work on this machine hides. The tables decide for them.
     noisy: Vec<String>,
     offers: Vec<Offer>,
 }
@@ -81,8 +81,8 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     stdout::write(calibrated.to_text())
 }
 
-/// Calibrates for `install`, against the machine's own libcrypto, unless a calibration fits. Without one the provider
-/// goes by the tables, so a failure here is worth a line and no more.
+/// Calibrates for `install`, against the machine's own libcrypto, unless a calibration fits. Without one the provider uses
+/// the tables, so a failure only prints a note.
 pub(super) fn where_missing(provider: &Path, no_calibrate: bool) -> Result<(), Failure> {
     if no_calibrate {
         return Ok(());
@@ -125,7 +125,7 @@ pub(super) fn where_missing(provider: &Path, no_calibrate: bool) -> Result<(), F
     ))
 }
 
-/// That a noisy machine hides the ratios of some operations.
+/// Returns the message that other work hides the ratios of some operations.
 fn too_noisy(operations: &[String]) -> Option<String> {
     (!operations.is_empty()).then(|| {
         format!(
@@ -135,12 +135,12 @@ fn too_noisy(operations: &[String]) -> Option<String> {
     })
 }
 
-/// For `uninstall`.
+/// Removes a calibration, for `uninstall`.
 pub(super) fn remove(path: &Path) -> Result<(), Failure> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path)(error)),
         _ => {
-            // Its folder, if that holds nothing else.
+            // Remove its folder too, if that is empty.
             let folder = path.parent().filter(|folder| folder.ends_with("oarlock"));
             folder.map(fs::remove_dir).and_then(Result::ok);
             Ok(())

@@ -29,7 +29,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// The difference, as `diff -u` shows it.
+    /// Returns the difference, as `diff -u` shows it.
     pub(super) fn difference(&self) -> String {
         let (before, after) = (
             String::from_utf8_lossy(self.before),
@@ -42,7 +42,7 @@ impl<'a> Change<'a> {
             .to_string()
     }
 
-    /// Asks at the terminal, unless `yes`. A user who may not make the change is told so first.
+    /// Asks on the terminal, unless `yes` is set. Fails first if the user may not make the change.
     pub(super) fn ask(&self, yes: bool) -> Result<(), Failure> {
         drop(self.prepare()?);
         if yes {
@@ -62,19 +62,19 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Keeps the file as it is now.
+    /// Copies the present file.
     pub(super) fn back_up(&self) -> Result<(), Failure> {
         write_like(&self.backup(), self.before, Some(self.path))
     }
 
-    /// Where that is.
+    /// Returns the path of the copy.
     pub(super) fn backup(&self) -> PathBuf {
         let mut name = OsString::from(self.path);
         name.push(".before-oarlock");
         name.into()
     }
 
-    /// The new file, under a temporary name that disappears unless it is committed.
+    /// Writes the new file under a temporary name, which is removed unless it is committed.
     pub(super) fn prepare(&self) -> Result<NamedTempFile, Failure> {
         prepared(self.path, self.after, Some(self.path))
     }
@@ -84,14 +84,14 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Replaces `path` by `bytes` in one step, with the rights of the present file; without one, with those of
-/// `model`, or else as a file that everybody may read.
+/// Replaces `path` by `bytes` atomically, with the rights of the present file. If there is none, the rights are those of
+/// `model`, or else everybody may read the file.
 pub(super) fn write_like(path: &Path, bytes: &[u8], model: Option<&Path>) -> Result<(), Failure> {
     let model = if path.exists() { Some(path) } else { model };
     commit(prepared(path, bytes, model)?, path)
 }
 
-/// What failed on a file, and what may help.
+/// Returns what turns an error of `path` into a failure with advice.
 pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
     move |error| {
         let hint = match error.kind() {
@@ -106,13 +106,13 @@ pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
 fn prepared(path: &Path, bytes: &[u8], model: Option<&Path>) -> Result<NamedTempFile, Failure> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let make = || {
-        // With mode 0600.
+        // It has mode 0600.
         let mut made = tempfile::Builder::new()
             .prefix(".oarlock-")
             .tempfile_in(folder)?;
         made.write_all(bytes)?;
         match model {
-            // Programs of all users read it. Fewer than before would be less, not safer.
+            // Programs of all users read it, so losing rights is an error.
             Some(model) => {
                 if !Rights::of(&File::open(model)?)?.grant(made.as_file())? {
                     return Err(rustix::io::Errno::PERM.into());
@@ -131,7 +131,7 @@ fn prepared(path: &Path, bytes: &[u8], model: Option<&Path>) -> Result<NamedTemp
 fn commit(made: NamedTempFile, path: &Path) -> Result<(), Failure> {
     made.persist(path)
         .map_err(|error| failed(path)(error.error))?;
-    // So that the name lasts as well; without it nothing is wrong but after a power failure.
+    // Make the name durable as well. Without this, only a power failure would show.
     if let Some(Ok(folder)) = path.parent().map(File::open) {
         let _ = folder.sync_all();
     }

@@ -1,14 +1,14 @@
-//! What an installation consists of next to its lines in a configuration, and whose it is: several configurations may
-//! name one module and one calibration, so each is removed with the last installation that needs it, and only if an
-//! installation made it.
+//! The parts of an installation apart from its lines in a configuration, and their owners. Several configurations may name
+//! one module and one calibration, so each is removed with the last installation that needs it, and only if an installation
+//! made it.
 //!
-//! What OpenSSL is to read of an installation lies in a file next to the module, which only OpenSSL 3 includes
-//! (`crates/programs/src/openssl_conf/files.rs`): where the module cannot be seen, as in a container with this machine's /etc/ssl, the
-//! file cannot either, and nothing is added. It begins with a section that OpenSSL passes over:
+//! The lines include a file next to the module, which only OpenSSL 3 reads (`crates/programs/src/openssl_conf/files.rs`).
+//! Where the module is not visible, as in a container with this machine's /etc/ssl, the file is not either, and nothing is
+//! added. It begins with a section that OpenSSL ignores:
 //!
 //! ```text
 //! [oarlock_installation]
-//! config = /etc/ssl/openssl.cnf                                  that has the lines
+//! config = /etc/ssl/openssl.cnf                                  the configuration with the lines
 //! file = /usr/lib/ossl-modules/oarlock-0123abcd$openssl3.cnf     this file
 //! made = module,calibration                                      what installations have put there
 //! ```
@@ -25,17 +25,18 @@ use crate::openssl::Installed;
 use crate::openssl_conf::{Conf, newer_name, older_name, quoted};
 use crate::provider_file::is_installed;
 
-/// An installation that is there.
+/// An existing installation.
 #[derive(Default)]
 pub(super) struct Installation {
-    /// What OpenSSL 3 reads; `None` if it is gone, or if the configuration itself has its lines, as earlier versions wrote them.
+    /// The file that OpenSSL 3 reads. `None` if it is gone, or if the configuration itself has the lines, as earlier
+    /// versions wrote them.
     pub(super) file: Option<PathBuf>,
     pub(super) module: Option<PathBuf>,
     pub(super) calibration: Option<PathBuf>,
     pub(super) made: Made,
 }
 
-/// What installations made, so that the last one removes it.
+/// The parts that installations made, so that the last one removes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Made {
     pub(super) module: bool,
@@ -43,7 +44,7 @@ pub(super) struct Made {
 }
 
 impl Installation {
-    /// The one whose `lines` stand in a configuration.
+    /// Parses the installation whose `lines` stand in a configuration.
     pub(super) fn of(lines: &[u8]) -> Self {
         let Ok(conf) = Conf::parse(Path::new("block"), lines) else {
             return Self::default();
@@ -60,7 +61,7 @@ impl Installation {
                     calibration: has(b"calibration"),
                 }
             }
-            // Installations before there was this record made both.
+            // Earlier installations, without this record, made both.
             None => Made {
                 module: true,
                 calibration: true,
@@ -74,7 +75,8 @@ impl Installation {
         }
     }
 
-    /// Those of other configurations than `config` that can be found: with a module in `folder`, and the machine's.
+    /// Returns the installations of other configurations than `config` that can be found: those with a module in `folder`,
+    /// and the machine's.
     pub(super) fn others(folder: Option<&Path>, config: &Path) -> Vec<Self> {
         let machine = Installed::find().configuration();
         let mut configs = vec![machine.canonicalize().unwrap_or(machine)];
@@ -94,16 +96,16 @@ impl Installation {
 
 /// The files of an installation, next to its module.
 pub(super) struct Files {
-    /// Their path without the ends that make the others.
+    /// The path that they have in common, without their endings.
     pub(super) stem: PathBuf,
-    /// What OpenSSL 3 reads.
+    /// The file that OpenSSL 3 reads.
     pub(super) newer: PathBuf,
-    /// And what OpenSSL 1.1.1 reads in its place.
+    /// The file that OpenSSL 1.1.1 reads in its place.
     pub(super) older: PathBuf,
 }
 
 impl Files {
-    /// Those of the installation in `config` whose module lies in `folder`.
+    /// Returns the files of the installation in `config` whose module is in `folder`.
     pub(super) fn of(folder: &Path, config: &Path) -> Self {
         let digest = Sha256::digest(config.as_os_str().as_bytes());
         let stem = format!("{PREFIX}{}", hex::encode(&digest[..4]));
@@ -115,7 +117,7 @@ impl Files {
     }
 }
 
-/// What stands at the start of that file.
+/// Returns the record at the start of the file.
 pub(super) fn record(config: &Path, file: &Path, made: Made) -> Vec<u8> {
     let names = [("module", made.module), ("calibration", made.calibration)];
     let names: Vec<_> = names
@@ -134,7 +136,7 @@ pub(super) fn record(config: &Path, file: &Path, made: Made) -> Vec<u8> {
     .concat()
 }
 
-/// The configuration that the record in `file` names.
+/// Returns the configuration that the record in `file` names.
 fn config_of(file: &Path) -> Option<PathBuf> {
     let conf = Conf::parse(file, &fs::read(file).ok()?).ok()?;
     let config = conf.value(RECORD, b"config")?;

@@ -1,11 +1,11 @@
-//! `oarlock provider`: changes the system-wide configuration of OpenSSL, and restores it.
+//! `oarlock provider`: changes the machine's configuration of OpenSSL, and restores it.
 //!
 //! ```text
 //! mod.rs      arguments, install, uninstall      block.rs    our lines in a file that is not ours
-//! status.rs   whether it is installed and works      change.rs   difference, question, temporary name, rename
-//! file.rs     where the provider's file is        place.rs   the configuration that is changed
-//! installation.rs   what an installation has next to its lines, and whose that is
-//! module.rs   whether OpenSSL can load it        calibrate.rs   measures what it is to offer
+//! status.rs   whether it is installed and works  change.rs   difference, question, temporary name, rename
+//! place.rs    the configuration to change        calibrate.rs   measures what to offer
+//! module.rs   whether OpenSSL can load it
+//! installation.rs   the parts of an installation apart from its lines, and their owners
 //! ```
 
 mod block;
@@ -218,7 +218,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     let prepared = match tried {
         Ok(prepared) => prepared,
         Err(why) => {
-            // As if nothing had been.
+            // Restore the state before the installation.
             for (path, bytes) in [&target, &newer, &older].into_iter().zip(replaced) {
                 match bytes {
                     Some(bytes) => change::write_like(path, &bytes, None)?,
@@ -233,7 +233,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         }
     };
     change.commit(prepared)?;
-    // With another --module-dir.
+    // The earlier installation used another --module-dir.
     let of_earlier = earlier.and_then(|it| it.file);
     if let Some(other) = of_earlier
         .as_deref()
@@ -249,7 +249,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     calibrate::where_missing(&target, args.no_calibrate)
 }
 
-/// What is there because an installation made it, once `args` are carried out: this one or one before.
+/// Returns the parts that exist because this or an earlier installation made them, once `args` are carried out.
 fn made(
     module: &Path,
     calibration: Option<&Path>,
@@ -346,7 +346,7 @@ fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
     }
 }
 
-/// Where the provider goes.
+/// Returns the path at which the provider is installed.
 fn module_target(folder: Option<&Path>) -> Result<PathBuf, Failure> {
     let installed = Installed::find();
     let folder = folder.or(installed.modules()).ok_or_else(|| {

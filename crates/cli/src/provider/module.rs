@@ -1,5 +1,5 @@
-//! Whether a file is a module that this machine's OpenSSL can load. OpenSSL itself passes over one that it
-//! cannot, without a word, and a truncated one may end the program that loads it.
+//! Whether a file is a module that this machine's OpenSSL can load. OpenSSL itself silently skips one that it cannot load,
+//! and a truncated one may end the program that loads it.
 
 use std::fs::File;
 use std::io;
@@ -13,10 +13,10 @@ use object::{Endianness, Object as _, ObjectSymbol as _, ReadRef as _};
 use crate::failure::reason;
 use crate::openssl::{self, Installed};
 
-/// The file at `path`: its header, size, machine and symbol, then a trial in a child.
+/// Checks the file at `path`: its header, size, machine and symbol, then a test load in a child.
 ///
 /// # Errors
-/// What is wrong with it, in a line that names it.
+/// The fault of the file, in a line that names it.
 pub(crate) fn check(path: &Path) -> Result<(), String> {
     let name = path.display();
     let told = |what: String| format!("{name}: {what}");
@@ -27,8 +27,7 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
     tried(path).map_err(told)
 }
 
-/// Whether the library at `path` is also a module of configurations, which leaves the choice of other providers to
-/// programs.
+/// Whether the library at `path` is also a configuration module, which leaves the choice of other providers to programs.
 pub(crate) fn leaves_choice(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return false;
@@ -88,7 +87,7 @@ fn defines<'a>(library: &ElfFile64<'a, Endianness, &'a ReadCache<File>>, functio
     symbols.any(|symbol| symbol.is_definition() && is_it(symbol.name()))
 }
 
-/// Lets the openssl command load it. Without one that knows providers nothing is tried.
+/// Has the openssl command load it. Succeeds if there is no command that supports providers.
 fn tried(path: &Path) -> Result<(), String> {
     let Err(why) = openssl::loads(path) else {
         return Ok(());
@@ -100,7 +99,7 @@ fn tried(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// As Rust names it.
+/// Returns Rust's name of an ELF machine.
 fn machine(number: u16) -> String {
     match number {
         elf::EM_X86_64 => "x86_64".into(),
@@ -115,5 +114,5 @@ fn machine(number: u16) -> String {
 
 /// The function that OpenSSL calls first (provider-base(7)).
 const ENTRY: &str = "OSSL_provider_init";
-/// The function that OpenSSL calls of a module that its configuration names (CONF_modules_load(3)).
+/// The function that OpenSSL calls in a module that its configuration names (CONF_modules_load(3)).
 const ENTRY_OF_MODULE: &str = "OPENSSL_init";

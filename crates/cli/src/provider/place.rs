@@ -1,4 +1,4 @@
-//! The configuration that is changed: where it is, and whether it works.
+//! The configuration to change: its path, and whether it works.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The file itself, after links, which must not be replaced.
+    /// Returns the path after links, since a link must not be replaced.
     pub(super) fn find(&self) -> Result<PathBuf, Failure> {
         let path = match &self.config {
             Some(path) => path.clone(),
@@ -26,7 +26,7 @@ impl Place {
     }
 }
 
-/// Whether programs that read `conf` get the provider; if not, why.
+/// Checks that programs that read `conf` get the provider. The error says why not.
 pub(super) fn works(conf: &Path) -> Result<(), String> {
     let providers = openssl::providers(conf)?;
     match providers.iter().find(|provider| provider.name == "oarlock") {
@@ -37,7 +37,7 @@ pub(super) fn works(conf: &Path) -> Result<(), String> {
     }
 }
 
-/// `what` is wrong in the file `path`.
+/// Returns the message that `what` is wrong in the file `path`.
 pub(super) fn in_file(path: &Path, what: &str) -> String {
     format!("{}: {what}", path.display())
 }

@@ -1,4 +1,4 @@
-//! `oarlock provider status`.
+//! The `oarlock provider status` subcommand.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,15 +15,15 @@ use crate::failure::Failure;
 use crate::offers::{self, Offer};
 use crate::{options, stdout};
 
-/// What `--json` has.
+/// The content of `--json`.
 #[derive(Serialize)]
 struct Status {
     config: PathBuf,
     is_installed: bool,
     module: Option<PathBuf>,
-    /// Why programs do not get it, in one line each; empty if they do.
+    /// The reasons why programs do not get the provider, in one line each.
     problems: Vec<String>,
-    /// The operations that programs get, and the reason for each withheld one; empty if they get nothing.
+    /// The operations that programs get, and the reason for each that is withheld; empty if they get nothing.
     offers: Vec<Offer>,
 }
 

@@ -1,4 +1,4 @@
-//! `oarlock keys`.
+//! The `oarlock keys` subcommand.
 
 use oarlock_net::proto::{self, Permission};
 use serde::Serialize;
@@ -46,9 +46,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 struct Row {
     id: String,
     algorithm: &'static str,
-    /// The length of the modulus, or of the group's order of a curve.
+    /// The length of the modulus, or of the order of a curve's group.
     bits: Option<u32>,
-    /// As `operations` of the server's configuration names them.
+    /// The client's rights, as `operations` of the server's configuration names them.
     rights: Vec<&'static str>,
     /// The only device that holds the key.
     device: Option<String>,
@@ -93,7 +93,7 @@ fn name(permission: Permission) -> Option<&'static str> {
     }
 }
 
-/// Columns as wide as their longest cell.
+/// Formats the rows in columns as wide as their longest cell.
 fn table(rows: &[Row]) -> String {
     let head = ["KEY", "ALGORITHM", "BITS", "RIGHTS", "DEVICE"].map(String::from);
     let lines: Vec<_> = std::iter::once(head)

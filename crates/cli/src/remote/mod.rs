@@ -1,9 +1,9 @@
-//! What the commands share that ask a cryptoserver.
+//! The parts that subcommands share that use a cryptoserver.
 //!
 //! ```text
-//! mod.rs    which servers, by which certificate         list.rs    keys
-//! scheme.rs signature schemes and digests               public.rs  pubkey
-//! verify.rs checks by a public key         relay.rs  signatures for servers of this machine
+//! mod.rs    the servers, and the certificate   list.rs    keys
+//! scheme.rs signature schemes and digests      public.rs  pubkey
+//! verify.rs checks with a public key           relay.rs   signatures for servers of this machine
 //! ```
 
 pub(crate) mod list;
@@ -59,7 +59,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Connects to the first of `servers` that answers, and has `ask` talk to it.
+    /// Connects to the first of `servers` that answers, and has `ask` use it.
     pub(crate) fn ask<T>(
         &self,
         servers: &[String],
@@ -90,12 +90,12 @@ impl Access {
         })
     }
 
-    /// The file of a private key, whatever it is for.
+    /// Returns the file of a private key, whatever it is for.
     pub(crate) fn private_key(&self) -> Option<&Path> {
         self.private_key.as_deref()
     }
 
-    /// Refuses options that only a server needs when no server is named.
+    /// Refuses options that only a server needs, if no server is named.
     pub(crate) fn check_alone(&self) -> Result<(), Failure> {
         let given = [
             ("--pki", self.pki.is_some()),
@@ -151,12 +151,12 @@ impl Access {
     }
 }
 
-/// What a server or a connection said.
+/// Converts an error of a server or a connection.
 pub(crate) fn refused(error: ClientError) -> Failure {
     Failure::new(error.message)
 }
 
-/// The key of this id, among those that the client may use.
+/// Returns the key with this id, if the client may use it.
 pub(crate) async fn listed(client: &Client, id: &str) -> Result<PublicKey, Failure> {
     let keys = client.list_keys().await.map_err(refused)?;
     let Some(key) = keys.iter().find(|key| key.id == id) else {
@@ -172,7 +172,7 @@ pub(crate) async fn listed(client: &Client, id: &str) -> Result<PublicKey, Failu
     public(key)
 }
 
-/// The public key in an entry of a list.
+/// Parses the public key in an entry of a list.
 pub(crate) fn public(key: &proto::Key) -> Result<PublicKey, Failure> {
     PublicKey::from_bytes(&key.public_key)
         .map_err(|error| Failure::new(format!("the public key that the server sent: {error}")))

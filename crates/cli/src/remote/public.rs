@@ -1,4 +1,4 @@
-//! `oarlock pubkey`.
+//! The `oarlock pubkey` subcommand.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `oarlock relay`.
+//! The `oarlock relay` subcommand.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -72,12 +72,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             .for_each(|path| daemon::make_folder_of(path));
         let relay = Relay::bind(&args.socket).map_err(fail)?;
         for path in &args.socket {
-            // It serves whether or not anybody reads that.
+            // Serve whether or not anybody reads this line.
             let _ = writeln!(std::io::stdout(), "listening on {}", path.display());
         }
         relay
     };
-    // From here on there are threads.
+    // Threads exist from here on.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .thread_name("oarlock-relay")
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     {
         let (client, log) = (client.clone(), Arc::clone(&log));
         runtime.spawn(async move {
-            // It serves all the same: the server may come later.
+            // Serve all the same: the server may start later.
             if let Err(error) = client.ready(SERVER_PATIENCE).await {
                 log.tell(&error.message);
             }
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             &mut report,
         )
         .map_err(fail)?;
-    // Others may listen there now; what was asked is answered.
+    // Others may listen there now; pending questions are still answered.
     drop(relay);
     let since = Instant::now();
     while asking.load(Ordering::Acquire) > 0 && since.elapsed() < SERVER_PATIENCE {
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a server is asked for a question.
+/// Returns the request that asks a server for a question; `None` if the protocol has no such scheme.
 fn request(question: Question) -> Option<Request> {
     let Question { key_id, operation } = question;
     Some(match operation {
@@ -163,7 +163,7 @@ fn named(scheme: Scheme) -> Option<proto::SignatureScheme> {
     proto::SignatureScheme::of(key_type, &scheme)
 }
 
-/// Returns which users may ask for what, by `--allow`.
+/// Returns the users that `--allow` names, and the keys that each may use.
 fn allowed(given: &[String]) -> Result<Vec<Allowed>, Failure> {
     let mut allowed: Vec<Allowed> = Vec::new();
     for text in given {
@@ -193,7 +193,7 @@ fn allowed(given: &[String]) -> Result<Vec<Allowed>, Failure> {
     Ok(allowed)
 }
 
-/// Counts what was asked and not yet answered.
+/// A question that counts as pending until it is answered.
 struct UnderWay(Arc<AtomicUsize>);
 
 impl UnderWay {
@@ -209,7 +209,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// Standard error, at most once a second: a client must not be able to fill a log.
+/// A log on standard error of at most one line a second: a client must not be able to fill it.
 #[derive(Default)]
 struct Log(Mutex<Option<Instant>>);
 
@@ -223,17 +223,18 @@ impl Log {
     }
 }
 
-/// A line of the log. Some of what is told comes from a server.
+/// Formats a line of the log. Some of the text comes from a server.
 fn line(what: &str) -> String {
     let what: String = what.chars().take(LINE_MAX).collect();
     format!("oarlock: {}", printable(&what))
 }
 
-/// Less than clients wait for the relay.
+/// Less time than clients wait for the relay.
 const SERVER_PATIENCE: Duration = Duration::from_secs(4);
-/// Questions of one user: a quarter of what a cryptoserver takes of a client (`per_client_max`), which the relay is.
+/// The most pending questions of one user: a quarter of what a cryptoserver accepts from a client (`per_client_max`), which
+/// the relay is.
 const UNDER_WAY_OF_USER: usize = 256;
-/// Characters of a line of the log.
+/// The most characters of a text in the log.
 const LINE_MAX: usize = 1000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Signature schemes, and what they sign.
+//! Signature schemes, and the bytes that they sign.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -73,19 +73,19 @@ impl Scheme {
         }
     }
 
-    /// Returns the type of keys that it takes, and the scheme in the library's terms.
+    /// Returns the type of keys for the scheme, and the scheme in the library's terms.
     fn meaning(self) -> (KeyType, keys::Scheme) {
-        #[allow(clippy::expect_used)] // Only the unspecified one has none.
+        #[allow(clippy::expect_used)] // Only the unspecified scheme has none.
         self.named().meaning().expect("a scheme that is specified")
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub(crate) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Refuses a key of another type.
+    /// Returns the scheme in the library's terms; refuses a key of another type.
     pub(crate) fn check(self, key_type: KeyType) -> Result<keys::Scheme, Failure> {
         let (fits, scheme) = self.meaning();
         if fits == key_type {

@@ -1,4 +1,4 @@
-//! `oarlock verify`.
+//! The `oarlock verify` subcommand.
 
 use std::path::{Path, PathBuf};
 
@@ -83,13 +83,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     stdout::write("good signature\n")
 }
 
-/// Reads a signature by a key, or one in hexadecimal.
+/// Reads a signature by `key`, binary or in hexadecimal.
 fn read_signature(path: &Path, key: &PublicKey) -> Result<Vec<u8>, Failure> {
     let signature = key_files::read(path)?;
     let bytes = key.signature_bytes_max();
     let may_be_shorter = matches!(key.key_type(), KeyType::Ec(_));
     let fits = |signature: &[u8]| match may_be_shorter {
-        // DER; in hexadecimal, its first character is a 3.
+        // DER begins with byte 0x30; in hexadecimal, its first character is a 3.
         true => signature.first() == Some(&0x30) && signature.len() <= bytes,
         false => signature.len() == bytes,
     };

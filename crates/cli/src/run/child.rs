@@ -1,4 +1,4 @@
-//! Runs a command as if in this process's place: its signals, its exit status.
+//! Runs a command in this process's place: with its signals and its exit status.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,13 +15,13 @@ use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
 use crate::failure::{Failure, reason};
 use crate::interrupt::is_ignored;
 
-/// Runs it to its end and forwards signals that are sent to this process; signals of a terminal reach it
-/// anyway, in the same process group. Returns the exit status that a shell would give.
+/// Runs it to its end and forwards signals that other processes send to this one. Signals of a terminal reach the command
+/// anyway, since it is in the same process group. Returns the exit status that a shell would return.
 pub(super) fn run(command: &mut Command) -> Result<u8, Failure> {
     let failed = |error: io::Error| {
         Failure::new(format!("signals: {}", reason(&error))).with_status(OWN_FAILURE)
     };
-    // What is ignored, as under nohup, stays so in the command.
+    // What this process ignores, as under nohup, stays ignored in the command.
     let caught = FORWARDED.iter().filter(|signal| !is_ignored(**signal));
     let mut signals =
         SignalsInfo::<WithRawSiginfo>::new(caught.chain(&[SIGCHLD])).map_err(failed)?;
@@ -43,7 +43,7 @@ pub(super) fn run(command: &mut Command) -> Result<u8, Failure> {
     }
 }
 
-/// CPU time of all children that have ended so far, and of theirs.
+/// Returns the CPU time of all children that have ended, and of their own children.
 pub(super) fn cpu_time() -> Duration {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
         return Duration::ZERO;
@@ -55,15 +55,15 @@ pub(super) fn cpu_time() -> Duration {
     time(usage.user_time()) + time(usage.system_time())
 }
 
-/// It was not waited for yet, so the number is still its own.
+/// Sends a signal to the child. It has not been waited for, so the number is still its own.
 fn forward(child: &Child, number: i32) {
     if let Some(signal) = Signal::from_named_raw(number) {
-        // It may have ended by now.
+        // The child may have ended by now.
         let _ = kill_process(Pid::from_child(child), signal);
     }
 }
 
-/// With the exit status that a shell would give.
+/// Returns the failure to start a command, with the exit status that a shell would return.
 fn not_run(command: &Command, error: &io::Error) -> Failure {
     let status = match error.kind() {
         io::ErrorKind::NotFound => 127,
@@ -74,6 +74,5 @@ fn not_run(command: &Command, error: &io::Error) -> Failure {
 }
 
 const FORWARDED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-/// The exit status where oarlock itself fails. As for env(1) and timeout(1): distinct from the exit status
-/// of most commands.
+/// The exit status if oarlock itself fails. As in env(1) and timeout(1), few commands return it.
 pub(super) const OWN_FAILURE: u8 = 125;

@@ -1,7 +1,7 @@
 //! `oarlock run`: one command with the provider, without an installation.
 //!
-//! The configuration lies where it stays (`openssl_conf/kept.rs`): what the command leaves running may start programs at
-//! any time, which go by it, and by what it includes of the user's. This process stays to forward signals, and with
+//! The configuration outlasts this process (`openssl_conf/kept.rs`): programs that the command leaves running may start
+//! others at any time, which read it, and what it includes of the user's. This process waits to forward signals, and with
 //! `--stats` to remove the file of counters. The cost is a `posix_spawn` and a sleeping process.
 
 mod child;
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let prepared =
         Prepared::new(args, Some(&daemons)).map_err(|failure| failure.with_status(OWN_FAILURE))?;
     if let Err(untouched) = &prepared.conf {
-        // The command has its own output; this one line is all that is added to it.
+        // The command has its own output, to which only this line is added.
         let _ = writeln!(
             std::io::stderr(),
             "oarlock: note: nothing is accelerated: {untouched}"
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let before = child::cpu_time();
     let code = prepared.run(&args.command)?;
-    // What its processes have shown of themselves: they may have been confined, and so leave their files behind.
+    // Remove the live figures of its processes: a confined process cannot remove its own file.
     published::clear();
     if args.stats {
         let report = prepared
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// Runs `command` for `oarlock doctor` and reports what went through. Its standard output is not shown.
+/// Runs `command` for `oarlock doctor` and reports what went through. Its standard output is discarded.
 pub(crate) fn try_out(command: &[OsString], module: &Path) -> Result<(u8, Report), Failure> {
     let mut plan = Plan::of(module);
     plan.stats = true;
@@ -113,18 +113,18 @@ pub(crate) fn try_out(command: &[OsString], module: &Path) -> Result<(u8, Report
     Ok((status, prepared.report(took)?))
 }
 
-/// What a command needs while it runs.
+/// The files and settings of a command while it runs.
 struct Prepared {
-    /// What `OPENSSL_CONF` is set to, or why it is left alone.
+    /// The value for `OPENSSL_CONF`, or the reason why it is left alone.
     conf: Result<PathBuf, Untouched>,
     counters: Option<Counters>,
     module: PathBuf,
     options: String,
-    /// The folder of a configuration that has no place to stay in.
+    /// The folder of a configuration that has no lasting place.
     _folder: Option<tempfile::TempDir>,
 }
 
-/// The settings that the provider's section gets.
+/// The settings of the provider's section.
 struct Plan<'a> {
     module: &'a Path,
     options: &'a str,
@@ -147,7 +147,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What `--stats` needs.
+/// The file of counters for `--stats`.
 struct Counters {
     usage: Usage,
     file: PathBuf,
@@ -158,7 +158,7 @@ impl Prepared {
     fn new(args: &Args, daemons: Option<&Daemons>) -> Result<Self, Failure> {
         let module = provider_file::find(args.provider.as_deref())?;
         provider::module::check(&module).map_err(Failure::new)?;
-        // For `oarlock top`, unless the user says otherwise.
+        // For `oarlock top`, unless the user's options say otherwise.
         let options = format!("publish=on,{}", args.options);
         Self::with(&Plan {
             options: &options,
@@ -185,7 +185,7 @@ impl Prepared {
             module: module.as_os_str().as_bytes(),
             leaves_choice: keeps_choice && provider::module::leaves_choice(module),
             options,
-            // By the environment: the configuration is the same for all runs, and stays.
+            // The environment names the file: the configuration is the same for all runs, and outlasts them.
             stats: stats.then_some(STATS),
             calibration: calibration.as_deref().map(|it| it.as_os_str().as_bytes()),
             daemons,
@@ -228,13 +228,13 @@ impl Prepared {
         made
     }
 
-    /// Returns the counts. Rates are measured in this process with the provider alone, without the other providers
-    /// that the user's configuration loads.
+    /// Returns the report. Rates are measured in this process with the provider alone, without the other providers that the
+    /// user's configuration loads.
     fn report(&self, cpu_time: Duration) -> Result<Report, Failure> {
         let counted = self.counters.as_ref();
         let counted = counted.map(|counters| counters.usage.read());
         let counted = counted.unwrap_or_default();
-        // What went through is measured, whether or not it would be offered again.
+        // Measure everything that went through, whether or not it would be offered again.
         let options = format!("{},offer=all", self.options);
         let offered = ProviderSection {
             module: self.module.as_os_str().as_bytes(),
@@ -269,7 +269,7 @@ impl Counters {
     }
 }
 
-/// A folder that others may read, because the command may change its user.
+/// Creates a folder that others may read, because the command may change its user.
 fn open_folder() -> Result<tempfile::TempDir, Failure> {
     let fail = |error: std::io::Error| {
         let place: &Path = &std::env::temp_dir();
@@ -283,5 +283,5 @@ fn open_folder() -> Result<tempfile::TempDir, Failure> {
     Ok(folder)
 }
 
-/// The variable of the environment that names the counters.
+/// The environment variable that names the file of counters.
 const STATS: &str = "OARLOCK_STATS";

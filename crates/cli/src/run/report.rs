@@ -1,4 +1,4 @@
-//! `oarlock run --stats`: what went through Oarlock, and the time saved, at measured rates.
+//! `oarlock run --stats`: what went through Oarlock, and the time saved at measured rates.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,37 +16,37 @@ use serde::Serialize;
 
 use crate::calibration::Library;
 
-/// The whole report, in the form of `--json`.
+/// The whole report, as `--json` prints it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// Processes that loaded the provider, and children forked from those that used it.
+    /// The processes that loaded the provider, and children forked from those that used it.
     pub(crate) processes: u64,
-    /// CPU time of the command and of all its processes that have ended.
+    /// The CPU time of the command and of all its processes that have ended.
     cpu_seconds: f64,
-    /// What of that the ciphers of the provider took, if it can be known.
+    /// The part of it that the provider's ciphers took, if that is known.
     oarlock_seconds: Option<f64>,
-    /// The libcrypto of these processes, with which they are compared.
+    /// The libcrypto of these processes, which rates are compared with.
     library: Option<PathBuf>,
-    /// Why nothing is compared.
+    /// The reason why nothing is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown: Option<String>,
-    /// By operation, direction and size class.
+    /// The requests, by operation, direction and size class.
     pub(crate) lines: Vec<ReportLine>,
-    /// What was done with contexts, by operation and direction.
+    /// The uses of contexts, by operation and direction.
     contexts: Vec<ReportContexts>,
-    /// What the process that measures could not do, and so is in no sum.
+    /// What could not be measured, and is missing from the sums.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unmeasured: Vec<Unmeasured>,
     /// Key exchanges by post-quantum groups.
     pub(crate) key_exchanges: Vec<KeyExchanges>,
-    /// With private RSA keys.
+    /// Operations with private RSA keys, and with keys of a cryptoserver.
     pub(crate) rsa_private_operations: RsaOperations,
-    /// The time saved by the lines and contexts that were measured, and by RSA keys; negative where stock OpenSSL
-    /// would have been faster.
+    /// The time saved by the lines and contexts that were measured, and by RSA keys; negative if stock OpenSSL would have
+    /// been faster.
     pub(crate) saved_seconds: Option<f64>,
 }
 
-/// By one group. A server encapsulates, a client decapsulates.
+/// Key exchanges by one group. A server encapsulates, a client decapsulates.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct KeyExchanges {
     group: &'static str,
@@ -54,21 +54,21 @@ pub(crate) struct KeyExchanges {
     decapsulated: u64,
 }
 
-/// By how they were computed.
+/// Operations with private keys, by how they were computed.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct RsaOperations {
     alone: u64,
-    /// With others of the same process or of other ones, as a rule.
+    /// Operations in lanes, as a rule with others of the same process or of other ones.
     in_lanes: u64,
-    /// By a cryptoserver, with keys of any type.
+    /// Operations by a cryptoserver, with keys of any type.
     remotely: u64,
-    /// Whose connection was closed while their job was paused.
+    /// Operations whose connection was closed while their job was paused.
     abandoned: u64,
-    /// By lanes, compared with the same operations alone, as the processes measured them themselves.
+    /// The time that lanes saved compared with the same operations alone, as the processes measured it.
     saved_seconds: f64,
 }
 
-/// Contexts were given a key, an IV alone, or copied.
+/// Contexts that were given a key or an IV alone, or were copied.
 #[derive(Clone, Debug, Serialize)]
 struct ReportContexts {
     operation: &'static str,
@@ -91,7 +91,7 @@ struct MeasuredContexts {
 pub(crate) struct ReportLine {
     operation: &'static str,
     direction: &'static str,
-    /// The smallest size of this class in bytes; its requests have less than twice that.
+    /// The smallest size of this class in bytes; the largest is less than twice that.
     size_class_bytes: u64,
     requests: u64,
     bytes: u64,
@@ -104,7 +104,7 @@ struct Unmeasured {
     operation: &'static str,
     direction: &'static str,
     count: u64,
-    /// As in "contexts copied".
+    /// The kind of these operations, as in "contexts copied".
     what: String,
     why: String,
 }
@@ -141,7 +141,7 @@ impl RsaOperations {
         self.alone + self.in_lanes + self.remotely
     }
 
-    /// A line; empty if there are none.
+    /// Returns a line; empty if there were no operations.
     fn to_text(self) -> String {
         let all = self.all();
         if all == 0 && self.abandoned == 0 {
@@ -183,12 +183,12 @@ impl RsaOperations {
     }
 }
 
-/// The number of private operations alone from which on a server could have gained.
+/// From this number of private operations alone, a server could have gained.
 const ALONE_MANY: u64 = 100;
 
 impl Report {
-    /// Measures the lines that made 99 % of the bytes, with requests of the average length, and what was done with
-    /// contexts: the libcrypto that the processes have, and the same with `configuration`, in turn.
+    /// Measures the lines that have 99 % of the bytes, with requests of average length, and the uses of contexts. It
+    /// compares the libcrypto of the processes with the same libcrypto under `configuration`, in turn.
     pub(crate) fn of(counted: &Counted, configuration: &Path, cpu_seconds: f64) -> Self {
         let private = counted.private_operations;
         let mut report = Self {
@@ -249,9 +249,9 @@ impl Report {
             .chain(contexts.clone().map(|measured| measured.saved_seconds))
             .collect();
         let rsa = self.rsa_private_operations;
-        // Half of an answer is none.
+        // Part of an answer counts as none.
         let is_known = self.unknown.is_none() && (self.lines.is_empty() || !of_lines.is_empty());
-        // What key exchanges save is not measured.
+        // The time that key exchanges save is not measured.
         let is_timed = !self.lines.is_empty() || !rsa.to_text().is_empty();
         self.saved_seconds =
             (is_known && is_timed).then(|| of_lines.iter().sum::<f64>() + rsa.saved_seconds);
@@ -270,7 +270,7 @@ impl Report {
             && self.rsa_private_operations.to_text().is_empty()
     }
 
-    /// Operations that took longer than stock OpenSSL's, with the ratio of the rates.
+    /// Returns the operations that took longer than stock OpenSSL's, with the ratio of the rates.
     pub(crate) fn slower(&self) -> Vec<String> {
         let of = |line: &ReportLine| {
             let measured = line.measured?;
@@ -286,18 +286,18 @@ impl Report {
         self.lines.iter().filter_map(of).collect()
     }
 
-    /// To stderr: the other streams are the command's.
+    /// Prints to stderr: the other streams are the command's.
     pub(crate) fn show(&self, json: bool) {
         let text = if json {
             serde_json::to_string(self).map_or_else(|error| error.to_string(), |text| text + "\n")
         } else {
             self.to_text()
         };
-        // When stderr is closed, no one can be told.
+        // If stderr is closed, nobody can be told.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// A table.
+    /// Formats the report as a table.
     pub(crate) fn to_text(&self) -> String {
         let loaded = match self.processes {
             0 => "no process loaded the provider".into(),
@@ -395,7 +395,7 @@ impl ReportContexts {
         }
     }
 
-    /// Whether there are enough of them to be worth a line.
+    /// Whether there are enough contexts to be worth a line.
     fn is_many(&self) -> bool {
         self.keyed + self.copies >= CONTEXTS_MANY
     }
@@ -412,7 +412,7 @@ impl ReportContexts {
     }
 }
 
-/// The libcrypto of the processes, and itself with the provider.
+/// Opens the libcrypto of the processes, without and with the provider.
 fn opened(library: Option<&Path>, configuration: &Path) -> Result<Provided, String> {
     let library = library.ok_or(
         "its processes have several libcryptos, or one inside the program, which cannot be measured apart",
@@ -421,8 +421,8 @@ fn opened(library: Option<&Path>, configuration: &Path) -> Result<Provided, Stri
     Provided::open_in(library.path(), configuration).map_err(|error| error.to_string())
 }
 
-/// What it takes to set a key in a new context, an IV, and to copy a context, on top of an update in one that is kept. What
-/// cannot be measured is left out and noted in `unmeasured`.
+/// Measures the time to set a key in a new context, to set an IV, and to copy a context, beyond that of an update in a kept
+/// context. What cannot be measured is left out and noted in `unmeasured`.
 fn measured_contexts(
     provided: &Provided,
     counted: &CountedContexts,
@@ -442,7 +442,7 @@ fn measured_contexts(
     let is_aead = counted.algorithm.kind() == Kind::Aead;
     let events = [
         (counted.keyed, Way::Whole, "keys set"),
-        // Each message of an AEAD has an IV, which its line has.
+        // Each message of an AEAD has an IV, which its line includes.
         (
             if is_aead { 0 } else { counted.ivs },
             Way::NewIv,
@@ -526,7 +526,7 @@ fn measured(provided: &Provided, line: &CountedLine) -> Result<Measured, Error> 
     })
 }
 
-/// Three digits or so, in units of 1024.
+/// Formats a number of bytes in units of 1024.
 fn binary(bytes: u64) -> String {
     let mut number = bytes as f64;
     let mut unit = "B";
@@ -552,7 +552,7 @@ fn seconds(seconds: f64) -> String {
     }
 }
 
-/// Half a second of measuring at the most.
+/// Bounds the measurement to about half a second.
 const MEASURED_MAX: usize = 20;
 const CONTEXTS_MANY: u64 = 100;
 const CONTEXT_BYTES: usize = 16;
@@ -623,7 +623,7 @@ mod tests {
         );
         let exchanges = "\n4 key exchanges by x25519-mlkem768: 3 as server, 1 as client\n";
         assert!(text.contains(exchanges), "{text}");
-        // What cannot be compared is not claimed.
+        // A comparison that cannot be made claims nothing.
         report.unknown = Some("several libcryptos".into());
         report.add_up();
         let text = report.to_text();
@@ -634,7 +634,7 @@ mod tests {
         assert_eq!(report.saved_seconds, None);
     }
 
-    /// RSA counts for what is saved, whichever way that goes, with ciphers and without.
+    /// The time that lanes saved is in the sum, positive or negative, with ciphers and without.
     #[test]
     fn what_lanes_saved_is_in_the_sum() {
         for saved_ns in [2_000_000_000, -3_000_000_000] {

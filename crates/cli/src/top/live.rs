@@ -1,4 +1,4 @@
-//! The terminal: keys, signals and time. However it ends, the terminal is left as it was.
+//! The terminal: keys, signals and time. It is restored however the command ends.
 
 use std::io;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ pub(super) async fn run(mut sampler: Sampler, interval: Duration) -> Result<Exit
     let mut keys = EventStream::new();
     let mut screen = Screen::new(colours::on_stdout_are_shown());
     let every = format!("{} s", interval.as_secs_f64());
-    // Rates need two readings: the second comes soon.
+    // Rates need two readings, so the second comes soon.
     screen.take(sampler.sample());
     let mut ticks = tokio::time::interval_at(
         (std::time::Instant::now() + interval.min(FIRST)).into(),
@@ -42,7 +42,7 @@ pub(super) async fn run(mut sampler: Sampler, interval: Duration) -> Result<Exit
         let acted = tokio::select! {
             key = keys.next() => match key {
                 Some(Ok(event)) => act(&mut screen, &event),
-                // The terminal has gone.
+                // The terminal is gone.
                 Some(Err(_)) | None => Act::Quit(0),
             },
             _ = ticks.tick() => {
@@ -62,12 +62,12 @@ pub(super) async fn run(mut sampler: Sampler, interval: Duration) -> Result<Exit
             Act::Quit(status) => return Ok(ExitCode::from(status)),
             Act::Stop => {
                 drop(shown);
-                // It returns when the process goes on, of which the signal tells as well: that is one reason to draw.
+                // This returns when the process continues. SIGCONT arrives as well; receive it here, to draw only once.
                 let _ = kill_process(getpid(), Signal::STOP);
                 let _ = tokio::time::timeout(FIRST, resumed.recv()).await;
                 shown = Shown::open().map_err(failed)?;
             }
-            // Another program may have had the terminal since, and changed it.
+            // Another program may have used the terminal since, and changed it.
             Act::Again => {
                 drop(shown);
                 shown = Shown::open().map_err(failed)?;
@@ -91,7 +91,7 @@ fn act(screen: &mut Screen, event: &Event) -> Act {
         ..
     }) = event
     else {
-        // Another size is seen as it draws.
+        // Drawing notices a new size.
         return Act::Nothing;
     };
     if *kind == KeyEventKind::Release {
@@ -128,13 +128,13 @@ fn act(screen: &mut Screen, event: &Event) -> Act {
     Act::Nothing
 }
 
-/// The terminal in its other screen, in raw mode. Left on drop; a panic leaves it, too.
+/// The terminal in its alternate screen, in raw mode. Drop restores it, and so does a panic.
 struct Shown(DefaultTerminal);
 
 impl Shown {
     fn open() -> io::Result<Self> {
         let terminal = ratatui::try_init()?;
-        // Not by the terminal's own `clear`, which asks where the cursor is, while the keys are being read.
+        // Not with the terminal's own `clear`, which asks for the cursor's position while keys are being read.
         crossterm::execute!(io::stdout(), Clear(ClearType::All))?;
         Ok(Self(terminal))
     }
@@ -147,11 +147,11 @@ impl Shown {
 impl Drop for Shown {
     fn drop(&mut self) {
         let _ = self.0.show_cursor();
-        // Where the terminal has gone nothing can be put back.
+        // If the terminal is gone, nothing can be restored.
         let _ = ratatui::try_restore();
     }
 }
 
-/// Until the first rates.
+/// The time until the first rates.
 const FIRST: Duration = Duration::from_millis(250);
 const PAGE_LINES: usize = 8;

@@ -1,10 +1,10 @@
-//! `oarlock top`: what running accelerators and cryptoservers do just now.
+//! `oarlock top`: what running accelerators and cryptoservers are doing.
 //!
 //! ```text
-//! mod.rs      arguments           sample.rs   readings, and the rates between two of them
-//! row.rs      what is known of a process      table.rs    columns that fit a width
-//! pages.rs    tables of a row     live.rs     the terminal: keys, signals, time
-//! screen.rs   what it shows       units.rs    numbers in words
+//! mod.rs      arguments                       sample.rs   readings, and the rates between two of them
+//! row.rs      figures of a process            table.rs    columns that fit a width
+//! pages.rs    tables of a row                 live.rs     the terminal: keys, signals, time
+//! screen.rs   the screen                      units.rs    short texts for numbers
 //! ```
 
 mod live;
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         live::run(sampler, args.interval).await
     });
-    // A fetch may still wait for somebody.
+    // A fetch may still be waiting for a server.
     runtime.shutdown_background();
     code
 }
@@ -102,7 +102,7 @@ async fn print(args: &Args, mut sampler: Sampler) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What runs just now, for `oarlock devices`: without rates.
+/// Returns what is running, without rates, for `oarlock devices`.
 pub(crate) fn running() -> Result<View, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,16 +1,16 @@
-//! Tables of what was found: of processes, and of one of them.
+//! Tables of the findings: all processes, and one of them.
 
 use super::row::Row;
 use super::table::{Cell, Column, Table};
 use super::units;
 
-/// One line for each process.
+/// Returns a table with one line for each process.
 pub(super) fn processes<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
     let mut table = Table::new(&[
-        // May grow: a number that is cut could be anybody's.
+        // May grow: a number that is cut could be another user's.
         Column::text("USER", 5, 2),
         Column::number("PID", 7, 1),
-        // 20 columns have room for it, its rate and its health.
+        // 20 columns have room for the program, its rate and its health.
         Column::text("PROGRAM", 6, 0),
         Column::number("REQ/S", 6, 0),
         Column::number("BYTES/S", 8, 3),
@@ -44,7 +44,7 @@ pub(super) fn processes<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
     table
 }
 
-/// What is known of a process, with a title for each table.
+/// Returns the tables of one process, each with a title.
 pub(super) fn details(row: &Row) -> Vec<(String, Table)> {
     let mut tables = Vec::new();
     for (title, table) in [
@@ -72,14 +72,14 @@ pub(super) fn details(row: &Row) -> Vec<(String, Table)> {
     tables
 }
 
-/// The name and number of a process, and whose file says so unless it is of the user who asks.
+/// Returns the name and number of a process, and its user unless that is the one who asks.
 pub(super) fn name(row: &Row) -> String {
     let process = row.process.map_or(String::new(), |it| format!(" {it}"));
     let owner = of_another(row.user);
     format!("{}{process}{owner}", row.program)
 }
 
-/// In words; empty for the user who asks.
+/// Returns the user in words; empty for the one who asks.
 pub(crate) fn of_another(user: Option<u32>) -> String {
     let own = rustix::process::geteuid().as_raw();
     let other = user.filter(|user| *user != own);
@@ -97,7 +97,7 @@ fn operations(row: &Row) -> Table {
         Column::number("BYTES", 8, 3),
     ]);
     let mut operations: Vec<_> = row.operations.iter().collect();
-    // Stable: those that rest keep their places below.
+    // The sort is stable: idle operations keep their order.
     operations.sort_by(|one, other| {
         let busy = |it: &super::row::Operation| (it.bytes_per_second, it.requests_per_second);
         busy(other)

@@ -1,4 +1,4 @@
-//! What is known of a process or a cryptoserver: figures, and rates since the reading before.
+//! The figures of a process or a cryptoserver, and their rates since the previous reading.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,27 +10,27 @@ use serde::Serialize;
 /// A process, or a cryptoserver elsewhere.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Row {
-    /// What it is found by the next time.
+    /// The key by which the next reading finds it.
     #[serde(skip)]
     pub(super) key: String,
     pub(crate) process: Option<u32>,
     pub(crate) user: Option<u32>,
     /// The name of the program, or the address of a cryptoserver elsewhere.
     pub(crate) program: String,
-    /// Threads of Oarlock's pools in it.
+    /// The number of threads in its pools.
     pub(crate) pool_threads: Option<usize>,
     pub(crate) requests_per_second: f64,
     pub(crate) bytes_per_second: f64,
-    /// Requests that wait for a thread.
+    /// Requests waiting for a thread.
     pub(crate) waiting: u64,
-    /// Requests that have no answer yet.
+    /// Requests without an answer so far.
     pub(crate) in_flight: u64,
-    /// Requests for which there was no place, since the beginning.
+    /// Requests that were refused for lack of room, since the start.
     pub(crate) refused: u64,
     pub(crate) refused_per_second: f64,
-    /// Requests that lanes computed at once, on average over the interval.
+    /// The mean number of requests that lanes computed at once, over the interval.
     pub(crate) lane_fill: Option<f64>,
-    /// Results of lanes that were wrong.
+    /// Wrong results of lanes.
     pub(crate) faults: u64,
     /// Connections that were closed while OpenSSL's job for them was paused.
     pub(crate) abandoned: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Row {
     pub(crate) server: Option<ServerRow>,
 }
 
-/// What it did of one operation, in one direction.
+/// The figures of one operation in one direction.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Operation {
     pub(crate) operation: &'static str,
@@ -62,20 +62,20 @@ pub(crate) struct Device {
     pub(crate) stalled: u64,
     pub(crate) late: u64,
     pub(crate) wrong: u64,
-    /// How often it was left alone.
+    /// The number of times that its breaker opened.
     pub(crate) opened: u64,
     pub(crate) requests_per_second: f64,
     pub(crate) bytes_per_second: f64,
     pub(crate) lane_fill: Option<f64>,
 }
 
-/// What the pages of a cryptoserver say.
+/// The figures of a cryptoserver's pages.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct ServerRow {
     pub(crate) metrics: Option<SocketAddr>,
-    /// Why nothing is known of it.
+    /// The reason why nothing is known of it.
     pub(crate) error: Option<String>,
-    /// Why it does not serve.
+    /// The reason why it does not serve.
     pub(crate) unwell: Option<String>,
     pub(crate) connections: u64,
     pub(crate) connections_refused: u64,
@@ -93,7 +93,7 @@ pub(crate) struct Client {
 }
 
 impl Row {
-    /// Makes the row of one process of a file; `before` is the reading of `seconds` ago.
+    /// Builds the row of one process in a file. `before` is the reading `seconds` ago.
     pub(super) fn of_process(
         user: u32,
         figures: &Figures,
@@ -126,10 +126,10 @@ impl Row {
                 }
             })
             .collect();
-        // Of none it is 0; `sum` says -0.
+        // The sum of nothing is 0 here; `sum` returns -0.
         let sum = |of: fn(&Operation) -> f64| operations.iter().map(of).fold(0.0, |a, b| a + b);
         let mut row = Self {
-            // Each user's own, and those of each namespace, which have numbers of their own.
+            // Numbers of processes differ within a namespace only. Rows of different users stay apart.
             key: format!("{user} {:x} {}", figures.namespace, process.process),
             process: Some(process.process),
             user: Some(user),
@@ -139,14 +139,14 @@ impl Row {
             operations,
             ..Self::default()
         };
-        // What belongs to all of them together goes into the row of the first.
+        // Figures that all processes of the file share go into the row of the first.
         if figures.processes.first() == Some(process) {
             row.add_shared(figures, before, rate);
         }
         row
     }
 
-    /// Adds what another file says of the same process.
+    /// Adds the figures of another file about the same process.
     pub(super) fn absorb(&mut self, other: Self) {
         self.requests_per_second += other.requests_per_second;
         self.bytes_per_second += other.bytes_per_second;
@@ -203,7 +203,7 @@ impl Row {
             .collect();
     }
 
-    /// Adds what the pages of a cryptoserver say. `before` is the reading of `seconds` ago.
+    /// Adds the figures of a cryptoserver's pages. `before` is the reading `seconds` ago.
     pub(super) fn add_page(
         &mut self,
         page: &PageFigures,
@@ -271,7 +271,7 @@ impl Row {
         server.clients = clients;
     }
 
-    /// In a word or two, and whether that is good.
+    /// Returns the health in a word or two, and a judgement of it.
     pub(super) fn health(&self) -> (String, Health) {
         if let Some(server) = &self.server {
             if server.error.is_some() {
@@ -296,7 +296,7 @@ impl Row {
     }
 }
 
-/// How good something is.
+/// The judgement of a health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     Good,
@@ -341,12 +341,12 @@ impl Device {
     }
 }
 
-/// Computes rates of counts over a number of seconds.
+/// Rates of counts over a number of seconds.
 #[derive(Clone, Copy)]
 struct Rate(f64);
 
 impl Rate {
-    /// Returns the growth a second. A count that is lower than before has started again from zero.
+    /// Returns the growth per second. A count that is lower than before has restarted from zero.
     fn of(self, now: u64, before: u64) -> f64 {
         let more = now.checked_sub(before).unwrap_or(now);
         if self.0 > 0.0 {
@@ -357,20 +357,20 @@ impl Rate {
     }
 }
 
-/// Returns the mean number of requests in a group since then. Each pair is requests and groups.
+/// Returns the mean number of requests in a group since `then`. Each pair is requests and groups.
 fn fill(now: (u64, u64), then: (u64, u64)) -> Option<f64> {
     let groups = now.1.checked_sub(then.1).filter(|groups| *groups > 0)?;
     Some(now.0.saturating_sub(then.0) as f64 / groups as f64)
 }
 
-/// Returns how many threads have the name of the pool's threads, and how many were looked at: at most `most`.
+/// Returns how many threads have the name of the pool's threads, and how many were examined: at most `most`.
 pub(super) fn pool_threads(process: u32, most: usize) -> (usize, usize) {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
     let tasks = tasks.into_iter().flatten().flatten();
     let tasks: Vec<_> = tasks.take(most.min(TASKS_MAX)).collect();
     let is_ours = |task: &&std::fs::DirEntry| {
         let name = std::fs::read(task.path().join("comm"));
-        // The main thread of this command has that name as well.
+        // The main thread of this command has that name too.
         name.is_ok_and(|name| name == b"oarlock\n")
             && task.file_name().to_str() != Some(&*process.to_string())
     };

@@ -14,14 +14,14 @@ use tokio::task::JoinSet;
 use super::row::{Row, ServerRow, pool_threads};
 use crate::failure::printable;
 
-/// What was found, with rates since the reading before.
+/// The findings, with rates since the previous reading.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct View {
     pub(super) unix_ms: u128,
-    /// The time that rates are of; 0 with the first reading.
+    /// The interval of the rates; 0 in the first reading.
     pub(super) interval_seconds: f64,
     pub(crate) processes: Vec<Row>,
-    /// Files that say nothing.
+    /// Files without usable figures.
     pub(super) ignored: Vec<Ignored>,
 }
 
@@ -31,9 +31,9 @@ pub(super) struct Ignored {
     pub(super) why: String,
 }
 
-/// Takes readings.
+/// Takes readings and computes rates between them.
 pub(super) struct Sampler {
-    /// Servers that were asked for, by name.
+    /// The servers that the user named, by name.
     servers: Vec<(String, SocketAddr)>,
     before: Option<(Instant, BTreeMap<PathBuf, Figures>)>,
     pages: BTreeMap<SocketAddr, Page>,
@@ -59,7 +59,7 @@ impl Sampler {
         }
     }
 
-    /// A reading that waits for all pages that are asked for, 2 seconds at most.
+    /// Takes a reading, and waits for all requested pages, 2 seconds at most.
     pub(super) async fn sample_all(&mut self) -> View {
         let found = published::running();
         self.ask(&found);
@@ -69,7 +69,7 @@ impl Sampler {
         self.view(found)
     }
 
-    /// A reading with the pages that have come. Asks for the next.
+    /// Takes a reading with the pages that have arrived, and requests the next ones.
     pub(super) fn sample(&mut self) -> View {
         let found = published::running();
         while let Some(done) = self.fetches.try_join_next() {
@@ -79,7 +79,7 @@ impl Sampler {
         self.view(found)
     }
 
-    /// Asks servers for their pages, each once at a time.
+    /// Requests the pages of servers, one at a time from each.
     fn ask(&mut self, found: &[Found]) {
         let of_processes = found.iter().filter_map(|one| {
             let figures = one.figures.as_ref().ok()?;
@@ -87,7 +87,7 @@ impl Sampler {
         });
         let named = self.servers.iter().map(|(_, address)| *address);
         let mut addresses = BTreeSet::new();
-        // Those of this user come before those of others, which cannot displace them.
+        // The servers that the user named come first, so that no process can displace them.
         for address in named.chain(of_processes) {
             if addresses.len() < SERVERS_MAX {
                 addresses.insert(address);
@@ -211,7 +211,8 @@ impl Sampler {
     }
 }
 
-/// Where a process may send us: to this machine alone. Anybody could write any address into a file.
+/// Returns the address to ask if a process may send us there, which is to this machine alone: anybody can write any address
+/// into a file.
 fn reachable(address: SocketAddr) -> Option<SocketAddr> {
     let ip = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
@@ -222,8 +223,8 @@ fn reachable(address: SocketAddr) -> Option<SocketAddr> {
         .then(|| SocketAddr::new(ip, address.port()))
 }
 
-/// A process that was forked from one with a file, and made one of its own, has two. Only files of one user are
-/// merged: anybody may write any number of a process into a file.
+/// Merges the rows of one process. A process that was forked from one with a file and then created its own has two. Only
+/// files of one user are merged: anybody can write any process number into a file.
 fn merged(rows: Vec<Row>) -> Vec<Row> {
     let mut merged: Vec<Row> = Vec::new();
     let mut places = HashMap::new();
@@ -239,7 +240,7 @@ fn merged(rows: Vec<Row>) -> Vec<Row> {
     merged
 }
 
-/// Counts the threads of each process, once, until as many threads of a user have been looked at as there may be.
+/// Counts the threads of each process once, up to [`TASKS_MAX`] threads for each user.
 fn with_threads(mut rows: Vec<Row>) -> Vec<Row> {
     let mut left = HashMap::new();
     for row in &mut rows {

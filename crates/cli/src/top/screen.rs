@@ -1,4 +1,4 @@
-//! What the terminal shows.
+//! The screen of `oarlock top`.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use super::sample::View;
 use super::table::{Cell, Tone};
 use super::units;
 
-/// What the user has chosen, and the last reading.
+/// The user's choices, and the last reading.
 pub(super) struct Screen {
     pub(super) view: Option<View>,
     /// The key of the chosen process.
@@ -23,14 +23,14 @@ pub(super) struct Screen {
     pub(super) is_reversed: bool,
     pub(super) is_paused: bool,
     pub(super) has_help: bool,
-    /// Lines of the details that are above.
+    /// The number of lines of the details that are scrolled past.
     pub(super) scrolled: usize,
     pub(super) has_colours: bool,
-    /// Requests a second of the chosen process, by its key.
+    /// The requests per second of the chosen process, and its key.
     history: (String, VecDeque<u64>),
 }
 
-/// What processes are sorted by.
+/// The order of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
     Requests,
@@ -74,7 +74,7 @@ impl Screen {
         }
     }
 
-    /// Takes a reading.
+    /// Adds a reading.
     pub(super) fn take(&mut self, view: View) {
         self.view = Some(view);
         let Some((key, rate)) = self
@@ -92,7 +92,7 @@ impl Screen {
         self.history.1.push_back(rate as u64);
     }
 
-    /// Processes in their order.
+    /// Returns the processes in the chosen order.
     fn rows(&self) -> Vec<&Row> {
         let mut rows: Vec<_> = self.view.iter().flat_map(|view| &view.processes).collect();
         rows.sort_by(|one, other| {
@@ -114,7 +114,7 @@ impl Screen {
         rows
     }
 
-    /// The chosen process; the first where that has gone.
+    /// Returns the chosen process, or the first one if that is gone.
     fn row(&self) -> Option<&Row> {
         let rows = self.rows();
         let chosen = rows
@@ -123,7 +123,7 @@ impl Screen {
         chosen.or(rows.first()).copied()
     }
 
-    /// Chooses the process that is `lines` lines further down.
+    /// Chooses the process `lines` lines further down.
     pub(super) fn choose(&mut self, lines: isize) {
         let rows = self.rows();
         let at = rows
@@ -202,7 +202,7 @@ impl Screen {
             .position(|row| Some(&row.key) == chosen)
             .unwrap_or(0);
         let room = usize::from(area.height).saturating_sub(1);
-        // The chosen one stays in sight.
+        // Keep the chosen process in sight.
         let first = (at + 1).saturating_sub(room);
         let mut shown = vec![self.line(&lines[0])];
         for (number, line) in lines[1..].iter().enumerate().skip(first).take(room) {
@@ -215,7 +215,7 @@ impl Screen {
         frame.render_widget(Paragraph::new(shown), area);
     }
 
-    /// Returns how many lines are above, of which there may be fewer than was asked for.
+    /// Draws the details. Returns the number of lines scrolled past, which may be less than requested.
     fn draw_details(&self, frame: &mut Frame<'_>, area: Rect) -> usize {
         let Some(row) = self.row() else { return 0 };
         let width = usize::from(area.width);

@@ -1,5 +1,4 @@
-//! Columns that fit a width: those that matter least go first, and the one that may grow takes what is
-//! left.
+//! Tables that fit a width. The columns that matter least are left out first, and a column of text grows into the rest.
 
 use ratatui::text::Span;
 
@@ -17,18 +16,18 @@ pub(super) struct Column {
     title: &'static str,
     width: usize,
     is_number: bool,
-    /// Where there is no room, the column of the highest rank is left out first.
+    /// Without room for all columns, the one of the highest rank is left out first.
     rank: u8,
 }
 
-/// What stands in a column.
+/// A field of a table.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) text: String,
     pub(super) tone: Tone,
 }
 
-/// How something is shown, where there are colours.
+/// The style of a field, if there are colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Tone {
     #[default]
@@ -41,7 +40,7 @@ pub(super) enum Tone {
 }
 
 impl Column {
-    /// Makes a column of text, which may grow.
+    /// Creates a column of text, which may grow.
     pub(super) const fn text(title: &'static str, width: usize, rank: u8) -> Self {
         Self {
             title,
@@ -77,7 +76,7 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// A figure that is good as long as it is none.
+    /// Formats a count of faults: bad unless it is zero.
     pub(super) fn fault(count: u64) -> Self {
         let tone = if count > 0 { Tone::Bad } else { Tone::Faint };
         Self {
@@ -86,7 +85,7 @@ impl Cell {
         }
     }
 
-    /// A count; faint where it is none.
+    /// Formats a count: faint if it is zero.
     pub(super) fn count(number: f64) -> Self {
         let tone = if number > 0.0 {
             Tone::Plain
@@ -138,7 +137,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Its lines, the titles first, each as wide as `width` at most.
+    /// Returns the lines, titles first, each at most `width` columns wide.
     pub(super) fn lines(&self, width: usize) -> Vec<Vec<Cell>> {
         let shown = self.shown(width);
         let taken: usize = shown.iter().map(|(_, width)| width + 1).sum();
@@ -187,7 +186,7 @@ impl Table {
             .collect()
     }
 
-    /// As plain text.
+    /// Appends the table to `text`, without styles.
     pub(super) fn write_to(&self, text: &mut String, width: usize) {
         for line in self.lines(width) {
             for cell in line {
@@ -198,7 +197,7 @@ impl Table {
         }
     }
 
-    /// The places and widths of the columns that fit.
+    /// Returns the indices and widths of the columns that fit.
     fn shown(&self, width: usize) -> Vec<(usize, usize)> {
         let mut shown: Vec<usize> = (0..self.columns.len()).collect();
         let taken = |shown: &[usize]| {
@@ -216,7 +215,7 @@ impl Table {
     }
 }
 
-/// Exactly so wide: cut, with a sign that it is, or filled.
+/// Pads `text` to `width` columns, or truncates it and marks the cut with `~`.
 fn fitted(text: &str, width: usize, is_number: bool) -> String {
     let is = span_width(text);
     if is <= width {

@@ -1,11 +1,11 @@
-//! Numbers in words, of few characters and three digits.
+//! Short texts for numbers, with three digits.
 
-/// A count, as in `1.23k`.
+/// Formats a count, as in `1.23k`.
 pub(super) fn count(number: f64) -> String {
     scaled(number, 1000.0, &["", "k", "M", "G", "T", "P"])
 }
 
-/// A rate of bytes, in units of 1000 as rates are.
+/// Formats a rate of bytes, in units of 1000 as usual for rates.
 pub(super) fn bytes(number: f64) -> String {
     scaled(number, 1000.0, &[" B", " kB", " MB", " GB", " TB", " PB"])
 }
@@ -14,7 +14,7 @@ fn scaled(number: f64, step: f64, units: &[&str]) -> String {
     let mut number = number.max(0.0);
     let mut unit = units[0];
     for larger in &units[1..] {
-        // What would be rounded to four digits counts in the next unit.
+        // A number that would be rounded to four digits gets the next unit.
         if number < step - 0.5 {
             break;
         }

@@ -1,4 +1,4 @@
-//! What it shows on terminals of all sizes.
+//! The screen on terminals of all sizes.
 #![allow(clippy::unwrap_used)]
 
 use ratatui::Terminal;
