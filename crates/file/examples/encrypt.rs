@@ -16,7 +16,7 @@ use oarlock_file::age::Encryptor;
 use oarlock_file::{Cache, Ends, Watch, run};
 use rustix::event::PollFlags;
 
-/// Lets it run to its end.
+/// A watch that never stops the work.
 struct Unwatched;
 
 impl Watch for Unwatched {
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         makes_holes: false,
         cache: Cache::for_file(bytes),
     };
-    // This thread works as well.
+    // This thread works too.
     let helpers = std::thread::available_parallelism()?.get() - 1;
     run(&accelerator, helpers, &ends, &encryptor.payload, &Unwatched)?;
     Ok(())

@@ -1,13 +1,13 @@
-//! An HTTPS server of the files of a directory. rustls does the handshake and hands the keys over; from then
-//! on a file goes to the socket in one call, and this program never touches its bytes:
+//! An HTTPS server for the files of a directory. rustls does the handshake and hands over the keys. From then on a file goes
+//! to the socket in one call, and this program never touches its bytes:
 //!
 //! ```text
 //! cargo run --release --package oarlock-file --example https_server -- DIRECTORY CERTIFICATE 8443
 //! curl --cacert CERTIFICATE https://localhost:8443/movie.mkv --output movie.mkv
 //! ```
 //!
-//! It makes a certificate for `localhost` and writes it to the file CERTIFICATE. One thread serves one client,
-//! which may update its keys at any time, and ask for a range.
+//! It creates a certificate for `localhost` and writes it to the file CERTIFICATE. One thread serves one client, which may
+//! update its keys at any time, and request a range.
 
 use std::error::Error;
 use std::fs::File;
@@ -55,7 +55,7 @@ fn main() -> Result<(), Fault> {
         let (config, directory) = (Arc::clone(&config), Arc::clone(&directory));
         let (accelerator, socket) = (accelerator.clone(), socket?);
         std::thread::spawn(move || {
-            // A client that connects and says nothing does not keep the thread.
+            // The timeout frees the thread if a client connects and sends nothing.
             let served = socket
                 .set_read_timeout(Some(PATIENCE))
                 .map_err(Fault::from)
@@ -68,18 +68,18 @@ fn main() -> Result<(), Fault> {
     Ok(())
 }
 
-/// A connection whose handshake is done.
+/// A connection whose handshake is complete.
 struct Connection {
     socket: TcpStream,
     sender: Sender,
     inbound: Inbound,
     /// Derives the keys of the next generation.
     keys: KernelConnection<ServerConnectionData>,
-    /// Received bytes that are not a whole record yet.
+    /// Received bytes that do not form a whole record yet.
     incoming: Vec<u8>,
     request: Vec<u8>,
     records: Vec<InboundRecord>,
-    /// The peer has asked for new keys of ours.
+    /// Whether we have to send a KeyUpdate.
     owes_update: bool,
 }
 
@@ -117,8 +117,8 @@ impl Connection {
             if is_done {
                 break;
             }
-            // Record by record: rustls would take a KeyUpdate that comes with the end of the handshake, and its
-            // answer would be lost with the connection that hands over the keys.
+            // Record by record: rustls would process a KeyUpdate that arrives with the end of the handshake, and its answer
+            // would be lost with the connection that hands over the keys.
             while is_blocked {
                 if let Some(bytes) = first_record(&incoming[offered..]) {
                     offered += bytes;
@@ -147,7 +147,7 @@ impl Connection {
             if self.request.len() > REQUEST_BYTES_MAX {
                 return Err("the request is too long".into());
             }
-            // What came with the handshake first.
+            // First what arrived with the handshake.
             if !self.open()? && (receive(&mut self.socket, &mut self.incoming)? == 0) {
                 return Err("the client left before its request was done".into());
             }
@@ -200,7 +200,7 @@ impl Connection {
         })
     }
 
-    /// Calls `what` until all of it is sent, and reads what the client sends in between.
+    /// Calls `what` until it has sent everything, and reads what the client sends in between.
     fn go_on(
         &mut self,
         mut what: impl FnMut(&mut Self) -> Result<Sent, Fault>,
@@ -218,7 +218,7 @@ impl Connection {
         }
     }
 
-    /// RFC 8446, 4.6.3.
+    /// Announces new keys to the client and uses them (RFC 8446, 4.6.3).
     fn update_keys(&mut self) -> Result<(), Fault> {
         self.owes_update = false;
         self.send_message(ContentType::HANDSHAKE, &key_update(false))?;
@@ -229,7 +229,7 @@ impl Connection {
         })?)
     }
 
-    /// Waits until the socket takes more, or something has come, which is looked at.
+    /// Waits until the socket accepts more, or data has arrived, and opens that.
     fn wait(&mut self) -> Result<(), Fault> {
         let wanted = PollFlags::IN | PollFlags::OUT;
         let mut ready = [PollFd::new(&self.socket, wanted)];
@@ -249,7 +249,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Opens what has come. Whether there was anything.
+    /// Opens what has arrived. Returns whether there was anything.
     fn open(&mut self) -> Result<bool, Fault> {
         let mut has_opened = false;
         loop {
@@ -266,7 +266,7 @@ impl Connection {
                 match record.content_type() {
                     ContentType::APPLICATION_DATA => self.request.extend_from_slice(content),
                     ContentType::HANDSHAKE => {
-                        // Of a client, nothing else can come.
+                        // A client may send no other handshake message here.
                         let Some(asks) = is_key_update(content) else {
                             return Err("an unexpected handshake message".into());
                         };
@@ -286,7 +286,7 @@ impl Connection {
     }
 }
 
-/// What is sent for a request.
+/// The answer to a request.
 struct Answer {
     file: File,
     range: Range<u64>,
@@ -333,14 +333,14 @@ impl Answer {
     }
 }
 
-/// The length of the record that `bytes` begin with, if it is whole.
+/// Returns the length of the first record in `bytes`, if it is whole.
 fn first_record(bytes: &[u8]) -> Option<usize> {
     let length = bytes.get(3..5)?;
     let end = 5 + usize::from(u16::from_be_bytes([length[0], length[1]]));
     (end <= bytes.len()).then_some(end)
 }
 
-/// Appends what the socket has.
+/// Appends what the socket has, and returns its length.
 fn receive(socket: &mut TcpStream, to: &mut Vec<u8>) -> io::Result<usize> {
     let mut room = [0; MESSAGE_BYTES_MAX];
     let bytes = socket.read(&mut room)?;
@@ -348,7 +348,7 @@ fn receive(socket: &mut TcpStream, to: &mut Vec<u8>) -> io::Result<usize> {
     Ok(bytes)
 }
 
-/// The keys as the library takes them.
+/// Passes the keys to `take` in the library's form.
 fn with_keys<T>(
     (sequence, secrets): (u64, ConnectionTrafficSecrets),
     take: impl FnOnce(&Keys<'_>) -> Result<T, oarlock::Error>,
@@ -369,7 +369,7 @@ fn with_keys<T>(
 
 const FATAL: u8 = 2;
 const BAD_RECORD_MAC: u8 = 20;
-/// A warning.
+/// The content of the alert: a warning, close_notify.
 const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 const MESSAGE_BYTES_MAX: usize = 16_384 + 256 + 5;
 const REQUEST_BYTES_MAX: usize = 16_384;

@@ -1,4 +1,4 @@
-//! Bytes from the system.
+//! Random bytes, and reads of whole buffers.
 
 use std::io::{ErrorKind, Read};
 
@@ -9,7 +9,7 @@ pub(crate) fn random(bytes: &mut [u8]) -> Result<(), Error> {
     getrandom::fill(bytes).map_err(|error| Error::Random(error.into()))
 }
 
-/// Fills `bytes` from the input, at its byte `at`.
+/// Fills `bytes` from the input, which is at its byte `at`.
 pub(crate) fn read_exact(input: &mut impl Read, bytes: &mut [u8], at: u64) -> Result<(), Error> {
     let mut filled = 0;
     while filled < bytes.len() {
@@ -18,7 +18,7 @@ pub(crate) fn read_exact(input: &mut impl Read, bytes: &mut [u8], at: u64) -> Re
     Ok(())
 }
 
-/// As much as one read brings, at least a byte.
+/// Reads what one read returns, at least one byte.
 pub(crate) fn read_some(input: &mut impl Read, bytes: &mut [u8], at: u64) -> Result<usize, Error> {
     loop {
         match input.read(bytes) {

@@ -1,4 +1,4 @@
-//! Errors on the way from one file to another.
+//! The errors of encrypting and decrypting files.
 
 use std::{fmt, io};
 
@@ -6,72 +6,71 @@ use oarlock::packet::PacketError;
 
 use crate::words;
 
-/// Why a file could not be encrypted or decrypted.
+/// The reason why a file could not be encrypted or decrypted.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The input could not be read at this byte.
     Read {
-        /// Byte, from its start.
+        /// The byte, from the input's start.
         at: u64,
         /// The system's error.
         error: io::Error,
     },
     /// The output could not be written at this byte.
     Write {
-        /// Byte, from where writing began.
+        /// The byte, from where writing began.
         at: u64,
         /// The system's error.
         error: io::Error,
     },
     /// The input is shorter than it was when it was opened.
     CutShort {
-        /// Byte at which it ended.
+        /// The byte at which it ended.
         at: u64,
     },
     /// A chunk is not authentic: it was changed or moved, or the key belongs to another file.
     Authentication {
-        /// Its number, from 0 on. All chunks before it are authentic.
+        /// The number of the chunk, from 0 on. All chunks before it are authentic.
         chunk: u64,
     },
     /// The input ended within the header.
     Truncated {
-        /// Byte at which it ended.
+        /// The byte at which it ended.
         at: u64,
     },
-    /// The input ended within a chunk, or after an authentic chunk that is not the last, which is still
-    /// written.
+    /// The input ended within a chunk, or after an authentic chunk that is not the last. Such a chunk is still written.
     Incomplete {
-        /// Its number.
+        /// The number of the chunk.
         chunk: u64,
     },
-    /// Something follows the chunk that was sealed as the last, which is still written.
+    /// Data follows the chunk that was sealed as the last, which is still written.
     Trailing {
-        /// Its number.
+        /// The number of the chunk.
         chunk: u64,
     },
-    /// Not such a file, or a part of its header is malformed.
+    /// The file has another format, or a part of its header is malformed.
     Header(&'static str),
     /// The text of an armored file is malformed.
     Armor {
-        /// Number of the line, from 1 on.
+        /// The number of the line, from 1 on.
         line: u64,
-        /// What is wrong with it.
+        /// The fault of the line.
         what: &'static str,
     },
-    /// It does not begin with `Salted__`, as a file of `openssl enc` with a passphrase does.
+    /// The input does not begin with `Salted__`, as a file of `openssl enc` with a passphrase does.
     NotSalted,
     /// The padding of the last block is wrong: the key is wrong, or the file was changed.
     Padding,
-    /// The ciphertext is not one or more whole blocks.
+    /// The ciphertext is empty, or does not consist of whole blocks.
     PartialBlock,
-    /// The header was changed: its MAC does not fit the file key.
+    /// The header was changed: its MAC does not match the file key.
     HeaderMac,
-    /// No identity fits.
+    /// No identity matches.
     NoMatchingIdentity,
-    /// It was encrypted with another passphrase.
+    /// The file was encrypted with another passphrase.
     WrongPassphrase,
-    /// A passphrase would take more than 2 to this power rounds of scrypt, or the number is missing.
+    /// The passphrase requires more than 2 to this power rounds of scrypt, or the number is missing.
     ExcessiveWork(u8),
     /// An identity failed, with the `age` crate's reason.
     #[cfg(feature = "age")]
@@ -82,17 +81,17 @@ pub enum Error {
     /// A post-quantum recipient was given together with one that is not, through which a quantum computer could open
     /// the file.
     MixedPostQuantum,
-    /// The system gave no random bytes for a key.
+    /// The system returned no random bytes for a key.
     Random(io::Error),
     /// No recipient was given.
     NoRecipient,
-    /// More chunks than a file may have.
+    /// There are more chunks than a file may have.
     TooLong,
-    /// The [`Watch`](crate::Watch) asked for the end.
+    /// The [`Watch`](crate::Watch) stopped the work.
     Stopped,
-    /// The engine refused.
+    /// The engine refused the operation.
     Engine(oarlock::Error),
-    /// A record of TLS could not be sealed.
+    /// A TLS record could not be sealed.
     Record(PacketError),
 }
 

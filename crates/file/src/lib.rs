@@ -9,8 +9,8 @@
 //! waiting.rs    an end of a file, read or written byte by byte, that a watch can stop
 //! ```
 //!
-//! A format transforms one chunk ([`Format`]). The pipeline reads, lets the workers of an
-//! [`oarlock::Accelerator`] transform chunks in parallel, and writes them in order.
+//! A format transforms one chunk ([`Format`]). The pipeline reads chunks, has the workers of an [`oarlock::Accelerator`]
+//! transform them in parallel, and writes them in order.
 
 #[cfg(feature = "age")]
 pub mod age;

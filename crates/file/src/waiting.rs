@@ -8,18 +8,18 @@ use std::{error, fmt};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 
-/// Supervises the work: checks for signals and draws progress.
+/// A supervisor of the work, which checks for signals and draws progress.
 pub trait Watch: Sync {
     /// Whether to end early.
     fn is_stopped(&self) -> bool;
-    /// Waits until `file` is ready for `what`, or has ended; false to end early.
+    /// Waits until `file` is ready for `what`, or has ended; returns false to end early.
     fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool;
-    /// Reports that so many more bytes of plaintext have been written, or have been read and written sealed.
+    /// Reports `bytes` more of plaintext, which have been written, or have been read and written sealed.
     fn advanced(&self, bytes: u64);
 }
 
-/// A file that is read or written, and waited for only as long as a [`Watch`] allows: a signal is noticed
-/// even while no input arrives, or while the output is not read.
+/// A file that is read or written, with waits that a [`Watch`] can end: a signal is noticed even while no input arrives, or
+/// while the output is not read.
 pub struct Waiting<'a, W> {
     file: &'a File,
     watch: &'a W,
@@ -28,7 +28,7 @@ pub struct Waiting<'a, W> {
 }
 
 impl<'a, W: Watch> Waiting<'a, W> {
-    /// Reads or writes at the position of `file`. `is_regular`: it never waits.
+    /// Reads or writes at the position of `file`. `is_regular` means that it never waits.
     pub fn new(file: &'a File, is_regular: bool, watch: &'a W) -> Self {
         Self {
             file,
@@ -38,7 +38,7 @@ impl<'a, W: Watch> Waiting<'a, W> {
         }
     }
 
-    /// Calls `what` until it neither waits nor was interrupted.
+    /// Calls `what` until it neither waits nor is interrupted.
     fn patiently(
         &mut self,
         event: PollFlags,
@@ -78,9 +78,9 @@ impl<W: Watch> Write for Waiting<'_, W> {
     }
 }
 
-/// Writes to a pipe or similar.
+/// A writer to a pipe or similar.
 pub(crate) struct Writer {
-    /// Whether a write can be asked to refuse rather than to wait.
+    /// Whether a write can be asked to fail instead of waiting.
     may_refuse: bool,
 }
 
@@ -91,8 +91,8 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// Does not wait for a reader, so that a signal is noticed. The descriptor may be shared with other
-    /// programs, which would not expect O_NONBLOCK on it.
+    /// Writes without waiting for a reader, so that a signal is noticed. O_NONBLOCK is no alternative: other programs may
+    /// share the descriptor and would not expect it.
     pub(crate) fn write_what_fits(
         &mut self,
         output: &File,
@@ -110,7 +110,7 @@ impl Writer {
     }
 }
 
-/// The watch's wish to stop, as an I/O error.
+/// The watch's request to stop, as an I/O error.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
@@ -122,5 +122,5 @@ impl fmt::Display for Stopped {
 
 impl error::Error for Stopped {}
 
-/// pwritev2's sign for the file's own position, which a pipe does not have.
+/// pwritev2's value for the file's own position, which a pipe does not have.
 const HERE: u64 = u64::MAX;

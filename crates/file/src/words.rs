@@ -1,4 +1,4 @@
-//! Words that several errors have in common.
+//! Texts that several errors share.
 
 #[cfg(feature = "age")]
 pub(crate) mod age;
@@ -11,7 +11,7 @@ pub(crate) fn excessive(most: u8) -> String {
     )
 }
 
-/// The text of an error without Rust's "(os error N)".
+/// Returns the text of an error without Rust's "(os error N)".
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {

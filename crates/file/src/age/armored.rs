@@ -1,5 +1,5 @@
-//! Files in text (armor): one piece after the other, on the calling thread, because files that are
-//! sent as text are short.
+//! Files in armor (text). They are processed chunk by chunk on the calling thread, because files that are sent as text are
+//! short.
 
 use std::io::{self, Read, Write};
 
@@ -14,12 +14,11 @@ use super::{CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_B
 use crate::Error;
 use crate::waiting::Stopped;
 
-/// Seals all of `input` to `output`, in armor. `advanced` receives the number of bytes done so far and
-/// returns whether to go on.
+/// Seals all of `input` to `output`, in armor. `advanced` receives the length of each chunk that is done, in bytes of
+/// plaintext, and returns whether to go on.
 ///
 /// # Errors
-/// [`Error::Read`], [`Error::Write`], [`Error::Stopped`]: also when a [`Waiting`](crate::Waiting) end
-/// is stopped.
+/// [`Error::Read`], [`Error::Write`], and [`Error::Stopped`], also if a [`Waiting`](crate::Waiting) end is stopped.
 pub fn seal(
     encryptor: &Encryptor,
     input: &mut impl Read,
@@ -47,10 +46,10 @@ pub fn seal(
         .map_err(writing(0))
 }
 
-/// An armored file after its header has been read.
+/// An armored file whose header has been read.
 pub struct Armored<R: Read> {
     input: Dearmored<R>,
-    /// The header, with the stanzas of those who can decrypt it.
+    /// The header, with the stanzas of all recipients.
     pub header: Header,
 }
 
@@ -58,14 +57,14 @@ impl<R: Read> Armored<R> {
     /// Reads the header from `input`, which begins with the armor or with white space before it.
     ///
     /// # Errors
-    /// As [`Header::read`], and [`Error::Armor`].
+    /// Those of [`Header::read`], and [`Error::Armor`].
     pub fn new(input: R) -> Result<Self, Error> {
         let mut input = Dearmored::new(input);
         let header = Header::read(&mut input).map_err(named)?;
         Ok(Self { input, header })
     }
 
-    /// Reads all of the armor; returns the header and the number of bytes behind it.
+    /// Reads all of the armor. Returns the header and the number of bytes after it.
     ///
     /// # Errors
     /// [`Error::Armor`], [`Error::Read`].
@@ -76,12 +75,12 @@ impl<R: Read> Armored<R> {
         Ok((self.header, bytes))
     }
 
-    /// Opens all of it to `output`, as [`seal`] seals. A chunk is written once it is known to be
-    /// authentic.
+    /// Opens the whole payload to `output`. A chunk is written once it is known to be authentic. `advanced` is that of
+    /// [`seal`].
     ///
     /// # Errors
-    /// As [`Decryptor::of_header`], [`Error::Armor`], and [`Error::Authentication`], [`Error::Incomplete`] or [`Error::Trailing`]
-    /// for chunks.
+    /// Those of [`Decryptor::of_header`]; [`Error::Armor`]; [`Error::Authentication`], [`Error::Incomplete`] or
+    /// [`Error::Trailing`] for chunks.
     pub fn open(
         mut self,
         identities: &[&dyn Identity],
@@ -95,7 +94,7 @@ impl<R: Read> Armored<R> {
         while let Some((number, is_last, bytes)) = chunks.next().map_err(named)? {
             let chunk = &mut chunks.buffer[..bytes];
             let result = payload.open(number, is_last, chunk);
-            // A whole chunk that is authentic is put out, whatever follows it.
+            // A whole chunk that is authentic is written, whatever follows it.
             let is_authentic = match &result {
                 Ok(()) => true,
                 Err(Error::Incomplete { .. } | Error::Trailing { .. }) => {
@@ -122,7 +121,7 @@ impl<R: Read> Armored<R> {
     }
 }
 
-/// The error of ours that `error` carries, if any.
+/// Returns our own error if `error` carries one, else `error`.
 fn named(error: Error) -> Error {
     let (Error::Read { error: inner, .. } | Error::Write { error: inner, .. }) = &error else {
         return error;
@@ -144,7 +143,7 @@ struct Chunks<'a, R> {
     input: &'a mut R,
     buffer: Zeroizing<Vec<u8>>,
     chunk_bytes: usize,
-    /// The byte that follows the buffer.
+    /// The byte after those in the buffer.
     ahead: Option<u8>,
     number: u64,
     is_at_end: bool,
@@ -162,7 +161,7 @@ impl<'a, R: Read> Chunks<'a, R> {
         }
     }
 
-    /// The number of the next, whether it is the last, and its bytes.
+    /// Reads the next chunk. Returns its number, whether it is the last, and its length in bytes.
     fn next(&mut self) -> Result<Option<(u64, bool, usize)>, Error> {
         if self.is_at_end {
             return Ok(None);

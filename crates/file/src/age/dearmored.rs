@@ -1,7 +1,7 @@
 //! The bytes in an armored file: strict PEM, as age v1 defines it ("ASCII armor").
 //!
-//! The `age` crate's reader treats armor behind white space as a file without armor, keeps lines of any
-//! length in memory, and accepts padding before more lines.
+//! The `age` crate's reader treats armor after white space as a file without armor, keeps lines of any length in memory, and
+//! accepts padding before further lines.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::{error, fmt};
@@ -9,18 +9,18 @@ use std::{error, fmt};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-/// The first line of an armored file, perhaps after white space.
+/// The first line of an armored file. White space may precede it.
 pub const BEGIN: &str = "-----BEGIN AGE ENCRYPTED FILE-----";
 
-/// Reads the armored bytes in `R`, and `R` to its end.
+/// A reader of the armored bytes in `R`, which it reads to the end.
 pub(super) struct Dearmored<R> {
     input: BufReader<R>,
     state: State,
-    /// The number of lines begun, and the last of them.
+    /// The number of lines begun; `line` is the last of them.
     lines: u64,
     line: Vec<u8>,
     bytes: [u8; LINE_BYTES],
-    /// The part of `bytes` that has not been read yet.
+    /// The start of the part of `bytes` that has not been read; `to` is its end.
     from: usize,
     to: usize,
 }
@@ -28,17 +28,17 @@ pub(super) struct Dearmored<R> {
 #[derive(PartialEq)]
 enum State {
     Begin,
-    /// Among lines; whether only the end may follow.
+    /// The lines of the body. If `is_over`, only the end may follow.
     Body {
         is_over: bool,
     },
     End,
 }
 
-/// Malformed text.
+/// A malformed line.
 #[derive(Debug)]
 pub(super) struct Malformed {
-    /// From 1 on.
+    /// The number of the line, from 1 on.
     pub(super) line: u64,
     pub(super) what: &'static str,
 }
@@ -56,7 +56,7 @@ impl<R: Read> Dearmored<R> {
         }
     }
 
-    /// Decodes the next line; false at the end.
+    /// Decodes the next line; returns false at the end.
     fn next_line(&mut self) -> io::Result<bool> {
         if self.state == State::Begin {
             self.skip_white_space()?;
@@ -95,7 +95,7 @@ impl<R: Read> Dearmored<R> {
         Ok(true)
     }
 
-    /// Puts the next line into `line`, without its end. One that is too long is not read whole.
+    /// Reads the next line into `line`, without its line break. A line that is too long is not read in full.
     fn read_line(&mut self) -> io::Result<()> {
         self.lines += 1;
         self.line.clear();
@@ -149,7 +149,7 @@ impl fmt::Display for Malformed {
 impl error::Error for Malformed {}
 
 const END: &str = "-----END AGE ENCRYPTED FILE-----";
-/// Columns of a full line, and the bytes in them.
+/// The columns of a full line, and the bytes that they encode.
 const COLUMNS: usize = 64;
 const LINE_BYTES: usize = 48;
 /// The limit of Go's age.

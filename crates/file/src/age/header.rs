@@ -20,9 +20,9 @@ use crate::bytes::read_some;
 /// The first line of every file of this version.
 pub const VERSION_LINE: &[u8] = b"age-encryption.org/v1\n";
 
-/// A header that was read or made.
+/// A header that was read or created.
 pub struct Header {
-    /// The bytes in the file, up to the line break behind the MAC.
+    /// The bytes in the file, up to and including the line break after the MAC.
     pub encoded: Vec<u8>,
     /// The wrapped file keys, at least one.
     pub stanzas: Vec<Stanza>,
@@ -33,7 +33,7 @@ impl Header {
     pub(super) fn new(recipients: &[&dyn Recipient], file_key: &FileKey) -> Result<Self, Error> {
         let mut stanzas = wrap(recipients, file_key)?;
         if !is_scrypt(&stanzas) {
-            // Readers that trip over a stanza that they do not know are found out early.
+            // An unknown stanza exposes readers that fail on one early.
             stanzas.push(grease_the_joint());
         }
         let mut encoded = VERSION_LINE.to_vec();
@@ -58,14 +58,14 @@ impl Header {
         })
     }
 
-    /// Reads a header, and no byte behind it.
+    /// Reads a header, and no byte after it.
     ///
     /// # Errors
-    /// [`Error::Header`] for what is not a header, or one of more than 16 MiB, 65536 stanzas or four times
-    /// as many words; [`Error::Truncated`], [`Error::Read`].
+    /// [`Error::Header`] if it is not a header, or has more than 16 MiB, 65536 stanzas or 262144 words;
+    /// [`Error::Truncated`], [`Error::Read`].
     pub fn read(input: &mut impl Read) -> Result<Self, Error> {
         let mut lines = Lines::new(input);
-        // The beginning of a line tells its kind.
+        // The prefix of a line shows its kind.
         let line = lines.next()?;
         if line != VERSION_LINE {
             return Err(Error::Header(if line.starts_with(b"age-encryption.org/") {
@@ -93,12 +93,12 @@ impl Header {
                     mac,
                 });
             }
-            // Each takes many times its bytes of memory, and a stanza some tenths of a millisecond to try.
+            // A stanza takes many times its length in memory, and some tenths of a millisecond to try.
             words += line.iter().filter(|byte| **byte == b' ').count();
             if stanzas.len() == STANZAS_MAX || words > WORDS_MAX {
                 return Err(Error::Header("it has too many recipients"));
             }
-            // The first line, and lines of the body up to one that is not full.
+            // Read the first line, and lines of the body up to one that is not full.
             while lines.next()?.len() == BODY_LINE_BYTES + 1 {}
             match read::age_stanza(&lines.encoded[start..lines.taken]) {
                 Ok(([], stanza)) => stanzas.push(stanza.into()),
@@ -107,8 +107,10 @@ impl Header {
         }
     }
 
+    /// Checks the MAC with the file key.
+    ///
     /// # Errors
-    /// [`Error::HeaderMac`].
+    /// [`Error::HeaderMac`] if it does not match.
     pub(super) fn verify(&self, file_key: &FileKey) -> Result<(), Error> {
         let end = self.encoded.len() - ENCODED_MAC_BYTES - 2;
         mac_key(file_key)
@@ -117,12 +119,12 @@ impl Header {
             .map_err(|_| Error::HeaderMac)
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn bytes(&self) -> u64 {
         self.encoded.len() as u64
     }
 
-    /// For a passphrase, the binary logarithm of scrypt's rounds; `None` without a passphrase, or if it is
+    /// Returns the binary logarithm of scrypt's N, for a file with a passphrase. Returns `None` for other files, or if it is
     /// not a number of one or two digits.
     pub fn work_factor(&self) -> Option<u8> {
         let stanza = self.stanzas.iter().find(|stanza| stanza.tag == "scrypt")?;
@@ -131,8 +133,8 @@ impl Header {
         is_number.then(|| text.parse().ok())?
     }
 
-    /// Returns the kinds of its recipients, in the file's order. What is there only so that readers stay able to
-    /// pass over unknown kinds opens nothing and is left out.
+    /// Returns the kinds of the recipients, in the file's order. Stanzas that open nothing, and only keep readers tolerant
+    /// of unknown kinds, are left out.
     pub fn recipient_kinds(&self) -> impl Iterator<Item = &str> {
         let kinds = self.stanzas.iter().map(|stanza| &*stanza.tag);
         kinds.filter(|kind| !kind.ends_with(GREASE))
@@ -144,8 +146,8 @@ impl Header {
     }
 }
 
-/// All stanzas of all recipients, which must agree on their labels (age v1, "Recipient labels" of its
-/// plugin protocol), because some kinds must stand alone.
+/// Wraps the file key for all recipients. They must agree on their labels (age v1, "Recipient labels" of its plugin
+/// protocol), because some kinds must stand alone.
 fn wrap(recipients: &[&dyn Recipient], file_key: &FileKey) -> Result<Vec<Stanza>, Error> {
     let mut all = Vec::new();
     let mut labels: Option<HashSet<String>> = None;
@@ -197,20 +199,20 @@ fn mac_key(file_key: &FileKey) -> Hmac<Sha256> {
     Hmac::new_from_slice(&key[..]).expect("HMAC takes keys of any length")
 }
 
-/// A space, the MAC and a line break.
+/// Parses a space, the MAC and a line break.
 fn parse_mac(text: &[u8]) -> Option<[u8; MAC_BYTES]> {
     let text = text.strip_prefix(b" ")?.strip_suffix(b"\n")?;
     let mac = BASE64_STANDARD_NO_PAD.decode(text).ok()?;
     mac.try_into().ok()
 }
 
-/// The lines of a header, read without a byte of what may lie behind it: a line that is not the MAC's has
-/// the MAC's after it, whose length is known.
+/// The lines of a header, read without any byte that may follow it: each line other than the MAC's precedes the MAC's line,
+/// whose length is known.
 struct Lines<'a, R> {
     input: &'a mut R,
-    /// All that was read.
+    /// All bytes that were read.
     encoded: Vec<u8>,
-    /// How many of these bytes were returned, in whole lines.
+    /// The number of these bytes that were returned, in whole lines.
     taken: usize,
 }
 
@@ -223,7 +225,7 @@ impl<'a, R: Read> Lines<'a, R> {
         }
     }
 
-    /// The next line, with its line break.
+    /// Returns the next line, with its line break.
     fn next(&mut self) -> Result<&[u8], Error> {
         let mut searched = self.taken;
         loop {
@@ -242,7 +244,7 @@ impl<'a, R: Read> Lines<'a, R> {
     fn read_more(&mut self) -> Result<(), Error> {
         let line = &self.encoded[self.taken..];
         let following = if self.taken == 0 {
-            // What is not a header may have no line for gigabytes.
+            // A file of another format may have no line break for gigabytes.
             if line.len() > VERSION_LINE.len() {
                 return Err(Error::Header(
                     "it does not begin with `age-encryption.org/v1`",
@@ -270,15 +272,15 @@ impl<'a, R: Read> Lines<'a, R> {
     }
 }
 
-/// The end of the kind of a stanza that opens nothing.
+/// The suffix of the kind of a stanza that opens nothing.
 const GREASE: &str = "-grease";
 const MAC_PREFIX: &[u8] = b"---";
 const MAC_BYTES: usize = 32;
-/// In base64 without padding.
+/// The length of the MAC in base64 without padding.
 const ENCODED_MAC_BYTES: usize = 43;
-/// With a space and the line break.
+/// The length of the MAC's line, with a space and the line break.
 const MAC_LINE_BYTES: usize = MAC_PREFIX.len() + 1 + ENCODED_MAC_BYTES + 1;
-/// Columns of a full line of a stanza's body.
+/// The columns of a full line of a stanza's body.
 const BODY_LINE_BYTES: usize = 64;
 const HEADER_BYTES_MAX: usize = 16 << 20;
 const STANZAS_MAX: usize = 1 << 16;

@@ -1,5 +1,5 @@
-//! The hybrid post-quantum recipient of age 1.3 (age v1, "The MLKEM768-X25519 (i.e. X-Wing) hybrid
-//! post-quantum recipient type"), for the traits of the `age` crate, which lacks it.
+//! The hybrid post-quantum recipient of age 1.3 (age v1, "The MLKEM768-X25519 (i.e. X-Wing) hybrid post-quantum recipient
+//! type"). It implements the traits of the `age` crate, which lacks this type.
 //!
 //! ```text
 //! identity     a seed of 32 bytes            AGE-SECRET-KEY-PQ-1...
@@ -38,11 +38,10 @@ use crate::bytes::random;
 /// The first argument of its stanzas.
 pub const STANZA_TAG: &str = "mlkem768x25519";
 
-/// The label of its stanzas. It excludes recipients of another kind, through which a quantum computer
-/// could open the file.
+/// The label of its stanzas. It excludes recipients of other kinds, through which a quantum computer could open the file.
 pub const POST_QUANTUM_LABEL: &str = "postquantum";
 
-/// A key to encrypt to: `age1pq1` and 1952 more characters.
+/// A key to encrypt to, written as `age1pq1` and 1952 more characters.
 ///
 /// ```
 /// use oarlock_file::age::{Decryptor, Encryptor, hybrid};
@@ -104,36 +103,36 @@ impl fmt::Debug for Recipient {
     }
 }
 
-/// A key to decrypt with: `AGE-SECRET-KEY-PQ-1` and 58 more characters. It is wiped on drop.
+/// A key to decrypt with, written as `AGE-SECRET-KEY-PQ-1` and 58 more characters. It is wiped on drop.
 #[derive(Clone)]
 pub struct Identity(Box<<XWing as Kem>::PrivateKey>);
 
 impl Identity {
-    /// A new identity.
+    /// Generates a new identity.
     ///
     /// # Errors
-    /// [`Error::Random`].
+    /// [`Error::Random`] if the system returns no random bytes.
     pub fn generate() -> Result<Self, Error> {
         let mut seed = Zeroizing::new([0; SEED_BYTES]);
         random(&mut seed[..])?;
-        // 32 bytes are a seed, whatever they are.
+        // Any 32 bytes are a seed.
         Self::of_seed(&seed).map_err(|_| Error::Random(io::Error::other("they make no key")))
     }
 
-    /// The recipient that others encrypt to.
+    /// Returns the recipient that others encrypt to.
     #[must_use]
     pub fn to_public(&self) -> Recipient {
         Recipient(XWing::sk_to_pk(&self.0))
     }
 
-    /// The string in upper case, as identities are written. It is a secret, so there is no `Display` that
-    /// could print it by accident.
+    /// Returns the string in upper case, as identities are written. It is a secret, so there is no `Display` that could
+    /// print it by accident.
     #[must_use]
     pub fn to_string(&self) -> SecretString {
         let mut seed = Zeroizing::new([0; SEED_BYTES]);
         self.0.write_exact(&mut seed[..]);
         let mut text = String::with_capacity(IDENTITY_CHARACTERS);
-        // A string takes every character.
+        // Appending to a string does not fail.
         let _ = encode(IDENTITY_HRP, &seed[..], |c| {
             text.push(c.to_ascii_uppercase());
             Ok::<(), Infallible>(())
@@ -179,15 +178,15 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Why a string is not such a key. It contains nothing of the string.
+/// The reason why a string is not a key of this type. It contains nothing of the string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidKey {
-    /// It lacks the prefix of such keys, or has it in the wrong case.
+    /// The string lacks the prefix of such keys, or has it in the wrong case.
     Kind,
-    /// It is not Bech32 (BIP 173): a character is wrong or missing.
+    /// The string is not Bech32 (BIP 173): a character is wrong or missing.
     Checksum,
-    /// It is Bech32 of more or fewer bytes.
+    /// The string is Bech32 of more or fewer bytes.
     Length,
     /// No identity belongs to this recipient: a coefficient of its ML-KEM key is out of range (FIPS 203,
     /// section 7.2), or its X25519 key is a point of low order (RFC 7748, section 6.1).
@@ -210,14 +209,14 @@ impl std::error::Error for InvalidKey {}
 type EncappedKey = <XWing as Kem>::EncappedKey;
 type Tag = AeadTag<ChaCha20Poly1305>;
 
-/// The encapsulated key, the encrypted file key, and its tag; `None` unless the stanza has exactly these
-/// and is bound to an identity.
+/// Returns the encapsulated key, the encrypted file key, and its tag; `None` unless the stanza has exactly these and is
+/// bound to an identity.
 fn parse(stanza: &Stanza) -> Option<(EncappedKey, &[u8], Tag)> {
     let [enc] = &stanza.args[..] else {
         return None;
     };
     let enc = BASE64_STANDARD_NO_PAD.decode(enc).ok()?;
-    // Of another length it might open under more than one key (age v1).
+    // With another length it might open under more than one key (age v1).
     if enc.len() != ENC_BYTES || stanza.body.len() != FILE_KEY_BYTES + Tag::size() {
         return None;
     }
@@ -229,7 +228,7 @@ fn parse(stanza: &Stanza) -> Option<(EncappedKey, &[u8], Tag)> {
     Some((enc, sealed, Tag::from_bytes(tag).ok()?))
 }
 
-/// SealBase (RFC 9180, section 6.1).
+/// Computes SealBase (RFC 9180, section 6.1).
 fn seal(
     to: &<XWing as Kem>::PublicKey,
     info: &[u8],
@@ -243,7 +242,7 @@ fn seal(
     )
 }
 
-/// OpenBase.
+/// Computes OpenBase (RFC 9180, section 6.1).
 fn open(
     with: &<XWing as Kem>::PrivateKey,
     enc: &EncappedKey,
@@ -258,9 +257,8 @@ fn open(
     )
 }
 
-/// Whether X25519 with this point depends on the other side's secret. With a point of low order the
-/// result is always zero, because every secret is made a multiple of 8. age refuses that; X-Wing's draft
-/// leaves it open.
+/// Whether X25519 with this point depends on the other side's secret. With a point of low order the result is always zero,
+/// because every secret is a multiple of 8. age refuses such points; X-Wing's draft leaves this open.
 fn is_contributory(point: &[u8]) -> bool {
     let any_secret = [0; X25519_BYTES];
     let product = |point| x25519_dalek::x25519(any_secret, point);
@@ -269,8 +267,8 @@ fn is_contributory(point: &[u8]) -> bool {
         .is_ok_and(|point| product(point) != [0; X25519_BYTES])
 }
 
-/// Random bytes of the system for a caller that takes no error: what it makes from them is valid only if
-/// the [`result`](Self::result) is `Ok`.
+/// The system's random bytes for a caller that accepts no error. The caller's result is valid only if
+/// [`result`](Self::result) is `Ok`.
 #[derive(Default)]
 struct System {
     failed: Option<getrandom::Error>,
@@ -305,7 +303,7 @@ impl TryRng for System {
 
 impl TryCryptoRng for System {}
 
-/// Bech32 of `bytes`, one character at a time, so that no copy of a secret remains.
+/// Encodes `bytes` in Bech32, one character at a time, so that no copy of a secret remains.
 fn encode<E>(hrp: &str, bytes: &[u8], mut put: impl FnMut(char) -> Result<(), E>) -> Result<(), E> {
     let hrp = Hrp::parse_unchecked(hrp);
     let characters = bytes.iter().copied().bytes_to_fes();
@@ -315,7 +313,7 @@ fn encode<E>(hrp: &str, bytes: &[u8], mut put: impl FnMut(char) -> Result<(), E>
         .try_for_each(&mut put)
 }
 
-/// The bytes of a string of this kind, in the case of `hrp`.
+/// Decodes a string with the prefix `hrp`, in the same case.
 fn decode<const BYTES: usize>(hrp: &str, text: &str) -> Result<Zeroizing<[u8; BYTES]>, InvalidKey> {
     let is_of_kind = text
         .strip_prefix(hrp)
@@ -324,7 +322,7 @@ fn decode<const BYTES: usize>(hrp: &str, text: &str) -> Result<Zeroizing<[u8; BY
         return Err(InvalidKey::Kind);
     }
     let checked = CheckedHrpstring::new::<Unlimited>(text).map_err(|_| InvalidKey::Checksum)?;
-    // A second `1` further on would end another prefix.
+    // A second `1` further on would end a longer prefix.
     if checked.hrp() != Hrp::parse_unchecked(hrp) {
         return Err(InvalidKey::Kind);
     }
@@ -355,12 +353,12 @@ impl Checksum for Unlimited {
 const INFO: &[u8] = b"age-encryption.org/mlkem768x25519";
 const RECIPIENT_HRP: &str = "age1pq";
 const IDENTITY_HRP: &str = "AGE-SECRET-KEY-PQ-";
-/// With its prefix.
+/// The length of an identity, with its prefix.
 const IDENTITY_CHARACTERS: usize = 77;
 const SEED_BYTES: usize = 32;
 const RECIPIENT_BYTES: usize = 1216;
 const ENC_BYTES: usize = 1120;
-/// At the end of a recipient and of an encapsulated key, a point.
+/// The length of the point at the end of a recipient and of an encapsulated key.
 const X25519_BYTES: usize = 32;
 
 #[cfg(test)]

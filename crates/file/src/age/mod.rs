@@ -4,12 +4,12 @@
 //! age-encryption.org/v1        header: the file key, wrapped for each recipient in a stanza,
 //! -> X25519 ...                and a MAC under the file key
 //! --- MAC
-//! nonce                        16 bytes; with the file key they give the payload's key
-//! chunk chunk ... chunk        64 KiB of ciphertext and a tag each, the last one shorter or equal
+//! nonce                        16 bytes; the payload's key is derived from it and the file key
+//! chunk chunk ... chunk        64 KiB of ciphertext and a tag each; the last one may be shorter
 //! ```
 //!
-//! Recipients and identities are those of the `age` crate, the post-quantum ones in [`hybrid`], and those
-//! that a [`plugin`] serves; header and payload are implemented here.
+//! Recipients and identities are those of the `age` crate, the post-quantum ones in [`hybrid`], and those that a [`plugin`]
+//! serves. Header and payload are implemented here.
 
 pub mod armored;
 mod dearmored;
@@ -34,18 +34,18 @@ use crate::bytes::{random, read_exact};
 
 /// A new file: the bytes before its chunks, and the key that seals them.
 pub struct Encryptor {
-    /// Header and nonce, to be written first.
+    /// The header and nonce, which are written first.
     pub prologue: Vec<u8>,
-    /// Seals the chunks behind it.
+    /// The key that seals the chunks after the prologue.
     pub payload: Payload,
 }
 
 impl Encryptor {
-    /// A new file key, wrapped for all `recipients`.
+    /// Generates a file key and wraps it for all `recipients`.
     ///
     /// # Errors
-    /// [`Error::NoRecipient`]; [`Error::Recipient`] if one cannot wrap the key, or if some exclude each
-    /// other: a passphrase must be alone.
+    /// [`Error::NoRecipient`]; [`Error::Recipient`] if one cannot wrap the key, or if some exclude each other, as a
+    /// passphrase excludes all others; [`Error::MixedPostQuantum`]; [`Error::Random`].
     pub fn new(recipients: &[&dyn Recipient], cpu: Cpu) -> Result<Self, Error> {
         let file_key = FileKey::try_init_with_mut(|key: &mut [u8; FILE_KEY_BYTES]| random(key))?;
         let header = Header::new(recipients, &file_key)?;
@@ -62,18 +62,18 @@ impl Encryptor {
 
 /// A file after its header has been read and verified.
 pub struct Decryptor {
-    /// Bytes before the first chunk.
+    /// The number of bytes before the first chunk.
     pub prologue_bytes: u64,
-    /// Opens the chunks behind it.
+    /// The key that opens the chunks after the prologue.
     pub payload: Payload,
 }
 
 impl Decryptor {
-    /// Reads header and nonce from `input`, and not a byte more, and finds the file key.
+    /// Reads the header and nonce from `input`, and no byte more, and finds the file key.
     ///
     /// # Errors
-    /// [`Error::Header`], [`Error::Truncated`], [`Error::Read`] if it is not such a file;
-    /// [`Error::NoMatchingIdentity`], [`Error::WrongPassphrase`], [`Error::Identity`];
+    /// [`Error::Header`], [`Error::Truncated`] or [`Error::Read`] if it is not an age file; [`Error::NoMatchingIdentity`],
+    /// [`Error::WrongPassphrase`], [`Error::ExcessiveWork`] or [`Error::Identity`] if no identity opens it;
     /// [`Error::HeaderMac`].
     pub fn new(
         input: &mut impl Read,
@@ -84,10 +84,10 @@ impl Decryptor {
         Self::of_header(&header, input, identities, cpu)
     }
 
-    /// As [`new`](Self::new), with a header that has been read already.
+    /// Does the same with a header that has been read already.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     pub fn of_header(
         header: &Header,
         input: &mut impl Read,

@@ -20,26 +20,26 @@ use zeroize::Zeroizing;
 use crate::Error;
 use crate::pipeline::{Done, Format, Run};
 
-/// Bytes of the nonce.
+/// The bytes of the nonce.
 pub const NONCE_BYTES: usize = 16;
-/// Bytes of plaintext in every chunk but the last.
+/// The bytes of plaintext in every chunk but the last.
 pub const CHUNK_BYTES: usize = 64 << 10;
-/// Bytes of the tag behind each chunk.
+/// The bytes of the tag after each chunk.
 pub const TAG_BYTES: usize = 16;
-/// Bytes of a whole chunk and its tag.
+/// The bytes of a whole chunk and its tag.
 pub const SEALED_CHUNK_BYTES: usize = CHUNK_BYTES + TAG_BYTES;
 
-/// Returns the length of the plaintext in chunks of `sealed` bytes, tags included; `None` if no payload has
-/// that length. Nothing is authenticated: [`Payload::check_length`] does that.
+/// Returns the length of the plaintext in chunks of `sealed` bytes, tags included; `None` if no payload has that length. It
+/// authenticates nothing; [`Payload::check_length`] does.
 pub fn plain_bytes(sealed: u64) -> Option<u64> {
     let last = sealed.div_ceil(SEALED_CHUNK_BYTES as u64).checked_sub(1)?;
     let rest = sealed - last * SEALED_CHUNK_BYTES as u64;
-    // Only a file without plaintext has a chunk without any.
+    // Only an empty file has an empty chunk.
     let rest = rest.checked_sub(TAG_BYTES as u64)?;
     (rest > 0 || last == 0).then_some(last * CHUNK_BYTES as u64 + rest)
 }
 
-/// The key of a payload, and whether it seals or opens. Wiped on drop.
+/// The key of a payload, and whether it seals or opens. It is wiped on drop.
 pub struct Payload {
     aead: ChaCha20Poly1305,
     direction: Direction,
@@ -58,12 +58,12 @@ impl Payload {
             aead: ChaCha20Poly1305::unkeyed(backend),
             direction,
         };
-        // A key of 32 bytes is always taken.
+        // A key of 32 bytes is always accepted.
         let _ = payload.aead.set_key(&key[..]);
         payload
     }
 
-    /// Seals a chunk in place; the buffer has room for the tag behind the plaintext.
+    /// Seals a chunk in place. The buffer has room for the tag after the plaintext.
     ///
     /// # Errors
     /// [`Error::TooLong`].
@@ -77,17 +77,16 @@ impl Payload {
         Ok(())
     }
 
-    /// Opens a chunk in place; the tag stays behind the plaintext. A chunk that is not authentic releases no
-    /// plaintext.
+    /// Opens a chunk in place; the tag stays after the plaintext. A chunk that is not authentic reveals no plaintext.
     ///
     /// # Errors
-    /// [`Error::Authentication`]; [`Error::Incomplete`] for the last chunk if it was not
-    /// sealed as the last; [`Error::Trailing`] for another that was sealed as the last.
+    /// [`Error::Authentication`]; [`Error::Incomplete`] if this is the last chunk and was not sealed as the last;
+    /// [`Error::Trailing`] if it is another chunk and was sealed as the last.
     pub fn open(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error> {
         let Some((data, tag)) = chunk.split_last_chunk_mut::<TAG_BYTES>() else {
             return Err(Error::Incomplete { chunk: number });
         };
-        // Only a file without plaintext has a chunk without any.
+        // Only an empty file has an empty chunk.
         if data.is_empty() && number > 0 {
             return Err(Error::Authentication { chunk: number });
         }
@@ -98,7 +97,7 @@ impl Payload {
         if open(is_last).is_ok() {
             return Ok(());
         }
-        // To say what is wrong; it stays refused.
+        // Find out what is wrong. The chunk stays refused.
         match open(!is_last) {
             Ok(()) if is_last => Err(Error::Incomplete { chunk: number }),
             Ok(()) => Err(Error::Trailing { chunk: number }),
@@ -106,12 +105,12 @@ impl Payload {
         }
     }
 
-    /// Authenticates the length of the plaintext and returns it. The chunks lie in `input` from byte `start` to
-    /// byte `end`; only the last one is read, which tells whether something is missing or was appended. A reader
-    /// of a part must do this first, because the other chunks do not tell.
+    /// Authenticates the length of the plaintext and returns it. The chunks are in `input` from byte `start` to byte `end`.
+    /// Only the last one is read, which shows whether something is missing or was appended. A reader of a range must call
+    /// this first, because the other chunks do not show it.
     ///
     /// # Errors
-    /// As [`open`](Self::open) for the last chunks; [`Error::CutShort`], [`Error::Read`].
+    /// Those of [`open`](Self::open) for the last chunks; [`Error::CutShort`], [`Error::Read`].
     pub fn check_length(&self, input: &File, start: u64, end: u64) -> Result<u64, Error> {
         let sealed = end.saturating_sub(start);
         let last = sealed.div_ceil(SEALED_CHUNK_BYTES as u64).max(1) - 1;
@@ -131,7 +130,7 @@ impl Payload {
         };
         match open(last, rest) {
             Ok(()) => Ok(last * CHUNK_BYTES as u64 + rest - TAG_BYTES as u64),
-            // To say what is wrong, as when all chunks are read; it stays refused.
+            // Find out what is wrong, as when all chunks are read. The file stays refused.
             Err(Error::Authentication { .. } | Error::Incomplete { .. })
                 if last > 0 && open(last - 1, SEALED_CHUNK_BYTES as u64).is_ok() =>
             {

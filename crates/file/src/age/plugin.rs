@@ -1,12 +1,12 @@
 //! Plugins: programs `age-plugin-NAME` that wrap and unwrap file keys (C2SP, age-plugin).
 //!
 //! ```text
-//! we       add-recipient, add-identity, ... done        what it is to do
+//! we       add-recipient, add-identity, ... done        the work to do
 //! plugin   msg, confirm, request-*, recipient-stanza, file-key, ... done     each is answered
 //! ```
 //!
-//! A plugin may take its time, as for a touch of a token. The `age` crate's client keeps whatever a plugin
-//! sends, and no signal ends its wait; here both have a limit.
+//! A plugin may take its time, for example until a token is touched. The `age` crate's client keeps whatever a plugin sends,
+//! and no signal ends its wait. Here both have a limit.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -28,20 +28,20 @@ use zeroize::{Zeroize as _, Zeroizing};
 use crate::waiting::{Waiting, Watch};
 use crate::words::reason;
 
-/// A plugin with the recipients or identities that it is to use.
+/// A plugin, with the recipients or identities for it to use.
 pub struct Plugin<C, W> {
-    /// Its program.
+    /// The name of its program.
     name: String,
     recipients: Vec<String>,
     identities: Vec<String>,
     callbacks: C,
     watch: W,
-    /// What is spoken to once in place of the program.
+    /// A connection that is used once in place of the program.
     connected: Mutex<Option<(File, File)>>,
 }
 
 impl<C: Callbacks, W: Watch> Plugin<C, W> {
-    /// The plugin `name`, as recipients and identities give it, without any of these. It asks and tells
+    /// Creates the plugin `name`, as recipients and identities give it, without any of these. It communicates with the user
     /// through `callbacks`, and `watch` ends its work.
     pub fn new(name: &str, callbacks: C, watch: W) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
         }
     }
 
-    /// Speaks once to what reads `to` and has written `from`, instead of starting a program: for the fuzzer.
+    /// Connects once to a peer that reads `to` and has written `from`, instead of starting a program. The fuzzer uses this.
     #[doc(hidden)]
     #[must_use]
     pub fn connected(mut self, to: File, from: File) -> Self {
@@ -72,19 +72,19 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
         self.identities.push(text.into());
     }
 
-    /// Whether its program is in one of the folders of `PATH`.
+    /// Whether the program is in a folder of `PATH`.
     pub fn is_installed(&self) -> bool {
         self.program().is_some()
     }
 
-    /// Its program's name.
+    /// Returns the program's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
     fn program(&self) -> Option<PathBuf> {
         let path = std::env::var_os("PATH")?;
-        // It is started in another folder than this one, where a relative name means another file.
+        // The program starts in another folder, where a relative path means another file.
         std::env::split_paths(&path)
             .filter(|folder| folder.is_absolute())
             .map(|folder| folder.join(&self.name))
@@ -154,7 +154,7 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
         let mut labels = None;
         while let Some(mut command) = session.next()? {
             match command.tag.as_str() {
-                // For the only file there is.
+                // The only file has the index 0.
                 "recipient-stanza" if command.args.len() >= 2 && command.args[0] == "0" => {
                     command.args.remove(0);
                     command.tag = command.args.remove(0);
@@ -238,11 +238,11 @@ impl<C: Callbacks, W: Watch> Identity for Plugin<C, W> {
     }
 }
 
-/// A plugin that runs. It has ended when this is dropped.
+/// A running plugin. Drop ends it.
 struct Session<'a, C: Callbacks, W: Watch> {
     plugin: &'a Plugin<C, W>,
     child: Option<Child>,
-    /// Its standard input and output.
+    /// The plugin's standard input and output.
     ends: Option<(File, File)>,
     incoming: Incoming,
     commands: usize,
@@ -265,13 +265,13 @@ impl<C: Callbacks, W: Watch> Session<'_, C, W> {
     }
 
     fn end_of_phase(&mut self) -> io::Result<()> {
-        // A plugin that does not pass over what it does not know is found out early.
+        // An unknown command exposes a plugin that fails on one early.
         let grease = grease_the_joint();
         self.send(&grease.tag, &grease.args, &grease.body)?;
         self.send::<&str>("done", &[], &[])
     }
 
-    /// The next command; none at the end.
+    /// Returns the next command; `None` at the end.
     fn next(&mut self) -> io::Result<Option<Stanza>> {
         let stanza = self.receive()?;
         self.commands += 1;
@@ -305,7 +305,7 @@ impl<C: Callbacks, W: Watch> Session<'_, C, W> {
         }
     }
 
-    /// Does what a plugin may ask for in every phase.
+    /// Answers a command that a plugin may send in every phase.
     fn answer(&mut self, command: Stanza) -> io::Result<()> {
         let text = String::from_utf8_lossy(&command.body);
         let text = text.trim_end();
@@ -363,7 +363,7 @@ enum Reply {
 }
 
 impl<C: Callbacks, W: Watch> Drop for Session<'_, C, W> {
-    /// As age does: it sees its input end and is interrupted. One that stays is killed.
+    /// Closes the plugin's input and interrupts it, as age does. A plugin that does not end is killed.
     fn drop(&mut self) {
         self.ends = None;
         let Some(child) = &mut self.child else {
@@ -380,10 +380,10 @@ impl<C: Callbacks, W: Watch> Drop for Session<'_, C, W> {
     }
 }
 
-/// What a plugin has sent and nobody has read.
+/// The bytes that a plugin has sent and that are not yet parsed.
 struct Incoming {
     bytes: Zeroizing<Vec<u8>>,
-    /// Where its last line begins, and up to where that was searched for its end.
+    /// The start of the last line, and the position up to which its end was searched for.
     line: usize,
     searched: usize,
 }
@@ -391,7 +391,7 @@ struct Incoming {
 impl Default for Incoming {
     fn default() -> Self {
         Self {
-            // So that a file key need not move.
+            // Reserve enough that a file key is not copied as the vector grows.
             bytes: Zeroizing::new(Vec::with_capacity(STANZA_BYTES_MAX + FIRST_BYTES)),
             line: 0,
             searched: 0,
@@ -400,8 +400,8 @@ impl Default for Incoming {
 }
 
 impl Incoming {
-    /// Where the first stanza ends: behind the first line of its body that is not full. A line that is too
-    /// long ends it too, and makes it malformed.
+    /// Returns the end of the first stanza, which is after the first line of its body that is not full. A line that is too
+    /// long also ends it, and makes it malformed.
     fn stanza_end(&mut self) -> Option<usize> {
         while let Some(bytes) = self.bytes[self.searched..].iter().position(|b| *b == b'\n') {
             let end = self.searched + bytes + 1;
@@ -424,18 +424,18 @@ impl Incoming {
     }
 }
 
-/// Columns of a full line of a stanza's body.
+/// The columns of a full line of a stanza's body.
 const BODY_COLUMNS: usize = 64;
 const FIRST_BYTES: usize = 4096;
-/// Twenty times what a post-quantum stanza has.
+/// Twenty times the length of a post-quantum stanza.
 const STANZA_BYTES_MAX: usize = 64 << 10;
-/// The most commands that are read from a plugin: as many as a header may have stanzas.
+/// The most commands to read from a plugin: the most stanzas of a header.
 const COMMANDS_MAX: usize = 1 << 16;
-/// What a user may be shown and asked.
+/// The most messages and questions for a user.
 const MESSAGES_MAX: usize = 100;
 const MESSAGE_BYTES_MAX: usize = 4096;
 const ERROR_CHARACTERS: usize = 1000;
-/// How long a plugin may take to clean up when its work has ended.
+/// The time for a plugin to clean up after its work.
 const GRACE: Timespec = Timespec {
     tv_sec: 2,
     tv_nsec: 0,

@@ -1,4 +1,4 @@
-//! The ciphertext. A chunk is one byte under a stream cipher, and one block in CBC.
+//! The ciphertext. A chunk is one byte for a stream cipher, and one block for CBC.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,8 +13,8 @@ use super::passphrase::IV_BYTES;
 use crate::Error;
 use crate::pipeline::{Done, Format, Run};
 
-/// All of a file behind its header: AES in counter mode, ChaCha20, or AES in CBC with padding as in
-/// PKCS #7. Keys are wiped on drop.
+/// Everything after a file's header: AES in counter mode, ChaCha20, or AES in CBC with padding as in PKCS #7. Keys are wiped
+/// on drop.
 pub struct Body {
     direction: Direction,
     cipher: Cipher,
@@ -30,11 +30,11 @@ enum Cipher {
 }
 
 impl Body {
-    /// The format of `openssl enc` with the cipher of the same name.
+    /// Creates the format of `openssl enc` for the cipher that has the same name there.
     ///
     /// # Errors
-    /// [`Error::Engine`] for a key of another length, and for ciphers that are none of these:
-    /// `aes-{128,192,256}-{ctr,cbc}`, `chacha20`.
+    /// [`Error::Engine`] if the key has another length, or if the cipher is none of these: `aes-{128,192,256}-{ctr,cbc}`,
+    /// `chacha20`.
     pub fn new(
         accelerator: &Accelerator,
         cipher: Algorithm,
@@ -121,7 +121,7 @@ impl Format for Body {
                 Ok(bytes)
             }
             Cipher::Cbc { sessions, .. } if self.direction == Direction::Encrypt => {
-                // Runs come one after the other, so there is one session, which has the chain.
+                // Runs come in order, so there is one session, which holds the chain.
                 sessions.with(|cbc| encrypt(cbc, run))
             }
             Cipher::Cbc { sessions, iv } => {
@@ -141,7 +141,7 @@ impl Format for Body {
     }
 }
 
-/// Returns the bytes of the ciphertext.
+/// Encrypts a run. Returns the length of the ciphertext in bytes.
 fn encrypt(cbc: &mut AcceleratedCbc, run: &mut Run<'_>) -> Result<usize, Error> {
     let (bytes, is_end) = (run.bytes(), run.is_end());
     let data = run.whole();
@@ -164,7 +164,7 @@ fn decrypt(sessions: &Sessions<AcceleratedCbc>, iv: &[u8; IV_BYTES], run: &mut R
     if run.number() > 0 {
         before.copy_from_slice(run.overlap());
     }
-    // The last block that is whole has the padding, if it is the end; else what follows is too little.
+    // At the end of the file, the last whole block has the padding. What follows it is less than a block.
     let whole_bytes = bytes - bytes % BLOCK_BYTES;
     let plain_bytes = if is_end {
         whole_bytes.saturating_sub(BLOCK_BYTES)
@@ -205,7 +205,7 @@ fn decrypt(sessions: &Sessions<AcceleratedCbc>, iv: &[u8; IV_BYTES], run: &mut R
     }
 }
 
-/// Sessions of one key, each for one thread at a time; as many as threads that work.
+/// Sessions of one key. Each serves one thread at a time, so there are at most as many as working threads.
 struct Sessions<C> {
     accelerator: Accelerator,
     key: Zeroizing<Vec<u8>>,
@@ -240,13 +240,13 @@ impl<C> Sessions<C> {
     }
 }
 
-/// ChaCha20 as in OpenSSL: a counter of 32 bits that carries into the first word of the nonce
-/// (`providers/implementations/ciphers/cipher_chacha20.c`), where RFC 8439 ends. An IV from a
-/// passphrase may begin right before that.
+/// ChaCha20 as in OpenSSL: the counter of 32 bits carries into the first word of the nonce
+/// (`providers/implementations/ciphers/cipher_chacha20.c`), where RFC 8439 ends. An IV derived from a passphrase may begin
+/// right before that point.
 struct ChaChaStream {
     key: ChaCha20,
     counter: u32,
-    /// Little-endian words.
+    /// The nonce in little-endian words.
     nonce: [u32; 3],
 }
 
@@ -258,7 +258,7 @@ impl ChaChaStream {
             counter: word(0),
             nonce: [word(4), word(8), word(12)],
         };
-        // The caller has seen to its length.
+        // The caller has checked its length.
         let _ = stream.key.set_key(key);
         stream
     }
@@ -274,7 +274,7 @@ impl ChaChaStream {
             let (piece, rest) = data.split_at_mut(bytes);
             let [first, second, third] = self.nonce;
             let first = first.wrapping_add((block >> 32) as u32);
-            // As the kernel takes it: the nonce big-endian, byte for byte, and the counter.
+            // The kernel's form: the bytes of the nonce in order, as a big-endian number, and the counter.
             let counter = [first, second, third].iter().fold(0, |number, word| {
                 number << 32 | u128::from(word.swap_bytes())
             }) << 32
@@ -287,5 +287,5 @@ impl ChaChaStream {
 }
 
 const BLOCK_BYTES: usize = 16;
-/// The binary logarithm of the bytes in a block of ChaCha20.
+/// The binary logarithm of ChaCha20's block length in bytes.
 const BLOCK_SHIFT: u32 = 6;

@@ -5,9 +5,8 @@
 //! ciphertext                                    with a key and an IV: a [`Body`]
 //! ```
 //!
-//! **There is no authentication.** A change to the file changes the plaintext, and a wrong passphrase
-//! gives noise. Only in CBC can the padding reveal either, and not always. Prefer an
-//! [age file](crate::age) unless openssl has to read it.
+//! **There is no authentication.** A change to the file changes the plaintext, and a wrong passphrase yields noise. Only the
+//! padding of CBC can reveal either, and not always. Prefer an [age file](crate::age) unless openssl has to read it.
 
 mod body;
 mod passphrase;
@@ -20,7 +19,7 @@ use std::io::Read;
 use crate::Error;
 use crate::bytes::{random, read_exact};
 
-/// Bytes before the ciphertext, with a passphrase.
+/// The bytes before the ciphertext, in a file with a passphrase.
 pub const HEADER_BYTES: usize = MAGIC.len() + SALT_BYTES;
 
 /// The beginning of a file with a passphrase.
@@ -31,17 +30,17 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header with a new salt.
+    /// Creates a header with a new salt.
     ///
     /// # Errors
-    /// [`Error::Random`].
+    /// [`Error::Random`] if the system returns no random bytes.
     pub fn new() -> Result<Self, Error> {
         let mut salt = [0; SALT_BYTES];
         random(&mut salt)?;
         Ok(Self { salt })
     }
 
-    /// Reads a header, and no byte behind it.
+    /// Reads a header, and no byte after it.
     ///
     /// # Errors
     /// [`Error::NotSalted`], [`Error::Truncated`], [`Error::Read`].
@@ -52,7 +51,7 @@ impl Header {
             Err(Error::Truncated { at }) => at as usize,
             _ => magic.len(),
         };
-        // A short input that is nothing like it is not an incomplete file.
+        // A short input that does not begin like a header is not an incomplete file.
         if magic[..bytes] != MAGIC[..bytes] {
             return Err(Error::NotSalted);
         }
@@ -62,7 +61,7 @@ impl Header {
         Ok(Self { salt })
     }
 
-    /// Its bytes in the file.
+    /// Returns the bytes of the header in the file.
     pub fn encoded(&self) -> [u8; HEADER_BYTES] {
         let mut encoded = [0; HEADER_BYTES];
         let (magic, salt) = encoded.split_at_mut(MAGIC.len());

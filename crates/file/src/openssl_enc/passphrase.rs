@@ -1,4 +1,4 @@
-//! Key and IV from a passphrase: one string of bytes that begins with the key.
+//! Derivation of key and IV from a passphrase: one string of bytes that begins with the key.
 
 use std::num::NonZeroU32;
 
@@ -10,27 +10,27 @@ use sha1::Sha1;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 use zeroize::{Zeroize as _, Zeroizing};
 
-/// Bytes of the salt.
+/// The bytes of the salt.
 pub const SALT_BYTES: usize = 8;
-/// Bytes of the IV of every cipher. That of ChaCha20 begins with its counter, little-endian, in 4.
+/// The bytes of the IV of every cipher. ChaCha20's begins with its counter, 4 bytes, little-endian.
 pub const IV_BYTES: usize = 16;
-/// Rounds of PBKDF2: openssl's default of `-iter`.
+/// The rounds of PBKDF2 by default, as for `-iter` of openssl.
 pub const ITERATIONS: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 
-/// How a key is derived.
+/// A method of deriving a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Derivation {
-    /// PBKDF2 with HMAC (RFC 8018, 5.2): `openssl enc -pbkdf2`.
+    /// PBKDF2 with HMAC (RFC 8018, 5.2), as of `openssl enc -pbkdf2`.
     Pbkdf2 {
-        /// `-iter`: [`ITERATIONS`] in openssl.
+        /// The rounds, as of `-iter`. openssl's default is [`ITERATIONS`].
         iterations: NonZeroU32,
     },
-    /// One hash, or several for a longer key, as openssl does without `-pbkdf2`. A guess costs nothing, so
-    /// this is for existing files only.
+    /// One hash, or several for a longer key, as of openssl without `-pbkdf2`. A guess costs almost nothing, so use this for
+    /// existing files only.
     BytesToKey,
 }
 
-/// The hash that the derivation uses: `-md`.
+/// The hash of the derivation, as of `-md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Digest {
     /// The default of openssl before 1.1.
@@ -39,7 +39,7 @@ pub enum Digest {
     Sha1,
     #[expect(missing_docs)]
     Sha224,
-    /// The default of openssl.
+    /// The default of openssl since 1.1.
     Sha256,
     #[expect(missing_docs)]
     Sha384,
@@ -47,7 +47,7 @@ pub enum Digest {
     Sha512,
 }
 
-/// Key and IV of a passphrase. Wiped on drop.
+/// The key and IV of a passphrase. They are wiped on drop.
 pub struct KeyAndIv {
     /// The key, of the cipher's length.
     pub key: Zeroizing<Vec<u8>>,
@@ -55,8 +55,7 @@ pub struct KeyAndIv {
     pub iv: Zeroizing<[u8; IV_BYTES]>,
 }
 
-/// Makes key and IV for `cipher`. Takes as long as the derivation demands: some milliseconds for what
-/// openssl has as a default.
+/// Derives key and IV for `cipher`. This takes some milliseconds with openssl's default derivation.
 ///
 /// ```
 /// use oarlock::Algorithm;
@@ -104,7 +103,7 @@ fn fill<D: EagerHash>(passphrase: &[u8], salt: &[u8], derivation: Derivation, by
     }
 }
 
-/// `EVP_BytesToKey` of OpenSSL with a count of 1: each hash is of the one before, passphrase and salt.
+/// Implements OpenSSL's `EVP_BytesToKey` with a count of 1: each hash covers the previous one, the passphrase and the salt.
 fn bytes_to_key<D: EagerHash>(passphrase: &[u8], salt: &[u8], bytes: &mut [u8]) {
     let mut before = Zeroizing::new(Vec::new());
     for piece in bytes.chunks_mut(<D as sha2::Digest>::output_size()) {

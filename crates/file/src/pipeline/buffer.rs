@@ -1,5 +1,5 @@
-//! Chunks side by side, each in a slot with room for its sealed form. So a chunk is sealed and opened in
-//! place, and the system reads and writes all chunks of a buffer in one call.
+//! Chunks in slots that each have room for the sealed form. A chunk is sealed and opened in place, and the system reads and
+//! writes all chunks of a buffer in one call.
 
 use std::io::{IoSlice, IoSliceMut};
 
@@ -8,12 +8,12 @@ use zeroize::Zeroize as _;
 
 use super::format::{Done, Format, Run};
 
-/// Room for the chunks of a run and one more. The used part is wiped on drop.
+/// A buffer for the chunks of a run and one more. The used part is wiped on drop.
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     slot_bytes: usize,
     used: usize,
-    /// The bytes before them, if the format needs them.
+    /// The input before the chunks, if the format needs it.
     pub(super) overlap: Vec<u8>,
 }
 
@@ -32,7 +32,7 @@ impl Buffer {
         self.slot_bytes == format.sealed_bytes()
     }
 
-    /// The places of bytes `from..to` of what is read in chunks of `chunk_bytes`.
+    /// Returns the places for bytes `from..to` of an input in chunks of `chunk_bytes`.
     pub(super) fn places(
         &mut self,
         chunk_bytes: usize,
@@ -40,7 +40,7 @@ impl Buffer {
         to: usize,
     ) -> Vec<IoSliceMut<'_>> {
         let (slot_bytes, chunk_bytes) = self.pieces(chunk_bytes);
-        // What is sealed may be longer by a part of a slot.
+        // The sealed form may be longer, by part of a slot.
         let used = (to.div_ceil(chunk_bytes) + 1).saturating_mul(slot_bytes);
         self.used = self.used.max(used.min(self.bytes.len()));
         let slots = self.bytes.chunks_mut(slot_bytes).enumerate();
@@ -52,7 +52,7 @@ impl Buffer {
         places.collect()
     }
 
-    /// Bytes `from..to` of what is to be written in chunks of `chunk_bytes`.
+    /// Returns bytes `from..to` of an output in chunks of `chunk_bytes`.
     pub(super) fn slices(&self, chunk_bytes: usize, from: usize, to: usize) -> Vec<IoSlice<'_>> {
         let (slot_bytes, chunk_bytes) = self.pieces(chunk_bytes);
         let slots = self.bytes.chunks(slot_bytes).enumerate();
@@ -64,8 +64,8 @@ impl Buffer {
         slices.collect()
     }
 
-    /// Looks at the bytes to be written from byte `from` on, up to `to`. Returns where the first row of chunks ends
-    /// that are all zeros, or all not, and whether they are.
+    /// Examines the output from byte `from` up to `to`. Returns the end of the first sequence of chunks that are all zeros,
+    /// or all not, and whether they are zeros.
     pub(super) fn row(&self, chunk_bytes: usize, from: usize, to: usize) -> (usize, bool) {
         let mut end = from;
         let mut is_hole = None;
@@ -79,7 +79,7 @@ impl Buffer {
         (end, is_hole.unwrap_or(false))
     }
 
-    /// Bytes from one piece to the next, and bytes of each: chunks that fill their slots are one.
+    /// Returns the distance between pieces, and the bytes of each. Chunks that fill their slots form one piece.
     fn pieces(&self, chunk_bytes: usize) -> (usize, usize) {
         if chunk_bytes == self.slot_bytes {
             (self.bytes.len(), self.bytes.len())
@@ -88,7 +88,7 @@ impl Buffer {
         }
     }
 
-    /// Copies out what was read beyond `from`, up to `to`.
+    /// Copies the input from byte `from` to `to`.
     pub(super) fn copy(&self, chunk_bytes: usize, from: usize, to: usize) -> Vec<u8> {
         let mut copy = Vec::with_capacity(to - from);
         for slice in self.slices(chunk_bytes, from, to) {
@@ -97,7 +97,7 @@ impl Buffer {
         copy
     }
 
-    /// Puts `bytes` at the beginning.
+    /// Puts `bytes` at the beginning of the buffer.
     pub(super) fn begin_with(&mut self, chunk_bytes: usize, mut bytes: &[u8]) {
         for mut place in self.places(chunk_bytes, 0, bytes.len()) {
             let (first, rest) = bytes.split_at(place.len());
@@ -106,8 +106,8 @@ impl Buffer {
         }
     }
 
-    /// Seals or opens the `bytes` that were read: chunks from `number` on. The last chunk of the file
-    /// ends with them if `is_end`.
+    /// Seals or opens the `bytes` that were read: chunks from `number` on. With `is_end` they end with the last chunk of the
+    /// file.
     pub(super) fn run(
         &mut self,
         format: &impl Format,
@@ -136,5 +136,5 @@ impl Drop for Buffer {
     }
 }
 
-/// A page of most machines.
+/// The size of a page on most machines.
 static ZEROS: [u8; 4096] = [0; 4096];

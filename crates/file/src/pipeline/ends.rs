@@ -2,35 +2,36 @@
 
 use std::fs::File;
 
-/// Input and output. Both are used from their present positions.
+/// The input and output. Both are used from their current positions.
 pub struct Ends<'a> {
-    /// Read from its position on.
+    /// The input, read from its position on.
     pub input: &'a File,
-    /// Set if the input is a regular file: its size in bytes.
+    /// The input's size in bytes, if it is a regular file.
     pub input_bytes: Option<u64>,
-    /// Written from its position on.
+    /// The output, written from its position on.
     pub output: &'a File,
-    /// The output is a regular file in which several threads may write, each at its own offset.
+    /// Whether the output is a regular file in which several threads may write, each at its own offset.
     pub is_positional: bool,
-    /// Writes to the output never wait for a reader.
+    /// Whether writes to the output never wait for a reader.
     pub is_regular: bool,
-    /// Chunks of zeros become holes of a regular output.
+    /// Whether chunks of zeros become holes of a regular output.
     pub makes_holes: bool,
-    /// How both are treated in the page cache.
+    /// The treatment of both in the page cache.
     pub cache: Cache,
 }
 
-/// How regular files are treated in the page cache.
+/// The treatment of regular files in the page cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cache {
-    /// They stay while there is room.
+    /// The files stay while there is room.
     Keep,
-    /// They leave it after they have been read and written, so that other files stay.
+    /// The files leave the cache once they are read and written, so that other files stay.
     Drop,
 }
 
 impl Cache {
-    /// [`Drop`](Self::Drop) for a file that does not fit in half of this machine's memory.
+    /// Returns [`Drop`](Self::Drop) for a file that does not fit in half of this machine's memory, else
+    /// [`Keep`](Self::Keep).
     pub fn for_file(bytes: u64) -> Self {
         let memory = rustix::system::sysinfo();
         let total = memory.totalram as u64 * u64::from(memory.mem_unit);

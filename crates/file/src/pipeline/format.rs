@@ -1,40 +1,38 @@
-//! What a container format is to the pipeline: it seals or opens runs of chunks in place.
+//! A container format, as the pipeline sees it: it seals or opens runs of chunks in place.
 
 use oarlock::Direction;
 
 use crate::Error;
 
-/// How the chunks of a file are transformed.
+/// A transformation of a file's chunks.
 pub trait Format: Sync {
-    /// Whether it seals or opens.
+    /// Returns whether it seals or opens.
     fn direction(&self) -> Direction;
-    /// Bytes of plaintext in every chunk but the last.
+    /// Returns the bytes of plaintext in every chunk but the last.
     fn plain_bytes(&self) -> usize;
-    /// Bytes of a whole sealed chunk, at least as many as of a plain one. The last chunk may have up to twice as
-    /// many.
+    /// Returns the bytes of a whole sealed chunk, at least those of a plain one. The last chunk may be up to twice as long.
     fn sealed_bytes(&self) -> usize;
-    /// Seals or opens chunks in place, in order. Nothing of a refused chunk is released.
+    /// Seals or opens chunks in place, in order. It releases nothing of a refused chunk.
     fn run(&self, run: &mut Run<'_>) -> Done;
-    /// Chunks that one thread takes at a time.
+    /// Returns the number of chunks that one thread takes at a time.
     fn chunks_per_run(&self) -> usize {
         RUN_BYTES / self.plain_bytes()
     }
-    /// Whether the last chunk differs from the others, so that none is processed before it is known
-    /// whether another follows.
+    /// Whether the last chunk differs from the others. If so, none is processed before it is known whether another follows.
     fn has_last_chunk(&self) -> bool {
         true
     }
-    /// Bytes of the input right before a chunk that its processing needs, for all chunks but the first.
+    /// Returns how many bytes of the input right before a chunk its processing needs, for all chunks but the first.
     fn overlap_bytes(&self) -> usize {
         0
     }
-    /// Whether a run must wait for the one before it. Reading and writing overlap all the same.
+    /// Whether a run must wait for the one before it. Reading and writing overlap even then.
     fn is_chained(&self) -> bool {
         false
     }
 }
 
-/// Chunks that one thread has read, to be sealed or opened in place.
+/// The chunks that one thread has read, to be sealed or opened in place.
 pub struct Run<'a> {
     pub(super) number: u64,
     pub(super) is_end: bool,
@@ -47,14 +45,14 @@ pub struct Run<'a> {
 
 /// The outcome of a run.
 pub struct Done {
-    /// Bytes to write: the chunks that succeeded.
+    /// The bytes to write, which are those of the chunks that succeeded.
     pub bytes: usize,
-    /// Why the next chunk failed.
+    /// The reason why the next chunk failed.
     pub failure: Option<Error>,
 }
 
 impl Run<'_> {
-    /// The number of the first chunk, from 0 on.
+    /// Returns the number of the first chunk, from 0 on.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -64,25 +62,25 @@ impl Run<'_> {
         self.is_end
     }
 
-    /// Bytes that were read, of all chunks together.
+    /// Returns the number of bytes read, of all chunks together.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The [`Format::overlap_bytes`] bytes of the input right before the first chunk; meaningless before
+    /// Returns the [`Format::overlap_bytes`] bytes of the input right before the first chunk. They are meaningless before
     /// chunk 0.
     pub fn overlap(&self) -> &[u8] {
         self.overlap
     }
 
-    /// All chunks as one slice, with room for one more behind them. For formats whose sealed chunks are as
-    /// long as their plain ones.
+    /// Returns all chunks as one slice, with room for one more after them. It is for formats whose sealed chunks are as long
+    /// as their plain ones.
     pub fn whole(&mut self) -> &mut [u8] {
         &mut self.slots[..self.bytes + self.slot_bytes]
     }
 
-    /// Processes chunk after chunk, up to the first that fails: `work` gets its number, whether it is the
-    /// last of the file, and its bytes; when sealing, with room behind them for the longer sealed form.
+    /// Processes the chunks in order, up to the first that fails. `work` gets a chunk's number, whether it is the last of
+    /// the file, and its bytes; for sealing, they have room at the end for the longer sealed form.
     pub fn each(
         &mut self,
         format: &impl Format,
@@ -90,7 +88,7 @@ impl Run<'_> {
     ) -> Done {
         let (plain, sealed) = (format.plain_bytes(), format.sealed_bytes());
         let (tag, direction) = (sealed - plain, format.direction());
-        // A file without plaintext has a chunk, too.
+        // A file without plaintext has a chunk too.
         let chunks = self.bytes.div_ceil(self.read_bytes).max(1);
         let mut done = 0;
         let slots = self.slots.chunks_mut(self.slot_bytes);
@@ -103,8 +101,8 @@ impl Run<'_> {
                 Direction::Decrypt => chunk,
             };
             if let Err(error) = work(number, is_last, &mut slot[..given]) {
-                // Such a chunk is authentic; only what follows it is wrong. Readers of age files that go
-                // chunk by chunk release it, as age's vectors demand.
+                // The chunk is authentic; only what follows it is wrong. Readers of age files that go chunk by chunk release
+                // it, as age's vectors demand.
                 let is_authentic = chunk == self.read_bytes
                     && matches!(error, Error::Incomplete { .. } | Error::Trailing { .. });
                 return Done {
@@ -124,5 +122,5 @@ impl Run<'_> {
     }
 }
 
-/// Bytes of plaintext that one thread takes at a time.
+/// The bytes of plaintext that one thread takes at a time.
 const RUN_BYTES: usize = 1 << 20;

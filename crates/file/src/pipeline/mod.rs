@@ -1,20 +1,20 @@
-//! From an input to an output: reads chunks, processes them on several threads, and writes them in order.
+//! The pipeline from an input to an output: it reads chunks, processes them on several threads, and writes them in order.
 //!
 //! ```text
 //! regular.rs   both ends are regular files: every thread reads, processes and writes chunks of its
 //!              own, except the last ones
 //! ordered.rs   everything else: a thread takes a ticket to read, and writes when its turn comes
-//! shared.rs    what the threads of a run share: both ends, the format, the first failure
-//! buffer.rs    chunks side by side, each with room for its tag
-//! format.rs    what a container format does with them
+//! shared.rs    the state that the threads of a run share: both ends, the format, the first failure
+//! buffer.rs    chunks in slots, each with room for its tag
+//! format.rs    what a container format does with chunks
 //! ends.rs      input and output
 //! ```
 //!
-//! A chunk is what a [`Format`] seals or opens by itself: 64 KiB in an age file, a block in CBC, a byte
-//! under a stream cipher.
+//! A chunk is the unit that a [`Format`] seals or opens by itself: 64 KiB in an age file, a block in CBC, a byte for a
+//! stream cipher.
 //!
-//! Every thread has one buffer of some 1 MiB, and there is no other memory, however long the file.
-//! Many files at a time take one thread each ([`run_alone`]).
+//! Every thread has one buffer of about 1 MiB. No other memory is used, however long the file is. Many files at a time take
+//! one thread each ([`run_alone`]).
 
 mod buffer;
 mod ends;
@@ -34,16 +34,15 @@ pub use ends::{Cache, Ends};
 pub use format::{Done, Format, Run};
 pub use ordered::Range;
 
-/// The buffer of one thread, some 1 MiB, for one file after the other. Wiped on drop.
+/// The buffer of one thread, about 1 MiB, which serves one file after the other. It is wiped on drop.
 #[derive(Default)]
 pub struct Workspace(Option<Buffer>);
 
-/// Processes all chunks of the input on this thread and up to `helpers` of the accelerator's. Afterwards
-/// both files are positioned behind the bytes that were read and written.
+/// Processes all chunks of the input on this thread and up to `helpers` of the accelerator's. Afterwards both files are
+/// positioned after the bytes that were read and written.
 ///
 /// # Errors
-/// The first failure. An output that is not positional has received all authentic chunks before it, and
-/// nothing more.
+/// The first failure. An output that is not positional has received all authentic chunks before it, and nothing more.
 pub fn run(
     accelerator: &Accelerator,
     helpers: usize,
@@ -60,10 +59,10 @@ pub fn run(
     ordered::run(&shared, &helpers, ordered::Span::from_chunk(chunks))
 }
 
-/// The same on this thread alone: for many files at once, each on one thread.
+/// Processes all chunks on this thread alone, for many files at once with one thread each.
 ///
 /// # Errors
-/// As [`run`].
+/// Those of [`run`].
 pub fn run_alone(
     workspace: &mut Workspace,
     ends: &Ends<'_>,
@@ -78,11 +77,11 @@ pub fn run_alone(
     ordered::run_alone(&shared, buffer)
 }
 
-/// Opens only the chunks that contain `range`, and writes that part of the plaintext. The input is
-/// positioned at the chunk with its first byte.
+/// Opens only the chunks that contain `range`, and writes that part of the plaintext. The input must be positioned at the
+/// chunk with its first byte.
 ///
 /// # Errors
-/// As [`run`].
+/// Those of [`run`].
 pub fn run_range(
     accelerator: &Accelerator,
     helpers: usize,

@@ -1,13 +1,13 @@
-//! Any input to any output: reading, work and writing overlap.
+//! From any input to any output, with reading, processing and writing overlapped.
 //!
 //! ```text
 //! each thread   lock the input:  take the next ticket, read what has arrived;  unlock
 //!               seal or open its chunks, in a chained format when the ticket's turn comes
-//!               wait for the ticket's turn;  write;  give the turn to the next
+//!               wait for the ticket's turn;  write;  pass the turn on
 //! ```
 //!
-//! One thread alone does the same in sequence. A chunk is the last one if nothing follows it, so at
-//! least one byte is read beyond the chunks that are passed on; it begins the next ticket's.
+//! A single thread does the same in sequence. A chunk is the last one if nothing follows it. So at least one byte is read
+//! beyond the chunks that are passed on, and it begins the next ticket's.
 
 use std::io::{Seek as _, SeekFrom};
 use std::os::fd::AsFd as _;
@@ -27,16 +27,16 @@ use crate::waiting::{Watch, Writer};
 /// A part of the plaintext.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// Its first byte, counted from the first of the plaintext.
+    /// The first byte, counted from the start of the plaintext.
     pub from: u64,
-    /// How many bytes it has: one at least, and none is beyond the end of the plaintext.
+    /// The length in bytes, at least one. The range must not extend beyond the end of the plaintext.
     pub bytes: u64,
-    /// Bytes of the whole plaintext, authenticated
+    /// The length of the whole plaintext in bytes, authenticated
     /// ([`Payload::check_length`](crate::age::Payload::check_length)).
     pub of: u64,
 }
 
-/// Processes all chunks of `span`; the first begins at the position of the input.
+/// Processes all chunks of `span`. The first begins at the position of the input.
 pub(super) fn run<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
     helpers: &Helpers<'_>,
@@ -45,7 +45,7 @@ pub(super) fn run<F: Format, W: Watch>(
     let reader = begin(shared, span)?;
     let turns = (Turns::default(), Turns::default());
     shared.run(helpers, &|| {
-        // No thread waits for the turn of one that has failed, or panicked.
+        // If a thread fails or panics, no other waits for its turn.
         let ends = (EndsTurns(&turns.0), EndsTurns(&turns.1));
         work(
             shared,
@@ -71,23 +71,23 @@ pub(super) fn run_alone<F: Format, W: Watch>(
     end(shared)
 }
 
-/// Which chunks are read, and what is written of them.
+/// The chunks to read, and the part of them to write.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
-    /// Number of the first.
+    /// The number of the first chunk.
     chunk: u64,
-    /// Bytes to read at most.
+    /// The most bytes to read.
     read_max: u64,
-    /// Whether the file ends with the last of them.
+    /// Whether the file ends with the last of these chunks.
     reaches_end: bool,
-    /// The first byte that is written, counted in what is written of the whole file.
+    /// The first byte to write, counted in the output of the whole file.
     from: u64,
-    /// The first byte behind those that are written.
+    /// The end of the bytes to write, counted in the same way.
     to: u64,
 }
 
 impl Span {
-    /// To the end of the file.
+    /// Returns the span from `chunk` to the end of the file.
     pub(super) fn from_chunk(chunk: u64) -> Self {
         Self {
             chunk,
@@ -98,7 +98,7 @@ impl Span {
         }
     }
 
-    /// The chunks that contain `range`, to be opened.
+    /// Returns the span of the chunks that contain `range`, for opening.
     pub(super) fn of_range(range: Range, format: &impl Format) -> Self {
         let (plain, sealed) = (format.plain_bytes() as u64, format.sealed_bytes() as u64);
         let to = range.from + range.bytes;
@@ -113,7 +113,7 @@ impl Span {
     }
 }
 
-/// Sets the length of a file that ends with a hole.
+/// Sets the length of a file that may end with a hole.
 fn end<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<(), Error> {
     if !shared.makes_holes() {
         return Ok(());
@@ -128,7 +128,7 @@ fn begin<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
     span: Span,
 ) -> Result<Mutex<Reader>, Error> {
-    // A larger pipe means fewer turns for both sides. Failure does no harm: it is no pipe, or has its limit.
+    // A larger pipe means fewer turns for both sides. A failure does no harm: the file is no pipe, or a limit applies.
     if shared.ends.input_bytes.is_none() {
         let _ = rustix::pipe::fcntl_setpipe_size(shared.ends.input, PIPE_BYTES);
     }
@@ -152,20 +152,20 @@ fn begin<F: Format, W: Watch>(
 }
 
 struct Reader {
-    /// Number of the next chunk.
+    /// The number of the next chunk.
     chunk: u64,
-    /// Tickets given out so far.
+    /// The number of tickets issued so far.
     tickets: u64,
     is_at_end: bool,
     /// Whether the file ends where reading ends.
     reaches_end: bool,
-    /// Bytes it may still read.
+    /// The bytes that may still be read.
     left: u64,
-    /// What was already read of the next piece: a chunk at most.
+    /// The bytes already read of the next piece, at most a chunk.
     begun: Vec<u8>,
-    /// What the format wants to see before that.
+    /// The input right before those bytes, if the format needs it.
     overlap: Vec<u8>,
-    /// Bytes read so far.
+    /// The number of bytes read so far.
     at: u64,
 }
 
@@ -176,7 +176,7 @@ struct Piece {
     is_end: bool,
 }
 
-/// One thread's part.
+/// Processes pieces on one thread, until none is left.
 fn work<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
     span: &Span,
@@ -191,7 +191,7 @@ fn work<F: Format, W: Watch>(
             Ok(Some(piece)) => piece,
             Ok(None) => break,
             Err(error) => {
-                // What was read before is written first.
+                // Earlier input is written first.
                 let ticket = lock(reader).tickets;
                 writes.wait_for(ticket);
                 return Err(error);
@@ -222,8 +222,8 @@ fn work<F: Format, W: Watch>(
 }
 
 impl Reader {
-    /// Reads whole chunks, or the last ones; none after those. Data are passed on at once: it reads on
-    /// only while that does not wait, or until one chunk is whole.
+    /// Reads whole chunks, or the last ones; `None` after those. Data is passed on at once: reading continues only while it
+    /// does not wait, or until one chunk is whole.
     fn read<F: Format, W: Watch>(
         &mut self,
         shared: &Shared<'_, F, W>,
@@ -244,7 +244,7 @@ impl Reader {
     ) -> Result<Piece, Error> {
         let (chunk_bytes, _) = shared.chunk_bytes();
         let run_bytes = shared.format.chunks_per_run() * chunk_bytes;
-        // To know whether another chunk follows.
+        // One byte more shows whether another chunk follows.
         let ahead = usize::from(shared.format.has_last_chunk());
         let mut bytes = self.begun.len();
         buffer.begin_with(chunk_bytes, &self.begun);
@@ -308,7 +308,7 @@ impl Reader {
         Ok(piece)
     }
 
-    /// Where the first chunk is not that of the file.
+    /// Reads the overlap of the first chunk, which is not the first of the file.
     fn read_overlap<F: Format, W: Watch>(
         &mut self,
         shared: &Shared<'_, F, W>,
@@ -318,8 +318,7 @@ impl Reader {
         shared.read_overlap(&mut self.overlap, end)
     }
 
-    /// Fails if the file has become shorter. Some files of the kernel hold less than their size says; those
-    /// are whole.
+    /// Fails if the file has become shorter. Some files of the kernel are shorter than their size says; those are whole.
     fn check_length<F: Format, W: Watch>(&self, shared: &Shared<'_, F, W>) -> Result<(), Error> {
         let mut input = shared.ends.input;
         let (Some(size), Ok(at)) = (shared.ends.input_bytes, input.stream_position()) else {
@@ -343,7 +342,7 @@ fn write_all<F: Format, W: Watch>(
     let output = shared.ends.output;
     let (_, chunk_bytes) = shared.chunk_bytes();
     let start = chunk * chunk_bytes as u64;
-    // Both are within these bytes.
+    // `span` begins and ends within these bytes.
     let bytes = span.to.saturating_sub(start).min(bytes as u64) as usize;
     let mut written = span.from.saturating_sub(start).min(bytes as u64) as usize;
     while written < bytes {
@@ -383,7 +382,7 @@ fn write_all<F: Format, W: Watch>(
     Ok(())
 }
 
-/// Whose turn it is: one ticket after the other.
+/// A queue in which one ticket after the other has its turn.
 #[derive(Default)]
 struct Turns {
     state: Mutex<Turn>,
@@ -397,7 +396,7 @@ struct Turn {
 }
 
 impl Turns {
-    /// Waits until `ticket` may write; false when no ticket may any more.
+    /// Waits for the turn of `ticket`; false once there are no more turns.
     fn wait_for(&self, ticket: u64) -> bool {
         let mut state = lock(&self.state);
         while state.ticket != ticket && !state.ended {
@@ -438,7 +437,7 @@ fn is_readable(file: &std::fs::File) -> bool {
     matches!(poll(&mut watched, Some(&now)), Ok(1))
 }
 
-/// The size of a pipe that any user may ask for (/proc/sys/fs/pipe-max-size).
+/// The largest size of a pipe that any user may request (/proc/sys/fs/pipe-max-size).
 const PIPE_BYTES: usize = 1 << 20;
-/// How long a buffer is filled further with what arrives in tiny pieces.
+/// The time for which data that arrives in tiny pieces fills a buffer further.
 const FILL_TIME: Duration = Duration::from_millis(1);

@@ -4,8 +4,8 @@
 //! each thread   group = next++;  preadv(group);  seal or open its chunks;  pwritev(group)
 //! ```
 //!
-//! This covers only groups that were not at the end of the file when it was opened, so none of their
-//! chunks is the last. [`ordered`](super::ordered) does the rest, up to the file's end at that time.
+//! This covers only groups that were not at the end of the file when it was opened, so none of their chunks is the last.
+//! [`ordered`](super::ordered) processes the rest, up to the file's end at that time.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};
@@ -22,8 +22,7 @@ use super::shared::{Helpers, Shared};
 use crate::Error;
 use crate::waiting::Watch;
 
-/// Processes all such groups, if both ends allow it, and leaves both files positioned behind them.
-/// Returns the number of chunks.
+/// Processes all such groups, if both ends allow it, and positions both files after them. Returns the number of chunks.
 pub(super) fn run<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
     helpers: &Helpers<'_>,
@@ -70,7 +69,7 @@ pub(super) fn run<F: Format, W: Watch>(
             write_all(shared, &buffer, output_at, done.bytes)?;
             if shared.ends.cache == Cache::Drop {
                 drop_from_cache(input, at, read_group);
-                // Pages that are not on the disk yet stay; this begins to write them.
+                // Pages that are not on disk yet stay. This starts to write them.
                 drop_from_cache(output, output_at, written_group);
                 if let Some(at) = output_at.checked_sub(WRITING_BYTES) {
                     drop_from_cache(output, at, written_group);
@@ -154,5 +153,5 @@ fn write_all<F: Format, W: Watch>(
     Ok(())
 }
 
-/// Bytes after which the disk has what came before: some tenths of a second.
+/// The bytes after which earlier pages are on disk: some tenths of a second of writing.
 const WRITING_BYTES: u64 = 128 << 20;

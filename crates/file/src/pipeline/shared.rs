@@ -1,4 +1,4 @@
-//! What the threads that process one file share.
+//! The state that the threads share that process one file.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt as _;
@@ -12,13 +12,13 @@ use super::format::Format;
 use crate::Error;
 use crate::waiting::Watch;
 
-/// The accelerator's threads that work together with the calling one.
+/// The accelerator's threads that work with the calling one.
 pub(super) struct Helpers<'a> {
     pub(super) accelerator: &'a Accelerator,
     pub(super) count: usize,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 pub(super) struct Shared<'a, F, W> {
     pub(super) ends: &'a Ends<'a>,
     pub(super) format: &'a F,
@@ -42,7 +42,7 @@ impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
         self.ends.makes_holes && self.ends.is_positional
     }
 
-    /// Bytes of a whole chunk as it is read, and as it is written.
+    /// Returns the bytes of a whole chunk as it is read, and as it is written.
     pub(super) fn chunk_bytes(&self) -> (usize, usize) {
         let (plain, sealed) = (self.format.plain_bytes(), self.format.sealed_bytes());
         match self.format.direction() {
@@ -61,7 +61,7 @@ impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
         })
     }
 
-    /// Runs `work` on this thread and its `helpers`; the first failure of any stops the others.
+    /// Runs `work` on this thread and its `helpers`. The first failure stops all of them.
     pub(super) fn run(
         &self,
         helpers: &Helpers<'_>,
@@ -76,12 +76,12 @@ impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
         lock(&self.failure).take().map_or(Ok(()), Err)
     }
 
-    /// Keeps a failure, if it is the first, for when the work has ended.
+    /// Keeps the first failure until the work has ended.
     fn fail(&self, error: Error) {
         lock(&self.failure).get_or_insert(error);
     }
 
-    /// Whether another thread has failed. Fails when the watch wants the work to end.
+    /// Whether another thread has failed. Fails if the watch stops the work.
     pub(super) fn should_end(&self) -> Result<bool, Error> {
         if self.watch.is_stopped() {
             return Err(Error::Stopped);
@@ -90,7 +90,7 @@ impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
     }
 }
 
-/// A thread that panics ends the whole command; what it held is not looked at again.
+/// Locks `mutex` even if it is poisoned: a thread that panics ends the whole command, and its data is not used again.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! One direction of a connection, and what of it is sealed and still to be sent.
+//! One direction of a connection, with the records that are sealed and still to be sent.
 
 use std::fmt;
 use std::io::IoSliceMut;
@@ -14,9 +14,8 @@ use crate::Error;
 
 /// Sends a range of a file, or a buffer, over a connected stream socket as records of TLS 1.3.
 ///
-/// The socket may be blocking or not. Where it takes no more, what has been sealed stays here, and the next
-/// call sends it first: no record is sealed twice, and none is lost. A connection that has ended is an
-/// error and no signal (SIGPIPE).
+/// The socket may be blocking or not. If it accepts no more, what has been sealed stays here, and the next call sends it
+/// first: no record is sealed twice, and none is lost. A connection that has ended is an error and does not raise SIGPIPE.
 ///
 /// ```
 /// use std::fs::File;
@@ -52,36 +51,36 @@ use crate::Error;
 pub struct Sender {
     outbound: Outbound,
     buffer: Box<[u8]>,
-    /// What is sealed and still to be sent.
+    /// The bytes of the buffer that are sealed and still to be sent.
     pending: Range<usize>,
 }
 
-/// What a call has done.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Bytes of the range or buffer that have become records. They are sent, or the sender has them and
-    /// sends them first at the next call: go on behind them.
+    /// The bytes of the range or buffer that have become records. They are sent, or the sender has them and sends them first
+    /// at the next call. Go on after them.
     pub bytes: u64,
-    /// Why there are no more.
+    /// The reason why there are no more.
     pub ended: Ended,
 }
 
-/// Why a call went no further.
+/// The reason why a call went no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// All of it is sent.
+    /// Everything is sent.
     Done,
-    /// The file ended before the range. What was there is sent.
+    /// The file ended before the range. What the file had is sent.
     EndOfFile,
-    /// The socket takes no more now: call again, with what is left, once it is writable.
+    /// The socket accepts no more now. Call again with the rest once it is writable.
     WouldBlock,
-    /// The key may protect no more records: send KeyUpdate, [update](Outbound::update) it, and go on. What
-    /// was sealed before is sent.
+    /// The key may protect no more records. Send KeyUpdate, [update](Outbound::update) the key, and go on. What was sealed
+    /// before is sent.
     KeyExhausted,
 }
 
 impl Sender {
-    /// Takes 256 KiB of memory.
+    /// Creates a sender, with a buffer of 256 KiB.
     pub fn new(outbound: Outbound) -> Self {
         Self {
             outbound,
@@ -90,14 +89,14 @@ impl Sender {
         }
     }
 
-    /// Sends bytes `range` of `file`, which is regular, or can be read at an offset. The file's own position does not
-    /// matter and stays. If the file ends before the range, or shrinks during the call, all that there is is sent. An
-    /// empty range sends what was left of an earlier call.
+    /// Sends bytes `range` of `file`, which is regular, or can be read at an offset. The file's own position does not matter
+    /// and stays. If the file ends before the range, or shrinks during the call, everything that exists is sent. An empty
+    /// range sends what was left of an earlier call.
     ///
     /// # Errors
-    /// [`Error::Read`] at a byte of the file: all before it have been taken, and may be sent still.
-    /// [`Error::Write`] at a byte of the file, if the connection has ended: with EPIPE or ECONNRESET, and
-    /// no signal. [`Error::Record`] if no device could seal.
+    /// [`Error::Read`] at a byte of the file: all bytes before it are accepted, and may still have to be sent.
+    /// [`Error::Write`] at a byte of the file, if the connection has ended: with EPIPE or ECONNRESET, and without a signal.
+    /// [`Error::Record`] if no device could seal.
     pub fn send_file(
         &mut self,
         socket: impl AsFd,
@@ -120,11 +119,11 @@ impl Sender {
         })
     }
 
-    /// Sends `data`. Nothing of it is sealed twice: after [`Ended::WouldBlock`] go on with the rest. No data
-    /// send what was left of an earlier call.
+    /// Sends `data`. Nothing of it is sealed twice: after [`Ended::WouldBlock`] go on with the rest. Empty data sends what
+    /// was left of an earlier call.
     ///
     /// # Errors
-    /// As [`send_file`](Self::send_file), but for reading; bytes count from the beginning of `data`.
+    /// Those of [`send_file`](Self::send_file) except for reading; bytes count from the beginning of `data`.
     pub fn send(&mut self, socket: impl AsFd, data: &[u8]) -> Result<Sent, Error> {
         let mut rest = data;
         self.send_all(&socket, 0..data.len() as u64, |outbound, buffer, _| {
@@ -140,11 +139,11 @@ impl Sender {
         })
     }
 
-    /// Sends a message other than application data, an alert or KeyUpdate, as one record. It is taken as a
-    /// whole, or after [`Ended::WouldBlock`] with no bytes, not at all.
+    /// Sends a message other than application data, an alert or KeyUpdate, as one record. It is accepted as a whole or,
+    /// after [`Ended::WouldBlock`] with no bytes, not at all.
     ///
     /// # Errors
-    /// As [`send`](Self::send); [`Error::Record`] for what no record may carry.
+    /// Those of [`send`](Self::send); [`Error::Record`] if no record may carry the message.
     pub fn send_message(
         &mut self,
         socket: impl AsFd,
@@ -175,19 +174,19 @@ impl Sender {
         })
     }
 
-    /// Whether something is sealed and still to be sent.
+    /// Whether records are sealed and still to be sent.
     pub fn has_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// What seals: to look at its numbers, to have it cut records otherwise, and to update its keys, which
-    /// count for what has not been taken yet.
+    /// Returns the outbound direction, to look at its numbers, to have it cut records differently, and to update its keys.
+    /// New keys apply to what has not been accepted yet.
     pub fn outbound_mut(&mut self) -> &mut Outbound {
         &mut self.outbound
     }
 
-    /// Sends what is pending, then batch after batch of what `fill` reads and seals into the buffer: it is
-    /// told how many bytes there are left, and says how many it took and how many became of them.
+    /// Sends pending records, then batch after batch that `fill` reads and seals into the buffer. `fill` gets the number of
+    /// bytes left, and returns how many it took and how many bytes of records they became.
     fn send_all(
         &mut self,
         socket: &impl AsFd,
@@ -224,8 +223,8 @@ impl Sender {
         })
     }
 
-    /// Bytes of the buffer that the next batch may take: as many whole records as fit, and as the key may
-    /// protect, but for the last one, which is KeyUpdate's.
+    /// Returns the bytes of the buffer that the next batch may use: whole records that fit, and that the key may protect.
+    /// The key's last record is for KeyUpdate.
     fn buffer_for_batch(&self) -> usize {
         let cut = self.outbound.cut();
         let record_bytes = cut.record_bytes(cut.content_bytes_max());
@@ -235,7 +234,7 @@ impl Sender {
         records.min(left) * record_bytes
     }
 
-    /// Whether nothing is left.
+    /// Sends pending records. Returns whether none is left.
     fn send_pending(&mut self, socket: &impl AsFd) -> rustix::io::Result<bool> {
         while !self.pending.is_empty() {
             let pending = &self.buffer[self.pending.clone()];
@@ -259,8 +258,8 @@ impl fmt::Debug for Sender {
     }
 }
 
-/// Reads up to `left` bytes of `file` from `at` on to the contents of `slots`, and returns how many: fewer at
-/// the end of the file alone.
+/// Reads up to `left` bytes of `file` from `at` on into the contents of `slots`, and returns the number. It is lower only at
+/// the end of the file.
 fn read_slots<'a>(
     file: &impl AsFd,
     at: u64,
@@ -290,7 +289,7 @@ fn read_slots<'a>(
                 IoSliceMut::advance_slices(&mut contents, bytes);
             }
             Err(Errno::INTR) => {}
-            // What was read before goes on its way; the error comes again.
+            // What was read before is sent; the next call meets the error again.
             Err(_) if read > 0 => break,
             Err(error) => return Err(error),
         }
@@ -298,8 +297,8 @@ fn read_slots<'a>(
     Ok(read)
 }
 
-/// Seals `bytes` that lie in the slots of `buffer`, and returns how many became of them: the records lie
-/// one behind the other, since only the last may be shorter than its slot.
+/// Seals `bytes` that are in the slots of `buffer`, and returns the length of the records. They are contiguous, since only
+/// the last may be shorter than its slot.
 fn seal_slots(outbound: &mut Outbound, buffer: &mut [u8], bytes: usize) -> Result<usize, Error> {
     let cut = *outbound.cut();
     let content_bytes_max = cut.content_bytes_max();
@@ -324,10 +323,10 @@ fn seal_slots(outbound: &mut Outbound, buffer: &mut [u8], bytes: usize) -> Resul
     Ok(sealed_bytes)
 }
 
-/// Full records of a batch.
+/// The number of full records in a batch.
 const RECORDS: usize = 16;
-/// Records of a batch where they are shorter: a call takes at most 1,024 slices.
+/// The most records in a batch of shorter ones: a call takes at most 1,024 slices.
 const RECORDS_MAX: usize = 256;
-/// With the headers and tags of full records.
+/// The length of full records, with their headers and tags.
 const BUFFER_BYTES: usize =
     RECORDS * (16_384 + OutboundRecord::BEFORE_BYTES + OutboundRecord::BEHIND_BYTES);

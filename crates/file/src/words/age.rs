@@ -1,5 +1,5 @@
-//! Rewrites the `age` crate's errors in one line each: its messages have several lines, direction marks and the
-//! name of its own command.
+//! Rewrites the `age` crate's errors in one line each. Its messages have several lines, direction marks and the name of its
+//! own command.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use ::age::{DecryptError, EncryptError};
 
 use super::{HEADER_CHANGED, NO_IDENTITY_FITS, NO_RECIPIENT, excessive, reason};
 
-/// Why an identity failed.
+/// Returns why an identity failed.
 pub(crate) fn of_identity(error: &DecryptError) -> String {
     match error {
         DecryptError::DecryptionFailed => {
@@ -32,7 +32,7 @@ pub(crate) fn of_identity(error: &DecryptError) -> String {
     }
 }
 
-/// Why a recipient failed.
+/// Returns why a recipient failed.
 pub(crate) fn of_recipient(error: &EncryptError) -> String {
     match error {
         EncryptError::EncryptedIdentities(error) => of_identity(error),
@@ -62,7 +62,7 @@ fn missing(program: &str) -> String {
     format!("{program}: not found in the folders of PATH: install this plugin")
 }
 
-/// From the crate's own client of plugins, which ours replaces.
+/// Joins errors of the crate's own plugin client, which ours replaces.
 fn of_plugins(errors: &[impl fmt::Display]) -> String {
     let each = errors.iter().map(|error| {
         let text = error.to_string();

@@ -1,5 +1,5 @@
-//! Files that the `age` crate reads, and its: every size at the edges, every way through the
-//! pipeline, and nothing put out that is not authentic.
+//! Exchange of files with the `age` crate: every size at the edges, every way through the pipeline, and no output that is
+//! not authentic.
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::BorrowedFd;
@@ -19,7 +19,7 @@ use rustix::event::PollFlags;
 
 use crate::common::{Never, accelerator, file_with, pipe};
 
-/// Around a chunk, a buffer of 16 of them, and more than two threads have buffers for.
+/// Sizes around a chunk, a buffer of 16 of them, and more than the buffers of two threads.
 const SIZES: [usize; 14] = [
     0,
     1,
@@ -79,7 +79,7 @@ fn what_the_age_crate_writes_is_read() {
     }
 }
 
-/// Through a pipe come the chunks before the damage, and nothing else.
+/// A pipe receives the chunks before the damage, and nothing else.
 #[test]
 fn nothing_is_put_out_that_is_not_authentic() {
     let identity = x25519::Identity::generate();
@@ -144,7 +144,7 @@ fn what_follows_the_last_chunk_is_refused() {
     }
 }
 
-/// Every reader that takes the length of the plaintext from that of the file: parts by `check_length`, and
+/// Covers every reader that derives the length of the plaintext from that of the file: ranges by `check_length`, and
 /// `oarlock inspect` by `plain_bytes`.
 #[test]
 fn a_length_that_is_not_authentic_is_refused() {
@@ -181,7 +181,7 @@ fn a_length_that_is_not_authentic_is_refused() {
             SEALED_CHUNK_BYTES + 1,
         ] {
             let result = length(&[&sealed[..], &noise(more)].concat());
-            // Of a whole chunk, or where the last chunk is not full, it may only be seen that it is wrong.
+            // If at least a whole chunk was appended, or the last chunk is not full, the error need not name the cause.
             let is_named = size > 0 && size % CHUNK_BYTES == 0 && more < SEALED_CHUNK_BYTES;
             match result {
                 Err(Error::Trailing { .. }) if is_named => {}
@@ -255,8 +255,7 @@ fn headers_that_are_damaged_are_refused() {
     );
 }
 
-/// A pipe has no way back: the payload must be left in it. And a header of megabytes is read by more than
-/// one byte at a time.
+/// A pipe has no way back, so the payload must stay in it. A header of megabytes must not be read byte by byte.
 #[test]
 fn a_header_is_read_in_few_pieces_and_nothing_behind_it() {
     struct Counting<'a> {
@@ -353,14 +352,14 @@ fn the_watch_stops_it() {
 
 #[test]
 fn files_that_are_told_to_leave_no_trace_in_memory_are_not_left_there() {
-    // Longer than what may wait for the disk.
+    // Longer than the data that may wait for the disk.
     let chunks = 200 * 16;
     let mut input = tempfile::NamedTempFile::new().unwrap();
     let block = noise(CHUNK_BYTES);
     for _ in 0..chunks {
         input.write_all(&block).unwrap();
     }
-    // What is not on the disk yet cannot go.
+    // What is not on disk yet cannot leave the cache.
     input.as_file().sync_all().unwrap();
     let identity = x25519::Identity::generate();
     let encryptor = Encryptor::new(&[&identity.to_public()], accelerator().cpu()).unwrap();
@@ -379,7 +378,7 @@ fn files_that_are_told_to_leave_no_trace_in_memory_are_not_left_there() {
         run(accelerator(), 1, &ends, &encryptor.payload, &Never).unwrap();
         let sealed = output.metadata().unwrap().len();
         assert_eq!(sealed, chunks * SEALED_CHUNK_BYTES as u64);
-        // A file system that is in memory keeps all.
+        // A file system in memory keeps everything.
         let kind = rustix::fs::fstatfs(input.as_file()).unwrap().f_type;
         if kind != TMPFS_MAGIC {
             let share = in_memory(input.path()) / (chunks * CHUNK_BYTES as u64) as f64;
@@ -388,7 +387,7 @@ fn files_that_are_told_to_leave_no_trace_in_memory_are_not_left_there() {
     }
 }
 
-/// Bytes of a file that are in the page cache.
+/// Returns the bytes of a file that are in the page cache.
 fn in_memory(path: &std::path::Path) -> f64 {
     let output = std::process::Command::new("fincore")
         .args(["--bytes", "--noheadings", "--output", "RES"])
@@ -399,7 +398,7 @@ fn in_memory(path: &std::path::Path) -> f64 {
     text.trim().parse().unwrap()
 }
 
-/// tmpfs's, in statfs(2).
+/// The value for tmpfs in statfs(2).
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
 /// The input and output of the pipeline.
@@ -434,7 +433,7 @@ fn decrypt(identity: &x25519::Identity, sealed: &[u8], way: Way) -> (Vec<u8>, Re
     }
 }
 
-/// What becomes of `data` from `start` on, behind `begun`.
+/// Processes `data` from `start` on, and returns the output, which begins with `begun`.
 fn through(
     format: &impl Format,
     data: &[u8],
@@ -477,7 +476,7 @@ fn through(
                     let mut rest = &data[start..];
                     while !rest.is_empty() {
                         let piece = rest.len().min(rng.random_range(1..300_000));
-                        // Nobody reads on after a failure.
+                        // After a failure nobody reads on.
                         if feeder.write_all(&rest[..piece]).is_err() {
                             break;
                         }

@@ -1,4 +1,4 @@
-//! What both need: an accelerator, pipes, files, and a run that nothing stops.
+//! Shared by both: an accelerator, pipes, files, and a watch that stops nothing.
 
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
@@ -15,7 +15,7 @@ pub fn accelerator() -> &'static Accelerator {
     &ACCELERATOR
 }
 
-/// Never stops a run.
+/// A watch that never stops a run.
 pub struct Never;
 
 impl Watch for Never {

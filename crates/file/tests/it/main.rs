@@ -1,5 +1,5 @@
-//! age files in one program: `age` compares reading and writing with the `age` crate, `vectors` runs the age
-//! community's vectors; `tls` has files over TLS.
+//! All tests of this crate in one program: `age` exchanges files with the `age` crate, `vectors` runs the age community's
+//! vectors, `tls` sends files over TLS.
 #![allow(clippy::unwrap_used)]
 
 mod age;

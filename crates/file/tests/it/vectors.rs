@@ -30,7 +30,7 @@ fn every_vector_ends_as_it_must() {
     assert_eq!(counts.len(), 6, "{counts:?}");
 }
 
-/// Through every way of the pipeline: with and without helpers, on one thread, and in parts.
+/// Runs a vector in every way of the pipeline: with and without helpers, on one thread, and in ranges.
 fn check(vector: &AgeVector, identities: &[&dyn Identity]) {
     let source = &vector.source;
     let mut rest = &vector.file[..];
@@ -54,7 +54,7 @@ fn check(vector: &AgeVector, identities: &[&dyn Identity]) {
                     file_with(rest)
                 } else {
                     let (reader, mut writer) = pipe();
-                    // Nobody reads on after a failure.
+                    // After a failure nobody reads on.
                     scope.spawn(move || drop(writer.write_all(rest)));
                     reader
                 };
@@ -94,7 +94,7 @@ fn check(vector: &AgeVector, identities: &[&dyn Identity]) {
                 };
                 (released, result)
             });
-            // A file that failed is given up by who has it: in it, chunks lie where they belong.
+            // The owner of a failed output discards it; its chunks may lie beyond a gap.
             if output_is_file && result.is_err() {
                 assert_eq!(vector.expect, AgeExpectation::PayloadFailure, "{source}");
                 continue;
@@ -118,8 +118,8 @@ fn check(vector: &AgeVector, identities: &[&dyn Identity]) {
     check_parts(vector, &decryptor, rest, (&released, wrong));
 }
 
-/// A part is what it is of the whole, whose authentic beginning is `whole`; or it is refused. The parts that
-/// have the chunk `wrong` in them, and all parts of a file whose end is damaged, are refused.
+/// Checks that a range is either that part of the whole, whose authentic beginning is `whole`, or refused. Ranges that
+/// contain the chunk `wrong`, and all ranges of a file whose end is damaged, are refused.
 fn check_parts(
     vector: &AgeVector,
     decryptor: &Decryptor,
@@ -177,7 +177,7 @@ fn check_parts(
     }
 }
 
-/// What `work` writes of `sealed` from `start` on.
+/// Returns what `work` writes of `sealed` from `start` on.
 fn to_pipe(
     sealed: &[u8],
     start: usize,

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 use super::*;
 use crate::age::{Decryptor, Encryptor};
 
-/// The one with MLKEM768-X25519, HKDF-SHA256 and ChaCha20-Poly1305 (mode base) of draft-ietf-hpke-pq;
-/// what is long in it by its SHA-256.
+/// Checks the vector with MLKEM768-X25519, HKDF-SHA256 and ChaCha20-Poly1305 (mode base) of draft-ietf-hpke-pq. Its long
+/// values are compared by their SHA-256.
 #[test]
 fn the_published_vector_of_hpke_comes_out() {
     let (secret, public) = XWing::derive_keypair(&hex(
@@ -64,7 +64,7 @@ fn strings_of_the_specification_are_read_and_written() {
     let recipient = identity.to_public();
     let text = recipient.to_string();
     assert_eq!(text.len(), "age1pq1".len() + 1952);
-    // The whole of it is in the specification.
+    // The specification has the whole string.
     assert!(
         text.starts_with("age1pq1x34nzsvr0rxjsgdn8zgyhfe8j7ceq5r9rdelkjuh3y235jzxshfg87pzf5zrqtz")
     );
@@ -88,7 +88,7 @@ fn what_one_wraps_the_other_unwraps() {
     let opened = identity.unwrap_stanza(stanza).unwrap().unwrap();
     assert_eq!(opened.expose_secret(), key.expose_secret());
     assert!(other.unwrap_stanza(stanza).is_none());
-    // No two are alike.
+    // No two stanzas are alike.
     let again = identity.to_public().wrap_file_key(&key).unwrap().0;
     assert!(again[0].args != stanza.args && again[0].body != stanza.body);
 }
@@ -258,7 +258,7 @@ fn it_does_not_stand_beside_others() {
     Decryptor::new(&mut &encryptor.prologue[..], &[&identity], cpu).unwrap();
 }
 
-/// The last character has unused bits; with one of them set it is another spelling of the same.
+/// Returns another spelling of the same bytes: the last character has unused bits, one of which is set.
 fn uncanonical(text: &str) -> String {
     const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (rest, last) = text.split_at(text.len() - 1);
@@ -275,7 +275,7 @@ fn hex(text: &str) -> Vec<u8> {
     hex::decode(text).unwrap()
 }
 
-/// Says what it was told to.
+/// A source of given bytes in place of random ones.
 struct Told(Vec<u8>);
 
 impl TryRng for Told {

@@ -140,7 +140,7 @@ fn curl_gets_files_and_ranges_with_every_suite() {
     }
 }
 
-/// A client that reads slowly gets all of it, and one that leaves does not stop the others.
+/// A client that reads slowly gets all of the file, and one that leaves does not stop the others.
 #[test]
 fn slow_clients_and_those_that_leave_are_served() {
     if !has("curl", "--version") {
@@ -160,7 +160,7 @@ fn slow_clients_and_those_that_leave_are_served() {
     });
 }
 
-/// `K` has s_client send KeyUpdate and ask for one.
+/// With `K`, s_client sends KeyUpdate and asks for one.
 #[test]
 fn keys_are_updated_in_the_middle_of_a_file() {
     if !has("openssl", "version") {
@@ -176,7 +176,7 @@ fn keys_are_updated_in_the_middle_of_a_file() {
             .unwrap();
         let mut stdin = client.stdin.take().unwrap();
         let mut stdout = client.stdout.take().unwrap();
-        // Twice before the request, and once behind it.
+        // Update twice before the request, and once after it.
         let mut said = Vec::new();
         let mut room = vec![0; 1 << 16];
         let began = Instant::now();
@@ -185,7 +185,7 @@ fn keys_are_updated_in_the_middle_of_a_file() {
             assert!(bytes > 0 && began.elapsed() < LIMIT);
             said.extend_from_slice(&room[..bytes]);
         }
-        // What is written is read when it is there: a command is one only at the beginning of that.
+        // s_client recognizes a command only at the beginning of what it reads at once, so wait for each.
         let logged = |what: &str, times: usize| {
             until("s_client says so", || {
                 let log = std::fs::read_to_string(&log).unwrap_or_default();
@@ -201,7 +201,7 @@ fn keys_are_updated_in_the_middle_of_a_file() {
             logged(SENT, times);
         }
         say("GET /file HTTP/1.1\r\n\r\n");
-        // The file stands still once buffers are full, since nobody reads what the client writes.
+        // The file stops once buffers are full, since nobody reads what the client writes.
         logged(FULL_RECORD, 1);
         say("K\n");
         let mut all = Vec::new();
@@ -213,12 +213,12 @@ fn keys_are_updated_in_the_middle_of_a_file() {
             .lines()
             .filter(update)
             .partition(|line| line.starts_with(">>>"));
-        // One answer is enough for several.
+        // One answer is enough for several updates.
         assert!(
             sent.len() == 3 && received.len() >= 2,
             "{sent:?} {received:?}"
         );
-        // While the file was under way.
+        // The last one came in the middle of the file.
         let last = log.rfind(received[received.len() - 1]).unwrap();
         assert!(log[last..].contains(FULL_RECORD), "{suite}");
         assert!(contains(&all, &server.data[..1_000]), "{suite}");
@@ -231,8 +231,8 @@ fn keys_are_updated_in_the_middle_of_a_file() {
     }
 }
 
-/// KeyUpdate and the request in one segment with the client's Finished: rustls would take them if it were given
-/// all that has come.
+/// KeyUpdate and the request arrive in one segment with the client's Finished. rustls would process them if it were given
+/// all of it.
 #[test]
 fn keys_are_updated_with_the_end_of_the_handshake() {
     let server = Server::start();
@@ -266,7 +266,7 @@ fn keys_are_updated_with_the_end_of_the_handshake() {
     assert!(answer.ends_with(&server.data), "{}", answer.len());
 }
 
-/// As `-msg` has it.
+/// A line of `-msg`.
 const SENT: &str = ">>> TLS 1.3, Handshake [length 0005], KeyUpdate";
 const FULL_RECORD: &str = "17 03 03 40 11";
 

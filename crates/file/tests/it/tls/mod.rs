@@ -1,4 +1,4 @@
-//! Files over TLS: the sender over sockets of any kind, and the example server with other programs.
+//! Files over TLS: the sender on sockets of every kind, and the example server with other programs.
 
 mod https;
 mod sender;

@@ -1,4 +1,4 @@
-//! What arrives is what was sent, however the socket takes it.
+//! What arrives is what was sent, whatever the socket accepts at a time.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -37,7 +37,7 @@ fn random(bytes: usize) -> Vec<u8> {
     data
 }
 
-/// Contents of all records of `stream`, which are whole.
+/// Returns the contents of all records of `stream`, which must be whole.
 fn contents(inbound: &mut Inbound, mut stream: Vec<u8>) -> Vec<Vec<u8>> {
     let mut records = vec![InboundRecord::default(); stream.len() / 22 + 1];
     let opened = inbound.open(&mut stream, &mut records);
@@ -48,7 +48,7 @@ fn contents(inbound: &mut Inbound, mut stream: Vec<u8>) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Sends over a blocking socket whose other end is read by a thread.
+/// Sends over a blocking socket, and returns what a thread reads at its other end.
 fn through(send: impl FnOnce(&UnixStream)) -> Vec<u8> {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     let reader = std::thread::spawn(move || {
@@ -97,7 +97,7 @@ fn every_range_of_a_file_arrives() {
             let place = range.start as usize..range.end as usize;
             let found = contents(&mut inbound, stream);
             assert_eq!(found.concat(), data[place], "{range:?}");
-            // As few records as there can be.
+            // The number of records is the lowest possible.
             assert_eq!(
                 found.len() as u64,
                 (range.end - range.start).div_ceil(16_384)
@@ -128,7 +128,7 @@ fn a_range_past_the_end_is_sent_as_far_as_the_file_goes() {
         let place = start.min(300_000) as usize;
         assert_eq!(contents(&mut inbound, stream).concat(), data[place..]);
     }
-    // A range that ends before it begins is an empty one.
+    // A range that ends before it begins is empty.
     #[allow(clippy::reversed_empty_ranges)]
     let sent = through(|socket| {
         let sent = sender.send_file(socket, &file, 9..3).unwrap();
@@ -160,7 +160,7 @@ fn holes_of_a_file_are_zeros() {
     assert!(found[5..].iter().all(|byte| *byte == 0));
 }
 
-/// A socket that takes little at a time, and often nothing: each byte arrives once.
+/// Each byte arrives once through a socket that accepts little at a time, and often nothing.
 #[test]
 fn a_full_socket_loses_nothing_and_has_nothing_twice() {
     let data = random(3_000_000);
@@ -262,7 +262,7 @@ fn through_nobody() -> UnixStream {
     UnixStream::pair().unwrap().0
 }
 
-/// A message that finds the socket full is taken as a whole, or not at all.
+/// A message that meets a full socket is accepted as a whole, or not at all.
 #[test]
 fn a_message_waits_for_what_is_before_it() {
     let data = random(2_000_000);
@@ -309,13 +309,13 @@ fn a_message_waits_for_what_is_before_it() {
     assert_eq!(found.concat(), data[..sent.bytes as usize]);
 }
 
-/// The standard library has the signal ignored; this process has it act.
+/// The standard library ignores the signal; this process restores its default action.
 #[test]
 fn a_closed_connection_is_an_error_and_no_signal() {
     if alone(&[]) {
         return;
     }
-    // SAFETY: a process of its own, whose other threads handle no signals.
+    // SAFETY: this test has a process of its own, whose other threads handle no signals.
     #[allow(unsafe_code)]
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
@@ -351,7 +351,7 @@ fn what_cannot_be_read_is_an_error_at_its_byte() {
     assert_eq!(sender.outbound_mut().sequence(), 0, "nothing was sealed");
 }
 
-/// A file that loses its end between two calls, and one that does while it is sent.
+/// Covers a file that loses its end between two calls, and one that does so while it is sent.
 #[test]
 fn a_file_that_shrinks_ends_where_it_ends() {
     let data = random(1_500_000);
@@ -411,13 +411,13 @@ fn records_are_as_long_as_the_peer_takes_them() {
     assert!(Cut::record_size_limit(63).is_err());
 }
 
-/// Near the end of a key: what it may still protect goes out, and the rest under the next.
+/// Near the end of a key, records that it may still protect are sent, and the rest under the next key.
 #[test]
 fn an_exhausted_key_is_updated_in_the_middle_of_a_file() {
     let data = random(200_000);
     let file = file_with(&data);
     let suite = Suite::Aes128GcmSha256;
-    // Three records of data, and one of KeyUpdate.
+    // The key may protect three more records of data, and one of KeyUpdate.
     let used = suite.records_max() - 4;
     let keys = keys(suite).sequence(used);
     let mut sender = Sender::new(accelerator().tls_outbound(&keys).unwrap());
