@@ -1,4 +1,4 @@
-//! `oarlock encrypt`, `decrypt` and `keygen` compared with the real age, in both directions.
+//! Compares `oarlock encrypt`, `decrypt` and `keygen` with the real age, in both directions.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
@@ -8,7 +8,7 @@ use oarlock_testing::noise as data;
 use crate::common::age::{Home, age, age_keygen, succeeded};
 use crate::common::{run, stderr};
 
-/// Around a chunk of 64 KiB, and longer than all threads have buffers for.
+/// Sizes around a chunk of 64 KiB, and longer than the buffers of all threads.
 const SIZES: [usize; 8] = [
     0,
     1,
@@ -183,7 +183,7 @@ fn what_is_wrong_is_said_in_a_line_and_leaves_nothing_behind() {
         assert_eq!(home.names(), before, "{args:?}");
     }
     assert_eq!(home.read("there"), b"before");
-    // Through a pipe come the chunks that are authentic, and then the error.
+    // A pipe receives the chunks that are authentic, and then the error.
     let output = home
         .oarlock(&["decrypt", "-i", "key.txt", "-o", "-", "flipped"])
         .output()

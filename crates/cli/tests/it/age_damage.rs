@@ -1,5 +1,5 @@
-//! Files that are not what was encrypted, through the command: one line, an exit status, nothing under
-//! the final name, and through a pipe nothing but what is authentic.
+//! Damaged files through the command: one line, an exit status, nothing under the final name, and through a pipe only what
+//! is authentic.
 
 use std::process::Output;
 
@@ -8,7 +8,7 @@ use oarlock_testing::noise;
 use crate::common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES};
 use crate::common::{assert_fails, run, stderr};
 
-/// What threads read at a time is 16 chunks; there are two such groups, and some of a third.
+/// Threads read 16 chunks at a time, so there are two such groups and part of a third.
 const CHUNKS: usize = 36;
 
 #[test]
@@ -27,7 +27,7 @@ fn damage_at_every_chunk_is_found() {
             flipped[at] ^= 1;
             flipped
         };
-        // What it is, and how many chunks of it may come through a pipe.
+        // The damage, the file, and the number of chunks that a pipe may receive.
         let mut damaged = vec![
             ("a bit of its first byte", flipped(at), chunk),
             ("a bit of its tag", flipped(next - 1), chunk),

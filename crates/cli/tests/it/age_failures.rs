@@ -1,4 +1,4 @@
-//! Whatever goes wrong with age files: one line, an exit status, and nothing under the final name.
+//! Failures with age files: one line, an exit status, and nothing under the final name.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -138,7 +138,7 @@ fn headers_that_are_none_are_refused_at_once() {
             &["longer than 16 MiB"],
         ),
         ("too many lines", long, &["longer than 16 MiB"]),
-        // The MAC is not of these.
+        // The MAC does not cover these.
         (
             "stanzas that nobody knows",
             many,
@@ -162,7 +162,7 @@ fn headers_that_are_none_are_refused_at_once() {
         let result = run(&mut home.oarlock(&["decrypt", "-i", "key.txt"]), &file);
         assert_fails(&result, 1, parts);
     }
-    // No gigabytes of memory and hours are spent for a passphrase, whatever it is.
+    // A passphrase must not take gigabytes of memory and hours, whatever the file says.
     for work in [
         "23",
         "63",
@@ -246,7 +246,7 @@ fn a_full_disk_leaves_the_old_file_and_nothing_else() {
     }
 }
 
-/// What `ulimit -f` allows is less than what is to be written.
+/// `ulimit -f` allows less than the output.
 #[test]
 fn a_limit_of_the_file_size_is_told() {
     let home = Home::new();
@@ -337,7 +337,7 @@ fn an_interrupted_file_leaves_nothing_behind() {
     }
 }
 
-/// The rest of the input does not come, and the signal does.
+/// The rest of the input does not arrive, but the signal does.
 #[test]
 fn an_interrupt_ends_a_wait_for_the_input() {
     let home = Home::new();
@@ -373,7 +373,7 @@ fn an_interrupt_ends_a_wait_for_the_input() {
     }
 }
 
-/// Nothing has come yet but a part of the header, or nothing at all.
+/// Only a part of the header has arrived, or nothing at all.
 #[test]
 fn an_interrupt_ends_a_wait_for_the_header() {
     let home = Home::new();
@@ -396,13 +396,13 @@ fn an_interrupt_ends_a_wait_for_the_header() {
     }
 }
 
-/// By the signal itself or by the status that stands for it: there is nothing to clean up yet.
+/// Whether the signal ended it, or its exit status is that of the signal: there is nothing to clean up yet.
 fn is_interrupted(status: &std::process::ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt as _;
     status.code() == Some(130) || status.signal() == Some(2)
 }
 
-/// Nobody reads what is written, and the signal comes.
+/// Nobody reads the output when the signal arrives.
 #[test]
 fn an_interrupt_ends_a_wait_for_the_reader() {
     let home = Home::new();
@@ -425,7 +425,7 @@ fn an_interrupt_ends_a_wait_for_the_reader() {
     for arguments in [&encrypt[..], &armor, &decrypt, &of_text] {
         for (number, status) in SIGNALS {
             let mut child = to_pipe(&home, arguments);
-            // Kept open.
+            // The pipe stays open.
             let mut stdout = child.stdout.take().unwrap();
             read_soon(&mut stdout, &mut [0]);
             until_full(&stdout);
@@ -512,7 +512,7 @@ fn a_file_is_not_made_of_itself() {
     assert_fails(&ends_soon(child.unwrap()), 2, &parts);
     assert!(home.read("file") == plain);
 
-    // In its own place: it is read whole before the new one gets its name.
+    // In its own place: the input is read in full before the output gets its name.
     let encrypt = ["encrypt", "-f", "-r", &home.recipient, "-o", "file", "file"];
     succeeded(&mut home.oarlock(&encrypt));
     let decrypt = ["decrypt", "-f", "-i", "key.txt", "-o", "file", "file"];
@@ -543,7 +543,7 @@ fn an_input_without_end_is_passed_on_while_it_comes() {
     assert!(got == vec![0; 3 << 20]);
     signal(&sealing, Signal::TERM);
     assert_fails(&ends_soon(sealing), 143, &["interrupted"]);
-    // What was sealed has no end: that is told.
+    // What was sealed has no end, which is reported.
     std::io::copy(opening.stdout.as_mut().unwrap(), &mut std::io::sink()).unwrap();
     assert_fails(&ends_soon(opening), 1, &["standard input: "]);
 }

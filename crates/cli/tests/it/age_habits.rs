@@ -1,5 +1,5 @@
-//! Habits of age's users, and the keys that they have: where the output of one file goes, options
-//! without a subcommand, keys from GitHub, private keys in PKCS#8.
+//! Habits of age's users, and their keys: where the output of one file goes, options without a subcommand, keys from GitHub,
+//! private keys in PKCS#8.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use crate::common::age::{Home, age, succeeded};
 use crate::common::{assert_fails, oarlock, run, stderr};
 
-/// As an age user types it: `oarlock decrypt -i key.txt a.age | tar x`. Where standard output is a pipe or a file, an
-/// output next to the input is not what was meant.
+/// An age user types `oarlock decrypt -i key.txt a.age | tar x`. If standard output is a pipe or a file, the user does not
+/// want an output next to the input.
 #[test]
 fn one_file_is_refused_where_standard_output_would_get_nothing() {
     let home = Home::new();
@@ -32,7 +32,7 @@ fn one_file_is_refused_where_standard_output_would_get_nothing() {
             2,
             &[&["standard output is a pipe"], &ways[..]].concat(),
         );
-        // No key is read before.
+        // No key is read before this check.
         let output = home
             .oarlock(&["decrypt", "-i", "nowhere", "a.age"])
             .output()
@@ -49,7 +49,7 @@ fn one_file_is_refused_where_standard_output_would_get_nothing() {
         );
         fs::remove_file(&written).unwrap();
         assert_eq!(home.names(), before, "{command:?}");
-        // What says that it is meant.
+        // Options that show the intention.
         for more in [&["-o", "-"][..], &["-o", "b"], &["-f", "--each"]] {
             let output = succeeded(&mut home.oarlock(&[command, more].concat()));
             assert_eq!(
@@ -60,8 +60,8 @@ fn one_file_is_refused_where_standard_output_would_get_nothing() {
         }
         fs::remove_file(home.path("b")).unwrap();
     }
-    // Standard output that nobody reads as data: devices, and files that take errors too. The output goes next to the
-    // input.
+    // Nobody reads this standard output as data: it is a device, or a file that also takes errors. The output goes next to
+    // the input.
     for redirected in [
         "> /dev/null",
         "> log 2>&1",
@@ -76,7 +76,7 @@ fn one_file_is_refused_where_standard_output_would_get_nothing() {
         succeeded(shell.current_dir(home.folder()));
     }
     assert_eq!(home.read("log"), b"");
-    // A pipe as FILE goes to standard output, and so does standard input.
+    // The output of a pipe as FILE goes to standard output, and so does that of standard input.
     for name in ["-", "/dev/stdin"] {
         let output = run(
             &mut home.oarlock(&["decrypt", "-i", "key.txt", name]),
@@ -84,12 +84,12 @@ fn one_file_is_refused_where_standard_output_would_get_nothing() {
         );
         assert_eq!(output.stdout, b"data", "{name}: {}", stderr(&output));
     }
-    // Several FILEs are no call of age's.
+    // age never gets several FILEs.
     succeeded(&mut home.oarlock(&["encrypt", "-f", "-r", &home.recipient, "a", "key.txt"]));
 }
 
-/// What the command line alone shows is told first, with the status 2; what a file shows has the status 1, of one
-/// file or several.
+/// Faults that the command line alone shows come first, with status 2. Faults that a file shows have status 1, for one file
+/// or several.
 #[test]
 fn wrong_arguments_are_told_before_files_are_looked_at() {
     let home = Home::new();
@@ -151,7 +151,7 @@ fn wrong_arguments_are_told_before_files_are_looked_at() {
         if status == 2 || args.contains(&"-o") {
             continue;
         }
-        // Two of the same, in one call.
+        // Two such files in one call.
         let other = match *args.last().unwrap() {
             "a" => "b",
             other => other,
@@ -185,13 +185,13 @@ fn a_directory_is_not_named_as_an_age_file_by_mistake() {
     }
     succeeded(&mut home.oarlock(&["encrypt", "-r", own, "--recursive", "-o", "d.age/", "d"]));
     assert!(home.path("d.age/d/a.age").exists());
-    // It is there now, and may be added to.
+    // The folder exists now, and accepts more files.
     home.write("d/b", b"b");
     succeeded(&mut home.oarlock(&["encrypt", "-r", own, "--each", "-o", "d.age", "d/b"]));
     assert!(home.path("d.age/b.age").exists());
 }
 
-/// Options that age's users type out of habit.
+/// Options that age's users type out of habit get an answer.
 #[test]
 fn options_of_age_are_answered_with_the_subcommand() {
     for (args, part) in [
@@ -230,7 +230,7 @@ fn options_of_age_are_answered_with_the_subcommand() {
     }
 }
 
-/// Keys as `https://github.com/NAME.keys` lists them.
+/// Keys are listed as in `https://github.com/NAME.keys`.
 #[test]
 fn keys_of_other_kinds_in_a_file_do_not_keep_the_others_from_being_used() {
     let home = Home::new();
@@ -272,10 +272,10 @@ fn keys_of_other_kinds_in_a_file_do_not_keep_the_others_from_being_used() {
         let decrypt = ["decrypt", "-i", key, "-o", "-", "sealed"];
         assert_eq!(succeeded(&mut home.oarlock(&decrypt)).stdout, b"data");
     }
-    // As age does.
+    // age does the same.
     let mut theirs = home.run_here(age(), &["-R", "keys", "-o", "theirs", "plain"]);
     assert!(theirs.output().unwrap().status.success());
-    // Nothing is left of a file of other kinds alone, and one that is named is meant.
+    // A file with only other kinds leaves no recipient, and a key named on the command line is intended.
     let ecdsa = fs::read_to_string(home.path("ecdsa.pub")).unwrap();
     for args in [
         ["-R", "ecdsa.pub"],
@@ -287,7 +287,7 @@ fn keys_of_other_kinds_in_a_file_do_not_keep_the_others_from_being_used() {
         assert_fails(&output, 2, &["unsupported SSH key"]);
     }
     assert!(!home.path("none").exists());
-    // A line that is no key at all is an error still.
+    // A line that is not a key is still an error.
     home.write("broken", format!("{known}ssh-ed25519 AAAA\n").as_bytes());
     let output = home
         .oarlock(&["encrypt", "-R", "broken", "-o", "none", "plain"])
@@ -295,8 +295,8 @@ fn keys_of_other_kinds_in_a_file_do_not_keep_the_others_from_being_used() {
     assert_eq!(output.unwrap().status.code(), Some(2));
 }
 
-/// Each form in which `ssh-keygen` and `openssl` write private keys: with -i of `decrypt`, for one file and many, and
-/// of `encrypt`.
+/// Covers each form in which `ssh-keygen` and `openssl` write private keys, with -i of `decrypt` for one file and many, and
+/// with -i of `encrypt`.
 #[test]
 fn private_keys_in_pkcs8_are_read() {
     let home = Home::new();
@@ -339,7 +339,7 @@ fn private_keys_in_pkcs8_are_read() {
         assert!(text.starts_with("-----BEGIN PRIVATE KEY-----"), "{key}");
         let sealed = format!("{key}.age");
         succeeded(&mut home.oarlock(&["encrypt", "-i", key, "-o", &sealed, "plain"]));
-        // To the recipient of the same key, by others: age reads PKCS#8 as well.
+        // The other program opens it with the same key: age also reads PKCS#8.
         let mut theirs = home.run_here(age(), &["-d", "-i", key, &sealed]);
         assert_eq!(succeeded(&mut theirs).stdout, b"data", "{key}");
         let decrypt = ["decrypt", "-i", key, "-o", "-", &sealed];
@@ -391,14 +391,14 @@ fn what_a_header_shows_is_told_as_it_is() {
     home.write("sealed", &home.sealed(b"data"));
     let shown = succeeded(&mut home.oarlock(&["inspect", "--json", "sealed"])).stdout;
     let shown: serde_json::Value = serde_json::from_slice(&shown).unwrap();
-    // A stanza without meaning, which keeps readers able to pass over unknown ones, opens the file to nobody.
+    // A stanza without meaning opens the file to nobody. It keeps readers tolerant of unknown ones.
     assert_eq!(shown["recipients"], serde_json::json!(["X25519"]));
     assert_eq!(shown["grease"], 1);
     let shown = succeeded(&mut home.oarlock(&["inspect", "sealed"])).stdout;
     let shown = String::from_utf8(shown).unwrap();
     assert!(shown.contains("recipients:\n  X25519\n"), "{shown}");
     assert!(!shown.contains("grease"), "{shown}");
-    // A kind that nobody knows is not the one that it looks like.
+    // An unknown kind is not the known one that it resembles.
     let scrypt = oarlock_vectors::age::all().unwrap();
     let scrypt = scrypt
         .into_iter()
@@ -420,7 +420,7 @@ fn what_a_header_shows_is_told_as_it_is() {
             stderr(&output)
         );
     }
-    // A key with a passphrase, where nobody can be asked.
+    // A key with a passphrase, without anybody to ask.
     let mut keygen = Command::new("ssh-keygen");
     keygen.args(["-q", "-t", "ed25519", "-N", "sesame", "-f"]);
     succeeded(keygen.arg(home.path("id")));

@@ -1,4 +1,4 @@
-//! Files between `oarlock encrypt` and `decrypt` and the real age (1.3, Go) and rage, both ways.
+//! Exchange of files between `oarlock encrypt` and `decrypt` and the real age (1.3, Go) and rage, both ways.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::common::age::{Home, age, rage, succeeded};
 use crate::common::terminal::{on_a_terminal, typing};
 use crate::common::{oarlock, stderr};
 
-/// Around a chunk of 64 KiB, and more than all threads have buffers for.
+/// Sizes around a chunk of 64 KiB, and more than the buffers of all threads.
 const SIZES: [usize; 7] = [0, 1, 65_535, 65_536, 65_537, (1 << 20) + 1, 80 << 20];
 
 #[test]
@@ -55,7 +55,7 @@ fn reads_what_is_written(peer: &Command) {
             succeeded(&mut home.oarlock(&files));
             let theirs = ["-d", "-i", "key.txt", "-o", "opened", "sealed"];
             succeeded(&mut home.run_here(again(peer), &theirs));
-            // For no bytes rage makes no file.
+            // For empty input, rage creates no file.
             let is_missing = plain.is_empty() && !home.path("opened").exists();
             assert!(is_missing || home.read("opened") == plain, "{what}, files");
 
@@ -158,8 +158,8 @@ fn passphrases_are_those_of_rage() {
     }
 }
 
-/// Both sides know that a passphrase stands alone, and ask for it at the terminal, whatever their
-/// standard input is.
+/// Both sides know that a passphrase excludes other recipients, and ask for it on the terminal, whatever their standard
+/// input is.
 fn passphrases_are_those_of(peer: &Command) {
     let home = Home::new();
     let plain = noise(65_537);
@@ -189,12 +189,12 @@ fn passphrases_are_those_of(peer: &Command) {
     );
 }
 
-/// The same program, for another run.
+/// Returns the same program, for another run.
 fn again(peer: &Command) -> Command {
     Command::new(peer.get_program())
 }
 
-/// `plain` through `first` and `second`, into `opened`.
+/// Sends `plain` through `first` and `second`, into `opened`.
 fn piped(home: &Home, mut first: Command, mut second: Command) {
     let mut sealing = first
         .stdin(File::open(home.path("plain")).unwrap())

@@ -1,12 +1,12 @@
-//! The age community's vectors through every way in which the command reads and writes: each ends as it must,
-//! and no byte is released that must not be.
+//! The age community's vectors through every way in which the command reads and writes: each ends as it must, and no byte is
+//! released that must not be.
 //!
 //! | input | output |
 //! |---|---|
 //! | a pipe | a pipe |
 //! | a file as standard input | a pipe |
 //! | a file | a pipe; on one thread; a file; a file that the command names, one of two files |
-//! | a part of a file, at each edge | a pipe |
+//! | a range of a file, at each edge | a pipe |
 
 use std::fs::File;
 use std::process::{Command, Output, Stdio};
@@ -35,11 +35,11 @@ fn every_vector_ends_as_it_must() {
         }
     });
     assert_eq!(vectors.len(), 147);
-    // Of the good ones and of those whose end is good alone.
+    // Ranges of the valid files, and of those of which only the end is valid.
     assert!(parts.into_inner() > 500);
 }
 
-/// Returns how many parts were read.
+/// Returns the number of ranges read.
 fn check(home: &Home, vector: &AgeVector) -> usize {
     let way = Way::new(home, vector);
     let whole = run(&mut way.decrypt(&[]), &vector.file);
@@ -55,7 +55,7 @@ fn check(home: &Home, vector: &AgeVector) -> usize {
     let is_good = vector.expect == AgeExpectation::Success;
     let result = way.ran(&["-f", "-o", "opened", "file.age"]);
     way.assert_file("a file", &result, "opened");
-    // Two files have a thread each.
+    // Each of two files has a thread.
     home.write("other.age", &vector.file);
     let both = ["--each", "-o", "many", "file.age", "other.age"];
     let result = way.ran(&both);
@@ -71,11 +71,11 @@ fn check(home: &Home, vector: &AgeVector) -> usize {
     way.check_parts(&whole.stdout, wrong)
 }
 
-/// How a vector is decrypted.
+/// A way to decrypt a vector.
 struct Way<'a> {
     home: &'a Home,
     vector: &'a AgeVector,
-    /// What it is to be decrypted with: options and files.
+    /// The options and files to decrypt with.
     with: Vec<Vec<&'static str>>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Way<'a> {
             home.write(name, format!("{passphrase}\n").as_bytes());
             with.push(vec!["--passphrase-file", name]);
         }
-        // Malformed files may come without identities; any does. With a passphrase, the command takes no others.
+        // Malformed files may have no identities, so any will do. With a passphrase, the command accepts no identities.
         let identities = vector.identities.join("\n");
         home.write("theirs.txt", identities.as_bytes());
         match (&with[..], vector.identities.is_empty()) {
@@ -99,7 +99,7 @@ impl<'a> Way<'a> {
     }
 
     fn decrypt(&self, args: &[&str]) -> Command {
-        // One passphrase is asked for, so that of each vector's two, the first is tried.
+        // One passphrase is asked for, so the first of a vector's two is tried.
         self.home
             .oarlock(&[&["decrypt"], &self.with[0][..], args].concat())
     }
@@ -131,7 +131,7 @@ impl<'a> Way<'a> {
         self.assert_released(way, released);
     }
 
-    /// What stands under the name at the end.
+    /// Checks the file that the command leaves under this name.
     fn assert_file(&self, way: &str, result: &Output, name: &str) {
         let path = self.home.path(name);
         let is_good = self.vector.expect == AgeExpectation::Success;
@@ -152,8 +152,8 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// `whole` is what the whole file releases, and `wrong` the number of the chunk that ends it. Returns how many
-    /// parts were read.
+    /// Checks ranges. `whole` is what the whole file releases, and `wrong` the number of the chunk that ends it. Returns the
+    /// number of ranges read.
     fn check_parts(&self, whole: &[u8], wrong: Option<usize>) -> usize {
         let AgeVector { source, expect, .. } = self.vector;
         let is_good = *expect == AgeExpectation::Success;
@@ -202,7 +202,7 @@ impl<'a> Way<'a> {
                     assert!(result.status.success(), "{source}, {range}: {said}");
                     assert!(result.stdout == whole[from..end], "{source}, {range}");
                 } else if result.status.success() {
-                    // Only where neither the end nor what was read is damaged.
+                    // Only if neither the end nor the range is damaged.
                     let last = (from + bytes.unwrap_or(of)).saturating_sub(1);
                     let reaches = from / CHUNK_BYTES..=last / CHUNK_BYTES;
                     let is_apart =
@@ -230,7 +230,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// The chunk that a message names.
+/// Returns the chunk that a message names.
 fn wrong_chunk(said: &str) -> Option<usize> {
     let (_, behind) = said.split_once("chunk")?;
     let begin = behind.find(|c: char| c.is_ascii_digit())?;
@@ -241,7 +241,7 @@ fn wrong_chunk(said: &str) -> Option<usize> {
     digits[..end].parse().ok()
 }
 
-/// A byte more or less at the end of a file, wherever the part lies that is asked for.
+/// A byte more or less at the end of a file shows, wherever the requested range is.
 #[test]
 fn parts_of_a_file_that_was_cut_or_grew_are_refused() {
     let home = Home::new();
@@ -287,7 +287,7 @@ fn parts_of_a_file_that_was_cut_or_grew_are_refused() {
                 assert_fails(&home.oarlock(&args).output().unwrap(), 1, &["wrong.age: "]);
                 assert!(!home.path("part").exists());
             }
-            // A length that no file can have is shown as none.
+            // A length that no file can have is reported.
             let result = home.oarlock(&["inspect", "wrong.age"]).output().unwrap();
             if (1..=16).contains(&(wrong.len() as i64 - sealed.len() as i64))
                 && size > 0

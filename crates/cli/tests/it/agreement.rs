@@ -1,4 +1,4 @@
-//! Every byte as openssl's, whichever way it goes.
+//! Every byte is openssl's, whichever way it takes.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -9,7 +9,7 @@ use oarlock_testing::{names, noise};
 
 use crate::common::{IV, assert_fails, enc, key, oarlock, openssl, run, stderr};
 
-/// Short ones, ends of blocks and pages, and either side of the chunks that are shared out.
+/// Short sizes, ends of blocks and pages, and either side of the chunks that threads share.
 const SIZES: [usize; 15] = [
     0,
     1,
@@ -28,7 +28,7 @@ const SIZES: [usize; 15] = [
     (5 << 20) + 4097,
 ];
 
-/// Runs `command` every way there is from `data` to a result.
+/// Runs `command` in every way from `data` to a result.
 fn every_way(directory: &Path, data: &[u8], command: impl Fn() -> Command, expected: &[u8]) {
     let (input, output) = (directory.join("in"), directory.join("out"));
     fs::write(&input, data).unwrap();
@@ -177,7 +177,7 @@ fn a_cpu_without_aes_gives_the_same() {
 fn redirected_files_are_read_and_written_from_where_they_are() {
     let directory = tempfile::tempdir().unwrap();
     let (input, output) = (directory.path().join("in"), directory.path().join("out"));
-    // So many chunks that they would not all be appended in order by chance.
+    // There are enough chunks that they would not all be appended in order by chance.
     let data = noise((48 << 20) + 100);
     fs::write(&input, [&b"skipped!"[..], &data].concat()).unwrap();
     let expected = openssl(128, IV, &data);

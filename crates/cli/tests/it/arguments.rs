@@ -1,5 +1,4 @@
-//! What the command makes of typing errors, and how it shows its help: one line that says what was meant,
-//! groups of commands, colours on a terminal alone.
+//! Typing errors and help: one line says what was meant, commands are grouped, and colours appear only on a terminal.
 
 use std::fs;
 
@@ -160,7 +159,7 @@ fn colours_are_a_terminals_alone() {
     for line in show("stty rows 24 cols 40; NO_COLOR=1 $OARLOCK --help").lines() {
         assert!(line.trim_end().chars().count() <= 40, "{line:?}");
     }
-    // Prose is filled again: each line is as long as its next word lets it be.
+    // Prose is wrapped again: each line is as long as its next word allows.
     let of_run = show("stty rows 24 cols 60; $OARLOCK run --help");
     let prose: Vec<&str> = of_run
         .lines()

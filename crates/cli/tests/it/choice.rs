@@ -1,6 +1,7 @@
-//! With `--keep-choice`, programs that choose their own providers get what they get without Oarlock, in every way to come to its configuration.
-//! OpenSSL loads its default provider at the first fetch unless one was loaded before; a configuration that activated it
-//! would give `AES-256-GCM` and `SHA2-256` to a program that has loaded `base` to be without.
+//! With `--keep-choice`, programs that choose their own providers get what they get without Oarlock, however they reach its
+//! configuration. OpenSSL loads its default provider at the first fetch unless a provider was loaded before. A configuration
+//! that activated the default provider would give `AES-256-GCM` and `SHA2-256` to a program that loaded `base` to avoid
+//! them.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -9,9 +10,9 @@ use oarlock_testing::lossy;
 
 use crate::common::{oarlock, provider, stderr};
 
-/// Programs, each in a process of its own. Their steps, in turn: `+NAME` loads a provider, `?NAME` says whether it is
-/// there, `-NAME` unloads what was loaded, `|NAME` loads it unless it is there, `fetch` says what there is, `list` says which
-/// providers there are.
+/// Runs programs, each in a process of its own. Their steps, in order: `+NAME` loads a provider, `?NAME` prints whether it
+/// is available, `-NAME` unloads it, `|NAME` loads it unless it is available, `fetch` prints what can be fetched, `list`
+/// prints the providers.
 const PROGRAM: &str = "\
 import ctypes, os, sys
 def program(steps):
@@ -69,7 +70,7 @@ for steps in sys.argv[2:]:
     assert os.waitpid(child, 0)[1] == 0
 ";
 
-/// What programs do, and whether they have the default provider at the end, so that Oarlock takes part.
+/// The steps of programs, and whether they have the default provider at the end, so that Oarlock takes part.
 const PROGRAMS: [(&str, bool); 18] = [
     ("fetch", true),
     ("?default fetch", true),
@@ -79,14 +80,14 @@ const PROGRAMS: [(&str, bool); 18] = [
     ("+legacy fetch list", false),
     ("+legacy +base ?default fetch", false),
     ("+no-such-provider fetch", false),
-    // At the first fetch, the choice is made.
+    // The first fetch makes the choice.
     ("fetch +base fetch list", true),
     ("list +base fetch", true),
     ("?base +base fetch", true),
     ("+default fetch", true),
     ("+legacy +default fetch list", true),
     ("+default +base ?default fetch", true),
-    // A common way to make sure of it.
+    // A common way to ensure that the default provider is available.
     ("+legacy |default fetch list", true),
     ("+base fetch +default fetch", true),
     ("+base list -base fetch", false),
@@ -100,7 +101,7 @@ fn programs_that_choose_get_what_they_get_without() {
         "",
         "openssl_conf = i\n[i]\nproviders = p\n[p]\ndefault = d\n[d]\n# activate = 1\n",
         "openssl_conf = i\n[i]\nssl_conf = s\n[s]\nsystem_default = d\n[d]\nMinProtocol = TLSv1.2\n",
-        // The user has chosen: a program that loads nothing has no cipher.
+        // The user has chosen, so a program that loads nothing has no cipher.
         "openssl_conf = i\n[i]\nproviders = p\n[p]\nbase = b\n[b]\nactivate = 1\n",
     ]
     .into_iter()
@@ -156,7 +157,7 @@ fn programs_that_choose_get_what_they_get_without() {
                 for ((ours, stock), (steps, has_default)) in each.zip(PROGRAMS) {
                     let takes_part = stock.contains("AES-256-GCM' b'default'");
                     assert_eq!(ours.contains("AES-256-GCM' b'oarlock'"), takes_part, "{about}: {ours}");
-                    // With the user's own choice it depends on the first call: OSSL_PROVIDER_available(3) looks for the
+                    // With a choice of the user's it depends on the first call: OSSL_PROVIDER_available(3) looks for the
                     // default provider before it reads a configuration.
                     if !has_chosen {
                         assert_eq!(takes_part, has_default, "{about}: {steps}: {ours}");
@@ -201,7 +202,7 @@ print((size() - before) // 400)
     let mut ours = oarlock();
     ours.args(["run", "--keep-choice", "--provider"]);
     ours.arg(provider()).arg("--");
-    // OpenSSL itself keeps some.
+    // OpenSSL itself leaks some.
     let (stock, ours) = (
         left(Command::new("env"), ""),
         left(ours, "provider=oarlock"),

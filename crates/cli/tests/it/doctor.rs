@@ -1,4 +1,4 @@
-//! `oarlock doctor` about this machine and programs of every kind.
+//! `oarlock doctor` for this machine and for programs of every kind.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
@@ -42,7 +42,7 @@ fn a_machine_that_takes_it() {
     );
 }
 
-/// The verdict comes first, in words; how it was found out, for those who ask.
+/// The verdict comes first, in words, and the details are shown on request.
 #[test]
 fn the_answer_begins_with_a_verdict() {
     let said = |arguments: &[&str]| {
@@ -87,7 +87,7 @@ fn the_answer_begins_with_a_verdict() {
     );
 }
 
-/// A program's author chooses its names, and who looks at it has a terminal.
+/// A program's author chooses its names, and doctor shows them on a terminal.
 #[test]
 fn names_of_a_program_reach_no_terminal_as_sequences() {
     let folder = tempfile::tempdir().unwrap();
@@ -187,7 +187,7 @@ fn programs_are_told_apart() {
     let missing = missing.unwrap();
     assert_fails(&missing, 127, &["not-a-program-at-all: no such program"]);
     assert!(missing.stdout.is_empty());
-    // It loads its OpenSSL late, with a module.
+    // Apache loads its OpenSSL late, with a module.
     if Path::new("/usr/lib/apache2/modules/mod_ssl.so").exists() {
         let (code, apache) = answer(doctor().args(["--", "apache2"]));
         assert_eq!((code, state(&apache, "library")), (0, "ok"), "{apache}");
@@ -196,7 +196,7 @@ fn programs_are_told_apart() {
     }
 }
 
-/// By the name that a program is linked with: the machine has one of them at most.
+/// The name of the linked library tells the release; this machine has at most one of them.
 #[test]
 fn releases_of_openssl_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
@@ -267,10 +267,9 @@ fn scripts_are_followed_and_privileges_seen() {
     }
 }
 
-/// Nothing of another user's runs with root's rights unless `--try` asks for it. The libcrypto that the RUNPATH of a
-/// program names is loaded by `doctor -- PROGRAM` and by `provider calibrate PROGRAM`; who else may have put it there
-/// is its owner, the owner of a folder above it, everyone who may write one of these, and the owner of what a link
-/// leads to.
+/// No code of another user runs with root's rights unless `--try` asks for it. `doctor -- PROGRAM` and `provider calibrate
+/// PROGRAM` load the libcrypto that the RUNPATH of a program names. Those who may have put it there are its owner, the owner
+/// of a folder above it, everyone who may write to one of these, and the owner of a link's target.
 #[test]
 fn the_libcrypto_of_another_user_is_not_loaded() {
     if !is_root("folders of other users") {
@@ -349,7 +348,7 @@ fn the_libcrypto_of_another_user_is_not_loaded() {
         set(&library, 0, 0o757);
         is_loaded("all may write the library", Some("others may write it"));
         set(&library, 0, 0o755);
-        // Behind a link.
+        // After a link.
         set(&elsewhere, 65534, 0o755);
         let real = elsewhere.join("real.so");
         fs::rename(&library, &real).unwrap();
@@ -363,7 +362,7 @@ fn the_libcrypto_of_another_user_is_not_loaded() {
         fs::remove_file(&library).unwrap();
         fs::rename(&real, &library).unwrap();
     }
-    // Who asks for a trial has it.
+    // `--try` runs the program.
     set(&theirs, 65534, 0o755);
     assert!(ran(&["doctor", "--json", "--try"]).0);
 }
@@ -372,9 +371,9 @@ fn the_libcrypto_of_another_user_is_not_loaded() {
 fn a_trial_has_the_last_word() {
     let enc = "openssl enc -aes-128-ctr -K 00112233445566778899aabbccddeeff -iv \
                00112233445566778899aabbccddeeff -in /bin/ls";
-    // A shell is linked with no OpenSSL, and starts one.
+    // A shell does not link OpenSSL, but starts a program that does.
     let (code, shell) = answer(doctor().args(["--", "sh", "-c", enc]));
-    // Which of the two a build without optimization is, is not the point.
+    // It does not matter which of the two a build without optimization reports.
     assert!(["ok", "note"].contains(&state(&shell, "trial")), "{shell}");
     assert_eq!(code, 0, "{shell}");
     assert!(
@@ -426,7 +425,7 @@ fn text<'a>(answer: &'a Value, about: &str) -> &'a str {
     finding(answer, about)["text"].as_str().unwrap_or_default()
 }
 
-/// The worst of those about it.
+/// Returns the worst finding about a subject.
 fn finding<'a>(answer: &'a Value, about: &str) -> &'a Value {
     let findings = answer["findings"].as_array().unwrap();
     let mut of_it: Vec<_> = findings.iter().filter(|it| it["about"] == about).collect();
@@ -438,7 +437,7 @@ fn finding<'a>(answer: &'a Value, about: &str) -> &'a Value {
     of_it.first().copied().unwrap_or(&Value::Null)
 }
 
-/// haproxy and nginx are installed for other tests, and not set up for signing together.
+/// haproxy and nginx are installed for other tests, and not configured to batch signatures.
 #[test]
 fn servers_that_could_sign_together_are_named() {
     let has_lanes = Accelerator::builder().build().unwrap().lanes().is_some();
@@ -446,7 +445,7 @@ fn servers_that_could_sign_together_are_named() {
         return skip("lanes for RSA");
     }
     let (_, answer) = answer(doctor().env("OPENSSL_CONF", "").args(["--", "nginx"]));
-    // Without a certificate that could be looked at, it does not take an RSA key for granted.
+    // Without a readable certificate it does not assume an RSA key.
     let findings = answer["findings"].as_array().unwrap();
     let of_keys: Vec<_> = findings
         .iter()

@@ -1,4 +1,4 @@
-//! The order in which an output comes to be on the disk and its input goes, as strace sees it.
+//! The order in which an output reaches the disk and its input is removed, as strace sees it.
 
 use std::fs;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn an_input_goes_after_all_that_leads_to_its_output_is_on_the_disk() {
         let output = format!("new/deep/{input}.age");
         let named = calls.place("renameat2", &output);
         assert!(named < removed, "{calls:#?}");
-        // The data before the name, and the name before the input goes.
+        // The data is on disk before the name, and the name before the input is removed.
         assert!(
             calls.0[..named]
                 .iter()
@@ -68,7 +68,7 @@ fn a_single_input_goes_after_its_outputs_name_is_on_the_disk() {
     assert!(calls.has(named..removed, "fsync", "folder"), "{calls:#?}");
 }
 
-/// A system call that succeeded, and the path of its last argument that is one, from the folder of the test.
+/// A system call that succeeded, and the path of its last path argument, relative to the test's folder.
 #[derive(Debug)]
 struct Call {
     name: String,

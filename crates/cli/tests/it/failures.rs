@@ -1,4 +1,4 @@
-//! Whatever goes wrong: one line, an exit status, and nothing under the final name.
+//! Failures: one line, an exit status, and nothing under the final name.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -206,7 +206,7 @@ fn inputs_that_cannot_be_read_are_named_and_leave_no_output() {
             &["not-there?at all: No such file or directory"],
         ),
         (directory.path(), &["is a directory"]),
-        // A regular file that opens and does not read.
+        // A regular file that can be opened and not read.
         (
             Path::new("/proc/self/mem"),
             &["/proc/self/mem", "Input/output error at byte 0"],
@@ -231,7 +231,7 @@ fn outputs_that_cannot_be_made_are_named() {
         (&missing, &["missing/out", "No such file or directory"]),
         (&below_a_file, &["file/out", "ot a directory"]),
         (directory.path(), &["is a directory"]),
-        // No user may make a file there, root included.
+        // No user may create a file there, not even root.
         (Path::new("/proc/out"), &["/proc/out"]),
     ];
     for (output, parts) in cases {
@@ -384,7 +384,7 @@ fn an_interrupted_file_leaves_nothing_behind() {
     }
 }
 
-/// Starts it on a pipe, and returns when it is at work.
+/// Starts the command on a pipe, and returns when it is at work.
 fn start_stream(command: &mut Command) -> Child {
     let mut child = command
         .stdin(Stdio::piped())

@@ -1,4 +1,4 @@
-//! Many files, directories, parts of files, what becomes of inputs, and what is told of them.
+//! Many files, directories, ranges of files, the removal of inputs, and reports.
 
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::common::age::{Home, age, succeeded};
 use crate::common::{assert_fails, run, stderr};
 
-/// Below and above what one thread does alone (8 MiB).
+/// Sizes below and above what one thread processes alone (8 MiB).
 const SIZES: [usize; 7] = [0, 1, 4096, 65_536, 65_537, 1_200_000, 9_000_000];
 
 #[test]
@@ -31,7 +31,7 @@ fn several_files_become_several_and_come_back() {
             .concat(),
         );
         for (name, size) in names.iter().zip(SIZES) {
-            // The real age reads each.
+            // The real age opens each.
             let name = format!("{name}.age");
             let opened = succeeded(&mut home.run_here(age(), &["-d", "-i", "key.txt", &name]));
             assert!(opened.stdout == noise(size), "{name}: {}", stderr(&opened));
@@ -66,7 +66,7 @@ fn files_in_directories_are_processed_beside_them_and_what_is_sealed_is_not_seal
         "oarlock: skipped in directories: 1: the name ends in .age, as if encrypted already\n\
          oarlock: skipped in directories: 1: not regular files\n"
     );
-    // Twice: what is there already is kept, and said.
+    // The second time, existing outputs are kept and reported.
     let before = home.read("photos/b/c.age");
     let again = ran(&home, &encrypt);
     assert_eq!(again.status.code(), Some(1));
@@ -77,7 +77,7 @@ fn files_in_directories_are_processed_beside_them_and_what_is_sealed_is_not_seal
     );
     assert_eq!(home.read("photos/b/c.age"), before);
     assert!(!home.path("photos/b/d.age.age").exists());
-    // The same, when -o names where they are.
+    // The same happens if -o names their folder.
     let output = ran(&home, &[&encrypt[..], &["-f", "-o", "photos"]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(
@@ -159,7 +159,7 @@ fn inputs_are_removed_when_their_outputs_are_there_and_not_before() {
         ],
     );
     assert!(!home.path("a").exists() && home.path("sealed").exists());
-    // A damaged one stays.
+    // A damaged input stays.
     let mut sealed = home.read("sealed");
     *sealed.last_mut().unwrap() ^= 1;
     home.write("sealed", &sealed);
@@ -169,7 +169,7 @@ fn inputs_are_removed_when_their_outputs_are_there_and_not_before() {
     );
     assert_fails(&output, 1, &["sealed: chunk 0 is not authentic"]);
     assert!(home.path("sealed").exists() && !home.path("a").exists());
-    // Nothing is removed for what may be lost.
+    // Nothing is removed if its output may be lost.
     home.write("a", b"a");
     for output in [&["a", "-o", "-"][..], &["-o", "b.age"], &["-"]] {
         let rm = ["encrypt", "--rm", "-r", &home.recipient];
@@ -206,7 +206,7 @@ fn an_input_that_is_written_to_meanwhile_gives_no_output() {
     let home = Home::new();
     let path = home.path("changing");
     let file = fs::File::create(&path).unwrap();
-    // Long enough to be written to before its end.
+    // Long enough to be changed before its end is read.
     file.set_len(1 << 30).unwrap();
     for (what, at, bytes) in [("grows", 1 << 30, 1), ("changes", 0, 3)] {
         let mut child = home
@@ -272,7 +272,7 @@ fn parts_are_what_they_are_of_the_whole() {
             );
         }
     }
-    // Damage elsewhere is not looked at; where it is, it is seen.
+    // Damage outside the range is not read; damage within it is found.
     let mut sealed = home.read("sealed");
     sealed[1_000_000] ^= 1;
     home.write("damaged", &sealed);
@@ -302,7 +302,7 @@ fn parts_are_what_they_are_of_the_whole() {
         &["damaged: chunk 15 is not"],
     );
     assert!(!home.path("part3").exists());
-    // A file that was cut short is not taken for a whole one.
+    // A file that was cut short does not pass for a whole one.
     home.write("cut", &home.read("sealed")[..2_000_000]);
     let output = ran(
         &home,
@@ -399,7 +399,7 @@ fn zeros_become_holes_on_request() {
     let zeros = vec![0; 3 << 20];
     let plains = [
         [&zeros[..], &noise(70_000), &zeros].concat(),
-        // By all threads, with data at the end.
+        // All threads process this one, which ends with data.
         [&zeros[..], &noise(1 << 20), &zeros, &zeros, &zeros, b"end"].concat(),
         zeros.clone(),
     ];
@@ -426,7 +426,7 @@ fn zeros_become_holes_on_request() {
             }
             assert!(home.path("whole").metadata().unwrap().blocks() * 512 >= plain.len() as u64);
         }
-        // A file that is there already keeps no bytes where a hole would be.
+        // An existing file keeps no bytes where a hole would be.
         fs::write(home.path("there"), vec![7; plain.len()]).unwrap();
         let there = fs::File::options()
             .write(true)
@@ -586,7 +586,7 @@ fn every_command_has_a_manual_page() {
     );
 }
 
-/// The files below a folder.
+/// Returns the files below a folder.
 fn tree(home: &Home, name: &str) -> Vec<String> {
     let root = home.path(name);
     let mut files: Vec<String> = walkdir::WalkDir::new(&root)
@@ -602,7 +602,7 @@ fn tree(home: &Home, name: &str) -> Vec<String> {
     files
 }
 
-/// Temporary files that were left.
+/// Returns the temporary files that were left.
 fn hidden(home: &Home) -> Vec<String> {
     let mut files = tree(home, "");
     files.retain(|name| name.starts_with(".oarlock-"));

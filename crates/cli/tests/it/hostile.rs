@@ -1,5 +1,5 @@
-//! Files, folders, keys and plugins made by somebody who means harm: what they cost has a bound, what they
-//! say is shown without what a terminal acts on, and nothing is written or removed but what was asked for.
+//! Hostile files, folders, keys and plugins: their cost is bounded, their text is shown without what a terminal acts on, and
+//! nothing is written or removed that the user did not ask for.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -130,7 +130,7 @@ fn keys_without_end_are_refused() {
     assert_fails(&output, 2, &["standard input: ", "longer than 1023 bytes"]);
 }
 
-/// Where nobody writes, and a signal must end the wait.
+/// Nobody writes to the pipe, so only a signal can end the wait.
 #[test]
 fn a_wait_for_a_pipe_ends_with_a_signal() {
     use std::os::unix::process::ExitStatusExt as _;
@@ -145,7 +145,7 @@ fn a_wait_for_a_pipe_ends_with_a_signal() {
     ] {
         let mut command = home.oarlock(arguments);
         let child = command.stderr(Stdio::piped()).spawn().unwrap();
-        // In openat(2), which returns at once for any other file.
+        // It is in openat(2), which returns at once for any other file.
         let is_opening = || {
             let call = fs::read_to_string(format!("/proc/{}/syscall", child.id()));
             call.is_ok_and(|call| call.starts_with(OPENAT))
@@ -166,7 +166,7 @@ fn a_wait_for_a_pipe_ends_with_a_signal() {
     }
 }
 
-/// Its stanza is the file key; what it asks and tells besides, it does not need.
+/// A plugin whose stanza is the file key. Its other questions and messages are not needed.
 const WELL_BEHAVED: &str = r#"#!/usr/bin/env python3
 import base64, sys
 
@@ -217,7 +217,7 @@ fn a_plugin_that_behaves_wraps_and_unwraps() {
         let output = succeeded(&mut command);
         assert!(stderr(&output).contains("a message of many many"));
     };
-    // Alone, by its identity, and together with a recipient of another kind.
+    // Alone, by its identity, and with recipients of another kind.
     let to = &home.recipient;
     for recipients in [
         &["-r", RECIPIENT][..],
@@ -228,7 +228,7 @@ fn a_plugin_that_behaves_wraps_and_unwraps() {
         in_order(&["decrypt", "-f", "-i", "id.txt", "-o", "out", "sealed"]);
         assert_eq!(home.read("out"), b"attack at dawn");
     }
-    // It has no key for this one.
+    // The plugin has no key for this file.
     let decrypt = ["decrypt", "-i", "id.txt", "-o", "-", "others"];
     let output = with_plugins(&home, home.oarlock(&decrypt))
         .output()
@@ -242,7 +242,7 @@ fn a_plugin_that_behaves_wraps_and_unwraps() {
     assert_one_line(&format!("{last}\n"), &["others: "]);
 }
 
-/// What a plugin does, in sh, and a part of what is said of it.
+/// The actions of hostile plugins, in sh, and a part of the message about each.
 const PLUGINS: [(&str, &str, &str); 8] = [
     ("exits", "exit 0", "it ended too early"),
     (
@@ -316,7 +316,7 @@ fn plugins_that_misbehave_are_stopped() {
     }
 }
 
-/// Also one that does not mind its input's end or an interrupt.
+/// Covers a plugin that ignores the end of its input or an interrupt.
 #[test]
 fn a_plugin_that_hangs_ends_with_the_command() {
     let home = Home::new();
@@ -353,13 +353,13 @@ fn a_plugin_that_hangs_ends_with_the_command() {
     }
 }
 
-/// Their names become those of programs.
+/// The names of plugins become names of programs.
 #[test]
 fn a_plugin_is_a_program_in_a_folder_of_path() {
     let home = Home::new();
     home.write("plain", b"attack at dawn");
     home.write("sealed", &home.sealed(b"attack at dawn"));
-    // The first is well-formed Bech32.
+    // The first one is well-formed Bech32.
     for recipient in ["age1../../x1gc5wx2", "age1\nx1aaaaaa", "age1test1aaaaaa"] {
         let output = home
             .oarlock(&["encrypt", "--each", "-r", recipient, "plain"])
@@ -367,7 +367,7 @@ fn a_plugin_is_a_program_in_a_folder_of_path() {
             .unwrap();
         assert_fails(&output, 2, &["invalid recipient"]);
     }
-    // In the current folder, which is in no PATH by its own name.
+    // A program in the current folder, which no PATH contains by name.
     write_program(
         &home.path("age-plugin-test"),
         "#!/bin/sh\ntouch \"$HANGS\"\n",
@@ -437,7 +437,7 @@ fn names_are_shown_and_not_acted_on() {
         "{told}"
     );
     assert!(!told.contains(acts), "{told:?}");
-    // A file whose name looks like an option is no option behind --.
+    // After --, a file whose name looks like an option is not one.
     let mut inspect = home.oarlock(&["inspect", "--", "--rm.age"]);
     succeeded(inspect.current_dir(home.path("sealed/tree")));
 }
@@ -452,7 +452,7 @@ fn folders_hold_more_than_files() {
     symlink("/dev/zero", tree.join("zero")).unwrap();
     succeeded(Command::new("mkfifo").arg(tree.join("pipe")));
     let _socket = std::os::unix::net::UnixListener::bind(tree.join("socket")).unwrap();
-    // Deeper than a process may have open files.
+    // Deeper than the number of files that a process may have open.
     let depth = 300;
     let deep = tree.join("d/".repeat(depth));
     fs::create_dir_all(&deep).unwrap();
@@ -471,7 +471,7 @@ fn folders_hold_more_than_files() {
     command.arg(oarlock().get_program()).args(args);
     command.env("XDG_CACHE_HOME", "/nonexistent");
     let output = command.current_dir(home.folder()).output().unwrap();
-    // The pipe and the socket.
+    // The pipe and the socket are left out.
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(home.path("sealed/tree/file.age").exists());
     assert!(
@@ -480,7 +480,7 @@ fn folders_hold_more_than_files() {
             .join("bottom.age")
             .exists()
     );
-    // The links say what they said, and were not gone through.
+    // The links have their old targets, and were not followed.
     for link in ["loop", "zero"] {
         assert_eq!(
             fs::read_link(home.path("sealed/tree").join(link)).unwrap(),
@@ -490,7 +490,7 @@ fn folders_hold_more_than_files() {
     assert_eq!(fs::read_dir(home.path("sealed/tree")).unwrap().count(), 4);
 }
 
-/// While it is gone through, others may change a tree that is theirs.
+/// During the walk, others may change a tree that they own.
 #[test]
 fn a_folder_that_becomes_a_link_leads_nowhere() {
     let home = Home::new();
@@ -503,7 +503,7 @@ fn a_folder_that_becomes_a_link_leads_nowhere() {
             fs::write(home.path(folder).join(name), folder).unwrap();
         }
     }
-    // Its reports fill the pipe, and it waits.
+    // Its reports fill the pipe, so it waits.
     let (mut stdout, reports) = std::io::pipe().unwrap();
     rustix::pipe::fcntl_setpipe_size(&stdout, 4096).unwrap();
     let child = home
@@ -526,7 +526,7 @@ fn a_folder_that_becomes_a_link_leads_nowhere() {
     assert_eq!(oarlock_testing::names(&home.path("elsewhere")), names);
 }
 
-/// The link leads to where the one who made it may not write.
+/// The link leads to where its author may not write.
 #[test]
 fn an_output_beside_its_input_follows_no_link() {
     let home = Home::new();
@@ -551,7 +551,7 @@ fn an_output_beside_its_input_follows_no_link() {
             assert_eq!(home.read("there"), b"there");
         }
     }
-    // Nor does a folder for outputs, below itself.
+    // A folder for outputs does not follow one either, below itself.
     fs::create_dir(home.path("out")).unwrap();
     fs::create_dir(home.path("elsewhere")).unwrap();
     symlink("../elsewhere", home.path("out/tree")).unwrap();
@@ -571,7 +571,7 @@ fn an_output_beside_its_input_follows_no_link() {
         stderr(&output)
     );
     assert_eq!(fs::read_dir(home.path("elsewhere")).unwrap().count(), 0);
-    // A pipe is no place for an output that was not named.
+    // An output that was not named does not go to a pipe.
     fs::remove_file(home.path("tree/evil")).unwrap();
     succeeded(Command::new("mkfifo").arg(home.path("tree/evil")));
     let output = home.oarlock(&forced).output().unwrap();
@@ -582,31 +582,31 @@ fn an_output_beside_its_input_follows_no_link() {
     );
 }
 
-/// The command in 512 MiB of address space: it has far less in use.
+/// Returns the command in 512 MiB of address space, far more than it uses.
 fn bounded(home: &Home, arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -v 524288; exec \"$0\" \"$@\""]);
     command.arg(oarlock().get_program()).args(arguments);
-    // Else each thread reserves some 64 MiB.
+    // Otherwise each thread reserves some 64 MiB.
     command.env("MALLOC_ARENA_MAX", "1");
     command.env("XDG_CACHE_HOME", "/nonexistent");
     command.current_dir(home.folder());
     command
 }
 
-/// With the plugins in the folder.
+/// Adds the plugins in the folder to PATH.
 fn with_plugins(home: &Home, mut command: Command) -> Command {
     let path = std::env::var("PATH").unwrap();
     command.env("PATH", format!("{}:{path}", home.folder().display()));
     command
 }
 
-/// As /proc/PID/syscall gives it (proc_pid_syscall(5)).
+/// The beginning of /proc/PID/syscall during openat (proc_pid_syscall(5)).
 const OPENAT: &str = if cfg!(target_arch = "x86_64") {
     "257 "
 } else {
     "56 "
 };
-/// An identity of the plugin `test`, made with [`age::plugin::Identity::default_for_plugin`].
+/// An identity of the plugin `test`, created with [`age::plugin::Identity::default_for_plugin`].
 const IDENTITY: &str = "AGE-PLUGIN-TEST-1M7420Z";
 const RECIPIENT: &str = "age1test1dzqdan";

@@ -1,5 +1,5 @@
-//! `make install` and `make uninstall`, with the programs under test, into folders that others use too;
-//! manual pages, and the documentation's lines of shell.
+//! `make install` and `make uninstall` with the programs under test, into folders that others also use; manual pages, and
+//! the documentation's shell commands.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::common::age::{Home, succeeded};
 use crate::common::terminal::{on_a_terminal, typing};
 use crate::common::{provider, run, stderr};
 
-/// `make TARGET` below `root`, with a prefix that is not the usual one.
+/// Runs `make TARGET` below `root`, with an unusual prefix.
 fn make(root: &Path, target: &str) -> Output {
     let mut make = Command::new("make");
     make.arg("--no-print-directory")
@@ -23,7 +23,7 @@ fn make(root: &Path, target: &str) -> Output {
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .args([target, "PREFIX=/opt/oar"])
         .arg(format!("DESTDIR={}", root.display()))
-        // Of the `make test` that may have started this.
+        // Set by the `make test` that may have started this.
         .env_remove("MAKEFLAGS")
         .env("BUILD", provider().parent().unwrap());
     run(&mut make, b"")
@@ -34,7 +34,7 @@ fn succeeds(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Every folder and file, with mode and content.
+/// Returns every folder and file, with mode and content.
 fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
@@ -54,7 +54,7 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     found
 }
 
-/// A root in which others have installed something before.
+/// Returns a root in which others have installed something before.
 fn root() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     for name in [
@@ -117,19 +117,19 @@ fn what_is_installed_works_and_goes_byte_for_byte() {
     }
     let unit = fs::read_to_string(at("lib/systemd/system/oarlock-serve.service")).unwrap();
     assert!(!unit.contains("/usr/bin"), "{unit}");
-    // The command finds the provider where it was put.
+    // The command finds the installed provider.
     let mut ran = Command::new(at("bin/oarlock"));
     ran.args(["run", "--", "openssl", "list", "-providers"]);
     let ran = succeeds(&run(ran.env_remove("OARLOCK_PROVIDER"), b""));
     assert!(ran.contains("oarlock"), "{ran}");
 
-    // Again, as an update does.
+    // Install again, as an update does.
     let installed = tree(root.path());
     succeeds(&make(root.path(), "install"));
     assert_eq!(tree(root.path()), installed);
     succeeds(&make(root.path(), "uninstall"));
     assert_eq!(tree(root.path()), before);
-    // A DESTDIR that is made for it goes, too.
+    // A DESTDIR that was created for it is removed too.
     let new = root.path().join("new");
     succeeds(&make(&new, "install"));
     assert!(new.join("opt/oar/bin/oarlock").exists());
@@ -213,7 +213,7 @@ fn examples_in_manual_pages_can_be_pasted() {
     }
 }
 
-/// Lines of shell in the documentation have what they do behind `#`, so they can be copied whole.
+/// Shell commands in the documentation have explanations after `#`, so they can be copied whole.
 #[test]
 fn lines_of_the_documentation_can_be_pasted() {
     for name in [
@@ -250,7 +250,7 @@ fn what_the_documentation_does_to_files_works_as_copied() {
     let text = document(name);
     let (_, behind) = text.split_once("\n## age files\n").unwrap();
     let block = blocks(behind).next().unwrap();
-    // What a reader must replace, and a part of a smaller file.
+    // Replace what a reader must replace, and take a range of a smaller file.
     let block = block
         .lines()
         .map(|line| match line.split_once(" -r age1... ") {
@@ -284,7 +284,7 @@ fn document(name: &str) -> String {
     .unwrap()
 }
 
-/// What stands between fences.
+/// Returns the text between fences.
 fn blocks(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n```").skip(1).step_by(2).map(|block| {
         let (_, lines) = block.split_once('\n').unwrap_or_default();
@@ -307,8 +307,8 @@ fn is_shell(line: &str) -> bool {
     .any(|program| line.starts_with(program))
 }
 
-/// No service starts while `scripts/system-packages` installs, and all of them may again once it has ended: by itself, or by
-/// any signal that ends it, in whatever shell it runs.
+/// No service starts while `scripts/system-packages` installs, and all may start again once it has ended: by itself, or by
+/// any signal, in any shell.
 #[test]
 fn an_installation_that_is_interrupted_leaves_no_policy() {
     let folder = tempfile::tempdir().unwrap();
@@ -344,7 +344,7 @@ fn an_installation_that_is_interrupted_leaves_no_policy() {
             install.arg(&script).arg("run");
             install.env("PATH", &programs).env("POLICY_RC_D", &policy);
             install.stdout(Stdio::null()).stderr(Stdio::null());
-            // As a terminal does it: to the shell and to what it runs.
+            // A terminal sends the signal to the shell and to its child.
             let mut child = install.process_group(0).spawn().unwrap();
             if let Some(signal) = signal {
                 until("it installs", || policy.exists());
@@ -352,7 +352,7 @@ fn an_installation_that_is_interrupted_leaves_no_policy() {
                 rustix::process::kill_process_group(group, signal).unwrap();
             }
             let status = child.wait().unwrap();
-            // There is no cargo.
+            // There is no cargo, so the script fails.
             let ended = signal.map_or(1, |signal| 128 + signal.as_raw());
             assert_eq!(status.code(), Some(ended), "{shell} {signal:?}");
             assert!(!policy.exists(), "{shell} {signal:?}");

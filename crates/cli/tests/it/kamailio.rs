@@ -1,5 +1,4 @@
-//! `oarlock run` with Kamailio, which has OpenSSL's memory shared by its processes: one accepts a connection, and another
-//! may be the one that frees it.
+//! `oarlock run` with Kamailio, whose processes share OpenSSL's memory: one accepts a connection, and another may free it.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -11,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::common::{free_port, oarlock, provider, run, stderr};
 
-/// With keys of both kinds, and clients that take leave and that do not.
+/// Covers keys of both types, and clients that close their connection and that do not.
 #[test]
 fn a_server_whose_processes_share_memory_outlives_its_clients() {
     for key in [
@@ -40,7 +39,7 @@ fn a_server_whose_processes_share_memory_outlives_its_clients() {
 struct Server {
     folder: tempfile::TempDir,
     port: u16,
-    /// Leads a group of its own.
+    /// The leader of a process group.
     child: Child,
 }
 
@@ -77,7 +76,7 @@ impl Server {
         }
     }
 
-    /// Folders of its processes in /proc.
+    /// Returns the folders of its processes in /proc.
     fn processes(&self) -> Vec<PathBuf> {
         let group = format!("{}", self.child.id());
         let folders = fs::read_dir("/proc").unwrap().flatten();
@@ -85,7 +84,7 @@ impl Server {
             .map(|folder| folder.path())
             .filter(|folder| {
                 let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
-                // Behind the name: state, parent, group (proc(5)).
+                // After the name: state, parent, group (proc(5)).
                 let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
                 rest.split_whitespace().nth(2) == Some(&group)
             })
@@ -125,8 +124,8 @@ fn configuration(folder: &Path, port: u16) -> String {
 const TCP_PROCESSES: usize = 3;
 const CLIENTS_SERVED: usize = 16;
 
-/// Port. One client after the other, each with a connection of its own, prints what it is answered; the first is not counted
-/// and asks until the server's processes are there. Each wait is bounded, and so are all together.
+/// Takes a port. One client after the other, each with a connection of its own, prints the answer. The first is not counted
+/// and asks until the server's processes are ready. Each wait is bounded, and so is their sum.
 const CLIENTS: &str = r#"
 import signal, socket, ssl, struct, sys, time
 signal.alarm(60)

@@ -1,5 +1,5 @@
-//! What a command leaves running keeps the user's configuration: a service, a window of tmux, a program that starts long
-//! after `oarlock run` has ended. And whose folder that configuration lies in.
+//! Programs that a command leaves running keep the user's configuration: a service, a window of tmux, a program that starts
+//! long after `oarlock run` has ended. The tests also check who owns the folder of that configuration.
 
 use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
@@ -18,7 +18,7 @@ fn what_a_command_leaves_running_keeps_the_users_policy() {
         (&b""[..], &[][..]),
         (b"", &["--stats"]),
         (b"", &["--options", "max_threads=0"]),
-        // OpenSSL passes over a byte order mark, but not in a file that is included.
+        // OpenSSL skips a byte order mark, but not in an included file.
         (b"\xef\xbb\xbf", &[]),
     ] {
         for mode in [0o644, 0o600] {
@@ -41,7 +41,7 @@ fn what_a_command_leaves_running_keeps_the_users_policy() {
             command
                 .args(["--", "sh", "-c", &script])
                 .env("OPENSSL_CONF", &conf);
-            // A folder for temporary files that is gone with the command, as that of a service.
+            // A folder for temporary files that goes with the command, like that of a service.
             fs::create_dir(path("tmp")).unwrap();
             let output = command
                 .current_dir(folder.path())
@@ -164,7 +164,7 @@ fn runs_alike_share_a_configuration_and_old_ones_go_unless_in_use() {
     assert!(first.exists() && second.exists());
     uses_it.kill().unwrap();
     uses_it.wait().unwrap();
-    // What a run uses is young again.
+    // A run makes the files that it uses young again.
     make_old();
     assert_eq!(path_with("max_threads=2"), second);
     path_with("max_threads=3");
@@ -224,7 +224,7 @@ fn files_that_were_put_there_are_replaced() {
     assert_eq!(fs::read(&other).unwrap(), whole);
 }
 
-/// Every place, and what somebody else may have done to it.
+/// Covers every place, and what somebody else may have done to it.
 #[test]
 fn places_that_others_may_change_are_not_used() {
     if !is_root("folders of other users") {
@@ -232,7 +232,7 @@ fn places_that_others_may_change_are_not_used() {
     }
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-    // Where everybody can read it.
+    // Copy them to where everybody can read them.
     let module = folder.path().join("oarlock.so");
     fs::copy(provider(), &module).unwrap();
     let program = folder.path().join("oarlock");
@@ -284,7 +284,7 @@ fn places_that_others_may_change_are_not_used() {
     assert!(path_with(&[]).starts_with(&shared));
     assert_eq!(shared.metadata().unwrap().mode() & 0o7777, 0o755);
 
-    // Others own the folder or one above, or may write there; it may be a link.
+    // Others own the folder or one above it, or may write there; or it is a link.
     for (name, mode, owner) in [
         ("others", 0o755, 0),
         ("open", 0o777, NOBODY),
@@ -319,7 +319,7 @@ fn places_that_others_may_change_are_not_used() {
             "{}",
             path.display()
         );
-        // That one cannot stay.
+        // A configuration outside these places does not stay.
         assert!(!path.exists());
     }
     fs::remove_dir_all(&shared).unwrap();
@@ -328,7 +328,7 @@ fn places_that_others_may_change_are_not_used() {
     assert_eq!(names(&foreign), [""; 0]);
 }
 
-/// `oarlock run` with the provider under test.
+/// Returns `oarlock run` with the provider under test.
 fn ran(program: &[&str]) -> Command {
     let mut command = oarlock();
     command.args(["run", "--provider"]).arg(provider());
@@ -338,6 +338,6 @@ fn ran(program: &[&str]) -> Command {
 
 const MODERN: &[u8] =
     b"openssl_conf = i\n[i]\nssl_conf = s\n[s]\nsystem_default = d\n[d]\nMinProtocol = TLSv1.3\n";
-/// Prints the least version of TLS that a program takes.
+/// Prints the lowest version of TLS that a program accepts.
 const LEAST: &str = "/usr/bin/python3 -c 'import ssl; print(hex(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).minimum_version))'";
 const NOBODY: u32 = 65534;

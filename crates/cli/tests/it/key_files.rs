@@ -34,7 +34,7 @@ impl Desk {
         run(oarlock().args(arguments).current_dir(self.0.path()), b"")
     }
 
-    /// Runs it, and returns what it prints.
+    /// Runs the command, and returns what it prints.
     fn says(&self, arguments: &[&str]) -> Vec<u8> {
         said(&self.oarlock(arguments), arguments)
     }
@@ -55,7 +55,7 @@ fn said(output: &Output, arguments: &[&str]) -> Vec<u8> {
 struct Openssl(Option<PathBuf>);
 
 impl Openssl {
-    /// One that knows ML-KEM and ML-DSA, where it is built.
+    /// Returns one with ML-KEM and ML-DSA, if it is built.
     fn post_quantum() -> Option<Self> {
         let program = built("openssl-3.5/bin/openssl");
         if program.is_none() {
@@ -79,7 +79,7 @@ impl Openssl {
     }
 }
 
-/// Types with the name that openssl has for each.
+/// The types of keys, with openssl's name for each.
 const CLASSICAL: [(&str, &str); 5] = [
     ("p256", "P-256"),
     ("p384", "P-384"),
@@ -96,7 +96,7 @@ const POST_QUANTUM: [(&str, &str); 6] = [
     ("ml-dsa-87", "ML-DSA-87"),
 ];
 
-/// How openssl signs `letter` and verifies that, with a key of a type; `None` for one that does not sign.
+/// Returns openssl's arguments to sign `letter`, or to verify that, with a type of key; `None` if the type does not sign.
 fn openssl_way(key: &str, signs: bool) -> Option<Vec<&str>> {
     let hash = match key {
         "p256" => Some("sha256"),
@@ -117,12 +117,12 @@ fn openssl_way(key: &str, signs: bool) -> Option<Vec<&str>> {
     Some(arguments)
 }
 
-/// With a key that either has made, in files that the other reads.
+/// Checks both programs with a key that either generated, in files that the other reads.
 fn agree(openssl: &Openssl, desk: &Desk, key: &str) {
     let public = openssl.says(desk, &["pkey", "-in", "key.pem", "-pubout"]);
     assert_eq!(desk.says(&["pubkey", "key.pem"]), public, "{key}");
     fs::write(desk.at("pub.pem"), &public).unwrap();
-    // Of a public key too.
+    // Also for a public key.
     assert_eq!(desk.says(&["pubkey", "pub.pem"]), public, "{key}");
     let (Some(sign), Some(verify)) = (openssl_way(key, true), openssl_way(key, false)) else {
         let refused = desk.oarlock(&["sign", "--private-key", "key.pem", "--hex", "letter"]);
@@ -137,7 +137,7 @@ fn agree(openssl: &Openssl, desk: &Desk, key: &str) {
         let bad = desk.verifies(&[], signature, "other");
         assert_fails(&bad, 1, &["bad signature", signature]);
     }
-    // In hexadecimal, with the scheme by its name; and one in which a bit is wrong.
+    // In hexadecimal, with the scheme named; then with a wrong bit.
     let scheme = match key {
         "p256" => "ecdsa-p256-sha256",
         "p384" => "ecdsa-p384-sha384",
@@ -177,7 +177,7 @@ fn made_by_either(openssl: &Openssl, types: &[(&str, &str)]) {
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
-        // openssl takes it for what it is, and as consistent.
+        // openssl finds the right type, and a consistent key.
         let checked = openssl.says(&desk, &["pkey", "-in", "key.pem", "-check", "-noout"]);
         assert_eq!(checked, b"Key is valid\n", "{key}");
         agree(openssl, &desk, key);
@@ -207,7 +207,7 @@ fn post_quantum_keys_and_signatures_are_those_of_a_later_openssl() {
     }
 }
 
-/// SEC 1, PKCS#1, and what ssh-keygen writes.
+/// Covers SEC 1, PKCS#1, and what ssh-keygen writes.
 #[test]
 fn keys_in_other_formats_are_read() {
     let openssl = Openssl(None);

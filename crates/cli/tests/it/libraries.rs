@@ -2,8 +2,8 @@
 //! print as without. The libraries are real ones, from the Python package index.
 //!
 //! ```text
-//! OpenSSL 1.0.2    libcrypto of psycopg2-binary 2.7.5      as LibreSSL, it knows neither .include nor .pragma
-//! OpenSSL 1.1.1    node 14 and 16 of nodejs-bin            end where nodejs_conf names a module that they do not know
+//! OpenSSL 1.0.2    libcrypto of psycopg2-binary 2.7.5      like LibreSSL, it does not know .include and .pragma
+//! OpenSSL 1.1.1    node 14 and 16 of nodejs-bin            end if nodejs_conf names a module that they do not know
 //!                  libcrypto of psycopg2-binary 2.9.3
 //! OpenSSL 3.0      node and libcrypto of this machine
 //! ```
@@ -15,21 +15,21 @@ use std::process::{Command, Output};
 
 use crate::common::{oarlock, provider, stderr};
 
-/// How a program comes to a configuration of ours.
+/// A way for a program to get a configuration of ours.
 enum Way {
     /// `oarlock run -- PROGRAM`.
     Run,
-    /// The same in a run, whose configuration is then the user's.
+    /// `oarlock run` within a run, whose configuration is then the user's.
     NestedRun,
     /// `oarlock run -- sh -c PROGRAM`, as in a build.
     Grandchild,
-    /// What `oarlock provider install` writes.
+    /// The configuration that `oarlock provider install` writes.
     Installed,
 }
 
 const WAYS: [Way; 4] = [Way::Run, Way::NestedRun, Way::Grandchild, Way::Installed];
 
-/// What users have. Where an older library fails with it, it is to fail as before.
+/// Configurations of users. If an older library fails with one, it must fail as before.
 const CONFIGURATIONS: [&str; 5] = [
     "",
     "openssl_conf = it\nnodejs_conf = it\n[it]\nssl_conf = s\n[s]\nsystem_default = d\n[d]\nMinProtocol = TLSv1.2\n",
@@ -69,7 +69,7 @@ fn node_of_every_version_ends_and_prints_as_without() {
 
 #[test]
 fn older_libraries_read_what_the_user_wrote() {
-    // What an application's section and openssl_conf load, strictly, and what values there are.
+    // Prints what an application's section and openssl_conf load, strictly, and the values.
     let script = "\
 import ctypes, os, sys
 lib = ctypes.CDLL(sys.argv[1])
@@ -121,11 +121,11 @@ for section, name in ((None, b'openssl_conf'), (None, b'nodejs_conf'), (b'it', b
     }
 }
 
-/// With a configuration of the user's, or none in the environment. The machine's own is never changed.
+/// Checks with a configuration of the user's, or none in the environment. The machine's own is never changed.
 #[track_caller]
 fn says_the_same(program: &Path, arguments: &[&str], text: Option<&str>) {
     let folder = tempfile::tempdir().unwrap();
-    // What not everybody may read is not copied, and a library that knows no .include would not see it.
+    // A configuration that not everybody may read is not copied, and a library without .include would not see it.
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let conf = folder.path().join("user.cnf");
     fs::write(&conf, text.unwrap_or_default()).unwrap();
@@ -137,7 +137,7 @@ fn says_the_same(program: &Path, arguments: &[&str], text: Option<&str>) {
         command.output().unwrap()
     };
     let stock = with(Command::new(program).args(arguments));
-    // A program in a program is as the program alone, whatever the user has.
+    // A program within a program behaves as alone, whatever configuration the user has.
     let is_whole = CONFIGURATIONS[..2].iter().any(|it| Some(*it) == text);
     for way in WAYS {
         if !is_whole && matches!(way, Way::NestedRun | Way::Grandchild) {
@@ -202,7 +202,7 @@ fn says_the_same(program: &Path, arguments: &[&str], text: Option<&str>) {
     }
 }
 
-/// Lines of OpenSSL's errors begin with the thread's address.
+/// Removes the thread's address at the beginning of OpenSSL's error lines.
 fn without_addresses(text: &str) -> String {
     let lines = text.lines().map(|line| match line.split_once(":error:") {
         Some((_, said)) => said,
@@ -211,7 +211,7 @@ fn without_addresses(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The folder of a wheel's files, which pip fetches once.
+/// Returns the folder with a wheel's files, which pip fetches once.
 fn wheel(requirement: &str, arguments: &[&str]) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let target = test.ancestors().nth(3).unwrap();

@@ -1,4 +1,4 @@
-//! `devices`, `completions` and the like.
+//! `devices`, `completions` and similar subcommands.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn devices(mask: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Returns the devices that can do `operation`, after checking the rest of its entry.
+/// Returns the devices that can compute `operation`, after checking the rest of its entry.
 fn who_can<'a>(listing: &'a Value, operation: &str) -> Vec<&'a str> {
     let operations = listing["operations"].as_array().unwrap();
     let entry = operations
@@ -34,7 +34,7 @@ fn who_can<'a>(listing: &'a Value, operation: &str) -> Vec<&'a str> {
         assert_eq!(one["self_test"], "ok", "{one}");
         let rate = one["bytes_per_second"].as_u64().unwrap();
         assert!(rate > 10_000, "{one}");
-        // However slow it is, one that was interrupted is not all that is known.
+        // Even a slow backend has several samples, so one interruption does not decide.
         assert!(one["samples"].as_u64().unwrap() >= 9, "{one}");
         let (low, high) = (&one["bytes_per_second_p25"], &one["bytes_per_second_p75"]);
         assert!(
@@ -87,7 +87,7 @@ fn devices_lists_what_the_mask_leaves() {
             .contains("max_threads=auto")
     );
     let masked = devices("-aes,-avx2");
-    // Every x86-64 that is left has SSSE3.
+    // Every x86-64 CPU in use has SSSE3.
     #[cfg(target_arch = "x86_64")]
     assert_eq!(
         who_can(&masked, "chacha20-poly1305"),
@@ -107,10 +107,10 @@ fn devices_lists_what_the_mask_leaves() {
     );
 }
 
-/// Names of the ciphers that are offered to OpenSSL, and of those that are not.
+/// Returns the names of the ciphers that are offered to OpenSSL, and of those that are not.
 fn offered(listing: &Value) -> [Vec<&str>; 2] {
     let all = listing["offered_to_openssl"].as_array().unwrap();
-    // No table compares what a CPU without AES instructions has.
+    // No table covers a CPU without AES instructions.
     let is_in_tables = has_aes(listing);
     [true, false].map(|is_offered| {
         let of_these = all.iter().filter(|one| one["is_offered"] == is_offered);
@@ -170,7 +170,7 @@ fn what_openssl_does_not_get_is_what_the_provider_withholds() {
         assert_eq!(offered.len() + withheld.len(), 14, "{listing}");
         assert!(offered.is_empty() || has_aes(&listing), "{listing}");
 
-        // The provider itself, in openssl.
+        // Ask the provider itself, in openssl.
         let mut command = oarlock();
         command.args(["run", "--provider"]).arg(provider());
         command.args([
@@ -239,7 +239,7 @@ fn devices_shows_the_same_to_people() {
     }
 }
 
-/// `oarlock devices ARGUMENTS --json` with `folder` for caches.
+/// Runs `oarlock devices ARGUMENTS --json` with `folder` for caches.
 fn devices_with(folder: &Path, arguments: &[&str]) -> (Value, String) {
     let result = run(
         oarlock()
@@ -332,7 +332,7 @@ fn a_calibration_is_stored_and_gone_by() {
         aes["bytes_per_second"]
     );
 
-    // Damaged, it is told of here and by nobody else.
+    // A damaged file is reported here, and by no other subcommand.
     let path = folder.path().join("oarlock/calibration.json");
     fs::write(&path, "{").unwrap();
     let (plan, stderr) = devices_with(folder.path(), &["--plan"]);

@@ -61,7 +61,7 @@ fn a_daemon_ends_in_order_and_leaves_no_socket() {
         assert!(daemon.ends_by(by).success());
         assert!(!socket.exists());
     }
-    // One that is killed leaves its socket, and the next one takes its place.
+    // A daemon that is killed leaves its socket, and the next one replaces it.
     Daemon::start(&socket).ends_by(Signal::KILL);
     assert!(socket.exists());
     drop(Daemon::start(&socket));
@@ -114,7 +114,7 @@ fn what_cannot_be_is_told() {
     }
 }
 
-/// Processes of `openssl speed -multi`, which sign without a pause: they have a board in their memory.
+/// Processes of `openssl speed -multi`, which sign without a pause, have a board in their memory.
 #[test]
 fn processes_under_run_local_meet() {
     if Accelerator::builder().build().unwrap().lanes().is_none() {
@@ -126,7 +126,7 @@ fn processes_under_run_local_meet() {
     assert!(daemon.ends_by(Signal::TERM).success());
 }
 
-/// The socket is made before the daemon is, as systemd does it.
+/// The socket exists before the daemon, as with systemd.
 #[test]
 fn a_daemon_takes_a_socket_that_listens() {
     if Accelerator::builder().build().unwrap().lanes().is_none() {
@@ -145,7 +145,7 @@ fn a_daemon_takes_a_socket_that_listens() {
     let daemon = Daemon(command.spawn().unwrap());
     meet_at(&socket);
     assert!(daemon.ends_by(Signal::TERM).success());
-    // It is not the daemon's.
+    // The socket is not the daemon's to remove.
     assert!(socket.exists());
 }
 
@@ -165,7 +165,7 @@ fn meet_at(socket: &Path) {
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
-/// How many of the processes that `process` has started have one, and of those that they have started.
+/// Counts the descendants of `process` that have a board, and `process` itself.
 fn with_board(process: u32) -> usize {
     let read = |name: &str| fs::read_to_string(format!("/proc/{process}/{name}"));
     let maps = read("maps").unwrap_or_default();
@@ -177,7 +177,7 @@ fn with_board(process: u32) -> usize {
     here + below.sum::<usize>()
 }
 
-/// As they are shipped.
+/// systemd accepts the units as they are shipped.
 #[test]
 fn systemd_takes_the_units() {
     let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
@@ -197,7 +197,7 @@ fn systemd_takes_the_units() {
     ];
     for name in units {
         let text = fs::read_to_string(deploy.join(name)).unwrap();
-        // It looks whether there is such a program.
+        // systemd-analyze checks that the program exists.
         let text = text.replace("/usr/bin/oarlock", env!("CARGO_BIN_EXE_oarlock"));
         fs::write(folder.path().join(name), text).unwrap();
     }

@@ -1,4 +1,4 @@
-//! The command as its users start it: one program, whose tests run side by side.
+//! The command as its users start it. All tests are in one program and run in parallel.
 //!
 //! | what | where |
 //! |---|---|
@@ -7,11 +7,12 @@
 //! | many files, directories, ranges | `files`, `trees`, `durable` |
 //! | passphrases, typed and given | `passphrases` |
 //! | closed outputs, terminals | `outputs` |
-//! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
+//! | the rights to an output; hostile files, folders and plugins | `rights`, `hostile` |
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor`, `module`, `queries` |
 //! | a program whose processes share memory | `kamailio` |
-//! | the same with TLS libraries of every kind; programs that choose their providers; what a command leaves running | `libraries`, `choice`, `kept` |
-//! | what the provider offers, and the file that it goes by | `calibration` |
+//! | programs with TLS libraries of every kind; programs that choose their providers; what a command leaves running |
+//! `libraries`, `choice`, `kept` |
+//! | what the provider offers, and the calibration behind it | `calibration` |
 //! | `keygen --type`, `sign`, `verify` and `pubkey` with keys in files, both ways with openssl | `key_files` |
 //! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
 //! | `make install` and `uninstall`, manual pages | `install` |

@@ -1,4 +1,4 @@
-//! Provider files that cannot be loaded: `run`, `doctor` and `provider install` say why, in the same words.
+//! Provider files that cannot be loaded: `run`, `doctor` and `provider install` give the same reason.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -174,7 +174,7 @@ fn an_installation_that_was_damaged_is_told_of() {
     assert!(text.contains("oarlock.so: truncated: "), "{text}");
 }
 
-/// `oarlock SUBCOMMAND` with that module.
+/// Returns `oarlock SUBCOMMAND` with that module.
 fn with(module: &Path, subcommand: &str) -> Command {
     let mut command = oarlock();
     command.args([subcommand, "--provider"]).arg(module);

@@ -1,4 +1,4 @@
-//! Files of `openssl enc` with a passphrase, and every cipher of it: what one writes the other reads.
+//! Files of `openssl enc` with a passphrase, and each of its ciphers: either program reads what the other writes.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ const CIPHERS: [(&str, usize); 7] = [
     ("chacha20", 256),
 ];
 
-/// Ends of blocks, and either side of what a thread takes at a time, with a header and without.
+/// Sizes at ends of blocks, and on either side of what a thread takes at a time, with a header and without.
 const SIZES: [usize; 16] = [
     0,
     1,
@@ -60,11 +60,11 @@ fn theirs(cipher: &str, arguments: &[&str], data: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// By a passphrase.
+/// Options for a passphrase.
 const PBKDF2: [&str; 3] = ["-pbkdf2", "-pass", "env:SECRET"];
 const DECRYPT: [&str; 4] = ["-d", "-pbkdf2", "-pass", "env:SECRET"];
 
-/// Runs `command` from file to file and from pipe to pipe, by one thread and by two.
+/// Runs `command` from file to file and from pipe to pipe, on one thread and on two.
 fn every_way(directory: &Path, data: &[u8], command: impl Fn() -> Command, check: impl Fn(&[u8])) {
     let (input, output) = (directory.join("in"), directory.join("out"));
     fs::write(&input, data).unwrap();
@@ -90,7 +90,7 @@ fn openssl_reads_what_is_written_and_the_other_way_round() {
         for bytes in SIZES {
             let data = noise(bytes);
             let what = format!("{cipher}, {bytes} bytes");
-            // The rounds by default are those of the next test.
+            // The next test covers the default number of rounds.
             let rounds = |what| {
                 let mut command = ours(what, cipher);
                 command.args(["--iter", "10"]);
@@ -110,7 +110,7 @@ fn openssl_reads_what_is_written_and_the_other_way_round() {
     }
 }
 
-/// More than all buffers together hold.
+/// The file is longer than all buffers together.
 #[test]
 fn long_files_go_both_ways() {
     let directory = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ fn long_files_go_both_ways() {
 #[test]
 fn keys_and_ivs_that_are_given_make_no_header() {
     let directory = tempfile::tempdir().unwrap();
-    // Counters of ChaCha20 that carry into its nonce, and on within that; then one of AES that carries.
+    // Counters of ChaCha20 that carry into its nonce, and further within that; then one of AES that carries.
     let ivs = [
         IV,
         "feffffff0123456789abcdef00112233",
@@ -143,7 +143,7 @@ fn keys_and_ivs_that_are_given_make_no_header() {
         let ivs = match cipher.rsplit_once('-') {
             None => &ivs[..],
             Some((_, "ctr")) => &[ivs[0], ivs[3]],
-            // Nothing counts in CBC.
+            // CBC has no counter.
             Some(_) => &ivs[..1],
         };
         for iv in ivs {
@@ -302,7 +302,7 @@ fn nobody_waits_for_a_passphrase_without_a_terminal() {
     assert_fails(&result, 1, &["no passphrase", "--passphrase-file FILE"]);
 }
 
-/// The warning, and then one line of failure with all of `parts` in it.
+/// Checks for the warning, and then one line of failure with all of `parts`.
 fn assert_fails_after_the_warning(output: &Output, status: i32, parts: &[&str]) {
     let text = stderr(output);
     let (warning, failure) = text.split_once('\n').unwrap();
@@ -333,7 +333,7 @@ fn what_is_no_such_file_is_named() {
     }
 }
 
-/// Made with a salt that is always the same, so that what a wrong passphrase gives is, too.
+/// Encrypts with a fixed salt, so that a wrong passphrase always gives the same result.
 fn with_a_known_salt(data: &[u8]) -> Vec<u8> {
     let salt = "0102030405060708";
     let arguments = ["-pbkdf2", "-pass", "env:SECRET", "-S", salt];
@@ -351,7 +351,7 @@ fn damage_that_the_padding_shows_leaves_no_output() {
     for bytes in [100, 65_536, (3 << 20) + 5] {
         let data = noise(bytes);
         let good = with_a_known_salt(&data);
-        // The block before the last is what the padding is made of.
+        // A bit of the block before the last flips one in the padding.
         let mut flipped = good.clone();
         let at = good.len() - 17;
         flipped[at] ^= 0x80;
@@ -390,7 +390,7 @@ fn damage_that_the_padding_shows_leaves_no_output() {
                     "has already received what came before",
                 ];
                 assert_fails_after_the_warning(&result, 1, &parts);
-                // The last block that is whole goes out if it was not known to be the last.
+                // The last whole block is written if it was not known to be the last.
                 let blocks = (file.len() - 16) / 16 * 16;
                 let bytes = result.stdout.len();
                 let is_known = bytes == blocks.saturating_sub(16);

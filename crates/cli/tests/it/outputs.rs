@@ -1,4 +1,4 @@
-//! Where data go: nothing is lost to a standard output that is closed, and a terminal gets text alone.
+//! Outputs: nothing is lost to a closed standard output, and a terminal receives only text.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -79,7 +79,7 @@ fn a_closed_standard_output_is_an_error_as_for_cat() {
         format!("dec {raw} < plain"),
         "keygen".to_owned(),
     ];
-    // The same is seen where another program opens it like Rust's runtime.
+    // It looks the same if another program opens it as Rust's runtime does.
     let both_ways = "$OARLOCK decrypt -i key.txt < sealed 1<>/dev/null";
     let output = shell(&home, both_ways).output().unwrap();
     assert_fails(&output, 1, &["-o /dev/null"]);
@@ -100,7 +100,7 @@ fn a_closed_standard_output_is_an_error_as_for_cat() {
             .output()
             .unwrap();
         assert_fails(&output, 1, &["standard output: is closed", "-o"]);
-        // What is dropped on purpose is dropped, and what goes elsewhere does.
+        // Data that the user discards is discarded, and an output elsewhere works.
         succeeded(&mut shell(
             &home,
             &format!("$OARLOCK {command} > /dev/null"),
@@ -176,7 +176,7 @@ fn a_terminal_gets_text_alone_unless_it_is_told_to_take_all() {
             }
         }
     }
-    // What is asked for by name comes.
+    // With -o - a terminal receives everything.
     let hostile = b"title \x1b]0;own3d\x07";
     home.write("sealed", &home.sealed(hostile));
     let (status, forced) = shown("$OARLOCK decrypt -i key.txt -o - sealed");
@@ -191,7 +191,7 @@ fn a_terminal_gets_text_alone_unless_it_is_told_to_take_all() {
         "enc --cipher aes-256-cbc plain".to_owned(),
     ] {
         let (status, refused) = shown(&format!("$OARLOCK {command}"));
-        // Before anybody is asked for a passphrase.
+        // The check comes before a question for a passphrase.
         assert!(
             refused.starts_with("oarlock: standard output is a terminal"),
             "{refused:?}"
@@ -210,7 +210,7 @@ fn a_terminal_gets_text_alone_unless_it_is_told_to_take_all() {
     assert_eq!(status, Some(0));
 }
 
-/// `script` in a shell in the folder, where `$OARLOCK` is the command.
+/// Returns `script` in a shell in the folder, where `$OARLOCK` is the command.
 fn shell(home: &Home, script: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", script]);

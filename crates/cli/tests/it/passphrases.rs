@@ -1,5 +1,4 @@
-//! Where a passphrase comes from: typed on the terminal, whatever else this machine has to ask with, or
-//! given to a script.
+//! Sources of a passphrase: typed on the terminal, whatever other programs this machine has for that, or given to a script.
 
 use std::fs;
 use std::io::Write as _;
@@ -19,7 +18,7 @@ const SECRET: &str = "correct horse";
 fn a_new_passphrase_is_typed_twice_whatever_is_installed() {
     let home = Home::new();
     home.write("plain", b"data");
-    // What other programs would ask with; it says a passphrase, and that it was asked.
+    // A program that others would ask with. It answers with a passphrase, and leaves a mark.
     let script = "#!/bin/sh\n: > asked\necho OK\nwhile read -r line; do case $line in\n\
                   GETPIN*) echo 'D other'; echo OK;;\n*) echo OK;; esac; done\n";
     write_program(&home.path("pinentry"), script);
@@ -62,7 +61,7 @@ fn an_empty_answer_gives_a_passphrase_of_words() {
     let words = shown.split("Your passphrase is: ").nth(1).unwrap();
     let words = words.lines().next().unwrap().trim();
     assert_eq!(words.split('-').count(), 10, "{shown}");
-    // The terminal alone shows it.
+    // Only the terminal shows it.
     assert_eq!(home.read("log"), b"");
     let theirs = age().get_program().to_str().unwrap().to_owned();
     let script = format!("{theirs} -d -o opened sealed");
@@ -110,7 +109,7 @@ fn scripts_give_a_passphrase_by_file_or_descriptor() {
         succeeded(&mut alone(&dec));
         assert_eq!(home.read(&format!("{name}.dec")), b"data");
     }
-    // An identity under a passphrase, too.
+    // An identity under a passphrase works too.
     succeeded(&mut alone(
         "$OARLOCK encrypt -a --passphrase-file secret -o locked key.txt",
     ));
@@ -150,7 +149,7 @@ fn scripts_give_a_passphrase_by_file_or_descriptor() {
             2,
             &["descriptor 9: is not open"],
         ),
-        // Which the command opens for itself.
+        // The command opens this descriptor for itself.
         (
             "encrypt --passphrase-fd 3 -o x plain 3<&-",
             2,
@@ -230,7 +229,7 @@ fn a_signal_at_the_prompt_ends_the_command_and_gives_the_terminal_back() {
             (Some(Signal::TERM), 143),
             (Some(Signal::INT), 130),
         ] {
-            // The shell goes on after Ctrl-C.
+            // The shell continues after Ctrl-C.
             let script = format!(
                 "trap : INT; sh -c 'echo $$ > pid; exec \"$OARLOCK\" {command}'; \
                  echo \"status $?\"; stty -a"
@@ -297,7 +296,7 @@ fn a_prompt_that_was_stopped_hides_what_is_typed_again() {
                 let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
                 stat.contains(") T ")
             });
-            // As a shell does that takes the terminal over.
+            // A shell that takes over the terminal does this.
             let mut modes = tcgetattr(&*terminal).unwrap();
             modes.local_modes |= LocalModes::ECHO;
             tcsetattr(&*terminal, OptionalActions::Now, &modes).unwrap();

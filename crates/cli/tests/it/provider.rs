@@ -227,7 +227,7 @@ fn who_may_not_write_is_told() {
     for folder in [machine.folder.path(), &machine.modules] {
         fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
     }
-    // Without --yes, too: nobody is asked for what will fail.
+    // Even without --yes: the user is not asked about a change that will fail.
     let is_refused = |what: &str| {
         for arguments in [&["--yes"][..], &[]] {
             let mut command = machine.command(what, arguments);
@@ -266,7 +266,7 @@ fn the_folder_of_the_module_can_be_given_to_uninstall_too() {
     let output = uninstall(&machine.modules);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(names(&machine.modules), [""; 0]);
-    // Where the lines that name the module are lost.
+    // The lines that name the module are lost.
     machine.succeeds("install", &["--yes"]);
     fs::remove_file(machine.additions()).unwrap();
     let output = uninstall(&machine.modules);
@@ -339,7 +339,7 @@ impl Machine {
         command
     }
 
-    /// What only OpenSSL 3 reads.
+    /// Returns the file that only OpenSSL 3 reads.
     fn additions(&self) -> PathBuf {
         let found = names(&self.modules);
         let mut found = found.iter().filter(|name| name.ends_with("$openssl3.cnf"));
@@ -361,7 +361,7 @@ impl Machine {
         )
     }
 
-    /// What openssl says that goes by the configuration.
+    /// Returns the output of openssl with this configuration.
     fn openssl(&self, arguments: &[&str]) -> String {
         let output: Output = Command::new("openssl")
             .args(arguments)

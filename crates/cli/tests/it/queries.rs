@@ -1,4 +1,4 @@
-//! Programs that ask OpenSSL for an implementation themselves, by a property query of their own.
+//! Programs that ask OpenSSL for an implementation by a property query of their own.
 
 use std::fs;
 use std::io::Write as _;
@@ -109,7 +109,7 @@ fn a_query_decides_who_computes() {
         let lines = report["lines"].as_array().unwrap();
         assert_eq!(!lines.is_empty(), is_ours, "{query}: {report}");
     }
-    // Oarlock is not FIPS 140, so nobody has what is asked for.
+    // Oarlock is not FIPS 140, so no provider matches.
     let mut command = oarlock();
     command.args(["run", "--provider"]).arg(provider());
     command.args(["--", "openssl", "enc", "-aes-256-ctr", "-K", KEY, "-iv", IV]);
@@ -148,7 +148,7 @@ fn doctor_names_the_query_that_excludes_it() {
     assert!(said.contains("none of its algorithms was used"), "{said}");
 }
 
-/// What `doctor` says of a trial in which nothing went through.
+/// Returns doctor's finding on a trial in which nothing went through.
 fn trial_of(arguments: &[&str]) -> String {
     let mut command = oarlock();
     command

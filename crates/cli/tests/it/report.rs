@@ -1,4 +1,4 @@
-//! `bench --report`: a page that stands for itself, and never over what is no report.
+//! `bench --report`: a page that needs nothing else, and that replaces only a report.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn report_of(case: &str, folder: &Path) -> std::process::Output {
 fn the_page_is_well_formed_and_needs_nothing_else() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("a/report");
-    // The second goes over the first.
+    // The second report replaces the first.
     for _ in 0..2 {
         let result = report(&folder);
         assert!(result.status.success(), "{}", stderr(&result));
@@ -118,7 +118,7 @@ fn public_key_operations_are_charted_by_requests_in_flight() {
     for part in ["op/s", "requests in flight", "16", "64", "OpenSSL"] {
         assert!(labels.contains(&part), "{part}: {labels:?}");
     }
-    // Rates, and latencies.
+    // Rates and latencies.
     assert_eq!(texts("th").filter(|text| *text == "64").count(), 2);
 
     let figures = fs::read_to_string(folder.join("figures.jsonl")).unwrap();

@@ -1,5 +1,5 @@
-//! Which users may do what with an output: the same as with the file that it replaces, where the process may grant
-//! that, and otherwise nobody more than before. Other users are tried, not computed.
+//! The rights of users to an output: those to the file that it replaces, if the process may grant them, and otherwise nobody
+//! gets more than before. The tests try access as other users instead of computing it.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
@@ -19,16 +19,16 @@ const ROWS: [Row; 8] = [
     (0, 0, 0o600, &[]),
     (1000, 2000, 0o640, &[]),
     (1000, 2000, 0o666, &[]),
-    // A group that may do less than others.
+    // A group with fewer rights than others.
     (1000, 2000, 0o606, &[]),
     (1000, 2000, 0o4755, &[]),
     (1000, 2000, 0o660, &["u:1001:r"]),
     (1000, 2000, 0o600, &["u:1001:rw", "g:2001:r"]),
-    // One user and one group that may do less than others.
+    // One user and one group with fewer rights than others.
     (1000, 2000, 0o666, &["u:1001:-", "g:2002:-", "m::rw"]),
 ];
 
-/// Users, each with its group, who try to read and write.
+/// Users, each with a group, who try to read and write.
 const USERS: [(u32, u32); 8] = [
     (1000, 1000),
     (1000, 2000),
@@ -78,7 +78,7 @@ fn a_file_that_is_replaced_stays_whose_it_was() {
     }
 }
 
-/// This one may not give files away, and is in one of the groups.
+/// This user may not give files away, and is in one of the groups.
 #[test]
 fn what_another_user_replaces_is_nobodys_more_than_before() {
     let Some(home) = home_of_all() else { return };
@@ -109,7 +109,7 @@ fn what_another_user_replaces_is_nobodys_more_than_before() {
                     .unwrap()
                     .success()
                 {
-                    // What may not be written is not replaced.
+                    // A file that may not be written is not replaced.
                     set_acl(&out, &["u:3000:rw"]);
                 }
                 let before = rights(&out);
@@ -131,7 +131,7 @@ fn what_another_user_replaces_is_nobodys_more_than_before() {
                 let context =
                     format!("{groups} {gid} {mode:o} {acl:?} {folder_mode:o} {default:?}");
                 for (before, after) in before.iter().zip(&after) {
-                    // The one who was its owner could have given itself any right.
+                    // Its old owner could have taken any right.
                     let is_more = after.may.iter().any(|what| !before.may.contains(what));
                     assert!(
                         !is_more || before.uid == 1000,
@@ -190,7 +190,7 @@ fn a_new_file_is_as_any_new_file_of_its_folder() {
     }
 }
 
-/// Also where the folder's ACL gives others a right, and what is there is everybody's to read.
+/// Covers a folder whose ACL gives others a right, and an old file that everybody may read.
 #[test]
 fn it_is_its_owners_alone_until_it_is_whole_and_then_as_narrow_as_the_old_one_has_become() {
     let Some(home) = home_of_all() else { return };
@@ -249,7 +249,7 @@ fn no_privilege_of_the_old_content_is_the_new_ones() {
     succeeded(&mut home.oarlock(&encrypt));
     assert!(!has("out", "security.capability") && !has("out", "user.note"));
     assert_eq!(home.path("out").metadata().unwrap().mode() & 0o7777, 0o755);
-    // On request, those that users give.
+    // Attributes that users set are kept on request.
     mark("in").unwrap();
     let preserve = [
         "encrypt",
@@ -306,7 +306,7 @@ fn links_lead_to_the_file_that_is_replaced_and_other_names_keep_the_old_one() {
     assert!(home.path("link").symlink_metadata().unwrap().is_symlink());
     assert_eq!(told(&home.path("real")), before);
     assert_eq!(home.read("other"), b"old");
-    // A link that another user has put where everybody may: Linux would not follow it either.
+    // Another user put the link into a folder where everybody may create files. Linux does not follow it either.
     let common = home.path("common");
     fs::create_dir(&common).unwrap();
     fs::set_permissions(&common, Permissions::from_mode(0o1777)).unwrap();
@@ -325,7 +325,7 @@ fn links_lead_to_the_file_that_is_replaced_and_other_names_keep_the_old_one() {
     }
 }
 
-/// A folder that every user may look into, where root may make files of others and give them ACLs.
+/// Returns a folder that every user may enter, where root can create files of others and give them ACLs.
 fn home_of_all() -> Option<Home> {
     if !is_root("files of other users") {
         return None;
@@ -358,7 +358,7 @@ fn set_acl(path: &Path, entries: &[&str]) {
     }
 }
 
-/// Owner, group, mode without the bits that no content inherits, and ACL, as getfacl tells them.
+/// Returns owner, group, ACL, and mode without the bits that no content inherits, as getfacl prints them.
 fn told(path: &Path) -> String {
     let mut getfacl = Command::new("getfacl");
     let output = succeeded(getfacl.args(["--numeric", "--absolute-names"]).arg(path));
@@ -369,7 +369,7 @@ fn told(path: &Path) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What a user may do with a file.
+/// The rights of a user to a file.
 #[derive(Debug)]
 struct User {
     uid: u32,
@@ -378,7 +378,7 @@ struct User {
     may: Vec<&'static str>,
 }
 
-/// A command as another user, whose further groups `groups` names as an option of `setpriv`.
+/// Returns a command as another user. `groups` sets the supplementary groups, as an option of `setpriv`.
 fn as_user(uid: u32, gid: u32, groups: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args([&format!("--reuid={uid}"), &format!("--regid={gid}"), groups]);

@@ -1,6 +1,5 @@
-//! `oarlock run` with the real openssl and node: what the user has configured stays, and the module comes in
-//! addition. The module is OpenSSL's own legacy provider under our name, which these tests can tell by MD4: no other
-//! provider has it.
+//! `oarlock run` with the real openssl and node: the user's configuration stays in effect, and the module is added. The
+//! module is OpenSSL's own legacy provider under our name. These tests recognize it by MD4, which no other provider has.
 
 use std::fs;
 use std::io::Read as _;
@@ -73,7 +72,7 @@ fn what_the_user_has_stays_and_the_provider_comes() {
             let random = user.succeeds(&["openssl", "rand", "-hex", "8"]);
             assert_eq!(random.len(), 17, "{name}");
         }
-        // Twice: the configuration that a run made is the user's of the next.
+        // In a nested run, the configuration of the outer run is the user's.
         let mut nested = vec![env!("CARGO_BIN_EXE_oarlock"), "run", "--provider", MODULE];
         nested.extend(["openssl", "dgst", "-md4", "/dev/null"]);
         assert!(user.succeeds(&nested).contains(MD4_OF_NOTHING), "{name}");
@@ -120,7 +119,7 @@ fn settings_of_tls_stay() {
 fn groups_are_listed_only_where_they_are_asked_for() {
     let version = Command::new("openssl").arg("version").output().unwrap();
     let version = String::from_utf8(version.stdout).unwrap();
-    // Later releases have the groups, and a better list.
+    // Later releases have these groups, and a better list.
     let lacks = ["3.0", "3.1", "3.2", "3.3", "3.4"]
         .iter()
         .any(|series| version.starts_with(&format!("OpenSSL {series}.")));
@@ -428,14 +427,14 @@ fn what_does_not_fit_is_one_line() {
     assert_fails(&oarlock().arg("run").output().unwrap(), 2, &["COMMAND"]);
 }
 
-/// `oarlock run` with the module.
+/// Returns `oarlock run` with the module.
 fn with_module() -> Command {
     let mut command = oarlock();
     command.args(["run", "--provider", MODULE, "--"]);
     command
 }
 
-/// Somebody with a configuration.
+/// A user with a configuration.
 struct User {
     folder: tempfile::TempDir,
     conf: PathBuf,
@@ -455,7 +454,7 @@ impl User {
         oarlock.output().unwrap()
     }
 
-    /// What a command writes that ends well and has nothing to complain about.
+    /// Returns the output of a command that succeeds without complaints.
     fn succeeds(&self, command: &[&str]) -> String {
         let output = self.run(command);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -468,9 +467,9 @@ impl User {
 
 const MODULE: &str = "/usr/lib/x86_64-linux-gnu/ossl-modules/legacy.so";
 const MD4: [&str; 4] = ["openssl", "dgst", "-md4", "/dev/null"];
-/// RFC 1320, A.5.
+/// The value in RFC 1320, A.5.
 const MD4_OF_NOTHING: &str = "31d6cfe0d16ae931b73c59d7e0c089c0";
-/// What only OpenSSL 3 reads of the configuration.
+/// Prints the part of the configuration that only OpenSSL 3 reads.
 const ADDITIONS: &str = "cat \"${OPENSSL_CONF%.cnf}\"\\$openssl3.cnf";
-/// For printf(1).
+/// A configuration, written for printf(1).
 const MODERN: &str = "openssl_conf = i\\n[i]\\nssl_conf = s\\n[s]\\nsystem_default = d\\n[d]\\nMinProtocol = TLSv1.3\\n";

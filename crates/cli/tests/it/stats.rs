@@ -50,7 +50,7 @@ fn a_programs_output_is_that_of_stock_and_all_of_it_is_counted() {
     assert_eq!(sum(&report, "bytes"), 1_000_001);
 }
 
-/// Which way a signature goes depends on what each takes here, and now.
+/// The way of a signature depends on current times on this machine.
 #[test]
 fn signatures_with_rsa_keys_are_counted_by_how_they_were_made() {
     let has_lanes = Accelerator::builder().build().unwrap().lanes().is_some();
@@ -76,16 +76,16 @@ fn signatures_with_rsa_keys_are_counted_by_how_they_were_made() {
         let report = report(&output);
         let counted = |how: &str| report["rsa_private_operations"][how].as_u64().unwrap();
         let all = counted("alone") + counted("in_lanes");
-        // It makes one for each job before it begins, and those that were entered when the time was up.
+        // speed makes one for each job before it begins, and finishes those that had begun when time was up.
         assert!((made..made + 32).contains(&all), "{made}: {report}");
         assert_eq!(counted("remotely"), 0);
-        // What does not pay is tried now and then.
+        // A way that does not pay is tried occasionally.
         assert!(counted("in_lanes") > 0 || jobs.is_empty(), "{report}");
     }
 }
 
-/// The switch of the tests: whatever a plan would choose, every operation is computed in lanes: in jobs, the first ones of
-/// a key, which otherwise stay with the default provider, and the only one of a process.
+/// With the tests' option every operation is computed in lanes, whatever a plan would choose: in jobs, the first ones of a
+/// key, which otherwise stay with the default provider, and the only one of a process.
 #[test]
 fn every_rsa_operation_goes_to_the_lanes_where_the_options_say_so() {
     let has_lanes = Accelerator::builder().build().unwrap().lanes().is_some();
@@ -155,7 +155,7 @@ fn processes_of_a_command_are_counted_together_and_ways_apart() {
 
 #[test]
 fn records_of_tls_are_counted_at_both_ends() {
-    // A TLS connection of openssl with itself: both ends are processes of the command.
+    // openssl connects to itself with TLS: both ends are processes of the command.
     let folder = tempfile::tempdir().unwrap();
     let script = "
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost \
@@ -188,7 +188,8 @@ fn records_of_tls_are_counted_at_both_ends() {
     }
 }
 
-/// `s_server` and clients of it, all of the command: each handshake has a side that encapsulates and one that decapsulates.
+/// `s_server` and its clients are all processes of the command: each handshake has a side that encapsulates and one that
+/// decapsulates.
 #[test]
 fn handshakes_by_post_quantum_groups_are_counted_at_both_ends() {
     const CLIENTS: u64 = 3;
@@ -233,7 +234,7 @@ fn handshakes_by_post_quantum_groups_are_counted_at_both_ends() {
     }
 }
 
-/// Builds a program in C that uses libcrypto.
+/// Builds a C program that uses libcrypto.
 fn build(source: &str, program: &Path) {
     let mut gcc = Command::new("gcc");
     gcc.args(["-x", "c", "-", "-lcrypto", "-o"]).arg(program);
@@ -241,7 +242,7 @@ fn build(source: &str, program: &Path) {
     assert!(built.status.success(), "{}", stderr(&built));
 }
 
-/// What a program did with its contexts is counted, and so is every process that did something.
+/// The uses of contexts are counted, and so is every process with requests.
 #[test]
 fn contexts_and_forked_processes_are_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -283,14 +284,14 @@ fn contexts_and_forked_processes_are_counted() {
         (80, 160, 80),
         "{report}"
     );
-    // What these cost is part of what is claimed.
+    // Their cost is part of the time saved.
     let saved = |value: &Value| value["saved_seconds"].as_f64().unwrap();
     let sum: f64 = lines(&report).map(saved).sum::<f64>() + saved(contexts);
     assert!((saved(&report) - sum).abs() < 1e-9, "{report}");
     assert!(report["cpu_seconds"].as_f64().unwrap() > 0.0, "{report}");
 }
 
-/// OpenSSL 3.0 to 3.2 copy no context of ChaCha20-Poly1305, so there is nothing to compare with.
+/// OpenSSL 3.0 to 3.2 cannot copy a context of ChaCha20-Poly1305, so there is nothing to compare with.
 #[test]
 fn what_cannot_be_measured_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -344,8 +345,8 @@ fn what_cannot_be_measured_is_named() {
     );
 }
 
-/// nginx loads the provider once, and its workers are forked from that. All of them are counted, and what lanes saved with
-/// the key of the site is part of the whole.
+/// nginx loads the provider once and then forks its workers. All of them are counted, and the sum includes what lanes saved
+/// with the site's key.
 #[test]
 fn workers_of_nginx_are_counted_with_their_signatures() {
     if Accelerator::builder().build().unwrap().lanes().is_none() {
@@ -359,7 +360,7 @@ fn workers_of_nginx_are_counted_with_their_signatures() {
     let sent = lines(&report).filter(|line| line["direction"] == "encrypt");
     let sent: u64 = sent.map(|line| line["bytes"].as_u64().unwrap()).sum();
     assert!(sent >= CLIENTS_SERVED * SITE_BYTES as u64, "{report}");
-    // Each of the parts, whichever way it goes.
+    // Each part may be positive or negative.
     let saved = |value: &Value| value["saved_seconds"].as_f64().unwrap_or(0.0);
     let contexts = report["contexts"].as_array().unwrap().iter();
     let sum: f64 = lines(&report).chain(contexts).map(saved).sum();
@@ -384,7 +385,7 @@ fn workers_of_nginx_are_counted_with_their_signatures() {
     }
 }
 
-/// The comparison is with the libcrypto that the processes loaded, or with none.
+/// Times are compared with the libcrypto that the processes loaded, or with none.
 #[test]
 fn time_is_compared_with_the_library_of_the_processes() {
     let linked = run(
@@ -487,13 +488,13 @@ fn options_reach_the_provider() {
     );
 }
 
-/// A site with an RSA key, and one file.
+/// A site with an RSA key and one file.
 struct Site(tempfile::TempDir);
 
 impl Site {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // Workers are of another user.
+        // Workers run as another user.
         let mode = Permissions::from_mode(0o755);
         fs::set_permissions(folder.path(), mode).unwrap();
         let mut request = Command::new("openssl");
@@ -508,14 +509,14 @@ impl Site {
         Self(folder)
     }
 
-    /// nginx of eight workers with the provider, whose RSA operations are in lanes, from its start to its end.
+    /// Runs nginx with eight workers and the provider, with RSA operations in lanes, from start to end.
     fn is_served(&self, options: &[&str]) -> Output {
         let (place, folder) = (self.0.path().display(), self.0.path());
         let port = free_port();
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|what| format!("{what}_temp_path {place}/{what};"))
             .concat();
-        // Each worker has a socket of its own, so that all of them have clients.
+        // Each worker has a socket of its own, so that all of them get clients.
         let conf = format!(
             "user nobody nogroup; daemon off; worker_processes {WORKERS}; pid {place}/pid; error_log {place}/log;
              events {{}}
@@ -556,7 +557,7 @@ const WORKERS: u64 = 8;
 const CLIENTS_SERVED: u64 = 160;
 const SITE_BYTES: usize = 100_000;
 
-/// Certificate, port, how many clients after each other. Prints how many bytes of the file they were sent.
+/// Arguments: certificate, port, number of clients in sequence. Prints the number of bytes of the file received.
 const CLIENTS: &str = r#"
 import signal, socket, ssl, sys
 signal.alarm(60)
@@ -573,7 +574,7 @@ for _ in range(int(sys.argv[3])):
 print(received)
 "#;
 
-/// `oarlock run` with the provider and options of its own.
+/// Returns `oarlock run` with the provider and the given options.
 fn with_provider(options: &[&str]) -> Command {
     let mut command = oarlock();
     command.arg("run").args(options);

@@ -108,7 +108,7 @@ fn the_bar_is_for_terminals() {
     let file = directory.path().join("in");
     fs::write(&file, noise(20 << 20)).unwrap();
     let enc = format!("$OARLOCK enc --cipher aes-256-ctr -K {KEY} --iv {IV}");
-    // Makes the file `seen` as soon as the terminal shows `part`.
+    // Creates the file `seen` as soon as the terminal shows `part`.
     let until_seen = |script: &str, part: &str, seen: &Path| {
         let (status, shown) = on_a_terminal(directory.path(), script, |_, shown| {
             if !seen.exists() && shown.contains(part) {
@@ -124,7 +124,7 @@ fn the_bar_is_for_terminals() {
         shown
     };
 
-    // The reader takes little at a time until the bar is seen.
+    // The reader takes little at a time until the bar is shown.
     let seen = directory.path().join("seen");
     let shown = until_seen(
         &format!(
@@ -143,7 +143,7 @@ fn the_bar_is_for_terminals() {
     let widest = lines.map(|line| line.trim_end().chars().count()).max();
     assert!(widest <= Some(78), "{shown:?}");
 
-    // An input that comes slowly until the bar is seen.
+    // The input is slow until the bar is shown.
     let seen = directory.path().join("seen-again");
     let shown = until_seen(
         &format!(

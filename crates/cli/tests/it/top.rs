@@ -1,5 +1,4 @@
-//! `top`: programs, frameworks and cryptoservers that run, on a terminal and without one; files and pages that
-//! are none.
+//! `top`: running programs, frameworks and cryptoservers, on a terminal and without one; invalid files and pages.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -20,7 +19,7 @@ use serde_json::Value;
 use crate::common::terminal::on_a_terminal;
 use crate::common::{assert_fails, oarlock, provider, run, stderr};
 
-/// Ends with the test.
+/// A process that is killed on drop.
 pub struct Running(pub Child);
 
 impl Drop for Running {
@@ -39,7 +38,7 @@ pub fn top(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// One reading, with the rates of a short interval.
+/// Returns one reading, with the rates of a short interval.
 pub fn reading(folder: &Path, more: &[&str]) -> Value {
     let mut command = top(folder, &["--json", "--interval", "0.1"]);
     let output = run(command.args(more), b"");
@@ -54,7 +53,7 @@ pub fn process(reading: &Value, process: u32) -> Option<&Value> {
     all.iter().find(|one| one["process"] == process)
 }
 
-/// A program with a framework of two boards, of which one fails: this test, started again.
+/// Starts a program with a framework of two boards, one of which fails. The program is this test, started again.
 pub fn failing_board(folder: &Path) -> Running {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let child = as_child(&mut command)
@@ -68,7 +67,7 @@ pub fn failing_board(folder: &Path) -> Running {
     Running(child)
 }
 
-/// What that program does, without end.
+/// Runs the work of that program, without end.
 pub fn work_with_a_failing_board() {
     let accelerator = Accelerator::builder().publish(true).build().unwrap();
     let framework = Framework::new(&accelerator);
@@ -94,7 +93,7 @@ pub fn work_with_a_failing_board() {
     }
 }
 
-/// What is seen of such a program when it leaves its bad board alone.
+/// Returns the reading of such a program once the bad board's breaker is open.
 pub fn left_alone(folder: &Path, running: &Running) -> Value {
     until_some("the bad board is left alone", || {
         let reading = reading(folder, &[]);
@@ -134,7 +133,7 @@ fn a_program_that_runs_with_the_provider_is_seen() {
     assert_eq!(operation["operation"], "aes-128-gcm");
     let bytes = operation["bytes_per_second"].as_f64().unwrap();
     assert!(bytes > 0.0 && seen["bytes_per_second"].as_f64() >= Some(bytes));
-    // For people.
+    // The table for people.
     let output = run(
         &mut top(folder.path(), &["--once", "--interval", "0.1"]),
         b"",
@@ -147,7 +146,7 @@ fn a_program_that_runs_with_the_provider_is_seen() {
         text.lines().all(|line| line.chars().count() <= 100),
         "{text}"
     );
-    // The child of `run` is no child of this test.
+    // The child of `run` is not a child of this test.
     let openssl = seen["process"].as_u64().unwrap().to_string();
     let killed = Command::new("kill").arg(&openssl).status().unwrap();
     assert!(killed.success());
@@ -187,14 +186,14 @@ fn a_board_that_fails_is_seen_on_the_terminal() {
         }
     });
     assert!(status.success(), "{shown}");
-    // The first screen is back, and so are its modes.
+    // The main screen and its modes are restored.
     let (_, behind) = shown
         .rsplit_once("\u{1b}[?1049l")
         .expect("the other screen was left");
     for part in ["ended=0", " echo ", " icanon ", "\nisig "] {
         assert!(behind.contains(part), "{part}: {behind}");
     }
-    // `devices` lists it, too.
+    // `devices` lists it too.
     let mut devices = oarlock();
     devices.arg("devices").env("XDG_RUNTIME_DIR", folder.path());
     let output = run(&mut devices, b"");
@@ -239,11 +238,11 @@ fn terminals_of_all_sizes_show_the_board_that_fails_and_no_colours_where_none_ar
         );
         let mut has_quit = false;
         let (_, shown) = on_a_terminal(folder.path(), &script, |terminal, shown| {
-            // The cursor is hidden with each draw.
+            // Each draw hides the cursor.
             let is_drawn = shown.contains("\u{1b}[?25l");
             if !has_quit && is_drawn && parts.iter().all(|part| shown.contains(part)) {
                 has_quit = true;
-                // Help over it, and away again.
+                // Show help over it, and remove it again.
                 terminal.write_all(b"??q").unwrap();
             }
         });
@@ -262,7 +261,7 @@ fn terminals_of_all_sizes_show_the_board_that_fails_and_no_colours_where_none_ar
                 Some('H') if numbers.len() == 2 => {
                     assert!(numbers[0] <= rows && numbers[1] <= columns, "{sequence:?}");
                 }
-                // 30 to 38 and 40 to 48 are colours; 39 and 49 are none.
+                // 30 to 38 and 40 to 48 are colours; 39 and 49 reset them.
                 Some('m') => {
                     let is_coloured = numbers
                         .iter()
@@ -285,7 +284,7 @@ fn signals_leave_the_terminal_as_it_was() {
             folder.path().display()
         );
         let go = folder.path().join("go");
-        // In the background of a shell without job control it has the terminal all the same.
+        // In the background of a shell without job control it still has the terminal.
         let (_, shown) = on_a_terminal(folder.path(), &script, |_, shown| {
             if shown.contains("oarlock top") && !go.exists() {
                 fs::write(&go, "").unwrap();
@@ -304,7 +303,7 @@ fn signals_leave_the_terminal_as_it_was() {
 #[test]
 fn it_stops_and_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    // With job control, so that the shell is told.
+    // With job control, the shell notices the stop.
     let script = format!(
         "stty cols 80 rows 24; set -m; XDG_RUNTIME_DIR={} $OARLOCK top; echo stopped; stty -a; fg; echo ended=$?; stty -a",
         folder.path().display()
@@ -312,7 +311,7 @@ fn it_stops_and_goes_on_where_it_was() {
     let mut typed = 0;
     let (_, shown) = on_a_terminal(folder.path(), &script, |terminal, shown| {
         let screens = shown.matches("\u{1b}[?1049h").count();
-        // Drawn once more each time.
+        // Each time it is drawn once more.
         let drawn = shown.matches("oarlock top").count();
         if typed == 0 && drawn > 0 {
             typed = 1;
@@ -359,7 +358,7 @@ fn without_a_terminal_it_says_what_to_ask_for() {
     assert_eq!(lossy(&output.stdout).lines().count(), 3);
 }
 
-/// A server that does `answer` with each connection.
+/// Starts a server that calls `answer` for each connection.
 fn server(answer: fn(&mut dyn std::io::Write)) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

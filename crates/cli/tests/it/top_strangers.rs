@@ -1,5 +1,4 @@
-//! Live figures of another user: what that user writes, and what lies or is put in the place of the folder, while
-//! root looks.
+//! Live figures of another user: what that user writes into them, or puts in place of the folder while root looks.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
@@ -26,7 +25,7 @@ struct Stranger {
 }
 
 impl Stranger {
-    /// With a folder of figures where root looks, and a process.
+    /// Creates a user with a folder of figures where root looks, and a process.
     fn new() -> Self {
         static STRANGERS: AtomicU32 = AtomicU32::new(0);
         let number = STRANGERS.fetch_add(1, Ordering::Relaxed);
@@ -61,8 +60,8 @@ impl Drop for Stranger {
     }
 }
 
-/// A file of figures, as crates/threads/src/page.rs has it, that says of each of `processes` that it has
-/// counted, and of the first that lanes were wrong and that three devices are down.
+/// Returns a file of figures, in the format of crates/threads/src/page.rs. It claims that each of `processes` has counted,
+/// and that the first has wrong lanes and three devices that are down.
 fn spoofed(processes: &[u32]) -> Vec<u8> {
     let mut file = vec![0; Figures::FILE_BYTES];
     file[..16].copy_from_slice(&Figures::file_begin());
@@ -74,7 +73,7 @@ fn spoofed(processes: &[u32]) -> Vec<u8> {
         (24, now),
         (32, namespace),
         (40, 1),
-        // Of the figures of the whole process, the fourth.
+        // The fourth of the figures of the whole process.
         (48 + 3 * 8, 5),
     ] {
         put(at, value);
@@ -98,9 +97,9 @@ fn spoofed(processes: &[u32]) -> Vec<u8> {
     file
 }
 
-/// Files of another user: as many as are looked at, and more, each with all the processes that it can name.
-/// The paths by which one user's file could reach another's row: the number of a process of root's as that of
-/// the file, or of a seat; the number of one's own process; a namespace of its own.
+/// Another user writes the most files that are examined, and more, each with all the processes that it can name. A file of
+/// one user could reach another's row by: the number of one of root's processes as that of the file or of a seat, the number
+/// of its own process, or a namespace of its own.
 #[test]
 fn what_another_user_writes_changes_no_row_of_root_and_costs_it_little() {
     if is_child() {
@@ -134,7 +133,7 @@ fn what_another_user_writes_changes_no_row_of_root_and_costs_it_little() {
     named.extend((2..).take(60));
     named.rotate_left(1);
     for number in 0..1100 {
-        // Each begins with another of them.
+        // Each begins with another one of them.
         named[..4].rotate_left(1);
         stranger.write(&format!("{number}.live"), &spoofed(&named));
     }
@@ -144,7 +143,7 @@ fn what_another_user_writes_changes_no_row_of_root_and_costs_it_little() {
 
     let began = std::time::Instant::now();
     let seen = reading(folder.path(), &[]);
-    // Two readings. One took more than 90 s when each row was compared with each.
+    // Two readings. One took more than 90 s when every row was compared with every other.
     assert!(
         began.elapsed() < Duration::from_secs(20),
         "{:?}",
@@ -167,7 +166,7 @@ fn what_another_user_writes_changes_no_row_of_root_and_costs_it_little() {
     assert!(ignored.contains("more files or processes"), "{ignored}");
     assert!(seen["ignored"].as_array().unwrap().len() <= 65);
 
-    // People see whose each is.
+    // The table shows the owner of each.
     let text = lossy(
         &run(
             &mut top(folder.path(), &["--once", "--interval", "0.1"]),
@@ -196,7 +195,7 @@ fn what_another_user_writes_changes_no_row_of_root_and_costs_it_little() {
     );
 }
 
-/// The owner of a folder where root looks puts a link to another folder in its place.
+/// The owner of a folder where root looks replaces it by a link to another folder.
 #[test]
 fn a_link_in_the_place_of_a_folder_of_figures_leads_root_nowhere() {
     if !oarlock_testing::is_root("a file of another user") {
@@ -220,7 +219,7 @@ fn a_link_in_the_place_of_a_folder_of_figures_leads_root_nowhere() {
         reading(folder.path(), &[]);
         fs::remove_file(&stranger.folder).unwrap();
         make_private(&stranger.folder, stranger.user);
-        // And swapped all the time.
+        // Then they are swapped continuously.
         let is_done = AtomicBool::new(false);
         let away = stranger.folder.with_extension("away");
         thread::scope(|scope| {

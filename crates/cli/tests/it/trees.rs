@@ -1,4 +1,4 @@
-//! Directories there and back, and where the outputs of files go.
+//! Directories there and back, and the places of outputs.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -13,7 +13,7 @@ use crate::common::age::{Home, succeeded};
 use crate::common::terminal::{on_a_terminal, typing};
 use crate::common::{assert_fails, oarlock, run, stderr};
 
-/// All that a tree is made of.
+/// Creates a tree with all kinds of entries.
 fn make_tree(home: &Home) {
     for folder in ["photos/empty/deep", "photos/private", "photos/read-only"] {
         fs::create_dir_all(home.path(folder)).unwrap();
@@ -37,7 +37,7 @@ fn make_tree(home: &Home) {
     for (name, mode) in [("photos/private", 0o700), ("photos/read-only", 0o555)] {
         fs::set_permissions(home.path(name), Permissions::from_mode(mode)).unwrap();
     }
-    // Of folders, too: the innermost first.
+    // Set the times of folders too, the innermost first.
     let mut all: Vec<_> = walkdir::WalkDir::new(home.path("photos"))
         .contents_first(true)
         .into_iter()
@@ -51,7 +51,7 @@ fn make_tree(home: &Home) {
     }
 }
 
-/// What a tree is, a line for each of its entries: kind, mode, time if asked, name and content.
+/// Describes a tree with a line for each entry: kind, mode, time if requested, name and content.
 fn described(root: &Path, has_times: bool) -> Vec<String> {
     let entries = walkdir::WalkDir::new(root).sort_by_file_name();
     let entries = entries.into_iter().map(Result::unwrap);
@@ -77,7 +77,7 @@ fn described(root: &Path, has_times: bool) -> Vec<String> {
     entries.map(describe).collect()
 }
 
-/// A short name for long data.
+/// Returns a short fingerprint of long data.
 fn sum(data: &[u8]) -> (usize, u64) {
     let sum = data.iter().fold(0u64, |sum, &byte| {
         sum.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte)
@@ -92,7 +92,7 @@ fn a_tree_comes_back_as_it_was() {
     for (flags, has_times) in [(&[][..], false), (&["--preserve", "--sync"], true)] {
         let before = described(&home.path("photos"), has_times);
         for (out, back, at) in [
-            // As help has it.
+            // The examples of the help.
             (
                 &["-o", "sealed", "photos"][..],
                 &["-o", "back", "sealed/photos"][..],
@@ -121,7 +121,7 @@ fn a_tree_comes_back_as_it_was() {
             let output = succeeded(&mut umask(&home, &[&decrypt, flags, back].concat()));
             assert_eq!(stderr(&output), "", "{back:?}");
             let after = described(&home.path(at), has_times);
-            // What -o names is itself no copy.
+            // The folder of -o itself is not a copy.
             let from = usize::from(at != "back/photos");
             assert_eq!(after[from..], before[from..], "{out:?} {back:?}");
             for name in ["sealed", "back"] {
@@ -129,7 +129,7 @@ fn a_tree_comes_back_as_it_was() {
             }
         }
     }
-    // What is sealed is nobody's more than the original.
+    // The rights to a sealed file are no more than those to the original.
     let encrypt = [
         "encrypt",
         "--recursive",
@@ -229,7 +229,7 @@ fn what_is_left_out_is_named_and_counted() {
     assert_eq!(of("photos/a.jpg")["output"], "sealed/photos/a.jpg.age");
     assert_eq!(reports.len(), 7 + 4 + 2);
 
-    // On the way back: what nobody has sealed.
+    // On the way back, a file that is not sealed is left out.
     home.write("sealed/photos/note", b"plain");
     let decrypt = [
         "decrypt",
@@ -247,7 +247,7 @@ fn what_is_left_out_is_named_and_counted() {
         "{told}"
     );
     assert_eq!(output.status.code(), Some(3), "{told}");
-    // A failure counts for more.
+    // A failure takes precedence.
     home.write("sealed/photos/bad.age", b"no age file");
     let output = home
         .oarlock(&[&decrypt[..], &["-f"]].concat())
@@ -275,7 +275,7 @@ fn links_are_made_again_and_nothing_is_written_through_them() {
         "photos",
     ];
     succeeded(&mut home.oarlock(&encrypt));
-    // Again: what says the same is no conflict, and files are.
+    // The second time, links with the same target are no conflict, but files are.
     let again = home.oarlock(&encrypt).output().unwrap();
     assert_eq!(again.status.code(), Some(1));
     assert!(!stderr(&again).contains("to-a"), "{}", stderr(&again));
@@ -304,7 +304,7 @@ fn links_are_made_again_and_nothing_is_written_through_them() {
         .unwrap();
     assert_eq!(again.status.code(), Some(1));
     assert!(link.is_dir());
-    // A tree whose link leads where another's files would go.
+    // A tree has a link at the place of another tree's folder.
     for folder in ["x", "y/door", "elsewhere"] {
         fs::create_dir_all(home.path(folder)).unwrap();
     }
@@ -324,7 +324,7 @@ fn links_are_made_again_and_nothing_is_written_through_them() {
     let output = home.oarlock(&decrypt).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert_eq!(fs::read_dir(home.path("elsewhere")).unwrap().count(), 0);
-    // The outputs are no inputs, wherever they are.
+    // Outputs are never inputs, wherever they are.
     let inside = [
         "encrypt",
         "--recursive",
@@ -349,7 +349,7 @@ fn one_file_goes_beside_itself_as_several_do() {
     let home = Home::new();
     home.write("a.log", b"a");
     let recipient = home.recipient.as_str();
-    // The same for one as for many.
+    // One file is treated like many.
     let encrypt = ["encrypt", "-r", recipient, "--rm", "a.log"];
     let output = succeeded(&mut home.oarlock(&encrypt));
     assert_eq!(
@@ -363,7 +363,7 @@ fn one_file_goes_beside_itself_as_several_do() {
         (&b""[..], String::new())
     );
     assert_eq!(home.read("a.log"), b"a");
-    // Not twice.
+    // A second time fails.
     for (args, (status, part)) in [
         (
             &["encrypt", "--each", "-r", recipient, "a.log"][..],
@@ -407,7 +407,7 @@ fn one_file_goes_beside_itself_as_several_do() {
         assert_fails(&output, status, &[part]);
         assert_eq!(home.names(), before, "{args:?}");
     }
-    // Standard output on request, and where there is no name.
+    // To standard output on request, and for an input without a name.
     let sealed = home.read("a.log.age");
     let data = |args: &[&str], input: &[u8]| {
         let output = run(
@@ -494,7 +494,7 @@ fn time_at_a_prompt_does_not_count() {
         let (status, shown) = on_a_terminal(home.folder(), &script, |terminal, shown| {
             if shown.contains("Passphrase") && asked.is_none() {
                 asked = Some(Instant::now());
-                // However long it is: it is what must be missing from the report.
+                // The report must not include this wait, however long it is.
                 std::thread::sleep(Duration::from_secs(2));
                 waited = asked.unwrap().elapsed();
             }
@@ -524,7 +524,7 @@ fn the_bar_of_several_files_is_of_all_of_them() {
         home.write(name, &noise(10 << 20));
     }
     home.write("tree/x.age", &noise(1 << 20));
-    // One of them comes slowly until the bar is seen.
+    // One of them is slow until the bar is shown.
     let script = format!(
         "mkfifo slow; (for i in $(seq 600); do [ -e seen ] && break; head -c 100000 /dev/zero; \
          sleep 0.1; done) > slow & \
@@ -543,7 +543,7 @@ fn the_bar_of_several_files_is_of_all_of_them() {
     }
 }
 
-/// The command with the usual mask, whatever this process has.
+/// Returns the command with the usual umask, whatever this process has.
 fn umask(home: &Home, args: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "umask 022; exec \"$0\" \"$@\""]);

@@ -1,4 +1,4 @@
-//! No message speaks of the libraries behind it: a row of bad inputs, each on its own.
+//! No message mentions the libraries behind the command, for a list of bad inputs.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use crate::common::age::{Home, succeeded};
 use crate::common::terminal::{on_a_terminal, typing};
 use crate::common::{assert_one_line, stderr};
 
-/// A command without a terminal that fails, and a part of what it says.
+/// A command without a terminal that fails, and a part of its message.
 type Case<'a> = (&'a [&'a str], &'a str);
 
 #[test]
@@ -192,7 +192,7 @@ fn settings_of_a_server_that_do_not_fit_are_told_in_our_words() {
     }
 }
 
-/// A folder with SSH keys of every kind that age does not take, and one with a passphrase.
+/// Returns a folder with SSH keys of every kind that age does not accept, and one with a passphrase.
 fn ssh_keys() -> Home {
     let home = Home::new();
     let make = |name: &str, passphrase: &str, more: &[&str]| {
@@ -233,7 +233,7 @@ fn without_a_terminal(home: &Home, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Neither another program's name, nor a type of Rust, nor marks of direction.
+/// Checks that `text` has no name of another program, no type of Rust, and no direction marks.
 fn in_our_words(text: &str) {
     let lower = text.to_lowercase();
     let is_word = |at: usize, word: &str| {
@@ -248,18 +248,18 @@ fn in_our_words(text: &str) {
     for piece in PIECES {
         assert!(!text.contains(piece), "{piece:?} in {text:?}");
     }
-    // printable() shows a mark as `?`, so a question without a word before it is one, too.
+    // printable() shows a mark as `?`, so a question mark without a word before it is one too.
     let marks = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{2066}'..='\u{2069}');
     assert!(!text.contains(marks), "{text:?}");
     assert!(!text.contains(" ?") && !text.contains("'?"), "{text:?}");
 }
 
-/// Whole words.
+/// Whole words that must not occur.
 const WORDS: [&str; 19] = [
     "rage", "u8", "u16", "u32", "u64", "usize", "i8", "i32", "i64", "f64", "isize", "struct",
     "enum", "pinentry", "clap", "serde", "rustls", "nom", "fluent",
 ];
-/// Beginnings of what derives print.
+/// The beginnings of what derives print.
 const PIECES: [&str; 9] = [
     "Some(",
     "Ok(",
@@ -271,5 +271,5 @@ const PIECES: [&str; 9] = [
     "target type",
     "found in string",
 ];
-/// A public key on a token, of the numbers from 0 to 31.
+/// A public key on a token, with the numbers from 0 to 31.
 const TOKEN: &str = "sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29tAAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4fAAAABHNzaDo=";

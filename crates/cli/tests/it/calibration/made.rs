@@ -1,4 +1,4 @@
-//! Calibrations made for these tests.
+//! Calibrations for these tests.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ pub(super) fn stored(change: impl FnOnce(&mut Measured)) -> Stored {
         assert!(output.status.success(), "{}", stderr(&output));
         let stored = Stored::parse(&fs::read(&place.file).unwrap()).unwrap();
         let mut measured = stored.measured()[0].clone();
-        // All of them: a busy machine may have hidden some.
+        // Set all ratios, since a busy machine may have hidden some.
         let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
         let level = Ratios::from_thousandths([1000; SIZES.len()]).unwrap();
         let all = provided(accelerator.cpu(), &accelerator.options(), "", None).into_iter();
@@ -55,7 +55,7 @@ pub(super) fn calls(primitive: Primitive, ratio: impl Fn(usize) -> u32) -> CallR
     CallRatios::from_thousandths(primitive, &each).unwrap()
 }
 
-/// `text` with the last line that it has to have: the FNV-1a hash.
+/// Returns `text` with its required last line, the FNV-1a hash.
 pub(super) fn ended(text: &str) -> Vec<u8> {
     let content = &text[..text.trim_end().rfind('\n').unwrap() + 1];
     let hash = content

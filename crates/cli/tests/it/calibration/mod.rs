@@ -1,5 +1,5 @@
-//! The file by which the provider offers operations: the real provider reads it in the real openssl, and `doctor` says
-//! what became of it.
+//! The file by which the provider offers operations. The real provider reads it in the real openssl, and `doctor` reports
+//! the provider's verdict.
 
 mod made;
 
@@ -28,7 +28,7 @@ fn what_it_calls_slow_is_left_to_openssl() {
     assert_eq!(all.len(), 14, "{all:?}");
     let (_, answer) = place.doctor("");
     assert_eq!(state(&answer, "calibration"), "ok", "{answer}");
-    // OpenSSL has such groups and signatures from 3.5 on.
+    // OpenSSL itself has these groups and signatures from 3.5 on.
     let is_new = |it: &&Value| {
         let text = it["text"].as_str().unwrap();
         text.contains("-mlkem") || text.starts_with("ml-dsa-")
@@ -62,7 +62,7 @@ fn what_it_calls_slow_is_left_to_openssl() {
     let devices: Value = serde_json::from_slice(&devices.stdout).unwrap();
     assert_eq!(offer(&devices["offered_to_openssl"]), of_chacha20);
 
-    // An option offers it all the same, and nobody is told that this is well.
+    // An option offers it even so, and `doctor` does not approve.
     assert_eq!(place.listed("offer=all"), all);
     let (code, answer) = place.doctor("offer=all");
     assert_eq!((code, state(&answer, "slower")), (0, "note"), "{answer}");
@@ -72,7 +72,7 @@ fn what_it_calls_slow_is_left_to_openssl() {
         "{said}"
     );
 
-    // Nothing at all is worth a "no".
+    // Offering nothing at all is a "no".
     place.write(&stored(|it| {
         Algorithm::ALL.iter().for_each(|one| slow(it, *one));
         Primitive::ALL.iter().for_each(|one| slow_at(it, *one, 0));
@@ -132,7 +132,7 @@ fn primitives_that_it_calls_slow_are_left_to_openssl() {
         let said = asked(&answer, "slower", &format!("{slow} ")).unwrap();
         assert!(said.contains("take offer=all"), "{said}");
     }
-    // One curve takes the others with it.
+    // One curve that is slow withholds the others.
     place.write(&stored(|it| slow_at(it, Primitive::EcP521, 1)));
     let (_, answer) = place.doctor("");
     for name in ["ec-p256", "ec-p384"] {
@@ -171,7 +171,7 @@ fn what_does_not_fit_counts_as_none_and_is_named() {
         }));
         place.counts_as_none(said);
     }
-    // What one mask measured does not hold for another, nor for OpenSSL's.
+    // The measurements of one mask do not hold for another, nor for OpenSSL's mask.
     place.write(&stored(|it| slow(it, Algorithm::ChaCha20)));
     let masked = place.doctor_with(&[("OPENSSL_ia32cap", ":~0x20000")]);
     assert!(
@@ -217,7 +217,7 @@ fn what_is_damaged_counts_as_none_and_is_named() {
         fs::write(&place.file, &bytes).unwrap();
         place.counts_as_none(said);
     }
-    // Every cut, by the parser that the provider has.
+    // The provider's parser refuses every cut.
     for end in 0..text.len() {
         assert!(Stored::parse(&text.as_bytes()[..end]).is_err(), "{end}");
     }
@@ -237,7 +237,7 @@ fn what_others_may_have_written_counts_as_none_and_is_named() {
     write();
     set(place.folder.path(), 0o775);
     place.counts_as_none("others may write the folder");
-    // As in /tmp, where nobody replaces what is another's.
+    // In /tmp, for example, nobody can replace another user's file.
     set(place.folder.path(), 0o1777);
     assert!(!place.listed("").contains("chacha20"));
     set(place.folder.path(), 0o700);
@@ -246,7 +246,7 @@ fn what_others_may_have_written_counts_as_none_and_is_named() {
     fs::rename(&place.file, &elsewhere).unwrap();
     symlink(&elsewhere, &place.file).unwrap();
     place.counts_as_none("a symbolic link");
-    // Nobody waits for the writer of a pipe.
+    // A pipe does not make the provider wait for a writer.
     fs::remove_file(&place.file).unwrap();
     let mut mkfifo = Command::new("mkfifo");
     assert!(mkfifo.arg(&place.file).status().unwrap().success());
@@ -278,8 +278,8 @@ fn doctor_measures_and_stores_nothing_and_calibrate_stores_it() {
     );
     assert!(!place.file.exists());
 
-    // A diagnosis measures for its answer, and writes nothing: neither where a calibration is missing nor where the
-    // file counts as none.
+    // A diagnosis measures for its answer and writes nothing, neither if the calibration is missing nor if the file is
+    // ignored.
     let answer = place.measuring_doctor();
     assert_eq!(state(&answer, "calibration"), "note", "{answer}");
     assert!(
@@ -320,11 +320,11 @@ fn doctor_measures_and_stores_nothing_and_calibrate_stores_it() {
     assert_eq!(mode(&place.file), of_all);
     assert_eq!(names(place.folder.path()), [NAME], "nothing is left");
     let stored = Stored::parse(&made).unwrap();
-    // It fits, so nothing is measured again.
+    // The calibration fits, so nothing is measured again.
     assert!(place.measuring_doctor()["measured"].is_null());
     assert_eq!(fs::read(&place.file).unwrap(), made);
 
-    // What counts as none is named, and replaced by `calibrate` alone.
+    // An ignored file is named, and only `calibrate` replaces it.
     fs::set_permissions(&place.file, Permissions::from_mode(0o666)).unwrap();
     let answer = place.measuring_doctor();
     assert!(
@@ -336,7 +336,7 @@ fn doctor_measures_and_stores_nothing_and_calibrate_stores_it() {
     assert_eq!(mode(&place.file), of_all);
     assert_eq!(state(&place.doctor("").1, "calibration"), "ok");
 
-    // What was measured against other libcryptos stays.
+    // Measurements against other libcryptos stay.
     let mut other = stored.measured()[0].clone();
     other.made_for.libcrypto = "OpenSSL 3.0.0".into();
     let mut both = stored;
@@ -376,7 +376,7 @@ fn an_installation_makes_one_and_takes_it_away() {
     );
     let made = fs::read(&place.file).unwrap();
     assert_eq!(Stored::parse(&made).unwrap().measured().len(), 1);
-    // Programs go by it.
+    // Programs use it.
     place.write(&stored(|it| slow(it, Algorithm::ChaCha20)));
     let mut list = Command::new("openssl");
     list.args([
@@ -402,7 +402,7 @@ fn an_installation_makes_one_and_takes_it_away() {
         "{said}"
     );
     assert_eq!(names(place.folder.path()), ["modules", "openssl.cnf"]);
-    // A file by another name is not ours to remove.
+    // `uninstall` must not remove a file with another name.
     provider_command(&["provider", "install", "--no-calibrate"]);
     let additions = names(&modules)
         .into_iter()
@@ -418,14 +418,14 @@ fn an_installation_makes_one_and_takes_it_away() {
     assert!(modules.join("precious").exists());
 }
 
-/// Two configurations, with one folder of modules or two; the first may be the machine's. What they share goes with the
-/// last of them, and what was there before stays.
+/// Covers two configurations, with one folder of modules or two; the first may be the machine's. Shared parts go with the
+/// last installation, and what existed before stays.
 #[test]
 fn each_installation_takes_away_what_it_alone_has_made() {
     for shares_folder in [true, false] {
         for first_is_machines in [true, false] {
             if !shares_folder && !first_is_machines {
-                // Nobody knows of the other.
+                // Neither can find the other.
                 continue;
             }
             for goes_first in [0, 1] {
@@ -448,7 +448,7 @@ fn each_installation_takes_away_what_it_alone_has_made() {
                         let mut command = place.command(&["provider", what, "--yes"]);
                         command.arg("--config").arg(&confs[number]);
                         command.arg("--module-dir").arg(&modules[number]);
-                        // Whatever this build is slower at.
+                        // This build may be slower at some operations.
                         command.env("OARLOCK_OPTIONS", "offer=all");
                         if what == "install" {
                             command.arg("--provider").arg(provider());
@@ -468,7 +468,7 @@ fn each_installation_takes_away_what_it_alone_has_made() {
                     let about = format!(
                         "{shares_folder} {first_is_machines} {goes} {is_calibrated_before}"
                     );
-                    // The machine's is known to all; others only by the folder that they share.
+                    // All find the machine's configuration, but others only by a shared folder.
                     let is_known = shares_folder || stays == 0;
                     if is_known {
                         assert!(place.file.exists(), "{about}");
@@ -506,7 +506,7 @@ fn what_cannot_be_calibrated_is_said() {
     assert!(!place.file.exists());
 }
 
-/// A folder that nobody else may write, and the file in it.
+/// A folder that nobody else may write, and the calibration in it.
 struct Place {
     folder: tempfile::TempDir,
     file: PathBuf,
@@ -520,7 +520,7 @@ impl Place {
     }
 
     fn write(&self, text: &impl std::fmt::Display) {
-        // Another file, with the rights of a new one.
+        // This creates another file, with the rights of a new one.
         let _ = fs::remove_file(&self.file);
         fs::write(&self.file, text.to_string()).unwrap();
         fs::set_permissions(&self.file, Permissions::from_mode(0o600)).unwrap();
@@ -535,7 +535,7 @@ impl Place {
         command
     }
 
-    /// A folder with an `openssl` that says that the machine's configuration lies in `folder`.
+    /// Returns a folder with an `openssl` that reports the machine's configuration in `folder`.
     fn machines_openssl(&self, folder: &Path) -> PathBuf {
         let bin = self.folder.path().join("bin");
         if bin.exists() {
@@ -552,14 +552,14 @@ impl Place {
         );
         let mut gcc = Command::new("gcc");
         gcc.args(["-x", "c", "-", "-o"]).arg(bin.join("openssl"));
-        // The provider is measured with its libcrypto.
+        // The provider is measured against the libcrypto of this program.
         gcc.args(["-Wl,--no-as-needed", "-l:libcrypto.so.3"]);
         let made = run(&mut gcc, source.as_bytes());
         assert!(made.status.success(), "{}", stderr(&made));
         bin
     }
 
-    /// What the provider offers in openssl, by name.
+    /// Returns the names of what the provider offers in openssl.
     fn listed(&self, options: &str) -> BTreeSet<String> {
         let lines = self.lines("-cipher-algorithms", options);
         let is_of_it = |name: &str| {
@@ -574,13 +574,13 @@ impl Place {
         all.filter(|name| is_of_it(name)).map(Into::into).collect()
     }
 
-    /// What openssl lists of the provider.
+    /// Returns openssl's list of what the provider offers.
     fn lines(&self, kind: &str, options: &str) -> Vec<String> {
         let mut command = self.command(&["run", "--provider"]);
         command.arg(provider()).env("OARLOCK_OPTIONS", options);
         let list = ["openssl", "list", kind, "-propquery", "provider=oarlock"];
         let output = run(command.arg("--").args(list), b"");
-        // Whatever is wrong with the file is no matter of the program's.
+        // A program never sees faults of the file.
         assert!(
             output.status.success() && output.stderr.is_empty(),
             "{}",
@@ -618,7 +618,7 @@ impl Place {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// The file, which calls ChaCha20 slow, changes nothing, and doctor says why.
+    /// Checks that the file, which says that ChaCha20 is slow, changes nothing, and that doctor says why.
     #[track_caller]
     fn counts_as_none(&self, why: &str) {
         static BY_TABLES: OnceLock<BTreeSet<String>> = OnceLock::new();
@@ -639,7 +639,7 @@ impl Place {
     }
 }
 
-/// That of ChaCha20.
+/// Returns the offer of ChaCha20.
 fn offer(offers: &Value) -> &Value {
     let offers = offers.as_array().unwrap();
     offers
@@ -653,13 +653,13 @@ fn findings<'a>(answer: &'a Value, about: &str) -> Vec<&'a Value> {
     findings.iter().filter(|it| it["about"] == about).collect()
 }
 
-/// That of the last about it.
+/// Returns the state of the last finding about a subject.
 fn state<'a>(answer: &'a Value, about: &str) -> &'a str {
     let found = findings(answer, about).pop();
     found.map_or("", |it| it["state"].as_str().unwrap())
 }
 
-/// That of the first about it.
+/// Returns the text of the first finding about a subject.
 fn text<'a>(answer: &'a Value, about: &str) -> &'a str {
     findings(answer, about)
         .first()

@@ -1,4 +1,4 @@
-//! What the tests of age files share: a folder with keys, and the real age and rage.
+//! Shared by tests of age files: a folder with keys, and the real age and rage.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,18 +12,18 @@ use super::{oarlock, stderr};
 pub const CHUNK_BYTES: usize = 64 << 10;
 pub const SEALED_CHUNK_BYTES: usize = CHUNK_BYTES + 16;
 
-/// age, written in Go.
+/// Returns age, written in Go.
 pub fn age() -> Command {
     peer("age/bin/age")
 }
 
-/// age's other program.
+/// Returns age's program for keys.
 pub fn age_keygen() -> Command {
     peer("age/bin/age-keygen")
 }
 
-/// age, written in Rust. `None`, and the test is skipped, where it was not built: that takes minutes,
-/// so the long form of the tests alone does it.
+/// Returns rage, age in Rust. Returns `None` and skips the test if it is not built: that takes minutes, so only the long
+/// form of the tests does it.
 pub fn rage() -> Option<Command> {
     let rage = built("rage/bin/rage");
     if rage.is_none() {
@@ -37,7 +37,7 @@ fn peer(program: &str) -> Command {
     built.unwrap_or_else(|| panic!("{program} is not there: run `cargo xtask peers age`"))
 }
 
-/// What `cargo xtask peers` has built.
+/// Returns a program that `cargo xtask peers` has built.
 pub fn built(program: &str) -> Option<PathBuf> {
     let mut folders = Path::new(env!("CARGO_BIN_EXE_oarlock")).ancestors();
     folders.find_map(|folder| {
@@ -46,7 +46,7 @@ pub fn built(program: &str) -> Option<PathBuf> {
     })
 }
 
-/// A folder with an identity of our own making in `key.txt`, and its recipient.
+/// A folder with an identity of ours in `key.txt`, and its recipient.
 pub struct Home {
     folder: tempfile::TempDir,
     pub recipient: String,
@@ -73,7 +73,7 @@ impl Home {
         self.folder().join(name)
     }
 
-    /// Keys must be private to be taken.
+    /// Writes a private file, since keys must be private to be accepted.
     pub fn write(&self, name: &str, data: &[u8]) {
         fs::write(self.path(name), data).unwrap();
         let mode = fs::Permissions::from_mode(0o600);
@@ -97,7 +97,7 @@ impl Home {
         command
     }
 
-    /// `data`, encrypted.
+    /// Returns `data`, encrypted.
     pub fn sealed(&self, data: &[u8]) -> Vec<u8> {
         let mut command = self.oarlock(&["encrypt", "-r", &self.recipient]);
         let output = super::run(&mut command, data);

@@ -1,4 +1,4 @@
-//! What the tests share: the real command, the real openssl, and inputs.
+//! Shared by the tests: the real command, the real openssl, and inputs.
 
 pub mod age;
 pub mod terminal;
@@ -23,8 +23,8 @@ pub fn key(bits: usize) -> &'static str {
     &KEY[..bits / 4]
 }
 
-/// The command under test, which knows of no calibration. Its provider offers all that it has, whatever this machine is
-/// faster at.
+/// Returns the command under test, without a calibration. Its provider offers all operations, even those at which this
+/// machine's OpenSSL is faster.
 pub fn oarlock() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_oarlock"));
     command
@@ -35,13 +35,13 @@ pub fn oarlock() -> Command {
     command
 }
 
-/// Where `oarlock run` leaves its configurations, next to what cargo builds.
+/// Returns the folder in which `oarlock run` leaves its configurations, next to cargo's outputs.
 pub fn configurations() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("configurations"))
 }
 
-/// `oarlock enc` with a key of `bits` bits.
+/// Returns `oarlock enc` with a key of `bits` bits.
 pub fn enc(bits: usize, iv: &str) -> Command {
     let mut command = oarlock();
     command.args(["enc", "--cipher", &format!("aes-{bits}-ctr")]);
@@ -49,7 +49,7 @@ pub fn enc(bits: usize, iv: &str) -> Command {
     command
 }
 
-/// What openssl makes of `data`.
+/// Returns openssl's output for `data`.
 pub fn openssl(bits: usize, iv: &str, data: &[u8]) -> Vec<u8> {
     let mut command = Command::new("openssl");
     command.args(["enc", &format!("-aes-{bits}-ctr")]);
@@ -59,13 +59,13 @@ pub fn openssl(bits: usize, iv: &str, data: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// A port of this machine that nobody has, at the moment.
+/// Returns a port of this machine that is free at the moment.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// Returns the provider, which has to be built next to the command, as `cargo build` and `make test` do.
+/// Returns the provider, which must be built next to the command, as `cargo build` and `make test` do.
 pub fn provider() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -90,7 +90,7 @@ pub fn run(command: &mut Command, input: &[u8]) -> Output {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     thread::scope(|scope| {
-        // It may well end without reading all.
+        // The command may end before it has read everything.
         scope.spawn(move || drop(stdin.write_all(input)));
         child.wait_with_output().unwrap()
     })
@@ -100,8 +100,8 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Makes a program of `text`, by another process: programs that other tests are starting would hold
-/// copies of this one's descriptor, and Linux executes no file that is open for writing (ETXTBSY).
+/// Writes a program through another process. Programs that other tests are starting would hold copies of this process's
+/// descriptor, and Linux does not execute a file that is open for writing (ETXTBSY).
 pub fn write_program(path: &Path, text: &str) {
     let mut install = Command::new("install");
     install.args(["-m", "755", "/dev/stdin"]).arg(path);
@@ -109,7 +109,7 @@ pub fn write_program(path: &Path, text: &str) {
     assert!(installed.status.success(), "{}", stderr(&installed));
 }
 
-/// Exactly one line, the command's, with all of `parts` in it, and no key.
+/// Checks for exactly one line, of the command, that contains all of `parts` and no key.
 pub fn assert_one_line(stderr: &str, parts: &[&str]) {
     assert!(
         stderr.starts_with("oarlock: ") && stderr.ends_with('\n') && stderr.lines().count() == 1,
@@ -126,18 +126,18 @@ pub fn assert_fails(output: &Output, status: i32, parts: &[&str]) {
     assert_eq!(output.status.code(), Some(status), "{}", stderr(output));
 }
 
-/// A file that is too long to be done before a test has looked at it, and takes no space.
+/// Creates a file that takes no space, and is too long to be done before a test has looked at the output.
 pub fn endless(directory: &Path) -> PathBuf {
     let path = directory.join("endless");
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
     path
 }
 
-/// A file system of 2 MiB, where this user may make one.
+/// A file system of 2 MiB, if this user may mount one.
 pub struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// `None`, and the test is skipped, where this user may not.
+    /// Mounts it. Returns `None` and skips the test if this user may not.
     pub fn mount() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
@@ -155,8 +155,8 @@ impl SmallDisk {
         self.0.path()
     }
 
-    /// Waits: a program that another test is starting may hold a copy of a descriptor that was just
-    /// closed here, and as long the file system is busy.
+    /// Remounts it read-only. This may have to wait: a program that another test is starting may hold a copy of a descriptor
+    /// that was just closed here, and the file system is busy for that long.
     pub fn make_read_only(&self) {
         until("a remount", || {
             let mut mount = Command::new("mount");
@@ -168,7 +168,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Also while it is busy: see above.
+        // This also works while it is busy, as above.
         let mut umount = Command::new("umount");
         let unmounted = umount.arg("--lazy").arg(self.0.path()).status();
         assert!(unmounted.is_ok_and(|status| status.success()));
@@ -185,7 +185,7 @@ pub fn until_at_work(directory: &Path) {
     });
 }
 
-/// Reads as many bytes as `buffer` has, and panics where they do not come.
+/// Fills `buffer` from a pipe, and panics if the bytes do not arrive.
 pub fn read_soon(pipe: &mut (impl Read + AsFd), buffer: &mut [u8]) {
     let limit = Timespec::try_from(LIMIT).unwrap();
     let mut filled = 0;
@@ -198,16 +198,16 @@ pub fn read_soon(pipe: &mut (impl Read + AsFd), buffer: &mut [u8]) {
     }
 }
 
-/// Waits until a pipe is as good as full, so that its writer waits for its reader.
+/// Waits until a pipe is almost full, so that its writer waits for its reader.
 pub fn until_full(pipe: impl AsFd) {
     let capacity = rustix::pipe::fcntl_getpipe_size(&pipe).unwrap() as u64;
-    // Pages that were begun by short writes are not filled up by long ones.
+    // Long writes do not fill up pages that short writes began.
     until("the pipe is full", || {
         rustix::io::ioctl_fionread(&pipe).unwrap() >= capacity - capacity / 4
     });
 }
 
-/// Waits until nothing is left in a pipe, so that its reader has all of it.
+/// Waits until a pipe is empty, so that its reader has everything.
 pub fn until_taken(pipe: impl AsFd) {
     until("the pipe is empty", || {
         rustix::io::ioctl_fionread(&pipe).unwrap() == 0
@@ -219,7 +219,7 @@ pub fn signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
-/// Waits for the end, and kills it where that does not come.
+/// Waits for the end of a process, and kills it if it does not end.
 pub fn ends_soon(mut child: Child) -> Output {
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {

@@ -1,4 +1,4 @@
-//! `pki client`, `renew` and `revoke`: what they make is what openssl believes and what the server goes by.
+//! `pki client`, `renew` and `revoke`: openssl accepts their results, and the server uses them.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn openssl(home: &Path, arguments: &[&str]) -> Output {
     )
 }
 
-/// Whether openssl believes a certificate, with the list.
+/// Whether openssl accepts a certificate, with the revocation list.
 fn is_good(home: &Path, certificate: &str) -> bool {
     let arguments = [
         "verify",
@@ -76,10 +76,10 @@ fn a_client_comes_is_revoked_and_stays_out() {
     for name in ["client.pem", "alice.pem", "server.pem"] {
         assert!(is_good(at, name), "{name}");
     }
-    // The CA is what the server trusts, not a list of names.
+    // The server trusts the CA, not a list of names.
     succeeds(&sign(&home, &server, "alice"));
 
-    // A thief has the certificate from before it was renewed.
+    // A thief has the certificate from before its renewal.
     for extension in ["pem", "key"] {
         fs::copy(
             at.join(format!("alice.{extension}")),
@@ -207,7 +207,7 @@ fn all_is_renewed_but_what_is_revoked() {
         client.contains("DNS:a.example") && client.contains("Client Authentication"),
         "{client}"
     );
-    // A client that has the old CA file still believes the new certificates.
+    // A client with the old CA file still accepts the new certificates.
     let by_old = openssl(at, &["verify", "-CAfile", "ca.old", "server.pem"]);
     succeeds(&by_old);
 }

@@ -1,4 +1,4 @@
-//! The first steps of docs/cryptoserver.md, exactly as it prints them.
+//! The first steps of docs/cryptoserver.md, exactly as the page prints them.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::common::{run, stderr};
 
 #[test]
 fn the_first_steps_of_the_page_work_as_printed() {
-    // The ports of the steps are free in a network of their own.
+    // A separate network has the ports of the steps free.
     let mut probe = Command::new("unshare");
     let probe = probe.args(["--net", "--map-root-user", "true"]).output();
     if !probe.is_ok_and(|output| output.status.success()) {

@@ -1,5 +1,5 @@
-//! The folders below `/run` of root's processes: that of the daemons' sockets, which anybody may enter,
-//! and that of live figures, which nobody else may.
+//! The folders below `/run` of root's processes: that of the daemons' sockets, which everybody may enter, and that of live
+//! figures, which only root may.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,8 +9,7 @@ use oarlock_testing::{is_root, lossy};
 use super::Home;
 use crate::common::{run, stderr};
 
-/// The paths: which of the processes makes its folder first, the umask that it has, and a folder that
-/// an earlier version left behind.
+/// Varies which process creates its folder first, the umask of that process, and whether an earlier version left a folder.
 #[test]
 fn live_figures_of_root_keep_nobody_from_the_daemons() {
     if !is_root("a folder of its own in place of /run") {

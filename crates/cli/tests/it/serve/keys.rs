@@ -1,4 +1,4 @@
-//! `keys`, `pubkey` and `verify`, compared with openssl, with keys in files and on a token.
+//! `keys`, `pubkey` and `verify` compared with openssl, with keys in files and on a token.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use super::{Home, Served};
 use crate::common::{assert_fails, oarlock, run, stderr};
 
-/// A command that asks `server`, as a client of `home`.
+/// Returns a command that asks `server` as a client of `home`.
 fn ask(home: &Home, server: &Served, arguments: &[&str]) -> Command {
     let mut command = oarlock();
     command.args(arguments);
@@ -194,7 +194,7 @@ fn signatures_are_verified_here_and_by_openssl() {
         let bad = here(&[&signature[..], &["other.txt"]].concat());
         assert_fails(&bad, 1, &["letter.sig: bad signature", scheme]);
     }
-    // What openssl signs, and a signature as text.
+    // A signature by openssl, and a signature as text.
     let signed = openssl(
         &home,
         &[

@@ -1,4 +1,4 @@
-//! Many connections, again and again.
+//! Many connections, repeatedly.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn three_hundred_connections_leave_nothing_behind() {
         until("no connection", || {
             server.metric("oarlock_connections") == 0
         });
-        // That of the page itself may still be there.
+        // The connection for the page itself may still exist.
         until("descriptors as before", || {
             server.descriptors() <= before + 1
         });
@@ -56,7 +56,7 @@ fn three_hundred_connections_leave_nothing_behind() {
     let first = server.memory_kib();
     round();
     round();
-    // The server gives memory back some seconds later.
+    // The server returns memory some seconds later.
     until("memory as after the first round", || {
         server.memory_kib() < first * 5 / 4 + 8192
     });

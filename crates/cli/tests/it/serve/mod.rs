@@ -1,4 +1,4 @@
-//! Cryptoservers as processes: the first steps, signals, deaths, and a balancer in front.
+//! Cryptoservers as processes: the first steps, signals, crashes, and a balancer in front.
 
 mod authority;
 mod first_steps;
@@ -33,7 +33,7 @@ use tokio::task::JoinSet;
 
 use crate::common::{assert_fails, oarlock, run, signal, stderr};
 
-/// What `oarlock pki init` makes, with ports that the system chooses.
+/// The files of `oarlock pki init`, with ports that the system chooses.
 struct Home(TempDir);
 
 impl Home {
@@ -69,7 +69,7 @@ impl Home {
         Served::start(&self.config())
     }
 
-    /// The same on a port of its own, so that it can be started there again.
+    /// Starts a server on ports of its own, so that it can be restarted there.
     fn serve_at(&self, name: &str, at: SocketAddr, metrics: SocketAddr) -> Served {
         let text = fs::read_to_string(self.config()).unwrap();
         let text = text
@@ -112,7 +112,7 @@ impl Home {
     }
 }
 
-/// A server that is killed at the end, if it has not ended.
+/// A server that is killed on drop, if it has not ended.
 struct Served {
     child: Child,
     address: SocketAddr,
@@ -194,7 +194,7 @@ impl Served {
             .count()
     }
 
-    /// Memory that is there, in KiB.
+    /// Returns the resident memory in KiB.
     fn memory_kib(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status
@@ -212,7 +212,7 @@ impl Drop for Served {
     }
 }
 
-/// An address that nobody listens on.
+/// Returns an address that nobody listens on.
 fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -225,7 +225,7 @@ fn runtime() -> Runtime {
     runtime.worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Clients that ask for powers, one after the other, and look at each.
+/// Clients that request powers in a loop, and check each result.
 struct Load {
     right: Arc<AtomicUsize>,
     is_over: Arc<AtomicBool>,
@@ -273,7 +273,7 @@ impl Load {
         load
     }
 
-    /// Waits for `count` more.
+    /// Waits for `count` more correct results.
     fn goes_on(&self, what: &str, count: usize) {
         let before = self.right.load(Ordering::Relaxed);
         until(what, || {
@@ -281,7 +281,7 @@ impl Load {
         });
     }
 
-    /// How many were right; and what the others were told.
+    /// Returns the number of correct results, and the other errors.
     fn end(mut self, runtime: &Runtime) -> (usize, Vec<String>) {
         self.is_over.store(true, Ordering::Relaxed);
         let mut errors = Vec::new();
@@ -429,7 +429,7 @@ fn who_is_told_to_end_answers_all_that_it_has_accepted() {
     server.signal(Signal::TERM);
     assert_eq!(server.ends(), Some(0), "{}", server.log());
     let (right, errors) = load.end(&runtime);
-    // What it had not accepted has nowhere to go.
+    // Requests that it had not accepted have nowhere to go.
     assert!(!errors.is_empty());
     let audit = fs::read_to_string(home.path().join("audit.jsonl")).unwrap();
     let mut codes: HashMap<String, usize> = HashMap::new();
@@ -439,7 +439,7 @@ fn who_is_told_to_end_answers_all_that_it_has_accepted() {
             .entry(entry["code"].as_str().unwrap().to_owned())
             .or_default() += 1;
     }
-    // Each result that was computed has reached its client.
+    // Each computed result has reached its client.
     assert_eq!(codes.get("OK"), Some(&right), "{codes:?}, {}", server.log());
     assert!(!server.log().contains("given up"), "{}", server.log());
 }
@@ -450,7 +450,7 @@ fn a_reload_that_waits_for_its_file_keeps_no_signal_waiting() {
     let mut server = home.serve();
     let config = home.path().join("cryptoserver.toml");
     fs::remove_file(&config).unwrap();
-    // A process that opens it for reading waits for a writer.
+    // Opening it for reading waits for a writer.
     let made = Command::new("mkfifo").arg(&config).status().unwrap();
     assert!(made.success());
     server.signal(Signal::HUP);
@@ -473,7 +473,7 @@ fn all_is_read_again_on_a_signal_and_a_broken_file_changes_nothing() {
 
     // A new authority next to the old one, a certificate of it, and a second key.
     let fresh = Home::new();
-    // Each with the revocation list of its own.
+    // Each has a revocation list of its own.
     let authorities = ["ca.pem", "crl.pem"].map(|name| {
         let [old, new] =
             [&home, &fresh].map(|it| fs::read_to_string(it.path().join(name)).unwrap());
@@ -500,7 +500,7 @@ fn all_is_read_again_on_a_signal_and_a_broken_file_changes_nothing() {
     let count = |what: &str| server.log().matches(what).count();
     until("reloaded", || count("reloaded") > 0);
     assert_eq!(count("not reloaded"), 0, "{}", server.log());
-    // With the new certificate, under the new authority.
+    // With the new certificate, from the new authority.
     let newcomer = connected(&runtime, fresh.settings(&[server.address]), 1);
     let ids = || {
         let keys = runtime.block_on(newcomer.list_keys()).unwrap();
@@ -618,7 +618,7 @@ fn behind_haproxy_servers_come_and_go() {
 
     let a = home.serve_at("a-again", addresses[0], addresses[1]);
     until("it is found to be up", || {
-        // A client that comes now goes to the server with fewer connections.
+        // A new client goes to the server with fewer connections.
         let _newcomer = connected(&runtime, home.settings(&[bind]), 1);
         a.metric("oarlock_connections") > 0
     });
@@ -637,7 +637,7 @@ fn behind_haproxy_servers_come_and_go() {
 #[test]
 fn what_is_shipped_is_what_its_readers_take() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
-    // The configuration within Kubernetes' manifests.
+    // The configuration in the Kubernetes manifests.
     let home = Home::new();
     let manifests = fs::read_to_string(folder.join("kubernetes.yaml")).unwrap();
     let (_, rest) = manifests.split_once("cryptoserver.toml: |\n").unwrap();
@@ -659,7 +659,7 @@ fn what_is_shipped_is_what_its_readers_take() {
     let unit = unit.replace("/usr/bin/oarlock", env!("CARGO_BIN_EXE_oarlock"));
     let path = home.path().join("oarlock-serve.service");
     fs::write(&path, unit).unwrap();
-    // Where there is no systemd there is nobody to take it.
+    // Without systemd nobody can check it.
     if let Ok(output) = Command::new("systemd-analyze")
         .arg("verify")
         .arg(&path)

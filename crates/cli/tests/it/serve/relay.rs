@@ -1,5 +1,5 @@
-//! Keys of a cryptoserver in unmodified servers: `oarlock relay` between nginx, haproxy and openssl on one side and
-//! `oarlock serve` on the other.
+//! Keys of a cryptoserver in unmodified servers: `oarlock relay` between nginx, haproxy and openssl on one side and `oarlock
+//! serve` on the other.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use super::{Home, Served, free};
 use crate::common::{assert_fails, oarlock, provider, run, signal, stderr};
 
-/// A cryptoserver with the key of a certificate, and the file that stands for the key.
+/// A cryptoserver with the key of a certificate, and the reference to that key.
 pub(super) struct Site {
     home: Home,
     server: Option<Served>,
@@ -29,7 +29,7 @@ impl Site {
         Self::of(Home::new())
     }
 
-    /// With a key of this type in place of the RSA key.
+    /// Creates a site with a key of this type in place of the RSA key.
     pub(super) fn with(key_type: &str) -> Self {
         let home = Home::new();
         let key = home.path().join("keys/web.pem");
@@ -94,7 +94,7 @@ impl Site {
         Relay::start(self, more)
     }
 
-    /// A command with the provider, which asks the relay.
+    /// Returns a program with the provider, which asks the relay.
     pub(super) fn program(&self, name: &str) -> Command {
         let mut command = oarlock();
         command.env_remove("OPENSSL_CONF");
@@ -104,7 +104,7 @@ impl Site {
         command
     }
 
-    /// Signs a file by a command line of openssl's, and has it verified without the provider.
+    /// Signs a file with openssl's arguments, and verifies the signature without the provider.
     pub(super) fn signs(&self, arguments: &[&str]) {
         fs::write(self.path().join("letter"), "to whom it may concern").unwrap();
         let mut sign = self.program("openssl");
@@ -133,7 +133,7 @@ impl Site {
         succeeds(&mut verify);
     }
 
-    /// What openssl says when it cannot sign; nothing if it can.
+    /// Returns openssl's error when it cannot sign; empty if it can.
     pub(super) fn is_refused(&self) -> String {
         fs::write(self.path().join("letter"), "to whom it may concern").unwrap();
         let mut sign = self.program("openssl");
@@ -153,8 +153,7 @@ impl Site {
         stderr(&output)
     }
 
-    /// Returns a command that does `handshakes`, `at_once` of them at a time, and prints the number of those that
-    /// failed.
+    /// Returns a command that makes `handshakes` handshakes, `at_once` of them at a time, and prints the number that failed.
     fn is_asked(&self, port: u16, handshakes: usize, at_once: usize, version: &str) -> Command {
         let mut clients = Command::new("python3");
         clients
@@ -169,9 +168,9 @@ impl Site {
         clients
     }
 
-    /// All of them must succeed.
+    /// Checks that all handshakes succeed.
     fn serves_clients(&self, port: u16, handshakes: usize, at_once: usize) {
-        // With the last, the key decrypts.
+        // With the last one, the key decrypts.
         for version in ["TLSv1_3", "TLSv1_2", "TLSv1_2 AES128-GCM-SHA256"] {
             let failed = self.failures(port, handshakes, at_once, version);
             assert_eq!(failed, 0, "{version}");
@@ -195,7 +194,7 @@ impl Site {
         (nginx, port)
     }
 
-    /// Starts nginx with `workers` workers; the second port has a key that is here.
+    /// Starts nginx with `workers` workers. The key of the second port is a local one.
     fn nginx_with(&self, workers: usize) -> (Program, u16, u16) {
         let other = free().port();
         let (place, port) = (self.path().display(), free().port());
@@ -230,8 +229,8 @@ impl Site {
         (haproxy, port)
     }
 
-    /// Starts haproxy with at most `connections` connections, which a client may leave silent for `patience` seconds.
-    /// The second port is without TLS.
+    /// Starts haproxy with at most `connections` connections, on which a client may be silent for `patience` seconds. The
+    /// second port is without TLS.
     fn haproxy_with(&self, connections: usize, patience: u32) -> (Program, u16, u16) {
         let (port, plain) = (free().port(), free().port());
         let conf = format!(
@@ -296,7 +295,7 @@ impl Drop for Relay {
     }
 }
 
-/// `oarlock run`, which passes SIGTERM on, with a server below it.
+/// `oarlock run`, which forwards SIGTERM, with a server below it.
 pub(super) struct Program(Child);
 
 impl Program {
@@ -403,7 +402,7 @@ fn openssl_signs_with_a_key_that_is_elsewhere() {
     ] {
         succeeds(site.program("openssl").args(arguments));
     }
-    // What is encrypted for it is decrypted, but with PKCS#1 v1.5, whose padding must not be told to be wrong.
+    // The key decrypts, except with PKCS#1 v1.5, where wrong padding must not be revealed.
     fs::write(site.path().join("secret"), "a secret").unwrap();
     for (padding, digest, is_decrypted) in [
         ("oaep", "rsa_oaep_md:sha256", true),
@@ -425,7 +424,7 @@ fn openssl_signs_with_a_key_that_is_elsewhere() {
         let is_told = stderr(&output).contains("remote key \"web\": its settings are none");
         assert_eq!(is_told, !is_decrypted, "{}", stderr(&output));
     }
-    // The private half is nowhere to be had, nor used for anything else.
+    // The private half is not available, nor used for anything else.
     for arguments in [
         &["pkey", "-in", "site-key.pem"][..],
         &["rsa", "-in", "site-key.pem", "-traditional"],
@@ -435,7 +434,7 @@ fn openssl_signs_with_a_key_that_is_elsewhere() {
         assert!(!output.status.success(), "{arguments:?}");
         assert!(!lossy(&output.stdout).contains("PRIVATE"));
     }
-    // What another machine signs is counted as such.
+    // Signatures by another machine are counted as such.
     let mut counted = oarlock();
     counted.args(["run", "--stats", "--json", "--provider"]);
     counted.arg(provider());
@@ -446,7 +445,7 @@ fn openssl_signs_with_a_key_that_is_elsewhere() {
     let told: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(told["rsa_private_operations"]["remotely"], 1, "{told}");
 
-    // A file that was damaged is told from one that holds no key.
+    // A damaged file is reported differently from one without a key.
     let whole = fs::read_to_string(site.path().join("site-key.pem")).unwrap();
     fs::write(site.path().join("damaged.pem"), whole.replace("MII", "AII")).unwrap();
     let mut damaged = site.program("openssl");
@@ -459,14 +458,14 @@ fn openssl_signs_with_a_key_that_is_elsewhere() {
         "{said}"
     );
 
-    // Without the provider, and without the line, it is no key.
+    // Without the provider, and without the line, it is not a key.
     let mut plain = Command::new("openssl");
     plain
         .args(["pkey", "-in", "site-key.pem"])
         .current_dir(site.path());
     assert!(!run(&mut plain, b"").status.success());
 
-    // Whatever goes wrong is told.
+    // Every failure is reported.
     let key = site.path().join("keys/web.pem");
     let kept = fs::read(&key).unwrap();
     fs::remove_file(&key).unwrap();
@@ -502,7 +501,7 @@ fn a_relay_that_is_not_there_or_not_for_this_user_is_told() {
         second.arg(site.path()).arg("--socket").arg(site.socket());
         assert_fails(&run(&mut second, b""), 1, &["another daemon listens there"]);
         if is_root("another user") {
-            // It reads its key file, and is not let in.
+            // This user reads its key file, but the relay refuses it.
             let mut sign = site.program("setpriv");
             sign.args([
                 "--reuid=65534",
@@ -558,16 +557,16 @@ fn descriptors_below(parent: &Child) -> usize {
     fds.count()
 }
 
-/// The program that `oarlock run` runs.
+/// Returns the program that `oarlock run` runs.
 fn below(parent: &Child) -> u32 {
     let children = format!("/proc/{0}/task/{0}/children", parent.id());
     let child = fs::read_to_string(children).unwrap();
     child.trim().parse().unwrap()
 }
 
-/// Handshakes that are cut while the relay is asked: by their clients, before, during and after the pause of their jobs, and
-/// by the server, which waits for a client no longer than a second while the cryptoserver hangs. The same attack on keys
-/// that are here is among the provider's tests.
+/// Handshakes are cut while the relay is asked: by their clients, before, during and after the pause of their jobs, and by
+/// the server, which waits at most a second for a client while the cryptoserver hangs. The provider's tests have the same
+/// attack on local keys.
 #[test]
 fn handshakes_that_are_cut_while_the_relay_is_asked_leave_nothing_behind() {
     let site = Site::new();
@@ -603,7 +602,7 @@ fn handshakes_that_are_cut_while_the_relay_is_asked_leave_nothing_behind() {
     site.serves_clients(port, 20, 4);
 }
 
-/// A relay or a cryptoserver that goes costs the handshakes of that moment, and nothing after it.
+/// The end of a relay or a cryptoserver costs the handshakes of that moment, and nothing afterwards.
 #[test]
 fn servers_go_on_when_relay_and_cryptoserver_come_back() {
     let mut site = Site::new();
@@ -637,7 +636,7 @@ fn servers_go_on_when_relay_and_cryptoserver_come_back() {
     for port in ports {
         site.serves_clients(port, 20, 4);
     }
-    // One that ends in order answers what it was asked.
+    // A relay that ends in order answers what it was asked.
     for port in ports {
         let mut clients = site.is_asked(port, 200, 8, "TLSv1_3");
         let clients = clients.stdout(Stdio::piped()).spawn().unwrap();
@@ -650,7 +649,7 @@ fn servers_go_on_when_relay_and_cryptoserver_come_back() {
     }
 }
 
-/// A server that does not answer is not waited for again and again by a worker that has others to serve.
+/// A worker with other work does not wait repeatedly for a server that does not answer.
 #[test]
 fn a_cryptoserver_that_hangs_takes_no_time_from_keys_that_are_here() {
     let site = Site::new();
@@ -673,7 +672,7 @@ fn a_cryptoserver_that_hangs_takes_no_time_from_keys_that_are_here() {
     });
 }
 
-/// Counts the handshakes that fail: certificate, port, number of handshakes, how many at once, version, and perhaps a
+/// Counts failed handshakes. Arguments: certificate, port, number of handshakes, number at once, version, and optionally a
 /// suite of TLS 1.2.
 const CLIENTS: &str = r#"
 import asyncio, ssl, sys

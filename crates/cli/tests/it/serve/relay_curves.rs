@@ -1,4 +1,4 @@
-//! The same as `relay` with keys of curves: signatures by ECDSA, in openssl, nginx and haproxy.
+//! The tests of `relay` with keys of curves: ECDSA signatures in openssl, nginx and haproxy.
 
 use std::fs;
 use std::process::Command;
@@ -94,7 +94,7 @@ fn the_private_half_is_nowhere_to_be_had() {
         &["pkey", "-in", "site-key.pem"][..],
         &["ec", "-in", "site-key.pem"],
         &["pkcs8", "-topk8", "-nocrypt", "-in", "site-key.pem"],
-        // Not used for anything else either.
+        // The key is used for nothing else either.
         &[
             "pkeyutl",
             "-derive",
@@ -111,7 +111,7 @@ fn the_private_half_is_nowhere_to_be_had() {
         assert!(!output.status.success(), "{arguments:?}");
         assert!(!lossy(&output.stdout).contains("PRIVATE"), "{arguments:?}");
     }
-    // What another machine signs is counted as such.
+    // Signatures by another machine are counted as such.
     let mut counted = oarlock();
     counted.args(["run", "--stats", "--json", "--provider"]);
     counted.arg(provider());
@@ -121,7 +121,7 @@ fn the_private_half_is_nowhere_to_be_had() {
     let output = run(counted.current_dir(site.path()), b"");
     let told: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(told["rsa_private_operations"]["remotely"], 1, "{told}");
-    // A server that has another key of that name by now.
+    // The server now has another key of that name.
     let key = site.path().join("keys/web.pem");
     fs::remove_file(&key).unwrap();
     until("the key is withdrawn", || {
@@ -132,7 +132,7 @@ fn the_private_half_is_nowhere_to_be_had() {
         let refused = site.is_refused();
         refused.contains("remote key \"web\": the answer is not of this key")
     });
-    // And one of another type: the server refuses the scheme.
+    // Then it has one of another type, so the server refuses the scheme.
     fs::remove_file(&key).unwrap();
     succeeds(oarlock().args(["keygen", "--type", "p384", "-o"]).arg(&key));
     until("it is of another type", || {
@@ -140,7 +140,7 @@ fn the_private_half_is_nowhere_to_be_had() {
     });
 }
 
-/// Also a P-384 key with the digests that clients of TLS 1.2 prefer, which are those of P-256.
+/// Covers a P-384 key with the digests that clients of TLS 1.2 prefer, which are those of P-256.
 #[test]
 fn nginx_and_haproxy_serve_with_a_key_of_a_curve_that_is_elsewhere() {
     for key_type in ["p256", "p384"] {
@@ -157,7 +157,7 @@ fn nginx_and_haproxy_serve_with_a_key_of_a_curve_that_is_elsewhere() {
     }
 }
 
-/// A key that only signs whole messages cannot be in a handshake's way: no file stands for it.
+/// A key that only signs whole messages cannot serve a handshake, so no reference to it exists.
 #[test]
 fn no_file_stands_for_a_key_that_signs_whole_messages() {
     let site = Site::with("p256");

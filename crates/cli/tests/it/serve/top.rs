@@ -56,7 +56,7 @@ fn clients_and_devices_of_a_server_are_seen() {
     );
 }
 
-/// A device of a shared library that fails whatever it is given.
+/// Builds a device in a shared library that fails every request.
 fn failing_library(home: &Home) -> String {
     let file = home.path().join("odd.so");
     let source = concat!(
@@ -104,7 +104,7 @@ fn a_board_of_a_server_that_fails_is_seen_and_signatures_are_made_all_the_same()
             .to_owned();
         line.contains(" down ").then_some(text)
     });
-    // The process is marked, too.
+    // The process is marked too.
     let process = seen
         .lines()
         .find(|line| line.contains(&server.child.id().to_string()));

@@ -1,5 +1,5 @@
-//! What a newcomer reads when TLS fails: which side, which file, and what to do. On both sides: what the
-//! client says, and what the server logs.
+//! Messages for a newcomer when TLS fails: which side, which file, and what to do. They cover what the client prints and
+//! what the server logs.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -11,7 +11,7 @@ use oarlock_testing::until;
 use super::{Home, Served};
 use crate::common::{assert_fails, oarlock, run, stderr};
 
-/// `oarlock sign` with these files. It has all the time it wants: where TLS fails, another attempt would not help.
+/// Runs `oarlock sign` with these files and a long timeout: if TLS fails, another attempt would not help.
 fn sign(address: &str, certificate: &Path, key: &Path, ca: &Path, more: &[&str]) -> Output {
     let mut sign = oarlock();
     sign.args(["sign", "--remote", address, "--key", "web", "--hex"]);
@@ -38,7 +38,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A certificate for localhost of the CA in `home`, by openssl, which expired in 2002.
+/// Creates a certificate for localhost, issued by the CA in `home` with openssl, that expired in 2002.
 fn expired(home: &Path) -> (PathBuf, PathBuf) {
     let at = home.display();
     let config = home.join("openssl.cnf");
@@ -85,7 +85,7 @@ fn expired(home: &Path) -> (PathBuf, PathBuf) {
     (pem, key)
 }
 
-/// `openssl s_server`, which ends with this.
+/// `openssl s_server`, which ends on drop.
 struct Peer {
     child: Child,
     address: String,
@@ -103,7 +103,7 @@ impl Peer {
         ])
         .args(["-key", text(key)])
         .args(more)
-        // It ends with its standard input.
+        // The server ends when its standard input does.
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
@@ -140,7 +140,7 @@ fn who_is_not_trusted_learns_which_file_to_change() {
     let signed = sign(&address, &own, &key, &ca, &[]);
     assert!(signed.status.success(), "{}", stderr(&signed));
 
-    // A CA of another name, and one of the same.
+    // A CA with another name, and one with the same name.
     let [same, same_key] = ["same.pem", "same.key"].map(|name| at(&other, name));
     let subject = run(
         Command::new("openssl")
@@ -263,7 +263,7 @@ fn who_is_out_of_date_learns_which_file_to_renew() {
     let at = |name: &str| home.path().join(name);
     let [own, key, ca] = ["client.pem", "client.key", "ca.pem"].map(at);
 
-    // Each side looks at its own certificate first.
+    // Each side checks its own certificate first.
     let told = sign("localhost:1", &old, &old_key, &ca, &[]);
     let what = "expired at 2002-01-01T00:00:00Z: renew it";
     assert_fails(&told, 1, &[text(&old), what]);
@@ -290,7 +290,7 @@ fn who_is_out_of_date_learns_which_file_to_renew() {
     );
     fs::write(home.config(), &right).unwrap();
 
-    // And at the other's, which openssl shows it.
+    // Then it checks the other's, which openssl shows it.
     let server = home.serve();
     let mut client = Command::new("openssl");
     client
@@ -337,7 +337,7 @@ fn who_speaks_something_else_is_told_what_is_missing() {
     assert_fails(&told, 1, &["does not speak TLS", "`plaintext`"]);
 }
 
-/// A request for a certificate, or with `-x509` one of its own.
+/// The arguments for a certificate request, or with `-x509` for a self-signed certificate.
 const NEW_KEY: [&str; 7] = [
     "req",
     "-new",
