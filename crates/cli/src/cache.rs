@@ -167,7 +167,7 @@ impl MadeBy {
 
 fn read_from(path: &Path, this: &MadeBy) -> Result<Calibration, Missing> {
     let unfit = |why: String| Missing::Unfit(format!("{}: {why}", path.display()));
-    // Does not wait for a writer if a pipe has that name.
+    // Do not wait for a writer if a pipe has that name.
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
@@ -219,7 +219,7 @@ fn folder_from(cache_home: Option<OsString>, home: Option<OsString>) -> Option<P
     Some(caches.join("oarlock"))
 }
 
-/// 100 times the size of a file.
+/// About 100 times the size of such a file.
 const BYTES_MAX: u64 = 1 << 20;
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ fn run(args: &Args, direction: Direction, is_legacy: bool) -> Result<(), Failure
     let is_raw = args.is_raw(source.as_ref())?;
     let raw = is_raw.then(|| raw(args)).transpose()?;
     let input = Input::open(args.input.as_deref())?;
-    // Open files that may block before catching signals. Open files that must be removed afterwards.
+    // Files whose opening may block are opened before signals are caught. Files that must be removed are opened afterwards.
     let target = Target::find(args.output.as_deref())?;
     args.check_apart(&target, source.as_ref())?;
     if direction == Direction::Encrypt {

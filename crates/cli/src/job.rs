@@ -60,7 +60,7 @@ impl Job {
             .map_err(|error| self.failed(error))
     }
 
-    /// Returns a message for `error` that names the input or the output.
+    /// Returns the failure for `error`, which names the input or the output.
     pub(crate) fn failed(&self, error: Error) -> Failure {
         failed(&self.interrupt, &self.input, &self.output, error)
     }
@@ -88,7 +88,7 @@ impl Watch for Job {
     }
 }
 
-/// Returns a message for an error between `input` and `output`.
+/// Returns the failure for an error on the way from `input` to `output`.
 pub(crate) fn failed(
     interrupt: &Interrupt,
     input: &Input,
@@ -123,7 +123,7 @@ pub(crate) fn failed(
     }
 }
 
-/// Returns a message for an error of the file `name`, with advice.
+/// Returns the failure for an error of the file `name`, with advice.
 pub(crate) fn refused(name: &str, error: Error) -> Failure {
     let advice = match &error {
         Error::NoMatchingIdentity => ": give the identity of one of its recipients with -i",

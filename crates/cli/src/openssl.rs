@@ -18,7 +18,7 @@ impl Installed {
     /// Runs the command, without a configuration that might stop it.
     pub(crate) fn find() -> Self {
         Self::asked(&["-v", "-d", "-m"])
-            // 1.1 does not know modules.
+            // 1.1 has no `-m`.
             .or_else(|| Self::asked(&["-v", "-d"]))
             .unwrap_or_default()
     }

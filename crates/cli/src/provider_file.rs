@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::openssl::Installed;
 use crate::openssl_conf::fits_a_line;
 
-/// Returns the absolute path of the file: `given`, else the one that `OARLOCK_PROVIDER` names, else the first that an
-/// installation or a build puts in its place.
+/// Returns the absolute path of the file: `given`, else the one that `OARLOCK_PROVIDER` names, else the first that exists
+/// where an installation or a build puts it.
 ///
 /// # Errors
 /// The file was not found. The message says where it was looked for.

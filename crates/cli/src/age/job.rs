@@ -182,7 +182,7 @@ impl<'a> Call<'a> {
         self.args.threads.helpers(&self.accelerator)
     }
 
-    /// Returns what asks the user.
+    /// Returns a handle for questions to the user.
     pub(super) fn asker(&self) -> Asker {
         Asker::new(&self.interrupt, &self.progress)
     }
@@ -245,7 +245,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns a message for `error` that names the input or the output.
+    /// Returns the failure for `error`, which names the input or the output.
     fn failed(&self, input: &Input, output: &Output, error: Error) -> Failure {
         failed(&self.interrupt, input, output, error)
     }
@@ -296,7 +296,7 @@ impl<'a> FileJob<'a> {
         .map_err(|error| self.failed(error))
     }
 
-    /// Returns a message for `error` that names the input or the output.
+    /// Returns the failure for `error`, which names the input or the output.
     pub(super) fn failed(&self, error: Error) -> Failure {
         self.call.failed(&self.input, &self.output, error)
     }

@@ -1,7 +1,7 @@
 //! age files, which age and rage also read and write: `encrypt`, `decrypt`, `keygen`, `inspect`.
 //!
 //! ```text
-//! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
+//! encrypt.rs    to recipients or a passphrase      decrypt.rs   with identities or a passphrase
 //! keygen.rs     a new identity or key              inspect.rs   what a file reveals without a key
 //! keys.rs       recipients and identities, in arguments and files
 //! job.rs        one file, signals, progress bar    many.rs      many files in parallel

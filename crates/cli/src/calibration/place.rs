@@ -1,4 +1,4 @@
-//! The place of a calibration, and how it gets there: atomically.
+//! The place of a calibration, and its atomic replacement.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, Permissions};
@@ -65,7 +65,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
             .recursive(true)
             .mode(of_folder)
             .create(folder)?;
-        // The umask may have removed some of it.
+        // The umask may have removed bits of the mode.
         fs::set_permissions(folder, Permissions::from_mode(of_folder))?;
     }
     let mut made = tempfile::Builder::new()

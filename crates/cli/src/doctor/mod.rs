@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let (status, counted) = run::try_out(&args.command, module)?;
         let trial = of_trial(status, &counted, &args.command);
         if !counted.is_empty() {
-            // An observed request counts for more than the prediction.
+            // Observed requests count for more than a prediction.
             let about = findings.iter_mut().filter(|it| it.about == "library");
             about.for_each(|finding| finding.state = finding.state.min(State::Note));
         }

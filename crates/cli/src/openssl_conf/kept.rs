@@ -1,5 +1,6 @@
-//! Configurations that outlast the command that they were written for: a program that it leaves running starts others, which
-//! read them too. Without one they would lose what it includes of the user's, such as the least version of TLS.
+//! Configurations that outlast the command that they were written for. Programs that it leaves running start others, which
+//! read the configuration too. Without it they would lose what it includes of the user's, such as the minimum version of
+//! TLS.
 //!
 //! File names are digests of the content, so a folder has one file for each different configuration. Files are removed when
 //! no run has used them for 30 days and no process names them.
@@ -93,7 +94,7 @@ fn open(place: &Path) -> io::Result<Folder> {
     }
     let above = Folder::open(&parent)?;
     if above.make(name, 0o755)? {
-        // The umask may have removed some of it.
+        // The umask may have removed bits of the mode.
         fs::set_permissions(parent.join(name), Permissions::from_mode(0o755))?;
     }
     let folder = above.child(name)?;

@@ -91,7 +91,7 @@ pub(super) fn write_like(path: &Path, bytes: &[u8], model: Option<&Path>) -> Res
     commit(prepared(path, bytes, model)?, path)
 }
 
-/// Returns what turns an error of `path` into a failure with advice.
+/// Returns a function that turns an I/O error of `path` into a failure with advice.
 pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
     move |error| {
         let hint = match error.kind() {
@@ -131,7 +131,7 @@ fn prepared(path: &Path, bytes: &[u8], model: Option<&Path>) -> Result<NamedTemp
 fn commit(made: NamedTempFile, path: &Path) -> Result<(), Failure> {
     made.persist(path)
         .map_err(|error| failed(path)(error.error))?;
-    // Make the name durable as well. Without this, only a power failure would show.
+    // Make the name durable too. An error here matters only after a power failure.
     if let Some(Ok(folder)) = path.parent().map(File::open) {
         let _ = folder.sync_all();
     }

@@ -4,7 +4,7 @@
 //!
 //! The lines include a file next to the module, which only OpenSSL 3 reads (`crates/programs/src/openssl_conf/files.rs`).
 //! Where the module is not visible, as in a container with this machine's /etc/ssl, the file is not either, and nothing is
-//! added. It begins with a section that OpenSSL ignores:
+//! added. The file begins with a section that OpenSSL ignores:
 //!
 //! ```text
 //! [oarlock_installation]
@@ -96,7 +96,7 @@ impl Installation {
 
 /// The files of an installation, next to its module.
 pub(super) struct Files {
-    /// The path that they have in common, without their endings.
+    /// The path of both files, without their endings.
     pub(super) stem: PathBuf,
     /// The file that OpenSSL 3 reads.
     pub(super) newer: PathBuf,

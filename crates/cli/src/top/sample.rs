@@ -87,7 +87,7 @@ impl Sampler {
         });
         let named = self.servers.iter().map(|(_, address)| *address);
         let mut addresses = BTreeSet::new();
-        // The servers that the user named come first, so that no process can displace them.
+        // Servers that the user named come first, then those of this user's processes: others cannot displace them.
         for address in named.chain(of_processes) {
             if addresses.len() < SERVERS_MAX {
                 addresses.insert(address);

@@ -319,7 +319,7 @@ fn places_that_others_may_change_are_not_used() {
             "{}",
             path.display()
         );
-        // A configuration outside these places does not stay.
+        // The configuration lies in the run's own folder, which does not stay.
         assert!(!path.exists());
     }
     fs::remove_dir_all(&shared).unwrap();
