@@ -205,7 +205,7 @@ fn decrypt(sessions: &Sessions<AcceleratedCbc>, iv: &[u8; IV_BYTES], run: &mut R
     }
 }
 
-/// Sessions of one key. Each serves one thread at a time, so there are at most as many as working threads.
+/// Sessions of one key. Each serves one thread at a time, so there is one for each working thread.
 struct Sessions<C> {
     accelerator: Accelerator,
     key: Zeroizing<Vec<u8>>,

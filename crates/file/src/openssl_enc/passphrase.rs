@@ -14,23 +14,23 @@ use zeroize::{Zeroize as _, Zeroizing};
 pub const SALT_BYTES: usize = 8;
 /// The bytes of the IV of every cipher. ChaCha20's begins with its counter, 4 bytes, little-endian.
 pub const IV_BYTES: usize = 16;
-/// The rounds of PBKDF2 by default, as for `-iter` of openssl.
+/// The default rounds of PBKDF2, which are those of openssl's `-iter`.
 pub const ITERATIONS: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 
 /// A method of deriving a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Derivation {
-    /// PBKDF2 with HMAC (RFC 8018, 5.2), as of `openssl enc -pbkdf2`.
+    /// PBKDF2 with HMAC (RFC 8018, 5.2), as in `openssl enc -pbkdf2`.
     Pbkdf2 {
-        /// The rounds, as of `-iter`. openssl's default is [`ITERATIONS`].
+        /// The rounds, openssl's `-iter`. Its default is [`ITERATIONS`].
         iterations: NonZeroU32,
     },
-    /// One hash, or several for a longer key, as of openssl without `-pbkdf2`. A guess costs almost nothing, so use this for
-    /// existing files only.
+    /// One hash, or several for a longer key, as openssl does without `-pbkdf2`. A guess costs almost nothing, so use this
+    /// for existing files only.
     BytesToKey,
 }
 
-/// The hash of the derivation, as of `-md`.
+/// The hash of the derivation, openssl's `-md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Digest {
     /// The default of openssl before 1.1.

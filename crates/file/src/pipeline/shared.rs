@@ -1,4 +1,4 @@
-//! The state that the threads share that process one file.
+//! The state shared by the threads that process one file.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt as _;
@@ -18,7 +18,7 @@ pub(super) struct Helpers<'a> {
     pub(super) count: usize,
 }
 
-/// The state that the threads share.
+/// The shared state of a run.
 pub(super) struct Shared<'a, F, W> {
     pub(super) ends: &'a Ends<'a>,
     pub(super) format: &'a F,
