@@ -11,7 +11,7 @@ use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305, Due};
 use oarlock_kernels::gcm;
 
 use super::gcm_key::{self, GcmKey};
-use super::{AcceleratedAead, refused};
+use super::{AcceleratedAead, refused, striped};
 use crate::Error;
 use crate::device::keyed::aead::KeyInParts;
 use crate::plan::engine::Engine;
@@ -513,35 +513,33 @@ impl AeadContext {
         }
         let whole = data.len() - data.len() % STRIPE_ALIGN;
         let (mut stripes, tail) = data.split_at(whole);
-        // One of the two at a time, so the message can be lent to both.
-        let state = std::cell::RefCell::new(state);
         session.long(
             whole,
-            &mut stripes,
-            |data| next(&mut state.borrow_mut(), direction, data.reborrow()),
-            |data, cut, key| {
-                match (key, &mut **state.borrow_mut()) {
+            (&mut *state, &mut stripes),
+            |(state, data)| next(state, direction, data.reborrow()),
+            |(state, data), request, key| {
+                match (key, state) {
                     (
                         KeyInParts::Gcm(gcm),
                         State::Gcm {
                             message: Some(message),
                             ..
                         },
-                    ) => cut.next(gcm, message, direction, data.reborrow()),
+                    ) => striped::next(request, gcm, message, direction, data.reborrow()),
                     (
                         KeyInParts::ChaCha20Poly1305(aead),
                         State::ChaCha20Poly1305 {
                             message: Some(message),
                             ..
                         },
-                    ) => cut.next(aead, message, direction, data.reborrow()),
+                    ) => striped::next(request, aead, message, direction, data.reborrow()),
                     // The session is of this context's algorithm.
                     _ => unreachable!("a session of another algorithm"),
                 }
                 Ok(())
             },
         )?;
-        next(state.into_inner(), direction, tail)
+        next(state, direction, tail)
     }
 
     /// Opened once there is work enough for one; `None` before, and where none can be had, as under

@@ -6,12 +6,11 @@
 
 pub(crate) mod context;
 mod gcm_key;
-mod many;
+mod keyed;
 mod sequenced;
 mod streamed;
 mod striped;
 
-use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -25,20 +24,18 @@ pub use oarlock_kernels::aead::TAG_BYTES;
 use zeroize::ZeroizeOnDrop;
 
 pub use self::context::AeadContext;
+pub use self::keyed::KeyedAead;
 pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
-use self::striped::Cut;
 use crate::Error;
-use crate::costs::stats::AlgorithmStats;
 use crate::device::SessionParams;
-use crate::device::keyed::aead::{AeadKey, Failure, KeyInParts};
+use crate::device::keyed::aead::{AeadKey, KeyInParts};
 use crate::device::session::Session;
 use crate::options::Strategy;
-use crate::plan::engine::{Engine, Reserved};
-use crate::plan::long::{Look, look};
-use crate::plan::pace::Way;
-use crate::plan::shared_route::{SharedRoute, Undone};
-use crate::work::algorithm::{Algorithm, Direction, Kind};
+use crate::plan::engine::Engine;
+use crate::plan::long::LongRequest;
+use crate::plan::route::{self, Route};
+use crate::work::algorithm::{Algorithm, Direction};
 
 /// AES-GCM (SP 800-38D) or ChaCha20-Poly1305 (RFC 8439), from
 /// `Accelerator::aead`. Tags have 16 bytes and are detached.
@@ -72,7 +69,8 @@ use crate::work::algorithm::{Algorithm, Direction, Kind};
 /// # Ok::<(), oarlock::Error>(())
 /// ```
 pub struct AcceleratedAead<A = AnyAead> {
-    route: SharedRoute<AeadKey>,
+    keyed: KeyedAead,
+    route: Route,
     _algorithm: PhantomData<A>,
 }
 
@@ -99,43 +97,17 @@ impl AcceleratedAead<AnyAead> {
         algorithm: Algorithm,
         key: &[u8],
     ) -> Result<Self, Error> {
-        Self::open_with(engine, algorithm, key, engine.reserve()?)
-    }
-
-    /// One of the keys of something that has a reservation, such as a connection.
-    #[doc(hidden)]
-    pub fn open_part(
-        engine: &Arc<Engine>,
-        algorithm: Algorithm,
-        key: &[u8],
-    ) -> Result<Self, Error> {
-        Self::open_with(engine, algorithm, key, None)
-    }
-
-    fn open_with(
-        engine: &Arc<Engine>,
-        algorithm: Algorithm,
-        key: &[u8],
-        reserved: Option<Reserved>,
-    ) -> Result<Self, Error> {
-        if algorithm.kind() != Kind::Aead {
-            return Err(Error::InvalidInput(format!("{algorithm} is no AEAD")));
-        }
-        if key.len() != algorithm.key_bytes() {
-            return Err(Error::InvalidKey(format!(
-                "a key of {algorithm} has {} bytes, this one has {}",
-                algorithm.key_bytes(),
-                key.len()
-            )));
-        }
-        let route = SharedRoute::open(engine, algorithm, key, STRIPE_BYTES_MIN, reserved)?;
-        Ok(Self::of(route))
+        keyed::check(algorithm, key)?;
+        let (session, route) = route::open(engine, algorithm, key, STRIPE_BYTES_MIN)?;
+        Ok(Self::of(session, route))
     }
 }
 
 impl<A> AcceleratedAead<A> {
-    fn of(route: SharedRoute<AeadKey>) -> Self {
+    fn of(session: Session<AeadKey>, route: Route) -> Self {
+        route.follow_options();
         Self {
+            keyed: KeyedAead::new(session),
             route,
             _algorithm: PhantomData,
         }
@@ -170,14 +142,9 @@ impl<A> AcceleratedAead<A> {
         if !self.route.is_short(bytes) {
             return self.seal_long(nonce, aad, data.reborrow());
         }
-        self.route.count(Direction::Encrypt, bytes);
-        match self.route.at_home() {
-            Some(AeadKey::Gcm(gcm)) => gcm.seal(nonce, aad, data).map_err(refused),
-            Some(AeadKey::ChaCha20Poly1305(aead)) => {
-                aead.seal(nonce, aad, data.reborrow()).map_err(refused)
-            }
-            _ => self.seal_by_the_device(nonce, aad, data.reborrow()),
-        }
+        self.count(Direction::Encrypt, bytes);
+        self.keyed
+            .seal_or_leave(&|| self.hand_in_stats(), nonce, aad, data)
     }
 
     /// Decrypts `data` if `tag`, 16 bytes, is the tag of nonce, `aad` and ciphertext.
@@ -203,19 +170,14 @@ impl<A> AcceleratedAead<A> {
         if !self.route.is_short(bytes) {
             return self.open_long(nonce, aad, data.reborrow(), tag);
         }
-        self.route.count(Direction::Decrypt, bytes);
-        match self.route.at_home() {
-            Some(AeadKey::Gcm(gcm)) => gcm.open(nonce, aad, data, tag).map_err(refused),
-            Some(AeadKey::ChaCha20Poly1305(aead)) => {
-                aead.open(nonce, aad, data.reborrow(), tag).map_err(refused)
-            }
-            _ => self.open_by_the_device(nonce, aad, data.reborrow(), tag),
-        }
+        self.count(Direction::Decrypt, bytes);
+        self.keyed
+            .open_or_leave(&|| self.hand_in_stats(), nonce, aad, data, tag)
     }
 
     /// The name of the device that serves this session now.
     pub fn device(&self) -> String {
-        self.route.device()
+        self.keyed.device()
     }
 
     /// Sends messages this way from now on, whatever the accelerator's options say. Messages stay inline
@@ -226,30 +188,14 @@ impl<A> AcceleratedAead<A> {
 
     /// Hands the counts since the last time in to `Accelerator::stats`.
     pub fn hand_in_stats(&self) {
-        self.route.hand_in();
+        let algorithm = self.keyed.params().algorithm;
+        self.route.hand_in(&self.device(), algorithm);
     }
 
-    #[cold]
-    fn seal_by_the_device(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        mut data: InOutBuf<'_, '_, u8>,
-    ) -> Result<[u8; TAG_BYTES], Error> {
-        self.route
-            .by_a_device(|key| key.seal(nonce, aad, data.reborrow()).map_err(undone))
-    }
-
-    #[cold]
-    fn open_by_the_device(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        mut data: InOutBuf<'_, '_, u8>,
-        tag: &[u8; TAG_BYTES],
-    ) -> Result<(), Error> {
-        self.route
-            .by_a_device(|key| key.open(nonce, aad, data.reborrow(), tag).map_err(undone))
+    #[inline(always)]
+    fn count(&self, direction: Direction, bytes: usize) {
+        let algorithm = self.keyed.params().algorithm;
+        self.route.count(algorithm, direction, 1, bytes);
     }
 
     #[cold]
@@ -260,23 +206,21 @@ impl<A> AcceleratedAead<A> {
         aad: &[u8],
         mut data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
-        let bytes = data.len();
-        self.route.count(Direction::Encrypt, bytes);
-        self.long(
-            bytes,
-            &mut data,
-            |data| match self.route.at_home() {
-                Some(AeadKey::Gcm(gcm)) => gcm.seal(nonce, aad, data.reborrow()).map_err(refused),
-                Some(AeadKey::ChaCha20Poly1305(aead)) => {
-                    aead.seal(nonce, aad, data.reborrow()).map_err(refused)
+        self.count(Direction::Encrypt, data.len());
+        let inline = |data: &mut InOutBuf<'_, '_, u8>| {
+            let leave = || self.hand_in_stats();
+            self.keyed
+                .seal_or_leave(&leave, nonce, aad, data.reborrow())
+        };
+        self.long(data.len(), &mut data, inline, |data, request, key| {
+            match key {
+                KeyInParts::Gcm(gcm) => striped::seal(request, gcm, nonce, aad, data.reborrow()),
+                KeyInParts::ChaCha20Poly1305(aead) => {
+                    striped::seal(request, aead, nonce, aad, data.reborrow())
                 }
-                _ => self.seal_by_the_device(nonce, aad, data.reborrow()),
-            },
-            |data, cut, key| match key {
-                KeyInParts::Gcm(gcm) => cut.seal(gcm, nonce, aad, data.reborrow()),
-                KeyInParts::ChaCha20Poly1305(aead) => cut.seal(aead, nonce, aad, data.reborrow()),
-            },
-        )
+            }
+            .map_err(refused)
+        })
     }
 
     #[cold]
@@ -288,93 +232,52 @@ impl<A> AcceleratedAead<A> {
         mut data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
-        let bytes = data.len();
-        self.route.count(Direction::Decrypt, bytes);
-        self.long(
-            bytes,
-            &mut data,
-            |data| match self.route.at_home() {
-                Some(AeadKey::Gcm(gcm)) => {
-                    gcm.open(nonce, aad, data.reborrow(), tag).map_err(refused)
+        self.count(Direction::Decrypt, data.len());
+        let inline = |data: &mut InOutBuf<'_, '_, u8>| {
+            let leave = || self.hand_in_stats();
+            self.keyed
+                .open_or_leave(&leave, nonce, aad, data.reborrow(), tag)
+        };
+        self.long(data.len(), &mut data, inline, |data, request, key| {
+            match key {
+                KeyInParts::Gcm(gcm) => {
+                    striped::open(request, gcm, nonce, aad, data.reborrow(), tag)
                 }
-                Some(AeadKey::ChaCha20Poly1305(aead)) => {
-                    aead.open(nonce, aad, data.reborrow(), tag).map_err(refused)
-                }
-                _ => self.open_by_the_device(nonce, aad, data.reborrow(), tag),
-            },
-            |data, cut, key| match key {
-                KeyInParts::Gcm(gcm) => cut.open(gcm, nonce, aad, data.reborrow(), tag),
                 KeyInParts::ChaCha20Poly1305(aead) => {
-                    cut.open(aead, nonce, aad, data.reborrow(), tag)
+                    striped::open(request, aead, nonce, aad, data.reborrow(), tag)
                 }
-            },
-        )
+            }
+            .map_err(refused)
+        })
     }
 
     /// A message that may gain from help: by `striped`, where the key knows parts, or by `inline`.
-    pub(crate) fn long<T, D>(
+    pub(crate) fn long<D, T>(
         &self,
         bytes: usize,
-        data: &mut D,
-        inline: impl FnOnce(&mut D) -> Result<T, Error>,
-        striped: impl FnOnce(&mut D, &Cut<'_>, KeyInParts<'_>) -> Result<T, AeadError>,
+        data: D,
+        inline: impl Fn(D) -> Result<T, Error>,
+        striped: impl FnOnce(D, &LongRequest<'_>, KeyInParts<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let route = &self.route;
-        route.follow_options();
-        let Some(engine) = route.engine() else {
-            return inline(data);
-        };
+        self.route.follow_options();
         // A device that was withdrawn, and one that knows no parts, does it whole.
-        let Some(key) = route.at_home().and_then(AeadKey::in_parts) else {
+        let Some(key) = self.keyed.at_home().and_then(AeadKey::in_parts) else {
             return inline(data);
         };
-        let looked = {
-            let Some(mut pace) = route.pace() else {
-                return inline(data);
-            };
-            let looked = look(engine, route.strategy(), &mut pace, bytes, true);
-            let threads = match looked {
-                Look::At(_, Way::Stripe { helpers }) => helpers + 1,
-                _ => 1,
-            };
-            (looked, pace.stripe_bytes(bytes, threads))
-        };
-        let (request, way, stripe_bytes) = match looked {
-            (Look::Inline, _) => return inline(data),
-            (Look::PassOver, _) => {
-                let result = inline(data);
-                if let Some(mut pace) = route.pace() {
-                    pace.pass_over();
-                }
-                return result;
-            }
-            (Look::At(request, way), stripe_bytes) => (request, way, stripe_bytes),
-        };
-        let mut counts = AlgorithmStats::default();
-        let result = match way {
-            Way::Stripe { helpers } if bytes > stripe_bytes => {
-                let cut = Cut {
-                    request: &request,
-                    helpers,
-                    stripe_bytes,
-                    counts: RefCell::default(),
-                };
-                let result = striped(data, &cut, key).map_err(refused);
-                counts = cut.counts.into_inner();
-                result
-            }
-            _ => inline(data),
-        };
-        if let Some(mut pace) = route.pace() {
-            request.end(way, &mut pace, &mut counts);
+        let done = self.route.run(
+            bytes,
+            LongRequest::helpers_max,
+            data,
+            &inline,
+            |data, request| match bytes > request.stripe_bytes() {
+                true => striped(data, request, key),
+                false => inline(data),
+            },
+        );
+        if self.route.has_shared() {
+            self.hand_in_stats();
         }
-        route.look_again();
-        let is_striped = counts.striped_requests > 0;
-        route.count_long(counts);
-        if is_striped {
-            route.hand_in();
-        }
-        result
+        done
     }
 }
 
@@ -420,7 +323,8 @@ macro_rules! typed {
                     algorithm: Algorithm::$algorithm,
                 };
                 let session = Session::on_kernels(params, key);
-                Self::of(SharedRoute::new(session, None, None, STRIPE_BYTES_MIN))
+                let route = Route::new(None, session.cost, STRIPE_BYTES_MIN);
+                Self::of(session, route)
             }
         }
     )+};
@@ -439,7 +343,7 @@ impl<A> Drop for AcceleratedAead<A> {
 impl<A> fmt::Debug for AcceleratedAead<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedAead")
-            .field("algorithm", &self.route.session().params().algorithm)
+            .field("algorithm", &self.keyed.params().algorithm)
             .field("device", &self.device())
             .finish_non_exhaustive()
     }
@@ -457,15 +361,6 @@ pub(crate) fn refused(error: AeadError) -> Error {
 #[cold]
 fn wrong_tag_length(bytes: usize) -> Error {
     Error::InvalidInput(format!("a tag has {TAG_BYTES} bytes, this one has {bytes}"))
-}
-
-/// Whether another device may do better.
-#[cold]
-fn undone(failure: Failure) -> Undone<Error> {
-    match failure {
-        Failure::Refused(error) => Undone::Refused(refused(error)),
-        Failure::Device => Undone::Device,
-    }
 }
 
 /// The shortest stripe under [`Strategy::Stripe`].

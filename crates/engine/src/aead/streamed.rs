@@ -47,8 +47,8 @@ impl<A> AcceleratedAead<A> {
     }
 
     fn streamed(&self, nonce: &[u8], aad: &[u8]) -> Result<Streamed<'_>, Error> {
-        let algorithm = self.route.session().params().algorithm;
-        let owned = match &self.route.session().keyed {
+        let algorithm = self.keyed.first().params().algorithm;
+        let owned = match &self.keyed.first().keyed {
             AeadKey::Gcm(gcm) => return Streamed::begin(Key::Gcm(Ref::Shared(gcm)), nonce, aad),
             AeadKey::ChaCha20Poly1305(aead) => {
                 return Streamed::begin(Key::ChaCha(Ref::Shared(aead)), nonce, aad);
@@ -59,7 +59,7 @@ impl<A> AcceleratedAead<A> {
                     .route
                     .engine()
                     .map_or_else(oarlock_kernels::cpu::Cpu::detect, |engine| engine.cpu);
-                AeadKey::kernel(cpu, algorithm, self.route.session().key())
+                AeadKey::kernel(cpu, algorithm, self.keyed.first().key())
                     .map_err(|error| Error::InvalidKey(error.0))?
             }
         };

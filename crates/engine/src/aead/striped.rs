@@ -10,117 +10,108 @@
 //! On open the stripes are decrypted before the tag is known. Where it turns out wrong all of it is
 //! taken back before the call returns.
 
-use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES, tags_match};
 
-use crate::costs::stats::AlgorithmStats;
 use crate::device::keyed::aead::{InParts, is_in_place};
 use crate::plan::long::LongRequest;
 use crate::work::algorithm::Direction;
 use oarlock_threads::pool::Stripes;
-
-/// How a message is cut, and how many threads help.
-pub(crate) struct Cut<'a> {
-    pub(super) request: &'a LongRequest<'a>,
-    pub(super) helpers: usize,
-    /// A multiple of 64.
-    pub(super) stripe_bytes: usize,
-    /// What was counted of it.
-    pub(super) counts: RefCell<AlgorithmStats>,
-}
 
 /// What is done with a stripe: its message, where it begins, and its data.
 type Each<'a, K> = dyn Fn(&<K as InParts>::Message, u64, InOutBuf<'_, '_, u8>) -> <K as InParts>::Partial
     + Sync
     + 'a;
 
-impl Cut<'_> {
-    pub(super) fn seal<K: InParts>(
-        &self,
-        key: &K,
-        nonce: &[u8],
-        aad: &[u8],
-        data: InOutBuf<'_, '_, u8>,
-    ) -> Result<[u8; TAG_BYTES], AeadError> {
-        let mut message = begin(key, nonce, aad, data.len())?;
-        self.next(key, &mut message, Direction::Encrypt, data);
-        Ok(key.finish(message))
-    }
+pub(super) fn seal<K: InParts>(
+    request: &LongRequest<'_>,
+    key: &K,
+    nonce: &[u8],
+    aad: &[u8],
+    data: InOutBuf<'_, '_, u8>,
+) -> Result<[u8; TAG_BYTES], AeadError> {
+    let mut message = begin(key, nonce, aad, data.len())?;
+    next(request, key, &mut message, Direction::Encrypt, data);
+    Ok(key.finish(message))
+}
 
-    pub(super) fn open<K: InParts>(
-        &self,
-        key: &K,
-        nonce: &[u8],
-        aad: &[u8],
-        mut data: InOutBuf<'_, '_, u8>,
-        tag: &[u8; TAG_BYTES],
-    ) -> Result<(), AeadError> {
-        let mut message = begin(key, nonce, aad, data.len())?;
-        self.next(key, &mut message, Direction::Decrypt, data.reborrow());
-        if tags_match(&key.finish(message), tag) {
-            return Ok(());
-        }
-        if is_in_place(&mut data) {
-            key.crypt_stripe(&key.begin(nonce, aad)?, 0, data);
-        } else {
-            data.get_out().fill(0);
-        }
-        Err(AeadError::AuthenticationFailed)
+pub(super) fn open<K: InParts>(
+    request: &LongRequest<'_>,
+    key: &K,
+    nonce: &[u8],
+    aad: &[u8],
+    mut data: InOutBuf<'_, '_, u8>,
+    tag: &[u8; TAG_BYTES],
+) -> Result<(), AeadError> {
+    let mut message = begin(key, nonce, aad, data.len())?;
+    next(
+        request,
+        key,
+        &mut message,
+        Direction::Decrypt,
+        data.reborrow(),
+    );
+    if tags_match(&key.finish(message), tag) {
+        return Ok(());
     }
-
-    /// Seals or opens the next part of `message`, which the cipher allows and which begins at a
-    /// multiple of [`STRIPE_ALIGN`](oarlock_kernels::aead::STRIPE_ALIGN); if it does not end at one,
-    /// it is the last.
-    pub(crate) fn next<K: InParts>(
-        &self,
-        key: &K,
-        message: &mut K::Message,
-        direction: Direction,
-        data: InOutBuf<'_, '_, u8>,
-    ) {
-        self.each(
-            key,
-            message,
-            data,
-            &|message, offset, data| match direction {
-                Direction::Encrypt => key.seal_stripe(message, offset, data),
-                Direction::Decrypt => key.open_stripe(message, offset, data),
-            },
-        );
+    if is_in_place(&mut data) {
+        key.crypt_stripe(&key.begin(nonce, aad)?, 0, data);
+    } else {
+        data.get_out().fill(0);
     }
+    Err(AeadError::AuthenticationFailed)
+}
 
-    /// Lets `stripe` do each stripe of `data`, and puts together what it returns.
-    fn each<K: InParts>(
-        &self,
-        key: &K,
-        message: &mut K::Message,
-        data: InOutBuf<'_, '_, u8>,
-        stripe: &Each<'_, K>,
-    ) {
-        let bytes = data.len() as u64;
-        let begin = K::bytes(message);
-        let stripes = Stripes::cut(data, self.stripe_bytes);
-        let stripe_bytes = stripes.stripe_bytes() as u64;
-        let partials = Mutex::new(Vec::with_capacity(stripes.count() as usize));
-        let shared = &*message;
-        let counts = &mut *self.counts.borrow_mut();
-        self.request
-            .share(self.helpers, &stripes, counts, &|number, data| {
-                let partial = stripe(shared, begin + u64::from(number) * stripe_bytes, data);
-                let mut partials = partials.lock().unwrap_or_else(PoisonError::into_inner);
-                partials.push((number, partial));
-            });
-        let mut partials = partials
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        partials.sort_unstable_by_key(|(number, _)| *number);
-        for (number, partial) in partials {
-            let offset = u64::from(number) * stripe_bytes;
-            key.append(message, partial, stripe_bytes.min(bytes - offset));
-        }
+/// Seals or opens the next part of `message`, which the cipher allows and which begins at a
+/// multiple of [`STRIPE_ALIGN`](oarlock_kernels::aead::STRIPE_ALIGN); if it does not end at one,
+/// it is the last.
+pub(super) fn next<K: InParts>(
+    request: &LongRequest<'_>,
+    key: &K,
+    message: &mut K::Message,
+    direction: Direction,
+    data: InOutBuf<'_, '_, u8>,
+) {
+    each(
+        request,
+        key,
+        message,
+        data,
+        &|message, offset, data| match direction {
+            Direction::Encrypt => key.seal_stripe(message, offset, data),
+            Direction::Decrypt => key.open_stripe(message, offset, data),
+        },
+    );
+}
+
+/// Lets `stripe` do each stripe of `data`, and puts together what it returns.
+fn each<K: InParts>(
+    request: &LongRequest<'_>,
+    key: &K,
+    message: &mut K::Message,
+    data: InOutBuf<'_, '_, u8>,
+    stripe: &Each<'_, K>,
+) {
+    let bytes = data.len() as u64;
+    let begin = K::bytes(message);
+    let stripes = Stripes::cut(data, request.stripe_bytes());
+    let stripe_bytes = stripes.stripe_bytes() as u64;
+    let partials = Mutex::new(Vec::with_capacity(stripes.count() as usize));
+    let shared = &*message;
+    request.share(&stripes, &|number, data| {
+        let partial = stripe(shared, begin + u64::from(number) * stripe_bytes, data);
+        let mut partials = partials.lock().unwrap_or_else(PoisonError::into_inner);
+        partials.push((number, partial));
+    });
+    let mut partials = partials
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    partials.sort_unstable_by_key(|(number, _)| *number);
+    for (number, partial) in partials {
+        let offset = u64::from(number) * stripe_bytes;
+        key.append(message, partial, stripe_bytes.min(bytes - offset));
     }
 }
 

@@ -13,10 +13,10 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::Error;
 use crate::device::keyed::cbc::{CbcKey, chain};
+use crate::device::session::Session;
 use crate::options::Strategy;
 use crate::plan::engine::Engine;
-use crate::plan::long::{LongRequest, Look, look};
-use crate::plan::pace::Way;
+use crate::plan::long::LongRequest;
 use crate::plan::route::{self, Route};
 use crate::work::algorithm::{Algorithm, Direction};
 use oarlock_threads::pool::Stripes;
@@ -36,19 +36,17 @@ use oarlock_threads::pool::Stripes;
 ///
 /// Key and schedules are wiped on drop.
 pub struct AcceleratedCbc {
-    engine: Arc<Engine>,
+    route: Route,
     chain: Chain,
 }
 
-/// All but the engine, which a long request refers to while it changes the rest.
+/// All but the route, which a long request refers to while it changes the rest.
 struct Chain {
-    route: Route<CbcKey>,
+    session: Session<CbcKey>,
     /// The ciphertext block before the next one.
     iv: Chained,
     /// The message has been padded, or its padding taken off: nothing can follow.
     has_ended: bool,
-    /// Decryption of less is inline without a look at clock or pool.
-    long_bytes: usize,
     /// Ciphertext blocks before stripes, kept so that a long request need not allocate.
     before_stripes: Vec<[u8; BLOCK_BYTES]>,
 }
@@ -65,18 +63,15 @@ impl AcceleratedCbc {
     pub fn open(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
         let algorithm = aes_cbc(key)?;
         let iv = block(iv)?;
-        let mut chain = Chain {
-            route: Route::open(engine, algorithm, key)?,
+        let (session, route) = route::open(engine, algorithm, key, BLOCK_BYTES)?;
+        route.follow_options();
+        let chain = Chain {
+            session,
             iv: Chained(iv),
             has_ended: false,
-            long_bytes: 0,
             before_stripes: Vec::new(),
         };
-        chain.follow_options(engine);
-        Ok(Self {
-            engine: Arc::clone(engine),
-            chain,
-        })
+        Ok(Self { route, chain })
     }
 
     /// Encrypts the next blocks of the message, in place or from one buffer to another.
@@ -88,7 +83,7 @@ impl AcceleratedCbc {
     pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         self.chain.check(data.len())?;
         self.chain
-            .crypt_inline(&self.engine, Direction::Encrypt, data);
+            .crypt_inline(&self.route, Direction::Encrypt, data);
         Ok(())
     }
 
@@ -122,7 +117,7 @@ impl AcceleratedCbc {
         }
         data.resize(padded_bytes, padding_bytes as u8);
         self.chain
-            .crypt_inline(&self.engine, Direction::Encrypt, data.as_mut_slice().into());
+            .crypt_inline(&self.route, Direction::Encrypt, data.as_mut_slice().into());
         self.chain.has_ended = true;
         Ok(())
     }
@@ -182,39 +177,40 @@ impl AcceleratedCbc {
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
         let algorithm = aes_cbc(key)?;
         let iv = block(iv)?;
-        let session = route::open(&self.engine, algorithm, key)?;
-        self.chain.route.replace(Some(&self.engine), session);
+        let session = self.route.reopen(algorithm, key)?;
+        self.hand_in_stats();
+        self.route.begin_anew(session.cost);
+        self.chain.session = session;
         self.chain.iv.0 = iv;
         self.chain.has_ended = false;
-        self.chain.look_again();
+        self.route.look_again();
         Ok(())
     }
 
     /// Sends requests this way from now on, whatever the accelerator's options say. Encryption is
     /// inline whatever is set, and so are requests to a driver, which spreads its own work.
     pub fn set_strategy(&mut self, strategy: Strategy) {
-        self.chain.route.strategy.set(strategy);
-        self.chain.look_again();
+        self.route.set_strategy(strategy);
     }
 
     /// The device that serves this session now.
     pub fn device(&self) -> &str {
-        self.chain.route.session.device()
+        self.chain.session.device()
     }
 
     /// Hands the counts since the last time in to `Accelerator::stats`.
     pub fn hand_in_stats(&mut self) {
-        self.chain.route.hand_in(Some(&self.engine));
+        self.chain.hand_in(&self.route);
     }
 
     /// Whole blocks.
     #[inline(always)]
     fn decrypt_blocks(&mut self, data: InOutBuf<'_, '_, u8>) {
-        if data.len() < self.chain.long_bytes {
+        if self.route.is_short(data.len()) {
             self.chain
-                .crypt_inline(&self.engine, Direction::Decrypt, data);
+                .crypt_inline(&self.route, Direction::Decrypt, data);
         } else {
-            self.chain.decrypt_long(&self.engine, data);
+            self.chain.decrypt_long(&self.route, data);
         }
     }
 }
@@ -248,33 +244,33 @@ impl Chain {
 
     /// The whole of a request on this thread.
     #[inline(always)]
-    fn crypt_inline(&mut self, engine: &Engine, direction: Direction, data: InOutBuf<'_, '_, u8>) {
+    fn crypt_inline(&mut self, route: &Route, direction: Direction, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
-        self.crypt_here(engine, direction, data);
-        self.count(direction, bytes);
+        self.crypt_here(route, direction, data);
+        self.count(route, direction, bytes);
     }
 
     #[inline(always)]
-    fn crypt_here(&mut self, engine: &Engine, direction: Direction, data: InOutBuf<'_, '_, u8>) {
-        if self.route.session.has_lost_its_device() {
-            return self.crypt_elsewhere(engine, direction, data);
+    fn crypt_here(&mut self, route: &Route, direction: Direction, data: InOutBuf<'_, '_, u8>) {
+        if self.session.has_lost_its_device() {
+            return self.crypt_elsewhere(route, direction, data);
         }
-        if let CbcKey::Kernel(cbc) = &self.route.session.keyed {
+        if let CbcKey::Kernel(cbc) = &self.session.keyed {
             return chain(&**cbc, direction, &mut self.iv.0, data);
         }
-        self.crypt_by_the_device(engine, direction, data);
+        self.crypt_by_the_device(route, direction, data);
     }
 
     #[inline(never)]
     fn crypt_by_the_device(
         &mut self,
-        engine: &Engine,
+        route: &Route,
         direction: Direction,
         data: InOutBuf<'_, '_, u8>,
     ) {
-        let keyed = &self.route.session.keyed;
+        let keyed = &self.session.keyed;
         if let Err(data) = keyed.crypt(direction, &mut self.iv.0, data) {
-            self.crypt_elsewhere(engine, direction, data);
+            self.crypt_elsewhere(route, direction, data);
         }
     }
 
@@ -282,76 +278,58 @@ impl Chain {
     #[inline(never)]
     fn crypt_elsewhere(
         &mut self,
-        engine: &Engine,
+        route: &Route,
         direction: Direction,
         mut data: InOutBuf<'_, '_, u8>,
     ) {
         let iv = &mut self.iv.0;
-        self.route
-            .elsewhere(Some(engine), data.reborrow(), |key, data| {
-                key.crypt(direction, iv, data)
-            });
-        self.look_again();
+        route.elsewhere(&mut self.session, data.reborrow(), |key, data| {
+            key.crypt(direction, iv, data)
+        });
+        route.look_again();
     }
 
     #[inline(always)]
-    fn count(&mut self, direction: Direction, bytes: usize) {
-        let algorithm = self.route.session.params().algorithm;
-        self.route.shown.count(algorithm, direction, bytes);
-        self.route.counts.requests += 1;
-        self.route.counts.bytes += bytes as u64;
+    fn count(&self, route: &Route, direction: Direction, bytes: usize) {
+        let algorithm = self.session.params().algorithm;
+        route.count(algorithm, direction, 1, bytes);
+    }
+
+    fn hand_in(&self, route: &Route) {
+        route.hand_in(self.session.device(), self.session.params().algorithm);
     }
 
     /// Decryption that may gain from help.
     #[cold]
     #[inline(never)]
-    fn decrypt_long(&mut self, engine: &Engine, data: InOutBuf<'_, '_, u8>) {
-        self.follow_options(engine);
-        let session = &self.route.session;
+    fn decrypt_long(&mut self, route: &Route, data: InOutBuf<'_, '_, u8>) {
+        route.follow_options();
+        let session = &self.session;
         let may_be_cut = session.keyed.shared().is_some() && !session.has_lost_its_device();
-        let strategy = self.route.strategy.get();
-        match look(
-            engine,
-            strategy,
-            &mut self.route.pace,
+        route.run(
             data.len(),
-            may_be_cut,
-        ) {
-            Look::Inline => return self.crypt_inline(engine, Direction::Decrypt, data),
-            Look::PassOver => {
-                self.crypt_inline(engine, Direction::Decrypt, data);
-                return self.route.pace.pass_over();
-            }
-            Look::At(request, way) => {
-                match way {
-                    Way::Inline => self.crypt_inline(engine, Direction::Decrypt, data),
-                    Way::Stripe { helpers } => {
-                        self.decrypt_in_stripes(engine, &request, helpers, data);
-                    }
-                }
-                request.end(way, &mut self.route.pace, &mut self.route.counts);
-            }
-        }
-        self.look_again();
-        if self.route.counts.striped_requests > 0 {
-            self.route.hand_in(Some(engine));
+            |engine| LongRequest::helpers_max_if(engine, may_be_cut),
+            (&mut *self, data),
+            |(chain, data)| chain.crypt_inline(route, Direction::Decrypt, data),
+            |(chain, data), request| chain.decrypt_in_stripes(route, request, data),
+        );
+        if route.has_shared() {
+            self.hand_in(route);
         }
     }
 
     fn decrypt_in_stripes(
         &mut self,
-        engine: &Engine,
+        route: &Route,
         request: &LongRequest<'_>,
-        helpers: usize,
         data: InOutBuf<'_, '_, u8>,
     ) {
         let bytes = data.len();
-        let stripe_bytes = self.route.pace.stripe_bytes(bytes, helpers + 1);
-        let stripe_bytes = Stripes::stripe_bytes_within(bytes, stripe_bytes);
+        let stripe_bytes = Stripes::stripe_bytes_within(bytes, request.stripe_bytes());
         // With the key at hand even if its device is withdrawn by now: the request is under way.
-        let shared = self.route.session.keyed.shared();
+        let shared = self.session.keyed.shared();
         let Some(keyed) = shared.filter(|_| bytes > stripe_bytes) else {
-            return self.crypt_inline(engine, Direction::Decrypt, data);
+            return self.crypt_inline(route, Direction::Decrypt, data);
         };
         let ciphertext = data.get_in();
         self.before_stripes.clear();
@@ -363,8 +341,7 @@ impl Chain {
         );
         let before_stripes = &*self.before_stripes;
         let stripes = Stripes::cut(data, stripe_bytes);
-        let counts = &mut self.route.counts;
-        request.share(helpers, &stripes, counts, &|number, stripe| {
+        request.share(&stripes, &|number, stripe| {
             let mut iv = before_stripes[number as usize];
             keyed.decrypt(&mut iv, stripe);
         });
@@ -372,19 +349,7 @@ impl Chain {
         if let Some(block) = before_stripes.last() {
             self.iv.0 = *block;
         }
-        self.count(Direction::Decrypt, bytes);
-    }
-
-    /// Follows the accelerator's options if they have changed.
-    fn follow_options(&mut self, engine: &Engine) {
-        if self.route.follow_options(engine).is_some() {
-            self.look_again();
-        }
-    }
-
-    /// Determines again from which length on decryption reads the clock and asks the pool.
-    fn look_again(&mut self) {
-        self.long_bytes = self.route.long_bytes(BLOCK_BYTES);
+        self.count(route, Direction::Decrypt, bytes);
     }
 }
 
@@ -399,7 +364,7 @@ impl Drop for AcceleratedCbc {
 impl fmt::Debug for AcceleratedCbc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedCbc")
-            .field("algorithm", &self.chain.route.session.params().algorithm)
+            .field("algorithm", &self.chain.session.params().algorithm)
             .field("device", &self.device())
             .finish_non_exhaustive()
     }
@@ -488,7 +453,7 @@ mod tests {
                         cipher.set_iv(&[1; 16]).unwrap();
                     }
                     // Long enough for a look at clock and pool, not for a helper.
-                    let long_bytes = cipher.chain.long_bytes.next_multiple_of(16);
+                    let long_bytes = cipher.route.long_bytes().next_multiple_of(16);
                     for _ in 0..2 {
                         cipher.decrypt((&mut data[..long_bytes]).into()).unwrap();
                     }

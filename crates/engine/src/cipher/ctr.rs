@@ -10,6 +10,7 @@ use cipher::{
     SeekNum, StreamCipher, StreamCipherError, StreamCipherSeek,
 };
 use inout::InOutBuf;
+use oarlock_kernels::aes::BLOCK_BYTES;
 use zeroize::ZeroizeOnDrop;
 
 use super::algorithm::{Aes128, Aes192, Aes256, AnyAes, AnyStream, StreamKind};
@@ -55,8 +56,7 @@ use crate::work::counter::advanced;
 /// ```
 pub struct AcceleratedCtr<A: StreamKind = AnyAes> {
     pub(super) stream: Stream<A>,
-    /// `None` of one that belongs to no accelerator.
-    pub(super) engine: Option<Arc<Engine>>,
+    pub(super) route: Route,
 }
 
 impl AcceleratedCtr<AnyAes> {
@@ -64,8 +64,8 @@ impl AcceleratedCtr<AnyAes> {
     pub fn open(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
         let algorithm = aes_ctr(key)?;
         let iv = counter_block(algorithm, iv)?;
-        let route = Route::open(engine, algorithm, key)?;
-        Ok(Self::of(route, AnyAes(()), iv, Some(Arc::clone(engine))))
+        let (session, route) = open(engine, algorithm, key)?;
+        Ok(Self::of(session, route, AnyAes(()), iv))
     }
 
     /// Starts over with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is wiped.
@@ -75,11 +75,8 @@ impl AcceleratedCtr<AnyAes> {
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
         let algorithm = aes_ctr(key)?;
         let iv = counter_block(algorithm, iv)?;
-        let session = match &self.engine {
-            Some(engine) => route::open(engine, algorithm, key)?,
-            None => Session::on_kernels(SessionParams { algorithm }, key),
-        };
-        self.stream.replace(&self.engine, session, iv);
+        let session = self.route.reopen(algorithm, key)?;
+        self.stream.replace(&self.route, session, iv);
         Ok(())
     }
 }
@@ -106,8 +103,8 @@ impl AcceleratedCtr<AnyStream> {
             )));
         }
         let iv = counter_block(algorithm, iv)?;
-        let route = Route::open(engine, algorithm, key)?;
-        Ok(Self::of(route, kind, iv, Some(Arc::clone(engine))))
+        let (session, route) = open(engine, algorithm, key)?;
+        Ok(Self::of(session, route, kind, iv))
     }
 
     #[doc(hidden)]
@@ -140,28 +137,27 @@ impl AcceleratedCtr<AnyStream> {
         let Some(kind) = AnyStream::of(algorithm) else {
             return Err(Error::InvalidInput(format!("{algorithm} is no stream")));
         };
-        let mut route = Route::new(session, reserved);
-        route.shown = engine.shown;
-        Ok(Self::of(route, kind, iv, Some(Arc::clone(engine))))
+        let route = Route::new(Some(reserved), session.cost, C::block_size());
+        Ok(Self::of(session, route, kind, iv))
     }
 }
 
 impl<A: StreamKind> AcceleratedCtr<A> {
-    fn of(route: Route<StreamKey>, kind: A, iv: u128, engine: Option<Arc<Engine>>) -> Self {
-        let mut stream = Stream::new(route, kind, iv);
-        stream.follow_options(&engine);
-        Self { stream, engine }
+    fn of(session: Session<StreamKey>, route: Route, kind: A, iv: u128) -> Self {
+        let mut stream = Stream::new(session, kind, iv);
+        stream.follow_options(&route);
+        Self { stream, route }
     }
 
     /// The name of the device that serves this session now.
     pub fn device(&self) -> &str {
-        self.stream.route.session.device()
+        self.stream.session.device()
     }
 
     /// Sends requests this way from now on, whatever the accelerator's options say. Requests stay inline
     /// without an accelerator, and on a driver's device, which spreads its own work.
     pub fn set_strategy(&mut self, strategy: Strategy) {
-        self.stream.set_strategy(&self.engine, strategy);
+        self.stream.set_strategy(&self.route, strategy);
     }
 
     /// Makes keystream ahead on the calling thread, from the position of the next byte on, for up to
@@ -181,7 +177,7 @@ impl<A: StreamKind> AcceleratedCtr<A> {
     /// # Ok::<(), oarlock::Error>(())
     /// ```
     pub fn prefill(&mut self, budget: Duration) -> usize {
-        self.stream.prefill(&self.engine, budget)
+        self.stream.prefill(&self.route, budget)
     }
 
     /// Bytes that this session's prefetch streams take.
@@ -195,7 +191,7 @@ impl<A: StreamKind> AcceleratedCtr<A> {
     /// # Errors
     /// [`Error::InvalidInput`] for another length; nothing has changed then.
     pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
-        let algorithm = self.stream.route.session.params().algorithm;
+        let algorithm = self.stream.session.params().algorithm;
         self.begin_at(counter_block(algorithm, iv)?, 0);
         Ok(())
     }
@@ -213,15 +209,14 @@ impl<A: StreamKind> AcceleratedCtr<A> {
 
     /// Hands the counts since the last time in to `Accelerator::stats`.
     pub fn hand_in_stats(&mut self) {
-        self.stream.hand_in(&self.engine);
+        self.stream.hand_in(&self.route);
     }
 
     /// Where the options leave the way to the plan: whether all goes inline from now on.
     pub(crate) fn keep_inline(&mut self, is_inline: bool) {
-        let strategy = &self.stream.route.strategy;
-        let strategy = match (strategy.get(), is_inline) {
+        let strategy = match (self.route.strategy(), is_inline) {
             (Strategy::Auto, true) => Strategy::Inline,
-            (Strategy::Inline, false) if strategy.is_set() => Strategy::Auto,
+            (Strategy::Inline, false) if self.route.is_strategy_set() => Strategy::Auto,
             _ => return,
         };
         self.set_strategy(strategy);
@@ -235,7 +230,7 @@ impl<A: StreamKind> AcceleratedCtr<A> {
     /// Starts over with the same key at byte `skip` of the block at `counter`.
     pub(crate) fn begin_at(&mut self, counter: u128, skip: usize) {
         self.stream.iv = counter;
-        self.stream.place(&self.engine, counter, skip);
+        self.stream.place(&self.route, counter, skip);
     }
 }
 
@@ -247,7 +242,7 @@ impl<A: StreamKind> StreamCipher for AcceleratedCtr<A> {
 
     #[inline(always)]
     fn unchecked_apply_keystream_inout(&mut self, data: InOutBuf<'_, '_, u8>) {
-        self.stream.apply(&self.engine, data);
+        self.stream.apply(&self.route, data);
     }
 
     fn unchecked_write_keystream(&mut self, data: &mut [u8]) {
@@ -275,7 +270,7 @@ impl<A: StreamKind> StreamCipherSeek for AcceleratedCtr<A> {
             return Err(StreamCipherError);
         }
         let counter = advanced(self.stream.iv, block, self.stream.kind.counter_bits());
-        self.stream.place(&self.engine, counter, byte.into());
+        self.stream.place(&self.route, counter, byte.into());
         Ok(())
     }
 }
@@ -297,7 +292,8 @@ macro_rules! sized_key {
                 };
                 let session = Session::on_kernels(params, key);
                 let iv = u128::from_be_bytes((*iv).into());
-                Self::of(Route::new(session, None), $size(()), iv, None)
+                let route = Route::new(None, session.cost, BLOCK_BYTES);
+                Self::of(session, route, $size(()), iv)
             }
         }
     };
@@ -318,10 +314,22 @@ impl<A: StreamKind> Drop for AcceleratedCtr<A> {
 impl<A: StreamKind> fmt::Debug for AcceleratedCtr<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedCtr")
-            .field("algorithm", &self.stream.route.session.params().algorithm)
+            .field("algorithm", &self.stream.session.params().algorithm)
             .field("device", &self.device())
             .finish_non_exhaustive()
     }
+}
+
+fn open(
+    engine: &Arc<Engine>,
+    algorithm: Algorithm,
+    key: &[u8],
+) -> Result<(Session<StreamKey>, Route), Error> {
+    let stripe_bytes_min = match algorithm.kind() {
+        Kind::Stream { block_bytes, .. } => block_bytes,
+        _ => BLOCK_BYTES,
+    };
+    route::open(engine, algorithm, key, stripe_bytes_min)
 }
 
 fn aes_ctr(key: &[u8]) -> Result<Algorithm, Error> {

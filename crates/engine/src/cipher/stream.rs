@@ -11,9 +11,8 @@ use super::algorithm::StreamKind;
 use crate::device::keyed::stream::{StreamKey, keystream};
 use crate::device::session::Session;
 use crate::options::{PrefetchWorker, Strategy};
-use crate::plan::engine::Engine;
-use crate::plan::long::{LongRequest, Look, look};
-use crate::plan::pace::Way;
+use crate::plan::long::LongRequest;
+use crate::plan::pace::Pace;
 use crate::plan::prefetch::{Consumer, LOOKS_PER_RETRY, Prefetched, StreamSource};
 use crate::plan::route::Route;
 use crate::work::algorithm::Direction;
@@ -21,11 +20,9 @@ use crate::work::counter::{Geometry, advanced, advanced_within, distance};
 use oarlock_threads::pool::Stripes;
 use oarlock_threads::prefetch::Reader;
 
-/// All of a stream cipher but the engine, which a long request refers to while it changes the rest.
+/// All of a stream cipher but its route, which a long request refers to while it changes the rest.
 pub(super) struct Stream<A: StreamKind> {
-    /// Its counts are without the bytes since `counted_to`: the position tells them, so a request
-    /// need not.
-    pub(super) route: Route<StreamKey>,
+    pub(super) session: Session<StreamKey>,
     pub(super) kind: A,
     pub(super) iv: u128,
     /// Counter block of the next byte.
@@ -36,19 +33,19 @@ pub(super) struct Stream<A: StreamKind> {
     unseen_bytes_left: usize,
     /// The value that `unseen_bytes_left` was set to by the last look.
     pub(super) unseen_bytes_max: usize,
+    /// The route's counts are without the bytes from here on: the position tells them, so a request need not.
     counted_to: (u128, usize),
+    /// Bytes that were made ahead and are not counted yet.
+    pub(super) prefetched_bytes: u64,
     pub(super) prefetch: Option<Box<Prefetched>>,
     /// Looks since streams were last asked for and there was no room.
     pub(super) looks_without_room: u32,
 }
 
-/// `None` of a session that belongs to no accelerator.
-pub(super) type Home = Option<Arc<Engine>>;
-
 impl<A: StreamKind> Stream<A> {
-    pub(super) fn new(route: Route<StreamKey>, kind: A, iv: u128) -> Self {
+    pub(super) fn new(session: Session<StreamKey>, kind: A, iv: u128) -> Self {
         Self {
-            route,
+            session,
             kind,
             iv,
             counter: iv,
@@ -56,75 +53,74 @@ impl<A: StreamKind> Stream<A> {
             unseen_bytes_left: 0,
             unseen_bytes_max: 0,
             counted_to: (iv, 0),
+            prefetched_bytes: 0,
             prefetch: None,
             looks_without_room: 0,
         }
     }
 
     /// Starts over with another key.
-    pub(super) fn replace(&mut self, home: &Home, session: Session<StreamKey>, iv: u128) {
-        self.count_bytes();
-        self.route.replace(home.as_deref(), session);
+    pub(super) fn replace(&mut self, route: &Route, session: Session<StreamKey>, iv: u128) {
+        self.hand_in(route);
+        route.begin_anew(session.cost);
+        self.session = session;
         // The streams are of the old key.
         self.prefetch = None;
         self.iv = iv;
-        self.place(home, iv, 0);
-        self.begin_strategy(home);
+        self.place(route, iv, 0);
+        self.begin_strategy(route);
     }
 
     /// Follows the accelerator's options if they have changed.
-    pub(super) fn follow_options(&mut self, home: &Home) {
-        if let Some(engine) = home
-            && let Some(options) = self.route.follow_options(engine)
-        {
+    pub(super) fn follow_options(&mut self, route: &Route) {
+        if let Some(options) = route.follow_options() {
             let stream_bytes = options.cipher_blocks << self.kind.block_shift();
-            self.route
-                .pace
-                .may_make_ahead(stream_bytes * options.cipher_streams());
-            if !self.route.strategy.is_set() {
-                return self.begin_strategy(home);
+            let ring_bytes = stream_bytes * options.cipher_streams();
+            route.with_pace(|pace| pace.may_make_ahead(ring_bytes));
+            if !route.is_strategy_set() {
+                return self.begin_strategy(route);
             }
         }
-        self.look_again(home);
+        self.look_again(route);
     }
 
-    pub(super) fn set_strategy(&mut self, home: &Home, strategy: Strategy) {
-        self.route.strategy.set(strategy);
-        self.begin_strategy(home);
+    pub(super) fn set_strategy(&mut self, route: &Route, strategy: Strategy) {
+        route.set_strategy(strategy);
+        self.begin_strategy(route);
     }
 
-    fn begin_strategy(&mut self, home: &Home) {
-        match self.route.strategy.get() {
-            Strategy::Prefetch => self.begin_prefetch(home),
+    fn begin_strategy(&mut self, route: &Route) {
+        match route.strategy() {
+            Strategy::Prefetch => self.begin_prefetch(route),
             Strategy::Inline | Strategy::Stripe => self.prefetch = None,
             Strategy::Auto => {}
         }
-        self.look_again(home);
+        self.look_again(route);
     }
 
-    pub(super) fn hand_in(&mut self, home: &Home) {
-        self.count_bytes();
-        self.route.hand_in(home.as_deref());
+    pub(super) fn hand_in(&mut self, route: &Route) {
+        self.count_bytes(route);
+        route.hand_in(self.session.device(), self.session.params().algorithm);
     }
 
     /// XORs keystream onto `data` and goes on behind it.
     #[inline(always)]
-    pub(super) fn apply(&mut self, home: &Home, data: InOutBuf<'_, '_, u8>) {
+    pub(super) fn apply(&mut self, route: &Route, data: InOutBuf<'_, '_, u8>) {
         match self.unseen_bytes_left.checked_sub(data.len()) {
             Some(left) if left > 0 => {
                 self.unseen_bytes_left = left;
-                self.apply_inline(home, data);
+                self.apply_inline(route, data);
             }
-            _ => self.apply_long(home, data),
+            _ => self.apply_long(route, data),
         }
     }
 
     /// The whole of a request on this thread.
     #[inline(always)]
-    fn apply_inline(&mut self, home: &Home, data: InOutBuf<'_, '_, u8>) {
+    fn apply_inline(&mut self, route: &Route, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
-        self.apply_here(home, self.counter, self.skip, data);
-        self.advance(bytes);
+        self.apply_here(route, self.counter, self.skip, data);
+        self.advance(route, bytes);
     }
 
     /// Kernels are called from here, everything else from functions of its own: what the others
@@ -132,83 +128,82 @@ impl<A: StreamKind> Stream<A> {
     #[inline(always)]
     pub(super) fn apply_here(
         &mut self,
-        home: &Home,
+        route: &Route,
         counter: u128,
         skip: usize,
         data: InOutBuf<'_, '_, u8>,
     ) {
-        if self.route.session.has_lost_its_device() {
-            return self.apply_elsewhere(home, counter, skip, data);
+        if self.session.has_lost_its_device() {
+            return self.apply_elsewhere(route, counter, skip, data);
         }
         #[cfg(target_arch = "x86_64")]
-        if let StreamKey::Cached(ctr) = &mut self.route.session.keyed {
+        if let StreamKey::Cached(ctr) = &mut self.session.keyed {
             return ctr.apply(counter, skip, data);
         }
-        if let StreamKey::Kernel(ctr) = &mut self.route.session.keyed {
+        if let StreamKey::Kernel(ctr) = &mut self.session.keyed {
             return ctr.apply(counter, skip, data);
         }
-        self.apply_by_the_device(home, counter, skip, data);
+        self.apply_by_the_device(route, counter, skip, data);
     }
 
     #[inline(never)]
     fn apply_by_the_device(
         &mut self,
-        home: &Home,
+        route: &Route,
         counter: u128,
         skip: usize,
         data: InOutBuf<'_, '_, u8>,
     ) {
-        if let StreamKey::Kept(kept) = &mut self.route.session.keyed {
+        if let StreamKey::Kept(kept) = &mut self.session.keyed {
             return kept.apply(counter, skip, data);
         }
-        if let Err(data) = self.route.session.keyed.apply(counter, skip, data) {
-            self.apply_elsewhere(home, counter, skip, data);
+        if let Err(data) = self.session.keyed.apply(counter, skip, data) {
+            self.apply_elsewhere(route, counter, skip, data);
         }
     }
 
     #[cold]
     fn apply_elsewhere(
         &mut self,
-        home: &Home,
+        route: &Route,
         counter: u128,
         skip: usize,
         data: InOutBuf<'_, '_, u8>,
     ) {
         let mut data = data;
-        self.count_bytes();
-        self.route
-            .elsewhere(home.as_deref(), data.reborrow(), |key, data| {
-                key.apply(counter, skip, data)
-            });
-        self.look_again(home);
+        self.count_bytes(route);
+        route.elsewhere(&mut self.session, data.reborrow(), |key, data| {
+            key.apply(counter, skip, data)
+        });
+        self.look_again(route);
     }
 
     /// Goes to another position.
-    pub(super) fn place(&mut self, home: &Home, counter: u128, skip: usize) {
-        self.count_bytes();
+    pub(super) fn place(&mut self, route: &Route, counter: u128, skip: usize) {
+        self.count_bytes(route);
         (self.counter, self.skip) = (counter, skip);
         self.counted_to = (counter, skip);
-        self.route.session.keyed.seek(counter, skip);
+        self.session.keyed.seek(counter, skip);
         if self.prefetch.is_some() {
-            self.prefetch_from_here(home);
+            self.prefetch_from_here(route);
         }
     }
 
-    fn count_bytes(&mut self) {
+    fn count_bytes(&mut self, route: &Route) {
         let (counter, skip) = self.counted_to;
         let blocks = distance(counter, self.counter, self.kind.counter_bits()) as u64;
         let bytes = blocks
             .wrapping_mul(self.block_bytes() as u64)
             .wrapping_add(self.skip as u64);
-        self.route.counts.bytes += bytes.wrapping_sub(skip as u64);
+        let prefetched_bytes = std::mem::take(&mut self.prefetched_bytes);
+        route.count_later(bytes.wrapping_sub(skip as u64), prefetched_bytes);
         self.counted_to = (self.counter, self.skip);
     }
 
     #[inline(always)]
-    pub(super) fn advance(&mut self, bytes: usize) {
-        self.route.counts.requests += 1;
-        let algorithm = self.route.session.params().algorithm;
-        self.route.shown.count(algorithm, Direction::Encrypt, bytes);
+    pub(super) fn advance(&mut self, route: &Route, bytes: usize) {
+        let algorithm = self.session.params().algorithm;
+        route.count_begun(algorithm, Direction::Encrypt, bytes);
         let end = self.skip + bytes;
         self.counter = self.counter_after(self.counter, end >> self.kind.block_shift());
         self.skip = end & (self.block_bytes() - 1);
@@ -227,74 +222,56 @@ impl<A: StreamKind> Stream<A> {
     /// A request that may gain from help.
     #[cold]
     #[inline(never)]
-    fn apply_long(&mut self, home: &Home, data: InOutBuf<'_, '_, u8>) {
-        if home
-            .as_ref()
-            .is_some_and(|engine| engine.live.version() != self.route.strategy.version())
-        {
-            self.follow_options(home);
+    fn apply_long(&mut self, route: &Route, data: InOutBuf<'_, '_, u8>) {
+        if route.has_new_options() {
+            self.follow_options(route);
         }
-        self.retry_prefetch(home);
-        let Some(data) = self.apply_prefetched(home, data) else {
+        self.retry_prefetch(route);
+        let Some(data) = self.apply_prefetched(route, data) else {
             return;
         };
-        self.look_again(home);
-        let (bytes, Some(engine)) = (data.len(), home) else {
-            return self.apply_inline(home, data);
-        };
-        let session = &self.route.session;
+        self.look_again(route);
+        let session = &self.session;
         let may_be_cut = session.keyed.shared().is_some() && !session.has_lost_its_device();
-        let strategy = self.route.strategy.get();
-        match look(engine, strategy, &mut self.route.pace, bytes, may_be_cut) {
-            Look::Inline => return self.apply_inline(home, data),
-            Look::PassOver => {
-                self.route.pace.add_unseen(bytes);
-                self.apply_inline(home, data);
-                return self.route.pace.pass_over();
-            }
-            Look::At(request, way) => {
-                match way {
-                    Way::Inline => self.apply_inline(home, data),
-                    Way::Stripe { helpers } => {
-                        self.apply_in_stripes(home, &request, helpers, data);
-                    }
-                }
-                request.end(way, &mut self.route.pace, &mut self.route.counts);
-            }
-        }
-        if self.route.pace.wants_keystream_ahead() {
-            self.begin_prefetch(home);
+        route.run(
+            data.len(),
+            |engine| LongRequest::helpers_max_if(engine, may_be_cut),
+            (&mut *self, data),
+            |(stream, data)| stream.apply_inline(route, data),
+            |(stream, data), request| stream.apply_in_stripes(route, request, data),
+        );
+        if route.with_pace(Pace::wants_keystream_ahead) == Some(true) {
+            self.begin_prefetch(route);
             if self.prefetch.is_none() {
-                self.route.pace.prefetch_failed();
+                route.with_pace(Pace::prefetch_failed);
             }
         }
-        self.look_again(home);
-        if self.route.counts.striped_requests > 0 {
-            self.hand_in(home);
+        self.look_again(route);
+        if route.has_shared() {
+            self.hand_in(route);
         }
     }
 
     pub(super) fn apply_in_stripes(
         &mut self,
-        home: &Home,
+        route: &Route,
         request: &LongRequest<'_>,
-        helpers: usize,
         data: InOutBuf<'_, '_, u8>,
     ) {
         let bytes = data.len();
-        let stripe_bytes = self.route.pace.stripe_bytes(bytes, helpers + 1);
+        let stripe_bytes = request.stripe_bytes();
         if bytes <= stripe_bytes {
-            return self.apply_inline(home, data);
+            return self.apply_inline(route, data);
         }
         // Stripes begin at blocks: the rest of a block begun earlier goes first.
         let block_shift = self.kind.block_shift();
         let head_bytes = self.skip.wrapping_neg() & (self.block_bytes() - 1);
         let mut counter = self.counter;
         let next = self.counter_after(counter, (head_bytes > 0).into());
-        self.route.session.keyed.prepare(next);
+        self.session.keyed.prepare(next);
         // With the key at hand even if its device is withdrawn by now: the request is under way.
-        let Some(keyed) = self.route.session.keyed.shared() else {
-            return self.apply_inline(home, data);
+        let Some(keyed) = self.session.keyed.shared() else {
+            return self.apply_inline(route, data);
         };
         let (head, rest) = data.split_at(head_bytes.min(bytes));
         if !head.is_empty() {
@@ -304,24 +281,23 @@ impl<A: StreamKind> Stream<A> {
         let counter_bits = self.kind.counter_bits();
         let stripes = Stripes::cut(rest, stripe_bytes);
         let blocks_each = (stripes.stripe_bytes() >> block_shift) as u128;
-        let counts = &mut self.route.counts;
-        request.share(helpers, &stripes, counts, &|number, stripe| {
+        request.share(&stripes, &|number, stripe| {
             let blocks = u128::from(number) * blocks_each;
             keyed.apply(advanced(counter, blocks, counter_bits), 0, stripe);
         });
-        self.advance(bytes);
-        self.route.session.keyed.seek(self.counter, self.skip);
+        self.advance(route, bytes);
+        self.session.keyed.seek(self.counter, self.skip);
     }
 
     /// See [`AcceleratedCtr::prefill`](crate::cipher::AcceleratedCtr::prefill).
-    pub(super) fn prefill(&mut self, home: &Home, budget: Duration) -> usize {
+    pub(super) fn prefill(&mut self, route: &Route, budget: Duration) -> usize {
         if self
             .prefetch
             .as_ref()
             .is_none_or(|it| it.consumer.is_orphaned())
         {
             let worker = self.prefetch.take().and_then(|it| it.worker);
-            self.prefetch = self.new_prefetch(home, worker);
+            self.prefetch = self.new_prefetch(route, worker);
         }
         let (counter, skip) = (self.counter, self.skip);
         let Some(prefetch) = &mut self.prefetch else {
@@ -332,7 +308,7 @@ impl<A: StreamKind> Stream<A> {
         let ring = prefetch.consumer.ring();
         let bytes = ring.fill_for(budget) as usize * ring.granule_bytes();
         prefetch.consumer.warm();
-        self.look_again(home);
+        self.look_again(route);
         bytes
     }
 
@@ -343,40 +319,44 @@ impl<A: StreamKind> Stream<A> {
     }
 
     /// Streams that a worker fills, from here on; without room for them, none.
-    pub(super) fn begin_prefetch(&mut self, home: &Home) {
-        let Some(engine) = home else {
+    pub(super) fn begin_prefetch(&mut self, route: &Route) {
+        let Some(engine) = route.engine() else {
             return;
         };
         let worker = engine.options().prefetch_worker;
         self.looks_without_room = 0;
         self.prefetch = None;
-        self.prefetch = self.new_prefetch(home, Some(worker));
-        self.call_worker(home);
+        self.prefetch = self.new_prefetch(route, Some(worker));
+        self.call_worker(route);
     }
 
     /// By a long request of a session that was promised streams and may have found no room for them:
     /// asks again every [`LOOKS_PER_RETRY`] looks, since others let go of theirs.
-    pub(super) fn retry_prefetch(&mut self, home: &Home) {
-        if self.route.strategy.get() != Strategy::Prefetch || self.prefetch.is_some() {
+    pub(super) fn retry_prefetch(&mut self, route: &Route) {
+        if route.strategy() != Strategy::Prefetch || self.prefetch.is_some() {
             return;
         }
         self.looks_without_room += 1;
         if self.looks_without_room == LOOKS_PER_RETRY {
-            self.begin_prefetch(home);
-            self.look_again(home);
+            self.begin_prefetch(route);
+            self.look_again(route);
         }
     }
 
-    fn new_prefetch(&self, home: &Home, worker: Option<PrefetchWorker>) -> Option<Box<Prefetched>> {
-        let engine = home.as_ref()?;
-        let key = match &self.route.session.keyed {
+    fn new_prefetch(
+        &self,
+        route: &Route,
+        worker: Option<PrefetchWorker>,
+    ) -> Option<Box<Prefetched>> {
+        let engine = route.engine()?;
+        let key = match &self.session.keyed {
             StreamKey::Driver(_) => return None,
             StreamKey::Kept(kept) => Arc::clone(&kept.key),
             StreamKey::Other(key) => Arc::clone(key),
             // Of its own: the session's may go away while a worker uses it.
             _ => {
-                let algorithm = self.route.session.params().algorithm;
-                keystream(engine.cpu, algorithm, self.route.session.key()).ok()?
+                let algorithm = self.session.params().algorithm;
+                keystream(engine.cpu, algorithm, self.session.key()).ok()?
             }
         };
         let geometry = Geometry {
@@ -384,10 +364,9 @@ impl<A: StreamKind> Stream<A> {
             counter_bits: self.kind.counter_bits(),
         };
         let options = engine.options();
-        let size = self.route.pace.ring_size(
-            options.cipher_blocks << geometry.block_shift,
-            options.cipher_streams(),
-        );
+        let stream_bytes = options.cipher_blocks << geometry.block_shift;
+        let size =
+            route.with_pace(|pace| pace.ring_size(stream_bytes, options.cipher_streams()))?;
         let source = StreamSource { key, geometry };
         let reader = Reader::new(
             size,
@@ -402,8 +381,8 @@ impl<A: StreamKind> Stream<A> {
     }
 
     /// Has the streams refilled, where there is enough to fill.
-    fn call_worker(&self, home: &Home) {
-        let (Some(engine), Some(prefetch)) = (home, &self.prefetch) else {
+    fn call_worker(&self, route: &Route) {
+        let (Some(engine), Some(prefetch)) = (route.engine(), &self.prefetch) else {
             return;
         };
         if let Some(worker) = prefetch.worker {
@@ -414,26 +393,26 @@ impl<A: StreamKind> Stream<A> {
     /// Does a request with keystream that is there, if it is to be. Else gives `data` back.
     pub(super) fn apply_prefetched<'a>(
         &mut self,
-        home: &Home,
+        route: &Route,
         data: InOutBuf<'a, 'a, u8>,
     ) -> Option<InOutBuf<'a, 'a, u8>> {
-        let strategy = self.route.strategy.get();
+        let strategy = route.strategy();
         let serves = |it: &mut Box<Prefetched>| it.serves(data.len(), strategy);
         let Some(prefetch) = self.prefetch.take_if(serves) else {
             return Some(data);
         };
         if !prefetch.consumer.is_orphaned() {
-            self.apply_with(home, prefetch, data);
+            self.apply_with(route, prefetch, data);
             return None;
         }
         // Its workers are in the parent of this process.
         let worker = prefetch.worker;
         drop(prefetch);
         if worker.is_some() {
-            self.prefetch = self.new_prefetch(home, worker);
-            self.call_worker(home);
+            self.prefetch = self.new_prefetch(route, worker);
+            self.call_worker(route);
         }
-        self.look_again(home);
+        self.look_again(route);
         Some(data)
     }
 
@@ -441,11 +420,11 @@ impl<A: StreamKind> Stream<A> {
     #[inline(never)]
     fn apply_with(
         &mut self,
-        home: &Home,
+        route: &Route,
         mut prefetch: Box<Prefetched>,
         data: InOutBuf<'_, '_, u8>,
     ) {
-        let strategy = self.route.strategy.get();
+        let strategy = route.strategy();
         let bytes = data.len();
         let timed = prefetch
             .is_to_be_timed(bytes, strategy)
@@ -454,43 +433,45 @@ impl<A: StreamKind> Stream<A> {
             self.counter,
             self.skip,
             data,
-            &mut |counter, skip, piece| self.apply_here(home, counter, skip, piece),
+            &mut |counter, skip, piece| self.apply_here(route, counter, skip, piece),
         );
-        self.advance(bytes);
-        self.route.session.keyed.seek(self.counter, self.skip);
-        self.route.counts.prefetched_bytes += taken.ready;
+        self.advance(route, bytes);
+        self.session.keyed.seek(self.counter, self.skip);
+        self.prefetched_bytes += taken.ready;
         prefetch.taken += taken;
         if taken.ready == 0 && prefetch.worker.is_none() {
             // Used up, and nobody refills it.
             prefetch.is_active = false;
         }
-        let mut is_worth_it = prefetch.is_worth_it(self.route.pace.bytes_before_streams_tell());
+        let bytes_min = || route.with_pace(|pace| pace.bytes_before_streams_tell());
+        let mut is_worth_it = prefetch.is_worth_it(|| bytes_min().unwrap_or_default());
         self.prefetch = Some(prefetch);
-        self.call_worker(home);
+        self.call_worker(route);
         if let Some((requests, began)) = timed {
             let (inline, ended) = (taken.inline as usize, Instant::now());
-            let pace = &mut self.route.pace;
-            is_worth_it &= pace.learn_taking(requests, bytes, inline, began, ended);
+            let gains =
+                route.with_pace(|pace| pace.learn_taking(requests, bytes, inline, began, ended));
+            is_worth_it &= gains.unwrap_or(true);
         }
         if strategy == Strategy::Auto && !is_worth_it {
             self.prefetch = None;
-            self.route.pace.prefetch_failed();
+            route.with_pace(Pace::prefetch_failed);
         }
         // A session that moved in between has looked while the streams were out of its hands.
         let is_active = self.prefetch.as_ref().is_some_and(|it| it.is_active);
         if !is_active || self.unseen_bytes_max != 0 {
-            self.look_again(home);
+            self.look_again(route);
         }
     }
 
     /// The position has changed: what is made ahead is to lie ahead of it.
     #[cold]
-    pub(super) fn prefetch_from_here(&mut self, home: &Home) {
+    pub(super) fn prefetch_from_here(&mut self, route: &Route) {
         let (counter, skip) = (self.counter, self.skip);
         if let Some(prefetch) = &mut self.prefetch {
             prefetch.consumer.expect(counter, skip);
         }
-        self.call_worker(home);
+        self.call_worker(route);
     }
 
     #[inline(always)]
@@ -544,16 +525,11 @@ impl<A: StreamKind> Stream<A> {
     }
 
     /// Begins to count the bytes until the next look at clock and pool.
-    pub(super) fn look_again(&mut self, home: &Home) {
+    pub(super) fn look_again(&mut self, route: &Route) {
         let unseen = self.unseen_bytes_max - self.unseen_bytes_left;
-        self.route.pace.add_unseen(unseen);
-        self.unseen_bytes_max = if self.prefetch.as_ref().is_some_and(|it| it.is_active) {
-            0
-        } else if home.is_none() {
-            usize::MAX
-        } else {
-            self.route.unseen_bytes_max(self.block_bytes())
-        };
+        let unseen_bytes_max = route.look_at_stream(unseen);
+        let is_active = self.prefetch.as_ref().is_some_and(|it| it.is_active);
+        self.unseen_bytes_max = if is_active { 0 } else { unseen_bytes_max };
         self.unseen_bytes_left = self.unseen_bytes_max;
     }
 }

@@ -410,13 +410,27 @@ impl Engine {
         self.callers.enter()
     }
 
-    /// Keeps `cipher_threads` threads where the options ask for it.
-    pub fn reserve(self: &Arc<Self>) -> Result<Option<Reserved>, Error> {
+    /// Keeps `cipher_threads` threads where the options ask for it. A route is made of what this returns, so that none
+    /// is without.
+    ///
+    /// # Errors
+    /// [`Error::NoThreadsFree`] where fewer are left.
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Reserved, Error> {
         let options = self.options();
-        if options.reservation == Reservation::Shared {
-            return Ok(None);
+        let threads = match options.reservation {
+            Reservation::Shared => 0,
+            Reservation::Exclusive => options.cipher_threads,
+        };
+        if threads > 0 {
+            self.take_threads(threads)?;
         }
-        let wanted = options.cipher_threads;
+        Ok(Reserved {
+            engine: Arc::clone(self),
+            threads,
+        })
+    }
+
+    fn take_threads(&self, wanted: usize) -> Result<(), Error> {
         let threads_max = self.threads_max();
         process::undivided(|| {
             let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
@@ -426,22 +440,28 @@ impl Engine {
             }
             *reserved += wanted;
             Ok(())
-        })?;
-        Ok(Some(Reserved {
-            engine: Arc::clone(self),
-            threads: wanted,
-        }))
+        })
     }
 }
 
-/// Threads that a cipher keeps for itself.
-pub struct Reserved {
+/// An accelerator, and the threads that it keeps for a cipher: none unless the options ask for it.
+pub(crate) struct Reserved {
     engine: Arc<Engine>,
     threads: usize,
 }
 
+impl Reserved {
+    #[inline(always)]
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+}
+
 impl Drop for Reserved {
     fn drop(&mut self) {
+        if self.threads == 0 {
+            return;
+        }
         process::undivided(|| {
             *self
                 .engine

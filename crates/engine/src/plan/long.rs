@@ -17,64 +17,19 @@ use oarlock_threads::pool::Role;
 use oarlock_threads::pool::Stripes;
 use oarlock_threads::process;
 
-/// What a request that may gain from help is to do.
-pub(crate) enum Look<'a> {
-    /// All of it on the calling thread.
-    Inline,
-    /// The same, without a look at clock and pool; then it calls [`Pace::pass_over`].
-    PassOver,
-    /// It goes this way, and is timed.
-    At(LongRequest<'a>, Way),
-}
-
-/// The way of a request of `bytes`, which several threads may share if it `may_be_cut`.
-pub(crate) fn look<'a>(
-    engine: &'a Engine,
-    strategy: Strategy,
-    pace: &mut Pace,
-    bytes: usize,
-    may_be_cut: bool,
-) -> Look<'a> {
-    let helpers_max = if may_be_cut { usize::MAX } else { 0 };
-    look_within(engine, strategy, pace, bytes, |engine| {
-        helpers_max.min(LongRequest::helpers_max(engine))
-    })
-}
-
-/// Like `look`, with at most the helpers that `helpers_max` returns, if it is called.
-pub(crate) fn look_within<'a>(
-    engine: &'a Engine,
-    strategy: Strategy,
-    pace: &mut Pace,
-    bytes: usize,
-    helpers_max: impl FnOnce(&Engine) -> usize,
-) -> Look<'a> {
-    match strategy {
-        Strategy::Inline | Strategy::Prefetch => return Look::Inline,
-        Strategy::Auto if !pace.looks_at(bytes) => return Look::PassOver,
-        Strategy::Auto | Strategy::Stripe => {}
-    }
-    let helpers_max = helpers_max(engine);
-    if helpers_max == 0 {
-        return Look::Inline;
-    }
-    let request = LongRequest {
-        helpers_max,
-        ..LongRequest::begin(engine, bytes)
-    };
-    let way = request.choose(strategy, pace);
-    Look::At(request, way)
-}
-
 /// A request that is under way and timed. While it is, its caller counts as busy.
 pub(crate) struct LongRequest<'a> {
     engine: &'a Engine,
     bytes: usize,
     helpers_max: usize,
+    helpers: usize,
+    stripe_bytes: usize,
+    run_bytes_min: usize,
     began: Instant,
     /// From `began` to a helper's first piece; the greatest number while none has begun.
     first_help_ns: AtomicU64,
     shared: Cell<Option<Shared>>,
+    counts: Cell<AlgorithmStats>,
     _busy: Busy<'a>,
 }
 
@@ -95,20 +50,82 @@ impl<'a> LongRequest<'a> {
         engine.helpers_max().min(engine.live.cipher_threads())
     }
 
+    /// The same for one that may have any at all if it `may_be_cut`.
+    pub(crate) fn helpers_max_if(engine: &Engine, may_be_cut: bool) -> usize {
+        if may_be_cut {
+            Self::helpers_max(engine)
+        } else {
+            0
+        }
+    }
+
     pub(crate) fn begin(engine: &'a Engine, bytes: usize) -> Self {
         Self {
             engine,
             bytes,
             helpers_max: Self::helpers_max(engine),
+            helpers: 0,
+            stripe_bytes: bytes,
+            run_bytes_min: 0,
             began: Instant::now(),
             first_help_ns: AtomicU64::new(u64::MAX),
             shared: Cell::new(None),
+            counts: Cell::default(),
             _busy: engine.enter(),
         }
     }
 
+    /// Begins one of `bytes` that goes the way that is expected to be done soonest, with at most the helpers that
+    /// `helpers_max` returns, if it is called. `None` for one that is inline and need not be timed.
+    pub(super) fn plan(
+        engine: &'a Engine,
+        strategy: Strategy,
+        pace: &mut Pace,
+        bytes: usize,
+        helpers_max: impl FnOnce(&Engine) -> usize,
+    ) -> Option<(Self, Way)> {
+        if matches!(strategy, Strategy::Inline | Strategy::Prefetch) {
+            return None;
+        }
+        let helpers_max = helpers_max(engine);
+        if helpers_max == 0 {
+            return None;
+        }
+        let mut request = Self {
+            helpers_max,
+            ..Self::begin(engine, bytes)
+        };
+        let way = request.choose(strategy, pace);
+        if let Way::Stripe { helpers } = way {
+            request.cut(pace, helpers);
+        }
+        Some((request, way))
+    }
+
+    /// Cuts it for `helpers` others and the caller.
+    pub(crate) fn cut(&mut self, pace: &Pace, helpers: usize) {
+        self.helpers = helpers;
+        self.stripe_bytes = pace.stripe_bytes(self.bytes, helpers + 1);
+        self.run_bytes_min = pace.bytes_in_ns(RUN_NS_MIN);
+    }
+
+    /// The threads that share it, with the caller.
+    pub(crate) fn threads(&self) -> usize {
+        self.helpers + 1
+    }
+
+    /// The length of its stripes, a multiple of 64; if it is no longer than that, it is better not cut.
+    pub(crate) fn stripe_bytes(&self) -> usize {
+        self.stripe_bytes
+    }
+
+    /// The bytes that a thread should take at once, where they are whole messages.
+    pub(crate) fn run_bytes_min(&self) -> usize {
+        self.run_bytes_min
+    }
+
     /// The way to go.
-    pub(crate) fn choose(&self, strategy: Strategy, pace: &mut Pace) -> Way {
+    fn choose(&self, strategy: Strategy, pace: &mut Pace) -> Way {
         match strategy {
             Strategy::Inline | Strategy::Prefetch => Way::Inline,
             Strategy::Stripe => Way::Stripe {
@@ -121,26 +138,19 @@ impl<'a> LongRequest<'a> {
         }
     }
 
-    /// Has `piece` do each of the stripes once, by its number, here and on up to `helpers` other
-    /// threads, and counts how many each did.
+    /// Has `piece` do each of the stripes once, by its number, here and on the helpers, and counts how many each did.
     pub(crate) fn share(
         &self,
-        helpers: usize,
         stripes: &Stripes<'_>,
-        counts: &mut AlgorithmStats,
         piece: &(impl Fn(u32, InOutBuf<'_, '_, u8>) + Sync),
     ) {
         let take = |role| stripes.take(role);
-        self.share_out(helpers, counts, &take, &|(number, stripe)| {
-            piece(number, stripe);
-        });
+        self.share_out(&take, &|(number, stripe)| piece(number, stripe));
     }
 
     /// Has `piece` do what `take` gives out, as [`share`](Self::share) does.
     pub(crate) fn share_out<T>(
         &self,
-        helpers: usize,
-        counts: &mut AlgorithmStats,
         take: &(impl Fn(Role) -> Option<T> + Sync),
         piece: &(impl Fn(T) + Sync),
     ) {
@@ -150,7 +160,7 @@ impl<'a> LongRequest<'a> {
         let was_on_callers_cpu = AtomicBool::new(false);
         let (began, first_help_ns) = (self.began, &self.first_help_ns);
         let pool = self.engine.pool();
-        pool.run(helpers, &|role| {
+        pool.run(self.helpers, &|role| {
             let mut done = 0;
             while let Some(taken) = take(role) {
                 if role == Role::Helper && done == 0 {
@@ -186,12 +196,19 @@ impl<'a> LongRequest<'a> {
             was_on_callers_cpu: was_on_callers_cpu.into_inner(),
             caller_done: began + Duration::from_nanos(caller_ns),
         }));
+        let mut counts = self.counts();
         counts.striped_requests += 1;
         counts.helper_stripes += helper_stripes;
         if let Some(waited) = self.first_help() {
             counts.joined_requests += 1;
             counts.queue_wait += waited;
         }
+        self.counts.set(counts);
+    }
+
+    /// What was counted of it so far.
+    pub(super) fn counts(&self) -> AlgorithmStats {
+        self.counts.get()
     }
 
     fn first_help(&self) -> Option<Duration> {
@@ -199,8 +216,8 @@ impl<'a> LongRequest<'a> {
         (ns != u64::MAX).then(|| Duration::from_nanos(ns))
     }
 
-    /// Takes note of the time it took.
-    pub(crate) fn end(self, way: Way, pace: &mut Pace, counts: &mut AlgorithmStats) {
+    /// Takes note of the time it took, and returns what was counted.
+    pub(super) fn end(&self, way: Way, pace: &mut Pace) -> AlgorithmStats {
         let ended = Instant::now();
         if let Some(waited) = self.first_help() {
             pace.joined(&self.engine.machine, waited);
@@ -214,7 +231,12 @@ impl<'a> LongRequest<'a> {
             self.engine.crowd.learn(gain, loss, ended);
         }
         pace.learn(way, self.bytes, self.began, ended);
+        let mut counts = self.counts();
         counts.timed_requests += 1;
         counts.service += ended.duration_since(self.began);
+        counts
     }
 }
+
+/// A ticket and what goes with it take 20 to 50 ns.
+const RUN_NS_MIN: f64 = 500.0;

@@ -7,15 +7,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::engine::{Engine, Reserved};
-use super::long::{LongRequest, Look, look_within};
-use super::pace::{Pace, Way};
-use super::strategy::FollowedStrategy;
+use super::engine::Engine;
+use super::long::LongRequest;
+use super::route::Route;
 use crate::Error;
 use crate::costs::cost::Cost;
 use crate::costs::published::Other;
-use crate::costs::stats::AlgorithmStats;
-use crate::options::Strategy;
 use crate::work::algorithm::{Algorithm, Direction};
 use oarlock_threads::pool::Slots;
 
@@ -57,42 +54,34 @@ const AUTOMATIC: usize = usize::MAX;
 
 /// What is known of a flow of messages that one thread at a time hands in.
 pub struct Flow {
-    engine: Arc<Engine>,
-    strategy: FollowedStrategy,
-    pace: Pace,
+    route: Route,
     workers: Workers,
     /// The fixed cost of a message, on top of that of its bytes, expressed in bytes.
     setup_bytes: usize,
-    /// Calls with less are inline without reading the clock or asking the pool.
-    long_bytes: usize,
     /// Messages that one thread should have at once.
     run_min: usize,
-    counts: AlgorithmStats,
     /// What others see its messages as; a cipher and an HMAC where it is none.
     algorithm: Option<Algorithm>,
     direction: Direction,
-    _reserved: Option<Reserved>,
 }
 
 impl Flow {
     /// Opens a flow of messages with the cost `cost`; `run_min` of them gain by being computed together. Keeps threads
-    /// where the options ask for that: the sessions of its keys, whichever they are, keep none.
+    /// where the options ask for that: its keys, whichever they are, keep none.
+    ///
+    /// # Errors
+    /// [`Error::NoThreadsFree`] where the options ask for threads and too few are left.
     pub fn open(engine: &Arc<Engine>, cost: Cost, run_min: usize) -> Result<Self, Error> {
-        let mut flow = Self {
-            engine: Arc::clone(engine),
-            strategy: FollowedStrategy::default(),
-            pace: Pace::new(cost),
+        let route = Route::new(Some(engine.reserve()?), cost, 0);
+        route.follow_options();
+        Ok(Self {
+            route,
             workers: Workers::automatic(),
             setup_bytes: (cost.setup_ns * cost.bytes_per_ns) as usize,
-            long_bytes: 0,
             run_min,
-            counts: AlgorithmStats::default(),
             algorithm: None,
             direction: Direction::Encrypt,
-            _reserved: engine.reserve()?,
-        };
-        flow.follow_options();
-        Ok(flow)
+        })
     }
 
     /// Says what others see its messages as.
@@ -108,105 +97,62 @@ impl Flow {
     /// Has `work` do `messages`, which have `bytes` together, in runs: here and, where that is expected
     /// to gain, on helpers too.
     pub fn run<T: Send>(
-        &mut self,
+        &self,
         bytes: usize,
         messages: &mut [T],
         work: &(impl Fn(&mut [T]) + Sync),
     ) {
-        self.counts.requests += messages.len() as u64;
-        self.counts.bytes += bytes as u64;
-        let shown = self.engine.shown;
-        match self.algorithm {
-            Some(algorithm) => {
-                shown.count_many(algorithm, self.direction, messages.len(), bytes);
-            }
-            None => {
-                let count = messages.len() as u64;
-                shown.count_other(Other::Chained, self.direction, count, bytes as u64);
-            }
-        }
+        self.count(messages.len(), bytes);
         let setup_bytes = messages.len().saturating_mul(self.setup_bytes);
         let bytes = bytes.saturating_add(setup_bytes);
-        if bytes < self.long_bytes || messages.len() <= self.run_min {
+        if self.route.is_short(bytes) || messages.len() <= self.run_min {
             return work(messages);
         }
-        self.follow_options();
-        self.run_long(bytes, messages, work);
-        self.look_again();
+        self.route.follow_options();
+        self.route.run(
+            bytes,
+            |engine| self.workers.helpers_max(engine),
+            messages,
+            work,
+            |messages, request| {
+                let slots = Slots::new(messages, self.run_of(bytes, messages.len(), request));
+                let take = |role| slots.take(role);
+                request.share_out(&take, &|run: &mut [T]| work(run));
+            },
+        );
     }
 
-    fn run_long<T: Send>(
-        &mut self,
-        bytes: usize,
-        messages: &mut [T],
-        work: &(impl Fn(&mut [T]) + Sync),
-    ) {
-        let (engine, workers, strategy) = (&*self.engine, &self.workers, self.strategy.get());
-        let helpers_max = |engine: &Engine| workers.helpers_max(engine);
-        match look_within(engine, strategy, &mut self.pace, bytes, helpers_max) {
-            Look::Inline => work(messages),
-            Look::PassOver => {
-                work(messages);
-                self.pace.pass_over();
-            }
-            Look::At(request, way) => {
-                match way {
-                    Way::Inline => work(messages),
-                    Way::Stripe { helpers } => {
-                        let run = self.run_of(bytes, messages.len(), helpers + 1);
-                        let slots = Slots::new(messages, run);
-                        let take = |role| slots.take(role);
-                        let counts = &mut self.counts;
-                        request.share_out(helpers, counts, &take, &|run: &mut [T]| work(run));
-                    }
-                }
-                request.end(way, &mut self.pace, &mut self.counts);
-            }
+    #[inline]
+    fn count(&self, messages: usize, bytes: usize) {
+        let direction = self.direction;
+        match self.algorithm {
+            Some(algorithm) => self.route.count(algorithm, direction, messages, bytes),
+            None => self
+                .route
+                .count_other(Other::Chained, direction, messages, bytes),
         }
     }
 
     /// Hands in what was counted.
-    pub fn hand_in(&mut self, device: &str, algorithm: Algorithm) {
-        let counts = std::mem::take(&mut self.counts);
-        if counts != AlgorithmStats::default() {
-            self.engine.totals.add(device, algorithm, counts);
-        }
+    pub fn hand_in(&self, device: &str, algorithm: Algorithm) {
+        self.route.hand_in(device, algorithm);
     }
 
     /// Whether helpers have been at work since the counts were handed in.
     pub fn has_shared(&self) -> bool {
-        self.counts.striped_requests > 0
+        self.route.has_shared()
     }
 
     /// Messages in a run: enough runs that the end is even.
-    fn run_of(&self, bytes: usize, messages: usize, threads: usize) -> usize {
+    fn run_of(&self, bytes: usize, messages: usize, request: &LongRequest<'_>) -> usize {
         let each_bytes = (bytes / messages).max(1);
-        let least = self.pace.bytes_in_ns(RUN_NS_MIN) / each_bytes;
-        (messages / (RUNS_PER_THREAD * threads))
-            .max(least)
+        (messages / (RUNS_PER_THREAD * request.threads()))
+            .max(request.run_bytes_min() / each_bytes)
             .max(self.run_min)
             .max(1)
-    }
-
-    fn follow_options(&mut self) {
-        let version = self.engine.live.version();
-        if version != self.strategy.version() {
-            self.strategy
-                .follow(version, self.engine.options().strategy);
-            self.look_again();
-        }
-    }
-
-    fn look_again(&mut self) {
-        self.long_bytes = match self.strategy.get() {
-            Strategy::Stripe => 0,
-            _ => self.pace.long_bytes(),
-        };
     }
 }
 
 /// Each begins with lines of the cache that another core has written. On two virtual CPUs that were far apart, 256
 /// packets of 1,400 bytes took 0.91 of the time with 4 that they took with 16, which was as long when they were near.
 const RUNS_PER_THREAD: usize = 4;
-/// A ticket and what goes with it take 20 to 50 ns.
-const RUN_NS_MIN: f64 = 500.0;

@@ -32,12 +32,12 @@ pub(crate) mod report;
 pub(crate) mod route;
 mod setup;
 pub(crate) mod shared_key;
-pub(crate) mod shared_route;
+pub(crate) mod shared_session;
 mod strategy;
 mod stripe;
 mod wake;
 
-pub use engine::{Engine, Reserved};
+pub use engine::Engine;
 pub use many::{Flow, Workers};
 pub use openssl::{Provided, ProvidedPrimitive, Withheld, provided, provided_primitives};
 pub use report::{MadeAhead, PlanReport};

@@ -255,11 +255,13 @@ impl Prefetched {
             .then(|| std::mem::take(&mut self.requests))
     }
 
-    /// Whether a fair part of the last bytes was there, of which there were at least `bytes_min`.
-    pub(crate) fn is_worth_it(&mut self, bytes_min: usize) -> bool {
+    /// Whether a fair part of the last bytes was there, of which there were at least `bytes_min`. That is asked where
+    /// there were several rings of them.
+    pub(crate) fn is_worth_it(&mut self, bytes_min: impl FnOnce() -> usize) -> bool {
         let Taken { ready, inline } = self.taken;
         let rings = 4 * self.consumer.ring().bytes();
-        if ready + inline < rings.max(bytes_min) as u64 {
+        let bytes = ready + inline;
+        if bytes < rings as u64 || bytes < bytes_min() as u64 {
             return true;
         }
         self.taken = Taken::default();

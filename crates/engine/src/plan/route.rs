@@ -1,123 +1,307 @@
-//! What every session keeps around its key, once: where the key lives and moves when its device
-//! fails, which way its requests go, and what is counted.
+//! What every session keeps around its key, once: which way its requests go, and what is counted of them.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use inout::InOutBuf;
 
 use super::engine::{Engine, Reserved};
-use super::pace::Pace;
+use super::long::LongRequest;
+use super::pace::{Pace, Way};
 use super::strategy::FollowedStrategy;
 use crate::Error;
-use crate::costs::published::Shown;
+use crate::costs::cost::Cost;
+use crate::costs::published::{Other, Shown};
 use crate::costs::stats::AlgorithmStats;
 use crate::device::SessionParams;
 use crate::device::keyed::Keyed;
 use crate::device::session::Session;
 use crate::options::{Options, Strategy};
-use crate::work::algorithm::Algorithm;
+use crate::work::algorithm::{Algorithm, Direction};
+use oarlock_threads::process;
 
-/// A session and what is known of its ways, for one thread at a time.
-pub(crate) struct Route<K> {
-    pub(crate) session: Session<K>,
-    pub(crate) strategy: FollowedStrategy,
-    pub(crate) pace: Pace,
-    /// Since they were handed in last.
-    pub(crate) counts: AlgorithmStats,
+/// The ways of a session's requests, for any number of threads at once.
+pub(crate) struct Route {
+    /// The accelerator, and what it keeps for this route. `None` of one that belongs to no accelerator and is always
+    /// inline.
+    reserved: Option<Reserved>,
+    strategy: FollowedStrategy,
+    /// Locked only briefly, and only with `try_lock`: a request that finds it locked goes inline, and so does one of a
+    /// child that was forked while it was locked.
+    pace: Mutex<Pace>,
+    /// Requests below this are inline without a look at clock or pool.
+    long_bytes: AtomicUsize,
+    /// The least length of a stripe under [`Strategy::Stripe`].
+    stripe_bytes_min: usize,
+    counts: Counts,
     /// What others see of it.
-    pub(crate) shown: Shown,
-    _reserved: Option<Reserved>,
+    shown: Shown,
 }
 
-impl<K: Keyed> Route<K> {
-    /// Opens a session where the plan expects it to be served soonest.
-    pub(crate) fn open(
-        engine: &Arc<Engine>,
-        algorithm: Algorithm,
-        key: &[u8],
-    ) -> Result<Self, Error> {
-        let reserved = engine.reserve()?;
-        let session = open(engine, algorithm, key)?;
-        Ok(Self {
-            shown: engine.shown,
-            ..Self::new(session, reserved)
-        })
-    }
+/// Opens a session where the plan expects it to be served soonest, with a route of its own. Stripes have at least
+/// `stripe_bytes_min`.
+pub(crate) fn open<K: Keyed>(
+    engine: &Arc<Engine>,
+    algorithm: Algorithm,
+    key: &[u8],
+    stripe_bytes_min: usize,
+) -> Result<(Session<K>, Route), Error> {
+    // A context that gets no threads asks again and again, so this comes before all that takes time.
+    let reserved = engine.reserve()?;
+    let session = open_session(engine, algorithm, key)?;
+    let route = Route::new(Some(reserved), session.cost, stripe_bytes_min);
+    Ok((session, route))
+}
 
-    pub(crate) fn new(session: Session<K>, reserved: Option<Reserved>) -> Self {
+/// Opens a session where the plan expects it to be served soonest. Something else has the route.
+pub(crate) fn open_session<K: Keyed>(
+    engine: &Engine,
+    algorithm: Algorithm,
+    key: &[u8],
+) -> Result<Session<K>, Error> {
+    let params = SessionParams { algorithm };
+    Session::open(&engine.registry, engine.cpu, params, key)
+}
+
+impl Route {
+    /// Makes the route of a session of the cost `cost`. It has yet to follow the options.
+    pub(crate) fn new(reserved: Option<Reserved>, cost: Cost, stripe_bytes_min: usize) -> Self {
         Self {
             strategy: FollowedStrategy::default(),
-            pace: Pace::new(session.cost),
-            session,
-            counts: AlgorithmStats::default(),
-            shown: Shown::default(),
-            _reserved: reserved,
+            pace: Mutex::new(Pace::new(cost)),
+            long_bytes: AtomicUsize::new(usize::MAX),
+            stripe_bytes_min,
+            counts: Counts::default(),
+            shown: reserved
+                .as_ref()
+                .map_or_else(Shown::default, |it| it.engine().shown),
+            reserved,
         }
     }
 
-    /// Takes another session in place of this one, with another key, of the same engine.
-    pub(crate) fn replace(&mut self, engine: Option<&Engine>, session: Session<K>) {
-        self.hand_in(engine);
-        self.pace.begin_anew(session.cost);
-        self.session = session;
+    #[inline]
+    pub(crate) fn engine(&self) -> Option<&Arc<Engine>> {
+        self.reserved.as_ref().map(Reserved::engine)
     }
 
-    /// From which length on a request gets a look at clock and pool. Stripes have at least
-    /// `stripe_bytes_min`.
-    pub(crate) fn long_bytes(&self, stripe_bytes_min: usize) -> usize {
-        match self.strategy.get() {
-            Strategy::Stripe => 2 * stripe_bytes_min,
-            _ => self.pace.long_bytes(),
-        }
+    /// Whether a request of `bytes` is inline without a look at clock or pool.
+    #[inline]
+    pub(crate) fn is_short(&self, bytes: usize) -> bool {
+        bytes < self.long_bytes()
     }
 
-    /// After how many bytes a stream reads the clock and asks the pool. Stripes have at least `stripe_bytes_min`.
-    pub(crate) fn unseen_bytes_max(&self, stripe_bytes_min: usize) -> usize {
-        match self.strategy.get() {
-            Strategy::Stripe => 2 * stripe_bytes_min,
-            _ => self.pace.unseen_bytes_max(),
-        }
+    /// The length from which on a request is looked at.
+    #[inline]
+    pub(crate) fn long_bytes(&self) -> usize {
+        self.long_bytes.load(Ordering::Relaxed)
     }
 
-    /// Follows the options if they have changed. Returns them if they have.
-    pub(crate) fn follow_options(&mut self, engine: &Engine) -> Option<Options> {
+    pub(crate) fn strategy(&self) -> Strategy {
+        self.strategy.get()
+    }
+
+    /// Whether the strategy was set, and no longer follows the options.
+    pub(crate) fn is_strategy_set(&self) -> bool {
+        self.strategy.is_set()
+    }
+
+    pub(crate) fn set_strategy(&self, strategy: Strategy) {
+        self.strategy.set(strategy);
+        self.look_again();
+    }
+
+    /// Whether the accelerator's options have changed since they were followed.
+    pub(crate) fn has_new_options(&self) -> bool {
+        self.engine()
+            .is_some_and(|engine| engine.live.version() != self.strategy.version())
+    }
+
+    /// Follows the accelerator's options if they have changed. Returns them if they have.
+    pub(crate) fn follow_options(&self) -> Option<Options> {
+        let engine = self.engine()?;
         let version = engine.live.version();
         if version == self.strategy.version() {
             return None;
         }
+        // Of that version or newer.
         let options = engine.options();
         self.strategy.follow(version, options.strategy);
+        self.look_again();
         Some(options)
     }
 
-    /// Hands in what was counted.
-    pub(crate) fn hand_in(&mut self, engine: Option<&Engine>) {
-        if let Some(engine) = engine
-            && self.counts != AlgorithmStats::default()
-        {
-            let counts = std::mem::take(&mut self.counts);
-            let algorithm = self.session.params().algorithm;
-            engine.totals.add(self.session.device(), algorithm, counts);
+    /// Lends the pace, unless another request is using it.
+    pub(crate) fn with_pace<T>(&self, run: impl FnOnce(&mut Pace) -> T) -> Option<T> {
+        self.pace.try_lock().ok().map(|mut pace| run(&mut pace))
+    }
+
+    /// Determines again from which length on a request reads the clock and asks the pool.
+    pub(crate) fn look_again(&self) {
+        self.look_by(self.pace.try_lock().ok().as_deref());
+    }
+
+    fn look_by(&self, pace: Option<&Pace>) {
+        if let Some(long_bytes) = self.looked_at_from(pace, Pace::long_bytes) {
+            self.long_bytes.store(long_bytes, Ordering::Relaxed);
         }
     }
 
-    /// Moves from device to device until one has done what `run` says with `data`; at the end are the
+    /// Takes note of `unseen` bytes of a stream, which counts those that were not looked at. Returns after how many it
+    /// reads the clock and asks the pool.
+    pub(crate) fn look_at_stream(&self, unseen: usize) -> usize {
+        let mut pace = self.pace.try_lock().ok();
+        if let Some(pace) = &mut pace {
+            pace.add_unseen(unseen);
+        }
+        self.looked_at_from(pace.as_deref(), Pace::unseen_bytes_max)
+            .unwrap_or(usize::MAX)
+    }
+
+    /// What `pace` says, if it is there, but for strategies that need none.
+    fn looked_at_from(&self, pace: Option<&Pace>, by: fn(&Pace) -> usize) -> Option<usize> {
+        match self.strategy() {
+            _ if self.reserved.is_none() => Some(usize::MAX),
+            Strategy::Stripe => Some(2 * self.stripe_bytes_min),
+            _ => pace.map(by),
+        }
+    }
+
+    /// Opens a session with another key, to take the place of the one before.
+    pub(crate) fn reopen<K: Keyed>(
+        &self,
+        algorithm: Algorithm,
+        key: &[u8],
+    ) -> Result<Session<K>, Error> {
+        match self.engine() {
+            Some(engine) => open_session(engine, algorithm, key),
+            None => Ok(Session::on_kernels(SessionParams { algorithm }, key)),
+        }
+    }
+
+    /// Starts over with another key, or on another device.
+    pub(crate) fn begin_anew(&self, cost: Cost) {
+        self.with_pace(|pace| pace.begin_anew(cost));
+    }
+
+    /// Sends a request of `bytes` the way that is expected to be done soonest: `inline` does it on the calling thread,
+    /// `cut` with up to `helpers_max` others. One that is worth it is timed.
+    pub(crate) fn run<D, T>(
+        &self,
+        bytes: usize,
+        helpers_max: impl FnOnce(&Engine) -> usize,
+        data: D,
+        inline: impl FnOnce(D) -> T,
+        cut: impl FnOnce(D, &LongRequest<'_>) -> T,
+    ) -> T {
+        let mut is_passed_over = false;
+        let planned = self.engine().and_then(|engine| {
+            let mut pace = self.pace.try_lock().ok()?;
+            let strategy = self.strategy();
+            is_passed_over = strategy == Strategy::Auto && !pace.looks_at(bytes);
+            if is_passed_over {
+                pace.add_unseen(bytes);
+                return None;
+            }
+            LongRequest::plan(engine, strategy, &mut pace, bytes, helpers_max)
+        });
+        let Some((request, way)) = planned else {
+            let done = inline(data);
+            if is_passed_over {
+                self.with_pace(Pace::pass_over);
+            }
+            return done;
+        };
+        let done = match way {
+            Way::Inline => inline(data),
+            Way::Stripe { .. } => cut(data, &request),
+        };
+        let ended = self.with_pace(|pace| {
+            let counts = request.end(way, pace);
+            self.look_by(Some(&*pace));
+            counts
+        });
+        self.counts
+            .add_long(ended.unwrap_or_else(|| request.counts()));
+        done
+    }
+
+    /// Counts `requests` that have `bytes` together.
+    #[inline(always)]
+    pub(crate) fn count(
+        &self,
+        algorithm: Algorithm,
+        direction: Direction,
+        requests: usize,
+        bytes: usize,
+    ) {
+        self.counts.add(requests as u64, bytes as u64);
+        self.shown.count_many(algorithm, direction, requests, bytes);
+    }
+
+    /// The same for requests that others do not see as those of an algorithm.
+    pub(crate) fn count_other(
+        &self,
+        what: Other,
+        direction: Direction,
+        requests: usize,
+        bytes: usize,
+    ) {
+        let (requests, bytes) = (requests as u64, bytes as u64);
+        self.counts.add(requests, bytes);
+        self.shown.count_other(what, direction, requests, bytes);
+    }
+
+    /// Counts a request whose bytes are counted later, by [`count_later`](Self::count_later).
+    #[inline(always)]
+    pub(crate) fn count_begun(&self, algorithm: Algorithm, direction: Direction, bytes: usize) {
+        self.counts.add(1, 0);
+        self.shown.count(algorithm, direction, bytes);
+    }
+
+    /// Counts bytes of requests that have been counted, and of these those that were made ahead.
+    pub(crate) fn count_later(&self, bytes: u64, prefetched_bytes: u64) {
+        self.counts.add(0, bytes);
+        if prefetched_bytes > 0 {
+            self.counts.add_long(AlgorithmStats {
+                prefetched_bytes,
+                ..AlgorithmStats::default()
+            });
+        }
+    }
+
+    /// Whether helpers have been at work since the counts were handed in.
+    #[inline]
+    pub(crate) fn has_shared(&self) -> bool {
+        self.counts.has_shared.load(Ordering::Relaxed)
+    }
+
+    /// Hands in what was counted, as done by `device`.
+    pub(crate) fn hand_in(&self, device: &str, algorithm: Algorithm) {
+        if let Some(engine) = self.engine() {
+            let counts = self.counts.take();
+            if counts != AlgorithmStats::default() {
+                engine.totals.add(device, algorithm, counts);
+            }
+        }
+    }
+
+    /// Moves `session` from device to device until one has done what `run` says with `data`; at the end are the
     /// kernels, which cannot fail.
     #[cold]
     #[inline(never)]
-    pub(crate) fn elsewhere<'a>(
-        &mut self,
-        engine: Option<&Engine>,
+    pub(crate) fn elsewhere<'a, K: Keyed>(
+        &self,
+        session: &mut Session<K>,
         mut data: InOutBuf<'a, 'a, u8>,
         mut run: impl FnMut(&mut K, InOutBuf<'a, 'a, u8>) -> Result<(), InOutBuf<'a, 'a, u8>>,
     ) {
         // No device is asked twice, or two that fail would send the request to and fro without end.
         let mut failed = Vec::new();
         loop {
-            self.hand_in(engine);
-            self.session.move_away(&mut failed);
-            self.pace.begin_anew(self.session.cost);
-            match run(&mut self.session.keyed, data) {
+            self.hand_in(session.device(), session.params().algorithm);
+            session.move_away(&mut failed);
+            self.begin_anew(session.cost);
+            match run(&mut session.keyed, data) {
                 Ok(()) => return,
                 Err(again) => data = again,
             }
@@ -125,12 +309,93 @@ impl<K: Keyed> Route<K> {
     }
 }
 
-/// Opens a session where the plan expects it to be served soonest.
-pub(crate) fn open<K: Keyed>(
-    engine: &Engine,
-    algorithm: Algorithm,
-    key: &[u8],
-) -> Result<Session<K>, Error> {
-    let params = SessionParams { algorithm };
-    Session::open(&engine.registry, engine.cpu, params, key)
+/// Counts of a session that several threads may use. Without a locked addition, which would show in
+/// a short message: of two that add at the same moment one may get lost.
+#[derive(Default)]
+struct Counts {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    has_shared: AtomicBool,
+    /// The counts of long messages, which are few.
+    long: Mutex<AlgorithmStats>,
+}
+
+impl Counts {
+    #[inline(always)]
+    fn add(&self, requests: u64, bytes: u64) {
+        let add = |count: &AtomicU64, more| {
+            let sum = count.load(Ordering::Relaxed).wrapping_add(more);
+            count.store(sum, Ordering::Relaxed);
+        };
+        add(&self.requests, requests);
+        add(&self.bytes, bytes);
+    }
+
+    /// Adds those of a long message.
+    fn add_long(&self, counts: AlgorithmStats) {
+        self.with_long(|long| *long += counts);
+        if counts.striped_requests > 0 {
+            self.has_shared.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// All since the last time.
+    fn take(&self) -> AlgorithmStats {
+        self.has_shared.store(false, Ordering::Relaxed);
+        let mut taken = self.with_long(std::mem::take);
+        taken.requests += self.requests.swap(0, Ordering::Relaxed);
+        taken.bytes += self.bytes.swap(0, Ordering::Relaxed);
+        taken
+    }
+
+    fn with_long<T>(&self, run: impl FnOnce(&mut AlgorithmStats) -> T) -> T {
+        process::undivided(|| run(&mut self.long.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::costs::lookup::Costs;
+    use crate::device::{CpuDevice, keyed::aead::AeadKey};
+
+    #[test]
+    fn a_strategy_that_is_set_stays_while_another_thread_follows_options() {
+        let cpu = oarlock_kernels::cpu::Cpu::detect();
+        let engine = Arc::new(Engine::new(
+            Options::default(),
+            cpu,
+            Costs::default(),
+            #[cfg(feature = "rsa")]
+            1,
+        ));
+        engine
+            .registry
+            .register(Arc::new(CpuDevice::new(cpu)))
+            .unwrap();
+        let (_session, route): (Session<AeadKey>, _) =
+            open(&engine, Algorithm::Aes128Gcm, &[7; 16], 64).unwrap();
+        engine.set_options(Options {
+            strategy: Strategy::Stripe,
+            ..Options::default()
+        });
+        std::thread::scope(|scope| {
+            engine.with_options_locked(|| {
+                let (tell, told) = std::sync::mpsc::channel();
+                let route = &route;
+                scope.spawn(move || {
+                    tell.send(rustix::thread::gettid()).unwrap();
+                    route.follow_options();
+                });
+                // The other has found that they changed, and sleeps until they can be read.
+                let stat = format!("/proc/self/task/{}/stat", told.recv().unwrap());
+                oarlock_testing::until("it waits for the options", || {
+                    std::fs::read_to_string(&stat).unwrap().contains(") S ")
+                });
+                route.set_strategy(Strategy::Inline);
+            });
+        });
+        assert_eq!(route.strategy(), Strategy::Inline);
+    }
 }

@@ -8,9 +8,9 @@ use super::engine::Engine;
 use crate::costs::calibration::Calibration;
 use crate::costs::lookup::Costs;
 use crate::costs::published::Shown;
-use crate::device::CpuDevice;
 #[cfg(feature = "aws-lc")]
 use crate::device::SoftwareDevice;
+use crate::device::{CpuDevice, Device};
 use crate::mask::visible_cpu;
 use crate::options::Options;
 use crate::{Error, OptionsError};
@@ -66,7 +66,10 @@ impl Setup {
         engine.show(Shown::where_asked(self.options.publish));
         let engine = Arc::new(engine);
         let registry = &engine.registry;
-        registry.register(Arc::new(CpuDevice::with_costs(cpu, costs.clone())))?;
+        // Written where it stays: its room for lanes would take along what the stack had there, such as an older key.
+        let place = Box::<CpuDevice>::new_uninit();
+        let device = Box::write(place, CpuDevice::with_costs(cpu, costs.clone()));
+        registry.register(Arc::from(device as Box<dyn Device>))?;
         #[cfg(feature = "aws-lc")]
         registry.register(Arc::new(SoftwareDevice::with_costs(cpu, costs)))?;
         if min_threads > 0 {

@@ -10,7 +10,7 @@ use super::suite::{COUNTER_IV_BYTES, HEADER_BYTES, SALT_BYTES, Suite};
 use crate::PacketError;
 use oarlock_engine::Algorithm;
 use oarlock_engine::Error;
-use oarlock_engine::aead::{AcceleratedAead, TAG_BYTES};
+use oarlock_engine::aead::{KeyedAead, TAG_BYTES};
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Flow;
 
@@ -18,7 +18,7 @@ pub(super) enum Protection {
     Aead {
         algorithm: Algorithm,
         salt: [u8; SALT_BYTES],
-        aead: Box<AcceleratedAead>,
+        aead: Box<KeyedAead>,
     },
     EncryptThenMac(Box<EncryptThenMac>),
 }
@@ -38,7 +38,7 @@ impl Protection {
                 Ok((Self::EncryptThenMac(Box::new(keyed)), flow))
             }
             (_, Some(algorithm), Some((key, salt))) => {
-                let aead = AcceleratedAead::open_part(engine, algorithm, key)?;
+                let aead = KeyedAead::open_session(engine, algorithm, key)?;
                 let flow = Flow::open(engine, aead.cost(), 1)?;
                 let protection = Self::Aead {
                     algorithm,
@@ -100,7 +100,7 @@ impl Protection {
 fn seal_by_aead(
     frame: Frame,
     salt: [u8; SALT_BYTES],
-    aead: &AcceleratedAead,
+    aead: &KeyedAead,
     packet: &mut OutboundPacket<'_>,
 ) -> Result<(), PacketError> {
     let sequence = packet.sequence();
@@ -111,7 +111,7 @@ fn seal_by_aead(
     let (sealed, icv) = sealed.split_at_mut(body_bytes);
     let body = &mut sealed[HEADER_BYTES + COUNTER_IV_BYTES..];
     let nonce = nonce(salt, sequence.to_be_bytes());
-    let tag = frame.with_aad(sequence, |aad| aead.seal_one(&nonce, aad, body.into()))?;
+    let tag = frame.with_aad(sequence, |aad| aead.seal(&nonce, aad, body.into()))?;
     icv.copy_from_slice(&tag);
     Ok(())
 }
@@ -119,7 +119,7 @@ fn seal_by_aead(
 fn open_by_aead(
     frame: Frame,
     salt: [u8; SALT_BYTES],
-    aead: &AcceleratedAead,
+    aead: &KeyedAead,
     packet: &mut InboundPacket<'_>,
 ) -> Result<(), PacketError> {
     let Some((sequence, sealed)) = packet.candidate() else {
@@ -131,7 +131,9 @@ fn open_by_aead(
     let (iv, rest) = rest.split_first_chunk_mut().ok_or(too_short.clone())?;
     let (body, icv) = rest.split_last_chunk_mut().ok_or(too_short)?;
     let nonce = nonce(salt, *iv);
-    frame.with_aad(sequence, |aad| aead.open_one(&nonce, aad, body.into(), icv))?;
+    frame.with_aad(sequence, |aad| {
+        aead.open_or_zero(&nonce, aad, body.into(), icv)
+    })?;
     Ok(())
 }
 

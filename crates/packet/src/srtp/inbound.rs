@@ -11,7 +11,7 @@ use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State
 use crate::PacketError;
 use oarlock_engine::Direction;
 use oarlock_engine::Error;
-use oarlock_engine::plan::{Engine, Reserved};
+use oarlock_engine::plan::Engine;
 use oarlock_kernels::aead::{TAG_BYTES, tags_match};
 
 /// Authenticates and decrypts SRTP and SRTCP packets, from
@@ -21,17 +21,14 @@ pub struct Inbound {
     keys: Keys,
     streams: Streams,
     rtcp_encrypted: bool,
-    /// The reservation for all its keys together.
-    _reserved: Option<Reserved>,
 }
 
 impl Inbound {
     #[doc(hidden)]
     pub fn open(engine: &Arc<Engine>, policy: &Policy<'_>) -> Result<Self, Error> {
         Ok(Self {
-            _reserved: engine.reserve()?,
             engine: engine.clone(),
-            keys: Keys::derive(engine, policy)?,
+            keys: Keys::derive(engine, policy, Direction::Decrypt)?,
             streams: Streams::new(policy.streams_max, policy.window, 0),
             rtcp_encrypted: policy.rtcp_encrypted,
         })
@@ -234,7 +231,7 @@ impl Inbound {
                     .filter(|packet| packet.result.is_ok())
                     .map(|packet| packet.buffer.len())
                     .sum();
-                aead.each(bytes, now, Direction::Decrypt, &|aead, packet| {
+                self.keys.each(bytes, now, &|packet| {
                     if packet.result.is_err() {
                         return;
                     }
@@ -254,20 +251,20 @@ impl Inbound {
                     let opened = match protocol {
                         Protocol::Rtp => {
                             let (header, payload) = text.split_at_mut(start);
-                            aead.open_one(&nonce, header, payload.into(), &tag)
+                            aead.open_or_zero(&nonce, header, payload.into(), &tag)
                         }
                         Protocol::Rtcp if encrypted => {
                             let (header, payload) = text.split_at_mut(RTCP_BYTES);
                             let mut aad = [0; RTCP_BYTES + WORD_BYTES];
                             aad[..RTCP_BYTES].copy_from_slice(header);
                             aad[RTCP_BYTES..].copy_from_slice(&word);
-                            aead.open_one(&nonce, &aad, payload.into(), &tag)
+                            aead.open_or_zero(&nonce, &aad, payload.into(), &tag)
                         }
                         Protocol::Rtcp => {
                             // As it was when it was sealed: E and the index before the tag.
                             behind[..WORD_BYTES].copy_from_slice(&word);
                             let aad = &packet.buffer[..end + WORD_BYTES];
-                            aead.open_one(&nonce, aad, (&mut [][..]).into(), &tag)
+                            aead.open_or_zero(&nonce, aad, (&mut [][..]).into(), &tag)
                         }
                     };
                     if let Err(error) = opened {

@@ -9,9 +9,11 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::{MasterKey, Policy, PolicyKeys, Protocol, SALT_BYTES, Suite};
 use crate::PacketError;
+use oarlock_engine::Algorithm;
+use oarlock_engine::Direction;
 use oarlock_engine::Error;
-use oarlock_engine::aead::AcceleratedAead;
-use oarlock_engine::plan::Engine;
+use oarlock_engine::aead::KeyedAead;
+use oarlock_engine::plan::{Engine, Flow};
 
 /// The master keys of a context. They have identifiers of one length, or there is one key without.
 pub(super) struct Keys {
@@ -20,6 +22,9 @@ pub(super) struct Keys {
     /// In boxes: a list that grows moves what it holds, and leaves a copy behind.
     #[allow(clippy::vec_box)]
     all: Vec<Box<Key>>,
+    /// The way of the packets under all of them. Those that an HMAC authenticates are inline, and have it for the
+    /// threads that it keeps.
+    flow: Flow,
 }
 
 /// What a master key has become.
@@ -42,15 +47,20 @@ pub(super) struct SessionKey {
 pub(super) enum Cipher {
     Mac(HmacKey<Sha1>),
     CmMac(Box<Ctr>, HmacKey<Sha1>),
-    Aead(Box<AcceleratedAead>),
+    Aead(Box<KeyedAead>),
 }
 
 impl Keys {
-    pub fn derive(engine: &Arc<Engine>, policy: &Policy<'_>) -> Result<Self, Error> {
+    pub fn derive(
+        engine: &Arc<Engine>,
+        policy: &Policy<'_>,
+        direction: Direction,
+    ) -> Result<Self, Error> {
         let mut keys = Self {
             suite: policy.suite,
             mki_bytes: 0,
             all: Vec::new(),
+            flow: flow(engine, policy.suite, direction)?,
         };
         match policy.keys {
             PolicyKeys::Unnamed(key) => {
@@ -120,6 +130,24 @@ impl Keys {
         Ok(())
     }
 
+    /// Has `one` do each of `packets`, which have `bytes` together: here and, where that is expected to gain, on helpers
+    /// too.
+    pub fn each<T: Send>(&self, bytes: usize, packets: &mut [T], one: &(impl Fn(&mut T) + Sync)) {
+        let run = |packets: &mut [T]| packets.iter_mut().for_each(one);
+        self.flow.run(bytes, packets, &run);
+        if self.flow.has_shared() {
+            self.hand_in();
+        }
+    }
+
+    fn hand_in(&self) {
+        if let Some(Cipher::Aead(aead)) = self.all.first().map(|key| &key.rtp.cipher)
+            && let Some(algorithm) = self.suite.aead()
+        {
+            self.flow.hand_in(&aead.device(), algorithm);
+        }
+    }
+
     /// Says how many packets a key has served of each protocol.
     pub fn set_used(&mut self, mki: &[u8], [rtp, rtcp]: [u64; 2]) {
         if let Some(place) = self.find(mki) {
@@ -127,6 +155,19 @@ impl Keys {
             self.all[place].rtcp.used = rtcp;
         }
     }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.hand_in();
+    }
+}
+
+fn flow(engine: &Arc<Engine>, suite: Suite, direction: Direction) -> Result<Flow, Error> {
+    let cost = engine.kernel_cost(suite.aead().unwrap_or(Algorithm::Aes128Ctr));
+    let mut flow = Flow::open(engine, cost, 1)?;
+    flow.show_as(suite.aead(), direction);
+    Ok(flow)
 }
 
 impl Key {
@@ -196,7 +237,7 @@ impl SessionKey {
         salt: &[u8],
     ) -> Result<Self, Error> {
         let cipher = if let Some(algorithm) = suite.aead() {
-            Cipher::Aead(Box::new(AcceleratedAead::open_part(
+            Cipher::Aead(Box::new(KeyedAead::open_session(
                 engine, algorithm, cipher_key,
             )?))
         } else if suite.encrypts() {
@@ -276,6 +317,7 @@ impl Keys {
             suite,
             mki_bytes: 0,
             all: vec![Box::new(Key { mki, rtp, rtcp })],
+            flow: flow(engine, suite, Direction::Encrypt).unwrap(),
         }
     }
 }

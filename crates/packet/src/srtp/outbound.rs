@@ -11,7 +11,7 @@ use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State
 use crate::PacketError;
 use oarlock_engine::Direction;
 use oarlock_engine::Error;
-use oarlock_engine::plan::{Engine, Reserved};
+use oarlock_engine::plan::Engine;
 
 /// Protects RTP and RTCP packets, from `Accelerator::srtp_outbound`.
 pub struct Outbound {
@@ -21,17 +21,14 @@ pub struct Outbound {
     key: usize,
     streams: Streams,
     rtcp_encrypted: bool,
-    /// The reservation for all its keys together.
-    _reserved: Option<Reserved>,
 }
 
 impl Outbound {
     #[doc(hidden)]
     pub fn open(engine: &Arc<Engine>, policy: &Policy<'_>) -> Result<Self, Error> {
         Ok(Self {
-            _reserved: engine.reserve()?,
             engine: engine.clone(),
-            keys: Keys::derive(engine, policy)?,
+            keys: Keys::derive(engine, policy, Direction::Encrypt)?,
             key: 0,
             streams: Streams::new(policy.streams_max, policy.window, policy.retransmissions),
             rtcp_encrypted: policy.rtcp_encrypted,
@@ -192,7 +189,7 @@ impl Outbound {
             return;
         };
         let encrypted = self.rtcp_encrypted;
-        aead.each(bytes, packets, Direction::Encrypt, &|aead, packet| {
+        self.keys.each(bytes, packets, &|packet| {
             if packet.result.is_err() {
                 return;
             }
@@ -204,20 +201,20 @@ impl Outbound {
             let tag = match protocol {
                 Protocol::Rtp => {
                     let (header, payload) = text.split_at_mut(start);
-                    aead.seal_one(&nonce, header, payload.into())
+                    aead.seal(&nonce, header, payload.into())
                 }
                 Protocol::Rtcp if encrypted => {
                     let (header, payload) = text.split_at_mut(RTCP_BYTES);
                     let mut aad = [0; RTCP_BYTES + WORD_BYTES];
                     aad[..RTCP_BYTES].copy_from_slice(header);
                     aad[RTCP_BYTES..].copy_from_slice(&word);
-                    aead.seal_one(&nonce, &aad, payload.into())
+                    aead.seal(&nonce, &aad, payload.into())
                 }
                 Protocol::Rtcp => {
                     // RFC 7714, 9.3: all is associated data, with E and the index behind it.
                     behind[..WORD_BYTES].copy_from_slice(&word);
                     let aad = &packet.buffer[..packet.bytes + WORD_BYTES];
-                    aead.seal_one(&nonce, aad, (&mut [][..]).into())
+                    aead.seal(&nonce, aad, (&mut [][..]).into())
                 }
             };
             match tag {

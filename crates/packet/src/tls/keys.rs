@@ -9,7 +9,7 @@ use super::secret::{Protocol, Secret};
 use super::suite::Suite;
 use crate::PacketError;
 use oarlock_engine::Error;
-use oarlock_engine::aead::AcceleratedAead;
+use oarlock_engine::aead::KeyedAead;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Flow;
 use oarlock_threads::wiped::WipedBox;
@@ -71,7 +71,7 @@ impl fmt::Debug for Keys<'_> {
 /// What protects the records of one generation of keys. Wiped on drop.
 pub(super) struct KeySet {
     suite: Suite,
-    aead: WipedBox<AcceleratedAead>,
+    aead: WipedBox<KeyedAead>,
     iv: Zeroizing<[u8; NONCE_BYTES]>,
     secret: Option<Secret>,
     /// The number of the next record.
@@ -148,7 +148,7 @@ impl KeySet {
         Flow::open(engine, self.aead.cost(), 1)
     }
 
-    pub(super) fn hand_in(&self, flow: &mut Flow) {
+    pub(super) fn hand_in(&self, flow: &Flow) {
         flow.hand_in(&self.aead.device(), self.suite.algorithm());
     }
 
@@ -194,9 +194,7 @@ impl KeySet {
         body: &mut [u8],
         tag: &mut [u8],
     ) -> Result<(), PacketError> {
-        let made = self
-            .aead
-            .seal_one(&self.nonce(sequence), header, body.into())?;
+        let made = self.aead.seal(&self.nonce(sequence), header, body.into())?;
         tag.copy_from_slice(&made);
         Ok(())
     }
@@ -211,9 +209,7 @@ impl KeySet {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), PacketError> {
         let nonce = self.nonce(sequence);
-        Ok(self
-            .aead
-            .open_one_or_keep(&nonce, header, body.into(), tag)?)
+        Ok(self.aead.open(&nonce, header, body.into(), tag)?)
     }
 
     /// Decrypts `body`, or fills it with zeros.
@@ -225,7 +221,7 @@ impl KeySet {
         body: &mut [u8],
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), PacketError> {
-        Ok((self.aead).open_one(&self.nonce(sequence), header, body.into(), tag)?)
+        Ok((self.aead).open_or_zero(&self.nonce(sequence), header, body.into(), tag)?)
     }
 }
 
@@ -259,7 +255,7 @@ impl Side {
 
     pub(super) fn hand_in_what_was_shared(&mut self) {
         if self.flow.has_shared() {
-            self.keys.hand_in(&mut self.flow);
+            self.keys.hand_in(&self.flow);
         }
     }
 
@@ -273,16 +269,12 @@ impl Side {
 
 impl Drop for Side {
     fn drop(&mut self) {
-        self.keys.hand_in(&mut self.flow);
+        self.keys.hand_in(&self.flow);
     }
 }
 
-fn session(
-    engine: &Arc<Engine>,
-    suite: Suite,
-    key: &[u8],
-) -> Result<WipedBox<AcceleratedAead>, Error> {
-    let session = AcceleratedAead::open_part(engine, suite.algorithm(), key)?;
+fn session(engine: &Arc<Engine>, suite: Suite, key: &[u8]) -> Result<WipedBox<KeyedAead>, Error> {
+    let session = KeyedAead::open_session(engine, suite.algorithm(), key)?;
     Ok(WipedBox::new(session))
 }
 

@@ -88,7 +88,7 @@ impl Inbound {
             self.open_some(records);
         }
         if let (true, Some(newest)) = (self.flow.has_shared(), self.epochs.last()) {
-            newest.epoch.keys.hand_in(&mut self.flow);
+            newest.epoch.keys.hand_in(&self.flow);
         }
     }
 
@@ -212,7 +212,7 @@ impl Inbound {
 impl Drop for Inbound {
     fn drop(&mut self) {
         if let Some(newest) = self.epochs.last() {
-            newest.epoch.keys.hand_in(&mut self.flow);
+            newest.epoch.keys.hand_in(&self.flow);
         }
     }
 }

@@ -60,7 +60,7 @@ impl Outbound {
             }
         });
         if self.flow.has_shared() {
-            self.epoch.keys.hand_in(&mut self.flow);
+            self.epoch.keys.hand_in(&self.flow);
         }
     }
 
@@ -123,7 +123,7 @@ impl Outbound {
 
 impl Drop for Outbound {
     fn drop(&mut self) {
-        self.epoch.keys.hand_in(&mut self.flow);
+        self.epoch.keys.hand_in(&self.flow);
     }
 }
 
