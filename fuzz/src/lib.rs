@@ -5,6 +5,9 @@
 //! look for new ones.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod agreements;
+mod definitions;
+mod evp;
 mod files;
 mod panics;
 #[macro_use]
@@ -18,9 +21,14 @@ pub mod capi;
 pub mod certificates;
 pub mod contexts;
 pub mod ctr;
+pub mod ecdsa;
 pub mod elf;
 pub mod esp;
+pub mod hmac;
 pub mod hybrid;
+pub mod hybrid_keys;
+pub mod kdf;
+pub mod key_shares;
 pub mod keys;
 pub mod live;
 pub mod local;
@@ -50,9 +58,14 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("certificates", certificates::run),
     ("contexts", contexts::run),
     ("ctr", ctr::run),
+    ("ecdsa", ecdsa::run),
     ("elf", elf::run),
     ("esp", esp::run),
+    ("hmac", hmac::run),
     ("hybrid", hybrid::run),
+    ("hybrid_keys", hybrid_keys::run),
+    ("kdf", kdf::run),
+    ("key_shares", key_shares::run),
     ("keys", keys::run),
     ("live", live::run),
     ("local", local::run),

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
 
 /// How many panics there were in this thread since the first call.
 pub(crate) fn count() -> usize {
@@ -23,9 +23,28 @@ pub(crate) fn quietly<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
+/// Runs `work`, in which no panic may be caught either.
+pub(crate) fn none_in<T>(work: impl FnOnce() -> T) -> T {
+    let before = count();
+    let done = work();
+    assert_eq!(count(), before, "a panic that was caught");
+    done
+}
+
+/// Runs `work`, which sets a hook of its own, and puts the one back that was there before.
+pub(crate) fn keeping_hook<T>(work: impl FnOnce() -> T) -> T {
+    watch();
+    let _one_at_a_time = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
+    let hook = panic::take_hook();
+    let done = work();
+    panic::set_hook(hook);
+    done
+}
+
 fn watch() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
+        let _one_at_a_time = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |what| {
             COUNT.set(COUNT.get() + 1);
@@ -35,6 +54,9 @@ fn watch() {
         }));
     });
 }
+
+/// Held by the thread that changes the hook.
+static HOOK: Mutex<()> = Mutex::new(());
 
 thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };

@@ -50,6 +50,11 @@ fn ctr() {
 }
 
 #[test]
+fn ecdsa() {
+    replay("ecdsa");
+}
+
+#[test]
 fn elf() {
     replay("elf");
 }
@@ -60,8 +65,28 @@ fn esp() {
 }
 
 #[test]
+fn hmac() {
+    replay("hmac");
+}
+
+#[test]
 fn hybrid() {
     replay("hybrid");
+}
+
+#[test]
+fn hybrid_keys() {
+    replay("hybrid_keys");
+}
+
+#[test]
+fn kdf() {
+    replay("kdf");
+}
+
+#[test]
+fn key_shares() {
+    replay("key_shares");
 }
 
 #[test]
@@ -141,7 +166,7 @@ fn tls() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 26, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 31, "add a test above for each target");
 }
 
 fn replay(name: &str) {

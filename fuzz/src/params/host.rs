@@ -1,9 +1,11 @@
 //! A core of OpenSSL's as far as ciphers need one, and the provider that it has loaded (provider-base(7)).
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::panic;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
+
+use crate::evp::Param;
+use crate::panics;
 
 /// OSSL_DISPATCH.
 #[repr(C)]
@@ -19,16 +21,6 @@ struct Algorithm {
     properties: *const c_char,
     implementation: *const Dispatch,
     description: *const c_char,
-}
-
-/// OSSL_PARAM.
-#[repr(C)]
-pub(super) struct Param {
-    pub(super) key: *const c_char,
-    pub(super) data_type: c_uint,
-    pub(super) data: *mut c_void,
-    pub(super) data_bytes: usize,
-    pub(super) return_bytes: usize,
 }
 
 /// The provider in one release of OpenSSL.
@@ -96,17 +88,15 @@ impl Host {
         let core: &'static [Dispatch] = Box::leak(Box::new(core));
         let (mut functions, mut provider) = (null::<Dispatch>(), null_mut());
         // The provider silences panics, which are caught at its edge.
-        let hook = panic::take_hook();
         // SAFETY: a core's table, a handle that its functions know, and two places. Both structures are OSSL_DISPATCH.
-        let loaded = unsafe {
+        let loaded = panics::keeping_hook(|| unsafe {
             oarlock_provider::OSSL_provider_init(
                 version.as_ptr().cast(),
                 core.as_ptr().cast(),
                 (&raw mut functions).cast(),
                 &raw mut provider,
             )
-        };
-        panic::set_hook(hook);
+        });
         assert_eq!(loaded, 1);
         let functions = Functions(functions);
         let offered = |operation| {

@@ -12,7 +12,8 @@ use std::ptr::{null, null_mut};
 
 use arbitrary::Arbitrary;
 
-use self::host::{Functions, Host, Param};
+use self::host::{Functions, Host};
+use crate::evp::Param;
 use crate::panics;
 
 fuzz_target!(|input: Input| {
@@ -399,7 +400,7 @@ fn handed(given: Vec<Given>, call: impl FnOnce(*mut Param) -> c_int) {
         });
         kept.push((name, octets.clone(), octets, pointer));
     }
-    params.push(end());
+    params.push(Param::END);
     call(params.as_mut_ptr());
     for (_, before, now, _) in kept {
         assert_eq!(now, before, "a parameter was changed");
@@ -429,7 +430,7 @@ fn got(asked: Vec<Asked>, call: impl FnOnce(*mut Param) -> c_int) {
         });
         kept.push((name, place));
     }
-    params.push(end());
+    params.push(Param::END);
     let done = call(params.as_mut_ptr());
     for ((_, place), param) in kept.iter_mut().zip(&params) {
         let Some(place) = place else { continue };
@@ -452,16 +453,6 @@ fn got(asked: Vec<Asked>, call: impl FnOnce(*mut Param) -> c_int) {
             };
             std::hint::black_box(octets.iter().fold(0, |sum: u8, byte| sum ^ byte));
         }
-    }
-}
-
-fn end() -> Param {
-    Param {
-        key: null(),
-        data_type: 0,
-        data: null_mut(),
-        data_bytes: 0,
-        return_bytes: 0,
     }
 }
 
@@ -569,7 +560,7 @@ mod tests {
                 let bytes = begun.expect("a key and an IV that fit");
                 assert_eq!(context.data(UPDATE, &[3; 32], Room::Whole), 1);
                 let mut place = 0_usize;
-                let mut params = [end(), end()];
+                let mut params = [Param::END, Param::END];
                 params[0] = Param {
                     key: c"keylen".as_ptr(),
                     data_type: 2,

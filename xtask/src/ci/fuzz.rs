@@ -7,13 +7,18 @@ use crate::tool::{self, Result, cargo};
 
 /// How long the fuzzer runs on each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 26] = [
+const TARGETS: [&str; 31] = [
     "ctr",
     "prefetch",
     "aead",
     "contexts",
     "rsa_keys",
     "keys",
+    "kdf",
+    "hmac",
+    "ecdsa",
+    "key_shares",
+    "hybrid_keys",
     "age",
     "relay",
     "requests",

@@ -46,6 +46,7 @@ const RULES: &[Rule] = &[
             "crates/provider/",         // foreign function interfaces
             "crates/capi/",
             "fuzz/src/capi/",   // calls of the C library
+            "fuzz/src/evp/",    // calls of libcrypto
             "fuzz/src/pkcs11/", // functions of a PKCS#11 module
             "fuzz/src/params/", // calls of the provider, as OpenSSL's core makes them
             "python/",
