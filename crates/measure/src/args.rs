@@ -1,4 +1,4 @@
-//! The command line of `oarlock-bench` and of `oarlock bench`.
+//! The command line of `oarlock-bench` and of `oarlock bench`. The comments on its fields are the text of `--help`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -90,12 +90,12 @@ pub struct Args {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["threads", "mode", "depth", "blocking", "mixed", "fresh_nonce", "strategy"])]
     pub report: Option<PathBuf>,
 
-    /// What Oarlock plans by in place of its tables.
+    /// The calibration that Oarlock plans with in place of its tables.
     #[arg(skip)]
     pub calibration: Option<Calibration>,
 }
 
-/// How calls follow each other.
+/// The pattern in which calls follow each other.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallPattern {
     /// One after the other
@@ -108,12 +108,12 @@ pub enum CallPattern {
     Prefilled,
 }
 
-/// A strategy by its name.
+/// A strategy that was named on the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Forced {
-    /// As in options of Oarlock.
+    /// The name, as in Oarlock's options.
     pub name: String,
-    /// Which it is.
+    /// The strategy.
     pub strategy: Strategy,
 }
 

@@ -1,5 +1,5 @@
-//! CPU classes, and how a lower one than the machine's own is shown: by hiding features from Oarlock and from its
-//! peers alike.
+//! CPU classes, and masks that hide CPU features from Oarlock and its peers, so that a machine behaves like one of a lower
+//! class.
 
 use std::env;
 use std::os::unix::process::CommandExt as _;
@@ -10,23 +10,23 @@ use oarlock_engine::costs::CpuClass;
 
 use crate::error::Error;
 
-/// What hides features.
+/// A mask that hides CPU features.
 #[derive(Clone, Copy, Debug)]
 pub struct Mask {
-    /// As `OARLOCK_CPU` takes it.
+    /// The value of `OARLOCK_CPU`.
     pub oarlock: &'static str,
-    /// Bits that go from the first two words of `OPENSSL_ia32cap`, which aws-lc reads too: CPUID leaf 1 (EDX, ECX),
-    /// leaf 7 (EBX, ECX) (OPENSSL_ia32cap(3)).
+    /// The bits to clear in the first two words of `OPENSSL_ia32cap`, which aws-lc reads too: CPUID leaf 1 (EDX, ECX), leaf
+    /// 7 (EBX, ECX) (OPENSSL_ia32cap(3)).
     pub openssl: [u64; 2],
 }
 
-/// That of this CPU, with what `OARLOCK_CPU` leaves of it; `None` if that says something unknown.
+/// Returns the class of this CPU with the features that `OARLOCK_CPU` leaves; `None` if that variable is invalid.
 pub fn here() -> Option<CpuClass> {
     let accelerator = Accelerator::builder().max_threads(0).build().ok()?;
     Some(CpuClass::of(accelerator.cpu()))
 }
 
-/// The class that [`show`] has put in force, if any.
+/// Returns the class that [`show`] has put in force, if any.
 pub fn shown() -> Option<CpuClass> {
     let [oarlock, openssl] = VARIABLES.map(|name| env::var(name).ok());
     let (oarlock, openssl) = (oarlock?, openssl?);
@@ -36,13 +36,13 @@ pub fn shown() -> Option<CpuClass> {
     MEASURED.into_iter().find(is_in_force)
 }
 
-/// The mask of the class that is shown.
+/// Returns the mask of the class in force.
 pub fn mask_shown() -> Option<Mask> {
     shown().and_then(mask)
 }
 
-/// Fails where Oarlock and its peers are compared as if the CPU were of a lower class, and `peer` goes by what the CPU
-/// says alone.
+/// Returns an error if a lower class is in force and `peer` detects the CPU's features by itself, so that no mask reaches
+/// it.
 ///
 /// # Errors
 /// [`Error::Unavailable`].
@@ -54,10 +54,10 @@ pub fn refuse_shown(peer: &str) -> Result<(), Error> {
     })
 }
 
-/// A class by its letter.
+/// Parses the letter of a class.
 ///
 /// # Errors
-/// What letters there are.
+/// A message with the valid letters.
 pub fn parse(letter: &str) -> Result<CpuClass, String> {
     let letter = letter.to_ascii_uppercase();
     let mut classes = MEASURED.into_iter();
@@ -66,11 +66,11 @@ pub fn parse(letter: &str) -> Result<CpuClass, String> {
         .ok_or_else(|| "a letter from A to D".to_owned())
 }
 
-/// Goes on as if the CPU were of `class`: starts this program again, since libraries read their masks when they are
-/// loaded. Returns where nothing is left to be done.
+/// Puts `class` in force by starting this program again, since libraries read their masks when they are loaded. Returns if
+/// nothing is left to do.
 ///
 /// # Errors
-/// [`Error::Usage`] where the CPU has not what the class has.
+/// [`Error::Usage`] if the CPU lacks a feature of the class.
 pub fn show(class: CpuClass) -> Result<(), Error> {
     let here = here();
     if here == Some(class) && (shown() == Some(class) || class == CpuClass::A) {
@@ -92,8 +92,8 @@ pub fn show(class: CpuClass) -> Result<(), Error> {
     Err(Error::io("this program again")(command.exec()))
 }
 
-/// What makes a machine that has more one of `class`; `None` for the class that lacks nothing, and for that without AES
-/// instructions, which is not measured.
+/// Returns the mask that reduces a better machine to `class`; `None` for the class that lacks nothing, and for the one
+/// without AES instructions, which is not measured.
 const fn mask(class: CpuClass) -> Option<Mask> {
     const AVX512_ECX: u64 = 0x5842 << 32;
     const AVX512: u64 = 0xD023_0000 | AVX512_ECX;
@@ -110,19 +110,19 @@ const fn mask(class: CpuClass) -> Option<Mask> {
     Some(Mask { oarlock, openssl })
 }
 
-/// Whether a CPU of class `own` can show `other`.
+/// Whether a CPU of class `own` can run as `other`.
 fn can_show(own: CpuClass, other: CpuClass) -> bool {
     other >= own && other != CpuClass::E
 }
 
 impl Mask {
-    /// As `OPENSSL_ia32cap` takes it.
+    /// Returns the value of `OPENSSL_ia32cap`.
     pub fn for_openssl(self) -> String {
         let [first, second] = self.openssl;
         format!("~{first:#x}:~{second:#x}")
     }
 
-    /// Has `command` run under it, and under the mask of the class that is shown.
+    /// Makes `command` run under this mask, in addition to that of the class in force.
     pub fn set(self, command: &mut Command) {
         let class = mask_shown();
         let [oarlock, openssl] = VARIABLES;
@@ -143,7 +143,7 @@ impl Mask {
     }
 }
 
-/// The classes that are measured.
+/// The measured classes.
 const MEASURED: [CpuClass; 4] = [CpuClass::A, CpuClass::B, CpuClass::C, CpuClass::D];
 const VARIABLES: [&str; 2] = ["OARLOCK_CPU", "OPENSSL_ia32cap"];
 
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// On the machine that this runs on.
+    /// Tests the masks that the machine of this run supports.
     #[test]
     fn a_mask_leaves_its_class() {
         let own = CpuClass::of(Cpu::detect());
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// By what OpenSSL says that it goes by.
+    /// Compares the masks with the features that OpenSSL says it uses.
     #[test]
     fn what_is_hidden_and_nothing_else_is_hidden_from_openssl() {
         let words = |mask: Option<Mask>| {
@@ -197,7 +197,7 @@ mod tests {
                 None => command.env_remove(VARIABLES[1]),
             };
             let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
-            // "OPENSSL_ia32cap=0x7ffef3ff...:0x1c2ffb...", and with a mask " env:" and the mask.
+            // The output is "OPENSSL_ia32cap=0x7ffef3ff...:0x1c2ffb...", followed by " env:" and the mask if there is one.
             let values = text.trim().split_once('=').unwrap().1;
             let values = values.split(' ').next().unwrap();
             let mut words = values.split(':');

@@ -1,30 +1,30 @@
-//! Errors, by what must be done about them.
+//! Errors, grouped by what the user can do about them.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why there is no measurement. Each is one line.
+/// The reason why there is no measurement. Each message is one line.
 #[derive(Debug)]
 pub enum Error {
     /// The command line asks for something that does not exist.
     Usage(String),
     /// A peer is not on this machine or does not support the case; the message says what would help.
     Unavailable(String),
-    /// Oarlock leaves it to OpenSSL on this CPU, so there is nothing to compare.
+    /// Oarlock leaves the operation to OpenSSL on this CPU, so there is nothing to compare.
     NotOffered(String),
     /// A subject's output is wrong.
     Mismatch(String),
-    /// Something else went wrong.
+    /// Another failure.
     Failed(String),
 }
 
 impl Error {
-    /// 2 for a wrong command line, else 1.
+    /// Returns 2 for a wrong command line, otherwise 1.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(if matches!(self, Self::Usage(_)) { 2 } else { 1 })
     }
 
-    /// Says what was being done when an input or output error came.
+    /// Returns a function that adds `doing` to an input or output error.
     pub fn io(doing: impl fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
         move |error| Self::Failed(format!("{doing}: {error}"))
     }

@@ -1,5 +1,5 @@
-//! Measures Oarlock's speed: in the same run as its peers, in turn, and only after all outputs were
-//! found equal.
+//! Measures Oarlock's speed: in the same run as its peers, alternating with them, and only after all outputs were found
+//! equal.
 //!
 //! ```text
 //! Args ─ cases, sizes, threads        PeerFactory ─ open ─▶ Peer ─ key ─▶ Subject
@@ -8,20 +8,20 @@
 //!                           and peer: A B, B A, A B ... ─▶ ratios pair by pair ─▶ table, JSON or page
 //! ```
 //!
-//! From the bottom up, each module using those below it alone:
+//! The modules from the bottom up; each uses only those below it:
 //!
 //! ```text
-//! report                           a page with charts, made of several runs
+//! report                           a page with charts, from several runs
 //! run                              participants, then point by point
 //! output                           entries, tables, records
 //! measuring                        the clock, and outputs compared before it starts
 //! peers                            implementations: Oarlock and its parts, OpenSSL
-//! args   cases                     what is asked for, what can be measured
-//! cpu_class                        classes of CPUs, and how a lower one is shown
+//! args   cases                     the command line, and what can be measured
+//! cpu_class                        classes of CPUs, and masks for lower ones
 //! ```
 //!
-//! It knows the peers that every machine has: its OpenSSL, loaded at run time, and Oarlock's own parts. The benchmark
-//! brings the rest. Nothing here asserts a time.
+//! It knows the peers that every machine has: its OpenSSL, loaded at run time, and Oarlock's own parts. The benchmark adds
+//! the rest. Nothing here asserts a time.
 
 pub mod args;
 pub mod cases;
@@ -41,10 +41,10 @@ pub use error::Error;
 use peers::PeerFactory;
 use run::Shown;
 
-/// Measures what `args` ask for, against those of `peers` that they name, and writes it to `out`.
+/// Measures the cases of `args` against the `peers` that they name, and writes the results to `out`.
 ///
 /// # Errors
-/// See [`Error`]; nothing was timed for a case in which outputs differ.
+/// See [`Error`]; if outputs of a case differ, nothing was timed for it.
 pub fn run(args: &Args, peers: &[PeerFactory], out: &mut dyn Write) -> Result<(), Error> {
     if let Some(folder) = &args.report {
         return report::run(args, folder, peers, out);
@@ -54,11 +54,11 @@ pub fn run(args: &Args, peers: &[PeerFactory], out: &mut dyn Write) -> Result<()
     run::measure(args, &cases, peers, &mut |event| shown.on(event))
 }
 
-/// Has Oarlock and those of `peers` that `args` name do the cases that they name, and compares the
-/// outputs without timing. Returns how many comparisons were made.
+/// Runs the cases that `args` name with Oarlock and the named `peers`, and compares the outputs without timing. Returns the
+/// number of comparisons.
 ///
 /// # Errors
-/// As [`run()`].
+/// The same as for [`run()`].
 pub fn verify(args: &Args, peers: &[PeerFactory]) -> Result<usize, Error> {
     run::verify(args, peers)
 }

@@ -1,21 +1,21 @@
-//! Ciphers that are measured. A new one adds its lines to [`CASES`] and to [`Algorithm`].
+//! The measured ciphers. A new one adds its lines to [`CASES`] and to [`Algorithm`].
 
 use super::unit::Unit;
 use oarlock::Direction;
 
-/// One line of the benchmark.
+/// A line of the benchmark.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// As on the command line and in records.
+    /// The name on the command line and in records.
     pub name: &'static str,
-    /// What its figures count.
+    /// The unit of its figures.
     pub unit: Unit,
-    /// What a subject has to do.
+    /// The cipher and mode.
     pub algorithm: Algorithm,
-    /// Which way; a stream cipher does the same both ways.
+    /// The direction; a stream cipher does the same in both.
     pub direction: Direction,
-    /// Whether the consumer computes HMAC-SHA256 of every request too, with the same code for
-    /// every peer: one that is busy with more than the cipher.
+    /// Whether the consumer also computes HMAC-SHA256 of every request, with the same code for every peer, as one that is
+    /// busy with more than the cipher.
     pub then_hmac: bool,
 }
 
@@ -24,22 +24,22 @@ pub struct Case {
 pub enum Algorithm {
     /// AES in counter mode (SP 800-38A).
     AesCtr {
-        /// 16, 24 or 32.
+        /// The length of the key: 16, 24 or 32.
         key_bytes: usize,
     },
     /// AES in cipher block chaining mode (SP 800-38A), without padding.
     AesCbc {
-        /// 16 or 32.
+        /// The length of the key: 16 or 32.
         key_bytes: usize,
     },
     /// AES in Galois/counter mode (SP 800-38D).
     AesGcm {
-        /// 16 or 32.
+        /// The length of the key: 16 or 32.
         key_bytes: usize,
     },
-    /// RFC 8439, from block 0 on.
+    /// ChaCha20 (RFC 8439), from block 0.
     ChaCha20,
-    /// RFC 8439.
+    /// ChaCha20-Poly1305 (RFC 8439).
     ChaCha20Poly1305,
     /// Camellia (RFC 3713) in counter mode.
     Camellia128Ctr,
@@ -48,7 +48,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Bytes of key that it takes.
+    /// Returns the length of its key in bytes.
     pub const fn key_bytes(self) -> usize {
         match self {
             Self::AesCtr { key_bytes }
@@ -60,7 +60,7 @@ impl Algorithm {
         }
     }
 
-    /// Bytes that a request has to be a multiple of.
+    /// Returns the number that the length of a request must be a multiple of.
     pub const fn granule_bytes(self) -> usize {
         match self {
             Self::AesCbc { .. } => 16,
@@ -68,8 +68,7 @@ impl Algorithm {
         }
     }
 
-    /// Most that Oarlock makes ahead of its use by default, for each helper:
-    /// two streams of 4096 blocks.
+    /// Returns the most keystream bytes that Oarlock computes ahead by default, for each helper: two rings of 4096 blocks.
     pub(crate) const fn ahead_bytes(self) -> usize {
         match self {
             Self::AesCtr { .. } | Self::Camellia128Ctr => 2 * 4096 * 16,
@@ -79,18 +78,18 @@ impl Algorithm {
         }
     }
 
-    /// Whether requests are messages with a tag each.
+    /// Whether each request is a message with a tag.
     pub const fn is_aead(self) -> bool {
         matches!(self, Self::AesGcm { .. } | Self::ChaCha20Poly1305)
     }
 
-    /// Whether a core makes less than 1 GB/s of it anywhere.
+    /// Whether every implementation stays below 1 GB/s on a core.
     pub const fn is_slow(self) -> bool {
         matches!(self, Self::Camellia128Ctr | Self::TripleDesCtr)
     }
 }
 
-/// Every case, in the order in which they are measured.
+/// All cases in the order of measurement.
 pub const CASES: &[Case] = &[
     encrypt("aes-128-ctr", Algorithm::AesCtr { key_bytes: 16 }),
     encrypt("aes-192-ctr", Algorithm::AesCtr { key_bytes: 24 }),

@@ -1,6 +1,6 @@
-//! Names by pattern.
+//! Matches names against patterns.
 
-/// Whether `glob` matches the whole of `name`: `*` is any run of characters, `?` any one.
+/// Whether `glob` matches the whole of `name`: `*` matches any run of characters, `?` any one.
 pub fn matches(glob: &str, name: &str) -> bool {
     bytes_match(glob.as_bytes(), name.as_bytes())
 }

@@ -1,8 +1,8 @@
-//! What is measured.
+//! The measured cases.
 //!
 //! ```text
 //! ciphers.rs  public_key.rs   the cases      tasks.rs  keys and requests of public-key operations
-//! glob.rs  size.rs  unit.rs   names by pattern, numbers of bytes, what figures count
+//! glob.rs  size.rs  unit.rs   patterns of names, numbers of bytes, units of figures
 //! ```
 
 mod ciphers;
@@ -47,7 +47,7 @@ impl Matching {
     }
 }
 
-/// The cases whose names `glob` matches; at least one.
+/// Returns the cases whose names `glob` matches; at least one.
 pub(crate) fn matching(glob: &str) -> Result<Matching, Error> {
     let asked = |name| glob::matches(glob, name);
     let public_key = PUBLIC_KEY_CASES.iter();

@@ -1,46 +1,45 @@
-//! Public-key operations that are measured. A new one adds its lines to [`PUBLIC_KEY_CASES`] and to
-//! [`PublicKeyOperation`].
+//! The measured public-key operations. A new one adds its lines to [`PUBLIC_KEY_CASES`] and to [`PublicKeyOperation`].
 
 /// A line of the benchmark whose requests are short and slow, so that many are in flight.
 #[derive(Clone, Debug)]
 pub struct PublicKeyCase {
-    /// As on the command line and in records.
+    /// The name on the command line and in records.
     pub name: &'static str,
-    /// What a subject has to do.
+    /// The operation.
     pub operation: PublicKeyOperation,
 }
 
-/// A public-key operation. `bits` are those of the modulus.
+/// A public-key operation. `bits` is the length of the modulus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PublicKeyOperation {
     /// An operation with an RSA key.
     Rsa {
-        /// Which.
+        /// The operation with the key.
         operation: RsaOperation,
-        /// 1024, 2048, 3072 or 4096.
+        /// The length of the modulus: 1024, 2048, 3072 or 4096.
         bits: usize,
     },
-    /// A power modulo an odd number, with a base less than that and a secret exponent as long. There
-    /// are as many moduli as RSA cases have keys; implementations that can set them up beforehand.
+    /// A power modulo an odd number, with a base less than that and a secret exponent of the same length. The number of
+    /// moduli is that of the keys of an RSA case; implementations that can set them up in advance.
     ModExp {
-        /// 1024, 2048 or 4096.
+        /// The length of the modulus: 1024, 2048 or 4096.
         bits: usize,
     },
 }
 
-/// What is done with an RSA key.
+/// An operation with an RSA key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RsaOperation {
-    /// A number to the power of d, by CRT, without padding.
+    /// A number to the power of d, with CRT and without padding.
     Private,
     /// The PKCS#1 v1.5 signature of a SHA-256 digest.
     Sign,
-    /// Whether such a signature is right; e is 65537.
+    /// The verification of such a signature; e is 65537.
     Verify,
 }
 
 impl PublicKeyOperation {
-    /// Bits of the modulus.
+    /// Returns the length of the modulus in bits.
     pub const fn bits(self) -> usize {
         match self {
             Self::Rsa { bits, .. } | Self::ModExp { bits } => bits,
@@ -48,8 +47,7 @@ impl PublicKeyOperation {
     }
 }
 
-/// Every case of public-key operations, in the order in which they are measured, after
-/// [`CASES`](super::CASES).
+/// All cases of public-key operations in the order of measurement, after [`CASES`](super::CASES).
 pub const PUBLIC_KEY_CASES: &[PublicKeyCase] = &[
     rsa("rsa-1024-private", RsaOperation::Private, 1024),
     rsa("rsa-2048-sign", RsaOperation::Sign, 2048),

@@ -1,4 +1,4 @@
-//! Numbers of bytes, as people write them.
+//! Parses and formats numbers of bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,7 +41,7 @@ impl fmt::Display for Size {
 }
 
 const UNITS: [(u32, &str); 4] = [(0, ""), (10, "k"), (20, "m"), (30, "g")];
-/// What every peer takes in one call.
+/// The most bytes of a request, which every peer accepts in one call.
 const BYTES_MAX: usize = 1 << 30;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What every implementation is asked: the same keys, and requests that differ from each other.
+//! The tasks of every implementation: the same keys, and requests that differ from each other.
 
 use std::sync::Arc;
 
@@ -16,63 +16,63 @@ use crate::error::Error;
 /// The requests of a case, taken in turn.
 #[derive(Clone, Debug)]
 pub enum Tasks {
-    /// Operations of RSA keys.
+    /// Operations with RSA keys.
     Rsa(Arc<RsaTasks>),
-    /// Bare powers.
+    /// Powers without a key.
     ModExp(Arc<ModExpTasks>),
 }
 
-/// Requests of RSA keys.
+/// Requests with RSA keys.
 #[derive(Clone, Debug)]
 pub struct RsaTasks {
-    /// What is done in each.
+    /// The operation of each request.
     pub operation: RsaOperation,
-    /// Keys of one size, with 65537 as e.
+    /// The keys, all of one size, with 65537 as e.
     pub keys: Vec<RsaKey>,
-    /// Each of the key after that of the one before.
+    /// The requests, which use the keys in rotation.
     pub requests: Vec<RsaRequest>,
 }
 
 /// A private key with two primes.
 #[derive(Clone, Debug)]
 pub struct RsaKey {
-    /// RSAPrivateKey (RFC 8017, A.1.2).
+    /// The key as RSAPrivateKey (RFC 8017, A.1.2).
     pub der: SecretDocument,
 }
 
-/// A request of a key.
+/// A request with an RSA key.
 #[derive(Clone, Debug)]
 pub struct RsaRequest {
-    /// Its place among the keys.
+    /// The index of its key.
     pub key: usize,
-    /// What is signed, by implementations that sign messages.
+    /// The message, for implementations that sign messages.
     pub message: [u8; 32],
-    /// SHA-256 of the message.
+    /// The SHA-256 digest of the message.
     pub digest: [u8; 32],
-    /// What the bare operation is applied to, with the bytes of the modulus and less than it: the
-    /// digest in its padding (EMSA-PKCS1-v1_5; RFC 8017, 9.2), or without padding any number.
+    /// The input of the bare operation, as long as the modulus and less than it: the padded digest (EMSA-PKCS1-v1_5; RFC
+    /// 8017, 9.2), or any number if the operation has no padding.
     pub number: Vec<u8>,
-    /// The signature of the digest, with the bytes of the modulus; empty unless signatures are verified.
+    /// The signature of the digest, as long as the modulus; empty unless signatures are verified.
     pub signature: Vec<u8>,
 }
 
-/// Bare powers. All numbers are big-endian, of one length.
+/// Powers without a key. All numbers are big-endian and of the same length.
 #[derive(Clone, Debug)]
 pub struct ModExpTasks {
-    /// Odd, with the topmost bit set.
+    /// The moduli: odd, with the top bit set.
     pub moduli: Vec<Vec<u8>>,
-    /// Each of the modulus after that of the one before.
+    /// The requests, which use the moduli in rotation.
     pub requests: Vec<ModExpRequest>,
 }
 
 /// A base to the power of an exponent.
 #[derive(Clone, Debug)]
 pub struct ModExpRequest {
-    /// The place of the modulus.
+    /// The index of its modulus.
     pub modulus: usize,
-    /// Less than the modulus.
+    /// The base, less than the modulus.
     pub base: Vec<u8>,
-    /// With the topmost bit set.
+    /// The exponent, with the top bit set.
     pub exponent: Vec<u8>,
 }
 
@@ -84,7 +84,7 @@ impl ModExpTasks {
 }
 
 impl Tasks {
-    /// Makes the same tasks in every process.
+    /// Creates the tasks of a case, the same in every process.
     pub(crate) fn of(case: &PublicKeyCase) -> Result<Self, Error> {
         let bytes = case.operation.bits() / 8;
         let mut random = StdRng::seed_from_u64(bytes as u64);
@@ -123,7 +123,7 @@ impl Tasks {
         }
     }
 
-    /// How many requests there are.
+    /// Returns the number of requests.
     pub fn count(&self) -> usize {
         match self {
             Self::Rsa(tasks) => tasks.requests.len(),
@@ -131,8 +131,8 @@ impl Tasks {
         }
     }
 
-    /// With one bit wrong in each signature, the lowest in the first, and on to higher ones; `None`
-    /// where nothing is verified.
+    /// Returns the tasks with one wrong bit in each signature, at a different place in each; `None` if no signatures are
+    /// verified.
     pub(crate) fn with_wrong_signatures(&self) -> Option<Self> {
         let Self::Rsa(tasks) = self else { return None };
         if tasks.operation != RsaOperation::Verify {
@@ -158,10 +158,10 @@ impl RsaKey {
         first.ok_or_else(|| not_a_key("a file is empty"))
     }
 
-    /// Its numbers.
+    /// Returns the numbers of the key.
     ///
     /// # Errors
-    /// [`Error::Failed`] where it is no RSAPrivateKey.
+    /// [`Error::Failed`] if it is not an RSAPrivateKey.
     pub fn numbers(&self) -> Result<RsaPrivateKeyRef<'_>, Error> {
         RsaPrivateKeyRef::from_der(self.der.as_bytes()).map_err(not_a_key)
     }
@@ -174,7 +174,7 @@ impl RsaKey {
     }
 }
 
-/// Those of `crates/measure/keys`, which protect nothing: `openssl genrsa -traditional` made them.
+/// Returns the keys of `crates/measure/keys`, which protect nothing: `openssl genrsa -traditional` generated them.
 fn rsa_keys(bits: usize) -> Result<Vec<RsaKey>, Error> {
     let text = match bits {
         1024 => include_str!("../../keys/rsa1024.pem"),
@@ -227,7 +227,7 @@ fn rsa_request(
     })
 }
 
-/// With these bits of its first and last byte set.
+/// Returns a random number with these bits of its first and last byte set.
 fn number(random: &mut impl Rng, bytes: usize, first: u8, last: u8) -> Vec<u8> {
     let mut number = vec![0; bytes];
     random.fill_bytes(&mut number);
@@ -236,27 +236,27 @@ fn number(random: &mut impl Rng, bytes: usize, first: u8, last: u8) -> Vec<u8> {
     number
 }
 
-/// Less than any number as long whose topmost bit is set.
+/// Clears the top bit, which makes the number less than any of the same length with that bit set.
 fn without_top(mut number: Vec<u8>) -> Vec<u8> {
     number[0] &= 0x7f;
     number
 }
 
-/// EMSA-PKCS1-v1_5 (RFC 8017, 9.2) of a SHA-256 digest.
+/// Returns the EMSA-PKCS1-v1_5 encoding (RFC 8017, 9.2) of a SHA-256 digest.
 fn padded(digest: &[u8; 32], bytes: usize) -> Vec<u8> {
     let ones = bytes - 3 - SHA256_INFO.len() - digest.len();
     [&[0, 1], &*vec![0xff; ones], &[0], SHA256_INFO, digest].concat()
 }
 
-/// DigestInfo before the digest (RFC 8017, 9.2, note 1).
+/// The DigestInfo that precedes the digest (RFC 8017, 9.2, note 1).
 const SHA256_INFO: &[u8] = &[
     0x30, 0x31, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05,
     0x00, 0x04, 0x20,
 ];
 const END: &str = "-----END RSA PRIVATE KEY-----";
-/// A multiple of the keys, and as many as are mostly in flight at once.
+/// The number of requests: a multiple of the keys, and usually the most in flight at once.
 const REQUESTS: usize = 64;
-/// The number of moduli, which is that of the keys of each size in `crates/measure/keys`.
+/// The number of moduli, the same as of the keys of each size in `crates/measure/keys`.
 const MODULI: usize = 8;
 
 #[cfg(test)]

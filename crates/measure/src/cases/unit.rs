@@ -1,16 +1,16 @@
-//! What figures count.
+//! The units of figures.
 
-/// What figures count.
+/// The unit of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// 10^9 bytes of input a second.
+    /// 10^9 bytes of input per second.
     GigabytesPerSecond,
-    /// Requests done a second.
+    /// Completed requests per second.
     OperationsPerSecond,
 }
 
 impl Unit {
-    /// As in records.
+    /// Returns the name of the unit in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::GigabytesPerSecond => "GB/s",

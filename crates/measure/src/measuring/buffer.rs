@@ -1,8 +1,8 @@
-//! The buffer all subjects work on.
+//! The buffer that all subjects work on.
 #![allow(unsafe_code)]
 
-/// Zeroed bytes from a page boundary on; a long one begins at a huge page and asks for huge pages,
-/// so that no subject pays for a fault and all see the same memory.
+/// A zeroed buffer at a page boundary. A long one starts at a huge page and requests huge pages, so that no subject pays for
+/// page faults and all see the same memory.
 pub(crate) struct Buffer {
     space: Vec<u8>,
     start: usize,
@@ -17,13 +17,13 @@ impl Buffer {
         if align == HUGE_PAGE {
             let from = space[start..].as_mut_ptr();
             let whole = bytes / HUGE_PAGE * HUGE_PAGE;
-            // SAFETY: the range begins at a page and lies in `space`; the advice changes only what
-            // pages it is made of. A kernel that does not know it refuses, and nothing is lost.
+            // SAFETY: the range begins at a page and lies in `space`; the advice changes only the pages that back it. A
+            // kernel that does not know the advice refuses it, which does no harm.
             let _ = unsafe {
                 rustix::mm::madvise(from.cast(), whole, rustix::mm::Advice::LinuxHugepage)
             };
         }
-        // Touch every page now, not under the clock.
+        // Touch every page now, outside the timed part.
         space.fill(0x5a);
         Self {
             space,

@@ -8,8 +8,8 @@ use sha2::Sha256;
 use crate::error::Error;
 use crate::peers::{Stream, Subject};
 
-/// `subject`, and after each of its requests HMAC-SHA256 of what came out, as encrypt-then-MAC has
-/// it: the same code for every peer.
+/// Wraps `subject` so that each request also computes HMAC-SHA256 of its output, as encrypt-then-MAC does, with the same
+/// code for every peer.
 pub(crate) fn then_hmac(subject: Subject) -> Result<Subject, Error> {
     let Subject::Stream(cipher) = subject else {
         return Err(Error::Failed("an AEAD has its own MAC".to_owned()));
@@ -21,7 +21,7 @@ pub(crate) fn then_hmac(subject: Subject) -> Result<Subject, Error> {
 
 struct Consumer {
     cipher: Box<dyn Stream>,
-    /// Keyed; each request goes on from a copy.
+    /// A keyed HMAC; each request starts from a copy.
     hmac: Hmac<Sha256>,
 }
 

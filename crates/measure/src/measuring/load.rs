@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! barrier      all threads begin at once
-//! warm up      each does as many requests as it has in flight, so that those timed met a full queue
-//! clock        one for all: it begins when the last is warm, and runs as long as a sample is
-//! company      a thread goes on until all have had an end after that: load must not fall off
+//! warm up      each completes as many requests as it has in flight, so that timed ones met a full queue
+//! clock        one for all: it starts when the last thread is warm, and runs for the length of a sample
+//! cool down    a thread continues until all have seen an end after that: load must not drop
 //! ```
 //!
-//! What ends in a thread is spread evenly over the time since the end before, and what of that lies
-//! under the clock counts. So a group of eight that ends just after the clock is not lost, and a
-//! thread that waits for a CPU counts as long as it waits: with a clock for each thread, begun when
-//! it was running, 64 threads on 2 CPUs came to twice what the CPUs can do.
+//! Requests that end in a thread are spread evenly over the time since the previous end, and the part of them under the
+//! clock counts. So a group of eight that ends just after the clock is not lost, and a thread that waits for a CPU counts
+//! the time that it waits: with a clock for each thread, started when it was running, 64 threads on 2 CPUs measured twice
+//! what the CPUs can do.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,25 +22,25 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::error::Error;
 use crate::peers::{PublicKey, Results};
 
-/// A thread's requests, of which it keeps `depth` in flight.
+/// The requests of a thread, which keeps `depth` of them in flight.
 pub(crate) struct Loop {
     subject: Box<dyn PublicKey>,
     depth: usize,
     requests: usize,
     next: usize,
-    /// When those in flight entered.
+    /// The submission times of the requests in flight.
     entered: VecDeque<Instant>,
     pub(crate) results: Results,
 }
 
-/// What one sample of a loop came to.
+/// The result of one sample of a loop.
 pub(crate) struct Sample {
     pub(crate) per_second: f64,
-    /// From entry to result, of requests that ended under the clock.
+    /// The times from submission to result of the requests that ended under the clock.
     pub(crate) latencies: Vec<Duration>,
 }
 
-/// All samples of one participant, each of one or more loops at once.
+/// All samples of one participant, each of one or more concurrent loops.
 #[derive(Default)]
 pub(crate) struct LoadSamples {
     pub(crate) per_second: Vec<f64>,
@@ -58,7 +58,7 @@ impl LoadSamples {
 }
 
 impl Loop {
-    /// Begins with the request with number `first` of `requests` in all.
+    /// Creates a loop that starts at request number `first` of `requests`.
     pub(crate) fn new(
         subject: Box<dyn PublicKey>,
         depth: usize,
@@ -75,7 +75,7 @@ impl Loop {
         }
     }
 
-    /// Has every request done once, and returns the results by number.
+    /// Executes every request once, and returns the results by number.
     pub(crate) fn answers(&mut self) -> Vec<Vec<u8>> {
         self.forget();
         let mut left = self.requests;
@@ -97,7 +97,7 @@ impl Loop {
         }
     }
 
-    /// How many were done.
+    /// Waits for results, and returns how many requests ended.
     fn finish(&mut self) -> usize {
         self.subject.finish(&mut self.results);
         let count = self.results.count();
@@ -145,7 +145,7 @@ impl Loop {
             }
         };
 
-        // Nothing is handed over with it, so no order is asked for.
+        // The counter publishes no other data, so no ordering is needed.
         gate.under_the_clock.fetch_sub(1, Ordering::Relaxed);
         while gate.under_the_clock.load(Ordering::Relaxed) > 0 {
             let done = self.finish();
@@ -157,7 +157,7 @@ impl Loop {
     }
 }
 
-/// Where the threads of a sample meet.
+/// The shared state of a sample's threads.
 struct Gate {
     barrier: Barrier,
     cold: AtomicUsize,
@@ -168,7 +168,7 @@ struct Gate {
 
 impl Gate {
     fn one_is_warm(&self) {
-        // The last thread starts the clock: every thread's first end is before that.
+        // The last thread starts the clock, so every thread's first end is earlier.
         if self.cold.fetch_sub(1, Ordering::AcqRel) == 1 {
             let begin = Instant::now();
             let end = begin + self.length;
@@ -177,7 +177,7 @@ impl Gate {
     }
 }
 
-/// From when to when ends count.
+/// The period in which ends count.
 #[derive(Clone, Copy)]
 struct Clock {
     begin: Instant,
@@ -185,8 +185,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// `ends` are times and how many requests ended then, one after the other, the first before the
-    /// clock begins and the last after its end; `latencies` are those of each of these requests.
+    /// Computes a sample. `ends` has times and the number of requests that ended then, in order, the first before the clock
+    /// starts and the last after its end; `latencies` has those of each of these requests.
     fn sample(self, ends: &[(Instant, usize)], latencies: Vec<Duration>) -> Sample {
         let mut count = 0.0;
         let mut under_the_clock = Vec::with_capacity(latencies.len());
@@ -212,7 +212,7 @@ impl Clock {
     }
 }
 
-/// A sample of each of `loops`, all at once, each on a thread of its own, of about `length`.
+/// Takes a concurrent sample of each of `loops`, of about `length`, each on its own thread.
 pub(crate) fn sample(loops: &mut [Loop], length: Duration) -> Result<Vec<Sample>, Error> {
     let gate = Gate {
         barrier: Barrier::new(loops.len()),
@@ -233,12 +233,12 @@ pub(crate) fn sample(loops: &mut [Loop], length: Duration) -> Result<Vec<Sample>
     })
 }
 
-/// Binds this thread, and those that it starts, to some of its CPUs until dropped: the number of
-/// threads stands for the number of CPUs.
+/// Binds this thread, and those that it starts, to some of its CPUs until dropped, so that a number of threads means the
+/// same number of CPUs.
 pub(crate) struct CpuBinding(CpuSet);
 
 impl CpuBinding {
-    /// To the first `count`; all, where there are no more.
+    /// Binds to the first `count` CPUs, or to all if there are fewer.
     pub(crate) fn to(count: usize) -> Result<Self, Error> {
         let all = sched_getaffinity(None).map_err(not_bound)?;
         let mut some = CpuSet::new();
@@ -253,7 +253,7 @@ impl CpuBinding {
 
 impl Drop for CpuBinding {
     fn drop(&mut self) {
-        // What it had before cannot be refused but for CPUs that have gone since.
+        // The previous set is accepted unless its CPUs have gone offline.
         let _ = sched_setaffinity(None, &self.0);
     }
 }
@@ -262,7 +262,7 @@ fn not_bound(error: rustix::io::Errno) -> Error {
     Error::Failed(format!("binding a thread to CPUs: {error}"))
 }
 
-/// More than most samples have; made before the clock starts.
+/// The initial capacity for ends, above that of most samples; allocated before the clock starts.
 const ENDS: usize = 1 << 15;
 
 #[cfg(test)]
@@ -278,7 +278,7 @@ mod tests {
             begin: at(10),
             end: at(20),
         };
-        // Of 8 one half, all 8, of 8 a quarter; nothing of those before and after.
+        // A half of 8, all 8, and a quarter of 8; none of those before and after.
         let ends = [
             (at(0), 0),
             (at(4), 8),
@@ -298,9 +298,9 @@ mod tests {
         assert_eq!(sample.latencies, counted);
     }
 
-    /// Latencies are compared with the times of the calls, so that it does not matter how long those
-    /// take. A request is in the queue at least from its submission to the end of its group, and at
-    /// most from the end of the group before it was submitted to the call after its own group.
+    /// Compares latencies with the times of the calls, so that their duration does not matter. A request is in the queue at
+    /// least from its submission to the end of its group, and at most from the end of the group before its submission to the
+    /// call after its own group.
     #[test]
     fn depth_is_kept_and_latency_is_the_time_in_the_queue() {
         for (most, depth) in [(1, 4), (4, 4), (3, 5), (8, 2)] {
@@ -336,7 +336,7 @@ mod tests {
             for (latency, (at_least, at_most)) in sample.latencies.iter().zip(counted) {
                 assert!((at_least..=at_most.unwrap()).contains(latency));
             }
-            // Of the first group and of the last a part counts.
+            // The first and the last group count in part.
             let count = sample.per_second * LENGTH.as_secs_f64();
             let all = sample.latencies.len() as f64;
             let parts = 2.0 * group as f64;
@@ -369,7 +369,7 @@ mod tests {
         (Loop::new(Box::new(subject), depth, 16, 0), events)
     }
 
-    /// Does up to `most` requests at once; answers with the number, and notes when it was called.
+    /// A subject that completes up to `most` requests at once, answers with their number, and records when it was called.
     struct Recorder {
         waiting: VecDeque<usize>,
         most: usize,
@@ -381,7 +381,7 @@ mod tests {
 
     enum Event {
         Submit,
-        /// At its end, with this number of requests.
+        /// The end of the call, with the number of its requests.
         Finish(usize),
         Abandon,
     }
@@ -398,7 +398,7 @@ mod tests {
                 let is_wrong = self.wrong == Some(request);
                 results.done(request, 1)[0] = request as u8 ^ u8::from(is_wrong);
             }
-            // No group takes no time, however coarse the machine's clock is.
+            // Spin until the clock ticks, so that every group takes time even on a coarse clock.
             let began = Instant::now();
             while Instant::now() == began {}
             self.note(Event::Finish(group));
@@ -416,6 +416,6 @@ mod tests {
         }
     }
 
-    /// However short, a group ends after it.
+    /// The length of a sample; however short it is, a group ends after it.
     const LENGTH: Duration = Duration::from_millis(1);
 }

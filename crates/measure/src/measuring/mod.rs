@@ -1,10 +1,10 @@
-//! How it is measured: outputs compared, then samples in turn.
+//! The method of measurement: outputs are compared, then samples taken alternately.
 //!
 //! ```text
 //! verify.rs      outputs, before anything is timed
-//! turns.rs       two contestants in turn            load.rs       threads with requests in flight
-//! consumer.rs    one that is busy with more         statistics.rs what samples come to
-//! buffer.rs      what all of them work on
+//! turns.rs       two contestants alternately        load.rs       threads with requests in flight
+//! consumer.rs    one that is busy with more         statistics.rs medians and percentiles of samples
+//! buffer.rs      the memory that all of them work on
 //! ```
 
 mod buffer;

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-/// Median, least and greatest of some samples.
+/// The median, minimum and maximum of some samples.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Summary {
-    /// The mean of the two in the middle, where there is no single one.
+    /// The median: the mean of the middle two for an even count.
     pub median: f64,
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The greatest.
+    /// The maximum.
     pub max: f64,
-    /// How many samples.
+    /// The number of samples.
     pub runs: usize,
 }
 
@@ -29,8 +29,7 @@ impl Summary {
         }
     }
 
-    /// Summarizes the ratios `ours / theirs`, taken pair by pair: what slows the machine for a while slows both of a
-    /// pair.
+    /// Summarizes the ratios `ours / theirs` of the pairs: whatever slows the machine for a while slows both of a pair.
     pub(crate) fn of_ratios(ours: &[f64], theirs: &[f64]) -> Self {
         debug_assert_eq!(ours.len(), theirs.len(), "samples come in pairs");
         let ratios: Vec<_> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
@@ -47,7 +46,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// Returns the percentiles of at least one latency. Each is one that was measured, the nearest by rank.
+    /// Returns the percentiles of at least one latency. Each is a measured value, the nearest by rank.
     pub(crate) fn of(latencies: &mut [Duration]) -> Self {
         latencies.sort_unstable();
         let last = latencies.len() - 1;
@@ -97,7 +96,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_pair_by_pair() {
-        // The machine halved its speed in the second pair: the ratio of the medians would be 3.
+        // The machine's speed was halved in the second pair: the ratio of the medians would be 3.
         let summary = Summary::of_ratios(&[4.0, 2.0, 6.0], &[2.0, 1.0, 1.0]);
         assert_eq!((summary.median, summary.min, summary.max), (2.0, 2.0, 6.0));
     }

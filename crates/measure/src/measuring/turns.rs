@@ -1,19 +1,18 @@
-//! The clock: samples of two contestants in turn.
+//! The clock: alternating samples of two contestants.
 //!
 //! ```text
 //! round 1   A B      each sample: key set up, some calls unmeasured, then the clock
 //! round 2   B A      runs over as many calls as take `sample` (found out beforehand)
 //! round 3   A B      after idle: some calls, sleep, once more, then the clock runs over one call
 //!                    burst: the same, over as many calls as the burst has
-//!                    prefilled: keystream made ahead, then the clock runs over one call
+//!                    prefilled: keystream computed ahead, then the clock runs over one call
 //! ```
 //!
-//! Each sample sets its keys up again, at another place of the heap. With sessions made once, the same
-//! code measured against itself came to 0.73 and 0.65 in single processes and to 0.97 at 1 MiB in all
-//! of them; so it comes to 0.98 to 1.02 at 64 bytes and 0.99 to 1.01 above (20 processes, Zen 4). To
-//! see what a machine can tell apart: `--peer inline` with one thread, which is that very comparison.
-//! A side is gone before the other has its turn: keystream that helpers make ahead for the one must
-//! not take the other's core.
+//! Each sample sets its keys up again, at another place of the heap. With sessions created once, the same code measured
+//! against itself was at 0.73 and 0.65 in single processes, and at 0.97 at 1 MiB in all of them; with new keys it is at 0.98
+//! to 1.02 at 64 bytes and 0.99 to 1.01 above (20 processes, Zen 4). To see which differences a machine can resolve, run
+//! `--peer inline` with one thread, which is that comparison. A side is dropped before the other has its turn: keystream
+//! that helpers compute ahead for one must not take the other's core.
 
 use std::time::{Duration, Instant};
 
@@ -22,19 +21,19 @@ use super::statistics::Summary;
 use crate::error::Error;
 use crate::peers::{Nonces, Sealed, Subject};
 
-/// What is done under the clock.
+/// The timed work.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
-    /// The bytes of a request; in [`Mode::Burst`], of the burst.
+    /// The bytes of a request; in [`Mode::Burst`], those of the burst.
     pub(crate) bytes: usize,
     pub(crate) fresh_nonce: bool,
     pub(crate) mode: Mode,
     pub(crate) rounds: usize,
     pub(crate) sample: Duration,
-    /// Least bytes back to back, before the clock runs and while it does: several times what the
-    /// streams of a cipher hold, or what was made ahead before would count as speed.
+    /// The fewest bytes of consecutive calls, both before the clock runs and while it does: several times the prefetched
+    /// keystream of a cipher. Otherwise keystream computed before the clock started would count as speed.
     pub(crate) bytes_min: usize,
-    /// To be opened, where that is what the case does; of [`Work::call_bytes`] each.
+    /// The messages to open, if the case opens; each has [`Work::call_bytes`].
     pub(crate) messages: Vec<Sealed>,
 }
 
@@ -51,26 +50,26 @@ impl Work {
     }
 }
 
-/// How calls follow each other.
+/// The pattern in which calls follow each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     BackToBack,
-    /// Each after a pause of this number of milliseconds.
+    /// Each call follows a pause of this number of milliseconds.
     AfterIdle(u64),
-    /// Some in a row after a pause.
+    /// Several calls in a row follow a pause.
     Burst {
         idle_ms: u64,
         call_bytes: usize,
     },
-    /// Each with keystream for it made ahead by the caller, outside the clock.
+    /// The caller computes the keystream of each call ahead, outside the clock.
     Prefilled,
 }
 
-/// One side of a comparison: a subject for each stream, of which there are as many as the depth.
+/// One side of a comparison, with a subject for each stream; their number is the depth.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) subjects: Vec<Subject>,
-    /// Whether it makes keystream ahead where the mode has it: Oarlock's own peers could, too.
+    /// Whether it computes keystream ahead if the mode asks for it: Oarlock's own peers could, too.
     pub(crate) prefills: bool,
     nonces: Nonces,
     opened: usize,
@@ -95,7 +94,7 @@ impl Contestant {
         }
     }
 
-    /// `calls` requests on each stream, the streams by turns; in a burst, `calls` bursts.
+    /// Runs `calls` requests on each stream, alternating between streams; in a burst, `calls` bursts.
     fn run(&mut self, buffers: &mut [Buffer], calls: usize, work: &Work) {
         let call_bytes = work.call_bytes();
         let by_turns = self.subjects.len() > 1 || call_bytes < work.bytes;
@@ -129,7 +128,7 @@ impl Contestant {
         began.elapsed().max(Duration::from_nanos(1))
     }
 
-    /// Calls that take about `work.sample`; warms up on the way.
+    /// Returns the number of calls that take about `work.sample`. Also warms up.
     fn calibrate(&mut self, buffers: &mut [Buffer], work: &Work) -> usize {
         if work.mode != Mode::BackToBack {
             self.run(buffers, 2, work);
@@ -147,7 +146,7 @@ impl Contestant {
         }
     }
 
-    /// One sample, in 10^9 bytes a second.
+    /// Takes one sample, in 10^9 bytes per second.
     fn sample(&mut self, buffers: &mut [Buffer], calls: usize, work: &Work) -> f64 {
         self.restart();
         let took = match work.mode {
@@ -180,7 +179,7 @@ impl Contestant {
         self.rate(took, calls, work)
     }
 
-    /// The median of several: one call is too short to stand for itself.
+    /// Takes a sample as the median of several calls: one call is too short.
     fn sample_prefilled(&mut self, buffers: &mut [Buffer], work: &Work) -> f64 {
         let rates = [(); PREFILLS].map(|()| {
             for subject in &mut self.subjects {
@@ -202,8 +201,8 @@ impl Contestant {
     }
 }
 
-/// The IV of one of several streams. Its last four bytes, which count blocks, are zero: at 1 GiB a
-/// request none that is timed passes 2^32 blocks, which not every peer could.
+/// Returns the IV of one of several streams. Its last four bytes, which count blocks, are zero: at 1 GiB a request no timed
+/// stream passes 2^32 blocks, which not every peer supports.
 pub(crate) fn stream_iv(number: usize) -> [u8; 16] {
     STREAM_IV.wrapping_mul(2 * number as u128 + 1).to_be_bytes()
 }
@@ -211,7 +210,7 @@ pub(crate) fn stream_iv(number: usize) -> [u8; 16] {
 /// Sets up the keys of one side.
 pub(crate) type Maker<'a> = &'a dyn Fn() -> Result<Contestant, Error>;
 
-/// Samples of what `a` and `b` make, in pairs.
+/// Returns samples of the contestants of `a` and `b`, in pairs.
 pub(crate) fn in_turn(
     a_maker: Maker<'_>,
     b_maker: Maker<'_>,
@@ -239,13 +238,12 @@ pub(crate) fn in_turn(
     Ok(samples)
 }
 
-/// Gaps that move what is allocated next, by lines and by pages, with no pattern that one side
-/// could be in step with.
+/// Gaps that move later allocations by lines and by pages, without a pattern that could favour one side.
 struct Places(u64);
 
 impl Places {
     fn next_gap(&mut self) -> Vec<u8> {
-        // Knuth's MMIX generator; its upper bits are the good ones.
+        // Knuth's MMIX generator, whose upper bits are the good ones.
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -254,15 +252,14 @@ impl Places {
     }
 }
 
-/// Before idleness: enough that a session has found its way, unless they take too long.
+/// The calls before a pause: enough for a session to adapt, unless they take too long.
 const CALLS_BEFORE_IDLE: usize = 16;
 const BEFORE_IDLE_MAX: Duration = Duration::from_millis(50);
-/// Before the one that counts, each after calls of its own: that a program pauses at all is what a
-/// plan can know once it has.
+/// The pauses before the timed one, each after calls of its own: a plan can learn that a program pauses only after it has.
 const PAUSES_BEFORE: usize = 3;
-/// Before the one that counts, each with its pause: enough that a plan has seen what is coming.
+/// The bursts before the timed one, each with its pause: enough for a plan to learn the pattern.
 const BURSTS_BEFORE: usize = 2;
 const PREFILLS: usize = 15;
-/// More than any burst takes that is measured so.
+/// The time for computing keystream ahead: more than any burst measured like this needs.
 const PREFILL_BUDGET: Duration = Duration::from_millis(5);
 const STREAM_IV: u128 = 0x0f1e_2d3c_4b5a_6978_8796_a5b4_0000_0000;

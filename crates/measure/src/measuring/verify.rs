@@ -1,15 +1,15 @@
-//! Outputs are compared before anything is timed.
+//! Compares outputs before anything is timed.
 
 use super::buffer::Buffer;
 use super::turns::{Contestant, stream_iv};
 use crate::error::Error;
 use crate::peers::{AAD, Aead, Nonces, Sealed, Stream, Subject};
 
-/// Has all of `contestants` do the same requests, in one stream each, and compares the outputs.
-/// Requests are multiples of `granule_bytes`.
+/// Runs the same requests with all `contestants`, in one stream each, and compares the outputs. The lengths of requests are
+/// multiples of `granule_bytes`.
 ///
 /// # Errors
-/// [`Error::Mismatch`] names the contestant that differs from the first, and where.
+/// [`Error::Mismatch`] names the contestant that differs from the first, and the place.
 pub(crate) fn compare(
     case: &str,
     contestants: &mut [Contestant],
@@ -50,14 +50,14 @@ pub(crate) fn compare(
     Ok(())
 }
 
-/// The request where outputs part, and how.
+/// Returns the request at which two streams differ, and how.
 fn stream_difference(
     a: &mut dyn Stream,
     b: &mut dyn Stream,
     stream: usize,
     requests: &[usize],
 ) -> Option<(usize, String)> {
-    // The second IV shows that a stream can be restarted, even in the middle of a block.
+    // The second IV checks that a stream can be restarted, even in the middle of a block.
     for iv in [stream_iv(stream), stream_iv(stream + 1)] {
         a.set_iv(&iv);
         b.set_iv(&iv);
@@ -73,7 +73,8 @@ fn stream_difference(
     None
 }
 
-/// As [`stream_difference`]. What is sealed is opened too, and refused with a wrong tag.
+/// Returns the request at which two AEADs differ, and how. Each sealed message is also opened, and must be refused with a
+/// wrong tag.
 fn aead_difference(
     a: &mut dyn Aead,
     b: &mut dyn Aead,
@@ -129,8 +130,7 @@ fn first_difference(a: &[u8], b: &[u8]) -> Option<String> {
     Some(format!("first at offset {}", offset.unwrap_or_default()))
 }
 
-/// Lengths around blocks, vectors, the counter-mode table and a stripe, in and out of step; a
-/// stream ends within a block.
+/// Lengths around blocks, vectors, the counter-mode table and a stripe, aligned and not; a stream ends within a block.
 const MIXED_BYTES: &[usize] = &[
     64, 1, 15, 16, 17, 31, 47, 64, 255, 257, 1024, 512, 4096, 6_000, 16_384, 70_001, 3, 300_000,
     64, 13,
@@ -152,7 +152,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Right but for one bit in its `wrong`-th request.
+    /// A stream that is right except for one bit in its `wrong`-th request.
     struct WrongStream {
         right: Box<dyn Stream>,
         wrong: usize,
@@ -196,7 +196,7 @@ mod tests {
         assert!(compare(wrong(after_a_new_iv)).is_err());
     }
 
-    /// What may be wrong with an AEAD.
+    /// The faults that an AEAD may have.
     #[derive(Clone, Copy, PartialEq)]
     enum Fault {
         Ciphertext,

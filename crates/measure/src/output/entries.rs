@@ -1,4 +1,4 @@
-//! Lines of a record, and what tells points apart.
+//! The lines of a record, and the conditions that distinguish points.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use crate::cases::{Size, Unit};
 use crate::measuring::{Latency, LoadSamples, Mode, Summary};
 use crate::peers::OARLOCK;
 
-/// One line of the record.
+/// A line of the record.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Debug)]
 #[serde(untagged)]
 pub enum Entry {
-    /// How fast one implementation is.
+    /// The speed of one implementation.
     Rate(Rate),
-    /// How Oarlock compares with a peer.
+    /// The speed of Oarlock relative to a peer.
     Ratio(Ratio),
 }
 
@@ -24,7 +24,7 @@ impl Entry {
         }
     }
 
-    /// Says how it was measured.
+    /// Sets the mode of the measurement.
     pub(crate) fn in_mode(mut self, name: &str) -> Self {
         let (Self::Rate(Rate { conditions, .. }) | Self::Ratio(Ratio { conditions, .. })) =
             &mut self;
@@ -40,7 +40,7 @@ impl Entry {
     }
 }
 
-/// How fast one implementation is.
+/// The speed of one implementation.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Debug)]
 pub struct Rate {
     /// The case's name.
@@ -48,90 +48,90 @@ pub struct Rate {
     /// `oarlock`, or the peer's name.
     #[serde(rename = "impl")]
     pub implementation: String,
-    /// Threads that it used.
+    /// The number of threads that it used.
     pub threads: usize,
-    /// Bytes of a request.
+    /// The bytes of a request.
     pub bytes: usize,
     /// The unit of the figures.
     pub unit: String,
     /// The median of all samples.
     pub median: f64,
-    /// The least of them.
+    /// The minimum of the samples.
     pub min: f64,
-    /// The greatest.
+    /// The maximum of the samples.
     pub max: f64,
-    /// How many samples.
+    /// The number of samples.
     pub runs: usize,
-    /// That its output was that of the others.
+    /// Whether its output equalled that of the others.
     pub verified: bool,
-    /// How it was measured.
+    /// The conditions of the measurement.
     #[serde(flatten)]
     pub conditions: Conditions,
-    /// The median latency of public-key requests, from entry to result, over all samples.
+    /// The median latency of public-key requests, from submission to result, over all samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us_p50: Option<f64>,
-    /// The 90th percentile of the same.
+    /// The 90th percentile of these latencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us_p90: Option<f64>,
-    /// The 99th percentile of the same.
+    /// The 99th percentile of these latencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us_p99: Option<f64>,
 }
 
-/// How something was measured, where not in the plainest way.
+/// The conditions of a measurement, if they are not the plainest.
 #[derive(Clone, Default, Serialize, Deserialize, PartialEq, Debug)]
 pub struct Conditions {
-    /// How requests follow each other.
+    /// The pattern in which requests follow each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// The pause before a call, in mode `after-idle`, or before a burst, in mode `burst`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
-    /// The bytes of a call in mode `burst`, where `bytes` are those of the burst.
+    /// The bytes of a call in mode `burst`, in which `bytes` is that of the burst.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_bytes: Option<usize>,
-    /// A new nonce in each call.
+    /// Whether each call has a new nonce.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh_nonce: bool,
-    /// Streams by turns, or requests in flight, where more than one.
+    /// The number of alternating streams, or of requests in flight, if more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
-    /// Oarlock's strategy, where one was forced.
+    /// Oarlock's strategy, if one was forced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
-    /// In mode `blocking`, threads that Oarlock was asked by, each with one request at a time.
+    /// In mode `blocking`, the number of threads that called Oarlock, each with one request at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callers: Option<usize>,
 }
 
-/// How Oarlock compares with a peer.
+/// The speed of Oarlock relative to a peer.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Debug)]
 pub struct Ratio {
     /// The case's name.
     pub case: String,
-    /// The peer's name; `oarlock` where it is compared with itself at another depth.
+    /// The peer's name; `oarlock` if it is compared with itself at another depth.
     pub vs: String,
-    /// Threads that Oarlock used.
+    /// The number of threads that Oarlock used.
     pub threads: usize,
-    /// Bytes of a request.
+    /// The bytes of a request.
     pub bytes: usize,
-    /// The median of the ratios Oarlock over the peer, taken pair by pair.
+    /// The median of the ratios of Oarlock to the peer, taken pair by pair.
     pub ratio_median: f64,
-    /// The least of them.
+    /// The minimum of the ratios.
     pub ratio_min: f64,
-    /// The greatest.
+    /// The maximum of the ratios.
     pub ratio_max: f64,
-    /// How it was measured.
+    /// The conditions of the measurement.
     #[serde(flatten)]
     pub conditions: Conditions,
-    /// The other side's depth, where it is another.
+    /// The depth of the other side, if it is different.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vs_depth: Option<usize>,
 }
 
-/// The lines of a comparison that was not made by this harness's own clock: what Oarlock does, what
-/// `vs` does, and the ratio of the two. `point` is the case, the bytes and the unit, `threads` those
-/// of Oarlock; samples come in pairs, at least one.
+/// Returns the lines of a comparison that used another clock than this harness's: Oarlock's rate, that of `vs`, and the
+/// ratio of the two. `point` is the case, the bytes and the unit, and `threads` those of Oarlock; samples come in pairs, at
+/// least one.
 pub fn of_programs(
     point: (&str, usize, &str),
     threads: usize,
@@ -162,18 +162,18 @@ pub fn of_programs(
     }
 }
 
-/// What the lines of one point have in common.
+/// The common part of the lines of one point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point<'a> {
     pub(crate) case: &'a str,
     pub(crate) unit: &'a str,
-    /// Threads of Oarlock; peers have one.
+    /// The threads of Oarlock; peers have one.
     pub(crate) threads: usize,
     pub(crate) bytes: usize,
     pub(crate) mode: Mode,
     pub(crate) fresh_nonce: bool,
     pub(crate) depth: usize,
-    /// That was forced on Oarlock.
+    /// The strategy that was forced on Oarlock.
     pub(crate) strategy: Option<&'a str>,
 }
 
@@ -211,7 +211,7 @@ impl Point<'_> {
         })
     }
 
-    /// The row of a table that it is.
+    /// Returns the table row of the point.
     pub(crate) fn row(&self) -> Row {
         Row {
             heading: heading(self),
@@ -220,7 +220,7 @@ impl Point<'_> {
         }
     }
 
-    /// Told apart where it makes a difference.
+    /// Returns the conditions that are not the default.
     fn conditions(&self) -> Conditions {
         let (mode, idle_ms, call_bytes) = match self.mode {
             Mode::BackToBack if self.threads == 1 => (None, None, None),
@@ -244,26 +244,26 @@ impl Point<'_> {
     }
 }
 
-/// What the lines of one depth of a public-key case have in common.
+/// The common part of the lines for one depth of a public-key case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PublicKeyPoint {
     pub(crate) case: &'static str,
     /// The bytes of the modulus.
     pub(crate) bytes: usize,
-    /// Threads, and CPUs, of every participant.
+    /// The number of threads, and of CPUs, of every participant.
     pub(crate) threads: usize,
     pub(crate) depth: usize,
     pub(crate) mode: PublicKeyMode,
 }
 
-/// How requests of Oarlock come.
+/// The way in which requests reach Oarlock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PublicKeyMode {
-    /// From one thread, as many at a time as the depth says.
+    /// One thread keeps `depth` requests in flight.
     InFlight,
-    /// From this number of threads, each of which waits for one at a time.
+    /// This number of threads each wait for one request at a time.
     Blocking(usize),
-    /// As [`InFlight`](Self::InFlight), while every CPU has a cipher to do.
+    /// One thread as in [`InFlight`](Self::InFlight), while every CPU runs a cipher.
     Mixed,
 }
 
@@ -282,7 +282,7 @@ impl PublicKeyPoint {
         line
     }
 
-    /// `vs_depth` is the other's, where it is another.
+    /// Returns the entry of a ratio. `vs_depth` is the depth of the other side if it is different.
     pub(crate) fn ratio(&self, vs: &str, vs_depth: Option<usize>, summary: &Summary) -> Entry {
         let mut line = self.point().ratio(vs, summary);
         if let Entry::Ratio(ratio) = &mut line {
@@ -292,7 +292,7 @@ impl PublicKeyPoint {
         line
     }
 
-    /// The row of a table that it is.
+    /// Returns the table row of the point.
     pub(crate) fn row(&self) -> Row {
         let unit = Unit::OperationsPerSecond.name();
         let mut heading = format!("{} in {unit}, ", self.case);
@@ -339,16 +339,16 @@ impl PublicKeyPoint {
     }
 }
 
-/// Five significant digits: more would be noise.
+/// Rounds to five significant digits: more would be noise.
 fn rounded(figure: f64) -> f64 {
     format!("{figure:.4e}").parse().unwrap_or(figure)
 }
 
-/// Where the lines of one point stand in a table.
+/// The place of a point's lines in a table.
 pub(crate) struct Row {
-    /// A new one begins a new table.
+    /// The heading. A new one begins a new table.
     pub(crate) heading: String,
-    /// What is told apart by rows.
+    /// The quantity that distinguishes the rows.
     pub(crate) of: &'static str,
     pub(crate) at: String,
 }
@@ -384,7 +384,7 @@ fn heading(point: &Point<'_>) -> String {
     heading
 }
 
-/// The mode of what was measured next to a load of another kind.
+/// The mode of a measurement during a load of another kind.
 pub(crate) const MIXED: &str = "mixed";
 
 #[cfg(test)]
@@ -473,7 +473,7 @@ pub(super) mod tests {
         assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), ratio);
     }
 
-    /// Every record that is kept can be read.
+    /// Checks that every record in the repository can be parsed.
     #[test]
     fn records_of_before_are_read() {
         let records = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/records");

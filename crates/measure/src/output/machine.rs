@@ -1,4 +1,4 @@
-//! Which machine this is, for records.
+//! Describes this machine for records.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,7 +17,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// `versions` are those of all that were measured.
+    /// Describes this machine. `versions` are those of everything measured.
     pub(crate) fn here(versions: Vec<String>) -> Self {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -30,13 +30,13 @@ impl Machine {
         }
     }
 
-    /// The folder of its records.
+    /// Returns the name of the folder for its records.
     pub(crate) fn slug(&self) -> String {
         slug(&self.cpu)
     }
 }
 
-/// Name, family and model: hypervisors name whole generations alike.
+/// Returns the CPU's name, family and model: hypervisors use one name for whole generations.
 fn cpu_model(cpuinfo: &str) -> String {
     let field = |name| {
         cpuinfo
@@ -61,7 +61,7 @@ fn slug(text: &str) -> String {
         .join("-")
 }
 
-/// Today (UTC), as in 2026-11-23.
+/// Returns today's date (UTC), as in 2026-11-23.
 pub fn today() -> String {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -69,7 +69,7 @@ pub fn today() -> String {
     date(seconds / 86_400)
 }
 
-/// Year, month and day of a number of days since 1970-01-01, by counting.
+/// Returns the date of a number of days since 1970-01-01, by counting.
 fn date(mut days: u64) -> String {
     let leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

@@ -1,9 +1,9 @@
-//! What comes out: lines of JSON, a table, a record.
+//! The output of a run: lines of JSON, a table, a record.
 //!
 //! ```text
-//! record.rs   bench/records/, a line for the machine (machine.rs), then every line of a run
-//! table.rs    for people
-//! entries.rs   rates and ratios, as JSON has them
+//! record.rs    bench/records/, a line for the machine (machine.rs), then every line of a run
+//! table.rs     the table
+//! entries.rs   rates and ratios, as lines of JSON
 //! ```
 
 mod entries;

@@ -1,5 +1,5 @@
-//! `bench/records/<cpu-model>/<date>.jsonl`: first the machine, then every line of a run. What was measured as if the
-//! machine were of a lower class has a file of its own, as `<date>-class-b.jsonl`.
+//! `bench/records/<cpu-model>/<date>.jsonl`: first the machine, then every line of a run. Measurements under the mask of a
+//! lower class have a separate file, as `<date>-class-b.jsonl`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -12,7 +12,7 @@ use super::text::json;
 use crate::cpu_class;
 use crate::error::Error;
 
-/// A record that lines are added to.
+/// A record to which lines are added.
 #[derive(Debug)]
 pub struct Record {
     file: File,
@@ -20,10 +20,10 @@ pub struct Record {
 }
 
 impl Record {
-    /// Begins a run in the record of today. `versions` are those of all that are measured.
+    /// Starts a run in today's record. `versions` are those of everything measured.
     ///
     /// # Errors
-    /// [`Error::Usage`] outside the repository, else [`Error::Failed`].
+    /// [`Error::Usage`] outside the repository, otherwise [`Error::Failed`].
     pub fn open(versions: &[String]) -> Result<Self, Error> {
         let start = std::env::current_dir().map_err(Error::io("the current folder"))?;
         let machine = Machine::here(versions.to_vec());
@@ -58,7 +58,7 @@ impl Record {
     }
 }
 
-/// The folder of records in the repository around `start`.
+/// Returns the folder of records in the repository around `start`.
 fn records(start: &Path) -> Result<PathBuf, Error> {
     start
         .ancestors()

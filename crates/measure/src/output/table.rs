@@ -1,16 +1,15 @@
-//! A table for people.
+//! The table that a run prints.
 
 use std::io::Write;
 
 use super::entries::{Entry, Rate, Row};
 use crate::error::Error;
 
-/// A table for people: sizes or depths down, implementations across, with the ratio next to each peer, and latencies
-/// below.
+/// A table: sizes or depths down, implementations across, with the ratio next to each peer, and latencies below.
 ///
-/// A rate has its spread, half of the way from the least sample to the greatest. A ratio is the median of those of
-/// samples taken in turn, so it holds where the machine's speed changes between them; it need not be that
-/// of the two medians next to it, and the least and the greatest of the ratios show how far to trust it.
+/// A rate has its spread, half of the range from the least sample to the greatest. A ratio is the median of the ratios of
+/// alternating samples, so it holds even if the machine's speed changes between them. It may differ from the ratio of the
+/// two medians next to it; the minimum and maximum of the ratios show how far to trust it.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     heading: String,
@@ -18,7 +17,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Prints all lines of one point as a row, and a heading where a new table begins.
+    /// Prints all lines of one point as a row, after a heading if a new table begins.
     pub(crate) fn row(
         &mut self,
         row: &Row,
@@ -91,14 +90,14 @@ impl Table {
 
 type Latencies = fn(&Rate) -> Option<f64>;
 
-/// Rows below that of a point, where it has them.
+/// The rows below that of a point, if it has latencies.
 const LATENCIES: [(&str, Latencies); 3] = [
     ("p50", |rate| rate.latency_us_p50),
     ("p90", |rate| rate.latency_us_p90),
     ("p99", |rate| rate.latency_us_p99),
 ];
 
-/// The median, and how far the samples lie from it.
+/// Formats the median and the spread of the samples around it.
 fn with_spread(rate: &Rate) -> String {
     let spread = (rate.max - rate.min) / 2.0 / rate.median;
     let median = format!("{:.*}", decimals(rate.median), rate.median);

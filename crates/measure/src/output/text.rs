@@ -1,10 +1,10 @@
-//! Text, and where it goes.
+//! Formats and writes text.
 
 use std::io::Write;
 
 use crate::error::Error;
 
-/// One line of JSON.
+/// Returns one line of JSON.
 ///
 /// # Errors
 /// [`Error::Failed`].
@@ -14,7 +14,7 @@ pub fn json(line: &impl serde::Serialize) -> Result<String, Error> {
         .map_err(|error| Error::Failed(format!("writing JSON: {error}")))
 }
 
-/// Writes all of `text`, now.
+/// Writes all of `text` and flushes it.
 ///
 /// # Errors
 /// [`Error::Failed`].

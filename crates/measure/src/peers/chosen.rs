@@ -11,7 +11,7 @@ pub(crate) struct ChosenPeer {
 }
 
 impl ChosenPeer {
-    /// How many it has for a cipher's request where Oarlock has `ours`.
+    /// Returns its threads for a cipher's request if Oarlock has `ours`.
     pub(crate) fn threads(&self, ours: usize) -> usize {
         if own::HAS_THREADS.contains(&self.name) {
             ours
@@ -20,7 +20,7 @@ impl ChosenPeer {
         }
     }
 
-    /// How many it has for public-key requests where Oarlock has `ours`.
+    /// Returns its threads for public-key requests if Oarlock has `ours`.
     pub(crate) fn public_key_threads(&self, ours: usize) -> usize {
         if self.name == own::ON_ONE_THREAD {
             1
@@ -29,7 +29,7 @@ impl ChosenPeer {
         }
     }
 
-    /// How many of them ask.
+    /// Returns the number of those threads that submit requests.
     pub(crate) fn public_key_callers(&self, ours: usize) -> usize {
         if self.name == own::JOB {
             1
@@ -39,8 +39,8 @@ impl ChosenPeer {
     }
 }
 
-/// The peers of a run: those `named`, or else those that say so of themselves. `note` is told of
-/// those left out.
+/// Opens the peers of a run: those `named`, or else those whose [`Presence`] includes them. Passes the reason for each
+/// omitted peer to `note`.
 pub(crate) fn choose(
     factories: &[PeerFactory],
     named: &[String],

@@ -1,7 +1,7 @@
 //! Public-key operations: requests that take long, many of them in flight at once.
 //!
-//! An implementation that does one at a time keeps the others waiting, which costs no throughput;
-//! one that does several at once takes what is there.
+//! An implementation that computes one at a time leaves the others waiting, which costs no throughput; one that computes
+//! several at once takes what is waiting.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use std::sync::Arc;
 use crate::cases::{RsaKey, RsaOperation, RsaRequest, RsaTasks};
 use crate::error::Error;
 
-/// What one thread asks of an implementation.
+/// The interface of an implementation for one thread.
 pub trait PublicKey: Send {
-    /// Enters the request with this number. It may start now, or when its result is asked for.
+    /// Submits the request with this number. It may start now, or when its result is requested.
     fn submit(&mut self, request: usize);
 
-    /// Has the oldest of the requests that have entered done, and hands over its result and those
-    /// of any after it that are done by then, in order. There is one.
+    /// Completes the oldest submitted request, and returns its result and those of any after it that are done by then, in
+    /// order. At least one request has been submitted.
     fn finish(&mut self, results: &mut Results);
 
-    /// Forgets what has entered. Nothing of it is under way afterwards.
+    /// Drops the submitted requests. None of them is under way afterwards.
     fn abandon(&mut self);
 }
 
-/// Results by number of request. Of a verification it is one byte: 1 for right, 0 for wrong.
+/// The results by number of request. The result of a verification is one byte: 1 for right, 0 for wrong.
 #[derive(Debug)]
 pub struct Results {
     pub(crate) slots: Vec<Vec<u8>>,
@@ -37,7 +37,7 @@ impl Results {
         }
     }
 
-    /// Says that a request is done. What is returned has room for `bytes` of its result.
+    /// Records that a request is done, and returns room for the `bytes` bytes of its result.
     pub fn done(&mut self, request: usize, bytes: usize) -> &mut [u8] {
         self.done.push(request);
         let slot = &mut self.slots[request];
@@ -45,19 +45,19 @@ impl Results {
         slot
     }
 
-    /// As [`done`](Self::done), with a result that has its own memory.
+    /// Records that a request is done, like [`done`](Self::done), with a result that has its own memory.
     pub fn done_with(&mut self, request: usize, result: Vec<u8>) {
         self.done.push(request);
         self.slots[request] = result;
     }
 
-    /// The first that is there and is not the one of `answers`.
+    /// Returns the first request whose result is present and differs from that in `answers`.
     pub(crate) fn first_wrong(&self, answers: &[Vec<u8>]) -> Option<usize> {
         let mut pairs = self.slots.iter().zip(answers);
         pairs.position(|(result, answer)| !result.is_empty() && result != answer)
     }
 
-    /// How many were done since it was asked last.
+    /// Returns the number of requests done since the last call.
     pub(crate) fn count(&mut self) -> usize {
         let count = self.done.len();
         self.done.clear();
@@ -65,16 +65,16 @@ impl Results {
     }
 }
 
-/// An implementation that does up to [`LANES`](Self::LANES) requests in one call.
+/// An implementation that computes up to [`LANES`](Self::LANES) requests in one call.
 pub trait Lanes: Send {
-    /// How many at most.
+    /// The most requests of a call.
     const LANES: usize;
 
-    /// Does these requests, from one up to [`LANES`](Self::LANES).
+    /// Computes these requests, from one up to [`LANES`](Self::LANES).
     fn run(&mut self, requests: &[usize], results: &mut Results);
 }
 
-/// Requests that have entered, in front of lanes that take them as they come.
+/// A queue of submitted requests in front of lanes, which take them in order.
 #[derive(Debug)]
 pub struct LaneQueue<L> {
     lanes: L,
@@ -82,7 +82,7 @@ pub struct LaneQueue<L> {
 }
 
 impl<L: Lanes + 'static> LaneQueue<L> {
-    /// With no request waiting.
+    /// Creates an empty queue.
     pub fn before(lanes: L) -> Box<dyn PublicKey> {
         let waiting = VecDeque::new();
         Box::new(Self { lanes, waiting })
@@ -106,16 +106,16 @@ impl<L: Lanes> PublicKey for LaneQueue<L> {
     }
 }
 
-/// An RSA key set up in an implementation that does one request at a time.
+/// An RSA key set up in an implementation that computes one request at a time.
 pub trait SingleRsaKey: Send {
-    /// Applies the private key to the request's number, or signs its digest, as `operation` says.
+    /// Applies the private key to the request's number, or signs its digest, depending on `operation`.
     fn sign(&mut self, operation: RsaOperation, request: &RsaRequest, result: &mut [u8]);
 
     /// Whether the request's signature is right.
     fn verify(&mut self, request: &RsaRequest) -> bool;
 }
 
-/// Keys of one implementation, for all requests of a case.
+/// The keys of one implementation, for all requests of a case.
 #[derive(Debug)]
 pub struct SingleRsa<K> {
     tasks: Arc<RsaTasks>,
@@ -123,10 +123,10 @@ pub struct SingleRsa<K> {
 }
 
 impl<K: SingleRsaKey + 'static> SingleRsa<K> {
-    /// Sets all keys up.
+    /// Sets up all keys.
     ///
     /// # Errors
-    /// What `key` says of one that it cannot set up.
+    /// The error of `key` for one that it cannot set up.
     pub fn set_up(
         tasks: &Arc<RsaTasks>,
         key: impl Fn(&RsaKey) -> Result<K, Error>,

@@ -1,4 +1,4 @@
-//! What a peer is: an implementation, loaded, with keys set up in it.
+//! The interface of a peer: a loaded implementation, with keys set up in it.
 
 use std::time::Duration;
 
@@ -6,45 +6,45 @@ use super::public_key::PublicKey;
 use crate::cases::{Case, Tasks};
 use crate::error::Error;
 
-/// How to come by a peer; a caller brings a list of these.
+/// A peer that can be loaded; a caller brings a list of these.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerFactory {
-    /// As on the command line and in records.
+    /// The name on the command line and in records.
     pub name: &'static str,
-    /// When a run that names no peers measures it.
+    /// The runs that measure it if they name no peers.
     pub presence: Presence,
-    /// Loads it. The number is of the threads Oarlock has in this run; only its own parts care.
+    /// Loads it. The argument is the number of Oarlock's threads in this run, which only Oarlock's own parts use.
     pub open: fn(usize) -> Result<Box<dyn Peer>, Error>,
 }
 
-/// When a run that names no peers measures one.
+/// The runs that measure a peer if they name no peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Presence {
-    /// Always; without it there is no run.
+    /// All runs; none starts without it.
     Always,
-    /// Where it is on the machine.
+    /// Runs on machines that have it.
     WhereAvailable,
-    /// Where more than one thread is asked for.
+    /// Runs with more than one thread.
     ManyThreads,
-    /// Never: it has to be named.
+    /// None: it has to be named.
     Named,
 }
 
-/// An implementation, loaded.
+/// A loaded implementation.
 pub trait Peer {
-    /// What it says of itself.
+    /// Returns the version that it reports.
     fn version(&self) -> String;
 
     /// Sets up `key` for a case.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] for a case that it does not do.
+    /// [`Error::Unavailable`] if it does not support the case.
     fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error>;
 
     /// Sets up the keys of `tasks` for a thread that keeps `depth` requests in flight.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] for operations that it does not do; else what went wrong.
+    /// [`Error::Unavailable`] if it does not support the operations; otherwise the failure.
     fn public_key(&self, tasks: &Tasks, depth: usize) -> Result<Box<dyn PublicKey>, Error> {
         let _ = (tasks, depth);
         Err(Error::Unavailable(
@@ -53,41 +53,40 @@ pub trait Peer {
     }
 }
 
-/// A key set up in an implementation: what the clock runs for.
+/// A key set up in an implementation, which is what is timed.
 pub enum Subject {
-    /// Requests go on where the one before ended: stream ciphers, and CBC.
+    /// A stream cipher, or CBC: each request continues where the one before ended.
     Stream(Box<dyn Stream>),
-    /// Each request is a message with a nonce and a tag.
+    /// An AEAD: each request is a message with a nonce and a tag.
     Aead(Box<dyn Aead>),
 }
 
 impl Subject {
-    /// A stream cipher, or CBC one way.
+    /// Wraps a stream cipher, or CBC in one direction.
     #[allow(clippy::unnecessary_wraps, reason = "what Peer::subject returns")]
     pub fn stream(stream: impl Stream + 'static) -> Result<Self, Error> {
         Ok(Self::Stream(Box::new(stream)))
     }
 
-    /// An AEAD, both ways.
+    /// Wraps an AEAD, for both directions.
     #[allow(clippy::unnecessary_wraps, reason = "what Peer::subject returns")]
     pub fn aead(aead: impl Aead + 'static) -> Result<Self, Error> {
         Ok(Self::Aead(Box::new(aead)))
     }
 }
 
-/// A stream cipher, or CBC one way.
+/// A stream cipher, or CBC in one direction.
 ///
-/// The loops are here so that they are compiled for each subject by itself: what a call by
-/// pointer costs would count at 64 bytes.
+/// The loops are methods of the trait so that they are compiled for each subject separately: the cost of a call through a
+/// pointer would show at 64 bytes.
 pub trait Stream {
-    /// Starts a stream at `iv`, in the implementation's own way. Those that take fewer bytes take
-    /// the first.
+    /// Starts a stream at `iv`. Implementations with a shorter IV use its first bytes.
     fn set_iv(&mut self, iv: &[u8; 16]);
 
-    /// One request, in place. The stream goes on from the one before.
+    /// Processes one request in place. The stream continues from the one before.
     fn apply(&mut self, data: &mut [u8]);
 
-    /// Makes keystream ahead for up to `budget`, where the implementation can.
+    /// Computes keystream ahead for up to `budget`, if the implementation can.
     fn prefill(&mut self, _budget: Duration) {}
 
     /// Computes `calls` requests in a row.
@@ -106,7 +105,7 @@ pub trait Stream {
     }
 }
 
-/// An AEAD with nonces of 12 bytes and tags of 16. Loops are here as in [`Stream`].
+/// An AEAD with nonces of 12 bytes and tags of 16. The loops are methods for the same reason as in [`Stream`].
 pub trait Aead {
     /// Encrypts `data` in place and returns the tag.
     fn seal(&mut self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; 16];
@@ -114,8 +113,8 @@ pub trait Aead {
     /// Decrypts `message` into `data`, which has its length, and returns whether its tag is right.
     fn open(&mut self, message: &Sealed, aad: &[u8], data: &mut [u8]) -> bool;
 
-    /// Seals `data` as many times, each under the next of `nonces`: never one twice, as in any
-    /// right use. Returns the tags, put together so that none can be left out.
+    /// Seals `data` `calls` times, each time under the next of `nonces`, since a nonce must never be used twice. Returns the
+    /// XOR of the tags, so that none can be optimized away.
     fn seal_times(&mut self, data: &mut [u8], calls: usize, nonces: &mut Nonces) -> u128 {
         let mut tags = 0;
         for _ in 0..calls {
@@ -124,8 +123,7 @@ pub trait Aead {
         tags
     }
 
-    /// Opens as many of `messages`, in turn from number `first` on, and returns whether all were
-    /// right.
+    /// Opens `calls` of `messages`, in order from number `first`, and returns whether all were right.
     fn open_times(
         &mut self,
         messages: &[Sealed],
@@ -145,7 +143,7 @@ pub trait Aead {
 /// A message that was sealed with [`AAD`].
 #[derive(Clone, Debug)]
 pub struct Sealed {
-    /// Another for each message.
+    /// The nonce, which differs for each message.
     pub nonce: [u8; 12],
     /// The ciphertext.
     pub data: Vec<u8>,
@@ -153,15 +151,15 @@ pub struct Sealed {
     pub tag: [u8; 16],
 }
 
-/// As long as that of a TLS 1.2 record: number, type, version and length (RFC 5246, 6.2.3.3).
+/// Associated data as long as that of a TLS 1.2 record: number, type, version and length (RFC 5246, 6.2.3.3).
 pub const AAD: [u8; 13] = [0, 0, 0, 0, 0, 0, 0, 42, 23, 3, 3, 0x40, 0];
 
-/// Never the same nonce twice, and no byte of it twice in a row: a nonce that merely counts would
-/// let counter-mode caching keep its table, which depends on three bytes of it. The last four
-/// bytes, which count blocks, are zero.
+/// A source of nonces that never repeats one, nor any of its bytes twice in a row: a nonce that merely counts would let
+/// counter-mode caching keep its table, which depends on three of its bytes. The last four bytes, which count blocks, are
+/// zero.
 ///
-/// They are made some ahead: a vector load of what was stored in two halves just before waits for
-/// the stores to retire, which at 64 bytes is a good part of the time of the fastest.
+/// Some are computed in advance: a vector load of data that was just stored in two halves waits for the stores to retire,
+/// which at 64 bytes is a considerable part of the fastest implementation's time.
 #[derive(Debug)]
 pub struct Nonces {
     last: u128,
@@ -180,7 +178,7 @@ impl Default for Nonces {
 }
 
 impl Nonces {
-    /// The next IV.
+    /// Returns the next IV.
     #[inline]
     pub fn next_iv(&mut self) -> &[u8; 16] {
         if self.used == NONCES_AHEAD {
@@ -190,7 +188,7 @@ impl Nonces {
         &self.ahead[self.used - 1]
     }
 
-    /// The next nonce of 12 bytes.
+    /// Returns the next nonce of 12 bytes.
     #[inline]
     pub fn next_nonce(&mut self) -> &[u8; 12] {
         let [nonce @ .., _, _, _, _] = self.next_iv();
@@ -206,7 +204,7 @@ impl Nonces {
         self.used = 0;
     }
 
-    /// Odd in its upper 96 bits, so that these come round after 2^96; the golden ratio's digits.
+    /// The step between nonces: the golden ratio's digits, odd in its upper 96 bits, so that nonces repeat only after 2^96.
     const STEP: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c061_0000_0000;
 }
 

@@ -1,4 +1,4 @@
-//! Charts, as SVG that names no font but the reader's own.
+//! Charts as SVG, which names no font except the reader's default.
 
 use std::ops::Range;
 
@@ -11,19 +11,19 @@ use super::figures::{Along, CaseFigures, Scaling};
 use crate::cases::Size;
 use crate::error::Error;
 
-/// How figures go up.
+/// The scale of the figures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scale {
     Linear,
     Logarithmic,
 }
 
-/// Speed by size or depth, a line for each implementation.
+/// Draws speed by size or depth, with a line for each implementation.
 pub(super) fn by_point(figures: &CaseFigures<'_>, scale: Scale, of: &str) -> Result<String, Error> {
     draw(LINES_HEIGHT, |root| draw_by_point(root, figures, scale, of))
 }
 
-/// Speed over that of one thread, a bar for each case and number of threads.
+/// Draws speed relative to one thread, with a bar for each case and number of threads.
 pub(super) fn by_threads(all: &[Scaling<'_>]) -> Result<String, Error> {
     let bars: usize = all.iter().map(|one| one.over_one.len()).sum();
     let height = (bars * BAR_HEIGHT + all.len() * GROUP_GAP) as u32 + AXIS_HEIGHT;
@@ -94,7 +94,7 @@ fn draw_by_point(root: &Area<'_>, figures: &CaseFigures<'_>, scale: Scale, of: &
         })
         .draw()?;
 
-    // Oarlock last, so that nothing covers it.
+    // Draw Oarlock last, so that no other line covers it.
     for name in names.iter().rev() {
         let look = Look::of(name);
         let points: Vec<(f64, f64)> = points
@@ -133,7 +133,7 @@ fn draw_by_threads(root: &Area<'_>, all: &[Scaling<'_>]) -> Drawn {
         .margin_top(12)
         .x_label_area_size(AXIS_HEIGHT - 12)
         .y_label_area_size(CASE_WIDTH)
-        // Down, in pixels.
+        // The vertical axis points down, in pixels.
         .build_cartesian_2d(Axis::linear(most * 1.04), f64::from(height)..0.0)?;
     chart
         .configure_mesh()
@@ -172,14 +172,14 @@ fn draw_by_threads(root: &Area<'_>, all: &[Scaling<'_>]) -> Drawn {
     Ok(())
 }
 
-/// An axis with marks where they are wanted.
+/// An axis with its marks.
 struct Axis {
     range: Range<f64>,
     marks: Vec<f64>,
 }
 
 impl Axis {
-    /// From 0, with some round figures.
+    /// Creates an axis from 0, with marks at round figures.
     fn linear(most: f64) -> Self {
         let rough = most / 6.0;
         let decade = 10_f64.powf(rough.log10().floor());
@@ -193,7 +193,7 @@ impl Axis {
         }
     }
 
-    /// Makes an axis of decimal logarithms, with marks at 1, 2 and 5 of each decade.
+    /// Creates an axis of decimal logarithms, with marks at 1, 2 and 5 of each decade.
     fn logarithmic(least: f64, most: f64) -> Self {
         let decades = least.log10().floor() as i32..=most.log10().ceil() as i32;
         let marks: Vec<f64> = decades
@@ -203,7 +203,7 @@ impl Axis {
         let from = marks.iter().copied().rfind(|mark| *mark <= least);
         let to = marks.iter().copied().find(|mark| *mark >= most);
         let (from, to) = (from.unwrap_or(least), to.unwrap_or(most));
-        // One figure alone has a range too.
+        // A single figure needs a range too.
         let to = if to > from { to } else { from + 1.0 };
         let within = |mark: &f64| (from..=to).contains(mark);
         Self {
@@ -231,7 +231,7 @@ impl Ranged for Axis {
     }
 }
 
-/// How an implementation looks: told apart by marker where not by colour.
+/// The appearance of an implementation: distinguished by the marker if not by colour.
 struct Look {
     color: RGBColor,
     marker: &'static [(i32, i32)],
@@ -239,7 +239,7 @@ struct Look {
 }
 
 impl Look {
-    /// Colours that are told apart in every kind of colour blindness: Okabe and Ito, "Color
+    /// Returns the appearance. The colours can be told apart with every kind of colour blindness: Okabe and Ito, "Color
     /// Universal Design", 2008.
     fn of(name: &str) -> Self {
         let (color, marker) = match name {
@@ -261,7 +261,7 @@ impl Look {
         }
     }
 
-    /// In pixels of the whole chart.
+    /// Returns the marker at a place in pixels of the whole chart.
     fn marker_at(&self, (x, y): (i32, i32)) -> Polygon<(i32, i32)> {
         let shape = self
             .marker
@@ -271,7 +271,7 @@ impl Look {
     }
 }
 
-/// What a reader knows an implementation by.
+/// Returns the public name of an implementation.
 pub(super) fn shown_name(name: &str) -> &str {
     match name {
         "oarlock" => "Oarlock",
@@ -303,13 +303,13 @@ pub(super) fn bytes_shown(bytes: usize) -> String {
     }
 }
 
-/// Three digits that count.
+/// Formats a figure with three significant digits.
 pub(super) fn three_digits(figure: f64) -> String {
     let decimals = (2.0 - figure.abs().log10().floor()).clamp(0.0, 4.0) as usize;
     format!("{figure:.decimals$}")
 }
 
-/// As [`three_digits`], without zeros at the end.
+/// Formats a figure like [`three_digits`], without trailing zeros.
 fn figure_shown(figure: f64) -> String {
     if figure == 0.0 {
         return "0".to_owned();
@@ -326,7 +326,7 @@ fn text(size: u32) -> TextStyle<'static> {
     (FONT, size).into_font().color(&INK)
 }
 
-/// Behind what it is about, at its height.
+/// Returns the style of a text to the right of its point, vertically centred.
 fn beside() -> TextStyle<'static> {
     text(LABEL).pos(Pos::new(HPos::Left, VPos::Center))
 }
@@ -352,7 +352,7 @@ const FONT: &str = "sans-serif";
 const LABEL: u32 = 14;
 const INK: RGBColor = RGBColor(26, 26, 26);
 const GRID: RGBColor = RGBColor(222, 222, 222);
-/// Dark enough for white text.
+/// The colours of bars, dark enough for white text.
 const THREADS: &[RGBColor] = &[
     RGBColor(0, 90, 140),
     RGBColor(0, 114, 178),

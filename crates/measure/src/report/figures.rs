@@ -1,4 +1,4 @@
-//! Lines, arranged for charts and tables.
+//! Arranges the lines for charts and tables.
 
 use crate::output::{Entry, Rate, Ratio};
 
@@ -7,24 +7,24 @@ use crate::output::{Entry, Rate, Ratio};
 pub(super) struct Report {
     /// One thread, by size, against every peer.
     pub(super) speed: Vec<Entry>,
-    /// One long request after the other, by threads, against one thread.
+    /// Consecutive long requests, by threads, against one thread.
     pub(super) scaling: Vec<Entry>,
-    /// After idleness, by size of the burst, against other strategies and OpenSSL.
+    /// Bursts after idleness, by size, against other strategies and OpenSSL.
     pub(super) bursts: Vec<Entry>,
     /// Public-key operations on one core, by requests in flight, against every peer.
     pub(super) public_key: Vec<Entry>,
 }
 
-/// What rows of figures are told apart by.
+/// The quantity that distinguishes rows of figures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Along {
     /// The bytes of a request, or of a burst.
     Bytes,
-    /// Requests in flight.
+    /// The number of requests in flight.
     Depth,
 }
 
-/// What was measured of one case in one way: implementations across, sizes or depths down.
+/// The measurements of one case in one mode: implementations across, sizes or depths down.
 pub(super) struct CaseFigures<'a> {
     pub(super) along: Along,
     pub(super) case: &'a str,
@@ -35,7 +35,7 @@ pub(super) struct CaseFigures<'a> {
 }
 
 impl<'a> CaseFigures<'a> {
-    /// One for each case, and each pause, in the order of `lines`.
+    /// Groups `lines` by case and pause, in their order.
     pub(super) fn of(lines: &'a [Entry], along: Along) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for line in lines {
@@ -74,7 +74,7 @@ impl<'a> CaseFigures<'a> {
         self.case == case && self.idle_ms == idle_ms
     }
 
-    /// Oarlock first.
+    /// Returns the implementations, Oarlock first.
     pub(super) fn implementations(&self) -> Vec<&'a str> {
         let mut names = Vec::new();
         for rate in &self.rates {
@@ -85,7 +85,7 @@ impl<'a> CaseFigures<'a> {
         names
     }
 
-    /// Sizes or depths, from the least on.
+    /// Returns the sizes or depths in ascending order.
     pub(super) fn points(&self) -> Vec<usize> {
         let rates = self.rates.iter();
         let mut points: Vec<_> = rates
@@ -136,16 +136,16 @@ impl<'a> CaseFigures<'a> {
     }
 }
 
-/// How much faster some threads are than one, in one case.
+/// The speed of several threads relative to one, in one case.
 pub(super) struct Scaling<'a> {
     pub(super) case: &'a str,
     pub(super) bytes: usize,
-    /// By number of threads.
+    /// The ratios by number of threads.
     pub(super) over_one: Vec<(usize, f64)>,
 }
 
 impl<'a> Scaling<'a> {
-    /// One for each case, in the order of `lines`.
+    /// Groups `lines` by case, in their order.
     pub(super) fn of(lines: &'a [Entry]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for line in lines {

@@ -1,4 +1,4 @@
-//! Where a report goes.
+//! The folder of a report.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// A folder that is empty, or holds an earlier report.
+/// A folder that is empty or holds an earlier report.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes it where there is none.
+    /// Opens the folder, and creates it if necessary.
     pub(super) fn at(path: &Path) -> Result<Self, Error> {
         let failed = |error| Error::io(path.display())(error);
         fs::create_dir_all(path).map_err(|error| match error.kind() {
@@ -43,7 +43,7 @@ impl Folder {
         fs::write(&partial, text)
             .and_then(|()| fs::rename(&partial, &path))
             .map_err(|error| {
-                // What is left over would be in the way of the next report.
+                // A partial file would make the folder unusable for the next report.
                 let _ = fs::remove_file(&partial);
                 Error::io(path.display())(error)
             })
@@ -55,5 +55,5 @@ impl Folder {
 }
 
 pub(super) const INDEX: &str = "index.html";
-/// By which a report is known.
+/// The mark by which a report is recognized.
 pub(super) const GENERATOR: &str = r#"<meta name="generator" content="oarlock bench --report"/>"#;

@@ -1,8 +1,8 @@
-//! `--report`: what a machine makes, as a page with charts that needs nothing but itself.
+//! `--report`: the results of a machine, as a self-contained page with charts.
 //!
 //! ```text
-//! folder.rs   where it goes: never over what is no report     chart.rs   SVG
-//! page.rs     HTML: charts, each with its figures             figures.rs lines, by case
+//! folder.rs   the folder, which never overwrites other files     chart.rs   SVG
+//! page.rs     HTML: charts, each with its figures                figures.rs lines, by case
 //! ```
 
 mod chart;
@@ -22,14 +22,14 @@ use crate::run::{Event, Shown, measure as measure_cases};
 use figures::Report;
 use folder::Folder;
 
-/// Measures, shows figures on `out` as they come, and writes the page into `path`.
+/// Measures, shows figures on `out` as they arrive, and writes the page into `path`.
 pub(crate) fn run(
     args: &Args,
     path: &Path,
     peers: &[PeerFactory],
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    // Before minutes are spent on figures that could not be kept.
+    // Open the folder first: minutes of measurement must not end in figures that cannot be kept.
     let folder = Folder::at(path)?;
     let cases = cases::matching(&args.case)?;
     let mut shown = Shown::new(args, out);
@@ -94,7 +94,7 @@ fn scaling(args: &Args, threads: usize, bytes: Size) -> Args {
         size: vec![bytes],
         mode: vec![CallPattern::BackToBack],
         peer: vec!["inline".to_owned()],
-        // Keystream that was made before the clock started is little of what is used in this time.
+        // In a long sample, keystream computed before the clock started is only a small part.
         sample_ms: args.sample_ms.or((!args.quick).then_some(STEADY_MS)),
         ..args.clone()
     }
@@ -124,7 +124,7 @@ fn public_key_sweep(args: &Args) -> Args {
     }
 }
 
-/// Returns the bytes of the requests that more threads share.
+/// Returns the size of the requests that several threads share.
 fn scaling_bytes(case: &Case) -> Size {
     if case.then_hmac {
         PACKET
@@ -135,7 +135,7 @@ fn scaling_bytes(case: &Case) -> Size {
     }
 }
 
-/// Two, four and so on, and as many as there are CPUs.
+/// Returns two, four and so on, and the number of CPUs.
 fn thread_counts(cpus: usize) -> Vec<usize> {
     let doubling = std::iter::successors(Some(2), |count| Some(2 * count));
     let mut counts: Vec<usize> = doubling.take_while(|count| *count < cpus).collect();
@@ -145,13 +145,13 @@ fn thread_counts(cpus: usize) -> Vec<usize> {
     counts
 }
 
-/// Whether keystream can be made ahead for it.
+/// Whether keystream can be computed ahead for the case.
 fn is_stream(case: &Case) -> bool {
     let is_cbc = matches!(case.algorithm, Algorithm::AesCbc { .. });
     !case.algorithm.is_aead() && !is_cbc && !case.then_hmac
 }
 
-/// As a record: the machine, then every line.
+/// Returns the report as a record: the machine, then every line.
 fn jsonl(machine: &Machine, report: &Report) -> Result<String, Error> {
     let chapters = [
         &report.speed,
@@ -179,7 +179,7 @@ const SPEED_SIZES: &[Size] = &[
 const BURST_SIZES: &[Size] = &[Size(16 << 10), Size(64 << 10), Size(256 << 10)];
 const SCALING_SIZES: [Size; 3] = [LONG, SLOW, PACKET];
 const LONG: Size = Size(4 << 20);
-/// One request of 3DES takes 80 ms at that.
+/// The size for slow ciphers; one request of 3DES then takes 80 ms.
 const SLOW: Size = Size(1 << 20);
 const PACKET: Size = Size(32 << 10);
 const STEADY_MS: u64 = 20;

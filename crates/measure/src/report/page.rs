@@ -1,4 +1,4 @@
-//! The page: one file, nothing from elsewhere. Well-formed as XML too, which keeps it testable.
+//! The page: one file that loads nothing else. It is also well-formed XML, which makes it testable.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::folder::GENERATOR;
 use crate::error::Error;
 use crate::output::Machine;
 
-/// The whole of it.
+/// Returns the whole page.
 pub(super) fn html(machine: &Machine, report: &Report) -> Result<String, Error> {
     let mut page = String::new();
     head(&mut page, machine);
@@ -149,7 +149,7 @@ fn public_key(page: &mut String, report: &Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// A row for each depth, with three percentiles for each implementation.
+/// Writes a row for each depth, with three percentiles for each implementation.
 fn latencies(page: &mut String, figures: &CaseFigures<'_>) {
     *page += "<table>\n<caption>Microseconds from entry to result: half of the requests, nine \
               tenths, 99 of 100</caption>\n<thead><tr><th scope=\"col\">in flight</th>";

@@ -35,7 +35,7 @@ pub(super) fn measure(
     Ok(measured)
 }
 
-/// Compares outputs only; returns how many of them agree with the first's.
+/// Compares outputs only; returns how many of them agree with the first participant's.
 pub(super) fn verify(cases: &[&'static Case], participants: &Participants) -> Result<usize, Error> {
     let mut compared = 0;
     for case in cases {
@@ -56,7 +56,7 @@ struct CipherContest<'a> {
 }
 
 impl<'a> CipherContest<'a> {
-    /// Leaves out peers that do not support the case, and says so; `None` where none is left. If no peer was named,
+    /// Leaves out and reports peers that do not support the case; returns `None` if none is left. If no peer was named,
     /// Oarlock is then measured against itself.
     fn of(
         case: &'static Case,
@@ -97,7 +97,7 @@ impl<'a> CipherContest<'a> {
         Ok(Contestant::new(name, subjects.collect::<Result<_, _>>()?))
     }
 
-    /// Returns how many were found to agree with the first.
+    /// Compares outputs; returns how many agree with the first participant's.
     fn verify(&self, sizes: &[usize]) -> Result<usize, Error> {
         // A peer is first, so that it is the reference.
         let mut contestants = self
@@ -147,7 +147,7 @@ impl<'a> CipherContest<'a> {
         Ok(())
     }
 
-    /// Refuses sizes that the case does not take.
+    /// Refuses sizes that the case does not support.
     fn admits(&self, work: &Work) -> Result<(), Error> {
         let (name, granule) = (self.case.name, self.case.algorithm.granule_bytes());
         let (bytes, call) = (Size(work.bytes), Size(work.call_bytes()));
@@ -193,8 +193,8 @@ impl<'a> CipherContest<'a> {
         Ok(lines)
     }
 
-    /// Some to open, each under its own nonce. Their ciphertexts together take as much of the
-    /// caches as one long request, so that it is not memory that is measured.
+    /// Returns messages to open, each under its own nonce. Together, their ciphertexts take as much cache as one long
+    /// request, so that the measurement is not bound by memory.
     fn messages(&self, bytes: usize) -> Result<Vec<Sealed>, Error> {
         let sealing = Case {
             direction: Direction::Encrypt,
@@ -286,10 +286,10 @@ const MANY_THREADS_SIZES: &[Size] = &[
     Size(64 << 20),
 ];
 const BURST_SIZES: &[Size] = &[Size(16 << 10), Size(64 << 10), Size(256 << 10)];
-/// One request of 3DES takes 40 ms at that.
+/// The longest request of a slow cipher; one of 3DES then takes 40 ms.
 const SLOW_BYTES_MAX: usize = 1 << 20;
 
-/// Odd, so that the median is a ratio that was seen.
+/// The number of rounds: odd, so that the median is a measured ratio.
 const ROUNDS: usize = 21;
 const QUICK_ROUNDS: usize = 7;
 const SAMPLE_MS: u64 = 3;

@@ -1,4 +1,4 @@
-//! One call in one way: OpenSSL with a provider compared with OpenSSL as it comes, in pairs of short samples, until the ratio is
+//! One call in one way: OpenSSL with a provider compared with stock OpenSSL, in pairs of short samples, until the ratio is
 //! known well enough.
 
 use std::time::Duration;
@@ -8,23 +8,23 @@ use crate::cases::Direction;
 use crate::error::Error;
 use crate::peers::openssl::{Call, Caller, Material, Message, Uses, Way};
 
-/// A comparison that goes on as long as its owner wants.
+/// A comparison that continues as long as its owner wants.
 pub struct Compared {
     both: Box<dyn Both>,
-    /// Calls of a sample, by side.
+    /// The number of calls in a sample, by side.
     calls: [usize; 2],
     sample: Duration,
-    /// Nanoseconds of a call, by side, pair by pair.
+    /// Nanoseconds per call, by side, for each pair.
     ns: Vec<[f64; 2]>,
     places: u64,
 }
 
-/// What both sides do: with the provider (0), and as it comes (1).
+/// The work of both sides: with the provider (0), and stock (1).
 trait Both {
-    /// What a side makes of it; empty if each call makes something else.
+    /// Returns the output of a side; empty if each call has a different output.
     fn made_by(&mut self, side: usize) -> Result<Vec<u8>, Error>;
 
-    /// The time that `calls` calls take, after `warm` others, all in new contexts.
+    /// Returns the time of `calls` calls, after `warm` others, all in new contexts.
     fn timed(&mut self, side: usize, warm: usize, calls: usize) -> Result<Duration, Error>;
 }
 
@@ -73,22 +73,22 @@ impl Both for OfPrimitive {
     }
 }
 
-/// The median of some ratios, and between which values the true one lies with 95 %.
+/// The median of some ratios, and the interval in which the true one lies with 95 % confidence.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spread {
-    /// Above 1 where the provider is faster.
+    /// The median; above 1 if the provider is faster.
     pub median: f64,
-    /// The lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
 impl Compared {
-    /// Prepares samples of about `sample` each. Both sides have made the same of the message before the clock runs.
+    /// Prepares samples of about `sample` each. Both sides must produce the same output before the clock runs.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] for what this OpenSSL does not have or does not do; [`Error::Failed`] where outputs differ.
+    /// [`Error::Unavailable`] if this OpenSSL lacks something or refuses a call; [`Error::Failed`] if outputs differ.
     pub fn new(
         provided: &Provided,
         request: &Request,
@@ -101,7 +101,7 @@ impl Compared {
             Uses::new(stock, request.operation, "")?,
         ];
         let both = OfCipher {
-            // Stock seals what both open.
+            // Stock OpenSSL seals the message that both sides open.
             message: Message::new(&sides[1], request.direction, request.bytes)?,
             sides,
             way,
@@ -111,10 +111,10 @@ impl Compared {
             .map_err(|error| about(error, &format!("{request:?} {way:?}")))
     }
 
-    /// The same for a call of a primitive.
+    /// Prepares samples of a call of a primitive.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// The same as for [`new`](Self::new).
     pub fn of_call(provided: &Provided, call: Call, sample: Duration) -> Result<Self, Error> {
         let (ours, stock) = provided.worlds();
         let sides = [Caller::new(ours)?, Caller::new(stock)?];
@@ -135,7 +135,7 @@ impl Compared {
             ns: Vec::new(),
             places,
         };
-        // A release that does not do this at all is no reason to fail.
+        // Ask stock OpenSSL first: a release that does not support the call at all is not a failure.
         let expected = compared.both.made_by(1)?;
         let found = compared.both.made_by(0);
         if found? != expected {
@@ -159,7 +159,7 @@ impl Compared {
         }
     }
 
-    /// Takes `pairs` more pairs of samples, each with contexts of its own at other places of the heap.
+    /// Takes `pairs` more pairs of samples, each with its own contexts at other places of the heap.
     ///
     /// # Errors
     /// Those of OpenSSL.
@@ -178,18 +178,18 @@ impl Compared {
         Ok(())
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     pub fn pairs(&self) -> usize {
         self.ns.len()
     }
 
-    /// What they say.
+    /// Returns the median ratio and its interval.
     pub fn spread(&self) -> Spread {
         let ratios: Vec<_> = self.ns.iter().map(|[ours, stock]| stock / ours).collect();
         Spread::of(&ratios)
     }
 
-    /// Nanoseconds of a message with the provider, and with OpenSSL as it comes: the medians.
+    /// Returns the median nanoseconds of a call with the provider, and with stock OpenSSL.
     pub fn medians_ns(&self) -> [f64; 2] {
         [0, 1].map(|side| {
             let of_side: Vec<_> = self.ns.iter().map(|ns| ns[side]).collect();
@@ -197,7 +197,7 @@ impl Compared {
         })
     }
 
-    /// Moves what is allocated next, with no pattern that one side could be in step with.
+    /// Moves later allocations, without a pattern that could favour one side.
     fn next_gap(&mut self) -> Vec<u8> {
         // Knuth's MMIX generator; its upper bits are the good ones.
         self.places = self
@@ -208,7 +208,7 @@ impl Compared {
     }
 }
 
-/// Says what a failure is about.
+/// Adds the subject to the text of a failure.
 fn about(error: Error, what: &str) -> Error {
     match error {
         Error::Failed(why) => Error::Failed(format!("{what}: {why}")),
@@ -217,8 +217,8 @@ fn about(error: Error, what: &str) -> Error {
 }
 
 impl Spread {
-    /// By order statistics, which ask nothing of how the ratios are distributed: the median lies between the values at
-    /// n/2 ± 0.98 √n (Conover, Practical Nonparametric Statistics, 3.2).
+    /// Computes the interval by order statistics, which assume nothing about the distribution of the ratios: the median lies
+    /// between the values at n/2 ± 0.98 √n (Conover, Practical Nonparametric Statistics, 3.2).
     fn of(ratios: &[f64]) -> Self {
         let mut sorted = ratios.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -279,7 +279,7 @@ mod tests {
                 let compared = Compared::of_call(&provided, call, Duration::from_micros(20));
                 let mut compared = match compared {
                     Ok(compared) => compared,
-                    // OpenSSL has them from 3.5 on.
+                    // OpenSSL has these from 3.5.
                     Err(Error::Unavailable(_)) if primitive.since() > (3, 0) => continue,
                     Err(error) => panic!("{call:?}: {error}"),
                 };
@@ -291,7 +291,7 @@ mod tests {
         }
     }
 
-    /// Both sides are the default provider, so that outputs agree and ratios are near 1.
+    /// Both sides use the default provider, so outputs agree and ratios are near 1.
     #[test]
     fn every_kind_is_used_in_every_way() {
         let folder = tempfile::tempdir().unwrap();

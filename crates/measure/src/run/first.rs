@@ -11,23 +11,23 @@ use crate::cases::{self, Tasks};
 use crate::error::Error;
 use crate::peers::{Oarlock, Peer, PeerFactory, Results, choose};
 
-/// What one process found.
+/// The result of one process.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct First {
     /// Microseconds of the first operation with a key that was set up.
     pub fresh_us: f64,
-    /// The same in a child that was forked after it, with the same key.
+    /// Microseconds of the first operation with the same key in a child that was forked after that.
     pub forked_us: f64,
-    /// The time of one more operation in the parent, for comparison.
+    /// Microseconds of one more operation in the parent, for comparison.
     pub later_us: f64,
 }
 
-/// Has the first of `args.peer`, or Oarlock where none is named, do the first public-key operation
-/// of this process, which has to have one thread and done none before.
+/// Measures the first public-key operation of this process with the first of `args.peer`, or with Oarlock if none is named.
+/// The process must have one thread, and must not have done such an operation before.
 ///
 /// # Errors
-/// [`Error::Usage`] unless `args` name one public-key case; else as [`run`](crate::run()).
+/// [`Error::Usage`] unless `args` name one public-key case; otherwise the same as for [`run`](crate::run()).
 pub fn first(args: &Args, peers: &[PeerFactory]) -> Result<First, Error> {
     let case = match cases::matching(&args.case)?.public_key.as_slice() {
         [case] => *case,
@@ -66,17 +66,15 @@ fn us(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// What `work` returns in a child of this process, which has one thread.
+/// Returns the result of `work` in a child of this process, which has one thread.
 fn in_child(work: impl FnOnce() -> Duration) -> Result<Duration, Error> {
     let (mut reader, mut writer) = std::io::pipe().map_err(Error::io("a pipe"))?;
-    // SAFETY: this process has one thread, so the child finds no lock taken and no state half
-    // changed.
+    // SAFETY: this process has one thread, so in the child no lock is held and no state is half changed.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let nanoseconds = work().as_nanos() as u64;
         let told = writer.write_all(&nanoseconds.to_ne_bytes());
-        // SAFETY: no preconditions. What the parent registered to be done at its end is the
-        // parent's.
+        // SAFETY: no preconditions. Exit handlers that the parent registered are not run.
         unsafe { libc::_exit(i32::from(told.is_err())) };
     }
     if child < 0 {

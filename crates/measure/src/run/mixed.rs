@@ -1,4 +1,4 @@
-//! Oarlock's public-key operations while every CPU has a cipher to do: neither may starve.
+//! Oarlock's public-key operations while every CPU runs a cipher: neither may starve.
 //!
 //! ```text
 //! round 1   requests alone    messages alone    both at once
@@ -18,7 +18,7 @@ use crate::measuring::{self, CpuBinding, LoadSamples, Loop, Mode, Summary};
 use crate::output::{Entry, MIXED, Point, PublicKeyMode, PublicKeyPoint, Row};
 use crate::peers::{AAD, Nonces, OARLOCK, Oarlock, PublicKey, Results};
 
-/// Measures `cases`; returns how many of them Oarlock does.
+/// Measures `cases`; returns how many of them Oarlock supports.
 pub(super) fn measure(
     args: &Args,
     cases: &[&'static PublicKeyCase],
@@ -33,7 +33,7 @@ pub(super) fn measure(
     Ok(measured)
 }
 
-/// Measures a case in both ways; returns whether Oarlock does it.
+/// Measures a case in both ways; returns whether Oarlock supports it.
 fn measure_case(
     args: &Args,
     case: &'static PublicKeyCase,
@@ -114,7 +114,7 @@ enum Turn {
     Both,
 }
 
-/// Samples of one kind of load, alone and while the other runs.
+/// The samples of one kind of load, alone and while the other runs.
 #[derive(Default)]
 struct Pair {
     alone: LoadSamples,
@@ -156,7 +156,7 @@ fn of_messages(threads: usize, load: &str, messages: &Pair) -> (Row, [Entry; 3])
     (row, lines)
 }
 
-/// A thread that seals one message after the other, inline. Each counts as a request.
+/// A thread that seals consecutive messages inline. Each counts as a request.
 struct Sealing {
     aead: AcceleratedAead,
     nonces: Nonces,

@@ -1,11 +1,11 @@
 //! A run: participants and cases, then point by point.
 //!
 //! ```text
-//! mixed.rs                   public-key operations while every CPU has a cipher to do
+//! mixed.rs                   public-key operations while every CPU runs a cipher
 //! ciphers.rs  public_key.rs  cases, compared and then measured      first.rs     a process's first
 //! participants.rs            with the run's observer                provided.rs  OpenSSL without and with a provider
 //! compared.rs                one message in one way of calling, in pairs
-//! shown.rs                   tables, JSON and records of it
+//! shown.rs                   its tables, JSON and records
 //! ```
 
 mod ciphers;
@@ -26,7 +26,7 @@ pub(crate) use participants::Event;
 use participants::{Observer, Participants};
 pub(crate) use shown::Shown;
 
-/// Measures `cases`, whichever `args` name.
+/// Measures `cases`, whichever cases `args` name.
 pub(crate) fn measure(
     args: &Args,
     cases: &Matching,
@@ -44,7 +44,7 @@ pub(crate) fn measure(
     participants.at_least_one(measured)
 }
 
-/// Compares outputs only; returns how many of them agree with the first's.
+/// Compares outputs only; returns how many of them agree with the first participant's.
 pub(crate) fn verify(args: &Args, peers: &[PeerFactory]) -> Result<usize, Error> {
     let cases = cases::matching(&args.case)?;
     let participants = Participants::open(args, peers)?;

@@ -8,9 +8,9 @@ use crate::output::{Entry, Row};
 use crate::peers::{ChosenPeer, Oarlock, Peer, PeerFactory, choose};
 use oarlock::Strategy;
 
-/// What happens in a run.
+/// An event of a run.
 pub(crate) enum Event<'a> {
-    /// All participants are loaded.
+    /// All participants are loaded, with these versions.
     Started(&'a [String]),
     /// All participants were measured at one point.
     Measured(&'a Row, &'a [Entry]),
@@ -24,7 +24,7 @@ pub(crate) struct Participants {
     pub(crate) peers: Vec<ChosenPeer>,
     /// Whether the command line names the peers.
     pub(super) named: bool,
-    /// Peers reported as not supporting something, with the reason.
+    /// The peers that were reported as not supporting something, with the reason.
     noted: RefCell<Vec<(String, String)>>,
 }
 

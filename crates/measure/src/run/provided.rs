@@ -1,5 +1,5 @@
-//! The machine's OpenSSL compared with itself with a provider: what programs gain by it, call by call through the
-//! same functions.
+//! Compares the machine's OpenSSL with and without a provider: the gain of programs, call by call through the same
+//! functions.
 
 use std::ffi::CStr;
 use std::path::Path;
@@ -19,27 +19,27 @@ use crate::peers::openssl::{
 };
 use crate::peers::{AAD, Nonces, Sealed, Subject};
 
-/// OpenSSL as it comes, and as a configuration has it.
+/// Stock OpenSSL, and OpenSSL with a configuration.
 pub struct Provided {
     stock: Rc<World>,
     provided: Rc<World>,
 }
 
-/// What is measured.
+/// The request to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// The algorithm.
     pub operation: Algorithm,
     /// The direction.
     pub direction: Direction,
-    /// Bytes a call; of block modes the next whole blocks.
+    /// The bytes of a call; block modes round up to whole blocks.
     pub bytes: usize,
 }
 
-/// Bytes a second, of calls one after the other.
+/// The rates of consecutive calls, in bytes per second.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    /// The rate of OpenSSL as it comes.
+    /// The rate of stock OpenSSL.
     pub stock: f64,
     /// The rate of OpenSSL with the configuration.
     pub provided: f64,
@@ -49,7 +49,7 @@ impl Provided {
     /// Loads libcrypto, and in it the providers of the file `configuration`.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without OpenSSL 3; [`Error::Failed`] where it does not take the file.
+    /// [`Error::Unavailable`] without OpenSSL 3; [`Error::Failed`] if it refuses the file.
     pub fn open(configuration: &Path) -> Result<Self, Error> {
         let libcrypto = Arc::new(Libcrypto::load()?);
         Ok(Self {
@@ -58,10 +58,10 @@ impl Provided {
         })
     }
 
-    /// As [`open`](Self::open), with the libcrypto in the file `library`.
+    /// Loads the libcrypto in the file `library`, otherwise like [`open`](Self::open).
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The same as for [`open`](Self::open).
     pub fn open_in(library: &Path, configuration: &Path) -> Result<Self, Error> {
         let libcrypto = Arc::new(Libcrypto::open(library)?);
         Ok(Self {
@@ -70,12 +70,12 @@ impl Provided {
         })
     }
 
-    /// With the configuration, and as it comes.
+    /// Returns OpenSSL with the configuration, and stock OpenSSL.
     pub(super) fn worlds(&self) -> (&Rc<World>, &Rc<World>) {
         (&self.provided, &self.stock)
     }
 
-    /// A text parameter of the provider that the configuration calls `name`; `None` if there is no such provider.
+    /// Returns a text parameter of the provider that the configuration calls `name`; `None` if there is no such provider.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without OpenSSL 3.
@@ -91,13 +91,13 @@ impl Provided {
         Ok(Caller::new(&self.provided)?.has(primitive, name))
     }
 
-    /// The library's version and when it was built, as it says itself.
+    /// Returns the version and the build date that the library reports.
     pub fn version(&self) -> (String, String) {
         let libcrypto = self.stock.libcrypto();
         (libcrypto.version(), libcrypto.built_on())
     }
 
-    /// Measures both in turn, for about 20 ms unless a request takes longer than 1 ms.
+    /// Measures both alternately, for about 20 ms unless a request takes longer than 1 ms.
     ///
     /// # Errors
     /// [`Error::Unavailable`] for operations that OpenSSL does not have.
@@ -105,10 +105,10 @@ impl Provided {
         self.rates_by(request, ROUNDS, SAMPLE)
     }
 
-    /// The same by other samples: `rounds`, an odd number, of each side.
+    /// Measures like [`rates`](Self::rates), with `rounds` samples of each side, an odd number.
     ///
     /// # Errors
-    /// Those of [`rates`](Self::rates).
+    /// The same as for [`rates`](Self::rates).
     pub fn rates_by(
         &self,
         request: &Request,
@@ -145,12 +145,11 @@ impl Provided {
         })
     }
 
-    /// Nanoseconds of a context of `operation` that is made, given a key and an IV, and freed: samples
-    /// of Oarlock's and of the default provider's, in pairs, both in the library context that has
-    /// loaded the configuration.
+    /// Returns nanoseconds for a context of `operation` that is created, keyed with an IV, and freed: samples of Oarlock and
+    /// of the default provider, in pairs, both in the library context that has loaded the configuration.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] for what one of the two does not have.
+    /// [`Error::Unavailable`] if one of the two lacks the operation.
     pub fn context_ns(
         &self,
         operation: Algorithm,
@@ -166,11 +165,11 @@ impl Provided {
         })
     }
 
-    /// Nanoseconds of a message, in one way of calling: samples of Oarlock's and of the default provider's, in pairs, both
-    /// in the library context that has loaded the configuration.
+    /// Returns nanoseconds of a message, in one way of calling: samples of Oarlock and of the default provider, in pairs,
+    /// both in the library context that has loaded the configuration.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] for what one of the two does not have.
+    /// [`Error::Unavailable`] if one of the two lacks the operation.
     pub fn message_ns(
         &self,
         request: &Request,
@@ -190,12 +189,11 @@ impl Provided {
         })
     }
 
-    /// CPU time of both ends of a handshake: samples with the configuration and of OpenSSL as it comes, in pairs, each
+    /// Returns the CPU time of both ends of a handshake: samples with the configuration and of stock OpenSSL, in pairs, each
     /// of its own kind.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without OpenSSL 3, or the groups that are asked for; [`Error::Failed`] where it does not
-    /// take the files.
+    /// [`Error::Unavailable`] without OpenSSL 3 or the requested groups; [`Error::Failed`] if it refuses the files.
     pub fn handshakes(
         &self,
         ours: &Handshake,
@@ -208,23 +206,24 @@ impl Provided {
         ];
         sides[0].begin(ours.is_resumed)?;
         sides[1].begin(theirs.is_resumed)?;
-        // One by one in turn: what a handshake finds cold is what others have left. Eight in a row each have the same
-        // medians within 0.02.
+        // The sides alternate after every handshake, so that each finds the caches as the other has left them. Eight in a
+        // row each have the same medians within 0.02.
         in_pairs(rounds, |side| sides[side].run())
     }
 
-    /// CPU time of both ends of a handshake, with the configuration: the first of this process if this is called first.
+    /// Returns the CPU time of both ends of a handshake with the configuration: the first of this process if this is called
+    /// first.
     ///
     /// # Errors
-    /// As [`handshakes`](Self::handshakes).
+    /// The same as for [`handshakes`](Self::handshakes).
     pub fn first_handshake(&self, handshake: &Handshake) -> Result<Ends, Error> {
         Handshakes::new(&self.provided, handshake)?.run()
     }
 
-    /// An operation with the configuration, and of OpenSSL as it comes if it has that.
+    /// Prepares an operation with the configuration, and with stock OpenSSL if it has the operation.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] for what it does not have with the configuration.
+    /// [`Error::Unavailable`] if OpenSSL with the configuration lacks it.
     pub fn operations(
         &self,
         operation: Operation,
@@ -236,11 +235,11 @@ impl Provided {
         }
     }
 
-    /// Nanoseconds of an RSA key that is read, used once and freed: samples with the configuration and of OpenSSL as it
-    /// comes, in pairs. `private` is in DER (RFC 8017, A.1.2).
+    /// Returns nanoseconds for an RSA key that is read, used once and freed: samples with the configuration and of stock
+    /// OpenSSL, in pairs. `private` is in DER (RFC 8017, A.1.2).
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without OpenSSL 3; [`Error::Failed`] where it does not take the key.
+    /// [`Error::Unavailable`] without OpenSSL 3; [`Error::Failed`] if it refuses the key.
     pub fn key_ns(
         &self,
         private: &[u8],
@@ -261,7 +260,7 @@ impl Provided {
     }
 }
 
-/// Samples of both sides by turns. The first of each finds caches cold and counts for nothing.
+/// Takes alternating samples of both sides. The first of each finds cold caches and is dropped.
 fn in_pairs<T>(
     rounds: usize,
     mut sample: impl FnMut(usize) -> Result<T, Error>,
@@ -303,7 +302,7 @@ fn subject(world: &Rc<World>, request: &Request) -> Result<Subject, Error> {
     }
 }
 
-/// Two to open, by turns.
+/// Returns two messages to open alternately.
 fn messages(subject: Subject, bytes: usize) -> Vec<Sealed> {
     let Subject::Aead(mut aead) = subject else {
         return Vec::new();
@@ -318,16 +317,16 @@ fn messages(subject: Subject, bytes: usize) -> Vec<Sealed> {
     vec![seal(), seal()]
 }
 
-/// Longer requests have the same rate.
+/// The longest request in bytes; longer ones have the same rate.
 const BYTES_MAX: usize = 16 << 20;
-/// Odd, so that the median was seen.
+/// The number of rounds: odd, so that the median was measured.
 const ROUNDS: usize = 5;
 const SAMPLE: Duration = Duration::from_millis(1);
-/// Contexts of a sample: about 1 ms.
+/// The contexts of a sample, which take about 1 ms.
 const CONTEXTS: usize = 2000;
-/// The same.
+/// The messages of a sample, which take about 1 ms.
 const MESSAGES: usize = 2000;
-/// Keys of a sample: 2 to 20 ms.
+/// The keys of a sample, which take 2 to 20 ms.
 const KEYS: usize = 40;
 
 #[cfg(test)]
@@ -350,7 +349,7 @@ mod tests {
         assert_eq!(told(c"legacy", c"name"), None, "it is not activated");
         for primitive in Primitive::ALL.iter().copied() {
             let has = |name| provided.has(primitive, name).unwrap();
-            // What is post-quantum, OpenSSL has from 3.5 on.
+            // OpenSSL has post-quantum primitives from 3.5.
             assert!(has("default") || primitive.since() > (3, 0), "{primitive}");
             assert!(!has("legacy"), "{primitive}");
         }
@@ -360,7 +359,7 @@ mod tests {
         ));
     }
 
-    /// The configuration prefers the default provider, so that both sides are the same.
+    /// The configuration prefers the default provider, so both sides are the same.
     #[test]
     fn both_sides_have_rates_for_every_kind() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,12 @@
-//! Public-key operations at each depth: answers compared, then samples in turn.
+//! Public-key operations at each depth: answers compared, then alternating samples.
 //!
 //! ```text
 //! round 1   depth 1: Oarlock, A, B    depth 8: Oarlock, A, B   ...
 //! round 2   the other way round                                ...
 //! ```
 //!
-//! So a ratio is of two samples of one round: Oarlock's and a peer's at one depth, or Oarlock's at a
-//! depth and at the one before. Keys are set up once; results are compared after every sample.
+//! So a ratio is of two samples of one round: Oarlock's and a peer's at one depth, or Oarlock's at a depth and at the one
+//! before. Keys are set up once; results are compared after every sample.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub(crate) fn measure(
     Ok(measured)
 }
 
-/// Compares answers only; returns how many agree with the first's.
+/// Compares answers only; returns how many agree with the first participant's.
 pub(crate) fn verify(
     args: &Args,
     cases: &[&'static PublicKeyCase],
@@ -68,7 +68,7 @@ struct PublicKeyContest {
     tasks: Tasks,
     /// All participants at the first depth, Oarlock first; then at the next.
     parties: Vec<Party>,
-    /// By number of request; every participant has to give these.
+    /// The answers by number of request; every participant must return these.
     answers: Vec<Vec<u8>>,
 }
 
@@ -101,8 +101,8 @@ impl PublicKeyContest {
         })
     }
 
-    /// Has every participant answer all requests at every depth, and compares; wrong signatures have to be
-    /// found wrong. Returns how many were found to agree with the first.
+    /// Compares the answers of every participant to all requests at every depth; wrong signatures must be found wrong.
+    /// Returns how many agree with the first.
     fn verify(&mut self, args: &Args, participants: &Participants) -> Result<usize, Error> {
         let mut agreed = 0;
         // A peer is first, so that it is the reference.
@@ -161,8 +161,7 @@ impl PublicKeyContest {
         Ok(())
     }
 
-    /// Returns the entries of all participants at a depth; those of Oarlock also compared with itself at the depth
-    /// before.
+    /// Returns the entries of all participants at a depth; those of Oarlock also compared with itself at the depth before.
     fn lines(
         &mut self,
         args: &Args,
@@ -215,7 +214,7 @@ impl Party {
     ) -> Self {
         let count = subjects.len();
         let loops = subjects.into_iter().enumerate().map(|(number, subject)| {
-            // Not all on the same keys at once.
+            // Each loop starts at other keys.
             Loop::new(subject, depth_each, requests, number * requests / count)
         });
         Self {
@@ -228,7 +227,7 @@ impl Party {
     }
 }
 
-/// All participants that support the case, Oarlock first.
+/// Returns all participants that support the case, Oarlock first.
 fn parties_at(
     case: &PublicKeyCase,
     depth: usize,
@@ -269,7 +268,7 @@ fn parties_at(
     for chosen in &participants.peers {
         let threads = chosen.public_key_threads(args.threads);
         let callers = chosen.public_key_callers(args.threads).min(depth);
-        // What is in flight is shared out.
+        // The callers share the requests in flight.
         let depth_each = depth.div_ceil(callers);
         let theirs = (0..callers).map(|_| chosen.peer.public_key(tasks, depth_each));
         let party = theirs.collect::<Result<Vec<_>, _>>().map(|theirs| {
@@ -311,11 +310,11 @@ pub(super) fn depths(args: &Args) -> Vec<usize> {
 }
 
 const DEPTHS: &[usize] = &[1, 8, 64];
-/// Calls, and jobs and groups that are not full.
+/// The depths of the comparison: calls, and jobs in groups that are not full.
 const VERIFIED_DEPTHS: &[usize] = &[1, 7];
-/// Odd, so that the median is a ratio that was seen.
+/// The number of rounds: odd, so that the median is a measured ratio.
 const ROUNDS: usize = 11;
 const QUICK_ROUNDS: usize = 5;
-/// Nine groups of eight of the slowest, RSA-4096.
+/// The length of a sample: nine groups of eight of the slowest, RSA-4096.
 const SAMPLE_MS: u64 = 60;
 const QUICK_SAMPLE_MS: u64 = 20;

@@ -1,4 +1,4 @@
-//! What people and records are told of a run.
+//! The output of a run for people and records.
 
 use std::io::Write;
 
@@ -7,13 +7,13 @@ use crate::args::Args;
 use crate::error::Error;
 use crate::output::{Record, Table, json, write_out};
 
-/// What a run has shown so far: a table or lines of JSON, and its record.
+/// The output of a run so far: a table or lines of JSON, and its record.
 pub(crate) struct Shown<'a> {
     args: &'a Args,
     out: &'a mut dyn Write,
     table: Table,
     record: Option<Record>,
-    /// Whether a run has begun; a report is made of several.
+    /// Whether a run has begun; a report consists of several.
     has_begun: bool,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Tells people something.
+    /// Writes a note, unless the output is JSON.
     pub(crate) fn note(&mut self, text: &str) -> Result<(), Error> {
         if self.args.json {
             return Ok(());

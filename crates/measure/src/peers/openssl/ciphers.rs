@@ -1,4 +1,4 @@
-//! Keys in contexts, as subjects.
+//! Keys in OpenSSL contexts, as subjects.
 
 use super::library::Context;
 use crate::peers::subject::{Aead, Sealed, Stream};
@@ -15,7 +15,7 @@ impl Stream for OpenSslStream {
     }
 }
 
-/// Its IV is the block counter, little endian, and the nonce.
+/// ChaCha20, whose IV in OpenSSL is the block counter, little-endian, and the nonce.
 pub(crate) struct OpenSslChaCha20(pub(crate) Context);
 
 impl Stream for OpenSslChaCha20 {
@@ -30,13 +30,13 @@ impl Stream for OpenSslChaCha20 {
     }
 }
 
-/// OpenSSL has the block cipher without this mode. Counters are written and keystream is applied
-/// here, which takes 1 to 2 % of the time: the rest is OpenSSL's, many blocks a call.
+/// Triple DES in counter mode, which OpenSSL lacks. The counters are written and the keystream is applied here, which takes
+/// 1 to 2 % of the time; the rest is OpenSSL's block cipher, many blocks per call.
 pub(super) struct TripleDesCtr {
     blocks: Context,
     counter: u64,
     keystream: [u8; KEYSTREAM_BYTES],
-    /// The number of keystream bytes, at its end, that are still to be used.
+    /// The number of unused keystream bytes, at the end of the buffer.
     unused: usize,
 }
 
@@ -50,7 +50,7 @@ impl TripleDesCtr {
         }
     }
 
-    /// Makes at least `bytes` bytes of keystream, limited by the room in the buffer.
+    /// Computes at least `bytes` bytes of keystream, limited by the size of the buffer.
     fn make_keystream(&mut self, bytes: usize) {
         let bytes = bytes.next_multiple_of(8).min(KEYSTREAM_BYTES);
         let made = &mut self.keystream[KEYSTREAM_BYTES - bytes..];
@@ -86,7 +86,7 @@ impl Stream for TripleDesCtr {
     }
 }
 
-/// The key is set once, each way; a message sets its nonce.
+/// An AEAD with its key set once for each direction; each message sets its nonce.
 pub(crate) struct OpenSslAead {
     pub(crate) sealing: Context,
     pub(crate) opening: Context,
@@ -110,5 +110,5 @@ impl Aead for OpenSslAead {
     }
 }
 
-/// A page: the cost of a call is lost in it.
+/// The size of the keystream buffer: a page, in which the cost of a call is negligible.
 const KEYSTREAM_BYTES: usize = 4096;

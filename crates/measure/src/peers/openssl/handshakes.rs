@@ -1,4 +1,4 @@
-//! Handshakes of TLS in memory: what each end takes for one, with all that it fetches, makes and forgets.
+//! TLS handshakes in memory: the CPU time of each end, including everything that it fetches, creates and frees.
 
 use std::ffi::{CString, c_char, c_int, c_long, c_uchar, c_void};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::library::World;
 use crate::error::Error;
 
-/// Which handshake is measured.
+/// The handshake to measure.
 #[derive(Clone, Debug)]
 pub struct Handshake {
     /// The certificate of the server, in PEM.
@@ -22,23 +22,23 @@ pub struct Handshake {
     pub key: PathBuf,
     /// The certificate that the client trusts, in PEM: the issuer of the server's.
     pub root: PathBuf,
-    /// As on the wire: 0x0303 is TLS 1.2.
+    /// The version on the wire: 0x0303 is TLS 1.2.
     pub version: u16,
-    /// The only cipher suite of both ends, as OpenSSL names those of that version.
+    /// The only cipher suite of both ends, with OpenSSL's name for that version.
     pub suite: &'static str,
     /// The groups of both ends, as in `SSL_CTX_set1_groups_list(3)`.
     pub groups: &'static str,
-    /// Whether the client has a session.
+    /// Whether the client resumes a session.
     pub is_resumed: bool,
 }
 
-/// CPU time of each end, from `SSL_new` to `SSL_free`.
+/// The CPU time of each end, from `SSL_new` to `SSL_free`.
 #[derive(Serialize, Deserialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Ends {
-    /// The server's.
+    /// The time of the server.
     pub server: Duration,
-    /// That of the client, which verifies a chain of two certificates.
+    /// The time of the client, which verifies a chain of two certificates.
     pub client: Duration,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Handshakes {
     client: *mut c_void,
     session: *mut c_void,
     is_resumed: bool,
-    /// It goes after all of these.
+    /// The world, which is dropped after all of these.
     _world: Rc<World>,
     _libssl: Library,
 }
@@ -82,10 +82,10 @@ functions! {
 }
 
 impl Handshakes {
-    /// Both ends are in `world`, which is of the machine's libcrypto.
+    /// Creates both ends in `world`, which belongs to the machine's libcrypto.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where it has no such groups; [`Error::Failed`] where it does not take the files.
+    /// [`Error::Unavailable`] if it has no such groups; [`Error::Failed`] if it refuses the files.
     pub(crate) fn new(world: &Rc<World>, handshake: &Handshake) -> Result<Self, Error> {
         let libssl = FILES
             .iter()
@@ -93,7 +93,7 @@ impl Handshakes {
             .find_map(|file| unsafe { Library::new(*file) }.ok())
             .ok_or_else(|| Error::Unavailable(format!("no {}", FILES.join(", "))))?;
         let functions = Functions::of(&libssl)?;
-        // SAFETY: methods are static; the world outlives what is made in it.
+        // SAFETY: methods are static; the world outlives the objects created in it.
         let [server, client] = unsafe {
             let new = functions.SSL_CTX_new_ex;
             [
@@ -158,7 +158,7 @@ impl Handshakes {
         Ok(())
     }
 
-    /// Does the first ones: one leaves the session, all of them make keys ready.
+    /// Performs the first handshakes: one leaves the session, and all of them generate keys in advance.
     pub(crate) fn begin(&mut self, is_resumed: bool) -> Result<(), Error> {
         self.run()?;
         self.is_resumed = is_resumed;
@@ -166,7 +166,7 @@ impl Handshakes {
         self.run().map(drop)
     }
 
-    /// One handshake, with connections that are made and freed.
+    /// Performs one handshake, with connections that it creates and frees.
     pub(crate) fn run(&mut self) -> Result<Ends, Error> {
         let calls = &self.functions;
         let mut took = Ends::default();
@@ -199,7 +199,7 @@ impl Handshakes {
                     break;
                 }
             }
-            // Takes the tickets. A ticket of TLS 1.3 serves once.
+            // The read receives the tickets. A TLS 1.3 ticket is valid only once.
             (calls.SSL_read)(client, [0].as_mut_ptr(), 1);
             let is_resumed = (calls.SSL_session_reused)(client) == 1;
             if is_done {
@@ -225,7 +225,7 @@ impl Handshakes {
 impl Drop for Handshakes {
     fn drop(&mut self) {
         let calls = &self.functions;
-        // SAFETY: each was made once, or is null.
+        // SAFETY: each was created once, or is null.
         unsafe {
             (calls.SSL_SESSION_free)(self.session);
             (calls.SSL_CTX_free)(self.server);
@@ -234,11 +234,11 @@ impl Drop for Handshakes {
     }
 }
 
-/// When the turn of one of the ends began, in CPU time.
+/// The CPU time at which the turn of one end began.
 struct Lap(Duration);
 
 impl Lap {
-    /// It was this end's turn.
+    /// Adds the time since the last turn to the end that had it.
     fn ends(&mut self, taken: &mut Duration) {
         let now = thread_cpu();
         *taken += now.saturating_sub(self.0);
@@ -246,7 +246,7 @@ impl Lap {
     }
 }
 
-/// CPU time of this thread.
+/// Returns the CPU time of this thread.
 fn thread_cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -260,9 +260,9 @@ fn failed(what: &str) -> Error {
     Error::Failed(format!("openssl: {what} failed"))
 }
 
-/// The newest first.
+/// The file names, newest first.
 const FILES: &[&str] = &["libssl.so.4", "libssl.so.3"];
-/// The bytes of either direction: more than a handshake has.
+/// The buffer size in each direction, in bytes: more than a handshake sends.
 const BIO_BYTES: usize = 64 << 10;
 const STEPS_MAX: usize = 10;
 const TLS_1_3: u16 = 0x0304;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::library::World;
 use crate::error::Error;
 
-/// What is done with a key that was read.
+/// The use of a key that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Use {
     /// A public key verifies a signature.
@@ -16,7 +16,7 @@ pub enum Use {
     Sign,
 }
 
-/// A key in DER and what is signed by it, in a library context.
+/// A key in DER and its signature of a message, in a library context.
 pub(crate) struct KeyReader {
     functions: Functions,
     private: Vec<u8>,
@@ -39,7 +39,7 @@ functions! {
 }
 
 impl KeyReader {
-    /// `private` is in DER (RFC 8017, A.1.2).
+    /// Creates a reader of the RSA key `private`, which is in DER (RFC 8017, A.1.2).
     pub(crate) fn new(world: &Rc<World>, private: &[u8]) -> Result<Self, Error> {
         let mut reader = Self {
             functions: Functions::of(world.libcrypto().library())?,
@@ -50,7 +50,7 @@ impl KeyReader {
         };
         let calls = &reader.functions;
         let mut public = vec![0; BYTES_MAX];
-        // SAFETY: a key is shorter than the place for it.
+        // SAFETY: a key is shorter than the buffer for it.
         let bytes = unsafe {
             let key = reader.read(calls.d2i_AutoPrivateKey_ex, &reader.private)?;
             let bytes = (calls.i2d_PUBKEY)(key, &mut public.as_mut_ptr());
@@ -74,7 +74,7 @@ impl KeyReader {
         let key = self.read(read, der)?;
         let (digest, world) = (c"SHA256".as_ptr(), self.world.ctx());
         let mut bytes = self.signature.len();
-        // SAFETY: the key is live, and lengths are those of their buffers. What was made is freed once.
+        // SAFETY: the key is live, and lengths are those of their buffers. Each new object is freed once.
         let done = unsafe {
             let ctx = (calls.EVP_MD_CTX_new)();
             let (no_ctx, none) = (ptr::null_mut(), ptr::null());
@@ -114,7 +114,7 @@ impl KeyReader {
 
     fn read(&self, read: Read, der: &[u8]) -> Result<*mut c_void, Error> {
         let bytes = c_long::try_from(der.len()).map_err(|_| failed("a key so long"))?;
-        // SAFETY: `der` has as many bytes as are said; null asks for a new key; the library context is live.
+        // SAFETY: `der` has the length that is passed; null asks for a new key; the library context is live.
         let key = unsafe {
             read(
                 ptr::null_mut(),

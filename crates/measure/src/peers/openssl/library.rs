@@ -12,7 +12,7 @@ use libloading::Library;
 use crate::cases::Direction;
 use crate::error::Error;
 
-/// Functions of the loaded library, which stays loaded as long as this lives.
+/// The functions of the loaded library, which stays loaded as long as this lives.
 pub struct Libcrypto {
     version: unsafe extern "C" fn(c_int) -> *const c_char,
     ctx_new: unsafe extern "C" fn() -> *mut c_void,
@@ -24,7 +24,7 @@ pub struct Libcrypto {
     library: Library,
 }
 
-/// Those of one direction.
+/// The functions of one direction.
 #[derive(Clone, Copy)]
 struct Functions {
     init: unsafe extern "C" fn(
@@ -40,15 +40,15 @@ struct Functions {
 }
 
 impl Libcrypto {
-    /// The newest that is installed.
+    /// Loads the newest installed libcrypto.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where none is.
+    /// [`Error::Unavailable`] if none is installed.
     pub fn load() -> Result<Self, Error> {
         let library = FILES
             .iter()
-            // SAFETY: loading runs the initialisers of the system's own libcrypto, which may run
-            // in any process; symbols stay local, so no other library's are replaced.
+            // SAFETY: loading runs the initialisers of the system's own libcrypto, which may run in any process; symbols
+            // stay local, so no other library's are replaced.
             .find_map(|file| unsafe { Library::new(*file) }.ok())
             .ok_or_else(|| {
                 Error::Unavailable(format!(
@@ -59,9 +59,9 @@ impl Libcrypto {
         Self::of(library)
     }
 
-    /// The library in the file `path`.
+    /// Loads the library in the file `path`.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        // SAFETY: as in `load`; the caller names the file and has its initialisers run in this process.
+        // SAFETY: as in `load`; the caller names the file and accepts that its initialisers run in this process.
         let library = unsafe { Library::new(path) };
         Self::of(library.map_err(|error| Error::Unavailable(error.to_string()))?)
     }
@@ -69,8 +69,8 @@ impl Libcrypto {
     fn of(library: Library) -> Result<Self, Error> {
         macro_rules! symbol {
             ($name:literal) => {
-                // SAFETY: the field's type is the function's in the headers of OpenSSL 1.1 to 4
-                // alike, and the library is kept with it.
+                // SAFETY: the field's type is the function's in the headers of OpenSSL 1.1 to 4, and the library is kept
+                // with it.
                 *unsafe { library.get($name) }.map_err(|error| {
                     Error::Unavailable(format!("libcrypto is not OpenSSL's: {error}"))
                 })?
@@ -100,13 +100,13 @@ impl Libcrypto {
         self.version_text(0)
     }
 
-    /// When it was built, as in "built on: Tue Jan 27 20:52:58 2026 UTC".
+    /// Returns the build date, as in "built on: Tue Jan 27 20:52:58 2026 UTC".
     pub(crate) fn built_on(&self) -> String {
         self.version_text(2)
     }
 
     fn version_text(&self, which: c_int) -> String {
-        // SAFETY: the function takes any number and gives a static string.
+        // SAFETY: the function accepts any number and returns a static string.
         let text = unsafe { (self.version)(which) };
         // SAFETY: it is NUL-terminated and lives as long as the library, which `self` keeps.
         unsafe { CStr::from_ptr(text) }
@@ -114,14 +114,14 @@ impl Libcrypto {
             .into_owned()
     }
 
-    /// A function of the library.
+    /// Returns a function of the library.
     ///
     /// # Safety
-    /// `T` is the type of the function of that name in OpenSSL's headers, and what is made of it is
-    /// not used after `self` is gone.
+    /// `T` is the type of the function of that name in OpenSSL's headers. Nothing derived from the function is used after
+    /// `self` is dropped.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where it has no such function.
+    /// [`Error::Unavailable`] if the library has no such function.
     pub unsafe fn function<T: Copy>(&self, name: &str) -> Result<T, Error> {
         // SAFETY: the caller vouches for the type.
         let symbol = unsafe { self.library.get::<T>(name) };
@@ -134,7 +134,7 @@ impl Libcrypto {
         &self.library
     }
 
-    /// What `EVP_aes_128_ctr` and the like give.
+    /// Returns the cipher of a function such as `EVP_aes_128_ctr`.
     fn cipher(&self, name: &str) -> Result<*const c_void, Error> {
         // SAFETY: functions of these names have had this type since OpenSSL 0.9.7.
         let function = unsafe {
@@ -142,22 +142,22 @@ impl Libcrypto {
                 .get::<unsafe extern "C" fn() -> *const c_void>(name)
         }
         .map_err(|_| Error::Unavailable(format!("libcrypto was built without {name}")))?;
-        // SAFETY: takes nothing and gives a static description of the cipher.
+        // SAFETY: it has no arguments and returns a static description of the cipher.
         Ok(unsafe { function() })
     }
 }
 
-/// A key in an EVP_CIPHER_CTX, for one direction, without padding. The context is its own: one
-/// thread at a time, as `&mut` says.
+/// A key in an EVP_CIPHER_CTX, for one direction, without padding. It owns the context: one thread at a time, as `&mut`
+/// ensures.
 pub struct Context {
     libcrypto: Arc<Libcrypto>,
     functions: Functions,
     ctx: *mut c_void,
-    /// Goes after it.
+    /// The world, which is dropped after the context.
     _world: Option<Rc<World>>,
 }
 
-/// An OSSL_LIB_CTX: providers and properties of its own, whatever the process is configured to have.
+/// An OSSL_LIB_CTX: its own providers and properties, independent of the process's configuration.
 pub(crate) struct World {
     ctx: *mut c_void,
     fetch: unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *const c_void,
@@ -167,13 +167,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// OpenSSL as it comes, or as the file `configuration` has it. From OpenSSL 3 on.
+    /// Creates a stock OpenSSL, or one as the file `configuration` sets it up. Requires OpenSSL 3.
     pub(crate) fn new(
         libcrypto: &Arc<Libcrypto>,
         configuration: Option<&Path>,
     ) -> Result<Rc<Self>, Error> {
-        // SAFETY: the functions have these types in OpenSSL 3's headers, and `World` keeps the library
-        // that they are of.
+        // SAFETY: the functions have these types in OpenSSL 3's headers, and `World` keeps the library that they belong to.
         let (new, mut world, load) = unsafe {
             let new: unsafe extern "C" fn() -> *mut c_void =
                 libcrypto.function("OSSL_LIB_CTX_new")?;
@@ -188,7 +187,7 @@ impl World {
             };
             (new, world, load)
         };
-        // SAFETY: takes nothing; null says that it failed, and freeing null is nothing.
+        // SAFETY: it has no arguments; null means failure, and freeing null does nothing.
         let ctx = unsafe { new() };
         world.ctx = ctx;
         if ctx.is_null() {
@@ -213,15 +212,15 @@ impl World {
         &self.libcrypto
     }
 
-    /// The OSSL_LIB_CTX.
+    /// Returns the OSSL_LIB_CTX.
     pub(crate) fn ctx(&self) -> *mut c_void {
         self.ctx
     }
 
-    /// The text parameter `key` of the provider `name` (OSSL_PARAM(3), OSSL_PARAM_UTF8_PTR); `None` if there is no such
-    /// provider or parameter.
+    /// Returns the text parameter `key` of the provider `name` (OSSL_PARAM(3), OSSL_PARAM_UTF8_PTR); `None` if there is no
+    /// such provider or parameter.
     pub(crate) fn provider_text(&self, name: &CStr, key: &CStr) -> Result<Option<String>, Error> {
-        // SAFETY: the functions have these types in OpenSSL 3's headers, and are used while `self` is there.
+        // SAFETY: the functions have these types in OpenSSL 3's headers, and are used while `self` lives.
         let (load, unload, get) = unsafe {
             let load: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void =
                 self.libcrypto.function("OSSL_PROVIDER_load")?;
@@ -232,17 +231,17 @@ impl World {
             (load, unload, get)
         };
         let is_there: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int =
-            // SAFETY: the function has this type in OpenSSL 3's headers, and is used while `self` is there.
+            // SAFETY: the function has this type in OpenSSL 3's headers, and is used while `self` lives.
             unsafe { self.libcrypto.function("OSSL_PROVIDER_available")? };
-        // SAFETY: the context is live, and the name ends with a zero. Without this look OpenSSL would search its
-        // folder of modules for the name.
+        // SAFETY: the context is live, and the name ends with a zero. Without this check OpenSSL would search its module
+        // folder for the name.
         if unsafe { is_there(self.ctx, name.as_ptr()) } != 1 {
             return Ok(None);
         }
         let mut text: *const c_char = ptr::null();
         let mut params = [Param::utf8_place(key, &mut text), Param::END];
-        // SAFETY: the context is live; the provider is given back once; the array ends with an entry without a key;
-        // the text is copied while the provider is loaded.
+        // SAFETY: the context is live; the provider is unloaded once; the array ends with an entry without a key; the text
+        // is copied while the provider is loaded.
         unsafe {
             let provider = load(self.ctx, name.as_ptr());
             if provider.is_null() {
@@ -256,7 +255,7 @@ impl World {
     }
 }
 
-/// OSSL_PARAM(3). Its pointers outlive the call that it is for.
+/// An OSSL_PARAM(3). Its pointers outlive the call that it is for.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Param {
@@ -268,7 +267,7 @@ pub(super) struct Param {
 }
 
 impl Param {
-    /// An entry behind the last.
+    /// The entry that ends an array.
     pub(super) const END: Self = Self {
         key: ptr::null(),
         data_type: 0,
@@ -287,7 +286,7 @@ impl Param {
         }
     }
 
-    /// A number that is only read.
+    /// Creates a number parameter that is only read.
     pub(super) fn int(key: &CStr, value: &c_int) -> Self {
         Self::new(
             key,
@@ -306,7 +305,7 @@ impl Param {
         Self::new(key, OCTET_STRING, octets.as_ptr().cast(), octets.len())
     }
 
-    /// Where a text is to be told.
+    /// Creates a parameter that receives a text.
     fn utf8_place(key: &CStr, place: &mut *const c_char) -> Self {
         Self::new(key, UTF8_PTR, ptr::from_mut(place).cast(), 0)
     }
@@ -314,19 +313,19 @@ impl Param {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // SAFETY: it came from OSSL_LIB_CTX_new, or is null; contexts that were made in it hold it.
+        // SAFETY: it came from OSSL_LIB_CTX_new, or is null; contexts created in it keep it alive.
         unsafe { (self.free)(self.ctx) }
     }
 }
 
-/// A cipher of one of the providers that a world has.
+/// A cipher of one of a world's providers.
 pub(crate) struct Fetched {
     cipher: *const c_void,
     world: Rc<World>,
 }
 
 impl Fetched {
-    /// `properties` is added to the world's own query, as in `provider=default`.
+    /// Fetches a cipher. `properties` is added to the world's own query, as in `provider=default`.
     pub(crate) fn new(world: &Rc<World>, name: &str, properties: &str) -> Result<Self, Error> {
         let (c_name, c_properties) = (
             CString::new(name).unwrap_or_default(),
@@ -346,13 +345,13 @@ impl Fetched {
         })
     }
 
-    /// The EVP_CIPHER, which lives as long as this does.
+    /// Returns the EVP_CIPHER, which lives as long as this does.
     pub(crate) fn cipher(&self) -> *const c_void {
         self.cipher
     }
 
-    /// Makes a context, sets a key and an IV in it and frees it, `times` times. `key` has the
-    /// length that the cipher takes.
+    /// Creates a context, sets a key and an IV in it and frees it, `times` times. `key` has the length that the cipher
+    /// needs.
     pub(crate) fn make_and_free(&self, key: &[u8], times: usize) -> Result<(), Error> {
         let Libcrypto {
             ctx_new,
@@ -361,13 +360,13 @@ impl Fetched {
             ..
         } = &*self.world.libcrypto;
         for _ in 0..times {
-            // SAFETY: the function makes a context, takes nothing, and gives null if it fails.
+            // SAFETY: the function creates a context, has no arguments, and returns null if it fails.
             let ctx = unsafe { ctx_new() };
             if ctx.is_null() {
                 return Err(Error::Failed("openssl: no context can be made".to_owned()));
             }
-            // SAFETY: the context is live; the cipher takes a key of just this length and an IV of up
-            // to 16 bytes; no engine is named.
+            // SAFETY: the context is live; the cipher needs a key of exactly this length and an IV of up to 16 bytes; no
+            // engine is named.
             let set = unsafe {
                 (encrypt.init)(
                     ctx,
@@ -377,7 +376,7 @@ impl Fetched {
                     [0; 16].as_ptr(),
                 )
             };
-            // SAFETY: it was made above and is freed once.
+            // SAFETY: it was created above and is freed once.
             unsafe { ctx_free(ctx) };
             if set != 1 {
                 return Err(Error::Failed("openssl: no key can be set".to_owned()));
@@ -389,28 +388,29 @@ impl Fetched {
 
 impl Drop for Fetched {
     fn drop(&mut self) {
-        // SAFETY: it was fetched once, and is given back once; contexts hold references of their own.
+        // SAFETY: it was fetched once, and is released once; contexts hold their own references.
         unsafe { (self.world.free_fetched)(self.cipher) };
     }
 }
 
 impl Context {
-    /// `cipher` is the name of the function that describes it; `key` has as many bytes as it takes.
+    /// Creates a context. `cipher` is the name of the function that describes the cipher; `key` has the length that the
+    /// cipher needs.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where the library was built without it.
+    /// [`Error::Unavailable`] if the library was built without it.
     pub fn new(
         libcrypto: &Arc<Libcrypto>,
         cipher: &str,
         direction: Direction,
         key: &[u8],
     ) -> Result<Self, Error> {
-        // SAFETY: what the function gives is a cipher, and static.
+        // SAFETY: the function returns a cipher, which is static.
         unsafe { Self::of(libcrypto, libcrypto.cipher(cipher)?, direction, key) }
     }
 
-    /// As [`new`](Self::new), of the cipher that `world` gives for `name`: its property query and
-    /// providers decide which it is.
+    /// Creates a context like [`new`](Self::new), with the cipher that `world` fetches for `name`: its property query and
+    /// providers decide which one that is.
     pub(crate) fn fetched(
         world: &Rc<World>,
         name: &str,
@@ -418,14 +418,16 @@ impl Context {
         key: &[u8],
     ) -> Result<Self, Error> {
         let fetched = Fetched::new(world, name, "")?;
-        // SAFETY: what was fetched is a cipher, and lives until this returns.
+        // SAFETY: the fetched object is a cipher, and lives until this returns.
         unsafe { Self::of(&world.libcrypto, fetched.cipher, direction, key) }.map(|mut context| {
-            // The context keeps a reference of its own to the cipher.
+            // The context keeps its own reference to the cipher.
             context._world = Some(Rc::clone(world));
             context
         })
     }
 
+    /// Creates a context for a key.
+    ///
     /// # Safety
     /// `cipher` is an EVP_CIPHER that lives until this returns.
     unsafe fn of(
@@ -435,7 +437,7 @@ impl Context {
         key: &[u8],
     ) -> Result<Self, Error> {
         let failed = |function| Error::Failed(format!("openssl: {function} failed"));
-        // SAFETY: `ctx_new` is EVP_CIPHER_CTX_new, which takes nothing.
+        // SAFETY: `ctx_new` is EVP_CIPHER_CTX_new, which has no arguments.
         let ctx = unsafe { (libcrypto.ctx_new)() };
         if ctx.is_null() {
             return Err(failed("EVP_CIPHER_CTX_new"));
@@ -449,8 +451,8 @@ impl Context {
             ctx,
             _world: None,
         };
-        // SAFETY: the context is live; the cipher takes a key of just this length and an IV of up to
-        // 16 bytes; no engine is named.
+        // SAFETY: the context is live; the cipher needs a key of exactly this length and an IV of up to 16 bytes; no engine
+        // is named.
         let set = unsafe {
             (context.functions.init)(ctx, cipher, ptr::null_mut(), key.as_ptr(), [0; 16].as_ptr())
         };
@@ -462,11 +464,11 @@ impl Context {
         Ok(context)
     }
 
-    /// The cipher takes as many bytes as it needs, from the first on.
+    /// Sets the IV. The cipher uses the first bytes, as many as it needs.
     #[inline]
     pub fn set_iv(&mut self, iv: &[u8; 16]) {
-        // SAFETY: the context is live and has a cipher and a key, which null leaves as they are; its
-        // IV has no more bytes than this: EVP_MAX_IV_LENGTH is 16.
+        // SAFETY: the context is live and has a cipher and a key, which null leaves as they are; its IV is no longer than
+        // this: EVP_MAX_IV_LENGTH is 16.
         let set = unsafe {
             (self.functions.init)(
                 self.ctx,
@@ -479,55 +481,57 @@ impl Context {
         assert_eq!(set, 1, "an IV is taken");
     }
 
-    /// In place; whole blocks, where the cipher works on blocks.
+    /// Processes `data` in place; a block mode needs whole blocks.
     #[inline]
     pub fn update(&mut self, data: &mut [u8]) {
         let (from, to) = (data.as_ptr(), data.as_mut_ptr());
-        // SAFETY: `data` is good for its length both ways, and may be worked on in place.
+        // SAFETY: `data` is valid for reads and writes of its length, and may be processed in place.
         unsafe { self.update_raw(from, to, data.len()) }
     }
 
-    /// From `input` to `output`, which has as many bytes.
+    /// Processes `input` into `output`, which has the same length.
     #[inline]
     pub(crate) fn update_to(&mut self, input: &[u8], output: &mut [u8]) {
         assert_eq!(input.len(), output.len(), "as many bytes come out as go in");
-        // SAFETY: both are good for this length, each its way, and do not overlap.
+        // SAFETY: both are valid for this length, one for reads and one for writes, and do not overlap.
         unsafe { self.update_raw(input.as_ptr(), output.as_mut_ptr(), input.len()) }
     }
 
-    /// What an AEAD authenticates only.
+    /// Adds associated data of an AEAD.
     #[inline]
     pub(crate) fn update_aad(&mut self, aad: &[u8]) {
-        // SAFETY: `aad` is good for its length; without an output nothing is written.
+        // SAFETY: `aad` is valid for its length; without an output nothing is written.
         unsafe { self.update_raw(aad.as_ptr(), ptr::null_mut(), aad.len()) }
     }
 
+    /// Processes `bytes` bytes.
+    ///
     /// # Safety
-    /// `from` is good for reads of `bytes`; `to` is good for writes of `bytes`, and is `from` or
-    /// does not overlap it, or, for an AEAD, is null.
+    /// `from` is valid for reads of `bytes`. `to` is valid for writes of `bytes`, and is `from` or does not overlap it; for
+    /// an AEAD it may be null.
     #[inline]
     unsafe fn update_raw(&mut self, from: *const u8, to: *mut u8, bytes: usize) {
         let bytes = c_int::try_from(bytes).unwrap_or_default();
         let mut written = 0;
-        // SAFETY: the context is live and keyed; as many bytes come out as go in, since without
-        // padding nothing is held back, and the caller vouches for both pointers.
+        // SAFETY: the context is live and keyed; the output is as long as the input, since without padding nothing is held
+        // back, and the caller vouches for both pointers.
         let done = unsafe { (self.functions.update)(self.ctx, to, &mut written, from, bytes) };
         assert!(done == 1 && written == bytes, "all bytes are taken at once");
     }
 
-    /// Ends an AEAD's message; false where the tag set before is wrong.
+    /// Ends an AEAD's message; returns false if the tag set before is wrong.
     #[inline]
     pub(crate) fn ends(&mut self) -> bool {
         let mut written = 0;
         let mut nothing = [0; 16];
-        // SAFETY: the context is live, and `nothing` has room for a block, which is the most.
+        // SAFETY: the context is live, and `nothing` has room for a block, which is the most that is written.
         unsafe { (self.functions.end)(self.ctx, nothing.as_mut_ptr(), &mut written) == 1 }
     }
 
-    /// Sets the key of the MAC that a stitched cipher also computes (EVP_aes_128_cbc_hmac_sha1(3)).
+    /// Sets the MAC key of a stitched cipher, which also computes a MAC (EVP_aes_128_cbc_hmac_sha1(3)).
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where the cipher has none.
+    /// [`Error::Unavailable`] if the cipher has no MAC.
     pub fn set_mac_key(&mut self, key: &[u8]) -> Result<(), Error> {
         let bytes = c_int::try_from(key.len()).unwrap_or_default();
         let key = key.as_ptr().cast_mut().cast::<c_void>();
@@ -538,7 +542,7 @@ impl Context {
         }
     }
 
-    /// As [`set_iv`](Self::set_iv), for ciphers that read no more.
+    /// Sets the IV like [`set_iv`](Self::set_iv), for ciphers that read no more than 12 bytes.
     #[inline]
     pub(crate) fn set_nonce(&mut self, nonce: &[u8; 12]) {
         let mut iv = [0; 16];
@@ -546,11 +550,11 @@ impl Context {
         self.set_iv(&iv);
     }
 
-    /// The tag of the message that has ended.
+    /// Returns the tag of the message that has ended.
     #[inline]
     pub(crate) fn tag(&mut self) -> [u8; 16] {
         let mut tag = [0; 16];
-        // SAFETY: the context is live, and `tag` has room for the 16 bytes asked for.
+        // SAFETY: the context is live, and `tag` has room for the 16 bytes requested.
         let got = unsafe {
             (self.libcrypto.ctx_ctrl)(self.ctx, GET_TAG, 16, tag.as_mut_ptr().cast::<c_void>())
         };
@@ -558,7 +562,7 @@ impl Context {
         tag
     }
 
-    /// The tag that the message has to have.
+    /// Sets the tag that the message must have.
     #[inline]
     pub(crate) fn set_tag(&mut self, tag: &[u8; 16]) {
         let tag = tag.as_ptr().cast_mut().cast::<c_void>();
@@ -575,7 +579,7 @@ impl Drop for Context {
     }
 }
 
-/// The newest first. 1.1 has all functions used here with the same signatures.
+/// The file names, newest first. 1.1 has all functions used here with the same signatures.
 const FILES: &[&str] = &["libcrypto.so.4", "libcrypto.so.3", "libcrypto.so.1.1"];
 /// EVP_CTRL_AEAD_GET_TAG and EVP_CTRL_AEAD_SET_TAG.
 const GET_TAG: c_int = 0x10;

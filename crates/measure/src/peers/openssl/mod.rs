@@ -1,8 +1,8 @@
-//! The machine's OpenSSL, loaded at run time: what is measured is what programs here get, and the
-//! crate builds without its headers.
+//! The machine's OpenSSL, loaded at run time: the measurement covers the library that programs here use, and the crate
+//! builds without its headers.
 #![allow(unsafe_code)]
 
-/// A table `Functions` of those with these names and types, from the headers of OpenSSL 3.
+/// Defines a table `Functions` of the functions with these names and types, from the headers of OpenSSL 3.
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
         #[allow(non_snake_case)]
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::cases::CASES;
 
-    /// SP 800-38A, F.5.1: CTR-AES128.Encrypt, the first block.
+    /// Tests SP 800-38A, F.5.1: CTR-AES128.Encrypt, the first block.
     #[test]
     fn the_machines_openssl_loads_and_is_right() {
         let peer = (PEER.open)(1).unwrap();

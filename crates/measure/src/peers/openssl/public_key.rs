@@ -1,4 +1,4 @@
-//! RSA by EVP_PKEY, and bare powers by BIGNUM.
+//! RSA with EVP_PKEY, and powers without a key with BIGNUM.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uchar, c_void};
 use std::ptr;
@@ -9,7 +9,7 @@ use crate::cases::{ModExpTasks, RsaKey, RsaOperation, RsaRequest, RsaTasks};
 use crate::error::Error;
 use crate::peers::public_key::{Lanes, PublicKey, Results, SingleRsa, SingleRsaKey};
 
-/// The keys of `tasks`, each in a context that is set up for one operation.
+/// Sets up the keys of `tasks`, each in a context for one operation.
 pub(super) fn rsa(
     libcrypto: &Arc<Libcrypto>,
     tasks: &Arc<RsaTasks>,
@@ -18,7 +18,7 @@ pub(super) fn rsa(
     SingleRsa::set_up(tasks, |key| Key::new(&evp, key, tasks.operation))
 }
 
-/// Functions of the library, kept together with it.
+/// The functions of the library, kept together with it.
 struct Evp {
     d2i_auto_private_key:
         unsafe extern "C" fn(*mut *mut c_void, *mut *const c_uchar, c_long) -> *mut c_void,
@@ -38,8 +38,8 @@ struct Evp {
 
 impl Evp {
     fn of(libcrypto: &Arc<Libcrypto>) -> Result<Self, Error> {
-        // SAFETY: each field has its function's type in the headers of OpenSSL 1.1 and 3 alike, and
-        // the library is kept with them.
+        // SAFETY: each field has its function's type in the headers of both OpenSSL 1.1 and 3, and the library is kept with
+        // them.
         unsafe {
             Ok(Self {
                 d2i_auto_private_key: libcrypto.function("d2i_AutoPrivateKey")?,
@@ -64,7 +64,7 @@ struct Key {
     ctx: *mut c_void,
 }
 
-// SAFETY: a context belongs to no thread; one at a time uses it, as `&mut` says.
+// SAFETY: a context belongs to no thread; one at a time uses it, as `&mut` ensures.
 unsafe impl Send for Key {}
 
 impl Key {
@@ -72,13 +72,12 @@ impl Key {
         let failed = |what| Error::Failed(format!("openssl: {what} failed"));
         let der = key.der.as_bytes();
         let bytes = c_long::try_from(der.len()).map_err(|_| failed("a key so long"))?;
-        // SAFETY: `der` has as many bytes as are said; null asks for a new key.
+        // SAFETY: `der` has the length that is passed, and null asks for a new key.
         let pkey = unsafe { (evp.d2i_auto_private_key)(ptr::null_mut(), &mut der.as_ptr(), bytes) };
         if pkey.is_null() {
             return Err(failed("d2i_AutoPrivateKey"));
         }
-        // SAFETY: the key is live, and the context takes a reference of its own; no engine is named.
-        // Then ours is given back.
+        // SAFETY: the key is live, and the context takes its own reference; no engine is named. Then ours is released.
         let ctx = unsafe {
             let ctx = (evp.ctx_new)(pkey, ptr::null_mut());
             (evp.pkey_free)(pkey);
@@ -122,8 +121,7 @@ impl SingleRsaKey for Key {
             RsaOperation::Sign | RsaOperation::Verify => &request.digest,
         };
         let mut written = result.len();
-        // SAFETY: the context is set up to sign; the result has room for as many bytes as are said,
-        // and the input has as many.
+        // SAFETY: the context is set up to sign; the result has room for the length passed, and the input has its length.
         let done = unsafe {
             (self.evp.sign)(
                 self.ctx,
@@ -140,7 +138,7 @@ impl SingleRsaKey for Key {
         let RsaRequest {
             signature, digest, ..
         } = request;
-        // SAFETY: the context is set up to verify; both have as many bytes as are said.
+        // SAFETY: the context is set up to verify; both slices have the lengths that are passed.
         let is_right = unsafe {
             (self.evp.verify)(
                 self.ctx,
@@ -151,7 +149,7 @@ impl SingleRsaKey for Key {
             )
         };
         if is_right != 1 {
-            // SAFETY: ERR_clear_error takes nothing.
+            // SAFETY: ERR_clear_error has no arguments.
             unsafe { (self.evp.clear_errors)() };
         }
         is_right == 1
@@ -160,24 +158,23 @@ impl SingleRsaKey for Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
-        // SAFETY: made by EVP_PKEY_CTX_new, and freed here alone.
+        // SAFETY: created by EVP_PKEY_CTX_new, and freed only here.
         unsafe { (self.evp.ctx_free)(self.ctx) }
     }
 }
 
-/// Powers, with the numbers of all requests made and all moduli set up before.
+/// Powers, with the numbers of all requests created and all moduli set up in advance.
 pub(super) struct ModExp {
     tasks: Arc<ModExpTasks>,
     moduli: Vec<Modulus>,
-    /// Base and exponent.
+    /// The base and exponent of each request.
     operands: Vec<[Number; 2]>,
     result: Number,
     bn: Arc<Bn>,
     ctx: *mut c_void,
 }
 
-// SAFETY: numbers and their scratch space belong to no thread; one at a time uses them, as `&mut`
-// says.
+// SAFETY: numbers and their scratch space belong to no thread; one at a time uses them, as `&mut` ensures.
 unsafe impl Send for ModExp {}
 
 impl ModExp {
@@ -189,7 +186,7 @@ impl ModExp {
         });
         let operands = operands.collect::<Result<_, Error>>()?;
         let result = Number::new(&bn, &[])?;
-        // SAFETY: BN_CTX_new takes nothing; null says that it failed.
+        // SAFETY: BN_CTX_new has no arguments; null means failure.
         let ctx = unsafe { (bn.ctx_new)() };
         if ctx.is_null() {
             return Err(Error::Failed("openssl: BN_CTX_new failed".to_owned()));
@@ -218,8 +215,8 @@ impl Lanes for ModExp {
             let [base, exponent] = &self.operands[*number];
             let modulus = &self.moduli[self.tasks.requests[*number].modulus];
             let result = results.done(*number, bytes);
-            // SAFETY: all are live numbers, the modulus is odd and its Montgomery form is of it; the
-            // result has room for as many bytes as are said.
+            // SAFETY: all are live numbers, the modulus is odd, and the Montgomery form is that of the modulus; the result
+            // has room for the length passed.
             let done = unsafe {
                 (self.bn.mod_exp)(
                     self.result.number,
@@ -239,12 +236,12 @@ impl Lanes for ModExp {
 
 impl Drop for ModExp {
     fn drop(&mut self) {
-        // SAFETY: made by BN_CTX_new, and freed here alone.
+        // SAFETY: created by BN_CTX_new, and freed only here.
         unsafe { (self.bn.ctx_free)(self.ctx) }
     }
 }
 
-/// Functions of the library, kept together with it.
+/// The functions of the library, kept together with it.
 struct Bn {
     from_bytes: unsafe extern "C" fn(*const c_uchar, c_int, *mut c_void) -> *mut c_void,
     to_bytes: unsafe extern "C" fn(*const c_void, *mut c_uchar, c_int) -> c_int,
@@ -267,8 +264,7 @@ struct Bn {
 
 impl Bn {
     fn of(libcrypto: &Arc<Libcrypto>) -> Result<Self, Error> {
-        // SAFETY: each field has its function's type in the headers of OpenSSL 1.1 and 3 alike, and
-        // the library is kept with them.
+        // SAFETY: each field has its function's type in the headers of OpenSSL 1.1 and 3, and the library is kept with them.
         unsafe {
             Ok(Self {
                 from_bytes: libcrypto.function("BN_bin2bn")?,
@@ -295,7 +291,7 @@ struct Number {
 impl Number {
     fn new(bn: &Arc<Bn>, bytes: &[u8]) -> Result<Self, Error> {
         let (place, length) = (bytes.as_ptr(), bytes.len() as c_int);
-        // SAFETY: as many bytes as are said; null asks for a new number.
+        // SAFETY: the bytes have the length passed, and null asks for a new number.
         let number = unsafe { (bn.from_bytes)(place, length, ptr::null_mut()) };
         if number.is_null() {
             return Err(Error::Failed("openssl: BN_bin2bn failed".to_owned()));
@@ -309,7 +305,7 @@ impl Number {
 
 impl Drop for Number {
     fn drop(&mut self) {
-        // SAFETY: made by BN_bin2bn, and freed here alone.
+        // SAFETY: created by BN_bin2bn, and freed only here.
         unsafe { (self.bn.free)(self.number) }
     }
 }
@@ -321,10 +317,10 @@ struct Modulus {
 }
 
 impl Modulus {
-    /// `ctx` is a BN_CTX.
+    /// Sets up a modulus. `ctx` is a BN_CTX.
     fn new(bn: &Arc<Bn>, bytes: &[u8], ctx: *mut c_void) -> Result<Self, Error> {
         let number = Number::new(bn, bytes)?;
-        // SAFETY: BN_MONT_CTX_new takes nothing; null says that it failed.
+        // SAFETY: BN_MONT_CTX_new has no arguments; null means failure.
         let montgomery = unsafe { (bn.montgomery_new)() };
         let modulus = Self { number, montgomery };
         let number = modulus.number.number;
@@ -340,7 +336,7 @@ impl Modulus {
 
 impl Drop for Modulus {
     fn drop(&mut self) {
-        // SAFETY: made by BN_MONT_CTX_new, and freed here alone; null is allowed.
+        // SAFETY: created by BN_MONT_CTX_new, and freed only here; null is allowed.
         unsafe { (self.number.bn.montgomery_free)(self.montgomery) }
     }
 }

@@ -1,4 +1,4 @@
-//! A cipher as programs use it: message by message, in each of the ways in which they call.
+//! A cipher as programs use it, message by message, in each of the ways in which they call.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::fmt;
@@ -11,29 +11,30 @@ use oarlock::{Algorithm, Direction, Kind};
 use super::library::{Fetched, World};
 use crate::error::Error;
 
-/// How a program calls for one message.
+/// The way in which a program calls for one message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Way {
-    /// By `EVP_CipherUpdate` in a context that is kept, as `openssl speed` does; a message of an AEAD has its IV,
-    /// associated data and tag.
+    /// With `EVP_CipherUpdate` in a kept context, like `openssl speed`; a message of an AEAD sets its IV, associated data
+    /// and tag.
     Update,
-    /// The same by `EVP_Cipher`, as OpenSSH, TLS records and CMAC call.
+    /// With `EVP_Cipher` in a kept context, like OpenSSH, TLS records and CMAC.
     Cipher,
-    /// With a new IV in a context that is kept.
+    /// With a new IV in a kept context.
     NewIv,
-    /// With a new key and IV in a context that is kept.
+    /// With a new key and IV in a kept context.
     NewKey,
-    /// In a copy of a context that has its key, as pip's `cryptography` does.
+    /// In a copy of a keyed context, like pip's `cryptography`.
     Copied,
-    /// In a context that is made for it, as `openssl enc` does.
+    /// In a new context, like `openssl enc`.
     Whole,
 }
 
 impl Way {
-    /// All of them that differ for `operation`.
+    /// Returns all ways that differ for `operation`.
     pub fn all(operation: Algorithm) -> &'static [Self] {
         match operation.kind() {
-            // `EVP_Cipher` ends no message of it: a call without bytes does nothing (cipher_chacha20_poly1305.c).
+            // `EVP_Cipher` cannot end a message of this cipher: a call without bytes does nothing
+            // (cipher_chacha20_poly1305.c).
             Kind::Aead if operation == Algorithm::ChaCha20Poly1305 => {
                 &[Self::Update, Self::NewKey, Self::Copied, Self::Whole]
             }
@@ -78,7 +79,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Makes one of at least `bytes` that `uses` can encrypt, or has sealed where an AEAD is to decrypt it.
+    /// Creates a message of at least `bytes` that `uses` can encrypt. If an AEAD is to decrypt it, it is sealed.
     pub(crate) fn new(uses: &Uses, direction: Direction, bytes: usize) -> Result<Self, Error> {
         let granule = match uses.kind {
             Kind::Cbc => 16,
@@ -98,7 +99,7 @@ impl Message {
         Ok(message)
     }
 
-    /// What was made of it.
+    /// Returns the output and the tag.
     pub(crate) fn made(&self) -> (Vec<u8>, [u8; TAG_BYTES]) {
         (self.output.clone(), self.tag)
     }
@@ -108,7 +109,7 @@ impl Message {
     }
 }
 
-/// A cipher that a world has, with functions to use it.
+/// A cipher of a world, with the functions to use it.
 pub(crate) struct Uses {
     functions: Functions,
     fetched: Fetched,
@@ -129,7 +130,7 @@ functions! {
 }
 
 impl Uses {
-    /// Fetches the implementation that has `properties`, as `provider=default`.
+    /// Fetches the implementation that has `properties`, as in `provider=default`.
     pub(crate) fn new(
         world: &Rc<World>,
         operation: Algorithm,
@@ -147,7 +148,7 @@ impl Uses {
         self.kind == Kind::Aead
     }
 
-    /// A context that has its key.
+    /// Creates a keyed context.
     pub(crate) fn keyed(&self, direction: Direction) -> Result<Keyed<'_>, Error> {
         let made = Keyed {
             uses: self,
@@ -161,7 +162,7 @@ impl Uses {
     }
 
     fn made(&self) -> Result<Made<'_>, Error> {
-        // SAFETY: EVP_CIPHER_CTX_new takes nothing; null says that it failed.
+        // SAFETY: EVP_CIPHER_CTX_new has no arguments; null means failure.
         let ctx = unsafe { (self.functions.EVP_CIPHER_CTX_new)() };
         match ctx.is_null() {
             true => Err(failed("EVP_CIPHER_CTX_new")),
@@ -170,7 +171,7 @@ impl Uses {
     }
 }
 
-/// A context, freed when it goes.
+/// A context, freed on drop.
 struct Made<'a>(*mut c_void, &'a Functions);
 
 impl Drop for Made<'_> {
@@ -188,10 +189,10 @@ pub(crate) struct Keyed<'a> {
 }
 
 impl Keyed<'_> {
-    /// The time that `calls` messages take.
+    /// Returns the time of `calls` messages.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where OpenSSL refuses a call: not every release copies every context.
+    /// [`Error::Unavailable`] if OpenSSL refuses a call: not every release copies every context.
     pub(crate) fn timed(
         &self,
         way: Way,
@@ -226,7 +227,7 @@ impl Keyed<'_> {
         }
     }
 
-    /// Sets the IV, and the key and the cipher that are given.
+    /// Sets the IV, the cipher if there is one, and the key if `has_key`.
     fn begin(&self, made: &Made<'_>, cipher: Option<&Fetched>, has_key: bool) -> bool {
         let encrypts = c_int::from(self.direction == Direction::Encrypt);
         let type_ = cipher.map_or(ptr::null(), Fetched::cipher);
@@ -236,7 +237,7 @@ impl Keyed<'_> {
         };
         let (calls, none) = (made.1, ptr::null());
         let init = calls.EVP_CipherInit_ex2;
-        // SAFETY: the context is live; the cipher takes a key of just this length, and an IV of at most 16 bytes.
+        // SAFETY: the context is live; the cipher needs a key of exactly this length, and an IV of at most 16 bytes.
         let begun = unsafe { init(made.0, type_, key, IV.as_ptr(), encrypts, none) };
         if cipher.is_some() && !self.uses.is_aead() {
             // SAFETY: the context is live and has a cipher.
@@ -245,7 +246,7 @@ impl Keyed<'_> {
         begun == 1
     }
 
-    /// All of a message behind its IV.
+    /// Processes the rest of a message after its IV.
     fn rest(&self, made: &Made<'_>, message: &mut Message) -> bool {
         let calls = made.1;
         if !self.uses.is_aead() {
@@ -268,7 +269,7 @@ impl Keyed<'_> {
 
     fn update(&self, made: &Made<'_>, message: &mut Message) -> bool {
         let (mut written, bytes) = (0, message.input.len() as c_int);
-        // SAFETY: the context is live; the input is good for its length, and the output for a block more.
+        // SAFETY: the context is live; the input is valid for its length, and the output for one block more.
         unsafe {
             let (to, from) = (message.output.as_mut_ptr(), message.input.as_ptr());
             (made.1.EVP_CipherUpdate)(made.0, to, &mut written, from, bytes) == 1
@@ -278,14 +279,14 @@ impl Keyed<'_> {
     fn ends(&self, made: &Made<'_>, message: &mut Message) -> bool {
         let end = message.input.len();
         let mut written = 0;
-        // SAFETY: the context is live; behind the message there is room for a block, which is the most.
+        // SAFETY: the context is live; after the message there is room for a block, which is the most that is written.
         unsafe {
             let to = message.output[end..].as_mut_ptr();
             (made.1.EVP_CipherFinal_ex)(made.0, to, &mut written) == 1
         }
     }
 
-    /// Gives the count of bytes, or 1, by release; less if it fails.
+    /// Calls `EVP_Cipher`, which returns the number of bytes or 1, depending on the release, and less if it fails.
     fn cipher(&self, made: &Made<'_>, message: &mut Message) -> bool {
         let bytes = message.input.len() as c_uint;
         // SAFETY: as in `update`.
@@ -327,5 +328,5 @@ const TAG_BYTES: usize = 16;
 /// EVP_MAX_BLOCK_LENGTH.
 const BLOCK_BYTES_MAX: usize = 32;
 const IV: [u8; 16] = [2; 16];
-/// As long as a record of TLS 1.2 has.
+/// The associated data, as long as that of a TLS 1.2 record.
 const AAD: [u8; 13] = [7; 13];

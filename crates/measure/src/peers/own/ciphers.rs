@@ -12,7 +12,7 @@ use crate::cases::{self, Case, Direction};
 use crate::error::Error;
 use crate::peers::subject::{Aead, Sealed, Stream, Subject};
 
-/// `key` set up for `case`.
+/// Sets up `key` for `case`.
 pub(super) fn subject(ciphers: &Accelerator, case: &Case, key: &[u8]) -> Result<Subject, Error> {
     let aead = |algorithm| Subject::aead(ciphers.aead(algorithm, key).map_err(no_device)?);
     let stream = |algorithm| any_stream(ciphers, algorithm, key);
@@ -58,7 +58,7 @@ impl Stream for AcceleratedCtr {
     }
 }
 
-/// CBC one way.
+/// CBC in one direction.
 struct Cbc {
     chain: AcceleratedCbc,
     direction: Direction,
@@ -103,7 +103,7 @@ fn no_device(error: oarlock::Error) -> Error {
     }
 }
 
-/// A stream cipher that takes the first bytes of the harness's IV.
+/// A stream cipher that uses the first bytes of the harness's IV.
 struct OfAnyBlock {
     stream: AcceleratedCtr<AnyStream>,
     iv_bytes: usize,

@@ -14,16 +14,16 @@ use crate::cases::{ModExpTasks, RsaOperation, RsaRequest, RsaTasks, Tasks};
 use crate::error::Error;
 use crate::peers::public_key::{LaneQueue, Lanes, PublicKey, Results};
 
-/// How Oarlock is asked.
+/// The style in which Oarlock is called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CallStyle {
-    /// By calls, which return when they are done.
+    /// Calls, which return when they are done.
     Calls,
-    /// By jobs, which are waited for in order.
+    /// Jobs, which are waited for in order.
     Jobs,
 }
 
-/// The keys of `tasks` for as many threads that ask as `callers` says.
+/// Sets up the keys of `tasks` for `callers` threads.
 pub(super) fn subjects(
     accelerator: &Accelerator,
     tasks: &Tasks,
@@ -37,7 +37,7 @@ pub(super) fn subjects(
 }
 
 impl CallStyle {
-    /// Makes `callers` subjects of this style, one for each caller.
+    /// Creates `callers` subjects of this style, one for each caller.
     fn by<R: Requests + Clone + 'static>(
         self,
         requests: &R,
@@ -56,7 +56,7 @@ impl CallStyle {
 
 /// Requests of one kind.
 trait Requests: Send {
-    /// Returns when it is done.
+    /// Executes a request, and returns its result.
     fn call(&self, number: usize) -> Vec<u8>;
 
     fn submit(&self, number: usize) -> Pending;
@@ -74,7 +74,7 @@ impl<R: Requests> Lanes for Calls<R> {
     }
 }
 
-/// Each is waited for in turn; those after it that are done by then are taken too.
+/// Jobs that are waited for in order; each wait also takes those behind it that are done.
 struct InFlight<R> {
     requests: R,
     jobs: VecDeque<(usize, Pending)>,

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::peers::public_key::{LaneQueue, Lanes, PublicKey, Results};
 use crate::peers::subject::{Peer, Stream, Subject};
 
-/// The kernels themselves: no session, no plan.
+/// The kernels alone, without session and plan.
 pub(super) struct Kernels(pub(super) Cpu);
 
 impl Peer for Kernels {
@@ -55,7 +55,7 @@ impl Peer for Kernels {
     }
 }
 
-/// Modular exponentiation, with moduli prepared beforehand.
+/// Modular exponentiation, with moduli prepared in advance.
 #[cfg(target_arch = "x86_64")]
 struct Powers {
     backend: modexp::Backend,
@@ -114,7 +114,7 @@ impl Lanes for Powers {
     }
 }
 
-/// A kernel and a position, which is the least that continues a stream.
+/// A kernel and a position: the minimum that continues a stream.
 struct At<K> {
     kernel: K,
     counter: u128,

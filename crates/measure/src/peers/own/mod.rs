@@ -1,7 +1,7 @@
-//! Oarlock as subject, and its parts as peers of itself.
+//! Oarlock as a subject, and its parts as its own peers.
 //!
 //! ```text
-//! oarlock.rs               as it is offered        kernels.rs   the bare kernels
+//! oarlock.rs               the public interface      kernels.rs   the bare kernels
 //! ciphers.rs   jobs.rs     its interfaces: ciphers; public-key requests, as jobs and as calls
 //! ```
 
@@ -20,7 +20,7 @@ use kernels::Kernels;
 use oarlock::Jobs;
 pub(crate) use oarlock::Oarlock;
 
-/// Its name on the command line and in records.
+/// Oarlock's name on the command line and in records.
 pub(crate) const OARLOCK: &str = "oarlock";
 
 /// Oarlock's own parts, as peers.
@@ -56,10 +56,10 @@ pub(crate) const PEERS: &[PeerFactory] = &[
 pub(crate) const ON_ONE_THREAD: &str = "inline";
 /// The peer that submits public-key requests as jobs, even one at a time.
 pub(crate) const JOB: &str = "job";
-/// Peers with as many threads as Oarlock; all others have one.
+/// The peers with as many threads as Oarlock has; all others have one.
 pub(crate) const HAS_THREADS: &[&str] = &["stripe", "prefetch"];
 
-/// The CPU as `OARLOCK_CPU` leaves it, which only the builder reads.
+/// Returns the CPU with the features that `OARLOCK_CPU` leaves, which only the builder reads.
 fn masked_cpu() -> Result<Cpu, Error> {
     Ok(Accelerator::builder().max_threads(0).build()?.cpu())
 }

@@ -1,4 +1,4 @@
-//! Oarlock as it is offered, with the options of a measurement.
+//! Oarlock's public interface, with the options of a measurement.
 
 use oarlock::{Accelerator, Strategy};
 use oarlock_engine::costs::Calibration;
@@ -12,16 +12,16 @@ use crate::peers::subject::{Peer, Subject};
 
 /// The public interface with the options of a measurement.
 pub(crate) struct Oarlock {
-    /// For ciphers: its helpers come in addition to the caller.
+    /// The accelerator for ciphers. Its helpers come in addition to the caller.
     ciphers: Accelerator,
-    /// For public-key operations: the caller comes in addition to its threads, of which there are as many as CPUs,
-    /// and none where there is one CPU.
+    /// The accelerator for public-key operations. The caller comes in addition to its threads, which are one per CPU, and
+    /// none on a single CPU.
     public_key: Accelerator,
     strategy: Strategy,
 }
 
 impl Oarlock {
-    /// `threads` counts the caller's.
+    /// Creates an accelerator with `threads` threads, the caller's included.
     pub(crate) fn new(threads: usize, strategy: Strategy) -> Result<Self, Error> {
         Self::planned_by(threads, strategy, None)
     }
@@ -47,7 +47,7 @@ impl Oarlock {
         })
     }
 
-    /// For `callers` threads that ask, of the same keys.
+    /// Sets up the same keys for `callers` threads.
     pub(crate) fn public_key_callers(
         &self,
         tasks: &Tasks,
@@ -60,7 +60,7 @@ impl Oarlock {
         jobs::subjects(&self.public_key, tasks, asked, callers)
     }
 
-    /// For one thread that asks.
+    /// Sets up keys for one caller.
     fn one_caller(&self, tasks: &Tasks, asked: CallStyle) -> Result<Box<dyn PublicKey>, Error> {
         let mut subjects = self.public_key_callers(tasks, asked, 1)?;
         subjects
@@ -68,7 +68,7 @@ impl Oarlock {
             .ok_or_else(|| Error::Failed("one caller was asked for".to_owned()))
     }
 
-    /// How it is asked at a depth where nothing else is said.
+    /// Returns the default style at a depth.
     pub(crate) fn call_style_at(depth: usize) -> CallStyle {
         if depth == 1 {
             CallStyle::Calls
@@ -102,7 +102,7 @@ impl Peer for Oarlock {
     }
 }
 
-/// Oarlock, with jobs at every depth.
+/// Oarlock, called with jobs at every depth.
 pub(super) struct Jobs(pub(super) Oarlock);
 
 impl Peer for Jobs {

@@ -15,47 +15,47 @@ use crate::error::Error;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call {
     primitive: Primitive,
-    /// Its place among [`Primitive::calls`].
+    /// Its index in [`Primitive::calls`].
     pub at: usize,
     what: What,
-    /// Empty for none.
+    /// The name of the digest; empty for none.
     digest: &'static CStr,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
-    /// A KDF is fetched, and derives in a context of its own.
+    /// Fetches a KDF, which derives in a new context.
     Derive,
-    /// A MAC is fetched for one message of as many bytes (EVP_Q_mac).
+    /// Fetches a MAC for one message of this length (EVP_Q_mac).
     Mac(usize),
-    /// A context that is kept gets its key again.
+    /// Sets the key again in a kept context.
     MacAgain,
-    /// A context that is kept goes on with its key.
+    /// Reuses the key in a kept context.
     MacOn,
-    /// A context that is kept is copied.
+    /// Copies a kept context.
     MacCopied,
-    /// A MAC by an EVP_PKEY that is made of the key.
+    /// Computes a MAC with an EVP_PKEY created from the key.
     MacPkey,
-    /// A key pair, and its public half in bytes.
+    /// Generates a key pair, and encodes its public half.
     Generate,
-    /// A peer's key of its bytes, and the secret shared with it.
+    /// Decodes a peer's key, and derives the shared secret.
     Agree,
-    /// A signature by a key that is kept.
+    /// Signs with a kept key.
     Sign,
-    /// The verification of one.
+    /// Verifies with a kept key.
     Verify,
-    /// A signature by the copy of a key, which has not been used before.
+    /// Signs with a copy of a key that has not been used before.
     FirstSign,
-    /// A verification by such a copy.
+    /// Verifies with such a copy.
     FirstVerify,
-    /// A peer's key of its bytes, and a secret for it.
+    /// Decodes a peer's key, and encapsulates a secret for it.
     Encapsulate,
-    /// The secret that a peer has made.
+    /// Decapsulates the secret of a peer.
     Decapsulate,
 }
 
 impl Call {
-    /// All calls that are measured of `primitive`. The slowest one of a kind counts.
+    /// Returns all measured calls of `primitive`. The slowest one of a kind counts.
     pub fn all(primitive: Primitive) -> Vec<Self> {
         use What::*;
         let calls: &[(usize, What)] = match primitive {
@@ -81,7 +81,7 @@ impl Call {
             | Primitive::SecP256r1MlKem768
             | Primitive::SecP384r1MlKem1024 => &[(0, Generate), (1, Encapsulate), (2, Decapsulate)],
         };
-        // Suites of TLS have two. What signs whole messages has none.
+        // Suites of TLS have two digests. Schemes that sign whole messages have none.
         let digests: &[&CStr] = match primitive {
             _ if primitive.is_hash() => &[c"SHA256", c"SHA384"],
             Primitive::Ed25519 | Primitive::MlDsa44 | Primitive::MlDsa65 | Primitive::MlDsa87 => {
@@ -101,12 +101,12 @@ impl Call {
         digests.iter().flat_map(of_digest).collect()
     }
 
-    /// The name of the hash function that it signs with.
+    /// Returns the name of the hash function that it signs with.
     fn hash(self) -> Option<&'static CStr> {
         (!self.digest.is_empty()).then_some(self.digest)
     }
 
-    /// Whether both sides must make the same.
+    /// Whether both sides must produce the same output.
     pub(crate) fn is_determined(self) -> bool {
         !matches!(
             self.what,
@@ -115,12 +115,12 @@ impl Call {
     }
 }
 
-/// The keys and the signature that both sides get, made by stock OpenSSL.
+/// The keys and the signature for both sides, created by stock OpenSSL.
 #[derive(Clone, Default)]
 pub(crate) struct Material {
-    /// In DER.
+    /// The private key in DER.
     private: Vec<u8>,
-    /// In DER, or as TLS has shares.
+    /// The public key in DER, or as a TLS key share.
     public: Vec<u8>,
     signature: Vec<u8>,
 }
@@ -133,7 +133,7 @@ impl Caller {
         Tools::new(world).map(Self)
     }
 
-    /// Whether the provider of that name has `primitive`, and not another one.
+    /// Whether the provider of that name, and not another one, has `primitive`.
     pub(crate) fn has(&self, primitive: Primitive, provider: &str) -> bool {
         let calls = &self.0.calls;
         let (name, fetch, free): (&CStr, Fetch, _) = match primitive {
@@ -164,17 +164,17 @@ impl Caller {
             }
         };
         let properties = CString::new(format!("provider={provider}")).unwrap_or_default();
-        // SAFETY: the library context is live, and both texts end with a zero; what is fetched is freed by its function.
+        // SAFETY: the library context is live, and both texts end with a zero; the fetched object is freed by its function.
         unsafe {
             let fetched = fetch(self.0.ctx(), name.as_ptr(), properties.as_ptr());
             self.0.made::<()>(fetched, free).is_some()
         }
     }
 
-    /// Makes the keys and the signature that `call` needs.
+    /// Creates the keys and the signature that `call` needs.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] for what this OpenSSL does not have.
+    /// [`Error::Unavailable`] if this OpenSSL lacks something.
     pub(crate) fn material(&self, call: Call) -> Result<Material, Error> {
         let tools = &self.0;
         let made = || match call.what {
@@ -204,7 +204,7 @@ impl Caller {
     /// Returns the output of the first call.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] for what this OpenSSL does not have.
+    /// [`Error::Unavailable`] if this OpenSSL lacks something.
     pub(crate) fn made(&self, call: Call, material: &Material) -> Result<Vec<u8>, Error> {
         let mut output = EMPTY;
         let mut made = || self.prepared(call, material)?(&mut output);
@@ -212,10 +212,10 @@ impl Caller {
         Ok(output[..bytes].to_vec())
     }
 
-    /// The time that `calls` calls take, after `warm` others on the same objects.
+    /// Returns the time of `calls` calls, after `warm` others on the same objects.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where OpenSSL refuses a call.
+    /// [`Error::Unavailable`] if OpenSSL refuses a call.
     pub(crate) fn timed(
         &self,
         call: Call,
@@ -273,7 +273,7 @@ impl Caller {
             }
             What::Agree => {
                 let names = names(call.primitive)?;
-                // The same on both sides, so that they agree on the same.
+                // The key is the same on both sides, so that both derive the same secret.
                 let own = tools.raw_key(c"X25519", KEY)?;
                 Box::new(move |output| {
                     let peer = tools.read_share(names, &material.public)?;
@@ -314,7 +314,7 @@ impl Caller {
                     tools.encapsulate(names, &tools.share_of(&own)?, &mut secret)?;
                 Box::new(move |output| {
                     let found = tools.decapsulate(&own, &told, output)?;
-                    // Every key has a secret of its own: nothing that both sides could compare.
+                    // Every key has its own secret, so there is no output that both sides could compare.
                     (output[..found] == secret[..bytes]).then_some(0)
                 })
             }
@@ -337,7 +337,7 @@ impl Call {
     }
 }
 
-/// The type of its keys, and the group of those that have one.
+/// Returns the key type of a primitive, and its group if the type has groups.
 fn names(primitive: Primitive) -> Option<Names> {
     Some(match primitive {
         Primitive::X25519 => (c"X25519", None),

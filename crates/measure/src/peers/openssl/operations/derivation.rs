@@ -1,4 +1,4 @@
-//! Secrets derived, and MACs.
+//! Key derivation and MACs.
 
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -15,7 +15,8 @@ pub(super) struct Derivation {
 }
 
 impl Derivation {
-    /// A secret of TLS 1.3 by a label. `secret` is what it is derived of, and, where the label has data, those.
+    /// Returns the derivation of a TLS 1.3 secret with a label. `secret` is its input, and also the data of a label that has
+    /// data.
     pub(super) fn labelled(label: &Label, digest: &'static CStr, secret: &'static [u8]) -> Self {
         let mut params = vec![
             Param::int(
@@ -47,7 +48,7 @@ impl Derivation {
         }
     }
 
-    /// Extracted and expanded.
+    /// Returns a derivation with HKDF, extracted and expanded.
     pub(super) fn hkdf(digest: &'static CStr, secret: &'static [u8], bytes: usize) -> Self {
         let params = vec![
             Param::utf8(c"digest", digest),
@@ -63,7 +64,7 @@ impl Derivation {
         }
     }
 
-    /// A master secret of TLS 1.2.
+    /// Returns the derivation of a TLS 1.2 master secret.
     pub(super) fn master_secret(digest: &'static CStr, secret: &'static [u8; 48]) -> Self {
         let params = vec![
             Param::utf8(c"digest", digest),
@@ -82,7 +83,7 @@ impl Derivation {
 }
 
 impl Tools {
-    /// A context of the KDF.
+    /// Creates a context of the KDF.
     pub(super) fn kdf_context(
         self: &Rc<Self>,
         derivation: &Derivation,
@@ -105,8 +106,8 @@ impl Tools {
     ) -> Option<usize> {
         let derive = self.calls.EVP_KDF_derive;
         let place = output.get_mut(..derivation.bytes)?;
-        // SAFETY: the context is live; the parameters end with an entry without a key, and what they point to is static;
-        // the place has as many bytes.
+        // SAFETY: the context is live; the parameters end with an entry without a key, and point to static data; the place
+        // has the length that is passed.
         let derived = unsafe {
             let (place, bytes) = (place.as_mut_ptr(), place.len());
             derive(context.object(), place, bytes, derivation.params.as_ptr())
@@ -114,7 +115,7 @@ impl Tools {
         (derived == 1).then_some(derivation.bytes)
     }
 
-    /// In a context that is made for it.
+    /// Derives in a new context.
     pub(super) fn derive_once(
         self: &Rc<Self>,
         derivation: &Derivation,
@@ -124,7 +125,7 @@ impl Tools {
     }
 
     pub(super) fn hmac(self: &Rc<Self>) -> Option<Made<Mac>> {
-        // SAFETY: the library context is live and the name ends with a zero; it makes a new reference.
+        // SAFETY: the library context is live and the name ends with a zero; the call returns a new reference.
         unsafe {
             let mac = (self.calls.EVP_MAC_fetch)(self.ctx(), c"HMAC".as_ptr(), ptr::null());
             self.made(mac, self.calls.EVP_MAC_free)
@@ -132,7 +133,7 @@ impl Tools {
     }
 
     pub(super) fn mac_context(self: &Rc<Self>, mac: &Made<Mac>) -> Option<Made<MacContext>> {
-        // SAFETY: the MAC is live; it makes a new context.
+        // SAFETY: the MAC is live; the call creates a new context.
         unsafe {
             let context = (self.calls.EVP_MAC_CTX_new)(mac.object());
             self.made(context, self.calls.EVP_MAC_CTX_free)
@@ -143,14 +144,14 @@ impl Tools {
         self: &Rc<Self>,
         context: &Made<MacContext>,
     ) -> Option<Made<MacContext>> {
-        // SAFETY: the context is live; it makes a new one.
+        // SAFETY: the context is live; the call creates a new one.
         unsafe {
             let copy = (self.calls.EVP_MAC_CTX_dup)(context.object());
             self.made(copy, self.calls.EVP_MAC_CTX_free)
         }
     }
 
-    /// Begins a message: with a key or the one that is there, and with a digest if the context is new.
+    /// Begins a message: with `key` or the one in the context, and with a digest if the context is new.
     pub(super) fn begin(
         &self,
         context: &Made<MacContext>,
@@ -160,12 +161,12 @@ impl Tools {
         let named = digest.map(|digest| [Param::utf8(c"digest", digest), Param::END]);
         let params = named.as_ref().map_or(ptr::null(), |params| params.as_ptr());
         let (from, bytes) = key.map_or((ptr::null(), 0), |key| (key.as_ptr(), key.len()));
-        // SAFETY: the context is live; the key has its length, or is not given; the array ends as it has to.
+        // SAFETY: the context is live; the key has its length, or is null; the parameter array is terminated.
         let begun = unsafe { (self.calls.EVP_MAC_init)(context.object(), from, bytes, params) };
         (begun == 1).then_some(())
     }
 
-    /// The tag of a message that was begun.
+    /// Computes the tag of a message that was begun.
     pub(super) fn tag(
         &self,
         context: &Made<MacContext>,
@@ -173,7 +174,7 @@ impl Tools {
         output: &mut Output,
     ) -> Option<usize> {
         let (calls, context, mut bytes) = (&self.calls, context.object(), 0);
-        // SAFETY: the context is live; lengths are those of their places.
+        // SAFETY: the context is live; lengths are those of their buffers.
         let done = unsafe {
             (calls.EVP_MAC_update)(context, message.as_ptr(), message.len()) == 1
                 && (calls.EVP_MAC_final)(context, output.as_mut_ptr(), &mut bytes, output.len())
@@ -182,7 +183,7 @@ impl Tools {
         done.then_some(bytes)
     }
 
-    /// The tag of one message by one call.
+    /// Computes the tag of one message with one call.
     pub(super) fn quick_mac(
         &self,
         digest: &CStr,
@@ -191,7 +192,7 @@ impl Tools {
         output: &mut Output,
     ) -> Option<usize> {
         let (none, mut bytes) = (ptr::null(), 0);
-        // SAFETY: the library context is live, texts end with a zero, and lengths are those of their places.
+        // SAFETY: the library context is live, texts end with a zero, and lengths are those of their buffers.
         let made = unsafe {
             (self.calls.EVP_Q_mac)(
                 self.ctx(),
@@ -211,7 +212,7 @@ impl Tools {
         (!made.is_null()).then_some(bytes)
     }
 
-    /// The binder of a session, as libssl computes it: by a key of its own.
+    /// Computes the binder of a session as libssl does, with a key for it.
     pub(super) fn binder(
         self: &Rc<Self>,
         digest: &'static CStr,
@@ -222,7 +223,7 @@ impl Tools {
         let context = self.signing_context(Some(digest), &key)?;
         let (calls, context, mut bytes) = (&self.calls, context.object(), output.len());
         let (from, length) = (secret.as_ptr().cast(), secret.len());
-        // SAFETY: the context is live and signs; lengths are those of their places.
+        // SAFETY: the context is live and signs; lengths are those of the buffers passed.
         let done = unsafe {
             (calls.EVP_DigestSignUpdate)(context, from, length) == 1
                 && (calls.EVP_DigestSignFinal)(context, output.as_mut_ptr(), &mut bytes) == 1
@@ -231,19 +232,19 @@ impl Tools {
     }
 }
 
-/// What is derived by the label `name`.
+/// The label of a derivation.
 pub(super) struct Label {
-    /// Whether it is extracted from a secret and a salt, or expanded from a secret.
+    /// Whether the secret is extracted from a secret and a salt, or expanded from a secret.
     is_extracted: bool,
     name: &'static [u8],
     data: Data,
-    /// The length of the output in bytes; that of the secret if none is given.
+    /// The length of the output in bytes; `None` for that of the secret.
     bytes: Option<usize>,
 }
 
 enum Data {
     None,
-    /// Octets as long as a digest, which the secret is.
+    /// The secret, which is as long as a digest.
     Secret,
     Octets(&'static [u8]),
 }
@@ -259,7 +260,7 @@ const fn expanded(name: &'static [u8], data: Data, bytes: Option<usize>) -> Labe
 
 /// The traffic secret of one end.
 pub(super) const TRAFFIC: Label = expanded(b"s hs traffic", Data::Secret, None);
-/// One secret after the other.
+/// The secret that is extracted from the previous one.
 pub(super) const EXTRACTED: Label = Label {
     is_extracted: true,
     ..expanded(b"derived", Data::None, None)
@@ -268,7 +269,7 @@ const FINISHED: Label = expanded(b"finished", Data::None, None);
 const KEY: Label = expanded(b"key", Data::None, Some(16));
 const IV: Label = expanded(b"iv", Data::None, Some(12));
 const TICKET: Label = expanded(b"resumption", Data::Octets(&[0; 8]), None);
-/// In no order that matters (RFC 8446, 7.1).
+/// All derivations of a handshake, in no particular order (RFC 8446, 7.1).
 pub(super) const SCHEDULE: [Label; 22] = [
     EXTRACTED,
     EXTRACTED,

@@ -1,4 +1,4 @@
-//! Keys that agree on a secret, or encapsulate one.
+//! Key agreement and encapsulation.
 
 use std::ptr;
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::tools::{Key, KeyContext, Made, Names, Output, Tools};
 
 impl Tools {
-    /// A context that makes keys.
+    /// Creates a context that generates keys.
     pub(super) fn generator(self: &Rc<Self>, names: Names) -> Option<Made<KeyContext>> {
         self.context_by_name(names, self.calls.EVP_PKEY_keygen_init)
     }
@@ -19,10 +19,10 @@ impl Tools {
         self.generate_in(&self.generator(names)?)
     }
 
-    /// What the other end gets of this key.
+    /// Returns the encoded public key that the other end receives.
     pub(super) fn share_of(&self, key: &Made<Key>) -> Option<Vec<u8>> {
         let mut place = ptr::null_mut();
-        // SAFETY: the key is live; what was made has as many bytes and is freed once.
+        // SAFETY: the key is live; the new buffer has the returned length and is freed once.
         unsafe {
             let bytes = (self.calls.EVP_PKEY_get1_encoded_public_key)(key.object(), &mut place);
             if place.is_null() {
@@ -34,7 +34,7 @@ impl Tools {
         }
     }
 
-    /// Makes a key of a peer's share from a blank one, as libssl does.
+    /// Reads a peer's share into a blank key, as libssl does.
     pub(super) fn read_share(self: &Rc<Self>, names: Names, share: &[u8]) -> Option<Made<Key>> {
         let calls = &self.calls;
         let context = self.context_by_name(names, calls.EVP_PKEY_paramgen_init)?;
@@ -45,7 +45,7 @@ impl Tools {
         (is_set == 1).then_some(blank)
     }
 
-    /// A context that has both keys.
+    /// Creates a context with both keys.
     pub(super) fn deriving(
         self: &Rc<Self>,
         own: &Made<Key>,
@@ -85,7 +85,7 @@ impl Tools {
         self.agree_in(&context, output).filter(|_| told == 1)
     }
 
-    /// The length of the secret, and what tells it to the owner of the share.
+    /// Encapsulates a secret; returns its length, and the ciphertext for the owner of the share.
     pub(super) fn encapsulate(
         self: &Rc<Self>,
         names: Names,
@@ -96,7 +96,7 @@ impl Tools {
         let context = self.context_of(&key)?;
         let (context, encapsulate) = (context.object(), self.calls.EVP_PKEY_encapsulate);
         let (nowhere, mut told_bytes, mut bytes) = (ptr::null_mut(), 0, 0);
-        // SAFETY: the context is live; without places nothing but lengths is written.
+        // SAFETY: the context is live; without buffers only lengths are written.
         let is_asked = unsafe {
             (self.calls.EVP_PKEY_encapsulate_init)(context, ptr::null()) == 1
                 && encapsulate(context, nowhere, &mut told_bytes, nowhere, &mut bytes) == 1
@@ -106,7 +106,7 @@ impl Tools {
         }
         let mut told = vec![0; told_bytes];
         let [to, of] = [told.as_mut_ptr(), output.as_mut_ptr()];
-        // SAFETY: the context is live; places are as long as they were asked to be.
+        // SAFETY: the context is live; the buffers have at least the requested lengths.
         let done = unsafe { encapsulate(context, to, &mut told_bytes, of, &mut bytes) };
         (done == 1).then_some((bytes, told))
     }
@@ -121,7 +121,7 @@ impl Tools {
         let (context, decapsulate) = (context.object(), self.calls.EVP_PKEY_decapsulate);
         let (from, length) = (told.as_ptr(), told.len());
         let (nowhere, mut bytes) = (ptr::null_mut(), 0);
-        // SAFETY: the context is live; without a place nothing but the length is written.
+        // SAFETY: the context is live; without a buffer only the length is written.
         let is_asked = unsafe {
             (self.calls.EVP_PKEY_decapsulate_init)(context, ptr::null()) == 1
                 && decapsulate(context, nowhere, &mut bytes, from, length) == 1
@@ -129,7 +129,7 @@ impl Tools {
         if !is_asked || bytes > output.len() {
             return None;
         }
-        // SAFETY: the context is live; the place is longer than it was asked to be.
+        // SAFETY: the context is live; the buffer is at least as long as requested.
         let done = unsafe { decapsulate(context, output.as_mut_ptr(), &mut bytes, from, length) };
         (done == 1).then_some(bytes)
     }

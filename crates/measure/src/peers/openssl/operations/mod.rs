@@ -1,4 +1,4 @@
-//! Operations other than ciphers, as libssl calls them: each with what it fetches and makes for one, and frees.
+//! Operations other than ciphers, as libssl calls them, including the objects that each one fetches, creates and frees.
 //!
 //! ```text
 //! mod.rs         what the benchmark measures   calls.rs  what calibration measures, with and without the provider
@@ -23,46 +23,46 @@ pub(crate) use calls::{Caller, Material};
 use derivation::Derivation;
 use tools::{Names, OUTPUT_BYTES, Once, Output, Tools};
 
-/// What is done once.
+/// An operation to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// A secret of 32 bytes by a label of TLS 1.3 (`tls13_hkdf_expand`).
+    /// A secret of 32 bytes with a TLS 1.3 label (`tls13_hkdf_expand`).
     Label,
-    /// What one end of a handshake of TLS 1.3 derives: three secrets extracted, nineteen expanded.
+    /// All secrets that one end of a TLS 1.3 handshake derives: three extracted, nineteen expanded.
     KeySchedule,
-    /// 64 bytes by HKDF, extracted and expanded, in a context that is made for it, or in one that is kept.
+    /// 64 bytes with HKDF, extracted and expanded, in a new context or in a kept one.
     Hkdf {
         /// Whether the context is kept.
         is_kept: bool,
     },
-    /// An HMAC of 64 bytes, in a context that is made for it, or with the same key again in one that is kept.
+    /// An HMAC of 64 bytes, in a new context, or in a kept one with the same key set again.
     Hmac {
         /// Whether the context is kept.
         is_kept: bool,
     },
-    /// The binder of a session (`tls_psk_do_binder`): an HMAC by a key of its own.
+    /// The binder of a session (`tls_psk_do_binder`): an HMAC with a key for it.
     Binder,
-    /// A key for this agreement, as a client makes one (`ssl_generate_pkey_group`).
+    /// A key for this agreement, generated like a client's (`ssl_generate_pkey_group`).
     Generate(Agreement),
-    /// The same by a context that is kept.
+    /// A key for this agreement, generated in a kept context.
     GenerateAgain(Agreement),
     /// The other end's share, read into a key (`tls_parse_ctos_key_share`).
     Share(Agreement),
     /// The secret of a key and the other end's (`ssl_derive`).
     Derive(Agreement),
-    /// The same by a context that is kept with both keys.
+    /// The secret of two keys, derived in a kept context with both.
     DeriveAgain(Agreement),
-    /// A secret and what tells it to the owner of a share (`ssl_encapsulate`), with the share read.
+    /// A secret and its ciphertext for the owner of a share (`ssl_encapsulate`), including reading the share.
     Encapsulate(Agreement),
-    /// The secret that was told (`ssl_decapsulate`).
+    /// The secret of a ciphertext (`ssl_decapsulate`).
     Decapsulate(Agreement),
-    /// A signature by a key that is kept (`tls_construct_cert_verify`).
+    /// A signature with a kept key (`tls_construct_cert_verify`).
     Sign(SigningKey),
-    /// The same of a digest, by a context that is kept.
+    /// A signature of a digest, in a kept context.
     SignAgain(SigningKey),
-    /// A signature verified by a key that is kept (`tls_process_cert_verify`).
+    /// The verification of a signature with a kept key (`tls_process_cert_verify`).
     Verify(SigningKey),
-    /// The same of a digest, by a context that is kept.
+    /// The verification of a digest's signature, in a kept context.
     VerifyAgain(SigningKey),
     /// A public key read from a certificate (`d2i_PUBKEY`).
     ReadPublic(SigningKey),
@@ -71,26 +71,26 @@ pub enum Operation {
 /// A key agreement, or a key encapsulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agreement {
-    /// RFC 7748.
+    /// X25519 (RFC 7748).
     X25519,
-    /// ECDH of P-256.
+    /// ECDH on P-256.
     P256,
     /// ML-KEM-768 alone (FIPS 203).
     MlKem768,
-    /// With ML-KEM-768, as TLS has it.
+    /// X25519 with ML-KEM-768, the hybrid of TLS.
     X25519MlKem768,
 }
 
 /// A key for signatures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SigningKey {
-    /// ECDSA with SHA-256.
+    /// ECDSA on P-256 with SHA-256.
     P256,
-    /// ECDSA with SHA-384.
+    /// ECDSA on P-384 with SHA-384.
     P384,
-    /// PKCS#1 v1.5 with SHA-256.
+    /// RSA-2048, PKCS#1 v1.5 with SHA-256.
     Rsa2048,
-    /// RFC 8032.
+    /// Ed25519 (RFC 8032).
     Ed25519,
 }
 
@@ -109,7 +109,7 @@ impl Agreement {
     }
 }
 
-/// As in names of cases.
+/// Formats the name in cases.
 impl fmt::Display for Agreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -131,7 +131,7 @@ impl SigningKey {
         }
     }
 
-    /// The name of the hash function that it signs with.
+    /// Returns the name of the hash function that it signs with.
     fn hash(self) -> Option<&'static CStr> {
         match self {
             Self::P256 | Self::Rsa2048 => Some(c"SHA256"),
@@ -140,7 +140,7 @@ impl SigningKey {
         }
     }
 
-    /// The digest of some message.
+    /// Returns the digest of some message.
     fn digest(self) -> &'static [u8] {
         match self {
             Self::P384 => &[3; 48],
@@ -149,7 +149,7 @@ impl SigningKey {
     }
 }
 
-/// As in names of cases.
+/// Formats the name in cases.
 impl fmt::Display for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -161,17 +161,17 @@ impl fmt::Display for SigningKey {
     }
 }
 
-/// Operations of one kind in a library context, with the keys that they take.
+/// Operations of one kind in a library context, with the keys that they need.
 pub struct Operations {
     once: Once,
     output: Box<Output>,
 }
 
 impl Operations {
-    /// Makes what they take, and does one.
+    /// Creates what the operations need, and executes one.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where `world` does not have it.
+    /// [`Error::Unavailable`] if `world` does not have it.
     pub(crate) fn new(world: &Rc<World>, operation: Operation) -> Result<Self, Error> {
         let tools = Tools::new(world)?;
         let mut output = Box::new([0; OUTPUT_BYTES]);
@@ -181,7 +181,7 @@ impl Operations {
             .ok_or_else(|| Error::Unavailable(format!("OpenSSL does not do this: {operation:?}")))
     }
 
-    /// Does one; whether it was done.
+    /// Executes one operation; returns whether it succeeded.
     pub fn run(&mut self) -> bool {
         (self.once)(&mut self.output).is_some()
     }
@@ -263,7 +263,7 @@ fn once(tools: &Rc<Tools>, operation: Operation, output: &mut Output) -> Option<
             let (_, told) = tools.encapsulate(agreement.names(), &share, output)?;
             Box::new(move |output| tools.decapsulate(&key, &told, output))
         }
-        // TLS takes no other agreement for a KEM.
+        // TLS uses no other agreement as a KEM.
         Operation::Encapsulate(_) | Operation::Decapsulate(_) => return None,
         Operation::Sign(kind) => {
             let key = tools.generate(kind.names())?;
@@ -305,7 +305,7 @@ mod tests {
     use super::super::library::Libcrypto;
     use super::*;
 
-    /// Stock, whatever release it is: only ML-KEM may be missing.
+    /// Uses stock OpenSSL of any release: only ML-KEM may be missing.
     #[test]
     fn openssl_does_every_operation() {
         let world = World::new(&Arc::new(Libcrypto::load().unwrap()), None).unwrap();
@@ -339,7 +339,7 @@ mod tests {
             Operation::VerifyAgain(SigningKey::P256),
         ];
         for agreement in [Agreement::X25519, Agreement::P256] {
-            // Neither is a KEM as libssl takes one.
+            // libssl uses neither as a KEM.
             all.extend(&of_agreement(agreement)[..5]);
             for operation in &of_agreement(agreement)[5..] {
                 assert!(

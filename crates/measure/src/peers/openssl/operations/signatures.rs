@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::super::library::Param;
 use super::tools::{Decode, DigestContext, Encode, Init, Key, KeyContext, Made, Output, Tools};
 
-/// Begins a signature or a verification with a digest, a key and parameters.
+/// A function that begins a signature or a verification with a digest, a key and parameters.
 type Begin = unsafe extern "C" fn(
     *mut c_void,
     *mut *mut c_void,
@@ -29,7 +29,8 @@ impl Tools {
         let context = self.digest_context()?;
         let name = digest.map_or(ptr::null(), CStr::as_ptr);
         let (nowhere, none) = (ptr::null_mut(), ptr::null());
-        // SAFETY: contexts and the key are live, the name ends with a zero or is none, and the array ends as it has to.
+        // SAFETY: contexts and the key are live, the name ends with a zero or is null, and the parameter array is
+        // terminated.
         let done = unsafe {
             let (context, key) = (context.object(), key.object());
             begin(
@@ -45,7 +46,7 @@ impl Tools {
         (done == 1).then_some(context)
     }
 
-    /// A context that signs, with nothing set.
+    /// Creates a context that signs, with no parameters set.
     pub(super) fn signing_context(
         self: &Rc<Self>,
         digest: Option<&CStr>,
@@ -55,7 +56,7 @@ impl Tools {
         self.begun(begin, digest, key, &[Param::END; 3])
     }
 
-    /// Signs what a key of a certificate does in TLS 1.3, as libssl has it signed.
+    /// Signs data as long as a TLS 1.3 certificate key does, with libssl's calls.
     pub(super) fn sign(
         self: &Rc<Self>,
         digest: Option<&CStr>,
@@ -67,12 +68,12 @@ impl Tools {
         let (sign, context) = (self.calls.EVP_DigestSign, context.object());
         let (from, length) = (SIGNED.as_ptr(), SIGNED.len());
         let (nowhere, mut bytes) = (ptr::null_mut(), 0);
-        // SAFETY: the context is live; without a place nothing but the length is written.
+        // SAFETY: the context is live; without a buffer only the length is written.
         let is_asked = unsafe { sign(context, nowhere, &mut bytes, from, length) } == 1;
         if !is_asked || bytes > output.len() {
             return None;
         }
-        // SAFETY: the context is live; the place is longer than it was asked to be.
+        // SAFETY: the context is live; the buffer is longer than the length requested.
         let done = unsafe { sign(context, output.as_mut_ptr(), &mut bytes, from, length) };
         (done == 1).then_some(bytes)
     }
@@ -90,7 +91,7 @@ impl Tools {
             signature.as_ptr(),
             signature.len(),
         );
-        // SAFETY: the context is live; lengths are those of their places.
+        // SAFETY: the context is live; all lengths are those of their slices.
         let done = unsafe {
             let (from, length) = (SIGNED.as_ptr(), SIGNED.len());
             verify(context.object(), given, bytes, from, length)
@@ -98,12 +99,12 @@ impl Tools {
         (done == 1).then_some(0)
     }
 
-    /// A context that signs digests.
+    /// Creates a context that signs digests.
     pub(super) fn signer(self: &Rc<Self>, key: &Made<Key>) -> Option<Made<KeyContext>> {
         self.ready(key, self.calls.EVP_PKEY_sign_init)
     }
 
-    /// A context that verifies signatures of digests.
+    /// Creates a context that verifies signatures of digests.
     pub(super) fn verifier(self: &Rc<Self>, key: &Made<Key>) -> Option<Made<KeyContext>> {
         self.ready(key, self.calls.EVP_PKEY_verify_init)
     }
@@ -122,7 +123,7 @@ impl Tools {
     ) -> Option<usize> {
         let mut bytes = output.len();
         let (sign, from) = (self.calls.EVP_PKEY_sign, digest.as_ptr());
-        // SAFETY: the context is live; one that does not sign is refused; lengths are those of their places.
+        // SAFETY: the context is live; one that does not sign is refused; lengths are those of their slices.
         let done = unsafe {
             let place = output.as_mut_ptr();
             sign(context.object(), place, &mut bytes, from, digest.len())
@@ -139,12 +140,12 @@ impl Tools {
         let (verify, context) = (self.calls.EVP_PKEY_verify, context.object());
         let (given, bytes) = (signature.as_ptr(), signature.len());
         let (from, length) = (digest.as_ptr(), digest.len());
-        // SAFETY: the context is live; one that does not verify is refused; lengths are those of their places.
+        // SAFETY: the context is live; one that does not verify is refused; lengths are those of their slices.
         let done = unsafe { verify(context, given, bytes, from, length) };
         (done == 1).then_some(0)
     }
 
-    /// In DER.
+    /// Encodes a key in DER.
     pub(super) fn der(&self, key: &Made<Key>, encode: Encode) -> Option<Vec<u8>> {
         let mut der = vec![0; size_of::<Output>()];
         // SAFETY: the key is live, and no key of these types is longer than the buffer.
@@ -155,16 +156,16 @@ impl Tools {
 
     pub(super) fn read(self: &Rc<Self>, decode: Decode, der: &[u8]) -> Option<Made<Key>> {
         let (mut from, bytes) = (der.as_ptr(), c_long::try_from(der.len()).ok()?);
-        // SAFETY: `der` has `bytes` bytes; the library context is live; nobody else has the new key.
+        // SAFETY: `der` has `bytes` bytes; the library context is live; no one else holds the new key.
         unsafe {
             let key = decode(ptr::null_mut(), &mut from, bytes, self.ctx(), ptr::null());
             self.made(key, self.calls.EVP_PKEY_free)
         }
     }
 
-    /// Without what OpenSSL has cached with the key.
+    /// Copies a key without the data that OpenSSL caches with it.
     pub(super) fn copied(self: &Rc<Self>, key: &Made<Key>) -> Option<Made<Key>> {
-        // SAFETY: the key is live; it makes a new one.
+        // SAFETY: the key is live; the call creates a new one.
         unsafe {
             let copy = (self.calls.EVP_PKEY_dup)(key.object());
             self.made(copy, self.calls.EVP_PKEY_free)
@@ -172,5 +173,5 @@ impl Tools {
     }
 }
 
-/// As long as what a server of TLS 1.3 signs with SHA-256 (RFC 8446, 4.4.3).
+/// The signed data, as long as that of a TLS 1.3 server with SHA-256 (RFC 8446, 4.4.3).
 const SIGNED: [u8; 130] = [6; 130];

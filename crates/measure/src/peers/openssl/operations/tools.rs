@@ -1,4 +1,4 @@
-//! Objects of libcrypto, each freed when it goes.
+//! Objects of libcrypto, each freed on drop.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uchar, c_void};
 use std::marker::PhantomData;
@@ -13,30 +13,30 @@ pub(super) type Output = [u8; OUTPUT_BYTES];
 /// The length of an output in bytes.
 pub(super) const OUTPUT_BYTES: usize = 6144;
 
-/// One operation, on objects of its own: how many bytes it has written, or `None` if OpenSSL refuses.
+/// An operation on its own objects. It returns the number of bytes written, or `None` if OpenSSL refuses.
 pub(super) type Once = Box<dyn FnMut(&mut Output) -> Option<usize>>;
 
-/// The type of a key, and the group of one that has groups.
+/// The type of a key, and its group if the type has groups.
 pub(super) type Names = (&'static CStr, Option<&'static CStr>);
 
 /// A library context, and the functions that work in it.
 pub(super) struct Tools {
     pub(super) calls: Functions,
-    /// Whether libssl tells the version of TLS to signatures: from 4.0 on.
+    /// Whether libssl passes the TLS version to signatures, as it does from 4.0.
     tells_version: bool,
     world: Rc<World>,
 }
 
-/// An object, live as long as this.
+/// An object that lives as long as this.
 pub(super) struct Made<Kind> {
     object: NonNull<c_void>,
     free: unsafe extern "C" fn(*mut c_void),
-    /// It goes after the object.
+    /// The tools, which are dropped after the object.
     _tools: Rc<Tools>,
     kind: PhantomData<Kind>,
 }
 
-/// Kinds of objects: EVP_KDF_CTX, EVP_MAC, EVP_MAC_CTX, EVP_MD_CTX, EVP_PKEY, EVP_PKEY_CTX.
+/// The kinds of objects: EVP_KDF_CTX, EVP_MAC, EVP_MAC_CTX, EVP_MD_CTX, EVP_PKEY, EVP_PKEY_CTX.
 pub(super) struct KdfContext;
 pub(super) struct Mac;
 pub(super) struct MacContext;
@@ -52,7 +52,7 @@ impl<Kind> Made<Kind> {
 
 impl<Kind> Drop for Made<Kind> {
     fn drop(&mut self) {
-        // SAFETY: the caller of `made` gave the function that frees it, which is called once.
+        // SAFETY: the caller of `made` passed the function that frees it, which is called once.
         unsafe { (self.free)(self.object.as_ptr()) }
     }
 }
@@ -66,12 +66,12 @@ impl Tools {
         }))
     }
 
-    /// The OSSL_LIB_CTX.
+    /// Returns the OSSL_LIB_CTX.
     pub(super) fn ctx(&self) -> *mut c_void {
         self.world.ctx()
     }
 
-    /// What libssl sets as it begins a signature of TLS 1.3 with this digest (`tls_construct_cert_verify`).
+    /// Returns the parameters that libssl sets for a TLS 1.3 signature with this digest (`tls_construct_cert_verify`).
     pub(super) fn beginning(&self, digest: Option<&CStr>) -> [Param; 3] {
         match digest {
             Some(digest) if self.tells_version => [
@@ -83,8 +83,10 @@ impl Tools {
         }
     }
 
+    /// Wraps a new object.
+    ///
     /// # Safety
-    /// `object` is null, or a new object of this kind that nothing else frees, and that `free` does.
+    /// `object` is null, or a new object of this kind that `free` frees and nothing else does.
     pub(super) unsafe fn made<Kind>(
         self: &Rc<Self>,
         object: *mut c_void,
@@ -98,10 +100,11 @@ impl Tools {
         })
     }
 
-    /// A key of its private half as it comes: of HMAC or X25519.
+    /// Creates a key from its raw private half: of HMAC or X25519.
     pub(super) fn raw_key(self: &Rc<Self>, name: &CStr, octets: &[u8]) -> Option<Made<Key>> {
         let new = self.calls.EVP_PKEY_new_raw_private_key_ex;
-        // SAFETY: the library context is live, the name ends with a zero, and the key has this length; it makes a new one.
+        // SAFETY: the library context is live, the name ends with a zero, and the key has this length; the call creates a
+        // new one.
         unsafe {
             let (from, bytes) = (octets.as_ptr(), octets.len());
             let key = new(self.ctx(), name.as_ptr(), ptr::null(), from, bytes);
@@ -110,21 +113,21 @@ impl Tools {
     }
 
     pub(super) fn digest_context(self: &Rc<Self>) -> Option<Made<DigestContext>> {
-        // SAFETY: the function takes nothing and makes a new one.
+        // SAFETY: the function has no arguments and creates a new context.
         unsafe { self.made((self.calls.EVP_MD_CTX_new)(), self.calls.EVP_MD_CTX_free) }
     }
 
-    /// A context for this key.
+    /// Creates a context for this key.
     pub(super) fn context_of(self: &Rc<Self>, key: &Made<Key>) -> Option<Made<KeyContext>> {
         let new = self.calls.EVP_PKEY_CTX_new_from_pkey;
-        // SAFETY: the library context and the key are live; it makes a new one.
+        // SAFETY: the library context and the key are live; the call creates a new context.
         unsafe {
             let context = new(self.ctx(), key.object(), ptr::null());
             self.made(context, self.calls.EVP_PKEY_CTX_free)
         }
     }
 
-    /// A context by the name of keys, which `init` makes ready.
+    /// Creates a context for a key type, and prepares it with `init`.
     pub(super) fn context_by_name(
         self: &Rc<Self>,
         (name, group): Names,
@@ -132,7 +135,7 @@ impl Tools {
     ) -> Option<Made<KeyContext>> {
         let calls = &self.calls;
         let new = calls.EVP_PKEY_CTX_new_from_name;
-        // SAFETY: the library context is live and the name ends with a zero; it makes a new one.
+        // SAFETY: the library context is live and the name ends with a zero; the call creates a new context.
         let context: Made<KeyContext> = unsafe {
             let context = new(self.ctx(), name.as_ptr(), ptr::null());
             self.made(context, calls.EVP_PKEY_CTX_free)?
@@ -146,14 +149,14 @@ impl Tools {
         is_set.then_some(context)
     }
 
-    /// A key that `make` makes in a context that was made ready for that.
+    /// Creates a key with `make` in a context that was prepared for it.
     pub(super) fn made_in(
         self: &Rc<Self>,
         context: &Made<KeyContext>,
         make: Make,
     ) -> Option<Made<Key>> {
         let mut key = ptr::null_mut();
-        // SAFETY: the context is live; a context that is not ready is refused. The key is new.
+        // SAFETY: the context is live; a context that is not prepared is refused. The key is new.
         unsafe {
             let made = make(context.object(), &mut key) == 1;
             self.made(
@@ -164,13 +167,13 @@ impl Tools {
     }
 }
 
-/// As on the wire.
+/// The version on the wire.
 static TLS_1_3: c_int = 0x0304;
 
-/// Fetches an implementation by name and properties.
+/// A function that fetches an implementation by name and properties.
 pub(super) type Fetch =
     unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
-/// Reads a key in DER.
+/// A function that decodes a key in DER.
 pub(super) type Decode = unsafe extern "C" fn(
     *mut *mut c_void,
     *mut *const c_uchar,
@@ -178,11 +181,11 @@ pub(super) type Decode = unsafe extern "C" fn(
     *mut c_void,
     *const c_char,
 ) -> *mut c_void;
-/// Writes a key in DER.
+/// A function that encodes a key in DER.
 pub(super) type Encode = unsafe extern "C" fn(*const c_void, *mut *mut c_uchar) -> c_int;
-/// Makes a new context of EVP_PKEY_CTX ready for an operation.
+/// A function that prepares a new EVP_PKEY_CTX for an operation.
 pub(super) type Init = unsafe extern "C" fn(*mut c_void) -> c_int;
-/// Makes a key, or a key that is still blank.
+/// A function that creates a key, or a blank one.
 pub(super) type Make = unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> c_int;
 
 functions! {
