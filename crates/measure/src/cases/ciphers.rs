@@ -83,7 +83,7 @@ impl Algorithm {
         matches!(self, Self::AesGcm { .. } | Self::ChaCha20Poly1305)
     }
 
-    /// Whether every implementation stays below 1 GB/s on a core.
+    /// Whether it stays below 1 GB/s on a core in every implementation.
     pub const fn is_slow(self) -> bool {
         matches!(self, Self::Camellia128Ctr | Self::TripleDesCtr)
     }

@@ -15,8 +15,8 @@ use super::settings::{CallOptions, ClientError, Fallback, Settings};
 use crate::proto;
 use crate::proto::request::Operation;
 
-/// A client of several servers. Clones share connections, which close with the last clone. The example
-/// program `remote_sign` also verifies what it gets.
+/// A client of several servers. Clones share connections, which close with the last clone. The example program `remote_sign`
+/// also verifies the signatures.
 ///
 /// ```no_run
 /// use std::time::Duration;

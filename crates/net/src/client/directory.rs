@@ -128,7 +128,7 @@ impl Directory {
         self.state.borrow().changes
     }
 
-    /// Waits for another change, for a bounded time: the end of a server's pause makes no change.
+    /// Waits for another change, for a bounded time: the end of a server's pause is not a change.
     pub(super) async fn until_changed(&self, changes: u64) {
         let mut state = self.state.clone();
         let changed = state.wait_for(|state| state.changes > changes);

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// What a page says. All counts are since the server began.
+/// The figures on a page. All counts are since the start of the server.
 ///
 /// ```
 /// use oarlock_net::client::PageFigures;

@@ -38,7 +38,7 @@ struct Opened {
     workers: usize,
     is_host: bool,
     device: Arc<dyn PublicKeyDevice>,
-    /// The same device, if it is a token.
+    /// The device as a token, if it is one.
     token: Option<Arc<Pkcs11Device>>,
 }
 

@@ -453,7 +453,7 @@ fn files(directory: &Path) -> Result<(Vec<PathBuf>, usize), String> {
     Ok((paths, nameless))
 }
 
-/// Reads the private key in a file; `None` if the file holds only certificates and the like.
+/// Reads the private key in a file; `None` if the file has only other PEM, such as certificates.
 fn read_file(
     path: &Path,
     passphrase: Option<&Secret>,

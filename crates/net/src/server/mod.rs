@@ -551,7 +551,7 @@ const SHARE_EVERY: Duration = Duration::from_millis(50);
 const LOOK_AT_TIME_EVERY: Duration = Duration::from_secs(1);
 /// The interval between two releases of memory; a server with many short connections loses little speed to them.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(4);
-/// The time after which a device that holds a batch counts as hanging.
+/// The time after which a device that holds a batch counts as hanging; half of the longest deadline if that is shorter.
 const HANG: Duration = Duration::from_secs(3);
 /// The least time to send the last replies.
 const SEND_MIN: Duration = Duration::from_millis(200);

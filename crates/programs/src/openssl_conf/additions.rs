@@ -1,28 +1,27 @@
-//! What is added to a configuration.
+//! The additions to a configuration.
 //!
 //! ```text
-//! [default]                         of the user's          where the user has none
+//! [default]                         if the user has it     otherwise
 //! openssl_conf = INIT               is kept                oarlock_init
-//! nodejs_conf = NODE                is kept                oarlock_node_init: node reads nothing else, and
-//!                                                          must not get what the user wrote for others
+//! nodejs_conf = NODE                is kept                oarlock_node_init: node reads nothing else, and must not
+//!                                                          get the user's settings for other programs
 //! [INIT]
 //! providers = P                     is kept                oarlock_providers
 //! alg_section = A                   is kept                oarlock_algorithms
 //! random = R                        is kept                oarlock_random
 //! [P] oarlock = oarlock_sect        is added
-//!     default = D, [D] activate = 1 is added unless the user activates a provider: OpenSSL loads its
-//!                                   default by itself only while nothing else is activated. In [INIT] these two
-//!                                   come after
-//! oarlock = oarlock_sect            which loads the provider so that OpenSSL still chooses the others as it does
-//!                                   without it, and takes the two back (crates/provider/src/conf_module.rs). Node
-//!                                   loads no providers by itself, and ends where a module is missing
+//!     default = D, [D] activate = 1 is added unless the user activates a provider: OpenSSL loads its default by
+//!                                   itself only while no other provider is activated. In [INIT] these two come after
+//! oarlock = oarlock_sect            which loads the provider without changing how OpenSSL chooses the others, and
+//!                                   disables the two (crates/provider/src/conf_module.rs). Node loads no providers
+//!                                   by itself, and ends if a module is missing
 //! [A] default_properties            gets ?oarlock.accelerated=yes after the user's own: a program's own query for
 //!                                   a provider, such as provider!=fips, would replace ?provider=oarlock.
-//!                                   And ?oarlock.keys=no: keys stay in the provider that made them
+//!                                   Also gets ?oarlock.keys=no: keys stay in the provider that created them
 //! [R] properties                    gets provider!=oarlock, so that the random numbers' own cipher stays
 //! ssl_conf = S, [S]                 for post-quantum groups, is kept: oarlock_ssl
 //! system_default = D                                   is kept: oarlock_tls
-//! [D] Groups                                           is kept. Not for node, whose OpenSSL is its own
+//! [D] Groups                                           is kept. Not for node, which has its own OpenSSL
 //! ```
 
 use std::ffi::OsStr;

@@ -14,13 +14,13 @@
 //! ```text
 //! [oarlock_newer]
 //! openssl3 = -older
-//! .pragma = dollarid:on                   from here on OpenSSL 3 takes $openssl3 as it is written
-//! .include = /folder/name$openssl3.cnf    OpenSSL 1.1.1 includes /folder/name-older.cnf, which holds nothing. It passes
-//!                                         over a file that is not there, but leaves an error that ends node
+//! .pragma = dollarid:on                   from here on OpenSSL 3 does not expand $openssl3
+//! .include = /folder/name$openssl3.cnf    OpenSSL 1.1.1 includes /folder/name-older.cnf, an empty one. It skips a
+//!                                         missing file, but leaves an error that ends node
 //! ```
 //!
-//! Libraries without `.include` get the user's text itself, if everybody may read it. All others read the current content of
-//! the user's file after it.
+//! Libraries without `.include` get the user's text itself, if the file is public. All others then read the current
+//! content of the user's file.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;

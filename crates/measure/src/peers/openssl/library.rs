@@ -464,7 +464,7 @@ impl Context {
         Ok(context)
     }
 
-    /// Sets the IV. The cipher uses the first bytes, as many as it needs.
+    /// Sets the IV. A cipher with a shorter IV uses the first bytes.
     #[inline]
     pub fn set_iv(&mut self, iv: &[u8; 16]) {
         // SAFETY: the context is live and has a cipher and a key, which null leaves as they are; its IV is no longer than

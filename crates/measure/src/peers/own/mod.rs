@@ -56,7 +56,7 @@ pub(crate) const PEERS: &[PeerFactory] = &[
 pub(crate) const ON_ONE_THREAD: &str = "inline";
 /// The peer that submits public-key requests as jobs, even one at a time.
 pub(crate) const JOB: &str = "job";
-/// The peers with as many threads as Oarlock has; all others have one.
+/// The peers with the same number of threads as Oarlock; all others have one.
 pub(crate) const HAS_THREADS: &[&str] = &["stripe", "prefetch"];
 
 /// Returns the CPU with the features that `OARLOCK_CPU` leaves, which only the builder reads.

@@ -166,7 +166,7 @@ pub enum KeyConfig {
 /// A key of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenKey {
-    /// Its label on the token.
+    /// The label of the key on the token.
     pub label: String,
     /// The ID for clients.
     pub id: String,

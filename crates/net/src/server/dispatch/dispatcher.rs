@@ -28,7 +28,7 @@ pub struct Dispatcher {
 /// The state of a device.
 #[derive(Clone, Debug)]
 pub struct DeviceStatus {
-    /// Its name.
+    /// The name of the device.
     pub name: Arc<str>,
     /// The number of requests that the device has not answered yet.
     pub in_work: usize,

@@ -16,7 +16,7 @@ use tokio::task::yield_now;
 pub(super) struct Turns(Arc<Semaphore>);
 
 impl Turns {
-    /// Creates as many turns as the runtime has threads.
+    /// Creates a turn for each thread of the runtime.
     ///
     /// # Panics
     /// Outside a tokio runtime.

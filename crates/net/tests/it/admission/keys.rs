@@ -507,7 +507,7 @@ fn a_directory_is_followed() {
         bits(&store, "web") == Some(3072)
     });
 
-    // Wrong files leave the earlier keys in use; that the new key is there shows that the directory was read.
+    // Wrong files leave the earlier keys in use; the new key shows that the directory was read.
     fs::write(at("web.pem"), "-----BEGIN PRIVATE KEY-----\nhalf").unwrap();
     fs::write(at("wrong.pem"), "never right").unwrap();
     put("rsa2048.pem", &at("fixed.pem"));

@@ -502,7 +502,7 @@ async fn revoked_clients_stay_out() {
     let said = "invalid certificate revocation list: BadSignature";
     assert!(log.text().contains(said), "{}", log.text());
 
-    // The same for a connecting client.
+    // A client checks the server's certificate against its own list.
     let server = Server::start(Some(&tls_files(folder.path(), "server")), |_| {});
     let mut careful = web.clone();
     careful.revoked = Some(revocation_list(folder.path(), &["server"], FAR));

@@ -352,7 +352,7 @@ impl Fallback for Here {
 
 #[tokio::test]
 async fn what_no_server_can_be_asked_for_is_computed_here_if_that_is_allowed() {
-    // Nothing listens there: the port was given to a socket that is closed again.
+    // Nothing listens there: the port belonged to a socket that is closed again.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let server = port.local_addr().unwrap().to_string();
     drop(port);

@@ -67,7 +67,7 @@ async fn keys_of_every_type_sign() {
     assert_eq!(server.stop().await, 0);
 }
 
-/// The same on a server with only other devices, which compute powers alone.
+/// Covers a server whose only device is a board, which computes powers alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_a_device_of_this_machine_says_what_it_lacks() {
     let home = Home::new(&["alice"]);

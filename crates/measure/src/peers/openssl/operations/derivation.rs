@@ -15,8 +15,8 @@ pub(super) struct Derivation {
 }
 
 impl Derivation {
-    /// Returns the derivation of a TLS 1.3 secret with a label. `secret` is its input, and also the data of a label that has
-    /// data.
+    /// Returns the derivation of a TLS 1.3 secret with a label. `secret` is its input, and also the label's data for
+    /// [`Data::Secret`].
     pub(super) fn labelled(label: &Label, digest: &'static CStr, secret: &'static [u8]) -> Self {
         let mut params = vec![
             Param::int(

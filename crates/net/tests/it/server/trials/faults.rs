@@ -135,7 +135,7 @@ async fn alone_with_a_faulty_device_every_request_is_right_or_refused_by_name() 
             Fault::TwoAnswers | Fault::Late(_) => assert_eq!(counted(Code::Ok), 300, "{what}"),
             _ => assert!(counted(Code::Unavailable) > 0, "{what}"),
         }
-        // The server goes on to give right results, unless the device always fails.
+        // The server continues to return right results, unless the device always fails.
         if !matches!((fault, when), (Fault::Death, _) | (_, When::Every(1))) {
             let mut client = connect(&server).await;
             until_some("a result again", async || {
@@ -154,7 +154,7 @@ async fn alone_with_a_faulty_device_every_request_is_right_or_refused_by_name() 
 async fn what_hangs_goes_to_another_device_and_comes_once() {
     let hanging = board(Fault::Hang, When::Every(5));
     let drivers = vec![driver(Arc::clone(&hanging), 4), good()];
-    // A device may take half of it.
+    // A device that holds a batch for half of this time counts as hanging.
     let limits = "[limits]\ntimeout_ms_max = 2000\n";
     let server = Server::start_with(plaintext("", limits), drivers)
         .await
