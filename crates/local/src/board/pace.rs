@@ -25,9 +25,9 @@ const WAIT_MAX: u64 = 4_000_000;
 const GAPS: u64 = 4;
 /// The divisor of `wait_max` for a wait when no requests are due: 300 us of 4 ms.
 const CHANCE: u64 = 13;
-/// The number of consecutive partial batches after which requests no longer wait for more.
+/// The number of consecutive partial batches after which requests wait only the short time of [`CHANCE`].
 const MISSED_MAX: u32 = 4;
-/// The number of batches after that for which requests do not wait.
+/// The number of batches for which this lasts.
 const AGAIN: u32 = 16;
 
 impl<'a> Pace<'a> {

@@ -199,5 +199,5 @@ async fn compute_here(
 
 /// The most bytes of a request. With the batch it joins, it stays below what servers accept in one message by default.
 const REQUEST_BYTES_MAX: usize = 512 << 10;
-/// The pause before the second retry; each further one doubles it.
+/// Half of the pause before the second retry. The pause doubles with each further retry, up to 64 times this.
 const PAUSE_MIN: Duration = Duration::from_millis(2);

@@ -38,7 +38,7 @@ pub struct PageFigures {
     pub connections: u64,
     /// Connections that were refused.
     pub refused: u64,
-    /// Clients with a connection, a request or an unread reply.
+    /// Clients with a stream, a request or an unread reply.
     pub clients: u64,
     /// Calls of clients that no entry of the access list matches.
     pub strangers: u64,

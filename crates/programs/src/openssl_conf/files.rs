@@ -35,7 +35,7 @@ pub struct Source<'a> {
     pub path: Option<&'a Path>,
     /// The content of the configuration; empty if there is none.
     pub bytes: &'a [u8],
-    /// The configuration if older libraries cannot use all its modules; `None` if they can.
+    /// The parsed configuration if it is for OpenSSL 3, which hides some modules from older libraries; `None` otherwise.
     pub of_openssl_3: Option<&'a Conf>,
     /// Whether the file can be read only once, like a pipe.
     pub reads_but_once: bool,

@@ -41,7 +41,7 @@ pub(super) struct Queue {
     count: usize,
     /// The number of waiting requests of each shape.
     by_shape: HashMap<ShapeId, usize>,
-    /// The number of waiting requests at which a device has failed. The number does not change while they wait.
+    /// The number of waiting requests at which a device has failed, by shape. A request never fails while it waits.
     tried_by_shape: HashMap<ShapeId, usize>,
 }
 

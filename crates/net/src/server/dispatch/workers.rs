@@ -34,7 +34,7 @@ pub(super) type ToWake = (DeviceId, Lane, usize);
 enum Next {
     Batch {
         tasks: Vec<Arc<Task>>,
-        /// Whether at least twice as many requests wait as the batch has.
+        /// Whether the waiting requests are at least twice those of the batch.
         are_many_left: bool,
     },
     Nothing,

@@ -187,7 +187,7 @@ const TIMED_MAX: Duration = Duration::from_millis(2);
 const REST_MAX: Duration = Duration::from_secs(1);
 /// The time for which a client counts as active.
 const BUSY: Duration = Duration::from_millis(200);
-/// The most clients that a thread is divided among, because most of them leave some of their share.
+/// The most shares that a thread is divided into. With more clients each still has one, because most leave some of theirs.
 const SHARES_MAX: usize = 4;
 
 #[cfg(test)]
