@@ -67,7 +67,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Accepts a socket that listens already, as a service manager passes it.
+    /// Wraps a socket that listens already, as a service manager passes it.
     pub(crate) fn on(socket: OwnedFd) -> Result<Self, Error> {
         let is_one = socket_acceptconn(&socket) == Ok(true)
             && socket_type(&socket) == Ok(SocketType::SEQPACKET);
