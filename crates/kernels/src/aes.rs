@@ -1,9 +1,8 @@
 //! AES (FIPS 197) in counter mode (SP 800-38A, section 6.5).
 //!
-//! A keystream is addressed by position: [`Ctr::apply`] takes the counter block of the first byte
-//! and how many bytes of that block to skip. Nothing is carried from call to call, so one key
-//! can serve any number of threads, each at its own position, and a cut within a block costs one
-//! more block instead of a buffer that would have to be wiped.
+//! A keystream is addressed by position: [`Ctr::apply`] takes the counter block of the first byte and the number of bytes of
+//! that block to skip. No state passes from call to call, so one key can serve any number of threads, each at its own
+//! position, and a cut within a block costs one more block instead of a buffer that would have to be wiped.
 //!
 //! ```text
 //! apply(counter, skip, data)
@@ -12,8 +11,8 @@
 //!   tail      the first bytes of the last block          inside the backend's last vector
 //! ```
 //!
-//! Splitting at the wrap keeps the carry out of every backend: the 128-bit counter and the 32-bit
-//! one that GCM needs differ only in what the driver adds between two runs.
+//! Splitting at the wrap keeps the carry out of every backend: the 128-bit counter and the 32-bit one of GCM differ only in
+//! what the driver adds between two runs.
 
 use core::fmt;
 
@@ -31,12 +30,11 @@ use crate::x86_64::{self, face};
 #[cfg(target_arch = "x86_64")]
 pub use crate::x86_64::{AesNi, Face, Vaes256, Vaes512};
 
-/// The code that computes AES. A value exists only where the CPU has its instructions; see
-/// [`Cpu::aes_backends`].
+/// The code that computes AES. A value exists only if the CPU has its instructions; see [`Cpu::aes_backends`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
-    /// Constant-time bitsliced code for any CPU, also one of x86-64 without AES instructions: the reference, not meant
-    /// to be fast.
+    /// Constant-time bitsliced code for any CPU, including x86-64 without AES instructions: the reference, not meant to be
+    /// fast.
     Portable,
     /// `aesenc` on 128-bit registers.
     #[cfg(target_arch = "x86_64")]
@@ -50,7 +48,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The backends `cpu` can run, the preferred one first.
+    /// Returns the backends that `cpu` can run, the preferred one first.
     pub(crate) fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let special = [
@@ -63,7 +61,7 @@ impl Backend {
         special.into_iter().flatten().chain([Self::Portable])
     }
 
-    /// The backend that `cpu` runs fastest.
+    /// Returns the fastest backend on `cpu`.
     pub fn preferred(cpu: Cpu) -> Self {
         Self::all(cpu).next().unwrap_or(Self::Portable)
     }
@@ -83,7 +81,7 @@ impl Backend {
 }
 
 impl Cpu {
-    /// Every AES backend this CPU can run, the preferred one first. Never empty: the last is
+    /// Returns every AES backend that this CPU can run, the preferred one first. Never empty: the last is
     /// [`Backend::Portable`].
     pub fn aes_backends(self) -> impl Iterator<Item = Backend> {
         Backend::all(self)
@@ -105,8 +103,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Makes this the schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5) of
-    /// `schedule`, in the order of use.
+    /// Makes this the schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5) of `schedule`, in the order of
+    /// use.
     pub(crate) fn invert(&mut self, schedule: &Self, backend: Backend) {
         self.size = schedule.size;
         match backend {
@@ -121,7 +119,7 @@ impl Schedule {
     }
 }
 
-/// One AES key in counter mode, bound to the backend that runs it. Wiped on drop.
+/// An AES key in counter mode, bound to the backend that runs it. Wiped on drop.
 pub struct Ctr {
     pub(crate) schedule: Schedule,
     backend: Backend,
@@ -141,7 +139,7 @@ impl Ctr {
         Ok(ctr)
     }
 
-    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) it holds zeros instead of a
+    /// Creates a value without a key, run by `backend`. Until [`set_key`](Self::set_key) it holds zeros instead of a
     /// schedule, and its output is worthless.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
@@ -164,7 +162,7 @@ impl Ctr {
         self.schedule.expand(key, self.backend)
     }
 
-    /// As [`set_key`](Self::set_key), and encrypts a block of zeros.
+    /// Like [`set_key`](Self::set_key), and also encrypts a block of zeros.
     pub(crate) fn set_key_and_encrypt_zeros(
         &mut self,
         key: &[u8],
@@ -196,9 +194,8 @@ impl Ctr {
         self.backend
     }
 
-    /// XORs keystream onto `data`, whose first byte takes byte `skip` (0 to 15) of the block
-    /// encrypted from `counter`, a 128-bit big-endian counter that wraps at 2^128
-    /// (SP 800-38A, appendix B.1 with m = 128).
+    /// XORs keystream onto `data`, starting at byte `skip` (0 to 15) of the block encrypted from `counter`, a 128-bit
+    /// big-endian counter that wraps at 2^128 (SP 800-38A, appendix B.1 with m = 128).
     ///
     /// # Panics
     /// When `skip` is 16 or more.
@@ -213,8 +210,7 @@ impl Ctr {
         }
     }
 
-    /// As [`apply`](Self::apply), but only the low 32 bits count and wrap, as GCM's inc32 does
-    /// (SP 800-38D, section 6.2).
+    /// Like [`apply`](Self::apply), but only the low 32 bits count and wrap, as in GCM's inc32 (SP 800-38D, section 6.2).
     ///
     /// # Panics
     /// When `skip` is 16 or more.
@@ -229,14 +225,14 @@ impl Ctr {
         }
     }
 
-    /// [`apply`](Self::apply) by another backend than the key was set for.
+    /// Like [`apply`](Self::apply), on another backend than the key was set for.
     pub(crate) fn apply_by(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
         drive(counter, 0, data, carry_128, &mut |counter, run| {
             self.run_by(backend, counter, run);
         });
     }
 
-    /// One run in which the low 32 bits of the counter do not wrap.
+    /// Processes a run in which the low 32 bits of the counter do not wrap.
     #[inline(always)]
     fn run(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
         self.run_by(self.backend, counter, data);
@@ -270,26 +266,26 @@ impl fmt::Debug for Ctr {
     }
 }
 
-/// One AES key in counter mode with counter-mode caching (FACE) for long runs under one nonce;
-/// about 1.2 times as fast there as [`Ctr`] on 512-bit VAES. Wiped on drop.
+/// An AES key in counter mode with counter-mode caching (FACE) for long runs under one nonce, about 1.2 times as fast there
+/// as [`Ctr`] on 512-bit VAES. Wiped on drop.
 ///
-/// The first long run under a nonce fills a 4 KiB table; [`apply`](Self::apply) decides when.
-/// It gives the results of [`Ctr`].
+/// The first long run under a nonce fills a 4 KiB table; [`apply`](Self::apply) decides when. The results are those of
+/// [`Ctr`].
 #[cfg(target_arch = "x86_64")]
 pub struct CachedCtr {
     pub(crate) ctr: Ctr,
     face: Face,
     pub(crate) table: face::Table,
-    /// The counter bytes that `table` holds good for; [`NO_NONCE`] before it is filled.
+    /// The nonce, as counter bytes, for which `table` is filled; [`NO_NONCE`] before that.
     filled_for: u128,
-    /// The same of the last calls that were too short to fill it, and how many bytes they had.
+    /// The nonce of the last calls that were too short to fill it, and their bytes in all.
     seen_for: u128,
     seen_bytes: usize,
 }
 
 #[cfg(target_arch = "x86_64")]
 impl CachedCtr {
-    /// Room for a key. Until [`set_key`](Self::set_key) its output is worthless.
+    /// Creates a value without a key. Until [`set_key`](Self::set_key) its output is worthless.
     pub const fn unkeyed(face: Face) -> Self {
         Self {
             ctr: Ctr::unkeyed(Backend::Vaes512(face.vaes512())),
@@ -301,7 +297,7 @@ impl CachedCtr {
         }
     }
 
-    /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one, and forgets the table.
+    /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one, and invalidates the table.
     ///
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
@@ -317,7 +313,7 @@ impl CachedCtr {
         self.ctr.backend
     }
 
-    /// As [`Ctr::apply`]; fills and uses the table where that pays.
+    /// Like [`Ctr::apply`]; fills and uses the table where that pays.
     ///
     /// # Panics
     /// When `skip` is 16 or more.
@@ -332,7 +328,7 @@ impl CachedCtr {
         }
     }
 
-    /// Fills the table for the nonce of `counter`, unless it is filled already, for calls to
+    /// Fills the table for the nonce of `counter`, unless it is filled for it already, for calls to
     /// [`apply_shared`](Self::apply_shared).
     pub fn prepare(&mut self, counter: u128) {
         if self.filled_for != counter & face::NONCE_MASK {
@@ -341,7 +337,7 @@ impl CachedCtr {
         }
     }
 
-    /// As [`Ctr::apply`], with the table as it is, from any thread.
+    /// Like [`Ctr::apply`], with the table as it is, from any thread.
     ///
     /// # Panics
     /// When `skip` is 16 or more.
@@ -355,7 +351,7 @@ impl CachedCtr {
         });
     }
 
-    /// One run in which the low 32 bits of the counter do not wrap.
+    /// Processes a run in which the low 32 bits of the counter do not wrap.
     #[inline(always)]
     fn run(&mut self, counter: u128, run: InOutBuf<'_, '_, u8>) {
         if run.len() < CACHED_BYTES_MIN {
@@ -372,7 +368,7 @@ impl CachedCtr {
         x86_64::aes::ctr_vaes512(self.face.vaes512(), &self.ctr.schedule, counter, run);
     }
 
-    /// A run that would gain from a table that is not there.
+    /// Processes a run that is long enough for a table, when there is none for its nonce.
     #[cold]
     fn first_runs(&mut self, mut counter: u128, mut run: InOutBuf<'_, '_, u8>) {
         let nonce = counter & face::NONCE_MASK;
@@ -405,14 +401,14 @@ impl fmt::Debug for CachedCtr {
     }
 }
 
-/// No counter under [`face::NONCE_MASK`] is this.
+/// A value that no counter under [`face::NONCE_MASK`] has.
 #[cfg(target_arch = "x86_64")]
 const NO_NONCE: u128 = u128::MAX;
-/// Runs below this do not gain from a table that is there: measured 0.96 of the plain kernel's
-/// speed at 256 bytes, 1.00 to 1.08 at 384, 1.09 to 1.16 at 512.
+/// The shortest run that gains from a filled table: measured 0.96 of the plain kernel's speed at 256 bytes, 1.00 to 1.08 at
+/// 384, 1.09 to 1.16 at 512.
 #[cfg(target_arch = "x86_64")]
 const CACHED_BYTES_MIN: usize = 384;
-/// The table is filled by the run that brings the bytes under one nonce to this. Filling it on the
-/// way costs what it saves on 2 KiB after it, beforehand what it saves on 6 KiB.
+/// The bytes under one nonce from which on a run fills the table. Filling it during a run costs what it saves on the next 2
+/// KiB; filling it beforehand, what it saves on 6 KiB.
 #[cfg(target_arch = "x86_64")]
 const FILLING_BYTES_MIN: usize = 6 << 10;

@@ -1,11 +1,10 @@
 //! AES (FIPS 197) in cipher block chaining mode (SP 800-38A, section 6.2), without padding.
 //!
-//! Each ciphertext block enters the next, so encryption runs one block after the other, on any
-//! register. Decryption has all of its input from the start and takes as many blocks at a time as
-//! counter mode.
+//! Each ciphertext block enters the next, so encryption takes one block after the other, on a register of any width.
+//! Decryption has all of its input from the start and processes blocks in parallel, as counter mode does.
 //!
-//! CBC hides nothing from an attacker who may alter ciphertext and observe the effect: authenticate the
-//! ciphertext, and check it before decryption.
+//! CBC does not protect against an attacker who can alter ciphertext and observe the effect: authenticate the ciphertext,
+//! and check it before decryption.
 
 use core::fmt;
 
@@ -18,7 +17,7 @@ use crate::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64;
 
-/// One AES key in CBC mode, both directions, bound to the backend that runs it. Wiped on drop.
+/// An AES key in CBC mode, for both directions, bound to the backend that runs it. Wiped on drop.
 pub struct Cbc {
     pub(crate) schedule: Schedule,
     pub(crate) inverse: Schedule,
@@ -39,7 +38,7 @@ impl Cbc {
         Ok(cbc)
     }
 
-    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) it holds zeros instead of a
+    /// Creates a value without a key, run by `backend`. Until [`set_key`](Self::set_key) it holds zeros instead of a
     /// schedule, and its output is worthless.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
@@ -59,7 +58,7 @@ impl Cbc {
         Ok(())
     }
 
-    /// As [`set_key`](Self::set_key), but decryption gives worthless output until
+    /// Like [`set_key`](Self::set_key), but decryption is meaningless until
     /// [`make_ready_to_decrypt`](Self::make_ready_to_decrypt).
     ///
     /// # Errors
@@ -68,7 +67,7 @@ impl Cbc {
         self.schedule.expand(key, self.backend)
     }
 
-    /// Makes the schedule for decryption, which takes as long as that for encryption.
+    /// Computes the schedule for decryption, which takes as long as that for encryption.
     pub fn make_ready_to_decrypt(&mut self) {
         self.inverse.invert(&self.schedule, self.backend);
     }
@@ -78,8 +77,8 @@ impl Cbc {
         self.backend
     }
 
-    /// Encrypts `data`, whole blocks. `iv` is the ciphertext block before the first, at the start
-    /// of a message its IV, and becomes the last ciphertext block; it stays without data.
+    /// Encrypts `data`, whole blocks. `iv` is the ciphertext block before the first, or the message's IV at its start, and
+    /// becomes the last ciphertext block; without data it does not change.
     ///
     /// # Panics
     /// When the length of `data` is not a multiple of 16 bytes.
@@ -89,8 +88,8 @@ impl Cbc {
         encrypt(self.backend, &self.schedule, iv, data);
     }
 
-    /// Decrypts `data`, whole blocks. `iv` is the ciphertext block before the first, at the start
-    /// of a message its IV, and becomes the last ciphertext block; it stays without data.
+    /// Decrypts `data`, whole blocks. `iv` is the ciphertext block before the first, or the message's IV at its start, and
+    /// becomes the last ciphertext block; without data it does not change.
     ///
     /// # Panics
     /// When the length of `data` is not a multiple of 16 bytes.
@@ -122,7 +121,7 @@ impl fmt::Debug for Cbc {
     }
 }
 
-/// [`Cbc::encrypt`] of whole blocks, under a schedule that any backend expanded.
+/// Does [`Cbc::encrypt`] on whole blocks, under a schedule that any backend expanded.
 #[inline(always)]
 pub(crate) fn encrypt(
     backend: Backend,
@@ -131,7 +130,7 @@ pub(crate) fn encrypt(
     data: InOutBuf<'_, '_, u8>,
 ) {
     match backend {
-        // One block at a time, wider registers bring nothing.
+        // One block at a time, wider registers gain nothing.
         #[cfg(target_arch = "x86_64")]
         Backend::AesNi(token) => x86_64::cbc::encrypt_aes_ni(token, schedule, iv, data),
         #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,8 @@
 //! ChaCha20 (RFC 8439, section 2.4).
 //!
-//! A keystream is addressed by position: [`ChaCha20::apply`] takes the nonce and the block counter
-//! of the first byte and how many bytes of that block to skip. Nothing is carried from call to
-//! call, so one key can serve any number of threads, each at its own position.
+//! A keystream is addressed by position: [`ChaCha20::apply`] takes the nonce and the block counter of the first byte and the
+//! number of bytes of that block to skip. No state passes from call to call, so one key can serve any number of threads,
+//! each at its own position.
 
 use core::fmt;
 
@@ -32,11 +32,10 @@ pub const BLOCK_BYTES: usize = crate::stitched::BLOCK_BYTES;
 /// Bytes in a key.
 pub const KEY_BYTES: usize = 32;
 
-/// The code that computes ChaCha20, and Poly1305 interleaved with it. A value exists only where the CPU has its
-/// instructions.
+/// The code that computes ChaCha20, and Poly1305 interleaved with it. A value exists only if the CPU has its instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
-    /// Constant-time code for any CPU, which compilers make vectors of.
+    /// Constant-time code for any CPU, which compilers vectorize.
     Portable,
     /// 4 blocks at once in 128-bit registers.
     #[cfg(target_arch = "x86_64")]
@@ -49,13 +48,13 @@ pub enum Backend {
     Avx512(Avx512, Units),
 }
 
-/// Whether a block on the integer units takes next to no time while vectors compute others ([`Feature::Apart`]).
-/// Where it does not, vectors do all blocks.
+/// Whether a block on the integer units takes almost no time while vectors compute others ([`Feature::Apart`]). If it does
+/// not, vectors compute all blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Units {
-    /// It does.
+    /// It takes almost no time.
     Apart,
-    /// Vectors would wait for it.
+    /// The vectors would wait for it.
     Shared,
 }
 
@@ -71,11 +70,10 @@ impl Units {
 }
 
 impl Backend {
-    /// The backends `cpu` can run, the preferred one first. Never empty: the last is
-    /// [`Backend::Portable`].
+    /// Returns the backends that `cpu` can run, the preferred one first. Never empty: the last is [`Backend::Portable`].
     ///
-    /// Without optimization, `Avx512` is not among them: a frame of its own is up to 8 MiB then, and an
-    /// ordinary thread's stack has 2.
+    /// Without optimization, `Avx512` is not among them: one of its frames is then up to 8 MiB, and an ordinary thread's
+    /// stack has 2.
     pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let special = [
@@ -93,7 +91,7 @@ impl Backend {
         special.into_iter().flatten().chain([Self::Portable])
     }
 
-    /// The backend that `cpu` runs fastest.
+    /// Returns the fastest backend on `cpu`.
     pub fn preferred(cpu: Cpu) -> Self {
         Self::all(cpu).next().unwrap_or(Self::Portable)
     }
@@ -111,7 +109,7 @@ impl Backend {
         }
     }
 
-    /// XORs keystream from `start` on onto `data`.
+    /// XORs keystream onto `data`, beginning at `start`.
     #[inline(always)]
     pub(crate) fn crypt(self, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
         match self {
@@ -131,8 +129,8 @@ impl Backend {
         }
     }
 
-    /// As [`crypt`](Self::crypt); and returns `mac` with all whole MAC blocks of the ciphertext
-    /// absorbed. `powers` are of this backend and r, where there are any.
+    /// Like [`crypt`](Self::crypt); returns `mac` with all whole MAC blocks of the ciphertext absorbed. `powers`, if any,
+    /// are those of this backend and r.
     #[inline(always)]
     pub(crate) fn crypt_and_mac(
         self,
@@ -182,7 +180,7 @@ impl Backend {
         }
     }
 
-    /// Powers that serve all parts of a message, where the backend has such.
+    /// Returns powers that serve all parts of a message, if the backend uses any.
     pub(crate) fn powers(self, r: &Multiplier) -> Option<KeptPowers> {
         #[cfg(not(target_arch = "x86_64"))]
         let _ = r;
@@ -201,8 +199,7 @@ impl Backend {
         }
     }
 
-    /// Encrypts or decrypts the first data of a message, as [`stitched::first`](crate::stitched::first)
-    /// says.
+    /// Encrypts or decrypts the first data of a message, as [`stitched::first`](crate::stitched::first) documents.
     #[inline(always)]
     pub(crate) fn first(
         self,
@@ -247,22 +244,22 @@ impl Backend {
     )
 )]
 pub(crate) enum KeptPowers {
-    /// To absorb data faster, without rounds.
+    /// Powers with which data is absorbed faster, without rounds.
     #[cfg(target_arch = "x86_64")]
     Ifma(Avx512, x86_64::poly1305::IfmaPowers),
-    /// To absorb data during the rounds of keystream for later.
+    /// Powers with which data is absorbed during the rounds of later keystream.
     #[cfg(target_arch = "x86_64")]
     Chains(Avx2, x86_64::chacha20::Avx2Powers),
-    /// No other architecture makes them.
+    /// No other architecture has any.
     #[cfg(not(target_arch = "x86_64"))]
     Never(core::convert::Infallible),
 }
 
 impl KeptPowers {
-    /// Less data are done sooner without them.
+    /// The least data for which they pay off.
     pub(crate) const BYTES_MIN: usize = 128;
 
-    /// Whether [`xor_and_mac`](Self::xor_and_mac) takes less time with them than without.
+    /// Whether [`xor_and_mac`](Self::xor_and_mac) is faster with them than without.
     #[inline(always)]
     pub(crate) fn are_for_xor_and_mac(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -271,8 +268,7 @@ impl KeptPowers {
         false
     }
 
-    /// XORs keystream that is there onto `data`, whole MAC blocks, and returns `mac` with the
-    /// ciphertext absorbed.
+    /// XORs ready keystream onto `data`, whole MAC blocks, and returns `mac` with the ciphertext absorbed.
     pub(crate) fn xor_and_mac(
         &self,
         direction: Direction,
@@ -287,7 +283,7 @@ impl KeptPowers {
                 *token, direction, keystream, r, powers, mac, data,
             ),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the buffer vouches for the bytes, and the token proves BMI2.
+            // SAFETY: the buffer guarantees the bytes, and the token proves BMI2.
             Self::Chains(_, powers) => unsafe {
                 powers.xor_and_absorb(direction, r, mac, keystream, data.into(), None)
             },
@@ -309,7 +305,7 @@ pub struct ChaCha20 {
 }
 
 impl ChaCha20 {
-    /// Takes `key` (32 bytes) for the backend `cpu` prefers.
+    /// Creates a key from `key` (32 bytes) for the backend `cpu` prefers.
     ///
     /// The value is moved out to the caller, which may leave a copy on the stack. Where that matters,
     /// place an [`unkeyed`](Self::unkeyed) value first and call [`set_key`](Self::set_key) on it.
@@ -322,7 +318,7 @@ impl ChaCha20 {
         Ok(cipher)
     }
 
-    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zero.
+    /// Creates a value without a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zero.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             key: [0; 8],
@@ -330,7 +326,7 @@ impl ChaCha20 {
         }
     }
 
-    /// Takes `key` (32 bytes), which replaces the previous one.
+    /// Sets `key` (32 bytes), which replaces the previous one.
     ///
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
@@ -350,9 +346,8 @@ impl ChaCha20 {
         self.backend
     }
 
-    /// XORs keystream onto `data`, whose first byte takes byte `skip` (0 to 63) of the block that
-    /// `counter` names: in its upper 96 bits the nonce, big-endian, in its low 32 bits the block
-    /// counter, which alone counts and wraps.
+    /// XORs keystream onto `data`, starting at byte `skip` (0 to 63) of the block that `counter` names: its upper 96 bits
+    /// are the nonce, big-endian; its low 32 bits are the block counter, and only these count and wrap.
     ///
     /// # Panics
     /// When `skip` is 64 or more.
@@ -383,7 +378,7 @@ impl ChaCha20 {
         }
     }
 
-    /// The keystream of `nonce` from block `counter` on.
+    /// Returns the start of the keystream of `nonce` at block `counter`.
     #[inline(always)]
     pub(crate) fn start(&self, nonce: [u32; 3], counter: u32) -> Start<'_> {
         Start::new(&self.key, counter, nonce)
@@ -398,7 +393,7 @@ impl fmt::Debug for ChaCha20 {
     }
 }
 
-/// The nonce in the upper 96 bits of `counter`, as RFC 8439, section 2.3, reads its bytes.
+/// Returns the nonce in the upper 96 bits of `counter`, as RFC 8439, section 2.3, reads its bytes.
 fn nonce_words(counter: u128) -> [u32; 3] {
     [96, 64, 32].map(|shift| ((counter >> shift) as u32).swap_bytes())
 }

@@ -1,9 +1,9 @@
-//! How the methods of registers are declared and written, whose instructions not every CPU has.
+//! Declares and implements methods of registers whose instructions not every CPU has.
 //!
-//! A method that makes a register out of anything else is unsafe, and demands its instructions of the caller. One that is
-//! given a register of a type of ours can be safe: without the instructions there would be none.
+//! A method that creates a register from anything else is unsafe, and its caller must have the instructions. A method that
+//! takes a register of one of our types can be safe: without the instructions there would be none.
 
-/// Declares methods of a trait of registers that need the instructions of the implementing type and nothing else.
+/// Declares methods of a trait of registers that need only the instructions of the implementing type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! needs_instructions {
@@ -20,9 +20,9 @@ macro_rules! needs_instructions {
 }
 pub(crate) use needs_instructions;
 
-/// Writes methods of a trait of registers that need nothing but what the trait's method demands of its caller: the
-/// instructions of the register, and pointers that are valid for what the method says. A body that relies on more than
-/// that, such as a bound of its own, is written out, with its reason.
+/// Implements methods of a trait of registers that need only what the trait's method demands of its caller: the instructions
+/// of the register, and pointers that are valid for what the method says. A body that relies on more than that, such as a
+/// bound of its own, is written out with its reason.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! by_contract {
@@ -34,19 +34,19 @@ macro_rules! by_contract {
     )+) => {$(
         $(#[$attribute])*
         /// # Safety
-        /// As the trait's method says.
+        /// The same as for the trait's method.
         #[inline(always)]
         unsafe fn $name $(<$(const $parameter: $type),+>)? ($($argument)*) $(-> $result)? {
             // SAFETY: the caller keeps the contract of the trait's method: the CPU has the instructions of this type, which
-            // are all that the intrinsics here ask for, and the pointers that the method is given are valid for what it reads
-            // and writes. Others lead to arrays of a register's length.
+            // are all that the intrinsics here need, and the pointers passed to the method are valid for what it reads and
+            // writes. Other pointers lead to arrays of a register's length.
             unsafe { $($body)* }
         }
     )+};
 }
 pub(crate) use by_contract;
 
-/// Writes safe methods that are given a register, for a type whose field is private.
+/// Implements safe methods that take a register, for a type whose field is private.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! by_possession {
@@ -59,8 +59,8 @@ macro_rules! by_possession {
         $(#[$attribute])*
         #[inline(always)]
         fn $name $(<$(const $parameter: $type),+>)? ($($argument)*) -> $result {
-            // SAFETY: the method is given a register of this type. Whatever made the first of them is unsafe, and its caller
-            // had the instructions of the type, which are all that the intrinsics here ask for.
+            // SAFETY: the method has a register of this type. Only an unsafe method created the first one, and its caller
+            // had the instructions of the type, which are all that the intrinsics here need.
             unsafe { $($body)* }
         }
     )+};

@@ -1,4 +1,4 @@
-//! Counters of 16 bytes: data cut where the low 32 bits wrap, so that kernels add to those alone.
+//! Counters of 16 bytes: data is cut where the low 32 bits wrap, so that kernels only count in those.
 
 use inout::InOutBuf;
 use zeroize::Zeroize;
@@ -6,8 +6,8 @@ use zeroize::Zeroize;
 use crate::key::BLOCK_BYTES;
 use crate::portable::xor::xor;
 
-/// Does `data` in runs in which the low 32 bits of the counter do not wrap. `run` XORs keystream onto one, from the block
-/// encrypted from a 128-bit counter on; the first byte of `data` takes byte `skip` of the block from `counter`.
+/// Processes `data` in runs in which the low 32 bits of the counter do not wrap. `run` XORs keystream onto a run, starting
+/// with the block encrypted from its counter; `data` starts at byte `skip` of the block of `counter`.
 ///
 /// # Panics
 /// When `skip` is 16 or more.
@@ -25,16 +25,16 @@ pub fn by_runs(
     }
 }
 
-/// Whether `bytes` of data are a single run. Those are the hot path, kept in registers from the
-/// caller to the kernel: a buffer's pointers and length that pass through memory as three words
-/// and are read back as one vector cost as much as 64 bytes of AES.
+/// Whether `bytes` of data are a single run. That is the hot path, kept in registers from the caller to the kernel: a
+/// buffer's pointers and length that pass through memory as three words and are read back as one vector cost as much as 64
+/// bytes of AES.
 #[inline(always)]
 pub(crate) fn is_one_run(counter: u128, skip: usize, bytes: usize) -> bool {
     skip == 0 && bytes as u64 <= bytes_before_wrap(counter)
 }
 
-/// Cuts `data` into runs in which the low 32 bits of the counter do not wrap, first the rest of a
-/// block of which `skip` bytes were used. `advance` adds blocks to a counter.
+/// Cuts `data` into runs in which the low 32 bits of the counter do not wrap, after the rest of a block of which `skip`
+/// bytes were used. `advance` adds blocks to a counter.
 #[inline(never)]
 pub(crate) fn drive(
     mut counter: u128,
@@ -66,17 +66,17 @@ pub(crate) fn drive(
     }
 }
 
-/// SP 800-38A, appendix B.1, with m = 128.
+/// Adds to a 128-bit counter (SP 800-38A, appendix B.1, with m = 128).
 pub(crate) fn carry_128(counter: u128, blocks: u64) -> u128 {
     counter.wrapping_add(blocks.into())
 }
 
-/// inc32 of SP 800-38D, section 6.2.
+/// Adds to the low 32 bits of a counter (inc32 of SP 800-38D, section 6.2).
 pub(crate) fn carry_32(counter: u128, blocks: u64) -> u128 {
     (counter & !LOW_32) | (counter.wrapping_add(blocks.into()) & LOW_32)
 }
 
-/// Bytes of keystream from `counter` on, up to the wrap of its low 32 bits.
+/// Returns the bytes of keystream from `counter` up to the wrap of its low 32 bits.
 #[inline(always)]
 pub(crate) fn bytes_before_wrap(counter: u128) -> u64 {
     ((1 << 32) - (counter as u32 as u64)) * BLOCK_BYTES as u64

@@ -1,8 +1,8 @@
-//! What the CPU can do, and the tokens that prove it.
+//! The features of the CPU, and the tokens that prove them.
 //!
-//! [`Cpu::detect`] is the only source of features and [`Cpu::without`] can only remove some, so a
-//! token made from a `Cpu` is proof that its instructions exist. *Capable* is not *preferred*:
-//! [`Cpu::aes_backends`] lists what would run, best first; callers take the first.
+//! [`Cpu::detect`] is the only source of features and [`Cpu::without`] can only remove some, so a token made from a `Cpu`
+//! proves that its instructions exist. *Capable* is not *preferred*: [`Cpu::aes_backends`] lists what can run, best first;
+//! callers take the first.
 
 extern crate std;
 
@@ -10,7 +10,7 @@ use core::fmt;
 #[cfg(target_arch = "x86_64")]
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// A set of instruction groups that kernels are written for.
+/// A set of instruction groups for which there are kernels.
 ///
 /// Removing a group removes those that build on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Cpu(u16);
 /// One instruction group that a mask can hide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
-    /// SSSE3: shuffles of bytes in 128-bit registers. Every other feature builds on it.
+    /// SSSE3: byte shuffles in 128-bit registers. Every other feature builds on it.
     Ssse3,
     /// AES-NI with PCLMULQDQ and SSE4.1: `aesenc` and `pclmulqdq` on 128-bit registers.
     Aes,
@@ -28,7 +28,7 @@ pub enum Feature {
     /// VAES with VPCLMULQDQ: `vaesenc` on 256-bit registers. Needs [`Feature::Aes`] and
     /// [`Feature::Avx2`].
     Vaes,
-    /// AVX-512 F, BW, VL and IFMA: 512-bit registers; with VAES, also for AES. Needs [`Feature::Avx2`].
+    /// AVX-512 F, BW, VL and IFMA: 512-bit registers, with VAES also for AES. Needs [`Feature::Avx2`].
     Avx512,
     /// GFNI: arithmetic in GF(2^8) on vectors. Needs [`Feature::Avx2`].
     Gfni,
@@ -41,12 +41,12 @@ pub enum Feature {
     /// FMA on 256-bit registers: allows modular exponentiation in lanes without IFMA. Needs
     /// [`Feature::Avx2`].
     Fma,
-    /// AVX-512 VBMI: look-ups of bytes in 512-bit registers. Needs [`Feature::Avx512`].
+    /// AVX-512 VBMI: byte look-ups in 512-bit registers. Needs [`Feature::Avx512`].
     Vbmi,
     /// SHA-NI with SSE4.1: rounds of SHA-1 and of SHA-256.
     Sha,
-    /// Not an instruction: integer units with ports and issue of their own, as AMD's cores have, so that work on them
-    /// takes next to no time while vectors are busy. Intel's share ports with the vectors.
+    /// Not an instruction: integer units with their own ports and issue, as on AMD's cores, so that work on them takes
+    /// almost no time while vectors are busy. On Intel's cores they share ports with the vectors.
     Apart,
 }
 
@@ -67,7 +67,7 @@ impl Feature {
         Self::Apart,
     ];
 
-    /// The name used in masks and listings.
+    /// Returns the name used in masks and listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ssse3 => "ssse3",
@@ -89,7 +89,7 @@ impl Feature {
         1 << self as u8
     }
 
-    /// The bits of this feature and of all that build on it.
+    /// Returns the bits of this feature and of all that build on it.
     const fn and_dependents(self) -> u16 {
         let more = match self {
             Self::Ssse3 => u16::MAX,
@@ -151,7 +151,7 @@ impl Cpu {
                 Feature::Sha => {
                     std::is_x86_feature_detected!("sha") && std::is_x86_feature_detected!("sse4.1")
                 }
-                // AMD's from 2007 on have this, and Hygon's; Intel's never had.
+                // AMD's CPUs since 2007 have this, and Hygon's; Intel's never did.
                 Feature::Apart => std::is_x86_feature_detected!("sse4a"),
                 Feature::Face | Feature::Ifma => true,
             };
@@ -164,7 +164,7 @@ impl Cpu {
         Self::PORTABLE
     }
 
-    /// The same CPU with `feature`, and all that build on it, hidden.
+    /// Returns the same CPU with `feature`, and all that build on it, hidden.
     #[must_use]
     pub const fn without(self, feature: Feature) -> Self {
         Self(self.0 & !feature.and_dependents())
@@ -192,15 +192,15 @@ impl Cpu {
         self.0 & feature.bit() != 0
     }
 
-    /// The features that are present and not hidden, in the order of [`Feature::ALL`].
+    /// Returns the features that are present and not hidden, in the order of [`Feature::ALL`].
     pub fn features(self) -> impl Iterator<Item = Feature> {
         Feature::ALL
             .into_iter()
             .filter(move |feature| self.has(*feature))
     }
 
-    /// The processor that this runs on, whatever a mask hides; `None` if it cannot be known. Asks the
-    /// processor the first time, which takes 8 us in a virtual machine.
+    /// Returns the processor that this runs on, regardless of any mask; `None` if it is unknown. The first call executes
+    /// CPUID, which takes 8 us in a virtual machine.
     pub fn family() -> Option<Family> {
         #[cfg(target_arch = "x86_64")]
         {
@@ -230,11 +230,11 @@ impl Cpu {
     }
 }
 
-/// What CPUID says of the processor: its signature and, in order, the words of its vendor's name.
+/// Returns CPUID's signature of the processor and, in order, the words of its vendor's name.
 #[cfg(target_arch = "x86_64")]
 fn identity() -> [u32; 4] {
     use core::arch::x86_64::__cpuid;
-    // Zeros until it was asked; no processor has the signature 0. Not a lock: a fork may fall anywhere.
+    // Zero until the first call; no processor has the signature 0. Not a lock: a fork may happen at any point.
     static SIGNATURE: AtomicU32 = AtomicU32::new(0);
     static VENDOR: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
     let signature = SIGNATURE.load(Ordering::Acquire);
@@ -252,19 +252,18 @@ fn identity() -> [u32; 4] {
     [signature, one, two, three]
 }
 
-/// A line of processors: what CPUID says, with the extended parts added in.
+/// A line of processors: CPUID's numbers, with the extended parts added in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Family {
-    /// Such as `AuthenticAMD` or `GenuineIntel`.
+    /// The vendor, such as `AuthenticAMD` or `GenuineIntel`.
     pub vendor: [u8; 12],
-    /// 25 is Zen 3 and Zen 4, 6 almost all of Intel's.
+    /// The family: 25 is Zen 3 and Zen 4, 6 almost all of Intel's.
     pub family: u32,
-    /// Tells the members of a family apart.
+    /// The model within the family.
     pub model: u32,
 }
 
-/// Whether the CPU has RDRAND. The standard library caches the answer, which [`Cpu::detect`] has asked for. No mask hides
-/// it, since no output depends on it.
+/// Whether the CPU has RDRAND. The standard library caches the answer. No mask hides it, since no output depends on it.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn has_rdrand() -> bool {
     std::is_x86_feature_detected!("rdrand")

@@ -1,13 +1,13 @@
-//! Counts of kernel calls, so that tests can prove which one ran. A release build has none of them.
+//! Counts kernel calls, so that tests can prove which kernel ran. A release build has no counters.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Calls of one kernel since the process started.
+/// The number of calls of one kernel since the process started.
 #[derive(Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// None so far.
+    /// Creates a counter at zero.
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -17,7 +17,7 @@ impl Counter {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The calls so far, by every thread.
+    /// Returns the calls so far, by all threads.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -29,7 +29,7 @@ macro_rules! counters {
     };
 }
 
-/// Counts of AES kernel calls.
+/// Counters of AES kernels.
 pub mod aes {
     pub use super::Counter;
 
@@ -42,11 +42,11 @@ pub mod aes {
         VAES256,
         /// Runs of the 512-bit VAES kernel.
         VAES512,
-        /// Runs out of a FACE table.
+        /// Runs with a filled FACE table.
         FACE,
         /// Runs that filled a FACE table.
         FACE_FILL,
-        /// Runs of GCM composed of AES-CTR and a GHASH apart.
+        /// Runs of GCM composed of separate AES-CTR and GHASH.
         GCM_COMPOSED,
         /// Runs of the AES-NI kernel of GCM.
         GCM_AES_NI,
@@ -54,25 +54,25 @@ pub mod aes {
         GCM_VAES256,
         /// Runs of the 512-bit kernel of GCM.
         GCM_VAES512,
-        /// Runs of the 512-bit kernel of GCM out of a FACE table.
+        /// Runs of the 512-bit kernel of GCM with a filled FACE table.
         GCM_FACE,
-        /// Runs of any of these for few blocks of a message in pieces.
+        /// Runs of any of these for a few blocks of a message in pieces.
         GCM_FEW,
         /// Runs of any of these for the first data of a message.
         GCM_FIRST,
-        /// Runs of the small-code kernel among these, for a key's first messages.
+        /// Runs of the small-code kernel among these, for the first messages of a key.
         GCM_COMPACT,
-        /// Makings of a long table of powers of H.
+        /// Computations of a table of powers of H.
         GCM_POWERS,
     }
 }
 
-/// Counts of calls of the kernels for many requests.
+/// Counters of the kernels for many requests.
 pub mod batch {
     pub use super::Counter;
 
     counters! {
-        /// Batches of AES-CBC encryption in eight registers of a block.
+        /// Batches of AES-CBC encryption in eight registers of one block.
         CBC_AES_NI,
         /// Batches of AES-CBC encryption in 256-bit VAES.
         CBC_VAES256,
@@ -82,26 +82,26 @@ pub mod batch {
         CBC_BESIDE_HASH,
         /// Runs of AES-CBC encryption with AES-NI, interleaved with a hash by SHA-NI if there is one.
         CBC_STITCHED,
-        /// Batches of AES-CTR in registers of a block.
+        /// Batches of AES-CTR in registers of one block.
         CTR_AES_NI,
         /// Batches of AES-CTR in 256-bit VAES.
         CTR_VAES256,
         /// Batches of AES-CTR in 512-bit VAES.
         CTR_VAES512,
-        /// Packets of AES-GCM by the kernel for many.
+        /// Packets of AES-GCM by the kernel for many packets.
         GCM_VAES512,
         /// Batches of Triple DES encryption, and runs of decryption, by look-ups in 512-bit registers.
         TDES_PERMUTE,
-        /// Runs of encryption with Triple DES in CBC mode on bits of 64 streams in words, and of decryption on bits of
-        /// any width.
+        /// Runs of bitsliced Triple DES in CBC mode: encryption of 64 streams in words, and decryption in registers of any
+        /// width.
         TDES_BITS,
-        /// Runs of that encryption in 128-bit registers.
+        /// Runs of the same encryption in 128-bit registers.
         TDES_BITS_SSE2,
-        /// Runs of either by look-ups in 128-bit registers.
+        /// Runs of Triple DES in CBC mode by look-ups in 128-bit registers.
         TDES_NIBBLES_SSSE3,
-        /// Runs of either by look-ups in 256-bit registers.
+        /// Runs of Triple DES in CBC mode by look-ups in 256-bit registers.
         TDES_NIBBLES_AVX2,
-        /// Runs of a hash function, a message at a time.
+        /// Runs of a hash function, one message at a time.
         HASH_PORTABLE,
         /// Runs of a hash function by SHA-NI.
         HASH_SHA_NI,
@@ -112,7 +112,7 @@ pub mod batch {
     }
 }
 
-/// Counts of ChaCha20 kernel calls.
+/// Counters of ChaCha20 kernels.
 pub mod chacha20 {
     pub use super::Counter;
 
@@ -147,18 +147,18 @@ pub mod chacha20 {
         COLUMNS_AND_BLOCK,
         /// Single blocks on the integer units.
         BLOCK,
-        /// Block 0 of messages on the integer units, during rows or columns of the data.
+        /// Computations of a message's block 0 on the integer units, interleaved with rows or columns of the data.
         BLOCK_BESIDE,
-        /// Powers of r made during rows or columns.
+        /// Computations of powers of r, interleaved with rows or columns.
         POWERS_BESIDE,
-        /// Parts of messages under keystream that was ready, with stored powers of r.
+        /// Parts of messages for which keystream was ready, with stored powers of r.
         KEPT_POWERS,
-        /// Parts of messages that were absorbed during rounds for later.
+        /// Parts of messages absorbed during the rounds of later keystream.
         MADE_BESIDE,
     }
 }
 
-/// Counts of calls for Triple DES.
+/// Counters of Triple DES.
 pub mod tdes {
     pub use super::Counter;
 
@@ -171,12 +171,12 @@ pub mod tdes {
         AVX2,
         /// Runs on 512 blocks a pass.
         AVX512,
-        /// Runs by look-ups of bytes, 8 to 32 blocks at once.
+        /// Runs by byte look-ups, on 8 to 32 blocks at once.
         PERMUTE_AVX512,
     }
 }
 
-/// Counts of calls for modular exponentiation.
+/// Counters of modular exponentiation.
 #[cfg(target_arch = "x86_64")]
 pub mod modexp {
     pub use super::Counter;
@@ -189,7 +189,7 @@ pub mod modexp {
     }
 }
 
-/// Counts of calls for SHA-512 of one message.
+/// Counters of SHA-512 of a single message.
 #[cfg(target_arch = "x86_64")]
 pub mod sha512 {
     pub use super::Counter;

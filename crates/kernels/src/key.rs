@@ -7,7 +7,7 @@ use crate::wipe::wipe;
 /// Bytes in an AES block.
 pub const BLOCK_BYTES: usize = 16;
 
-/// A key has a length that its cipher does not take: AES takes 16, 24 or 32 bytes, ChaCha20 32.
+/// A key has a length that its cipher does not accept: AES takes 16, 24 or 32 bytes, ChaCha20 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidKeyLength(pub usize);
 
@@ -24,8 +24,8 @@ impl fmt::Display for InvalidKeyLength {
 impl core::error::Error for InvalidKeyLength {}
 
 /// An expanded key: 11, 13 or 15 round keys. Wiped on drop.
-// Round keys are loaded one by one: more than their own alignment would bring nothing, and the memory
-// of a value that holds a schedule would take the C library 40 ns more.
+// Round keys are loaded one by one, so an alignment beyond their own gains nothing, and allocating a value that holds a
+// schedule would take the C library 40 ns more.
 #[repr(C, align(16))]
 pub(crate) struct Schedule {
     pub(crate) round_keys: [[u32; 4]; 15],
@@ -43,7 +43,7 @@ impl Schedule {
         wipe(&mut self.round_keys);
     }
 
-    /// Takes on the size of `key`. Round keys of a longer key before it are wiped.
+    /// Adopts the size of `key`. The round keys of a previous longer key are wiped.
     #[inline]
     pub(crate) fn resize(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         let size = KeySize::of(key)?;
@@ -54,8 +54,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// FIPS 197, section 5.2. `key` has the length that `self.size` says; words are little-endian,
-    /// so RotWord is a rotation to the right.
+    /// Expands `key` (FIPS 197, section 5.2), which has the length of `self.size`. Words are little-endian, so RotWord is a
+    /// rotation to the right.
     #[inline(always)]
     pub(crate) fn expand_with(&mut self, key: &[u8], sub_word: impl Fn(u32) -> u32) {
         let words = self.round_keys.as_flattened_mut();
@@ -83,7 +83,7 @@ impl Drop for Schedule {
     }
 }
 
-/// How long a key of AES is.
+/// The length of an AES key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum KeySize {
     Aes128,

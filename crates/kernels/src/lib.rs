@@ -1,11 +1,11 @@
 //! Cryptographic kernels: pure functions over slices.
 //!
-//! This crate starts no thread, allocates nothing, does no I/O and reads no environment; it is
-//! `no_std` apart from CPU feature detection. It is the only place with intrinsics, next to `oarlock-legacy`. Each algorithm
-//! is written once ([`aes`], [`chacha20`]); a backend supplies the instructions (`portable`, `x86_64`).
+//! This crate starts no thread, allocates nothing, does no I/O and reads no environment; it is `no_std` except for CPU
+//! feature detection. Only this crate and `oarlock-legacy` contain intrinsics. Each algorithm is written once ([`aes`],
+//! [`chacha20`]); a backend supplies the instructions (`portable`, `x86_64`).
 //!
-//! Naming a backend takes its token, and a token exists only if the CPU was found to have the
-//! instructions ([`cpu`]). Therefore calling a kernel is safe.
+//! A caller names a backend by its token, and a token exists only if the CPU was found to have the instructions ([`cpu`]).
+//! Therefore calling a kernel is safe.
 //!
 //! ```
 //! use oarlock_kernels::{aes::Ctr, cpu::Cpu};

@@ -1,8 +1,8 @@
 //! Poly1305 (RFC 8439, section 2.5) on 64-bit limbs: plain Rust, constant-time.
 //!
 //! A vector unit that is busy with ChaCha20 leaves the integer units idle, so every backend interleaves this with it
-//! ([`crate::stitched`]). A chain of Horner steps is bound by its latency; two chains a fixed distance apart fill the
-//! multiplier, and join by one product with a power of r.
+//! ([`crate::stitched`]). The latency of a chain of Horner steps bounds it; two chains a fixed distance apart fill the
+//! multiplier, and a product with a power of r joins them.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -26,7 +26,7 @@ impl OneTimeKey {
         Self::from_halves(r, s)
     }
 
-    /// Clamps r as RFC 8439, section 2.5, says.
+    /// Clamps r (RFC 8439, section 2.5).
     #[inline(always)]
     pub(crate) fn from_halves(r: u128, s: u128) -> Self {
         let r = r & 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
@@ -41,29 +41,29 @@ impl OneTimeKey {
         }
     }
 
-    /// Out of block 0 of a keystream.
+    /// Reads the key from block 0 of a keystream.
     ///
     /// # Panics
-    /// When `block` has less than 32 bytes.
+    /// If `block` has less than 32 bytes.
     #[inline(always)]
     pub(crate) fn from_block(block: &[u8]) -> Self {
         let (halves, _) = block.as_chunks();
         Self::new(&halves[0])
     }
 
-    /// A key of which only r is known.
+    /// Creates a key of which only r is known.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn of_r(r: &Multiplier) -> Self {
         Self { r: *r, s: 0 }
     }
 
-    /// The tag of the polynomial's value.
+    /// Returns the tag for the polynomial's value.
     #[inline(always)]
     pub(crate) fn tag(&self, value: Element) -> [u8; BLOCK_BYTES] {
         let [h0, h1, h2] = carry_once(value.0).0;
-        // Now below 2^130 + 5, so at most once above p. Then, and only then, adding 5 reaches 2^130,
-        // and the low 128 bits of the sum are those of h - p.
+        // The value is now below 2^130 + 5, so it exceeds p at most once. Then, and only then, adding 5 reaches 2^130, and
+        // the low 128 bits of the sum are those of h - p.
         let low = u128::from(h0) | u128::from(h1) << 64;
         let (reduced, carry) = low.overflowing_add(5);
         let is_above = 0u128.wrapping_sub(u128::from((h2 + carry as u64) >> 2));
@@ -72,16 +72,16 @@ impl OneTimeKey {
     }
 }
 
-/// How blocks are absorbed on their own, without ChaCha20's rounds.
+/// The ways to absorb blocks on their own, without ChaCha20's rounds.
 pub(crate) trait Steps {
     needs_instructions! {
-        /// One after the other.
+        /// Absorbs the blocks one after the other.
         fn chain(r: &Multiplier, value: Element, blocks: &[[u8; BLOCK_BYTES]]) -> Element;
     }
-    /// In two halves, a chain each; `join` is r to the power of the blocks of one, an even number.
+    /// Absorbs two halves, each in its own chain; `join` is r to the power of the blocks of one, an even number.
     ///
     /// # Safety
-    /// The CPU has the instructions of the implementing type; `blocks` are four or a multiple of it.
+    /// The CPU has the instructions of the implementing type; the number of `blocks` is a positive multiple of four.
     unsafe fn halves(
         r: &Multiplier,
         join: Element,
@@ -90,7 +90,7 @@ pub(crate) trait Steps {
     ) -> Element;
 }
 
-/// In Rust.
+/// Steps in plain Rust.
 pub(crate) enum Plain {}
 
 impl Steps for Plain {
@@ -118,8 +118,7 @@ impl Steps for Plain {
     }
 }
 
-/// r after clamping. The low two bits of `r1` are clear, so that 5 / 4 of it is an integer: what
-/// its products above 2^130 come back as.
+/// The clamped r. The low two bits of `r1` are clear, so 5 / 4 of it is an integer, the factor for products above 2^130.
 #[derive(Clone, Copy, Zeroize)]
 pub(crate) struct Multiplier {
     r0: u64,
@@ -139,7 +138,7 @@ impl Multiplier {
         r1_by_5_4: 0,
     };
 
-    /// r0, r1, and r1 by 5 / 4.
+    /// Returns r0, r1, and r1 times 5 / 4.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn words(&self) -> [u64; 3] {
         [self.r0, self.r1, self.r1_by_5_4]
@@ -150,7 +149,7 @@ impl Element {
     pub(crate) const ZERO: Self = Self([0; 3]);
     pub(crate) const ONE: Self = Self([1, 0, 0]);
 
-    /// (self + block + 2^128) r
+    /// Returns (self + block + 2^128) r.
     #[inline(always)]
     pub(crate) fn step(self, r: &Multiplier, block: &[u8; BLOCK_BYTES]) -> Self {
         let [h0, h1, h2] = self.0;
@@ -167,14 +166,14 @@ impl Element {
         carry_once([d0 as u64, d1 as u64, d2])
     }
 
-    /// Absorbs `data`, the last block filled up with zeros (RFC 8439, section 2.8).
+    /// Absorbs `data`, with the last block padded with zeros (RFC 8439, section 2.8).
     #[inline(always)]
     pub(crate) fn absorb_padded(self, r: &Multiplier, data: &[u8]) -> Self {
-        // SAFETY: no instructions beyond the target's are asked for.
+        // SAFETY: `Plain` needs no instructions beyond the target's.
         unsafe { self.absorb_padded_by::<Plain>(r, data) }
     }
 
-    /// The same.
+    /// Like [`absorb_padded`](Self::absorb_padded), by the steps of `S`.
     ///
     /// # Safety
     /// The CPU has the instructions of `S`.
@@ -185,7 +184,7 @@ impl Element {
             let join = Self::power(r, half as u64);
             while blocks.len() >= 2 * half {
                 let (halves, others) = blocks.split_at(2 * half);
-                // SAFETY: the caller has the instructions of `S`; a half is an even number of blocks, at least 14.
+                // SAFETY: the caller has the instructions of `S`; a half has an even number of blocks, at least 14.
                 self = unsafe { S::halves(r, join, self, halves) };
                 blocks = others;
             }
@@ -200,7 +199,7 @@ impl Element {
         self
     }
 
-    /// Absorbs `data`, as [`absorb_padded`](Self::absorb_padded), and `last` behind it.
+    /// Absorbs `data`, like [`absorb_padded`](Self::absorb_padded), and then `last`.
     ///
     /// # Safety
     /// The CPU has the instructions of `S`.
@@ -211,7 +210,7 @@ impl Element {
         data: &[u8],
         last: Option<&[u8; BLOCK_BYTES]>,
     ) -> Self {
-        // SAFETY: the caller has the instructions of `S` for the data and for the block behind them.
+        // SAFETY: the caller has the instructions of `S` for the data and for the block after it.
         unsafe {
             let value = self.absorb_padded_by::<S>(r, data);
             match last {
@@ -241,7 +240,7 @@ impl Element {
         let (p2, carry) = a2.carrying_mul_add(b0, p2, 0);
         let (p3, carry) = a2.carrying_mul_add(b1, p3, carry);
         let p4 = a2 * b2 + p4 + carry;
-        // 2^130 is 5: what is above comes back four times and once.
+        // 2^130 is congruent to 5: what is above it is added four times and once.
         let four = [p2 & !3, p3, p4];
         let one = [p2 >> 2 | p3 << 62, p3 >> 2 | p4 << 62, p4 >> 2];
         let add = |a: [u64; 3], b: [u64; 3]| {
@@ -252,23 +251,23 @@ impl Element {
         carry_once(add(add([p0, p1, p2 & 3], four), one))
     }
 
-    /// The limbs, for code of another kind.
+    /// Returns the limbs, for another implementation.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn limbs(self) -> [u64; 3] {
         self.0
     }
 
-    /// As such code computed them, below 2^131.
+    /// Creates an element from the limbs of another implementation, below 2^131.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn from_limbs(limbs: [u64; 3]) -> Self {
         Self(limbs)
     }
 
-    /// Out of memory that code of another kind has written limb by limb. So it is read: on Intel's CPUs, a load
-    /// of several stores waits until these have left the core.
+    /// Reads an element that another implementation has written to memory limb by limb. It is read in the same way: on
+    /// Intel's CPUs, a load that spans several stores waits until these have left the core.
     ///
     /// # Safety
-    /// The limbs are there, below 2^131.
+    /// `from` points to three limbs, below 2^131.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) unsafe fn read(from: *const [u64; 3]) -> Self {
@@ -276,14 +275,14 @@ impl Element {
         Self([0, 1, 2].map(|i| unsafe { from.cast::<u64>().add(i).read_volatile() }))
     }
 
-    /// In limbs of 44 bits, the top one a little less.
+    /// Returns limbs of 44 bits, the top one slightly shorter.
     pub(crate) fn to_limbs_44(self) -> [u64; 3] {
         const MASK: u64 = (1 << 44) - 1;
         let [h0, h1, h2] = self.0;
         [h0 & MASK, (h0 >> 44 | h1 << 20) & MASK, h1 >> 24 | h2 << 40]
     }
 
-    /// Out of limbs of 44 bits, of which each may have up to 60.
+    /// Creates an element from limbs of 44 bits, each of which may have up to 60.
     pub(crate) fn from_limbs_44([a, b, c]: [u64; 3]) -> Self {
         let (a, b, c) = (u128::from(a), u128::from(b), u128::from(c));
         let low = a + (b << 44);
@@ -292,7 +291,7 @@ impl Element {
         carry_once([low as u64, (low >> 64) as u64, top])
     }
 
-    /// In limbs of 26 bits, the top one a little more.
+    /// Returns limbs of 26 bits, the top one slightly longer.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn to_limbs_26(self) -> [u64; 5] {
@@ -307,7 +306,7 @@ impl Element {
         ]
     }
 
-    /// Out of limbs of 26 bits, of which each may have up to 32.
+    /// Creates an element from limbs of 26 bits, each of which may have up to 32.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn from_limbs_26([a, b, c, d, e]: [u64; 5]) -> Self {
@@ -323,7 +322,7 @@ impl Element {
         Self([r.r0, r.r1, 0])
     }
 
-    /// r to the power of `exponent`, which is public.
+    /// Returns r to the power of `exponent`, which is public.
     pub(crate) fn power(r: &Multiplier, exponent: u64) -> Self {
         let r = Self::of(r);
         let Some(top) = exponent.checked_ilog2() else {
@@ -340,8 +339,7 @@ impl Element {
     }
 }
 
-/// A block of less than 16 bytes, one at least, filled up with zeros. Two reads that may overlap and
-/// no call: a message has two of these.
+/// Pads a block of 1 to 15 bytes with zeros. Two reads that may overlap and no call: a message has two of these.
 #[inline(always)]
 fn padded(data: &[u8]) -> [u8; BLOCK_BYTES] {
     let bits_before = |bytes: usize| 8 * (data.len() - bytes);
@@ -360,7 +358,7 @@ fn padded(data: &[u8]) -> [u8; BLOCK_BYTES] {
     block.to_le_bytes()
 }
 
-/// Brings the bits above 2^130 back, five times. The result is below 2^130 + 5 · (h2 >> 2).
+/// Reduces the bits above 2^130, each of which counts five times. The result is below 2^130 + 5 · (h2 >> 2).
 #[inline(always)]
 fn carry_once([h0, h1, h2]: [u64; 3]) -> Element {
     let above = (h2 >> 2) + (h2 & !3);
@@ -369,6 +367,6 @@ fn carry_once([h0, h1, h2]: [u64; 3]) -> Element {
     Element([h0, h1, (h2 & 3) + carry as u64])
 }
 
-/// Below this, the power of r that joins two chains costs more than they save.
+/// The fewest blocks for two chains: with fewer, the power of r that joins them costs more than they save.
 const TWO_CHAINS_BLOCKS_MIN: usize = 28;
 const CHAIN_BLOCKS_MAX: usize = 64;

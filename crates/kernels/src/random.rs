@@ -1,9 +1,8 @@
-//! Random numbers of the CPU.
+//! Random numbers from the CPU.
 
-/// Fills `bytes` by RDRAND. Returns false, with `bytes` in part written, where the CPU has no such instruction or it
-/// does not deliver.
+/// Fills `bytes` by RDRAND. Returns false, with `bytes` written in part, if the CPU has no such instruction or it fails.
 ///
-/// Mix them into a generator that does not depend on them: some CPUs delivered constants.
+/// Mix the result into a generator that does not depend on it: some CPUs returned constants.
 #[must_use]
 pub fn fill_by_cpu(bytes: &mut [u8; 32]) -> bool {
     #[cfg(target_arch = "x86_64")]

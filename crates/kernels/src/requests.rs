@@ -1,16 +1,16 @@
-//! What kernels see of the requests of a batch ([`crate::batch`]).
+//! The requests of a batch ([`crate::batch`]) as kernels see them.
 
 use inout::InOutBuf;
 
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
-/// Data under a key of AES.
+/// Data under an AES key.
 pub(crate) trait Request {
     fn schedule(&self) -> &Schedule;
     fn bytes(&self) -> usize;
     fn data(&mut self) -> InOutBuf<'_, '_, u8>;
 
-    /// Whether there is anything to do under a key of this size.
+    /// Whether there is any work under a key of this size.
     #[inline(always)]
     fn fits(&self, size: KeySize) -> bool {
         self.schedule().size == size && self.bytes() > 0
@@ -19,60 +19,60 @@ pub(crate) trait Request {
 
 /// A request that chains from block to block.
 pub(crate) trait Chained: Request {
-    /// The ciphertext block before the next.
+    /// Returns the ciphertext block before the next.
     fn chain(&mut self) -> &mut [u8; BLOCK_BYTES];
-    /// What the kernel for one stream takes.
+    /// Returns the arguments of the kernel for a single stream.
     fn parts(&mut self) -> (&Schedule, &mut [u8; BLOCK_BYTES], InOutBuf<'_, '_, u8>);
 }
 
 /// A request in counter mode.
 pub(crate) trait Counted: Request {
-    /// The first counter block.
+    /// Returns the first counter block.
     fn counter(&self) -> u128;
     /// Whether the low 32 bits of its counter do not wrap.
     fn is_one_run(&self) -> bool;
 }
 
-/// A request that chains blocks of Triple DES.
+/// A request of Triple DES that chains from block to block.
 pub(crate) trait TdesChained {
-    /// The key as masks of its bits.
+    /// Returns the key as masks of its bits.
     fn masks(&self) -> &[u64; 192];
-    /// The round keys of encryption.
+    /// Returns the round keys of encryption.
     fn rounds(&self) -> &[u64; 48];
     fn bytes(&self) -> usize;
     fn data(&mut self) -> InOutBuf<'_, '_, u8>;
-    /// The ciphertext block before the next.
+    /// Returns the ciphertext block before the next.
     fn chain(&mut self) -> &mut [u8; 8];
 }
 
-/// What computes with `N` streams of Triple DES side by side.
+/// A kernel that encrypts `N` streams of Triple DES side by side.
 pub(crate) trait Engine<const N: usize> {
-    /// Whether a lane without a stream has to repeat what another does.
+    /// Whether a lane without a stream has to repeat another one.
     const REPEATS: bool;
 
-    /// Gives a lane the key of a stream.
+    /// Loads the key of a stream into a lane.
     fn lay_out(&mut self, lane: usize, stream: &impl TdesChained);
     /// Encrypts the next blocks of every lane that has some left.
     ///
     /// # Safety
-    /// These have at least as many.
+    /// Each of these lanes has at least `blocks` left.
     unsafe fn run(&mut self, lanes: &mut Lanes<N>, blocks: usize);
 }
 
-/// What the lanes are at.
+/// The state of the lanes.
 pub(crate) struct Lanes<const N: usize> {
     /// The last ciphertext block of each lane.
     pub(crate) chain: [[u8; 8]; N],
     pub(crate) from: [*const u8; N],
     pub(crate) to: [*mut u8; N],
-    /// Blocks that are left.
+    /// The blocks left in each lane.
     pub(crate) left: [usize; N],
-    /// `None` for a lane that repeats what another does, or is idle.
+    /// `None` for a lane that is idle or repeats another one.
     stream: [Option<usize>; N],
 }
 
-/// Encrypts every stream, all lanes for as many blocks as the shortest has left. Then it ends, and another
-/// begins.
+/// Encrypts every stream. All lanes advance by the number of blocks that the shortest has left; that stream then ends, and
+/// another takes its lane.
 pub(crate) fn encrypt<const N: usize, E: Engine<N>>(
     engine: &mut E,
     streams: &mut [impl TdesChained],
@@ -129,8 +129,8 @@ pub(crate) fn encrypt<const N: usize, E: Engine<N>>(
 }
 
 impl<const N: usize> Lanes<N> {
-    /// Lets lanes without a stream repeat the one that has most left. There is none to take any more, so
-    /// that one stays the longest.
+    /// Lets lanes without a stream repeat the one with the most blocks left. No stream is waiting any more, so that one
+    /// stays the longest.
     fn repeat_the_longest(&mut self, engine: &mut impl Engine<N>, streams: &[impl TdesChained]) {
         let busy = (0..N).filter(|lane| self.stream[*lane].is_some());
         let Some(longest) = busy.max_by_key(|lane| self.left[*lane]) else {

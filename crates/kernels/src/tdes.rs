@@ -1,9 +1,8 @@
 //! Triple DES with three keys (SP 800-67) in counter mode and in CBC mode (SP 800-38A, sections 6.5 and 6.2).
 //!
-//! On bits, a block of Triple DES is worked on as long as hundreds of them are: see `bits::des`. So a request
-//! for less than a pass ([`Ctr::pass_bytes`]) takes as long as one for a pass, and a consumer of many
-//! short ones keeps what is left over. Where bytes can be looked up in 512-bit registers, requests of at most
-//! [`Ctr::looked_up_bytes`] take less than a pass.
+//! Bitsliced, one block of Triple DES takes as long as hundreds of them: see `bits::des`. So a request for less than a pass
+//! ([`Ctr::pass_bytes`]) takes as long as one for a pass, and a caller with many short ones should keep the rest of a pass.
+//! With byte look-ups in 512-bit registers, requests of at most [`Ctr::looked_up_bytes`] take less than a pass.
 
 use core::fmt;
 
@@ -27,7 +26,7 @@ pub use crate::x86_64::{Avx2, Avx512, Permute512, Ssse3};
 /// Bytes of a block.
 pub const BLOCK_BYTES: usize = 8;
 
-/// Bytes of a key: three of DES, whose parity bits do not count.
+/// Bytes of a key: three DES keys, whose parity bits do not count.
 pub const KEY_BYTES: usize = 24;
 
 /// The code that computes Triple DES.
@@ -35,22 +34,22 @@ pub const KEY_BYTES: usize = 24;
 pub enum Backend {
     /// 64 blocks a pass, for any CPU.
     Portable,
-    /// 128 blocks a pass: SSE2 is part of x86-64.
+    /// 128 blocks a pass. SSE2 is part of x86-64.
     #[cfg(target_arch = "x86_64")]
     Sse2,
     /// 256 blocks a pass.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
-    /// 512 blocks a pass, by instructions with three operands.
+    /// 512 blocks a pass, with three-operand instructions.
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
-    /// That, and what is short by look-ups of bytes in 512-bit registers.
+    /// The same, and byte look-ups in 512-bit registers for short requests.
     #[cfg(target_arch = "x86_64")]
     Permute(Permute512),
 }
 
 impl Backend {
-    /// The backends `cpu` can run, the preferred one first.
+    /// Returns the backends that `cpu` can run, the preferred one first.
     pub(crate) fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let special = [
@@ -67,7 +66,7 @@ impl Backend {
         special.into_iter().flatten().chain([Self::Portable])
     }
 
-    /// The backend that `cpu` runs fastest.
+    /// Returns the fastest backend on `cpu`.
     pub fn preferred(cpu: Cpu) -> Self {
         Self::all(cpu).next().unwrap_or(Self::Portable)
     }
@@ -101,24 +100,24 @@ impl Backend {
 }
 
 impl Cpu {
-    /// Every backend of Triple DES this CPU can run, the preferred one first. Never empty: the last is
+    /// Returns every backend of Triple DES that this CPU can run, the preferred one first. Never empty: the last is
     /// [`Backend::Portable`].
     pub fn tdes_backends(self) -> impl Iterator<Item = Backend> {
         Backend::all(self)
     }
 }
 
-/// One key in counter mode, bound to the backend that runs it. Wiped on drop.
+/// A key in counter mode, bound to the backend that runs it. Wiped on drop.
 pub struct Ctr {
     pub(crate) masks: KeyMasks,
-    /// For look-ups, where there are any.
+    /// The round keys for look-ups, if the backend uses them.
     pub(crate) rounds: [u64; 48],
     backend: Backend,
 }
 
 impl Ctr {
-    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zeros, and its
-    /// output is worthless.
+    /// Creates a value without a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zeros, and its output is
+    /// worthless.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             masks: [0; _],
@@ -127,8 +126,7 @@ impl Ctr {
         }
     }
 
-    /// Takes `key`, which replaces the previous one: the keys that encrypt, decrypt and encrypt a
-    /// block, in this order.
+    /// Sets `key`, which replaces the previous one: the keys that encrypt, decrypt and encrypt a block, in this order.
     pub fn set_key(&mut self, key: &[u8; KEY_BYTES]) {
         des::expand(key, &mut self.masks);
         #[cfg(target_arch = "x86_64")]
@@ -142,13 +140,14 @@ impl Ctr {
         self.backend
     }
 
-    /// Bytes of a pass. A request for fewer takes as long, except for those of [`looked_up_bytes`](Self::looked_up_bytes).
+    /// Returns the bytes of a pass. A shorter request takes as long, except up to
+    /// [`looked_up_bytes`](Self::looked_up_bytes).
     pub const fn pass_bytes(&self) -> usize {
         BLOCK_BYTES * self.backend.pass_blocks()
     }
 
-    /// A request for at most so many bytes takes less than a pass: for up to 64 (8 blocks) a sixth or less, for up
-    /// to 256 hardly more, and so on for each 256. 0 where a pass is all there is.
+    /// Returns the most bytes of a request that takes less than a pass: up to 64 (8 blocks) take a sixth of a pass or less,
+    /// up to 256 hardly more, and so on for each 256. 0 if there are only passes.
     pub const fn looked_up_bytes(&self) -> usize {
         match self.backend {
             #[cfg(target_arch = "x86_64")]
@@ -157,8 +156,8 @@ impl Ctr {
         }
     }
 
-    /// XORs keystream onto `data`, whose first byte takes byte `skip` (0 to 7) of the block encrypted
-    /// from `counter`, a 64-bit big-endian counter that wraps at 2^64.
+    /// XORs keystream onto `data`, starting at byte `skip` (0 to 7) of the block encrypted from `counter`, a 64-bit
+    /// big-endian counter that wraps at 2^64.
     ///
     /// # Panics
     /// When `skip` is 8 or more.
@@ -219,21 +218,21 @@ impl fmt::Debug for Ctr {
     }
 }
 
-/// The code that computes Triple DES in CBC mode. Decryption of long messages is on bits, as counter mode is.
+/// The code that computes Triple DES in CBC mode. Decryption of long messages is bitsliced, like counter mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CbcBackend {
-    /// On bits in words. Encryption takes as long for one stream as for 64.
+    /// Bitsliced in words. Encryption takes as long for one stream as for 64.
     Portable,
-    /// The same in 128-bit registers.
+    /// Bitsliced in 128-bit registers.
     #[cfg(target_arch = "x86_64")]
     Sse2,
-    /// 16 blocks at once, by look-ups of four bits in 128-bit registers.
+    /// 16 blocks at once, by four-bit look-ups in 128-bit registers.
     #[cfg(target_arch = "x86_64")]
     NibblesSsse3(Ssse3),
     /// The same in 256-bit registers.
     #[cfg(target_arch = "x86_64")]
     NibblesAvx2(Avx2),
-    /// 8 to 32 blocks at once, by look-ups of bytes in 512-bit registers.
+    /// 8 to 32 blocks at once, by byte look-ups in 512-bit registers.
     #[cfg(target_arch = "x86_64")]
     Permute(Permute512),
 }
@@ -255,7 +254,7 @@ impl CbcBackend {
         special.into_iter().flatten().chain([Self::Portable])
     }
 
-    /// The backend that `cpu` runs fastest.
+    /// Returns the fastest backend on `cpu`.
     pub fn preferred(cpu: Cpu) -> Self {
         Self::all(cpu).next().unwrap_or(Self::Portable)
     }
@@ -277,22 +276,22 @@ impl CbcBackend {
 }
 
 impl Cpu {
-    /// Every backend of Triple DES in CBC mode that this CPU can run, the preferred one first. The last is
-    /// [`Backend::Portable`].
+    /// Returns every backend of Triple DES in CBC mode that this CPU can run, the preferred one first. The last is
+    /// [`CbcBackend::Portable`].
     pub fn tdes_cbc_backends(self) -> impl Iterator<Item = CbcBackend> {
         CbcBackend::all(self)
     }
 }
 
-/// One key in CBC mode, both directions, good for every backend. Wiped on drop.
+/// A key in CBC mode, for both directions and every backend. Wiped on drop.
 pub struct Cbc {
     pub(crate) masks: KeyMasks,
-    /// For look-ups.
+    /// The round keys for look-ups.
     pub(crate) rounds: [u64; 48],
 }
 
 impl Cbc {
-    /// Makes ready `key`: the keys that encrypt, decrypt and encrypt a block, in this order.
+    /// Prepares `key`: the keys that encrypt, decrypt and encrypt a block, in this order.
     ///
     /// The value is moved out to the caller, which may leave a copy on the stack. Where that matters, place
     /// an [`unkeyed`](Self::unkeyed) value first and call [`set_key`](Self::set_key) on it.
@@ -302,7 +301,7 @@ impl Cbc {
         cbc
     }
 
-    /// Room for a key. Until [`set_key`](Self::set_key) its output is worthless.
+    /// Creates a value without a key. Until [`set_key`](Self::set_key) its output is worthless.
     pub const fn unkeyed() -> Self {
         Self {
             masks: [0; _],
@@ -310,16 +309,16 @@ impl Cbc {
         }
     }
 
-    /// Takes `key`, which replaces the previous one.
+    /// Sets `key`, which replaces the previous one.
     pub fn set_key(&mut self, key: &[u8; KEY_BYTES]) {
         des::expand(key, &mut self.masks);
         #[cfg(target_arch = "x86_64")]
         des_bytes::expand(key, &mut self.rounds);
     }
 
-    /// Decrypts `data`, whole blocks. `iv` is the ciphertext block before the first, at the start of a
-    /// message its IV, and becomes the last ciphertext block; it stays without data. Encryption takes
-    /// [many streams](crate::batch::encrypt_tdes_cbc).
+    /// Decrypts `data`, whole blocks. `iv` is the ciphertext block before the first, or the message's IV at its start, and
+    /// becomes the last ciphertext block; without data it does not change. Encryption takes [many
+    /// streams](crate::batch::encrypt_tdes_cbc).
     ///
     /// # Panics
     /// When the length of `data` is not a multiple of 8 bytes.
@@ -331,7 +330,7 @@ impl Cbc {
     ) {
         assert_whole_blocks(data.len());
         let masks = &self.masks;
-        // What is less than a pass is looked up, where that can be done.
+        // What is left of a pass is looked up, if the backend can.
         match backend {
             CbcBackend::Portable => portable::tdes::decrypt(masks, iv, data),
             #[cfg(target_arch = "x86_64")]

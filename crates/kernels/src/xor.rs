@@ -1,4 +1,4 @@
-//! XOR of keystream that is there already.
+//! XOR of keystream made ahead.
 
 use inout::InOutBuf;
 
@@ -16,7 +16,7 @@ pub struct Xor {
 }
 
 impl Xor {
-    /// For `cpu`.
+    /// Selects the code for `cpu`.
     pub fn new(cpu: Cpu) -> Self {
         #[cfg(not(target_arch = "x86_64"))]
         let _ = cpu;
@@ -29,7 +29,7 @@ impl Xor {
     /// XORs `keystream` onto `data`.
     ///
     /// # Panics
-    /// When they differ in length.
+    /// If they differ in length.
     pub fn apply(self, keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
         assert_eq!(
             keystream.len(),

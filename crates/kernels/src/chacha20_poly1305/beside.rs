@@ -7,8 +7,8 @@
 //! either, 256 B   XOR;  in every second part, rounds for the next two with the MAC
 //! ```
 //!
-//! What is made ahead is a chunk at most, and the MAC is always that of all ciphertext so far: nothing is
-//! owed when a message ends or is copied.
+//! At most one chunk is made ahead, and the MAC always covers all ciphertext so far: nothing is pending when a message ends
+//! or is copied.
 
 use inout::InOutBuf;
 
@@ -20,8 +20,8 @@ use crate::stitched::Direction;
 use crate::x86_64::chacha20::{make_and_mac_avx2, open_chunks_avx2, seal_and_make_avx2};
 
 impl ChaCha20Poly1305 {
-    /// Crypts and absorbs as much from the start of `data` as can be absorbed during rounds, and returns how many
-    /// bytes that was; `None` if there are no powers for that, or nothing is gained.
+    /// Crypts and absorbs the start of `data` that can be absorbed during rounds, and returns its length; `None` if there
+    /// are no powers for that, or nothing is gained.
     #[inline(never)]
     pub(super) fn next_beside(
         &self,
@@ -41,7 +41,7 @@ impl ChaCha20Poly1305 {
             whole
         } else if matches!(there_bytes, BESIDE_BYTES_MIN | CHUNK_BYTES) && data.len() >= there_bytes
         {
-            // The keystream that is there ends with these.
+            // The available keystream ends with these bytes.
             there_bytes
         } else {
             return None;
@@ -67,7 +67,7 @@ impl ChaCha20Poly1305 {
         let (Some(lower), Some(upper)) = (lower.first_chunk_mut(), upper.first_chunk_mut()) else {
             return None;
         };
-        // What is made comes to lie in the lower half.
+        // New keystream goes to the lower half.
         message.value = match direction {
             Direction::Open if there_bytes == 0 => {
                 let mac = open_chunks_avx2(*token, start(0), powers, mac, data);

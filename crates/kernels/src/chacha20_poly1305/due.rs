@@ -1,4 +1,4 @@
-//! A message that has no data yet: block 0 is made during the rounds of the first data.
+//! A message without data yet: block 0 is computed during the rounds of the first data.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use crate::aead::AeadError;
 use crate::stitched::Direction;
 use crate::wipe::wipe;
 
-/// The nonce and the first associated data of a message that begins with its first data. Wiped on drop.
+/// The nonce and the first associated data of a message that will begin with its first data. Wiped on drop.
 #[derive(Clone)]
 pub struct Due {
     nonce: [u32; 3],
@@ -19,11 +19,11 @@ pub struct Due {
     aad_bytes: usize,
 }
 
-/// A header of TLS has 13 bytes or 5, one of IPsec 8 or 12, one of QUIC up to 46.
+/// Room for associated data: a TLS header has 13 or 5 bytes, an IPsec one 8 or 12, a QUIC one up to 46.
 const AAD_BYTES_MAX: usize = 48;
 
 impl Due {
-    /// For [`seal_first`](ChaCha20Poly1305::seal_first).
+    /// Creates a value for [`seal_first`](ChaCha20Poly1305::seal_first).
     ///
     /// # Errors
     /// [`AeadError::InvalidNonceLength`] if `nonce` does not have 12 bytes.
@@ -36,7 +36,7 @@ impl Due {
         })
     }
 
-    /// Adds associated data if there is room for them; returns whether there was.
+    /// Adds associated data if there is room; returns whether there was.
     #[inline]
     #[must_use]
     pub fn takes(&mut self, aad: &[u8]) -> bool {
@@ -73,9 +73,8 @@ impl fmt::Debug for Due {
 }
 
 impl ChaCha20Poly1305 {
-    /// Begins the message `due` in `place` with its first part, of any length, which it encrypts. This
-    /// takes less time than [`begin`](Self::begin) and [`seal_next`](Self::seal_next). The message takes no
-    /// more associated data.
+    /// Begins the message `due` in `place` with its first part, of any length, and encrypts that. This is faster than
+    /// [`begin`](Self::begin) and [`seal_next`](Self::seal_next). The message accepts no more associated data.
     ///
     /// # Errors
     /// [`AeadError::MessageTooLong`]; nothing was written, and no message begun.
@@ -89,11 +88,11 @@ impl ChaCha20Poly1305 {
         self.first(Direction::Seal, place, due, data)
     }
 
-    /// As [`seal_first`](Self::seal_first), but decrypts. The output is *not verified yet*, as that of
+    /// Like [`seal_first`](Self::seal_first), but decrypts. The output is *not verified yet*, like that of
     /// [`open_next`](Self::open_next).
     ///
     /// # Errors
-    /// As [`seal_first`](Self::seal_first).
+    /// Those of [`seal_first`](Self::seal_first).
     #[inline]
     pub fn open_first(
         &self,
@@ -104,8 +103,7 @@ impl ChaCha20Poly1305 {
         self.first(Direction::Open, place, due, data)
     }
 
-    /// Begins the message `due` before there are data. More associated data can be
-    /// [added](Self::aad_next).
+    /// Begins the message `due` before there is data. More associated data can be [added](Self::aad_next).
     pub fn begin_due(&self, due: &Due) -> Message {
         let mut message = self.begin_at(due.nonce, b"");
         self.aad_next(&mut message, due.aad());

@@ -1,4 +1,4 @@
-//! A message under way: its position, its MAC so far, and keystream made ahead.
+//! A message in progress: its position, its MAC so far, and keystream made ahead.
 
 use core::fmt;
 
@@ -8,20 +8,20 @@ use crate::chacha20::{BLOCK_BYTES, KeptPowers};
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, OneTimeKey};
 use crate::wipe::wipe;
 
-/// A message begun: its nonce, its position, and the MAC so far. Wiped on drop.
+/// A message in progress: its nonce, its position, and the MAC so far. Wiped on drop.
 #[derive(Clone)]
 pub struct Message {
     pub(super) nonce: [u32; 3],
     pub(super) one_time: OneTimeKey,
     pub(super) value: Element,
     pub(super) aad_bytes: u64,
-    /// As `aad_bytes` while associated data may still be added, else 0.
+    /// Equals `aad_bytes` while associated data may still be added, otherwise 0.
     pub(super) aad_bytes_begun: u64,
     pub(super) bytes: u64,
-    /// The keystream of the block of data of that number: no message has as many as `u64::MAX`.
+    /// The keystream of block `keystream_of` of the data. No message has a block `u64::MAX`, which means none.
     pub(super) keystream: [u8; BLOCK_BYTES],
     pub(super) keystream_of: u64,
-    /// The ciphertext of a MAC block begun, `pending_bytes` of them.
+    /// The ciphertext of a partial MAC block, of `pending_bytes` bytes.
     pub(super) pending: [u8; MAC_BYTES],
     pub(super) pending_bytes: usize,
     /// r to the power of `power_blocks`.
@@ -30,7 +30,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Bytes of data that it has so far.
+    /// Returns the bytes of data so far.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -42,7 +42,7 @@ impl Message {
         Self::of(nonce, one_time, value, aad.len() as u64)
     }
 
-    /// With the associated data absorbed.
+    /// Creates a message whose associated data is absorbed.
     #[inline(always)]
     pub(super) fn of(
         nonce: [u32; 3],
@@ -66,7 +66,7 @@ impl Message {
         }
     }
 
-    /// The position, for tests.
+    /// Returns the position, for tests to change.
     #[cfg(debug_assertions)]
     pub(crate) fn bytes_mut(&mut self) -> &mut u64 {
         &mut self.bytes
@@ -103,8 +103,8 @@ impl Message {
         self.pending_bytes = rest.len();
     }
 
-    /// Each half has a chain of its own, since one waits for its products half of the time; the first
-    /// is multiplied by a power of r to join the second.
+    /// Absorbs two halves in two chains, since one chain waits for its products half of the time. A power of r joins the
+    /// first half to the second.
     fn take_in_halves(&mut self, blocks: &[[u8; MAC_BYTES]]) {
         let (odd, blocks) = blocks.split_at(blocks.len() % 2);
         let r = &self.one_time.r;
@@ -122,7 +122,7 @@ impl Message {
         self.value = first.times(self.power).plus(second);
     }
 
-    /// What is begun of the associated data is filled up with zeros before the data.
+    /// Pads a partial block of the associated data with zeros before the data.
     #[inline(always)]
     pub(super) fn end_aad(&mut self) {
         if self.aad_bytes_begun > 0 {
@@ -131,7 +131,7 @@ impl Message {
         }
     }
 
-    /// Fills a block begun up with zeros and absorbs it.
+    /// Pads a partial block with zeros and absorbs it.
     pub(super) fn flush(&mut self) {
         let begun = &self.pending[..self.pending_bytes];
         self.value = self.value.absorb_padded(&self.one_time.r, begun);
@@ -153,30 +153,30 @@ impl Drop for Message {
     }
 }
 
-/// Keystream for the next parts of a message; for
-/// [`seal_next_ahead`](super::ChaCha20Poly1305::seal_next_ahead). Wiped on drop.
+/// Keystream for the next parts of a message, used by [`seal_next_ahead`](super::ChaCha20Poly1305::seal_next_ahead). Wiped
+/// on drop.
 pub struct Ahead {
     /// The nonce of the message that it was last used for.
     pub(super) nonce: Option<[u32; 3]>,
-    /// How many bytes of that message are before the keystream; `None` before there is any.
+    /// The position in that message at which the keystream begins; `None` before there is any.
     pub(super) from: Option<u64>,
     pub(super) keystream: [u8; AHEAD_BYTES],
-    /// How many bytes of that there are.
+    /// The bytes of keystream available.
     pub(super) made: usize,
     /// The powers of the message's r.
     pub(super) powers: Option<KeptPowers>,
 }
 
-/// The fewest bytes to absorb during rounds. For less data, the MAC takes no longer than making keystream in two runs
-/// costs.
+/// The fewest bytes to absorb during rounds. With less data, the MAC takes no longer than the extra cost of computing
+/// keystream in two runs.
 #[cfg(target_arch = "x86_64")]
 pub(super) const BESIDE_BYTES_MIN: usize = 256;
 
-/// Sixteen blocks, which fill the widest registers.
+/// Bytes of keystream computed at once: sixteen blocks, which fill the widest registers.
 pub(super) const AHEAD_BYTES: usize = 16 * BLOCK_BYTES;
 
 impl Ahead {
-    /// What there is from a position on.
+    /// Returns the available keystream from a position on.
     pub(super) fn at(&self, position: u64) -> &[u8] {
         let at = |from| usize::try_from(position.checked_sub(from?)?).ok();
         at(self.from)
@@ -218,7 +218,7 @@ impl fmt::Debug for Message {
     }
 }
 
-/// The MAC polynomial of a stripe alone. Wiped on drop.
+/// The MAC polynomial of a single stripe. Wiped on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Partial {
     pub(super) value: Element,
@@ -230,5 +230,5 @@ impl fmt::Debug for Partial {
     }
 }
 
-/// A power of r and the product that joins two chains take as long as four blocks.
+/// The fewest blocks for two chains: a power of r and the product that joins them take as long as four blocks.
 const TWO_CHAINS_BLOCKS_MIN: usize = 12;

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! block 0 of the keystream    r and s of Poly1305
-//! blocks 1, 2, ...            onto the data
+//! blocks 1, 2, ...            XORed onto the data
 //! tag                         Poly1305 of AAD | zeros | ciphertext | zeros | both lengths
 //! ```
 //!
-//! The polynomial's value after a part of a message is the value before it, times a power of r, plus
-//! the part's own value. So several threads can share a message ([`ChaCha20Poly1305::seal_stripe`]).
+//! The polynomial's value after a part of a message is the value before it, times a power of r, plus the part's own value.
+//! So several threads can share a message ([`ChaCha20Poly1305::seal_stripe`]).
 
 #[cfg(target_arch = "x86_64")]
 mod beside;
@@ -43,10 +43,10 @@ pub struct ChaCha20Poly1305 {
 }
 
 impl ChaCha20Poly1305 {
-    /// Bytes at the front of [`keystream`](Self::keystream) that are not for the data: block 0.
+    /// Bytes of block 0, at the front of [`keystream`](Self::keystream), which are not for the data.
     pub const KEYSTREAM_HEAD_BYTES: usize = BLOCK_BYTES;
 
-    /// Takes `key` (32 bytes) for the backend `cpu` prefers.
+    /// Creates a key from `key` (32 bytes) for the backend `cpu` prefers.
     ///
     /// The value is moved out to the caller, which may leave a copy on the stack. Where that matters,
     /// place an [`unkeyed`](Self::unkeyed) value first and call [`set_key`](Self::set_key) on it.
@@ -58,14 +58,14 @@ impl ChaCha20Poly1305 {
         Ok(Self { cipher })
     }
 
-    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zero.
+    /// Creates a value without a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zero.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             cipher: ChaCha20::unkeyed(backend),
         }
     }
 
-    /// Takes `key` (32 bytes), which replaces the previous one.
+    /// Sets `key` (32 bytes), which replaces the previous one.
     ///
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
@@ -78,8 +78,8 @@ impl ChaCha20Poly1305 {
         self.cipher.backend()
     }
 
-    /// Encrypts `data` and returns the tag of it and of `aad`. No two messages under one key may
-    /// have the same `nonce`, which has 12 bytes.
+    /// Encrypts `data` and returns the tag over it and `aad`. No two messages under one key may have the same `nonce`, which
+    /// has 12 bytes.
     ///
     /// # Errors
     /// [`AeadError::InvalidNonceLength`] and [`AeadError::MessageTooLong`]; nothing was written.
@@ -94,10 +94,10 @@ impl ChaCha20Poly1305 {
         Ok(self.whole(Direction::Seal, nonce, aad, data))
     }
 
-    /// Decrypts `data` if `tag` is the tag of it and of `aad`.
+    /// Decrypts `data` if `tag` is the tag of it and `aad`.
     ///
-    /// Otherwise nothing is released: data in place are the ciphertext again, an output elsewhere is
-    /// zero. The comparison takes the same time wherever the tags differ.
+    /// Otherwise nothing is released: data in place is the ciphertext again, and a separate output is zero. The comparison
+    /// takes the same time wherever the tags differ.
     ///
     /// # Errors
     /// [`AeadError::AuthenticationFailed`]; or [`AeadError::InvalidNonceLength`] and
@@ -123,11 +123,11 @@ impl ChaCha20Poly1305 {
         Err(AeadError::AuthenticationFailed)
     }
 
-    /// As [`open`](Self::open), but what is not authentic becomes zeros, in place as well: without a
-    /// second pass to make the ciphertext again.
+    /// Like [`open`](Self::open), but unauthentic data becomes zeros, even in place, which saves a second pass to restore
+    /// the ciphertext.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Those of [`open`](Self::open).
     pub fn open_or_zero(
         &self,
         nonce: &[u8],
@@ -155,7 +155,7 @@ impl ChaCha20Poly1305 {
     /// Adds associated data to a message that was begun without any, piece by piece, before its data.
     ///
     /// # Panics
-    /// When the message has data already, or was begun with associated data.
+    /// If the message has data already, or was begun with associated data.
     pub fn aad_next(&self, message: &mut Message, aad: &[u8]) {
         assert!(
             message.bytes == 0 && message.aad_bytes_begun == message.aad_bytes,
@@ -169,7 +169,7 @@ impl ChaCha20Poly1305 {
     /// Encrypts the next part of a message, of any length.
     ///
     /// # Errors
-    /// [`AeadError::MessageTooLong`]; nothing was written, and the message is as it was.
+    /// [`AeadError::MessageTooLong`]; nothing was written, and the message is unchanged.
     pub fn seal_next(
         &self,
         message: &mut Message,
@@ -180,11 +180,11 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// [`seal_next`](Self::seal_next) for a message of many short parts: makes keystream for several
-    /// of them at once. `ahead` belongs to this key alone; its keystream serves no other position.
+    /// Like [`seal_next`](Self::seal_next), for a message of many short parts: computes keystream for several of them at
+    /// once. `ahead` belongs to this key alone; its keystream serves no other position.
     ///
     /// # Errors
-    /// As [`seal_next`](Self::seal_next).
+    /// Those of [`seal_next`](Self::seal_next).
     pub fn seal_next_ahead(
         &self,
         message: &mut Message,
@@ -196,10 +196,11 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// [`open_next`](Self::open_next), as [`seal_next_ahead`](Self::seal_next_ahead).
+    /// Like [`open_next`](Self::open_next), for a message of many short parts; see
+    /// [`seal_next_ahead`](Self::seal_next_ahead).
     ///
     /// # Errors
-    /// As [`open_next`](Self::open_next).
+    /// Those of [`open_next`](Self::open_next).
     pub fn open_next_ahead(
         &self,
         message: &mut Message,
@@ -211,11 +212,11 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// Decrypts the next part of a message, of any length. The output is *not verified yet*: use none of
-    /// it before [`finish`](Self::finish) has returned the message's tag.
+    /// Decrypts the next part of a message, of any length. The output is *not verified yet*: use none of it before
+    /// [`finish`](Self::finish) has returned the message's tag.
     ///
     /// # Errors
-    /// [`AeadError::MessageTooLong`]; nothing was written, and the message is as it was.
+    /// [`AeadError::MessageTooLong`]; nothing was written, and the message is unchanged.
     pub fn open_next(
         &self,
         message: &mut Message,
@@ -226,14 +227,14 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// The tag. When opening, compare it with [`tags_match`].
+    /// Returns the tag. When opening, compare it with [`tags_match`].
     #[inline]
     pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
         self.finish_in_place(&mut message)
     }
 
-    /// As [`finish`](Self::finish), but leaves the message where it is, so that it need not be moved. Drop it afterwards:
-    /// any other use of it gives meaningless results.
+    /// Like [`finish`](Self::finish), but does not move the message. Drop it afterwards: any other use of it gives
+    /// meaningless results.
     pub fn finish_in_place(&self, message: &mut Message) -> [u8; TAG_BYTES] {
         message.flush();
         let lengths = u128::from(message.aad_bytes) | u128::from(message.bytes) << 64;
@@ -243,10 +244,9 @@ impl ChaCha20Poly1305 {
         message.one_time.tag(value)
     }
 
-    /// Encrypts a part of a message, `offset` bytes from its start: a multiple of
-    /// [`STRIPE_ALIGN`], as is the length of every part but the last. Several threads may do the
-    /// parts in any order; [`append`](Self::append) joins them. `message` is fresh from
-    /// [`begin`](Self::begin). The message has at most [`DATA_BYTES_MAX`] bytes in all.
+    /// Encrypts a part of a message, `offset` bytes from its start: a multiple of [`STRIPE_ALIGN`], as is the length of
+    /// every part but the last. Several threads may process the parts in any order; [`append`](Self::append) joins them.
+    /// `message` is fresh from [`begin`](Self::begin). The message has at most [`DATA_BYTES_MAX`] bytes in all.
     pub fn seal_stripe(
         &self,
         message: &Message,
@@ -267,8 +267,7 @@ impl ChaCha20Poly1305 {
         self.stripe(Direction::Open, message, offset, data)
     }
 
-    /// Joins a part of `bytes` bytes to the message, in the order of offsets. Parts of equal length
-    /// cost one product each.
+    /// Joins a part of `bytes` bytes to the message, in the order of offsets. Parts of equal length cost one product each.
     pub fn append(&self, message: &mut Message, partial: Partial, bytes: u64) {
         message.end_aad();
         let blocks = bytes.div_ceil(MAC_BYTES as u64);
@@ -280,19 +279,17 @@ impl ChaCha20Poly1305 {
         message.bytes += bytes;
     }
 
-    /// XORs the keystream of a stripe onto `data` once more, which undoes
-    /// [`open_stripe`](Self::open_stripe).
+    /// XORs the keystream of a stripe onto `data` again, which undoes [`open_stripe`](Self::open_stripe).
     pub fn crypt_stripe(&self, message: &Message, offset: u64, data: InOutBuf<'_, '_, u8>) {
         let start = self.cipher.start(message.nonce, block_at(offset));
         self.backend().crypt(start, data);
     }
 
-    /// The keystream of `nonce`, for data that come later: block 0, then the bytes that are XORed onto the
-    /// data. It is as secret as the key, and for one message.
+    /// Computes the keystream of `nonce` for data that comes later: block 0, then the bytes to XOR onto the data. It is as
+    /// secret as the key, and serves one message.
     ///
     /// # Errors
-    /// [`AeadError::InvalidNonceLength`], and [`AeadError::MessageTooLong`] for more than a message
-    /// may have.
+    /// [`AeadError::InvalidNonceLength`], and [`AeadError::MessageTooLong`] for more than a message may have.
     pub fn keystream(&self, nonce: &[u8], out: &mut [u8]) -> Result<(), AeadError> {
         let nonce = nonce_words(nonce)?;
         check_length(out.len().saturating_sub(Self::KEYSTREAM_HEAD_BYTES) as u64)?;
@@ -302,14 +299,13 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// As [`seal`](Self::seal), with a keystream from [`keystream`](Self::keystream).
+    /// Like [`seal`](Self::seal), with a keystream from [`keystream`](Self::keystream).
     ///
     /// # Errors
     /// [`AeadError::MessageTooLong`]; nothing was written.
     ///
     /// # Panics
-    /// When `keystream` has less than [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES) more
-    /// than `data`.
+    /// If `keystream` has less than [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES) more than `data`.
     pub fn seal_with_keystream(
         &self,
         aad: &[u8],
@@ -321,15 +317,14 @@ impl ChaCha20Poly1305 {
         Ok(self.seal_under(block, aad, data, keystream))
     }
 
-    /// As [`open`](Self::open), with a keystream from [`keystream`](Self::keystream). Verifies first: if
-    /// the tag is wrong, nothing was written.
+    /// Like [`open`](Self::open), with a keystream from [`keystream`](Self::keystream). Verifies first, and writes nothing
+    /// if the tag is wrong.
     ///
     /// # Errors
     /// [`AeadError::AuthenticationFailed`] and [`AeadError::MessageTooLong`].
     ///
     /// # Panics
-    /// When `keystream` has less than [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES) more
-    /// than `data`.
+    /// If `keystream` has less than [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES) more than `data`.
     pub fn open_with_keystream(
         &self,
         aad: &[u8],
@@ -406,14 +401,14 @@ impl ChaCha20Poly1305 {
             data = rest;
         }
         if data.len() >= BLOCK_BYTES {
-            // With the block that it ends in: the continuation makes that block again.
+            // Includes a partial last block: the continuation computes its keystream again.
             self.crypt_blocks(direction, message, data, None);
         } else if !data.is_empty() {
             self.crypt_begun(direction, message, data);
         }
     }
 
-    /// From the start of a block of keystream on.
+    /// Crypts `data`, which begins at the start of a keystream block.
     fn crypt_blocks(
         &self,
         direction: Direction,
@@ -441,7 +436,7 @@ impl ChaCha20Poly1305 {
         if ahead.nonce != Some(message.nonce) {
             (ahead.nonce, ahead.from, ahead.powers) = (Some(message.nonce), None, None);
         } else if ahead.powers.is_none() {
-            // The second time it is sure that they are of use.
+            // Powers pay off from the second part on.
             ahead.powers = self.backend().powers(&message.one_time.r);
         }
         #[cfg(target_arch = "x86_64")]
@@ -494,14 +489,14 @@ impl ChaCha20Poly1305 {
         let from = message.bytes - message.bytes % BLOCK_BYTES as u64;
         (ahead.from, ahead.made) = (Some(from), AHEAD_BYTES);
         let start = self.cipher.start(message.nonce, block_at(from));
-        // From zeros that lie elsewhere: it would wait for those just written to its own place.
+        // From zeros that lie elsewhere: it would have to wait for zeros just written to its own place.
         let zeros = &[0; AHEAD_BYTES];
         if let Ok(place) = InOutBuf::new(zeros, &mut ahead.keystream) {
             self.backend().crypt(start, place);
         }
     }
 
-    /// Goes on within a block of keystream, or begins one; `data` end within it or with it.
+    /// Continues a block of keystream, or begins one; `data` ends within it or with it.
     fn crypt_begun(
         &self,
         direction: Direction,
@@ -547,8 +542,8 @@ impl ChaCha20Poly1305 {
         Partial { value }
     }
 
-    /// Crypts `data` from a block on; returns `value` with the whole MAC blocks of the ciphertext
-    /// absorbed, and the rest of it, filled up with zeros.
+    /// Crypts `data` from a block on; returns `value` with the whole MAC blocks of the ciphertext absorbed, and the rest of
+    /// it, padded with zeros.
     fn run(
         &self,
         direction: Direction,
@@ -575,7 +570,7 @@ impl fmt::Debug for ChaCha20Poly1305 {
     }
 }
 
-/// What `crypt` returns, and what is behind the whole MAC blocks of the ciphertext, filled up with zeros.
+/// Returns the result of `crypt`, and the ciphertext after its whole MAC blocks, padded with zeros.
 #[inline(always)]
 fn with_tail<T>(
     direction: Direction,
@@ -612,7 +607,7 @@ fn nonce_words(nonce: &[u8]) -> Result<[u32; 3], AeadError> {
     }
 }
 
-/// The block of keystream for the data at `offset`: block 0 is not for data.
+/// Returns the number of the keystream block for the data at `offset`. Block 0 is not for data.
 fn block_at(offset: u64) -> u32 {
     (1 + offset / BLOCK_BYTES as u64) as u32
 }
@@ -621,7 +616,7 @@ fn is_in_place(data: &mut InOutBuf<'_, '_, u8>) -> bool {
     data.get_in().as_ptr() == data.get_out().as_ptr()
 }
 
-/// Block 0, and the keystream of the data.
+/// Splits a keystream into block 0 and the keystream of the data.
 fn split_keystream(keystream: &[u8], data_bytes: usize) -> (&[u8; BLOCK_BYTES], &[u8]) {
     match keystream.split_first_chunk() {
         Some((block, rest)) if rest.len() >= data_bytes => (block, &rest[..data_bytes]),

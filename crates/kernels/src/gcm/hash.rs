@@ -1,4 +1,4 @@
-//! The key of GHASH: H and a few powers of it, and room for tables of more, which long messages make.
+//! The key of GHASH: H and a few powers of it, and room for tables of more, which long messages fill.
 
 #[cfg(target_arch = "x86_64")]
 use core::{
@@ -16,8 +16,8 @@ use crate::x86_64::ghash::{
     FEW_BLOCKS, Few, LONG_BLOCKS, MIDDLE_BLOCKS, MORE_BLOCKS, Powers, SHORT_BLOCKS, View,
 };
 
-/// Evaluates the first block with the kernels that do CTR and GHASH in one, where the backend has
-/// such, else the second.
+/// Evaluates the first block with the kernels that combine CTR and GHASH, if the backend has such kernels, otherwise the
+/// second.
 macro_rules! by_backend {
     ($backend:expr, $kernels:ident($token:ident) => $fused:expr, else $composed:expr) => {
         match $backend {
@@ -42,14 +42,14 @@ macro_rules! by_backend {
 }
 pub(super) use by_backend;
 
-/// Room for a key's tables of powers, 4 KiB. A key without is as good and smaller, and slower with long messages.
+/// Room for a key's tables of powers, 4 KiB. A key without it works as well and is smaller, but slower with long messages.
 pub struct Tables {
     #[cfg(target_arch = "x86_64")]
     pub(super) powers: UnsafeCell<Powers>,
 }
 
 impl Tables {
-    /// Room that no key has used.
+    /// Creates room that no key has used.
     pub const fn empty() -> Self {
         Self {
             #[cfg(target_arch = "x86_64")]
@@ -58,7 +58,7 @@ impl Tables {
     }
 }
 
-/// What holds a key's tables: an array of one, or a vector that is empty until they are wanted.
+/// The room of a key's tables: an array of one, or a vector that is empty until they are needed.
 pub trait Room: AsRef<[Tables]> + AsMut<[Tables]> {}
 
 impl<T: AsRef<[Tables]> + AsMut<[Tables]>> Room for T {}
@@ -69,25 +69,25 @@ pub(super) struct HashKey<T: Room> {
     #[cfg(target_arch = "x86_64")]
     pub(super) few: Few,
     tables: T,
-    /// What is there: one of the constants below.
+    /// The tables computed so far: one of the constants below.
     #[cfg(target_arch = "x86_64")]
     made: AtomicU8,
-    /// Messages so far, up to [`EARLY_MESSAGES`].
+    /// The number of messages so far, up to [`EARLY_MESSAGES`].
     #[cfg(target_arch = "x86_64")]
     messages: AtomicU8,
 }
 
 #[cfg(target_arch = "x86_64")]
 const FEW: u8 = 0;
-/// Few powers, and there has been a message that the short table would have served: the next one makes it.
+/// Few powers, and there was a message that the short table would have served: the next one computes it.
 #[cfg(target_arch = "x86_64")]
 const FEW_USED: u8 = 1;
-/// Few powers, and a thread is making the short table.
+/// Few powers, and a thread is computing the short table.
 #[cfg(target_arch = "x86_64")]
 const TOWARDS_SHORT: u8 = 2;
 #[cfg(target_arch = "x86_64")]
 const SHORT: u8 = 3;
-/// The short table, and there has been a long message: the next one makes the middle table.
+/// The short table, and there was a long message: the next one computes the middle table.
 #[cfg(target_arch = "x86_64")]
 const SHORT_USED: u8 = 4;
 #[cfg(target_arch = "x86_64")]
@@ -99,8 +99,8 @@ const TOWARDS_LONG: u8 = 7;
 #[cfg(target_arch = "x86_64")]
 const LONG: u8 = 8;
 
-// SAFETY: tables are read and written by the key that has them. A table is written by the one thread that moves the
-// key's `made` towards it; it is read after `made` has been seen to have come there, with acquire and release between.
+// SAFETY: only the key that has the tables reads and writes them. The one thread that moves the key's `made` towards a table
+// writes it; it is read after `made` was seen to have reached it, with acquire and release in between.
 #[cfg(target_arch = "x86_64")]
 unsafe impl Sync for Tables {}
 
@@ -133,7 +133,7 @@ impl<T: Room> HashKey<T> {
         #[cfg(target_arch = "x86_64")]
         match *self.made.get_mut() {
             FEW => {}
-            // The next ones come in their places.
+            // The new powers replace the old ones.
             FEW_USED => *self.made.get_mut() = FEW,
             _ => self.wipe_tables(),
         }
@@ -148,12 +148,12 @@ impl<T: Room> HashKey<T> {
         });
     }
 
-    /// Whether this message of so many bytes is one of the key's first, and short: a key of TLS has four before the data,
-    /// and tables that are made for it earn nothing. Counts it.
+    /// Whether this message is one of the key's first, and short: a TLS key has four before the data, and computing tables
+    /// for those does not pay. Counts the message.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn is_early(&self, bytes: usize) -> bool {
-        // Threads that share a key may count one message for two.
+        // Threads that share a key may count two messages as one.
         let messages = self.messages.load(Ordering::Relaxed);
         if messages >= EARLY_MESSAGES {
             return false;
@@ -162,7 +162,7 @@ impl<T: Room> HashKey<T> {
         bytes <= EARLY_BYTES_MAX
     }
 
-    /// The powers that are there from the start.
+    /// Returns the powers that a key has from the start.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn few_view(&self) -> View {
@@ -170,8 +170,8 @@ impl<T: Room> HashKey<T> {
         unsafe { View::of_few(&self.few) }
     }
 
-    /// The powers to multiply so many blocks in one go, at most the short table's: `None` where there is no room for them or
-    /// another thread is making them.
+    /// Returns the powers to multiply `blocks` blocks together, at most those of the short table. `None` if there is no room
+    /// for them or another thread is computing them.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn short_view(&self, backend: Backend, blocks: usize) -> Option<View> {
@@ -189,14 +189,14 @@ impl<T: Room> HashKey<T> {
         }
     }
 
-    /// The powers to use for a message of so many bytes.
+    /// Returns the powers to use for a message of `bytes` bytes.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn view(&self, backend: Backend, bytes: usize) -> View {
         let made = match self.made.load(Ordering::Acquire) {
             TOWARDS_SHORT if bytes >= LONG_BYTES_MIN => self.await_short(),
             FEW if bytes > FEW_BYTES_MAX && bytes <= alone_bytes_max(backend) => {
-                // If another thread has made more in the meantime, there are more.
+                // If another thread has computed more since, there are more.
                 let order = Ordering::Relaxed;
                 let _ = self.made.compare_exchange(FEW, FEW_USED, order, order);
                 FEW
@@ -216,15 +216,14 @@ impl<T: Room> HashKey<T> {
             _ => SHORT_BLOCKS,
         };
         match self.table() {
-            // SAFETY: `set` has made the few (of a value without a key they are zero), and others have been
-            // seen to be made.
+            // SAFETY: `set` has computed the few powers (without a key they are zero), and the others were seen to be ready.
             Some(table) => unsafe { View::of_table(table, limit) },
             None => self.few_view(),
         }
     }
 
-    /// What there is after a moment: the thread that makes the short table takes some 30 ns, unless it has lost its CPU, and
-    /// a long message by few powers takes longer than that.
+    /// Waits briefly for the short table and returns the new state: the thread that computes it takes some 30 ns, unless it
+    /// has lost its CPU, and a long message with few powers takes longer than that.
     #[cfg(target_arch = "x86_64")]
     #[cold]
     fn await_short(&self) -> u8 {
@@ -238,7 +237,7 @@ impl<T: Room> HashKey<T> {
         TOWARDS_SHORT
     }
 
-    /// The powers of the tables, as they lie in memory. No other thread may use the key during the call.
+    /// Returns the powers of the tables, as they lie in memory. No other thread may use the key during the call.
     #[cfg(all(target_arch = "x86_64", debug_assertions))]
     pub(super) fn powers(&self) -> impl Iterator<Item = [u8; BLOCK_BYTES]> {
         // SAFETY: no other thread uses the key, so none writes powers.
@@ -246,13 +245,13 @@ impl<T: Room> HashKey<T> {
         tables.into_iter().flatten()
     }
 
-    /// Leaves the key as it is while another thread makes the short table.
+    /// Puts the key into the state in which another thread is computing the short table.
     #[cfg(all(target_arch = "x86_64", debug_assertions))]
     pub(super) fn hold(&mut self) {
         *self.made.get_mut() = TOWARDS_SHORT;
     }
 
-    /// What there is afterwards.
+    /// Computes more powers for a message of `bytes` bytes, and returns the new state.
     #[cfg(target_arch = "x86_64")]
     #[cold]
     fn make_more(&self, backend: Backend, mut made: u8, bytes: usize) -> u8 {
@@ -264,7 +263,7 @@ impl<T: Room> HashKey<T> {
             _ if bytes < LONG_BYTES_MIN => SHORT,
             FEW | FEW_USED | SHORT if bytes < earning_bytes_min(backend) => SHORT_USED,
             FEW | FEW_USED | SHORT | SHORT_USED if bytes < VERY_LONG_BYTES_MIN => MIDDLE,
-            // At once, where the message alone earns the rest back.
+            // At once if the message alone recovers the cost of the rest.
             _ => LONG,
         };
         while made < end {
@@ -287,8 +286,8 @@ impl<T: Room> HashKey<T> {
             #[cfg(debug_assertions)]
             crate::dispatch::aes::GCM_POWERS.hit();
             by_backend!(backend, kernels(token) => {
-                // SAFETY: the exchange has made this thread the only one to touch those powers, and
-                // shown that the table before has been made.
+                // SAFETY: the exchange has made this thread the only one to access those powers, and shown that the previous
+                // table is ready.
                 unsafe {
                     match next {
                         SHORT => kernels::make_short(token, &self.few, table),
@@ -328,7 +327,7 @@ impl<T: Room> HashKey<T> {
         }
     }
 
-    /// GHASH of `data`, filled with zeros to a block, from `y` on.
+    /// Returns GHASH of `data`, padded with zeros to a block, starting with `y`.
     pub(super) fn hash(&self, backend: Backend, y: u128, data: &[u8]) -> u128 {
         by_backend!(backend, kernels(token) => {
             kernels::hash(token, self.view(backend, data.len()), y, data)
@@ -341,7 +340,7 @@ impl<T: Room> HashKey<T> {
         times(backend, y, self.h)
     }
 
-    /// H to the power of `exponent`, at least 1.
+    /// Returns H to the power of `exponent`, at least 1.
     pub(super) fn power(&self, backend: Backend, exponent: u64) -> u128 {
         let mut power = self.h;
         for i in (0..exponent.ilog2()).rev() {
@@ -360,7 +359,7 @@ impl<T: Room> Drop for HashKey<T> {
     }
 }
 
-/// The product of two elements of POLYVAL's field.
+/// Returns the product of two elements of POLYVAL's field.
 pub(super) fn times(backend: Backend, a: u128, b: u128) -> u128 {
     by_backend!(
         backend,
@@ -369,23 +368,23 @@ pub(super) fn times(backend: Backend, a: u128, b: u128) -> u128 {
     )
 }
 
-/// Messages of a key that count as its first.
+/// The number of messages that count as a key's first.
 #[cfg(target_arch = "x86_64")]
 const EARLY_MESSAGES: u8 = 6;
-/// The longest of them that goes by few powers and little code.
+/// The longest of these that use few powers and little code.
 #[cfg(target_arch = "x86_64")]
 const EARLY_BYTES_MAX: usize = 1 << 10;
-/// Looks at a table that another thread makes, a few microseconds together.
+/// The most checks of a table that another thread is computing, a few microseconds in all.
 #[cfg(target_arch = "x86_64")]
 const SPINS: usize = 100;
-/// The most bytes of a message that the few powers suffice for, whatever there is besides the data. A longer message
-/// makes tables where it can.
+/// The most bytes of a message for which the few powers suffice, regardless of its other blocks. A longer message computes
+/// tables if it can.
 pub const FEW_BYTES_MAX: usize = 4 * BLOCK_BYTES;
 #[cfg(target_arch = "x86_64")]
 const _: () = assert!(FEW_BYTES_MAX == FEW_BLOCKS * BLOCK_BYTES);
-/// The longest first message that makes no table beyond the few powers, because with keys of a single message it
-/// would take longer. Opening 256 bytes by AES-NI takes 0.86 of the time without it (Zen 5), 512 bytes 0.96, and
-/// sealing 1 KiB 1.24. With registers of several blocks, the first message makes it.
+/// The longest first message that computes no table beyond the few powers, because with single-message keys it would take
+/// longer. Opening 256 bytes by AES-NI takes 0.86 of the time without it (Zen 5), 512 bytes 0.96, and sealing 1 KiB 1.24.
+/// With registers of several blocks, the first message computes it.
 #[cfg(target_arch = "x86_64")]
 const fn alone_bytes_max(backend: Backend) -> usize {
     match backend {
@@ -393,12 +392,12 @@ const fn alone_bytes_max(backend: Backend) -> usize {
         _ => 0,
     }
 }
-/// The fewest bytes of a message that makes a longer table than the one that is there.
+/// The fewest bytes of a message that computes a longer table than the existing one.
 #[cfg(target_arch = "x86_64")]
 pub(super) const LONG_BYTES_MIN: usize = 512;
-/// The fewest bytes of a first message that does so; shorter ones are only counted. Measured on Zen 5 with keys of a
-/// single message, the middle table pays off from 640 bytes on where a group of registers has more blocks than the
-/// short table, and else from 4 KiB.
+/// The fewest bytes of a first message that does so; shorter ones are only counted. Measured on Zen 5 with single-message
+/// keys, the middle table pays off from 640 bytes on if a group of registers has more blocks than the short table, otherwise
+/// from 4 KiB.
 #[cfg(target_arch = "x86_64")]
 const fn earning_bytes_min(backend: Backend) -> usize {
     match backend {
@@ -406,6 +405,6 @@ const fn earning_bytes_min(backend: Backend) -> usize {
         _ => 4 << 10,
     }
 }
-/// The fewest bytes of a message that makes the long table at once.
+/// The fewest bytes of a message that computes the long table at once.
 #[cfg(target_arch = "x86_64")]
 const VERY_LONG_BYTES_MIN: usize = 32 << 10;

@@ -20,58 +20,58 @@ use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{gcm as kernel, gcm::CACHED_ALIGN};
 
-/// A message under way: nonce, position, GHASH so far, and the block begun. Wiped on drop.
+/// A message in progress: nonce, position, GHASH so far, and the partial block. Wiped on drop.
 #[derive(Clone)]
 pub struct Message {
     pub(crate) j0: u128,
     pub(crate) y: u128,
     aad_bytes: u64,
-    /// Whether a block of the associated data is begun, in `begun`: it must be hashed before data may follow.
+    /// Whether `begun` has a partial block of the associated data, which must be hashed before data may follow.
     aad_begun: bool,
     pub(crate) bytes: u64,
-    /// The keystream of the block begun; `begun` has its ciphertext so far.
+    /// The keystream of the partial block; `begun` has its ciphertext so far.
     keystream: [u8; BLOCK_BYTES],
     begun: [u8; BLOCK_BYTES],
     tail: Tail,
-    /// What `end` holds of the message's end.
+    /// What `end` holds for the end of the message.
     ready: Ready,
     end: [u8; TAG_BYTES],
     /// A power of H and its exponent; see [`Gcm::append`].
     power: u128,
     power_blocks: u64,
-    /// The last stripe appended ended within a block: nothing can follow.
+    /// Whether the last appended stripe ended within a block, so that nothing can follow.
     ended: bool,
 }
 
-/// The block begun, where there is one.
+/// The state of the partial block, if there is one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tail {
     /// In `keystream` and `begun`, and not yet in `y`.
     Begun,
-    /// In `y` already, filled up with zeros; its keystream has to be made again.
+    /// Already in `y`, padded with zeros; its keystream has to be computed again.
     Hashed,
-    /// In `y`, but for what `begun` has: GHASH is linear, so the two can be added up.
+    /// In `y`, except for what `begun` has: GHASH is linear, so the two can be added.
     HashedAndBegun,
 }
 
-/// What is known of a message's end before it has come.
+/// What is known about the end of a message in advance.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ready {
     Nothing,
-    /// The keystream that is added to the tag.
+    /// The keystream that masks the tag.
     Mask,
-    /// The tag, if the message has this many bytes.
+    /// The tag, if the message has this number of bytes.
     Tag(u64),
 }
 
-/// GHASH of a stripe's ciphertext, from zero. Wiped on drop.
+/// GHASH of a stripe's ciphertext, starting from zero. Wiped on drop.
 #[derive(ZeroizeOnDrop)]
 pub struct Partial {
     y: u128,
 }
 
 impl<T: Room> Gcm<T> {
-    /// Begins a message: the nonce and all of the associated data.
+    /// Begins a message with the nonce and all of the associated data.
     ///
     /// # Errors
     /// [`AeadError::InvalidNonceLength`], [`AeadError::AadTooLong`].
@@ -87,11 +87,11 @@ impl<T: Room> Gcm<T> {
         Ok(message)
     }
 
-    /// Begins a message without associated data in `place`, in place of the one before: a message that is moved there
-    /// comes out of stores on the stack by loads that are wider, and those wait until the stores are done.
+    /// Begins a message without associated data in `place`, replacing the previous one. Moving a message would load recent
+    /// stores on the stack by wider loads, which wait until the stores are done.
     ///
     /// # Errors
-    /// [`AeadError::InvalidNonceLength`]; nothing has changed then.
+    /// [`AeadError::InvalidNonceLength`]; `place` is then unchanged.
     #[inline]
     pub fn begin_in(&self, place: &mut Option<Message>, nonce: &[u8]) -> Result<(), AeadError> {
         let j0 = self.j0(nonce)?;
@@ -102,11 +102,10 @@ impl<T: Room> Gcm<T> {
     /// Adds associated data to a message that was begun without any, piece by piece, before its data.
     ///
     /// # Errors
-    /// [`AeadError::AadTooLong`]; the message is then as it was.
+    /// [`AeadError::AadTooLong`]; the message is then unchanged.
     ///
     /// # Panics
-    /// When the message has data already, or was begun with associated data that end within a
-    /// block.
+    /// If the message has data already, or was begun with associated data that ends within a block.
     pub fn aad_next(&self, message: &mut Message, mut aad: &[u8]) -> Result<(), AeadError> {
         let begun = message.aad_bytes as usize % BLOCK_BYTES;
         assert!(
@@ -149,7 +148,7 @@ impl<T: Room> Gcm<T> {
     /// `message` are then unchanged.
     ///
     /// # Panics
-    /// When a stripe that ended within a block has been appended.
+    /// If a stripe that ended within a block has been appended.
     #[inline]
     pub fn seal_next(
         &self,
@@ -163,10 +162,10 @@ impl<T: Room> Gcm<T> {
     /// until the tag of [`finish`](Self::finish) has been compared.
     ///
     /// # Errors
-    /// As [`seal_next`](Self::seal_next).
+    /// Those of [`seal_next`](Self::seal_next).
     ///
     /// # Panics
-    /// As [`seal_next`](Self::seal_next).
+    /// In the same cases as [`seal_next`](Self::seal_next).
     #[inline]
     pub fn open_next(
         &self,
@@ -176,8 +175,7 @@ impl<T: Room> Gcm<T> {
         self.next::<true>(message, data)
     }
 
-    /// The tag of a complete message. To verify one, compare with
-    /// [`tags_match`](crate::aead::tags_match).
+    /// Returns the tag of a complete message. To verify one, compare with [`tags_match`](crate::aead::tags_match).
     #[inline]
     pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
         let mut tag = [0; TAG_BYTES];
@@ -185,8 +183,8 @@ impl<T: Room> Gcm<T> {
         tag
     }
 
-    /// As [`finish`](Self::finish), but leaves the message where it is, so that it need not be moved, and writes the tag
-    /// where it is wanted. Drop the message afterwards: any other use of it gives meaningless results.
+    /// Like [`finish`](Self::finish), but does not move the message, and writes the tag in place. Drop the message
+    /// afterwards: any other use of it gives meaningless results.
     #[inline]
     pub fn finish_in_place(&self, message: &mut Message, tag: &mut [u8; TAG_BYTES]) {
         if message.ready == Ready::Tag(message.bytes) {
@@ -217,13 +215,11 @@ impl<T: Room> Gcm<T> {
         });
     }
 
-    /// Encrypts the part of `message` that begins `offset` bytes from its start, and returns GHASH
-    /// of that part alone. `message` is fresh from [`begin`](Self::begin); any number of threads
-    /// may each do a stripe of it.
+    /// Encrypts the part of `message` that begins `offset` bytes from its start, and returns GHASH of that part alone.
+    /// `message` is fresh from [`begin`](Self::begin); any number of threads may each process a stripe of it.
     ///
     /// # Panics
-    /// When `offset` is not a multiple of [`STRIPE_ALIGN`], or the stripe ends beyond
-    /// [`MESSAGE_BYTES_MAX`].
+    /// If `offset` is not a multiple of [`STRIPE_ALIGN`], or the stripe ends beyond [`MESSAGE_BYTES_MAX`].
     pub fn seal_stripe(
         &self,
         message: &Message,
@@ -233,11 +229,11 @@ impl<T: Room> Gcm<T> {
         self.stripe::<false>(message, offset, data)
     }
 
-    /// As [`seal_stripe`](Self::seal_stripe), but decrypts. Its output **is not verified**; if
-    /// the tag turns out wrong, [`crypt_stripe`](Self::crypt_stripe) undoes it.
+    /// Like [`seal_stripe`](Self::seal_stripe), but decrypts. Its output **is not verified**; if the tag turns out wrong,
+    /// [`crypt_stripe`](Self::crypt_stripe) undoes it.
     ///
     /// # Panics
-    /// As [`seal_stripe`](Self::seal_stripe).
+    /// In the same cases as [`seal_stripe`](Self::seal_stripe).
     pub fn open_stripe(
         &self,
         message: &Message,
@@ -247,13 +243,12 @@ impl<T: Room> Gcm<T> {
         self.stripe::<true>(message, offset, data)
     }
 
-    /// Adds a stripe of `bytes` bytes to `message`. Stripes come in the order of their offsets and
-    /// without gaps; their lengths are multiples of [`STRIPE_ALIGN`], but for the last. A power of
-    /// H is kept from call to call, so stripes of equal length cost two multiplications each.
+    /// Adds a stripe of `bytes` bytes to `message`. Stripes come in the order of their offsets and without gaps; their
+    /// lengths, except for the last, are multiples of [`STRIPE_ALIGN`]. A power of H is kept from call to call, so stripes
+    /// of equal length cost two multiplications each.
     ///
     /// # Panics
-    /// When a stripe or piece before it ended within a block, or the message passes
-    /// [`MESSAGE_BYTES_MAX`].
+    /// If a previous stripe or piece ended within a block, or the message exceeds [`MESSAGE_BYTES_MAX`].
     pub fn append(&self, message: &mut Message, partial: Partial, bytes: u64) {
         assert!(
             message.begun_bytes() == 0,
@@ -276,11 +271,10 @@ impl<T: Room> Gcm<T> {
         message.ended = message.begun_bytes() > 0;
     }
 
-    /// Applies the keystream of a stripe once more, without GHASH, which undoes
-    /// [`open_stripe`](Self::open_stripe).
+    /// Applies the keystream of a stripe again, without GHASH, which undoes [`open_stripe`](Self::open_stripe).
     ///
     /// # Panics
-    /// As [`seal_stripe`](Self::seal_stripe).
+    /// In the same cases as [`seal_stripe`](Self::seal_stripe).
     pub fn crypt_stripe(&self, message: &Message, offset: u64, data: InOutBuf<'_, '_, u8>) {
         assert_is_stripe(offset, data.len() as u64);
         self.ctr.apply32(message.counter(offset), 0, data);
@@ -303,7 +297,7 @@ impl<T: Room> Gcm<T> {
         self.any_next(OPEN, message, data)
     }
 
-    /// Whether the first data of a message were not many, and are done: most often they are all that it has.
+    /// Processes the first data of a message if it is short, and returns whether it did. Most messages have no other data.
     #[inline(always)]
     fn first<const OPEN: bool>(&self, message: &mut Message, data: InOutBuf<'_, '_, u8>) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -314,7 +308,7 @@ impl<T: Room> Gcm<T> {
             }
             by_backend!(self.ctr.backend(), kernels(token) => {
                 let backend = self.ctr.backend();
-                // Besides the data, there may be a block of the associated data that is begun.
+                // A partial block of the associated data may come in addition to the data.
                 let blocks = bytes.div_ceil(BLOCK_BYTES) + 1;
                 let is_early = self.hash.is_early(bytes);
                 let view = if is_early {
@@ -343,7 +337,7 @@ impl<T: Room> Gcm<T> {
         false
     }
 
-    /// Whether `data` were few blocks, and are done: what programs hand over most often.
+    /// Processes `data` if it has few blocks, and returns whether it did. This is what programs pass most often.
     #[inline(always)]
     fn few<const OPEN: bool>(&self, message: &mut Message, data: InOutBuf<'_, '_, u8>) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -431,7 +425,7 @@ impl<T: Room> Gcm<T> {
         Ok(())
     }
 
-    /// Makes the keystream of the block that the message has come to, of whose data nothing is in `begun`.
+    /// Computes the keystream of the next block, which has no data in `begun` yet.
     fn begin_block(&self, message: &mut Message) {
         message.keystream = [0; BLOCK_BYTES];
         message.begun = [0; BLOCK_BYTES];
@@ -441,7 +435,7 @@ impl<T: Room> Gcm<T> {
         self.ctr.apply32(counter, 0, keystream.into());
     }
 
-    /// Whether AES and GHASH have kernels of their own.
+    /// Whether AES and GHASH have separate kernels.
     fn is_composed(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
         if let Backend::AesNi(_) | Backend::Vaes256(_) | Backend::Vaes512(_) = self.ctr.backend() {
@@ -450,8 +444,8 @@ impl<T: Room> Gcm<T> {
         true
     }
 
-    /// The first data of a message, 1 to [`FIRST_BYTES_MAX`] bytes, and what its tag is masked with: all keystream in one call,
-    /// since a backend that does many blocks side by side takes as long for one.
+    /// Processes the first data of a message, 1 to [`FIRST_BYTES_MAX`] bytes, and computes the mask of its tag: all
+    /// keystream in one call, since a backend that computes many blocks side by side takes as long for one.
     fn first_composed<const OPEN: bool>(
         &self,
         message: &mut Message,
@@ -487,7 +481,7 @@ impl<T: Room> Gcm<T> {
         wipe(&mut keystream);
     }
 
-    /// Hashes what is begun of the associated data, filled up with zeros.
+    /// Hashes a partial block of the associated data, padded with zeros.
     #[inline(always)]
     fn end_aad(&self, message: &mut Message) {
         if message.aad_begun {
@@ -497,7 +491,7 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// Goes on with the block begun; `data` end within it or with it.
+    /// Continues the partial block; `data` ends within it or with it.
     fn crypt_begun<const OPEN: bool>(&self, message: &mut Message, mut data: InOutBuf<'_, '_, u8>) {
         let at = message.begun_bytes()..message.begun_bytes() + data.len();
         if OPEN {
@@ -514,7 +508,7 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// Hashes what `begun` has of the block begun.
+    /// Hashes the part of the partial block in `begun`.
     fn hash_begun(&self, message: &mut Message) {
         let backend = self.ctr.backend();
         let begun = u128::from_be_bytes(message.begun);
@@ -537,7 +531,7 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// CTR from byte `offset` of the message on, and GHASH of the ciphertext from `y` on.
+    /// Applies CTR from byte `offset` of the message, and GHASH to the ciphertext, starting with `y`.
     fn update<const OPEN: bool>(
         &self,
         message: &Message,
@@ -570,7 +564,7 @@ impl<T: Room> Gcm<T> {
             #[cfg(debug_assertions)]
             crate::dispatch::aes::GCM_COMPOSED.hit();
             let mut counter = counter;
-            // In pieces that stay in the first-level cache from the one step to the other.
+            // In pieces that stay in the first-level cache between the two steps.
             while !data.is_empty() {
                 let bytes = data.len().min(PIECE_BYTES);
                 let (mut piece, rest) = data.split_at(bytes);
@@ -590,17 +584,17 @@ impl<T: Room> Gcm<T> {
 }
 
 impl Message {
-    /// Bytes of data that it has so far.
+    /// Returns the bytes of data so far.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes of the block begun, or of the last one when the message has ended.
+    /// Returns the bytes of the partial block, or of the last one if the message has ended.
     fn begun_bytes(&self) -> usize {
         self.bytes as usize % BLOCK_BYTES
     }
 
-    /// The counter of the block that lies `offset` bytes from the start.
+    /// Returns the counter of the block `offset` bytes from the start.
     fn counter(&self, offset: u64) -> u128 {
         carry_32(self.j0, 1 + offset / BLOCK_BYTES as u64)
     }
@@ -636,7 +630,7 @@ impl Drop for Message {
         self.keystream = [0; BLOCK_BYTES];
         self.begun = [0; BLOCK_BYTES];
         self.end = [0; TAG_BYTES];
-        // The zeros are never read: the compiler must not know.
+        // The zeros are never read; hide that from the compiler.
         core::hint::black_box(core::ptr::from_mut(self));
         compiler_fence(Ordering::SeqCst);
     }
@@ -672,6 +666,6 @@ fn assert_ends_within(offset: u64, bytes: u64) {
     );
 }
 
-/// The bytes of a message's first data that share a call for keystream: with the mask, as many blocks as the
-/// bitsliced kernel on 256-bit registers does side by side.
+/// The most bytes of a message's first data for which all keystream is computed in one call: together with the mask, the
+/// blocks that the bitsliced kernel on 256-bit registers computes side by side.
 const FIRST_BYTES_MAX: usize = 7 * BLOCK_BYTES;

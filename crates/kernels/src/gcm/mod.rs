@@ -1,20 +1,19 @@
 //! AES-GCM (SP 800-38D) with tags of 16 bytes.
 //!
 //! ```text
-//! J0  ->  E(K, J0)                    one block of keystream, over the tag
+//! J0  ->  E(K, J0)                    one block of keystream, XORed onto the tag
 //! J0 + 1, J0 + 2, ...                 CTR over the data (32 bits count)
 //! y = ... (y ^ block) * H             GHASH over AAD, ciphertext, lengths
 //! ```
 //!
-//! Where the CPU multiplies without carry, CTR and GHASH are one loop (`x86_64/gcm`); elsewhere the portable
-//! ones take turns. GHASH is linear
-//! in its input, so stripes of a message can be hashed apart, each from zero, and combined:
+//! Where the CPU has carry-less multiplication, CTR and GHASH are one loop (`x86_64/gcm`); elsewhere the portable ones
+//! alternate. GHASH is linear in its input, so stripes of a message can be hashed separately, each from zero, and combined:
 //! y * H^blocks + stripe.
 //!
-//! Many blocks are multiplied by falling powers of H and reduced together. A key has the powers for
-//! few blocks from the start, since many keys serve one short message. Where it has room for tables, a longer message makes as
-//! many more as pay off within it, and later messages make the rest. Threads that share a key take no lock: while one of them
-//! makes powers, the others use the ones already made.
+//! Many blocks are multiplied by descending powers of H and reduced together. A key has the powers for a few blocks from the
+//! start, since many keys serve one short message. If it has room for tables, a longer message computes the number of powers
+//! that pays off within it, and later messages compute the rest. Threads that share a key take no lock: while one of them
+//! computes powers, the others use the existing ones.
 
 mod hash;
 mod message;
@@ -42,10 +41,10 @@ use hash::LONG_BYTES_MIN;
 
 /// The most bytes of plaintext under one nonce (SP 800-38D, section 5.2.1.1).
 pub const MESSAGE_BYTES_MAX: u64 = (1 << 36) - 32;
-/// The most bytes of associated data, and of a nonce (the same section).
+/// The most bytes of associated data, and of a nonce (SP 800-38D, section 5.2.1.1).
 pub const AAD_BYTES_MAX: u64 = (1 << 61) - 1;
 
-/// One AES key in GCM, bound to the backend that runs it, and room for its tables of powers. Wiped on drop.
+/// An AES key in GCM, bound to the backend that runs it, and room for its tables of powers. Wiped on drop.
 pub struct Gcm<T: Room = [Tables; 1]> {
     pub(crate) ctr: Ctr,
     hash: HashKey<T>,
@@ -54,7 +53,7 @@ pub struct Gcm<T: Room = [Tables; 1]> {
 }
 
 impl Gcm {
-    /// Bytes that [`keystream`](Self::keystream) puts before the keystream of the data: E(K, J0).
+    /// Bytes of E(K, J0), which [`keystream`](Self::keystream) puts before the keystream of the data.
     pub const KEYSTREAM_HEAD_BYTES: usize = BLOCK_BYTES;
 
     /// Expands `key` (16, 24 or 32 bytes) for the backend `cpu` prefers.
@@ -74,14 +73,14 @@ impl Gcm {
         Ok(gcm)
     }
 
-    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) its output is worthless.
+    /// Creates a value without a key, run by `backend`. Until [`set_key`](Self::set_key) its output is worthless.
     #[inline(always)]
     pub const fn unkeyed(backend: Backend) -> Self {
         Self::unkeyed_with([Tables::empty()], backend)
     }
 
-    /// As [`unkeyed`](Self::unkeyed) on 512-bit VAES, with counter-mode caching for long messages
-    /// whose nonce has 12 bytes.
+    /// Like [`unkeyed`](Self::unkeyed) on 512-bit VAES, with counter-mode caching for long messages whose nonce has 12
+    /// bytes.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub const fn unkeyed_cached(face: Face) -> Self {
@@ -90,7 +89,7 @@ impl Gcm {
 }
 
 impl<T: Room> Gcm<T> {
-    /// As [`unkeyed`](Gcm::unkeyed), with that room for tables, or none.
+    /// Like [`unkeyed`](Gcm::unkeyed), with the given room for tables, or none.
     #[inline(always)]
     pub const fn unkeyed_with(tables: T, backend: Backend) -> Self {
         Self {
@@ -101,7 +100,7 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// As [`unkeyed_cached`](Gcm::unkeyed_cached), with that room for tables, or none.
+    /// Like [`unkeyed_cached`](Gcm::unkeyed_cached), with the given room for tables, or none.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub const fn unkeyed_cached_with(tables: T, face: Face) -> Self {
@@ -112,8 +111,8 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// As [`unkeyed_cached_with`](Self::unkeyed_cached_with) where `cpu` has counter-mode caching, else as
-    /// [`unkeyed_with`](Self::unkeyed_with), in `place`: a value of 700 bytes that is moved costs as much as a short message.
+    /// Like [`unkeyed_cached_with`](Self::unkeyed_cached_with) if `cpu` has counter-mode caching, otherwise like
+    /// [`unkeyed_with`](Self::unkeyed_with), in `place`: moving a value of 700 bytes costs as much as a short message.
     #[inline(always)]
     pub fn unkeyed_in(place: &mut MaybeUninit<Self>, tables: T, cpu: Cpu) -> &mut Self {
         #[cfg(target_arch = "x86_64")]
@@ -164,13 +163,12 @@ impl<T: Room> Gcm<T> {
         self.ctr.backend()
     }
 
-    /// Encrypts `data` and returns the tag over `aad` and the ciphertext. A nonce of 12 bytes is
-    /// fastest; any other of 1 to 2^61 - 1 bytes works. Never use a nonce twice with a key.
+    /// Encrypts `data` and returns the tag over `aad` and the ciphertext. A nonce of 12 bytes is fastest; any other length
+    /// of 1 to 2^61 - 1 bytes works. Never use a nonce twice with a key.
     ///
     /// # Errors
-    /// [`AeadError::InvalidNonceLength`], [`AeadError::MessageTooLong`] beyond
-    /// [`MESSAGE_BYTES_MAX`], [`AeadError::AadTooLong`] beyond [`AAD_BYTES_MAX`]; the data are
-    /// then unchanged.
+    /// [`AeadError::InvalidNonceLength`], [`AeadError::MessageTooLong`] beyond [`MESSAGE_BYTES_MAX`],
+    /// [`AeadError::AadTooLong`] beyond [`AAD_BYTES_MAX`]; the data is then unchanged.
     #[inline(always)]
     pub fn seal(
         &self,
@@ -184,8 +182,8 @@ impl<T: Room> Gcm<T> {
         Ok(tag)
     }
 
-    /// Decrypts `data` if `tag` is the tag of `aad` and the ciphertext. Otherwise nothing is released: data
-    /// in place are the ciphertext again, and an output elsewhere is zero.
+    /// Decrypts `data` if `tag` is the tag of `aad` and the ciphertext. Otherwise nothing is released: data in place is the
+    /// ciphertext again, and a separate output is zero.
     ///
     /// # Errors
     /// [`AeadError::AuthenticationFailed`], and those of [`seal`](Self::seal).
@@ -207,11 +205,11 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// As [`open`](Self::open), but what is not authentic becomes zeros, in place as well: without a
-    /// second pass to make the ciphertext again.
+    /// Like [`open`](Self::open), but unauthentic data becomes zeros, even in place, which saves a second pass to restore
+    /// the ciphertext.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Those of [`open`](Self::open).
     #[inline(always)]
     pub fn open_or_zero(
         &self,
@@ -233,7 +231,7 @@ impl<T: Room> Gcm<T> {
 
     /// Writes to `out` the keystream that [`seal_with_keystream`](Self::seal_with_keystream) or
     /// [`open_with_keystream`](Self::open_with_keystream) takes for this nonce:
-    /// [`KEYSTREAM_HEAD_BYTES`](Gcm::KEYSTREAM_HEAD_BYTES), then as many bytes as the data have.
+    /// [`KEYSTREAM_HEAD_BYTES`](Gcm::KEYSTREAM_HEAD_BYTES), then the length of the data.
     ///
     /// # Errors
     /// [`AeadError::InvalidNonceLength`], [`AeadError::MessageTooLong`].
@@ -246,8 +244,8 @@ impl<T: Room> Gcm<T> {
         Ok(())
     }
 
-    /// As [`seal`](Self::seal), with a keystream from [`keystream`](Self::keystream) under this key; one
-    /// nonce's keystream serves one message, once.
+    /// Like [`seal`](Self::seal), with a keystream from [`keystream`](Self::keystream) under this key. The keystream of a
+    /// nonce serves one message, once.
     ///
     /// # Errors
     /// [`AeadError::KeystreamTooShort`], and those of [`seal`](Self::seal).
@@ -261,7 +259,7 @@ impl<T: Room> Gcm<T> {
         let backend = self.ctr.backend();
         let lengths = lengths(aad, data.len());
         let mut y = self.hash.hash(backend, 0, aad);
-        // In pieces that stay in the first-level cache from the one step to the other.
+        // In pieces that stay in the first-level cache between the two steps.
         for keystream in keystream.chunks(PIECE_BYTES) {
             let (mut piece, rest) = data.split_at(keystream.len());
             xor(keystream, piece.reborrow());
@@ -272,8 +270,8 @@ impl<T: Room> Gcm<T> {
         Ok((y ^ u128::from_be_bytes(*head)).to_be_bytes())
     }
 
-    /// As [`open`](Self::open), with a keystream from [`keystream`](Self::keystream) under this key and
-    /// the message's nonce.
+    /// Like [`open`](Self::open), with a keystream from [`keystream`](Self::keystream) under this key and the message's
+    /// nonce.
     ///
     /// # Errors
     /// [`AeadError::KeystreamTooShort`], and those of [`open`](Self::open).
@@ -300,7 +298,7 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// Seals or opens a packet by the kernel for many, to its tag. `None` where that would not gain.
+    /// Seals or opens a packet with the kernel for many packets, and returns its tag. `None` if that would not gain.
     #[inline(always)]
     pub(crate) fn packet<const OPEN: bool>(
         &self,
@@ -326,8 +324,8 @@ impl<T: Room> Gcm<T> {
                     bytes,
                 };
                 let mut tag = [0; TAG_BYTES];
-                // SAFETY: the buffer vouches for `bytes` readable at `from` and writable at `to`, the same or apart;
-                // it has been asked whether the kernel takes the packet and whether there are powers enough.
+                // SAFETY: the buffer guarantees `bytes` readable at `from` and writable at `to`, the same or disjoint; both
+                // checks above passed: the kernel accepts the packet, and there are enough powers.
                 unsafe { many::crypt::<OPEN>(token, &packet, &mut tag) };
                 return Some(tag);
             }
@@ -336,7 +334,7 @@ impl<T: Room> Gcm<T> {
         None
     }
 
-    /// Leaves a key that multiplies without carry as it is while another thread makes its short table.
+    /// Puts a key with carry-less multiplication into the state in which another thread is computing its short table.
     #[cfg(all(target_arch = "x86_64", debug_assertions))]
     pub(crate) fn hold_tables(&mut self) {
         if let Backend::AesNi(_) | Backend::Vaes256(_) | Backend::Vaes512(_) = self.backend() {
@@ -344,7 +342,7 @@ impl<T: Room> Gcm<T> {
         }
     }
 
-    /// H, then its powers as they lie in memory. No other thread may use the key during the call.
+    /// Returns H, then its powers as they lie in memory. No other thread may use the key during the call.
     #[cfg(debug_assertions)]
     pub(crate) fn powers_of_h(&self) -> impl Iterator<Item = [u8; BLOCK_BYTES]> {
         let h = core::iter::once(self.hash.h.to_ne_bytes());
@@ -357,8 +355,8 @@ impl<T: Room> Gcm<T> {
         h
     }
 
-    /// Computes the tag of a whole message, whose lengths have been checked, straight into `tag`. Returned by value it would
-    /// be stored in two halves and then loaded whole, and the load would wait for both stores. Functions that are not
+    /// Computes the tag of a whole message, whose lengths have been checked, straight into `tag`. Returned by value, it
+    /// would be stored in two halves and then loaded whole, and the load would wait for both stores. Functions that are not
     /// inlined get a copy of `data`, so that its fields stay in registers here, for the same reason.
     #[inline(always)]
     fn run<const OPEN: bool>(
@@ -426,7 +424,7 @@ impl<T: Room> Gcm<T> {
         Err(AeadError::AuthenticationFailed)
     }
 
-    /// SP 800-38D, section 7.1, step 2.
+    /// Returns J0 (SP 800-38D, section 7.1, step 2).
     #[inline(always)]
     fn j0(&self, nonce: &[u8]) -> Result<u128, AeadError> {
         match nonce.try_into() {
@@ -460,7 +458,7 @@ fn j0_of(nonce: &[u8; NONCE_BYTES]) -> u128 {
     u128::from(u64::from_be_bytes(head)) << 64 | u128::from(tail) << 32 | 1
 }
 
-/// The last block that is hashed.
+/// Returns the last block that is hashed.
 fn lengths(aad: &[u8], bytes: usize) -> u128 {
     (aad.len() as u128 * 8) << 64 | (bytes as u128 * 8)
 }
@@ -480,7 +478,7 @@ pub(crate) fn check_lengths(aad_bytes: u64, bytes: u64) -> Result<(), AeadError>
     }
 }
 
-/// The head, and the keystream of the data.
+/// Splits a keystream into its head and the keystream of the data.
 fn cut_keystream<'a>(
     keystream: &'a [u8],
     aad: &[u8],
@@ -499,7 +497,7 @@ fn is_in_place(data: &mut InOutBuf<'_, '_, u8>) -> bool {
     core::ptr::eq(data.get_in().as_ptr(), data.get_out().as_ptr())
 }
 
-/// The bytes that are encrypted before they are hashed, where those are two steps.
+/// The bytes that are encrypted before they are hashed, if those are two steps.
 const PIECE_BYTES: usize = 4096;
 /// The fewest bytes of a message that fills a table of counter-mode caching.
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! The hash functions of HMAC, each once, over words of as many messages as a register holds.
+//! The hash functions of HMAC, each written once, over words of all messages that a register holds.
 
 pub(crate) mod words;
 
@@ -9,38 +9,37 @@ use words::{Word, Words};
 /// # Safety
 /// `WORDS` is at most 8.
 pub trait Function: 'static {
-    /// What it computes with.
+    /// The word that it computes with.
     type Word: Word;
-    /// Bytes that one step takes.
+    /// Bytes of a block.
     const BLOCK_BYTES: usize;
     /// Bytes of a digest.
     const DIGEST_BYTES: usize;
-    /// Words of the state, of those in `INITIAL`.
+    /// Words of the state: the first of `INITIAL`.
     const WORDS: usize;
     /// The state before the first block.
     const INITIAL: [Self::Word; 8];
     /// Whether words are read and written with the most significant byte first.
     const BIG_ENDIAN: bool;
-    /// Which instructions of its own it has.
+    /// The instructions that SHA-NI has for it.
     const OWN: Own;
 
-    /// Takes `blocks` blocks of `V::LANES` messages into their states.
+    /// Absorbs `blocks` blocks of `V::LANES` messages into their states.
     ///
     /// # Safety
-    /// The instructions of `V` and of `beside` are enabled in the caller; each of the pointers that `from` holds is good
-    /// for as many blocks, and `beside` has as much left as goes with them; `rows` has `V::LANES` words in each of `WORDS`
-    /// rows.
+    /// The instructions of `V` and of `beside` are enabled in the caller; each of the pointers in `from` is valid for
+    /// `blocks` blocks, and `beside` has enough work left for them; `rows` has `V::LANES` words in each of `WORDS` rows.
     unsafe fn absorb<V: Words<Word = Self::Word>>(
         rows: &mut Rows<Self::Word>,
         from: *const *const u8,
         blocks: usize,
         beside: impl Beside,
     );
-    /// The bytes of a word.
+    /// Writes the bytes of a word.
     fn put(word: Self::Word, to: &mut [u8]);
 }
 
-/// A hash function that SHA-NI has instructions for. Its words have 32 bits.
+/// The hash functions for which SHA-NI has instructions. Their words have 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Own {
     None,
@@ -48,21 +47,20 @@ pub enum Own {
     Sha256,
 }
 
-/// What is interleaved with a hash of blocks of 64 bytes, whose chain leaves units idle: four parts for each block,
-/// in the gaps of its rounds.
+/// Work that is interleaved with a hash of 64-byte blocks, whose chain leaves units idle: four parts for each block, in the
+/// gaps of its rounds.
 pub trait Beside {
-    /// Before the rounds of a block.
+    /// Called before the rounds of a block.
     ///
     /// # Safety
-    /// The CPU has the instructions of the implementing type, and what this was made of has as much left as goes with a
-    /// block.
+    /// The CPU has the instructions of the implementing type, and the value has work left for a block.
     unsafe fn begin(&mut self);
-    /// After round `I` of the `N` rounds of a part.
+    /// Called after round `I` of the `N` rounds of a part.
     ///
     /// # Safety
     /// The CPU has the instructions of the implementing type; [`begin`](Self::begin) was called for this block.
     unsafe fn step<const I: usize, const N: usize>(&mut self);
-    /// After the rounds of a block.
+    /// Called after the rounds of a block.
     ///
     /// # Safety
     /// The CPU has the instructions of the implementing type; all steps of the block were called.
@@ -72,7 +70,7 @@ pub trait Beside {
 impl<B: Beside> Beside for &mut B {
     #[inline(always)]
     unsafe fn begin(&mut self) {
-        // SAFETY: the caller has the instructions of `B`, and as much left as goes with a block.
+        // SAFETY: the caller has the instructions of `B`, and work left for a block.
         unsafe { (**self).begin() }
     }
     #[inline(always)]
@@ -87,7 +85,7 @@ impl<B: Beside> Beside for &mut B {
     }
 }
 
-/// Nothing.
+/// No interleaved work.
 impl Beside for () {
     #[inline(always)]
     unsafe fn begin(&mut self) {}
@@ -102,10 +100,10 @@ impl Beside for () {
 #[repr(C, align(64))]
 pub struct Rows<W>(pub [[W; LANES_MAX]; 8]);
 
-/// Messages that any backend works on at once, at most.
+/// The most messages that any backend processes at once.
 pub const LANES_MAX: usize = 16;
 
-/// SHA-1 (FIPS 180-4, section 6.1). Good for HMAC and nothing else.
+/// SHA-1 (FIPS 180-4, section 6.1), for HMAC only.
 #[derive(Clone, Copy, Debug)]
 pub enum Sha1 {}
 /// SHA-256 (FIPS 180-4, section 6.2).
@@ -117,7 +115,7 @@ pub enum Sha384 {}
 /// SHA-512 (FIPS 180-4, section 6.4).
 #[derive(Clone, Copy, Debug)]
 pub enum Sha512 {}
-/// MD5 (RFC 1321), for old peers alone.
+/// MD5 (RFC 1321), only for old peers.
 #[derive(Clone, Copy, Debug)]
 pub enum Md5 {}
 
@@ -136,12 +134,12 @@ macro_rules! common {
     };
 }
 
-/// Loads the state, runs `$rounds` for each block, with its 16 words in `$w`, adds and stores.
+/// Loads the state, runs `$rounds` for each block with its 16 words in `$w`, and adds and stores the result.
 macro_rules! for_each_block {
     ($v:ident, $words:literal, $rows:ident, $from:ident, $blocks:ident, $beside:ident, |$state:ident, $w:ident| $rounds:block) => {
-        // SAFETY: the caller of `absorb` has the instructions of `$v`, which constants in `$rounds` take too, and in `$from` a
-        // pointer for each lane that is good for `$blocks` blocks; rows have room for a register. It has as much for `$beside`,
-        // which is begun, goes through its steps and ends in each block.
+        // SAFETY: the caller of `absorb` has the instructions of `$v`, which constants in `$rounds` need too, and in `$from`
+        // a pointer for each lane that is valid for `$blocks` blocks; rows have room for a register. `$beside` has work for
+        // all blocks; it begins, goes through its steps and ends in each of them.
         unsafe {
             let mut sums = [$v::splat(0); $words];
             for (sum, row) in sums.iter_mut().zip(&$rows.0) {
@@ -209,7 +207,7 @@ impl Function for Sha1 {
     }
 }
 
-/// A round of SHA-2. Rotations to the right are written as those to the left, with the way back.
+/// The rounds of SHA-2. Rotations to the right are written as rotations to the left, with the distance back.
 macro_rules! sha2_rounds {
     ($v:ident, $state:ident, $w:ident, $k:ident, $beside:expr, $expand:expr,
      [$b00:literal $b01:literal $b02:literal], [$b10:literal $b11:literal $b12:literal],
@@ -348,7 +346,7 @@ impl Function for Md5 {
         blocks: usize,
         mut beside: impl Beside,
     ) {
-        // The words of a round lie `$step` apart, the first of them at `$first`.
+        // The words of a round are `$step` apart; the first is at `$first`.
         macro_rules! rounds {
             ($state:ident, $w:ident, |$x:ident, $y:ident, $z:ident| $f:expr, $first:literal, $step:literal, $base:literal;
              $r0:literal $r1:literal $r2:literal $r3:literal; $($t:literal)+) => {
@@ -375,7 +373,7 @@ impl Function for Md5 {
     }
 }
 
-/// FIPS 180-4, section 4.2.2.
+/// The constants of SHA-256 (FIPS 180-4, section 4.2.2).
 pub(crate) const K256: [[u32; 16]; 4] = [
     [
         0x428a_2f98,
@@ -451,7 +449,7 @@ pub(crate) const K256: [[u32; 16]; 4] = [
     ],
 ];
 
-/// FIPS 180-4, section 4.2.3.
+/// The constants of SHA-384 and SHA-512 (FIPS 180-4, section 4.2.3).
 pub(crate) static K512: [[u64; 16]; 5] = [
     [
         0x428a_2f98_d728_ae22,
@@ -545,7 +543,7 @@ pub(crate) static K512: [[u64; 16]; 5] = [
     ],
 ];
 
-/// The sines of RFC 1321, section 3.4.
+/// The constants of MD5, from sines (RFC 1321, section 3.4).
 const K_MD5: [u32; 64] = [
     0xd76a_a478,
     0xe8c7_b756,

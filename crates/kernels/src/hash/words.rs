@@ -1,24 +1,24 @@
-//! What the hash functions ask of a register of words, each word of another message.
+//! The register operations that hash functions need; each word of a register belongs to another message.
 
 use crate::contract::needs_instructions;
 
-/// A word of a hash function, and the registers that hold many.
+/// A word of a hash function, and its register type.
 pub trait Word: Copy + Default + 'static {
-    /// The register that holds this word of one message alone.
+    /// The register that holds this word of a single message.
     type One: Words<Word = Self>;
 }
 
 /// A word of each of `LANES` messages.
 ///
-/// A value proves that the CPU has the instructions of its type: only unsafe methods make one out of anything else.
+/// A value proves that the CPU has the instructions of its type: only unsafe methods create one from anything else.
 pub trait Words: Copy {
     /// Messages in a register.
     const LANES: usize;
-    /// A word of one of them.
+    /// A word of one message.
     type Word: Word;
 
     needs_instructions! {
-        /// The same word for all.
+        /// Returns a register with the same word for all messages.
         fn splat(word: Self::Word) -> Self;
     }
     /// Reads `LANES` words.
@@ -31,27 +31,27 @@ pub trait Words: Copy {
     /// # Safety
     /// `to` is valid for writes of `LANES` words, aligned or not.
     unsafe fn store(self, to: *mut Self::Word);
-    /// The 16 words of a block of each message, `at` bytes after its pointer.
+    /// Reads the 16 words of a block of each message, `at` bytes after its pointer.
     ///
     /// # Safety
     /// The CPU has the instructions of this type; `from` has `LANES` pointers, each valid for reads of a block `at` bytes
     /// after it, aligned or not.
     unsafe fn block<const BIG_ENDIAN: bool>(from: *const *const u8, at: usize) -> [Self; 16];
-    /// The sums modulo two to the power of a word's bits.
+    /// Returns the sums modulo two to the power of a word's bits.
     fn plus(self, other: Self) -> Self;
-    /// Bits that are set in one of both.
+    /// Returns the XOR of both.
     fn xor(self, other: Self) -> Self;
-    /// `BACK` is the bits of a word less `N`.
+    /// Rotates each word to the left; `BACK` is the bits of a word minus `N`.
     fn rotate_left<const N: i32, const BACK: i32>(self) -> Self;
-    /// Zeros come in.
+    /// Shifts each word to the right, and shifts in zeros.
     fn shift_right<const N: u32>(self) -> Self;
-    /// The bits of `y` where those of this are set, else those of `z`.
+    /// Returns the bits of `y` where those of `self` are set, and of `z` elsewhere.
     fn choose(self, y: Self, z: Self) -> Self;
-    /// Bits that are set in two of the three.
+    /// Returns the bits that are set in at least two of the three.
     fn majority(self, y: Self, z: Self) -> Self;
-    /// Bits that are set in one of the three, or in all.
+    /// Returns the XOR of the three.
     fn parity(self, y: Self, z: Self) -> Self;
-    /// `y ^ (x | !z)`, where this is `x` (RFC 1321, section 3.4).
+    /// Returns `y ^ (x | !z)`, where `self` is `x` (RFC 1321, section 3.4).
     fn md5_i(self, y: Self, z: Self) -> Self;
 }
 
