@@ -1,5 +1,4 @@
-//! AES-CBC interleaved with HMAC: each packet is hashed up to where it is encrypted already, while its next blocks
-//! are encrypted.
+//! AES-CBC interleaved with HMAC: each packet's finished ciphertext is hashed while its next blocks are encrypted.
 
 use core::ops::Range;
 
@@ -11,13 +10,13 @@ use crate::wipe::wipe;
 use crate::x86_64::batch::{beside, cbc, stitched};
 use crate::x86_64::{AesNi, Avx512, ShaNi, Vaes512};
 
-/// The bytes that one step of the hash takes, and that the cipher encrypts during it.
+/// Bytes that one step hashes, and that the cipher encrypts during it.
 const STEP_BYTES: usize = 64;
 
-/// Steps that lanes without data to encrypt have room for.
+/// The most steps for lanes without data to encrypt, which have memory for that many.
 const IDLE_STEPS: usize = 16;
 
-/// A packet to be encrypted by AES-CBC in place, then authenticated.
+/// A packet to encrypt with AES-CBC in place, then authenticate.
 pub(super) trait Packet<H: Hash> {
     fn schedule(&self) -> &Schedule;
     fn iv(&self) -> &[u8; BLOCK_BYTES];
@@ -27,7 +26,7 @@ pub(super) trait Packet<H: Hash> {
     fn tag(&mut self) -> &mut [u8];
 }
 
-/// Encrypts and authenticates packets that were checked, if there is a kernel for both at once: false if not.
+/// Encrypts and authenticates packets that were checked. Returns false if no kernel does both at once.
 pub(super) fn encrypt_then_mac<H: Hash>(
     backend: Backend,
     hash_backend: HashBackend,
@@ -71,17 +70,17 @@ pub(super) fn encrypt_then_mac<H: Hash>(
     true
 }
 
-/// What encrypts `LANES` streams and hashes as many messages.
+/// A kernel that encrypts `LANES` streams while it hashes the same number of messages.
 trait Kernel<const LANES: usize> {
-    /// Gives a stream a key and the block before its first.
+    /// Loads a stream's key and the block before its first into a lane.
     fn begin(&mut self, lane: usize, schedule: &Schedule, chain: &[u8; BLOCK_BYTES]);
-    /// Says where a stream goes on.
+    /// Sets the address at which a stream continues.
     fn place(&mut self, lane: usize, place: *mut u8);
-    /// Encrypts `steps` times 64 bytes of each stream, and takes as many blocks of each message into their
-    /// states. In each step, the hash reads a block that an earlier step encrypted.
+    /// Encrypts `steps` times 64 bytes of each stream, and absorbs the same number of bytes of each message into its state.
+    /// In each step, the hash reads a block that an earlier step encrypted.
     ///
     /// # Safety
-    /// All pointers are good for as many; the keys live.
+    /// All pointers are valid for that many bytes; the keys are alive.
     unsafe fn step<H: Hash>(
         &mut self,
         messages: Option<(&mut Rows<H::Word>, &[*const u8; LANES_MAX])>,
@@ -110,7 +109,7 @@ impl Kernel<16> for Wide {
     ) {
         let (tokens, lanes, size) = (self.tokens, &mut self.lanes, self.size);
         // SAFETY: the caller has `steps` times 64 bytes of each stream and message, and the keys, which `begin` laid out,
-        // are of length `size`.
+        // have length `size`.
         unsafe {
             match messages {
                 Some((rows, from)) => {
@@ -157,13 +156,13 @@ impl<const N: usize> Kernel<N> for Narrow<N> {
         steps: usize,
     ) {
         let (tokens, streams, size) = (self.tokens, &mut self.streams, self.size);
-        // SAFETY: the caller has `steps` times 64 bytes of each stream and message, and the keys live; `encrypt_then_mac` asks
-        // for a hash with instructions of its own.
+        // SAFETY: the caller has `steps` times 64 bytes of each stream and message, and the keys are alive;
+        // `encrypt_then_mac` requires a hash that has its own instructions.
         unsafe { stitched::absorb_and_encrypt::<H, N>(tokens, messages, streams, size, steps) }
     }
 }
 
-/// How far a packet is encrypted, in bytes from its start.
+/// The progress of a packet's encryption, in bytes from its start.
 #[derive(Clone, Copy)]
 struct Slot {
     start: *mut u8,
@@ -180,12 +179,12 @@ impl Slot {
         end: 0,
     };
 
-    /// Bytes that are to be encrypted.
+    /// Returns the bytes still to encrypt.
     fn pending(&self) -> usize {
         self.end - self.next
     }
 
-    /// Bytes at the front of the packet that are what they will be.
+    /// Returns the bytes at the front of the packet that are final.
     fn ready(&self) -> usize {
         if self.pending() > 0 {
             self.next
@@ -208,7 +207,7 @@ impl<const LANES: usize> Drop for Spare<LANES> {
     }
 }
 
-/// Encrypts and authenticates packets whose keys have one length.
+/// Encrypts and authenticates packets whose keys have the same length.
 fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
     mut kernel: K,
     hash_backend: HashBackend,
@@ -250,7 +249,7 @@ fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
                     end: encrypted.end,
                 };
                 kernel.begin(lane, packet.schedule(), packet.iv());
-                // SAFETY: the packet stays borrowed; nothing writes to what is read until it has been.
+                // SAFETY: the packet stays borrowed; nothing writes to the bytes to be read until they have been.
                 unsafe { lanes.begin(lane, next, packet.mac(), slot.start, slot.bytes) };
                 lanes.release(lane, slot.ready());
                 next += 1;
@@ -264,7 +263,7 @@ fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
     }
 }
 
-/// Takes all lanes as far as they go together.
+/// Advances all lanes as far as they can go together.
 fn step<H: Hash, const LANES: usize>(
     kernel: &mut impl Kernel<LANES>,
     lanes: &mut Lanes<H>,
@@ -289,7 +288,7 @@ fn step<H: Hash, const LANES: usize>(
         encrypts = true;
         steps = steps.min((pending / STEP_BYTES).max(1));
         if left == 0 {
-            // Soon there will be something to hash.
+            // There will soon be something to hash.
             steps = steps.min(2);
         }
     }
@@ -311,8 +310,8 @@ fn step<H: Hash, const LANES: usize>(
         };
         kernel.place(lane, place);
     }
-    // SAFETY: packets have as many steps to be encrypted, or lie in the spare memory. A message has as many
-    // blocks that are encrypted already; or it has one, and each step encrypts the next.
+    // SAFETY: packets have `steps` steps left to encrypt, or their pointers lead to the spare memory. A message has `steps`
+    // blocks that are already encrypted; or it has one, and each step encrypts the next.
     unsafe {
         match hashed {
             Some(one) => lanes.run_by(steps, one, |rows, from| {
@@ -325,7 +324,7 @@ fn step<H: Hash, const LANES: usize>(
         match slot.pending() {
             0 => continue,
             pending @ 1..STEP_BYTES => {
-                // SAFETY: these are the bytes that were taken out of the packet, which stays borrowed.
+                // SAFETY: these are the bytes that were copied from the packet, which stays borrowed.
                 unsafe {
                     let to = slot.start.add(slot.next);
                     core::ptr::copy_nonoverlapping(rest.as_ptr(), to, pending);

@@ -11,13 +11,12 @@ use crate::x86_64::batch::cbc as kernels;
 
 /// A stream that AES-CBC encrypts: whole blocks under a key and an IV of its own.
 pub struct CbcStream<'a> {
-    /// The key. Streams of a batch may share it or differ in its length. The backend it was set for
-    /// does not matter.
+    /// The key. Streams of a batch may share it or have keys of other lengths. The backend it was set for does not matter.
     pub key: &'a Cbc,
-    /// The ciphertext block before the first, at the start of a message its IV. Becomes the last
-    /// ciphertext block, and stays without data.
+    /// The ciphertext block before the first, or the message's IV at its start. Becomes the last ciphertext block; without
+    /// data it does not change.
     pub iv: &'a mut [u8; BLOCK_BYTES],
-    /// What to encrypt, a multiple of 16 bytes.
+    /// The data to encrypt, a multiple of 16 bytes.
     pub data: InOutBuf<'a, 'a, u8>,
 }
 
@@ -47,8 +46,7 @@ impl Chained for CbcStream<'_> {
     }
 }
 
-/// Encrypts every stream, as [`Cbc::encrypt`] does one. The buffers of one stream and those of another
-/// are different memory, as the borrows say.
+/// Encrypts every stream, like [`Cbc::encrypt`]. The borrows guarantee that the buffers of different streams do not overlap.
 ///
 /// ```
 /// use inout::InOutBuf;
@@ -64,7 +62,7 @@ impl Chained for CbcStream<'_> {
 /// ```
 ///
 /// # Panics
-/// When the length of a stream is not a multiple of 16 bytes, before any is encrypted.
+/// If the length of a stream is not a multiple of 16 bytes; no stream has been encrypted then.
 pub fn encrypt_cbc(backend: Backend, streams: &mut [CbcStream<'_>]) {
     for stream in &*streams {
         cbc::assert_whole_blocks(stream.data.len());

@@ -1,7 +1,7 @@
-//! CBC of AES or Triple DES, then HMAC of the ciphertext, of independent packets: what ESP does (RFC 4303).
+//! CBC of AES or Triple DES, then HMAC of the ciphertext, for independent packets, as in ESP (RFC 4303).
 //!
-//! Packets are worked on a chunk of each at a time: 16 chunks fit the first cache, so the hash finds
-//! there what the cipher has left.
+//! A chunk of each packet is processed at a time: 16 chunks fit the first-level cache, so the hash finds the cipher's output
+//! there.
 
 use core::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::key;
 use crate::tdes;
 use crate::wipe::wipe;
 
-/// A key in CBC mode, whose cipher works on many streams at once: [`Cbc`] or [`tdes::Cbc`].
+/// A key in CBC mode whose cipher processes many streams at once: [`Cbc`] or [`tdes::Cbc`].
 pub trait Cipher: sealed::Cipher {}
 impl Cipher for Cbc {}
 impl Cipher for tdes::Cbc {}
@@ -30,9 +30,9 @@ mod sealed {
     pub trait Cipher {
         /// A block, as an IV.
         type Block: Copy + AsMut<[u8]>;
-        /// The code that computes it.
+        /// The code that computes the cipher.
         type Backend: Copy;
-        /// What it works on.
+        /// A stream of the cipher's batches.
         type Stream<'a>
         where
             Self: 'a;
@@ -46,7 +46,8 @@ mod sealed {
         fn encrypt(backend: Self::Backend, streams: &mut [Self::Stream<'_>]);
         fn decrypt(&self, backend: Self::Backend, iv: &Self::Block, data: InOutBuf<'_, '_, u8>);
         fn assert_whole_blocks(bytes: usize);
-        /// Encrypts and authenticates packets that were checked, if there is a better way than by chunks.
+        /// Encrypts and authenticates packets that were checked, if there is a better way than by chunks; returns whether it
+        /// did.
         fn beside<H: Hash>(_: Self::Backend, _: HashBackend, _: &mut [CbcHmac<'_, H, Self>]) -> bool
         where
             Self: super::Cipher + Sized,
@@ -142,18 +143,18 @@ mod sealed {
     );
 }
 
-/// A packet to be encrypted in place, then authenticated.
+/// A packet to encrypt in place, then authenticate.
 #[derive(Debug)]
 pub struct CbcHmac<'a, H: Hash, C: Cipher = Cbc> {
     /// The key of the cipher.
     pub cipher: &'a C,
-    /// The IV, which ESP also has within the packet.
+    /// The IV, which ESP also carries within the packet.
     pub iv: &'a C::Block,
     /// The key of the MAC.
     pub mac: &'a HmacKey<H>,
-    /// All that is authenticated.
+    /// The authenticated bytes.
     pub packet: &'a mut [u8],
-    /// The part of it that is encrypted, whole blocks.
+    /// The part of `packet` to encrypt, whole blocks.
     pub encrypted: Range<usize>,
     /// Becomes the first bytes of the tag, as in [`Mac`](super::Mac).
     pub tag: &'a mut [u8],
@@ -184,8 +185,7 @@ impl<H: Hash> beside::Packet<H> for CbcHmac<'_, H> {
 /// Encrypts and authenticates every packet.
 ///
 /// # Panics
-/// When a range is not of whole blocks or not in its packet, or a tag is longer than a digest, before
-/// any packet is encrypted.
+/// If a range is not whole blocks or not in its packet, or a tag is longer than a digest; no packet has been encrypted then.
 pub fn encrypt_then_mac<H: Hash, C: Cipher>(
     backend: C::Backend,
     hash_backend: HashBackend,
@@ -212,7 +212,7 @@ pub fn encrypt_then_mac<H: Hash, C: Cipher>(
             if lanes.phase[lane] == Phase::Idle && next < packets.len() {
                 let packet = &mut packets[next];
                 *slot = Slot::of(packet);
-                // SAFETY: the packet stays borrowed; nothing writes to what is read until it has been.
+                // SAFETY: the packet stays borrowed; nothing writes to the bytes to be read until they have been.
                 unsafe { lanes.begin(lane, next, packet.mac, slot.start, packet.packet.len()) };
                 (next, busy) = (next + 1, busy + 1);
             }
@@ -228,7 +228,7 @@ pub fn encrypt_then_mac<H: Hash, C: Cipher>(
             } else {
                 some_key
             };
-            // There are as many slots.
+            // There is a slot for each lane.
             #[allow(clippy::unwrap_used)]
             left.next().unwrap().chunk(key)
         });
@@ -239,7 +239,7 @@ pub fn encrypt_then_mac<H: Hash, C: Cipher>(
             pending |= slot.is_pending();
             lanes.release(lane, slot.ready());
         }
-        // While others have more to encrypt, a lane that ends waits for them, which fill the registers.
+        // While others have more to encrypt, a lane that ends waits for them, since they fill the registers.
         loop {
             let mut worth = false;
             for (lane, slot) in slots[..lanes.count].iter_mut().enumerate() {
@@ -271,8 +271,8 @@ pub fn encrypt_then_mac<H: Hash, C: Cipher>(
 
 /// Encrypts at most [`TDES_STREAMS_MAX`] packets, all of them at once, before it authenticates any.
 ///
-/// By chunks, as many packets are encrypted at once as the hash takes: with AVX2 and MD5 eight, with neither one. Triple
-/// DES takes as long for them as for 16 or 64, and so much longer than a hash that what the first cache has lost by
+/// By chunks, the number of packets encrypted at once is that of the hash: eight with AVX2 and MD5, one without vectors.
+/// Triple DES takes as long for them as for 16 or 64, and so much longer than a hash that losing the first-level cache by
 /// then makes no difference.
 fn encrypt_all_then_mac<H: Hash>(
     backend: tdes::CbcBackend,
@@ -318,7 +318,7 @@ fn encrypt_all_then_mac<H: Hash>(
     hmac(hash_backend, &mut macs[..count]);
 }
 
-/// How far a packet is encrypted.
+/// The progress of a packet's encryption.
 struct Slot<C: Cipher> {
     /// The start of the packet.
     start: *mut u8,
@@ -348,14 +348,14 @@ impl<C: Cipher> Slot<C> {
         }
     }
 
-    /// The next chunk, counted as encrypted.
+    /// Returns the next chunk, which counts as encrypted.
     fn chunk<'a>(&'a mut self, key: &'a C) -> C::Stream<'a> {
         let bytes = (self.end - self.next).min(CHUNK_BYTES);
         let data: &mut [u8] = if bytes == 0 {
             &mut []
         } else {
-            // SAFETY: within the packet, which is borrowed mutably as long as its slot is used; nothing
-            // else refers to this part of it until the chunk is encrypted.
+            // SAFETY: within the packet, which is mutably borrowed while its slot is in use; there is no other reference to
+            // this part of it until the chunk is encrypted.
             unsafe { core::slice::from_raw_parts_mut(self.start.add(self.next), bytes) }
         };
         self.next += bytes;
@@ -367,7 +367,7 @@ impl<C: Cipher> Slot<C> {
         self.next < self.end
     }
 
-    /// Bytes at the front of the packet that are what they will be.
+    /// Returns the bytes at the front of the packet that are final.
     fn ready(&self) -> usize {
         if self.is_pending() {
             self.next
@@ -377,11 +377,11 @@ impl<C: Cipher> Slot<C> {
     }
 }
 
-/// The bytes of a stream that are done at once. Sixteen chunks fit an L1 cache of 48 KiB. Smaller chunks take longer,
+/// The bytes of a stream that are processed at once. Sixteen chunks fit an L1 cache of 48 KiB. Smaller chunks take longer,
 /// because keys are laid out again for each.
 const CHUNK_BYTES: usize = 2 << 10;
 
-/// Fewer streams of Triple DES at once take as long, on most CPUs.
+/// Streams of Triple DES that take as long as one, on most CPUs.
 const TDES_STREAMS: usize = 16;
-/// More are no faster on any.
+/// Streams beyond which no CPU is faster.
 const TDES_STREAMS_MAX: usize = 64;

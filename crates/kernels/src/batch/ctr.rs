@@ -9,14 +9,13 @@ use crate::requests::{Counted, Request};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::batch::ctr as kernels;
 
-/// A packet that AES-CTR encrypts or decrypts under a key and a counter of its own.
+/// A packet that AES-CTR encrypts or decrypts, with its own key and counter.
 pub struct CtrPacket<'a> {
-    /// The key. Packets of a batch may share it or differ in its length. The backend it was set for does
-    /// not matter.
+    /// The key. Packets of a batch may share it or have keys of other lengths. The backend it was set for does not matter.
     pub key: &'a Ctr,
     /// The first counter block, a big-endian integer.
     pub counter: u128,
-    /// What keystream is XORed onto, of any length.
+    /// The data to apply the keystream to, of any length.
     pub data: InOutBuf<'a, 'a, u8>,
 }
 
@@ -46,7 +45,7 @@ impl Counted for CtrPacket<'_> {
     }
 }
 
-/// Applies keystream to every packet, as [`Ctr::apply`] does to one from the start of a block.
+/// Applies keystream to every packet, like [`Ctr::apply`] from the start of a block.
 pub fn apply_ctr(backend: Backend, packets: &mut [CtrPacket<'_>]) {
     let alone = |packet: &mut CtrPacket<'_>| {
         let data = packet.data.reborrow();

@@ -5,24 +5,24 @@ use inout::InOutBuf;
 use crate::aead::{AeadError, NONCE_BYTES, TAG_BYTES, tags_match};
 use crate::gcm::Gcm;
 
-/// A packet that AES-GCM seals or opens under a key and a nonce of its own.
+/// A packet that AES-GCM seals or opens, with its own key and nonce.
 pub struct GcmPacket<'a> {
-    /// The key, with the powers of its hash key. Packets of a batch may share it or differ in its length.
+    /// The key, with the powers of its hash key. Packets of a batch may share it or have keys of other lengths.
     pub key: &'a Gcm,
-    /// The nonce. No two packets that are sealed under one key may have the same, in one batch or in two: nothing here
-    /// looks for it.
+    /// The nonce. No two packets sealed under one key may have the same nonce, in one batch or across batches; nothing here
+    /// checks that.
     pub nonce: &'a [u8; NONCE_BYTES],
-    /// What is authenticated only, of any length.
+    /// The data that is only authenticated, of any length.
     pub aad: &'a [u8],
-    /// What is encrypted or decrypted, of any length.
+    /// The data to encrypt or decrypt, of any length.
     pub data: InOutBuf<'a, 'a, u8>,
-    /// Becomes the tag, or is what the packet came with. Protocols that shorten tags do so themselves.
+    /// Becomes the tag when sealing, or is the received tag when opening. Protocols that shorten tags do so themselves.
     pub tag: &'a mut [u8; TAG_BYTES],
-    /// Becomes what has come of it, whatever it was.
+    /// Becomes the result for this packet; its previous value does not matter.
     pub result: Result<(), AeadError>,
 }
 
-/// Seals every packet, as [`Gcm::seal`] does one.
+/// Seals every packet, like [`Gcm::seal`].
 ///
 /// ```
 /// use oarlock_kernels::{batch::{GcmPacket, open_gcm, seal_gcm}, cpu::Cpu, gcm::Gcm};
@@ -48,7 +48,7 @@ pub struct GcmPacket<'a> {
 /// # Ok::<(), oarlock_kernels::aes::InvalidKeyLength>(())
 /// ```
 ///
-/// A packet that is longer than the cipher allows ([`AeadError`]) stays as it is, and its result says so.
+/// A packet that is longer than the cipher allows ([`AeadError`]) is left unchanged, and its result is that error.
 pub fn seal_gcm(packets: &mut [GcmPacket<'_>]) {
     for packet in packets {
         let data = packet.data.reborrow();
@@ -66,8 +66,8 @@ pub fn seal_gcm(packets: &mut [GcmPacket<'_>]) {
     }
 }
 
-/// Opens every packet. Of one whose tag is wrong, the output becomes zeros, in place too, and its result is
-/// [`AeadError::AuthenticationFailed`]; the others go on.
+/// Opens every packet. If a packet's tag is wrong, its output becomes zeros, even in place, and its result is
+/// [`AeadError::AuthenticationFailed`]; the other packets are not affected.
 pub fn open_gcm(packets: &mut [GcmPacket<'_>]) {
     for packet in packets {
         let data = packet.data.reborrow();

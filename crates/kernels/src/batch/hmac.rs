@@ -1,4 +1,4 @@
-//! HMAC (RFC 2104) of independent messages, each in a lane of its own.
+//! HMAC (RFC 2104) of independent messages, each in its own lane.
 
 use core::fmt;
 
@@ -9,22 +9,21 @@ use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{Avx2, Avx512, ShaNi, batch::sha, batch::words as kernels};
 
-/// A hash function that every backend has.
+/// A hash function that every backend supports.
 #[cfg(target_arch = "x86_64")]
 pub trait Hash: Function<Word: kernels::Registers> {}
 #[cfg(target_arch = "x86_64")]
 impl<H: Function<Word: kernels::Registers>> Hash for H {}
-/// A hash function that every backend has.
+/// A hash function that every backend supports.
 #[cfg(not(target_arch = "x86_64"))]
 pub trait Hash: Function {}
 #[cfg(not(target_arch = "x86_64"))]
 impl<H: Function> Hash for H {}
 
-/// The code that computes hashes. A value exists only where the CPU has its instructions; see
-/// [`Cpu::hash_backends`].
+/// The code that computes hashes. A value exists only if the CPU has its instructions; see [`Cpu::hash_backends`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HashBackend {
-    /// Plain code, a message at a time: the reference.
+    /// Plain code, one message at a time: the reference.
     Portable,
     /// The instructions for SHA-1 and SHA-256, two messages at a time; plain code for other functions.
     #[cfg(target_arch = "x86_64")]
@@ -38,7 +37,7 @@ pub enum HashBackend {
 }
 
 impl Cpu {
-    /// Every backend of the hash functions that this CPU can run, the preferred one first. The last is
+    /// Returns every backend of the hash functions that this CPU can run, the preferred one first. The last is
     /// [`HashBackend::Portable`].
     pub fn hash_backends(self) -> impl Iterator<Item = HashBackend> {
         #[cfg(target_arch = "x86_64")]
@@ -54,12 +53,12 @@ impl Cpu {
 }
 
 impl HashBackend {
-    /// The backend that `cpu` runs fastest, whatever the function, with messages enough.
+    /// Returns the fastest backend on `cpu` for any function, given enough messages.
     pub fn preferred(cpu: Cpu) -> Self {
         cpu.hash_backends().next().unwrap_or(Self::Portable)
     }
 
-    /// The backend that `cpu` runs fastest for `messages` messages at once.
+    /// Returns the fastest backend on `cpu` for `messages` messages at once.
     pub fn preferred_for<H: Hash>(cpu: Cpu, messages: usize) -> Self {
         let lanes = Self::preferred(cpu);
         #[cfg(target_arch = "x86_64")]
@@ -72,7 +71,7 @@ impl HashBackend {
         lanes
     }
 
-    /// The backend that `cpu` runs fastest with AES-CBC before it, for `packets` packets at once
+    /// Returns the fastest backend on `cpu` after AES-CBC, for `packets` packets at once
     /// ([`encrypt_then_mac`](super::encrypt_then_mac)). Measured on Zen 5.
     pub fn preferred_after_cbc<H: Hash>(cpu: Cpu, packets: usize) -> Self {
         let lanes = Self::preferred(cpu);
@@ -87,7 +86,7 @@ impl HashBackend {
         lanes
     }
 
-    /// From how many messages on it is faster than SHA-NI. Measured on Zen 5.
+    /// Returns the number of messages from which on it is faster than SHA-NI. Measured on Zen 5.
     #[cfg(target_arch = "x86_64")]
     const fn lanes_to_pay<H: Hash>(self) -> usize {
         match (self, H::OWN) {
@@ -99,7 +98,7 @@ impl HashBackend {
         }
     }
 
-    /// Its name in listings and statistics.
+    /// Returns its name in listings and statistics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
@@ -112,7 +111,7 @@ impl HashBackend {
         }
     }
 
-    /// How many messages it works on at once.
+    /// Returns the number of messages that it processes at once.
     pub(super) const fn lanes<H: Hash>(self) -> usize {
         let bytes = match self {
             Self::Portable => return 1,
@@ -128,10 +127,10 @@ impl HashBackend {
         bytes / size_of::<H::Word>()
     }
 
-    /// Takes `blocks` blocks of each message into their states.
+    /// Absorbs `blocks` blocks of each message into its state.
     ///
     /// # Safety
-    /// Of the pointers, the first `lanes` are good for as many blocks; by SHA-NI, as many as are not null.
+    /// The first `lanes` pointers are valid for `blocks` blocks; for SHA-NI, those that are not null.
     #[inline]
     unsafe fn absorb<H: Hash>(
         self,
@@ -140,7 +139,7 @@ impl HashBackend {
         blocks: usize,
     ) {
         let from = pointers.as_ptr();
-        // SAFETY: the tokens prove the instructions, and plain code needs none; the caller has a pointer that is good for
+        // SAFETY: the tokens prove the instructions, and plain code needs none; the caller has a pointer that is valid for
         // `blocks` blocks in each lane that a backend reads.
         unsafe {
             match self {
@@ -166,14 +165,14 @@ impl HashBackend {
     }
 }
 
-/// A key of HMAC: the states after its inner and its outer block. Good for every backend. Wiped on drop.
+/// An HMAC key: the states after its inner and its outer block, usable with every backend. Wiped on drop.
 pub struct HmacKey<H: Hash> {
     pub(crate) inner: [H::Word; 8],
     pub(crate) outer: [H::Word; 8],
 }
 
 impl<H: Hash> HmacKey<H> {
-    /// Makes ready `key`, of any length; RFC 2104 advises that of a digest.
+    /// Prepares `key`, of any length; RFC 2104 recommends that of a digest.
     pub fn new(key: &[u8]) -> Self {
         let mut padded = [0; BLOCK_BYTES_MAX];
         let padded_key = &mut padded[..H::BLOCK_BYTES];
@@ -188,7 +187,7 @@ impl<H: Hash> HmacKey<H> {
                 row[0] = word;
             }
             padded_key.iter_mut().for_each(|byte| *byte ^= pad);
-            // SAFETY: a block lies there.
+            // SAFETY: the pointer leads to a block.
             unsafe {
                 HashBackend::Portable.absorb::<H>(&mut rows, &[padded_key.as_ptr(); LANES_MAX], 1);
             }
@@ -216,14 +215,14 @@ impl<H: Hash> fmt::Debug for HmacKey<H> {
     }
 }
 
-/// A message to be authenticated.
+/// A message to authenticate.
 #[derive(Debug)]
 pub struct Mac<'a, H: Hash> {
     /// The key. Messages of a batch may share it.
     pub key: &'a HmacKey<H>,
     /// The message, of any length.
     pub message: &'a [u8],
-    /// Becomes the first bytes of the tag. RFC 2404 and RFC 4868 say how many IPsec takes.
+    /// Becomes the first bytes of the tag. RFC 2404 and RFC 4868 define the length for IPsec.
     pub tag: &'a mut [u8],
 }
 
@@ -241,7 +240,7 @@ pub struct Mac<'a, H: Hash> {
 /// ```
 ///
 /// # Panics
-/// When a tag is longer than a digest, before any is computed.
+/// If a tag is longer than a digest; no tag has been computed then.
 pub fn hmac<H: Hash>(backend: HashBackend, macs: &mut [Mac<'_, H>]) {
     for mac in &*macs {
         assert_tag_bytes::<H>(mac.tag.len());
@@ -282,27 +281,27 @@ pub(super) fn assert_tag_bytes<H: Hash>(bytes: usize) {
     );
 }
 
-/// What the lanes are at.
+/// The state of the lanes.
 pub(super) struct Lanes<H: Hash> {
     backend: HashBackend,
     pub(super) count: usize,
     rows: Rows<H::Word>,
     from: [*const u8; LANES_MAX],
-    /// Blocks from there that are ready to be read.
+    /// The blocks from there that are ready to be read.
     pub(super) left: [usize; LANES_MAX],
     pub(super) phase: [Phase; LANES_MAX],
     pub(super) request: [usize; LANES_MAX],
-    /// Each message.
+    /// The start of each message.
     start: [*const u8; LANES_MAX],
     bytes: [usize; LANES_MAX],
     /// The last blocks of the inner hash, then the block of the outer one, then the tag.
     pub(super) tails: [[u8; 2 * BLOCK_BYTES_MAX]; LANES_MAX],
 }
 
-/// What a lane reads.
+/// The part of a message that a lane reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Nothing: there are fewer messages than lanes.
+    /// Nothing, as there are fewer messages than lanes.
     Idle,
     /// Whole blocks of the message.
     Body,
@@ -313,10 +312,10 @@ pub(super) enum Phase {
 }
 
 impl<H: Hash> Lanes<H> {
-    /// Lanes for `messages` messages in all.
+    /// Creates lanes for `messages` messages in all.
     pub(super) fn new(backend: HashBackend, messages: usize) -> Self {
         let count = match backend {
-            // It works on one as well.
+            // SHA-NI works with a single message as well.
             #[cfg(target_arch = "x86_64")]
             HashBackend::ShaNi(_) => backend.lanes::<H>().min(messages),
             _ => backend.lanes::<H>(),
@@ -335,11 +334,10 @@ impl<H: Hash> Lanes<H> {
         }
     }
 
-    /// Gives a lane a message, none of which is ready yet.
+    /// Starts a message in a lane, with none of it ready yet.
     ///
     /// # Safety
-    /// `bytes` lie at `from` as long as the lane reads them, and nothing writes to those
-    /// [`release`](Self::release)d.
+    /// `bytes` bytes are at `from` while the lane reads them, and nothing writes to those [`release`](Self::release)d.
     #[inline]
     pub(super) unsafe fn begin(
         &mut self,
@@ -358,7 +356,7 @@ impl<H: Hash> Lanes<H> {
         self.phase[lane] = Phase::Body;
     }
 
-    /// Gives a lane a message that is ready.
+    /// Starts a message in a lane, with all of it ready.
     #[inline]
     fn begin_whole(&mut self, lane: usize, request: usize, mac: &Mac<'_, H>) {
         // SAFETY: the message is borrowed longer than the lanes live.
@@ -377,7 +375,7 @@ impl<H: Hash> Lanes<H> {
         }
     }
 
-    /// Says that the first `bytes` of the message are ready.
+    /// Marks the first `bytes` of the message as ready.
     #[inline]
     pub(super) fn release(&mut self, lane: usize, bytes: usize) {
         if self.phase[lane] == Phase::Body {
@@ -386,7 +384,7 @@ impl<H: Hash> Lanes<H> {
         }
     }
 
-    /// Reads as many blocks as each lane has that has any.
+    /// Reads the most blocks that all lanes with ready blocks have.
     #[inline]
     pub(super) fn run(&mut self) {
         let ready = |lane: &usize| self.left[*lane] > 0;
@@ -398,13 +396,13 @@ impl<H: Hash> Lanes<H> {
         };
         let blocks = self.left[fewest];
         let backend = self.backend;
-        // SAFETY: each lane points at as many blocks, if only at those of another.
+        // SAFETY: the pointer of each lane is valid for `blocks` blocks, if only those of another lane.
         self.run_by(blocks, fewest, |rows, from| unsafe {
             backend.absorb::<H>(rows, from, blocks);
         });
     }
 
-    /// Has `absorb` read `blocks` blocks of each lane that has any; `one` is such a lane.
+    /// Lets `absorb` read `blocks` blocks of each lane that has any; `one` is such a lane.
     #[inline]
     pub(super) fn run_by(
         &mut self,
@@ -417,7 +415,7 @@ impl<H: Hash> Lanes<H> {
         for (lane, from) in from[..self.count].iter_mut().enumerate() {
             if self.left[lane] == 0 {
                 *from = self.from[one];
-                // Whatever it makes of another's blocks is thrown away.
+                // The state it computes from another lane's blocks is discarded.
                 if self.phase[lane] != Phase::Idle {
                     kept.get_or_insert(self.rows);
                 }
@@ -439,8 +437,8 @@ impl<H: Hash> Lanes<H> {
         }
     }
 
-    /// Goes on to what comes after the blocks that were read, all that the phase has. False when the tag
-    /// is there: it is what the tail of the lane begins with, and the lane is idle.
+    /// Moves a lane to its next phase, after all blocks of the current one were read. Returns false if the tag is complete:
+    /// it is at the front of the lane's tail, and the lane is idle.
     #[inline]
     pub(super) fn next_phase(&mut self, lane: usize, key: &HmacKey<H>) -> bool {
         match self.phase[lane] {
@@ -466,7 +464,7 @@ impl<H: Hash> Lanes<H> {
         let tail = &mut self.tails[lane];
         let bytes = self.bytes[lane] % H::BLOCK_BYTES;
         let from = self.start[lane].wrapping_add(self.bytes[lane] - bytes);
-        // SAFETY: the caller of `begin` vouches for the message; this is less than a block.
+        // SAFETY: the caller of `begin` guarantees the message; this is less than a block.
         unsafe { core::ptr::copy_nonoverlapping(from, tail.as_mut_ptr(), bytes) };
         let blocks = pad::<H>(tail, bytes, H::BLOCK_BYTES + self.bytes[lane]);
         self.read_tail(lane, Phase::Tail, blocks);
@@ -486,7 +484,7 @@ impl<H: Hash> Lanes<H> {
         }
     }
 
-    /// Writes the digest into the tail of a lane.
+    /// Writes the digest to the tail of a lane.
     #[inline]
     fn put_digest(&mut self, lane: usize) -> &mut [u8; 2 * BLOCK_BYTES_MAX] {
         let tail = &mut self.tails[lane];
@@ -511,8 +509,7 @@ fn put_digest<H: Hash>(rows: &Rows<H::Word>, lane: usize, to: &mut [u8]) {
     }
 }
 
-/// Pads the `bytes` bytes in `tail`, the end of `all` bytes (FIPS 180-4, section 5.1), and returns how
-/// many blocks there are.
+/// Pads the `bytes` bytes in `tail`, the end of `all` bytes (FIPS 180-4, section 5.1), and returns the number of blocks.
 #[inline]
 fn pad<H: Hash>(tail: &mut [u8; 2 * BLOCK_BYTES_MAX], bytes: usize, all: usize) -> usize {
     let length_bytes = 2 * size_of::<H::Word>();
@@ -541,7 +538,7 @@ fn hash<H: Hash>(message: &[u8], to: &mut [u8]) {
     tail[..rest.len()].copy_from_slice(rest);
     let blocks = pad::<H>(&mut tail, rest.len(), message.len());
     for (from, blocks) in [(message.as_ptr(), body), (tail.as_ptr(), blocks)] {
-        // SAFETY: as many blocks lie there.
+        // SAFETY: the pointer leads to `blocks` blocks.
         unsafe { HashBackend::Portable.absorb::<H>(&mut rows, &[from; LANES_MAX], blocks) };
     }
     put_digest::<H>(&rows, 0, to);

@@ -1,10 +1,10 @@
 //! Many independent requests in one call, each with its own key, nonce or IV, and length.
 //!
-//! What chains within one message (CBC encryption, a hash) leaves most of a processor idle. Here each
-//! lane of the registers has a message of its own. A lane whose message ends takes the next one, so
-//! requests may have any lengths; time depends on lengths, never on contents.
+//! Work that is a chain within one message (CBC encryption, a hash) leaves most of a processor idle. Here each lane of the
+//! registers has its own message. A lane whose message ends takes the next one, so requests may have any lengths; time
+//! depends on lengths, never on contents.
 //!
-//! docs/internals/packets.md has the counts that the kernels were designed by.
+//! docs/internals/packets.md has the instruction counts behind the design of the kernels.
 
 #[cfg(target_arch = "x86_64")]
 mod beside;

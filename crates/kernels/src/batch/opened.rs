@@ -1,4 +1,4 @@
-//! HMAC of the ciphertext checked, then CBC decrypted, of independent packets.
+//! Verifies an HMAC of the ciphertext, then decrypts CBC, for independent packets.
 
 use core::ops::Range;
 
@@ -7,7 +7,7 @@ use super::hmac::{Hash, HashBackend, HmacKey, Mac, assert_tag_bytes, hmac};
 use crate::hash::LANES_MAX;
 use crate::wipe::wipe;
 
-/// A packet to be checked, then decrypted in place.
+/// A packet to verify, then decrypt in place.
 #[derive(Debug)]
 pub struct HmacCbc<'a, H: Hash, C: Cipher> {
     /// The key of the cipher.
@@ -16,23 +16,23 @@ pub struct HmacCbc<'a, H: Hash, C: Cipher> {
     pub iv: &'a C::Block,
     /// The key of the MAC.
     pub mac: &'a HmacKey<H>,
-    /// All that is authenticated.
+    /// The authenticated bytes.
     pub packet: &'a mut [u8],
-    /// The part of it that is encrypted, whole blocks.
+    /// The encrypted part of `packet`, whole blocks.
     pub encrypted: Range<usize>,
-    /// The first bytes of the tag, as the sender says.
+    /// The first bytes of the received tag.
     pub tag: &'a [u8],
     /// Becomes whether the tag is that of the packet.
     pub is_authentic: bool,
 }
 
-/// Checks every packet, and decrypts those whose tag is right. The others stay as they are.
+/// Verifies every packet, and decrypts those whose tag is right. The others are left unchanged.
 ///
 /// Time depends on lengths and on which packets are authentic, not on where a tag is wrong.
 ///
 /// # Panics
-/// When a range is not of whole blocks or not in its packet, or a tag is empty or longer than a digest,
-/// before any packet is decrypted.
+/// If a range is not whole blocks or not in its packet, or a tag is empty or longer than a digest; no packet has been
+/// decrypted then.
 pub fn verify_then_decrypt<H: Hash, C: Cipher>(
     backend: C::Backend,
     hash_backend: HashBackend,
@@ -83,7 +83,7 @@ fn are_equal(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && difference == 0
 }
 
-/// Packets that are checked before the first of them is decrypted: as many as fill all lanes twice.
+/// Packets that are verified before the first of them is decrypted: enough to fill all lanes twice.
 const GROUP: usize = 2 * LANES_MAX;
 
 const DIGEST_BYTES_MAX: usize = 64;

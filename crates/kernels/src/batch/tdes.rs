@@ -10,14 +10,14 @@ use crate::x86_64::batch::{tdes as kernels, tdes_nibbles as nibbles};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::tdes::Xmm;
 
-/// A stream of Triple DES in CBC mode: whole blocks under a key and an IV of its own.
+/// A stream of Triple DES in CBC mode: whole blocks with their own key and IV.
 pub struct TdesCbcStream<'a> {
     /// The key. Streams of a batch may share it.
     pub key: &'a Cbc,
-    /// The ciphertext block before the first, at the start of a message its IV. Becomes the last
-    /// ciphertext block, and stays without data.
+    /// The ciphertext block before the first, or the message's IV at its start. Becomes the last ciphertext block; without
+    /// data it does not change.
     pub iv: &'a mut [u8; BLOCK_BYTES],
-    /// What to encrypt or decrypt, a multiple of 8 bytes.
+    /// The data to encrypt or decrypt, a multiple of 8 bytes.
     pub data: InOutBuf<'a, 'a, u8>,
 }
 
@@ -39,8 +39,7 @@ impl TdesChained for TdesCbcStream<'_> {
     }
 }
 
-/// Encrypts every stream. The buffers of one stream and those of another are different memory, as the
-/// borrows say.
+/// Encrypts every stream. The borrows guarantee that the buffers of different streams do not overlap.
 ///
 /// ```
 /// use inout::InOutBuf;
@@ -55,7 +54,7 @@ impl TdesChained for TdesCbcStream<'_> {
 /// ```
 ///
 /// # Panics
-/// When the length of a stream is not a multiple of 8 bytes, before any is encrypted.
+/// If the length of a stream is not a multiple of 8 bytes; no stream has been encrypted then.
 pub fn encrypt_tdes_cbc(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) {
     for stream in &*streams {
         assert_whole_blocks(stream.data.len());
@@ -73,10 +72,10 @@ pub fn encrypt_tdes_cbc(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) 
     }
 }
 
-/// Decrypts every stream, as [`Cbc::decrypt`] does one.
+/// Decrypts every stream, like [`Cbc::decrypt`].
 ///
 /// # Panics
-/// When the length of a stream is not a multiple of 8 bytes, before any is decrypted.
+/// If the length of a stream is not a multiple of 8 bytes; no stream has been decrypted then.
 pub fn decrypt_tdes_cbc(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) {
     for stream in &*streams {
         assert_whole_blocks(stream.data.len());

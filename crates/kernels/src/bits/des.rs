@@ -1,9 +1,8 @@
-//! Triple DES on bits: register i of 64 holds bit i of many blocks, as many as a register has bits
-//! ("A fast new DES implementation in software", Biham, FSE 1997).
+//! Bitsliced Triple DES: register i of 64 holds bit i of many blocks, one for each bit of a register ("A fast new DES
+//! implementation in software", Biham, FSE 1997).
 //!
-//! Permutations then cost nothing, they are names of registers. What is left of a round are eight
-//! S-boxes as circuits (`des_gates`, `des_ternary`), 48 XORs of key and 32
-//! of the other half.
+//! Permutations are then free: they rename registers. What remains of a round is eight S-boxes as circuits (`des_gates`,
+//! `des_ternary`), 48 XORs of the key and 32 of the other half.
 //!
 //! ```text
 //! a pass                 instructions
@@ -25,15 +24,15 @@ pub(crate) const fn pass_blocks<P: Plane>() -> usize {
     64 * P::LANES
 }
 
-/// Three keys, as 64 masks each. The parity bits' are not used.
+/// Three keys, as 64 masks each. Those of the parity bits are not used.
 pub(crate) type KeyMasks = [u64; 3 * 64];
 
-/// XORs keystream onto `bytes` bytes, from byte `skip` of the block at `counter` on.
+/// XORs keystream onto `bytes` bytes, starting at byte `skip` of the block at `counter`.
 ///
 /// # Safety
-/// The instructions of `P` are enabled in the caller; `bytes` are readable at `from` and writable at
-/// `to`, the same place or one that does not overlap; `skip` is less than 8. There is a `Room` at
-/// `room`, to write alone.
+/// The instructions of `P` are enabled in the caller; `bytes` are readable at `from` and writable at `to`, the same place or
+/// one that does not overlap; `skip` is less than 8. `room` points to memory for a `Room`, which only this function
+/// accesses.
 #[inline(always)]
 pub(crate) unsafe fn ctr<P: Plane>(
     room: *mut Room<P>,
@@ -44,8 +43,8 @@ pub(crate) unsafe fn ctr<P: Plane>(
     mut to: *mut u8,
     mut bytes: usize,
 ) {
-    // SAFETY: the caller has the instructions of `P` and the room; `bytes` counts what is left at
-    // both pointers. Every array is written before it is read, and a pass fills all 64 registers.
+    // SAFETY: the caller has the instructions of `P` and the room; `bytes` counts what is left at both pointers. Every array
+    // is written before it is read, and a pass fills all 64 registers.
     unsafe {
         let masks = &mut (*room).masks;
         for (mask, word) in masks.iter_mut().zip(keys) {
@@ -86,8 +85,8 @@ pub(crate) unsafe fn ctr<P: Plane>(
     }
 }
 
-/// What a pass works on: all of it is secret, and wiped at the end. It lies with the caller of what has
-/// the instructions, so that only spilled registers are left in the frame of that.
+/// The working memory of a pass, which is all secret and wiped at the end. The caller of the function with the instructions
+/// provides it, so that the frame of that function holds only spilled registers.
 #[repr(C)]
 pub(crate) struct Room<P: Plane> {
     masks: [P::Mask; 3 * 64],
@@ -95,7 +94,7 @@ pub(crate) struct Room<P: Plane> {
     planes: [P; 64],
 }
 
-/// The keystream of a pass from `counter` on.
+/// Computes the keystream of a pass from `counter` on.
 ///
 /// # Safety
 /// The instructions of `P` are enabled in the caller.
@@ -115,8 +114,8 @@ unsafe fn make<P: Plane>(
     transpose(planes);
 }
 
-/// The 48 rounds of encryption, or of decryption, between the initial and the final permutation. Returns the
-/// left half, then the right one.
+/// Runs the 48 rounds of encryption or decryption between the initial and the final permutation. Returns the left half, then
+/// the right one.
 #[inline(always)]
 pub(super) fn triple<'a, P: Plane, const DECRYPT: bool>(
     masks: &[P::Mask; 3 * 64],
@@ -136,27 +135,25 @@ pub(super) fn triple<'a, P: Plane, const DECRYPT: bool>(
             round(left, right, masks, first);
             round(right, left, masks, second);
         }
-        // The halves are exchanged at the end of DES, and the final permutation is undone by the
-        // initial one of the next.
+        // DES ends with an exchange of the halves, and the initial permutation of the next DES undoes the final one.
         core::mem::swap(&mut left, &mut right);
     }
     [left, right]
 }
 
-/// Bit i of the blocks from `counter` on, at `PLACES_IN[i]`.
+/// Stores bit i of the blocks from `counter` on at `PLACES_IN[i]`.
 ///
 /// # Safety
 /// The instructions of `P` are enabled in the caller.
 #[inline(always)]
 unsafe fn count<P: Plane>(counter: u64, state: &mut [P]) {
-    // SAFETY: the caller has the instructions of `P`, and `lanes_with` is asked for as many bits as lanes are numbered by.
+    // SAFETY: the caller has the instructions of `P`, and `lanes_with` gets only the bits of lane numbers.
     unsafe {
         let lane_bits = P::LANES.ilog2() as usize;
         let mut carry = P::broadcast(0);
         for (i, place) in PLACES_IN.into_iter().enumerate() {
             let bit = P::broadcast((counter >> i & 1).wrapping_neg());
-            // The number of the block in the pass: its register after the transposition, then
-            // its lane.
+            // The number of the block in the pass: its register after the transposition, then its lane.
             let number = if i < lane_bits {
                 P::lanes_with(i)
             } else if i < lane_bits + 6 {
@@ -173,7 +170,7 @@ unsafe fn count<P: Plane>(counter: u64, state: &mut [P]) {
     }
 }
 
-/// Bits whose number has bit i.
+/// The words whose bits are set where the bit's number has bit i.
 const WORDS_WITH: [u64; 6] = [
     0xaaaa_aaaa_aaaa_aaaa,
     0xcccc_cccc_cccc_cccc,
@@ -183,7 +180,7 @@ const WORDS_WITH: [u64; 6] = [
     0xffff_ffff_0000_0000,
 ];
 
-/// XORs f of `right` and the key of a round, from 0, onto `left` (FIPS 46-3).
+/// XORs f of `right` and the key of a round, counted from 0, onto `left` (FIPS 46-3).
 #[inline(always)]
 fn round<P: Plane>(left: &mut [P; 32], right: &[P; 32], masks: &[P::Mask; 64], number: usize) {
     let bits = &ROUND_KEYS[number];
@@ -206,7 +203,7 @@ fn round<P: Plane>(left: &mut [P; 32], right: &[P; 32], masks: &[P::Mask; 64], n
     s_box!(0 1 2 3 4 5 6 7);
 }
 
-/// Makes bit j of register i bit i of register j, in every lane.
+/// Transposes bits: bit j of register i becomes bit i of register j, in every lane.
 #[inline(always)]
 pub(super) fn transpose<P: Plane>(planes: &mut [P; 64]) {
     for first in 0..8 {
@@ -230,8 +227,8 @@ pub(super) fn transpose<P: Plane>(planes: &mut [P; 64]) {
     }
 }
 
-/// Exchanges, in registers that are `APART`, the bits of the lower one whose number has bit `BITS`
-/// with those of the upper one whose number has not.
+/// Exchanges, between registers `APART` apart, the bits of the lower one whose number has bit `BITS` with those of the upper
+/// one whose number lacks it.
 #[inline(always)]
 fn exchange<P: Plane, const BITS: u32, const APART: usize>(x: &mut [P; 8]) {
     let mask = x[0].filled_with(!WORDS_WITH[BITS.ilog2() as usize]);
@@ -243,19 +240,19 @@ fn exchange<P: Plane, const BITS: u32, const APART: usize>(x: &mut [P; 8]) {
     }
 }
 
-/// The masks of three keys (SP 800-67, section 3.2): bit 1 of a key is its first.
+/// Computes the masks of three keys (SP 800-67, section 3.2). Bit 1 of a key is its first.
 pub(crate) fn expand(key: &[u8; 24], masks: &mut KeyMasks) {
     for (i, mask) in masks.iter_mut().enumerate() {
         *mask = u64::from(key[i / 8] >> (7 - i % 8) & 1).wrapping_neg();
     }
 }
 
-/// The initial permutation: bit i + 1 of the result is this one of the block.
+/// The initial permutation: the bit of the block that becomes bit i + 1 of the result.
 const IP: [u8; 64] = {
     let mut ip = [0; 64];
     let mut i = 0;
     while i < 64 {
-        // Even columns of bits first, each from the last byte on.
+        // Even columns of bits first, each starting with the last byte.
         let column = if i < 32 {
             2 * (i / 8 + 1)
         } else {
@@ -267,7 +264,7 @@ const IP: [u8; 64] = {
     ip
 };
 
-/// Where bit i of a counter, from the lowest, is after the initial permutation.
+/// The position of bit i of a counter, counted from the lowest, after the initial permutation.
 const PLACES_IN: [usize; 64] = {
     let mut places = [0; 64];
     let mut i = 0;
@@ -278,8 +275,8 @@ const PLACES_IN: [usize; 64] = {
     places
 };
 
-/// Where bit i before the final permutation, which undoes the initial one, is in the eight bytes of
-/// a block as a little-endian word.
+/// The position of bit i before the final permutation, which undoes the initial one, in the eight bytes of a block as a
+/// little-endian word.
 pub(super) const PLACES_OUT: [usize; 64] = {
     let mut places = [0; 64];
     let mut i = 0;
@@ -291,13 +288,13 @@ pub(super) const PLACES_OUT: [usize; 64] = {
     places
 };
 
-/// P.
+/// Permutation P.
 pub(super) const P: [u8; 32] = [
     16, 7, 20, 21, 29, 12, 28, 17, 1, 15, 23, 26, 5, 18, 31, 10, //
     2, 8, 24, 14, 32, 27, 3, 9, 19, 13, 30, 6, 22, 11, 4, 25,
 ];
 
-/// Where bit i of the S-boxes' output is after P.
+/// The position of bit i of the S-boxes' output after P.
 const PLACES_AFTER_P: [usize; 32] = {
     let mut places = [0; 32];
     let mut i = 0;
@@ -324,10 +321,10 @@ const PC2: [u8; 48] = [
     44, 49, 39, 56, 34, 53, 46, 42, 50, 36, 29, 32,
 ];
 
-/// Left shifts of C and D before each round.
+/// The left shifts of C and D before each round.
 const SHIFTS: [u8; 16] = [1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 1];
 
-/// Which bits of a key, from 0, the round keys consist of.
+/// The bits of a key, counted from 0, that form the round keys.
 pub(super) const ROUND_KEYS: [[u8; 48]; 16] = {
     let mut keys = [[0; 48]; 16];
     let mut shift = 0;

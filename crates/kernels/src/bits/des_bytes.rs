@@ -1,14 +1,14 @@
-//! DES as look-ups of bytes (FIPS 46-3), computed by the compiler.
+//! DES as byte look-ups (FIPS 46-3), whose tables are computed at compile time.
 //!
-//! A half of a block, expanded by E, is eight bytes, one for each S-box. What an S-box looks up is a byte
-//! too: bit q goes to S-box q of the next round, if any does. Each S-box sends bits to six others and gets
-//! bits from six others, so P and E together are the transposition of eight bytes as a matrix of bits.
-//! That leaves the six bits of an index anywhere in a byte. A product in GF(2^8), with a factor for each
-//! S-box, brings them into the lower six bits: a table may be in any linear order.
+//! A half of a block, expanded by E, is eight bytes, one for each S-box. The output of an S-box's table is a byte too: bit q
+//! goes to S-box q of the next round, if any bit does. Each S-box sends bits to six others and gets bits from six others, so
+//! P and E together are the transposition of eight bytes as a matrix of bits. That leaves the six bits of an index anywhere
+//! in a byte. A product in GF(2^8), with a factor for each S-box, moves them to the lower six bits: a table may be in any
+//! linear order.
 
 use super::des::{P, ROUND_KEYS};
 
-/// S-boxes 1 to 8, a row of 16 entries in each word.
+/// The S-boxes 1 to 8, with a row of 16 entries in each word.
 pub(super) const S_BOXES: [[u64; 4]; 8] = [
     [
         0xe4d1_2fb8_3a6c_5907,
@@ -60,13 +60,12 @@ pub(super) const S_BOXES: [[u64; 4]; 8] = [
     ],
 ];
 
-/// The bits that E gives an S-box, the first of them lowest, are bits of a half from `4 * number - 1` on.
+/// Returns the bit of a half that E makes bit `i` of an S-box's input, the first bit being the lowest.
 pub(super) const fn bit_of_half(number: usize, i: usize) -> usize {
     (4 * number + i + 31) % 32
 }
 
-/// A byte whose bits lie where the transposition leaves those of S-box `number`: bit 7 - p comes from S-box
-/// p.
+/// Returns a byte with `bits` where the transposition leaves those of S-box `number`: bit 7 - p comes from S-box p.
 const fn spread(number: usize, bits: usize) -> u8 {
     let mut byte = 0;
     let mut i = 0;
@@ -78,7 +77,7 @@ const fn spread(number: usize, bits: usize) -> u8 {
     byte
 }
 
-/// The product in GF(2^8) with the polynomial of AES.
+/// Returns the product in GF(2^8) with the polynomial of AES.
 const fn times(a: u8, b: u8) -> u8 {
     let (mut product, mut a, mut b) = (0, a as u16, b);
     while b > 0 {
@@ -94,7 +93,7 @@ const fn times(a: u8, b: u8) -> u8 {
     product as u8
 }
 
-/// What each byte is multiplied by, so that its lower six bits tell the 64 values apart.
+/// The factor of each byte, after which its lower six bits distinguish the 64 values.
 pub(crate) const FACTORS: [u8; 8] = {
     let mut factors = [0; 8];
     let mut number = 0;
@@ -116,15 +115,15 @@ pub(crate) const FACTORS: [u8; 8] = {
     factors
 };
 
-/// Six bits, the first of E lowest, as the state has them.
+/// Returns six bits, the first of E lowest, in the form of the state.
 pub(super) const fn placed(number: usize, bits: usize) -> u8 {
     times(FACTORS[number], spread(number, bits))
 }
 
-/// Tables of two S-boxes each, 64 entries of the one and then of the other.
+/// Tables of two S-boxes each: 64 entries of one, then 64 of the other.
 pub(crate) type Tables = [[u8; 128]; 4];
 
-/// What an S-box makes of an index.
+/// The output of each S-box for an index.
 pub(crate) const SUBSTITUTE: Tables = {
     let mut tables = [[0; 128]; 4];
     let mut number = 0;
@@ -159,7 +158,7 @@ pub(crate) const SUBSTITUTE: Tables = {
     tables
 };
 
-/// From six bits, the first of E lowest, to the state.
+/// Converts six bits, the first of E lowest, to the state.
 pub(crate) const ENTER: Tables = {
     let mut tables = [[0; 128]; 4];
     let mut number = 0;
@@ -174,8 +173,8 @@ pub(crate) const ENTER: Tables = {
     tables
 };
 
-/// From the state to the four bits of a half that an S-box shares with no other: the lower ones of a byte
-/// for an odd S-box, as FIPS 46-3 counts them, the upper ones for an even one.
+/// Converts the state to the four bits of a half that an S-box shares with no other: the lower ones of a byte for an odd
+/// S-box, as FIPS 46-3 counts them, the upper ones for an even one.
 pub(crate) const LEAVE: Tables = {
     let mut tables = [[0; 128]; 4];
     let mut number = 0;
@@ -192,13 +191,13 @@ pub(crate) const LEAVE: Tables = {
     tables
 };
 
-/// What XORed with a state makes it indexes: bytes of odd number take the second half of their table.
+/// Converts a state to indexes by XOR: bytes of odd number use the second half of their table.
 pub(crate) const SECOND_HALVES: u64 = 0x4000_4000_4000_4000;
 
-/// The round keys of Triple DES in the order of encryption, as [`SUBSTITUTE`] takes them.
+/// The round keys of Triple DES in the order of encryption, in the form that [`SUBSTITUTE`] takes.
 pub(crate) type Rounds = [u64; 48];
 
-/// Makes the round keys of three keys (SP 800-67, section 3.2).
+/// Expands three keys (SP 800-67, section 3.2).
 pub(crate) fn expand(key: &[u8; 24], rounds: &mut Rounds) {
     for (stage, (key, rounds)) in key
         .as_chunks::<8>()
@@ -210,7 +209,7 @@ pub(crate) fn expand(key: &[u8; 24], rounds: &mut Rounds) {
         *rounds = [SECOND_HALVES; 16];
         let key = u64::from_be_bytes(*key);
         for (bit, in_rounds) in IN_ROUNDS.iter().enumerate() {
-            // Else the compiler leaves the loop out, by a branch, where the bit is clear.
+            // Without it, the compiler skips the loop by a branch if the bit is clear.
             let mask = core::hint::black_box((key >> (63 - bit) & 1).wrapping_neg());
             for (round, bits) in rounds.iter_mut().zip(in_rounds) {
                 *round ^= bits & mask;
@@ -222,7 +221,7 @@ pub(crate) fn expand(key: &[u8; 24], rounds: &mut Rounds) {
     }
 }
 
-/// What a bit of a key, from its first, adds to each round key.
+/// The contribution of each bit of a key, starting with its first, to each round key.
 static IN_ROUNDS: [[u64; 16]; 64] = {
     let mut in_rounds = [[0; 16]; 64];
     let mut round = 0;

@@ -1,7 +1,7 @@
-//! Triple DES in CBC mode (SP 800-38A, section 6.2) on bits.
+//! Bitsliced Triple DES in CBC mode (SP 800-38A, section 6.2).
 //!
-//! Encryption chains: each of 64 bits of a register belongs to a stream of its own, which has its own key too.
-//! Decryption does not: the bits of a register are blocks of one stream.
+//! Encryption is a chain, so each of 64 bits of a register belongs to another stream, which may have its own key. Decryption
+//! is not: the bits of a register are blocks of one stream.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -11,11 +11,10 @@ use super::registers::Plane;
 use crate::requests::{Engine, Lanes, TdesChained};
 use crate::wipe::{wipe, wipe_stack};
 
-/// A register of whose first word each bit belongs to a stream that is encrypted: the other words are idle.
+/// A register in which each bit of the first word belongs to another stream to encrypt; its other words are idle.
 ///
-/// Words of 64 bits would do. But there are too few registers for them, and their instructions overwrite an operand.
-/// The other words are of use outside the rounds, where the next blocks of a stream lie: `LANES` of them are transposed
-/// at once.
+/// 64-bit general registers would suffice, but there are too few of them, and their instructions overwrite an operand. The
+/// other words are used outside the rounds, for the next blocks of a stream: `LANES` of them are transposed at once.
 ///
 /// # Safety
 /// `encrypt` is [`encrypt_lanes`], and every CPU has the instructions of the register.
@@ -25,17 +24,17 @@ pub(crate) unsafe trait Chains: Plane<Mask = Self> {
     unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize);
 }
 
-/// Encryption of 64 streams.
+/// Encrypts 64 streams.
 pub(crate) struct Words<P> {
     keys: LaneKeys,
     _registers: PhantomData<P>,
 }
 
-/// The keys' bits: of each a register, in whose first word is a bit of each stream.
+/// The bits of the keys: a register for each, whose first word has a bit of each stream.
 #[repr(align(16))]
 pub(crate) struct LaneKeys([u64; LANES_MAX * 3 * 64]);
 
-/// The most 64-bit lanes that a register with [`Chains`] has.
+/// The most 64-bit lanes of a register with [`Chains`].
 const LANES_MAX: usize = 2;
 
 impl<P: Chains> Words<P> {
@@ -74,16 +73,16 @@ impl<P> Drop for Words<P> {
 /// Encrypts the next `blocks` of the lanes that have some left.
 ///
 /// # Safety
-/// The instructions of `P` are enabled in the caller; these lanes have as many blocks, readable and writable.
+/// The instructions of `P` are enabled in the caller; these lanes have `blocks` blocks, readable and writable.
 #[inline(always)]
 pub(crate) unsafe fn encrypt_lanes<P: Plane<Mask = P>>(
     keys: &LaneKeys,
     lanes: &mut Lanes<64>,
     blocks: usize,
 ) {
-    // SAFETY: the caller has the instructions of `P`, and `blocks` where a lane has some left; the
-    // keys are as many registers of at most `LANES_MAX` words, and aligned as these. A register has `LANES` words,
-    // which have the alignment of one.
+    // SAFETY: the caller has the instructions of `P`, and `blocks` blocks where a lane has some left; the keys fill that
+    // many registers of at most `LANES_MAX` words, and have their alignment. A register has `LANES` words, and its alignment
+    // suffices for them.
     unsafe {
         let masks = &*keys.0.as_ptr().cast::<[P; 3 * 64]>();
         let mut planes = [P::broadcast(0); 64];
@@ -142,7 +141,7 @@ pub(crate) unsafe fn encrypt_lanes<P: Plane<Mask = P>>(
     }
 }
 
-/// From 64 blocks in each lane to the state.
+/// Converts 64 blocks in each lane to the state.
 #[inline(always)]
 fn enter<P: Plane>(planes: &mut [P; 64], state: &mut [[P; 32]; 2]) {
     transpose(planes);
@@ -151,7 +150,7 @@ fn enter<P: Plane>(planes: &mut [P; 64], state: &mut [[P; 32]; 2]) {
     }
 }
 
-/// What decryption works on, all of it secret.
+/// The working memory of decryption, all of it secret.
 #[repr(C)]
 pub(crate) struct Room<P: Plane> {
     masks: [P::Mask; 3 * 64],
@@ -162,8 +161,8 @@ pub(crate) struct Room<P: Plane> {
 /// Decrypts whole passes. `iv` is the ciphertext block before the first, and becomes the last.
 ///
 /// # Safety
-/// The instructions of `P` are enabled in the caller; as many passes are readable at `from` and writable at
-/// `to`, the same place or one that does not overlap. There is room at `room`, to write alone.
+/// The instructions of `P` are enabled in the caller; the passes are readable at `from` and writable at `to`, the same place
+/// or one that does not overlap. `room` points to memory for a `Room`, which only this function accesses.
 #[inline(always)]
 pub(crate) unsafe fn decrypt<P: Plane>(
     room: *mut Room<P>,
@@ -173,8 +172,8 @@ pub(crate) unsafe fn decrypt<P: Plane>(
     mut to: *mut u8,
     passes: usize,
 ) {
-    // SAFETY: the caller has the instructions of `P`, the room, and the passes at both pointers. All of the room is
-    // written before it is read.
+    // SAFETY: the caller has the instructions of `P`, the room, and the passes at both pointers. All of the room is written
+    // before it is read.
     unsafe {
         let masks = &mut (*room).masks;
         for (mask, word) in masks.iter_mut().zip(keys) {
@@ -224,7 +223,7 @@ pub(crate) fn decrypt_rest(keys: &KeyMasks, iv: &mut [u8; 8], data: inout::InOut
     let mut padded = [0; 512];
     let mut room = MaybeUninit::uninit();
     assert!(bytes <= padded.len() && bytes.is_multiple_of(8));
-    // SAFETY: the buffer vouches for `bytes`; there are 512 in the other.
+    // SAFETY: the buffer guarantees `bytes`, and the other pointer has 512.
     unsafe {
         core::ptr::copy_nonoverlapping(from, padded.as_mut_ptr(), bytes);
         let last = padded[..bytes].last_chunk().copied().unwrap_or(*iv);

@@ -1,13 +1,13 @@
-//! DES as look-ups of 16 bytes (FIPS 46-3), computed by the compiler: what `pshufb` can do.
+//! DES as look-ups in 16-byte tables (FIPS 46-3), computed at compile time, for `pshufb`.
 //!
-//! A register belongs to an S-box, and each of its bytes to a block. The six bits of an index lie in a byte: four
-//! of them, the lowest, are looked up, and the highest two choose one of four tables. What is found is a byte too, in
-//! which the four bits of output lie where the next round's indexes want them, some twice.
+//! A register belongs to an S-box, and each of its bytes to a block. The six bits of an index lie in a byte: the lowest four
+//! are looked up, and the highest two select one of four tables. The result is a byte too, in which the four bits of output
+//! lie where the next round's indexes need them, some twice.
 //!
-//! Then P and E together only exchange bits of one register with those of another, which stay at their place in
-//! the byte. An S-box sends bits to six others and gets bits from six, so the 48 bits can be divided into six
-//! sets ([`PLACES`]), each of which has one bit from every S-box and one to every S-box. A set is a permutation of the
-//! registers, and those were searched that three stages of exchanges between two registers can do ([`EXCHANGED`]).
+//! Then P and E together only exchange bits between registers, at the same place in the byte. An S-box sends bits to six
+//! others and gets bits from six, so the 48 bits can be divided into six sets ([`PLACES`]), each of which has one bit from
+//! every S-box and one to every S-box. A set is a permutation of the registers. A search found sets that three stages of
+//! exchanges between two registers can produce ([`EXCHANGED`]).
 
 use super::des::P;
 use super::des_bytes::{S_BOXES, bit_of_half, placed};
@@ -15,48 +15,48 @@ use super::des_bytes::{S_BOXES, bit_of_half, placed};
 /// A byte for each index of four bits, or for each of 16 blocks.
 pub(crate) type Row = [u8; 16];
 
-/// A row for each register, in their order: see [`BOXES`].
+/// A row for each register, in the order of [`BOXES`].
 pub(crate) type Rows = [Row; 8];
 
-/// What is looked up, and the masks of exchanges. Aligned for two registers at once.
+/// The look-up tables, and the masks of exchanges. Aligned for two registers at once.
 #[repr(C, align(32))]
 pub(crate) struct Tables {
-    /// By the highest bit of the index, then the next one.
+    /// The outputs, by the highest bit of the index, then the next one.
     pub(crate) substitute: [Rows; 4],
-    /// In each stage, the bits that a register gets from another one: that whose number differs by [`STAGES`].
+    /// The bits that a register gets from another one in each stage: from the one whose number differs by [`STAGES`].
     pub(crate) exchange: [Rows; 3],
-    /// From the four bits of a half that an S-box shares with no other, from those before and from those behind: to
-    /// the state.
+    /// Converts to the state: from the four bits of a half that an S-box shares with no other, from those before and from
+    /// those after.
     pub(crate) enter: [Rows; 3],
-    /// From the lower and the upper four bits of a byte of the state to those four bits: the lower ones of a byte
-    /// for an odd S-box, counted from 0.
+    /// Converts the lower and the upper four bits of a byte of the state to those four bits: the lower ones of a byte for an
+    /// odd S-box, counted from 0.
     pub(crate) leave: [Rows; 2],
-    /// From the lower and the upper four bits of a byte of [`super::des_bytes::Rounds`] to the state.
+    /// Converts the lower and the upper four bits of a byte of [`super::des_bytes::Rounds`] to the state.
     pub(crate) key: [Rows; 2],
 }
 
-/// The S-box of each register, from 0.
+/// The S-box of each register, counted from 0.
 pub(crate) const BOXES: [usize; 8] = [2, 6, 0, 4, 1, 7, 3, 5];
 
-/// How far apart registers are that exchange bits, stage by stage.
+/// The distance between registers that exchange bits, stage by stage.
 pub(crate) const STAGES: [usize; 3] = [2, 4, 1];
 
-/// Where in a byte the bits of each set are. Those of a half leave two free.
+/// The place in a byte of the bits of each set. Those of a half leave two places free.
 const PLACES: [usize; 6] = [0, 1, 2, 3, 6, 7];
 
-/// For each set, whether registers exchange their bits: from bit 0 on in the order of the stages, and in each of
-/// the lower of two registers.
+/// For each set, whether registers exchange their bits: starting with bit 0, by stage, then by the lower of the two
+/// registers.
 const EXCHANGED: [u16; 6] = [0xdc0, 0xcef, 0x2f5, 0xf38, 0x79f, 0x25a];
 
 /// Whether registers `low` and `low + STAGES[stage]` exchange their bits of a set.
 const fn is_exchanged(set: usize, stage: usize, low: usize) -> bool {
-    // How many lower ones of a pair are below.
+    // The number of lower registers of a pair before this one.
     let apart = STAGES[stage];
     let before = low / (2 * apart) * apart + low % apart;
     EXCHANGED[set] >> (4 * stage + before) & 1 == 1
 }
 
-/// The S-box from which register `to` gets the bit of a set.
+/// Returns the S-box from which register `to` gets the bit of a set.
 const fn source(set: usize, to: usize) -> usize {
     let mut register = to;
     let mut stage = 3;
@@ -69,7 +69,7 @@ const fn source(set: usize, to: usize) -> usize {
     BOXES[register]
 }
 
-/// The place in a byte of bit `i` of those that E gives an S-box.
+/// Returns the place in a byte of bit `i` of those that E gives an S-box.
 const fn place(number: usize, i: usize) -> usize {
     let from = (P[bit_of_half(number, i)] as usize - 1) / 4;
     let mut register = 0;
@@ -83,7 +83,7 @@ const fn place(number: usize, i: usize) -> usize {
     PLACES[set]
 }
 
-/// Six bits, the first of E lowest, as the state has them.
+/// Returns six bits, the first of E lowest, in the form of the state.
 const fn in_state(number: usize, bits: usize) -> u8 {
     let mut byte = 0;
     let mut i = 0;
@@ -213,7 +213,7 @@ const fn key() -> [Rows; 2] {
                 tables[0][register][byte] = state;
             }
             if byte.is_multiple_of(16) {
-                // Two more bits of a byte say nothing.
+                // The other two bits of a byte do not matter.
                 let mut high = byte / 16;
                 while high < 16 {
                     tables[1][register][high] = state;

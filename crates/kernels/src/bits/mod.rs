@@ -1,4 +1,4 @@
-//! Ciphers that are worked on in bits or words side by side, over registers of any width.
+//! Ciphers whose bits or words are processed side by side, over registers of any width.
 
 pub(crate) mod des;
 #[cfg(target_arch = "x86_64")]

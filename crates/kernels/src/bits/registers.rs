@@ -1,18 +1,18 @@
-//! What the algorithms of this folder need of a register.
+//! The register operations that the algorithms of this folder need.
 
 use crate::contract::needs_instructions;
 
-/// A register as `LANES` words of 64 bits; a bit of it belongs to a block.
+/// A register of `LANES` 64-bit words; each bit belongs to another block.
 ///
-/// A value proves that the CPU has the instructions of its type: only unsafe methods make one out of anything else.
+/// A value proves that the CPU has the instructions of its type: only unsafe methods create one from anything else.
 pub(crate) trait Plane: Copy {
     const LANES: usize;
-    /// What is XORed with a plane: all ones or all zeros.
+    /// A mask that is XORed with a plane: all ones or all zeros.
     type Mask: Copy;
 
     needs_instructions! {
         fn broadcast(word: u64) -> Self;
-        /// All ones in the lanes whose number has bit `bit`.
+        /// Returns ones in the lanes whose number has bit `bit`, and zeros in the others.
         fn lanes_with(bit: usize) -> Self;
         fn mask(word: u64) -> Self::Mask;
     }
@@ -26,22 +26,22 @@ pub(crate) trait Plane: Copy {
     /// # Safety
     /// `to` is valid for writes of `8 * LANES` bytes, aligned or not.
     unsafe fn store(self, to: *mut u8);
-    /// `word` in every lane, as [`broadcast`](Self::broadcast); the register says that this can be done.
+    /// Returns `word` in every lane, like [`broadcast`](Self::broadcast); `self` proves that the CPU can.
     fn filled_with(self, word: u64) -> Self;
     fn xor_mask(self, mask: &Self::Mask) -> Self;
     fn and(self, other: Self) -> Self;
     fn or(self, other: Self) -> Self;
     fn xor(self, other: Self) -> Self;
-    /// `self` and not `other`.
+    /// Returns `self` AND NOT `other`.
     fn and_not(self, other: Self) -> Self;
     fn not(self) -> Self;
     fn shift_left<const N: u32>(self) -> Self;
     fn shift_right<const N: u32>(self) -> Self;
-    /// S-box `BOX` + 1.
+    /// Applies S-box `BOX` + 1.
     fn substitute<const BOX: usize>(input: [Self; 6]) -> [Self; 4];
 }
 
-/// `substitute` by the circuits of that module.
+/// Implements `substitute` by the circuits of a module.
 macro_rules! substitute {
     ($circuits:ident) => {
         #[inline(always)]
@@ -61,8 +61,8 @@ macro_rules! substitute {
 }
 pub(crate) use substitute;
 
-/// Bits that are looked up by three. A value proves that the CPU has the instructions, as one of [`Plane`] does.
+/// A register of bits with three-operand look-ups. Like [`Plane`], a value proves that the CPU has the instructions.
 pub(crate) trait Ternary: Copy {
-    /// Bit 4 a + 2 b + c of `TABLE`, for every bit of the registers.
+    /// Returns bit 4 a + 2 b + c of `TABLE`, for every bit of the registers.
     fn look_up<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self;
 }

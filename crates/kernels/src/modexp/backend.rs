@@ -4,30 +4,29 @@ use crate::cpu::Cpu;
 use crate::x86_64::line::{BLOCK, Line};
 use crate::x86_64::{Fma, Ifma, doubles, ifma};
 
-/// The code that multiplies. A value exists only where the CPU has its instructions.
+/// The code that multiplies. A value exists only if the CPU has its instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
     /// AVX-512 IFMA: eight lanes at once.
     Ifma(Ifma),
-    /// Double-precision FMA on 256-bit registers: four lanes at once, and so twice the time for five to
-    /// eight.
+    /// Double-precision FMA on 256-bit registers: four lanes at once, so five to eight take twice the time.
     Fma(Fma),
 }
 
 impl Backend {
-    /// The backends that `cpu` can run, the preferred one first.
+    /// Returns the backends that `cpu` can run, the preferred one first.
     pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
         let fma = Fma::new(cpu).filter(|fma| doubles::rounds_as_told(*fma));
         let all = [Ifma::new(cpu).map(Self::Ifma), fma.map(Self::Fma)];
         all.into_iter().flatten()
     }
 
-    /// The backend that `cpu` runs fastest, if it can run any.
+    /// Returns the fastest backend on `cpu`, if it can run any.
     pub fn preferred(cpu: Cpu) -> Option<Self> {
         Self::all(cpu).next()
     }
 
-    /// Its name in listings and statistics.
+    /// Returns its name in listings and statistics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ifma(_) => "ifma",
@@ -35,7 +34,7 @@ impl Backend {
         }
     }
 
-    /// How many lanes take no longer than one.
+    /// Returns the number of lanes that take no longer than one.
     pub const fn lanes_at_once(self) -> usize {
         match self {
             Self::Ifma(_) => 8,
@@ -44,16 +43,16 @@ impl Backend {
     }
 }
 
-/// The moduli of a group, in the forms that backends want.
+/// The moduli of a group, in the forms that backends need.
 pub(super) struct Moduli<'a> {
     /// A line with -1 / modulus, then the digits.
     pub(super) digits: &'a mut [Line],
-    /// What `doubles::set_moduli` makes of those.
+    /// The form that `doubles::set_moduli` computes from the digits.
     pub(super) doubles: &'a mut [Line],
 }
 
 impl Moduli<'_> {
-    /// Lines of both, for as many digits.
+    /// Returns the lines of both forms for this number of digits.
     pub(super) const fn lines(digits: usize) -> usize {
         1 + digits + BLOCK + digits
     }
@@ -67,7 +66,7 @@ pub(super) enum Montgomery {
 }
 
 impl Montgomery {
-    /// In the first `lanes` lanes at least.
+    /// Creates a multiplication for at least the first `lanes` lanes.
     pub(super) fn new(backend: Backend, digits: usize, lanes: usize) -> Self {
         match backend {
             Backend::Ifma(ifma) => Self::Ifma(ifma::Montgomery::new(ifma, digits)),
@@ -75,7 +74,7 @@ impl Montgomery {
         }
     }
 
-    /// Lines of an entry of a table: those of [`multiply_by_entry`](Self::multiply_by_entry).
+    /// Returns the lines of a table entry for [`multiply_by_entry`](Self::multiply_by_entry).
     pub(super) fn entry_lines(&self, digits: usize) -> usize {
         match self {
             Self::Ifma(_) => ifma::entry_lines(digits),
@@ -83,7 +82,7 @@ impl Montgomery {
         }
     }
 
-    /// Must be called when all digits of the moduli are set.
+    /// Converts the moduli for the backend. Must be called once all of their digits are set.
     pub(super) fn set_moduli(&self, moduli: &mut Moduli<'_>) {
         match self {
             Self::Ifma(_) => {}
@@ -91,7 +90,7 @@ impl Montgomery {
         }
     }
 
-    /// As [`ifma::Montgomery::multiply`].
+    /// Does [`ifma::Montgomery::multiply`] on this backend.
     pub(super) fn multiply(
         &self,
         a: &mut [Line],
@@ -105,7 +104,7 @@ impl Montgomery {
         }
     }
 
-    /// As [`ifma::Montgomery::square`].
+    /// Does [`ifma::Montgomery::square`] on this backend.
     pub(super) fn square(&self, a: &mut [Line], n: &Moduli<'_>, scratch: &mut [Line]) {
         match self {
             Self::Ifma(montgomery) => montgomery.square(a, n.digits, scratch),
@@ -113,7 +112,7 @@ impl Montgomery {
         }
     }
 
-    /// As [`ifma::Montgomery::multiply_by_entry`].
+    /// Does [`ifma::Montgomery::multiply_by_entry`] on this backend.
     pub(super) fn multiply_by_entry(
         &self,
         a: &mut [Line],
@@ -127,7 +126,7 @@ impl Montgomery {
         }
     }
 
-    /// As [`ifma::Montgomery::square_and_select`].
+    /// Does [`ifma::Montgomery::square_and_select`] on this backend.
     #[expect(clippy::too_many_arguments, reason = "two operations at once")]
     pub(super) fn square_and_select(
         &self,
@@ -145,7 +144,7 @@ impl Montgomery {
             }
             Self::Fma(montgomery) => {
                 montgomery.square(a, n.doubles, scratch);
-                // Vectors do all of the work of either, so doing one during the other gains nothing.
+                // Both are pure vector work, so interleaving them gains nothing.
                 if part == 0 {
                     montgomery.select(to, table, index);
                 }
@@ -153,7 +152,7 @@ impl Montgomery {
         }
     }
 
-    /// As [`ifma::Montgomery::select`].
+    /// Does [`ifma::Montgomery::select`] on this backend.
     pub(super) fn select(&self, to: &mut [Line], table: &[Line], index: &Line) {
         match self {
             Self::Ifma(montgomery) => montgomery.select(to, table, index),

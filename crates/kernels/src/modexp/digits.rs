@@ -2,7 +2,7 @@
 
 use zeroize::Zeroize;
 
-/// The digits of one lane: twice as many as the widest modulus has. Wiped on drop.
+/// The digits of one lane: twice those of the widest modulus. Wiped on drop.
 pub(super) struct Digits(pub(super) [u64; 2 * DIGITS_MAX]);
 
 impl Default for Digits {
@@ -17,8 +17,8 @@ impl Drop for Digits {
     }
 }
 
-/// `result = a b + addend`, which has no more digits than there is room for. `a` and `b` have half of
-/// those, at most 80: the sum of a column, of products below 2^104, fits in 128 bits.
+/// Computes `result = a b + addend`, which must fit. `a` and `b` have half of the digits of `result`, at most 80: the sum of
+/// a column of products below 2^104 fits in 128 bits.
 pub(super) fn multiply_add(
     result: &mut [u64],
     a: &[u64],
@@ -42,7 +42,7 @@ pub(super) fn multiply_add(
     }
 }
 
-/// The number as big-endian bytes; zeros that have no room are left out.
+/// Writes the number as big-endian bytes; leading zeros that do not fit are omitted.
 pub(super) fn write_bytes(digits: &Digits, result: &mut [u8]) {
     // Two digits are 13 bytes.
     let (pairs, _) = digits.0.as_chunks();
@@ -53,12 +53,12 @@ pub(super) fn write_bytes(digits: &Digits, result: &mut [u8]) {
     }
 }
 
-/// Digit `i` of big-endian bytes, the lowest digit being 0.
+/// Returns digit `i` of big-endian bytes, counted from the lowest.
 pub(super) fn digit_of(big_endian: &[u8], i: usize) -> u64 {
     bits_of(big_endian, DIGIT_BITS * i, DIGIT_BITS)
 }
 
-/// `count` bits, at most `BITS_READ_MAX`, of big-endian bytes; the lowest bit is number `start`.
+/// Returns `count` bits, at most `BITS_READ_MAX`, of big-endian bytes, starting with bit `start`, counted from the lowest.
 pub(super) fn bits_of(big_endian: &[u8], start: usize, count: usize) -> u64 {
     let (first, shift) = (start / 8, start % 8);
     let bytes = &big_endian[..big_endian.len().saturating_sub(first)];
@@ -73,19 +73,19 @@ pub(super) fn bits_of(big_endian: &[u8], start: usize, count: usize) -> u64 {
     value >> shift & ((1 << count) - 1)
 }
 
-/// The last digits of a difference of digits, and whether it is below 0: 1 if so.
+/// Returns a digit of a difference, and the borrow: 1 if it is below 0.
 pub(super) fn subtract(a: u64, b: u64, borrow: u64) -> (u64, u64) {
     let difference = a.wrapping_sub(b).wrapping_sub(borrow);
     (difference & DIGIT_MASK, difference >> 63)
 }
 
-/// Subtracts `modulus` from a number below twice that, where it is not below it already.
+/// Subtracts `modulus` from a number below twice that, unless the number is below it already.
 pub(super) fn subtract_once(number: &mut [u64], modulus: &[u64]) {
     let mut borrow = 0;
     for (digit, subtrahend) in number.iter().zip(modulus) {
         (_, borrow) = subtract(*digit, *subtrahend, borrow);
     }
-    // The compiler must not make a branch of it.
+    // Keeps the compiler from turning it into a branch.
     let mask = core::hint::black_box(borrow.wrapping_sub(1));
     let mut borrow = 0;
     for (digit, subtrahend) in number.iter_mut().zip(modulus) {
@@ -93,9 +93,8 @@ pub(super) fn subtract_once(number: &mut [u64], modulus: &[u64]) {
     }
 }
 
-/// -1 / `odd` modulo 2^52. Each step doubles the number of bits that are right, of which there are
-/// three at first (Dumas, "On Newton-Raphson iteration for multiplicative inverses modulo prime
-/// powers", IEEE Transactions on Computers 63, 2014).
+/// Returns -1 / `odd` modulo 2^52. Each step doubles the number of correct bits, of which there are three at first (Dumas,
+/// "On Newton-Raphson iteration for multiplicative inverses modulo prime powers", IEEE Transactions on Computers 63, 2014).
 pub(super) fn negative_inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     for _ in 0..5 {
@@ -107,5 +106,5 @@ pub(super) fn negative_inverse(odd: u64) -> u64 {
 pub(super) const DIGIT_BITS: usize = 52;
 pub(super) const DIGIT_MASK: u64 = (1 << DIGIT_BITS) - 1;
 pub(super) const DIGITS_MAX: usize = 80;
-/// Whatever the number of the first, they are in eight bytes.
+/// The most bits that always lie within eight bytes, whatever the number of the first.
 pub(super) const BITS_READ_MAX: usize = 57;

@@ -1,4 +1,4 @@
-//! Up to eight lanes at work: what lies where in the workspace, windows of exponents, tables of powers.
+//! Up to eight lanes in progress: the layout of the workspace, windows of exponents, tables of powers.
 
 use core::fmt;
 
@@ -13,32 +13,32 @@ use crate::x86_64::line::{BLOCK, Line, WINDOW, wipe_lines};
 /// The number of exponentiations that run at once.
 pub const LANES: usize = 8;
 
-/// Eight lanes at work. What it used of the workspace is wiped on drop.
+/// Eight lanes in progress. The part of the workspace that it used is wiped on drop.
 pub(super) struct Group<'a> {
     montgomery: Montgomery,
     pub(super) rooms: Rooms<'a>,
     /// Some bits of each lane's exponent.
     bits: Line,
-    /// Which entry of the table each lane wants.
+    /// The table entry that each lane selects.
     index: Line,
 }
 
-/// The workspace, divided. A room has a line for each digit where nothing else is said.
+/// The parts of the workspace. A part has a line for each digit unless noted otherwise.
 pub(super) struct Rooms<'a> {
     moduli: Moduli<'a>,
     pub(super) square_of_r: &'a mut [Line],
-    /// What is squared and multiplied.
+    /// The number that is squared and multiplied.
     power: &'a mut [Line],
     pub(super) factor: &'a mut [Line],
-    /// Two lines for each digit.
+    /// Scratch memory, two lines for each digit.
     scratch: &'a mut [Line],
-    /// All lines of entry 0, then those of entry 1. For secret exponents, what is selected comes last.
+    /// All lines of entry 0, then those of entry 1. For secret exponents, the selected entry comes last.
     table: &'a mut [Line],
 }
 
 impl<'a> Group<'a> {
-    /// With moduli of 1 in all lanes, which do no harm where a lane is not used. No more than the first
-    /// `lanes` will be.
+    /// Creates a group with moduli of 1 in all lanes, which do no harm in unused lanes. At most the first `lanes` lanes will
+    /// be used.
     pub(super) fn new(
         backend: Backend,
         width: Width,
@@ -96,8 +96,8 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// From 2 R to R^2, with R = 2^r: squares of 2^i R are 2^2i R, and a multiplication by 2^j makes
-    /// 2^(i + j) of 2^i R. In every width 2^j is below R / 2^8.
+    /// Computes R^2 from 2 R, with R = 2^r: the square of 2^i R is 2^2i R, and a multiplication by 2^j turns 2^i R into 2^(i
+    /// + j). In every width 2^j is below R / 2^8.
     fn prepare(&mut self) {
         let r = DIGIT_BITS * self.rooms.factor.len();
         let squares = (2 * r).ilog2();
@@ -112,7 +112,7 @@ impl<'a> Group<'a> {
         self.rooms.square_of_r.copy_from_slice(self.rooms.power);
     }
 
-    /// The factor becomes a number for each lane, and 0 in those that are not used.
+    /// Sets the factor to a number for each lane, and to 0 in unused lanes.
     pub(super) fn set_factor<'b>(&mut self, bases: impl Iterator<Item = &'b [u8]>) {
         self.rooms.factor.fill(Line::ZERO);
         for (lane, base) in bases.enumerate() {
@@ -124,7 +124,7 @@ impl<'a> Group<'a> {
         self.set_factor_lane_from(lane, base, 0);
     }
 
-    /// Digits of the base from number `first` on.
+    /// Sets a lane of the factor to the digits of the base from number `first` on.
     fn set_factor_lane_from(&mut self, lane: usize, base: &[u8], first: usize) {
         for (i, line) in self.rooms.factor.iter_mut().enumerate() {
             line.0[lane] = digit_of(base, first + i);
@@ -136,18 +136,18 @@ impl<'a> Group<'a> {
         self.rooms.factor[0] = Line([1; LANES]);
     }
 
-    /// The power becomes the factor, in Montgomery's form.
+    /// Sets the power to the factor, in Montgomery's form.
     pub(super) fn enter(&mut self) {
         self.rooms.power.copy_from_slice(self.rooms.square_of_r);
         self.multiply();
     }
 
-    /// The power becomes a base for each lane, of up to twice the width, in Montgomery's form. All of
-    /// the table but its first entry is left as it is.
+    /// Sets the power to a base for each lane, of up to twice the width, in Montgomery's form. Of the table, only the first
+    /// entry changes.
     ///
-    /// With c = c1 R + c0, what is wanted, c R, is c0 R^2 / R + c1 R^3 / R. R^2 is below 5/4 N, as all
-    /// products are, c0 below R, and c1 below R / 2^8: the first term is below 9/4 N, the second
-    /// below 5/4 N, and their sum below the 8 N that a factor may be.
+    /// With c = c1 R + c0, the desired c R is c0 R^2 / R + c1 R^3 / R. R^2 is below 5/4 N, as all products are, c0 below R,
+    /// and c1 below R / 2^8: the first term is below 9/4 N, the second below 5/4 N, and their sum below the limit of a
+    /// factor, 8 N.
     pub(super) fn begin_power<'b>(&mut self, bases: impl Iterator<Item = &'b [u8]> + Clone) {
         let digits = self.rooms.factor.len();
         let bytes = digits * DIGIT_BITS / 8;
@@ -177,13 +177,12 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The power becomes what it was to the power of an exponent for each lane, by the table that
-    /// `fill_table` has made of it.
+    /// Raises the power to an exponent for each lane, by the table that `fill_table` has computed from it.
     pub(super) fn raise<'b>(&mut self, exponents: impl Iterator<Item = &'b [u8]> + Clone) {
         let bytes = exponents.clone().map(<[u8]>::len).max();
         let windows = (8 * bytes.unwrap_or(0)).div_ceil(WINDOW).max(1);
         let chosen = self.entry_lines() << WINDOW;
-        // Bits are read from exponents for many windows at once.
+        // Bits of exponents are read for many windows at once.
         let windows_read = BITS_READ_MAX / WINDOW;
         for number in (0..windows).rev() {
             let later = number % windows_read;
@@ -210,9 +209,9 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The power becomes what it is less than this entry of the table, modulo the moduli: with twice
-    /// the modulus added to the entry, since the power may be the greater one. That is below twice the
-    /// modulus and the entry below four times that, so the result is below six times.
+    /// Subtracts the power from a table entry, modulo the moduli, and sets the power to the result. Twice the modulus is
+    /// added, since the power may be the greater one. The power is below twice the modulus and the entry below four times,
+    /// so the result is below six times.
     pub(super) fn subtract_from(&mut self, entry: usize) {
         let minuends = &self.rooms.table[entry * self.rooms.power.len()..];
         let moduli = &self.rooms.moduli.digits[1..];
@@ -230,10 +229,10 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The table becomes the powers of the power, from 0 on, as `multiply_by_entry` wants them.
+    /// Fills the table with the powers of the power, from 0 on, in the form of `multiply_by_entry`.
     ///
-    /// In a pair b is below 7/2 N, the most that `begin_power` leaves, and b / 2^(52 half) below 9/4 N:
-    /// twice N and a 32nd of 7/2 N. What is multiplied by a pair is therefore below 4 N.
+    /// In a pair, b is below 7/2 N, the most that `begin_power` leaves, and b / 2^(52 half) below 9/4 N: twice N and a 32nd
+    /// of 7/2 N. The product with a pair is therefore below 4 N.
     pub(super) fn fill_table(&mut self) {
         let digits = self.rooms.power.len();
         let lines = self.entry_lines();
@@ -259,13 +258,13 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The power to the table, from this line on.
+    /// Stores the power in the table, at this line.
     fn store_at(&mut self, line: usize) {
         let digits = self.rooms.power.len();
         self.rooms.table[line..][..digits].copy_from_slice(self.rooms.power);
     }
 
-    /// The power from there.
+    /// Loads the power from the table, at this line.
     fn load_at(&mut self, line: usize) {
         let digits = self.rooms.power.len();
         let table = &self.rooms.table[line..][..digits];
@@ -290,17 +289,17 @@ impl<'a> Group<'a> {
             .multiply_by_entry(power, entry, moduli, scratch);
     }
 
-    /// The power to this entry of a table whose entries have the digits alone.
+    /// Stores the power in an entry of a table whose entries are only the digits.
     pub(super) fn store(&mut self, entry: usize) {
         self.store_at(entry * self.rooms.power.len());
     }
 
-    /// The power from this entry of such a table.
+    /// Loads the power from an entry of such a table.
     fn load(&mut self, entry: usize) {
         self.load_at(entry * self.rooms.power.len());
     }
 
-    /// The power becomes, in each lane, the base or one.
+    /// Sets the power, in each lane, to the base or one.
     pub(super) fn load_each(&mut self, is_base: impl Iterator<Item = bool>) {
         self.load(BASE);
         let one = &self.rooms.table[ONE * self.rooms.power.len()..];
@@ -313,7 +312,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The power is multiplied, in each lane, by the base or one.
+    /// Multiplies the power, in each lane, by the base or one.
     pub(super) fn multiply_each(&mut self, by_base: impl Iterator<Item = bool>) {
         core::mem::swap(&mut self.rooms.power, &mut self.rooms.factor);
         self.load_each(by_base);
@@ -342,8 +341,8 @@ impl<'a> Group<'a> {
         self.montgomery.multiply(power, factor, moduli, scratch);
     }
 
-    /// As `square`. What is selected becomes, in each lane, the entry of the table that its index names,
-    /// when as many parts are done as a window has squares.
+    /// Squares the power. After one call for each square of a window, the selected entry is, in each lane, the table entry
+    /// of its index.
     fn square_and_select(&mut self, part: usize) {
         let lines = self.entry_lines();
         let Rooms {
@@ -365,8 +364,7 @@ impl<'a> Group<'a> {
         );
     }
 
-    /// The digits become the least number congruent to the power, which is below twice the modulus.
-    /// Those that the modulus has are returned.
+    /// Returns the least number congruent to the power, which is below twice the modulus, with the digits of the modulus.
     pub(super) fn least<'d>(
         &self,
         lane: usize,
@@ -401,7 +399,7 @@ impl Drop for Group<'_> {
     }
 }
 
-/// What lies between two exponentiations of a group. Wiped on drop.
+/// The values kept between two exponentiations of a group. Wiped on drop.
 pub(super) struct Remainders<'a>(pub(super) &'a mut [Line]);
 
 impl<'a> Remainders<'a> {
@@ -423,12 +421,12 @@ pub(super) fn set_lane(lines: &mut [Line], lane: usize, digits: &[u64]) {
     }
 }
 
-/// Why nothing was computed.
+/// The reason why nothing was computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InvalidGroup {
     /// No lanes, or more than [`LANES`].
     Lanes(usize),
-    /// Two moduli were made for different widths.
+    /// Two moduli have different widths.
     Widths,
     /// The workspace has fewer lines than this.
     Workspace(usize),
@@ -464,6 +462,6 @@ impl fmt::Display for InvalidGroup {
 
 impl core::error::Error for InvalidGroup {}
 
-/// Entries of the table where the exponent is public.
+/// Entries of the table for public exponents.
 pub(super) const ONE: usize = 0;
 pub(super) const BASE: usize = 1;

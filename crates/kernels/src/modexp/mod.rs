@@ -1,12 +1,12 @@
 //! Modular exponentiation, up to eight at a time, on CPUs with AVX-512 IFMA or with AVX2 and FMA.
 //!
-//! Each of the eight lanes has its own odd modulus, base and exponent. Each modulus has a [`Width`],
-//! the same for all moduli of a call. A [`Modulus`] is made once for a key; [`exponentiate`] is for secret
-//! exponents, [`exponentiate_public`] for short public ones, and [`exponentiate_crt`] for RSA's private
-//! operation by the two primes of a key. Numbers are big-endian bytes.
+//! Each of the eight lanes has its own odd modulus, base and exponent. Each modulus has a [`Width`], the same for all moduli
+//! of a call. A [`Modulus`] is created once for a key; [`exponentiate`] is for secret exponents, [`exponentiate_public`] for
+//! short public ones, and [`exponentiate_crt`] for RSA's private operation by the two primes of a key. Numbers are
+//! big-endian bytes.
 //!
-//! Time and memory accesses depend on the number of lanes, the widths, the lengths of the
-//! arguments, the bit length of a modulus and on public exponents; on nothing else.
+//! Time and memory accesses depend only on the number of lanes, the widths, the lengths of the arguments, the bit length of
+//! a modulus and public exponents.
 //!
 //! ```
 //! use oarlock_kernels::cpu::Cpu;
@@ -24,10 +24,10 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! The method is almost-Montgomery multiplication: factors a and b give a number below a b / R + N,
-//! with R = 2^(52 digits). R is at least 2^8 times the modulus N, so factors below 8 N give less than
-//! 5/4 N, and nothing is subtracted before the end (Gueron and Krasnov, "Software implementation of
-//! modular exponentiation, using advanced vector instructions architectures", WAIFI 2012).
+//! The method is almost-Montgomery multiplication: factors a and b yield a number below a b / R + N, with R = 2^(52 digits).
+//! R is at least 2^8 times the modulus N, so factors below 8 N yield less than 5/4 N, and nothing is subtracted before the
+//! end (Gueron and Krasnov, "Software implementation of modular exponentiation, using advanced vector instructions
+//! architectures", WAIFI 2012).
 
 mod backend;
 mod digits;
@@ -47,10 +47,10 @@ pub use crate::dispatch::modexp as dispatch;
 pub use crate::x86_64::line::Line;
 pub use crate::x86_64::{Fma, Ifma};
 
-/// Prepares one to eight moduli of one width, which each exponentiation would otherwise do again.
+/// Prepares one to eight moduli of one width, which every exponentiation would otherwise repeat.
 ///
 /// # Errors
-/// [`InvalidGroup`], all but those about a lane's operands.
+/// [`InvalidGroup`], except for those about a lane's operands.
 pub fn prepare(
     backend: Backend,
     moduli: &mut [&mut Modulus],
@@ -78,13 +78,13 @@ pub fn prepare(
 pub struct Lane<'a> {
     /// The modulus, of the same width as those of the other lanes.
     pub modulus: &'a Modulus,
-    /// At most twice as many bytes as the width has; taken modulo the modulus. Lanes are fastest
-    /// together when none has more bytes than the width.
+    /// The base: at most twice the bytes of the width, reduced modulo the modulus. Lanes are fastest together if none has
+    /// more bytes than the width.
     pub base: &'a [u8],
-    /// The exponent. Its length is public, and may be any: all lanes together take the time of the longest. Without a
-    /// byte it is 0.
+    /// The exponent. Its length is public and unlimited: all lanes together take the time of the longest. An empty exponent
+    /// is 0.
     pub exponent: &'a [u8],
-    /// Gets the result, below the modulus, with zeros before it; at least as long as the modulus.
+    /// Receives the result, below the modulus, padded with zeros in front; at least as long as the modulus.
     pub result: &'a mut [u8],
 }
 
@@ -96,11 +96,11 @@ impl fmt::Debug for Lane<'_> {
     }
 }
 
-/// Sets the result of each lane to its base to the power of its exponent, modulo its modulus. The used
-/// part of the workspace is zero afterwards.
+/// Sets the result of each lane to its base to the power of its exponent, modulo its modulus. Afterwards the used part of
+/// the workspace is zero.
 ///
 /// # Errors
-/// [`InvalidGroup`], before anything is computed.
+/// [`InvalidGroup`]; nothing has been computed then.
 pub fn exponentiate(
     backend: Backend,
     lanes: &mut [Lane<'_>],
@@ -133,23 +133,22 @@ pub fn exponentiate(
 
 /// One of up to eight private operations of RSA by the Chinese remainder theorem (RFC 8017, 5.1.2).
 ///
-/// It computes with any numbers: those that are not a key give a meaningless number below `p q`. Either
-/// prime may be the greater one.
+/// Numbers that are not a key are allowed, and yield a meaningless number below `p q`. Either prime may be the greater one.
 pub struct CrtLane<'a> {
     /// The first prime, of the same width as `q` and those of the other lanes.
     pub p: &'a Modulus,
     /// The second prime.
     pub q: &'a Modulus,
-    /// The private exponent modulo `p - 1`: at most as many bytes as the width has. Lengths are
-    /// public: all lanes together take the time of the longest.
+    /// The private exponent modulo `p - 1`: at most the bytes of the width. Lengths are public: all lanes together take the
+    /// time of the longest.
     pub dp: &'a [u8],
-    /// The private exponent modulo `q - 1`: at most as many bytes as the width has; lengths are public.
+    /// The private exponent modulo `q - 1`: at most the bytes of the width; lengths are public.
     pub dq: &'a [u8],
-    /// The inverse of `q` modulo `p`: at most as many bytes as the width has.
+    /// The inverse of `q` modulo `p`: at most the bytes of the width.
     pub qinv: &'a [u8],
-    /// The ciphertext: at most twice as many bytes as the width has, and of any value.
+    /// The ciphertext: at most twice the bytes of the width, with any value.
     pub base: &'a [u8],
-    /// Gets the result, below `p q`, with zeros before it; at least as long as both primes together.
+    /// Receives the result, below `p q`, padded with zeros in front; at least as long as both primes together.
     pub result: &'a mut [u8],
 }
 
@@ -163,8 +162,8 @@ impl fmt::Debug for CrtLane<'_> {
 }
 
 impl CrtLane<'_> {
-    /// Whether the lane fits a group of the width of `p`. One that does not makes [`exponentiate_crt`]
-    /// refuse its whole group.
+    /// Checks that the lane fits a group of the width of `p`. A lane that does not makes [`exponentiate_crt`] refuse its
+    /// whole group.
     ///
     /// # Errors
     /// The error of [`exponentiate_crt`] for a group of this lane alone.
@@ -188,13 +187,12 @@ impl CrtLane<'_> {
     }
 }
 
-/// Sets the result of each lane to its base to the power of its private exponent, modulo the product
-/// of its primes. Up to four lanes take half the time of five to eight, and up to two a quarter where
-/// the backend has four lanes at once. The used part of the
-/// workspace ([`Width::crt_workspace_lines`]) is zero afterwards.
+/// Sets the result of each lane to its base to the power of its private exponent, modulo the product of its primes. Up to
+/// four lanes take half the time of five to eight, and up to two a quarter if the backend has four lanes at once. Afterwards
+/// the used part of the workspace ([`Width::crt_workspace_lines`]) is zero.
 ///
 /// # Errors
-/// [`InvalidGroup`], before anything is computed.
+/// [`InvalidGroup`]; nothing has been computed then.
 pub fn exponentiate_crt(
     backend: Backend,
     lanes: &mut [CrtLane<'_>],
@@ -210,7 +208,7 @@ pub fn exponentiate_crt(
         .ok_or(InvalidGroup::Workspace(lines))?;
     let (remainders, workspace) = workspace.split_at_mut(width.digits());
     let remainders = Remainders::new(remainders);
-    // Both primes of all lanes side by side, where they fit: one exponentiation instead of two.
+    // Both primes of all lanes side by side, if they fit: one exponentiation instead of two.
     let are_beside = 2 * lanes.len() <= LANES;
     let used = lanes.len() * if are_beside { 2 } else { 1 };
     let mut group = Group::new(backend, width, used, workspace, width.workspace_lines())?;
@@ -256,8 +254,8 @@ pub fn exponentiate_crt(
         group.store(0);
     }
 
-    // m = m_q + h q with h = (m_p - m_q) qinv modulo p; the difference in Montgomery's form, out of
-    // which the product takes it. Lanes of q's come along, and are not looked at.
+    // m = m_q + h q with h = (m_p - m_q) qinv modulo p. The difference is in Montgomery's form, which the product removes.
+    // Lanes of the q's are included, and their results ignored.
     group.rooms.factor.copy_from_slice(remainders.0);
     group.enter();
     group.subtract_from(0);
@@ -284,21 +282,20 @@ pub fn exponentiate_crt(
 pub struct PublicLane<'a> {
     /// The modulus, of the same width as those of the other lanes.
     pub modulus: &'a Modulus,
-    /// At most twice as many bytes as the width has; taken modulo the modulus. Lanes are fastest
-    /// together when none has more bytes than the width.
+    /// The base: at most twice the bytes of the width, reduced modulo the modulus. Lanes are fastest together if none has
+    /// more bytes than the width.
     pub base: &'a [u8],
-    /// Such as 65537. Time depends on it.
+    /// The exponent, such as 65537. Time depends on it.
     pub exponent: u64,
-    /// Gets the result, below the modulus, with zeros before it; at least as long as the modulus.
+    /// Receives the result, below the modulus, padded with zeros in front; at least as long as the modulus.
     pub result: &'a mut [u8],
 }
 
-/// As [`exponentiate`], for exponents that are public and at most 64 bits long. Takes a squaring
-/// for each bit, and a multiplication for each that is set in any lane. Moduli, bases and results may
-/// be secret.
+/// Like [`exponentiate`], for exponents that are public and at most 64 bits long. Takes a squaring for each bit, and a
+/// multiplication for each bit that is set in any lane. Moduli, bases and results may be secret.
 ///
 /// # Errors
-/// [`InvalidGroup`], before anything is computed.
+/// [`InvalidGroup`]; nothing has been computed then.
 pub fn exponentiate_public(
     backend: Backend,
     lanes: &mut [PublicLane<'_>],
@@ -340,7 +337,7 @@ pub fn exponentiate_public(
     if top > 0 {
         group.square();
     }
-    // What is multiplied last takes the result out of Montgomery's form: the base where it can.
+    // The last multiplication converts the result from Montgomery's form: by the base if possible.
     let is_long = lanes.iter().any(|lane| lane.base.len() > width.bytes());
     if top > 0 && is_long && any & 1 == 1 {
         group.multiply_each(lanes.iter().map(|lane| has(lane, 0)));

@@ -11,7 +11,7 @@ use super::digits::{
 use crate::x86_64::ifma::entry_lines;
 use crate::x86_64::line::WINDOW;
 
-/// The widths of moduli that kernels exist for: up to so many bits.
+/// The widths of moduli for which there are kernels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Width {
     /// Up to 512 bits.
@@ -42,12 +42,12 @@ impl Width {
         Self::Bits4096,
     ];
 
-    /// The narrowest that a modulus of `bits` bits fits; `None` beyond 4096.
+    /// Returns the narrowest width that fits a modulus of `bits` bits; `None` beyond 4096.
     pub fn for_bits(bits: usize) -> Option<Self> {
         Self::ALL.into_iter().find(|width| bits <= width.bits())
     }
 
-    /// Bits of the longest modulus.
+    /// Returns the bits of the longest modulus.
     pub const fn bits(self) -> usize {
         match self {
             Self::Bits512 => 512,
@@ -60,30 +60,30 @@ impl Width {
         }
     }
 
-    /// Bytes of the longest modulus and result; half of those of the longest base.
+    /// Returns the bytes of the longest modulus and result, which are half of those of the longest base.
     pub const fn bytes(self) -> usize {
         self.bits() / 8
     }
 
-    /// Lines of workspace that `exponentiate` needs.
+    /// Returns the lines of workspace that `exponentiate` needs.
     pub const fn workspace_lines(self) -> usize {
-        // What is selected of the table has the place of one more entry.
+        // The selected table entry takes the place of one more entry.
         Moduli::lines(self.digits())
             + 5 * self.digits()
             + ((1 << WINDOW) + 1) * entry_lines(self.digits())
     }
 
-    /// Lines of workspace that `exponentiate_crt` needs.
+    /// Returns the lines of workspace that `exponentiate_crt` needs.
     pub const fn crt_workspace_lines(self) -> usize {
         self.workspace_lines() + self.digits()
     }
 
-    /// Lines of workspace that suffice for `exponentiate_public` and `prepare`.
+    /// Returns the lines of workspace that suffice for `exponentiate_public` and `prepare`.
     pub const fn public_workspace_lines(self) -> usize {
         Moduli::lines(self.digits()) + (5 + PUBLIC_ENTRIES) * self.digits()
     }
 
-    /// A multiple of 5, because kernels work in blocks of five digits.
+    /// Returns the number of digits, a multiple of 5, because kernels work in blocks of five digits.
     pub(super) const fn digits(self) -> usize {
         (self.bits() + SPARE_BITS).div_ceil(DIGIT_BITS * 5) * 5
     }
@@ -96,13 +96,13 @@ pub struct Modulus {
     /// -1 / modulus, modulo 2^52.
     pub(super) negative_inverse: u64,
     pub(super) digits: [u64; DIGITS_MAX],
-    /// R^2 modulo the modulus when `is_prepared`, else 2 R.
+    /// R^2 modulo the modulus if `is_prepared`, otherwise 2 R.
     pub(super) power: [u64; DIGITS_MAX],
     pub(super) is_prepared: bool,
 }
 
 impl Modulus {
-    /// Room for a modulus. Until it is set it is 1, under which everything is 0.
+    /// Creates a modulus that is not set: it is 1, under which everything is 0.
     pub const fn unset(width: Width) -> Self {
         let mut digits = [0; DIGITS_MAX];
         digits[0] = 1;
@@ -116,14 +116,14 @@ impl Modulus {
         }
     }
 
-    /// Sets the modulus from big-endian bytes; leading zeros do not matter. The time that this
-    /// takes may reveal its bit length, but not its value.
+    /// Sets the modulus from big-endian bytes; leading zeros do not matter. The time may reveal its bit length, but not its
+    /// value.
     ///
-    /// Each exponentiation then prepares it again, which is as much work as a dozen multiplications. For a
-    /// key that is used often, call `prepare`.
+    /// Each exponentiation then prepares it again, which is as much work as a dozen multiplications. For a key that is used
+    /// often, call `prepare`.
     ///
     /// # Errors
-    /// [`InvalidModulus`] if it is even, below 3, or longer than the width. It is then unset.
+    /// [`InvalidModulus`] if it is even, below 3, or longer than the width. The modulus is then unset.
     pub fn set(&mut self, big_endian: &[u8]) -> Result<(), InvalidModulus> {
         self.unset_again();
         let zeros = big_endian.iter().take_while(|byte| **byte == 0).count();
@@ -154,22 +154,22 @@ impl Modulus {
         Ok(())
     }
 
-    /// The width it was made for.
+    /// Returns the width of the modulus.
     pub fn width(&self) -> Width {
         self.width
     }
 
-    /// Length in bits, without leading zeros.
+    /// Returns its length in bits, without leading zeros.
     pub fn bits(&self) -> usize {
         self.bits
     }
 
-    /// Length in bytes, without leading zeros.
+    /// Returns its length in bytes, without leading zeros.
     pub fn bytes(&self) -> usize {
         self.bits.div_ceil(8)
     }
 
-    /// 2 R modulo the modulus: from 2^bits less the modulus, by doubling.
+    /// Sets the power to 2 R modulo the modulus: from 2^bits minus the modulus, by doubling.
     fn set_power(&mut self) {
         let count = self.width.digits();
         let digits = &self.digits[..count];
@@ -195,7 +195,7 @@ impl Modulus {
         self.is_prepared = false;
     }
 
-    /// What is wiped on drop, for tests.
+    /// Returns the numbers that are wiped on drop, for tests.
     #[cfg(debug_assertions)]
     pub(crate) fn secrets(&self) -> impl Iterator<Item = u64> {
         let count = self.width.digits();
@@ -230,14 +230,14 @@ impl fmt::Debug for Modulus {
     }
 }
 
-/// Why a modulus was refused.
+/// The reason why a modulus was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InvalidModulus {
     /// It is even; Montgomery's multiplication needs an odd one.
     Even,
     /// It is 0 or 1.
     TooSmall,
-    /// It is longer than the width it was to be for.
+    /// It is longer than its width.
     TooLong {
         /// Bits of the modulus.
         bits: usize,
@@ -263,5 +263,5 @@ impl core::error::Error for InvalidModulus {}
 
 /// R is at least 2^SPARE_BITS times a modulus.
 const SPARE_BITS: usize = 8;
-/// How many entries the table has where the exponent is public.
+/// The number of table entries for public exponents.
 const PUBLIC_ENTRIES: usize = 2;

@@ -11,13 +11,13 @@ use zeroize::Zeroize;
 use crate::key::{BLOCK_BYTES, Schedule};
 use crate::portable::xor::xor;
 
-// The entry points are not inlined, while their callers are: those would save registers that AES instructions do not
-// use. That costs some 40 instructions a call, and a call of 16 bytes has 250 from EVP down.
+// The entry points are not inlined, while their callers are: otherwise the callers would save registers that AES
+// instructions do not use. That costs some 40 instructions a call, and a call of 16 bytes takes 250 from EVP down.
 
 const BLOCKS: usize = 4;
 const BYTES: usize = BLOCKS * BLOCK_BYTES;
 
-/// CTR over a run in which the low 32 bits of `counter` do not wrap.
+/// Applies counter mode to a run in which the low 32 bits of `counter` do not wrap.
 #[inline(never)]
 pub(crate) fn ctr(schedule: &Schedule, mut counter: u128, mut data: InOutBuf<'_, '_, u8>) {
     #[cfg(debug_assertions)]
@@ -37,7 +37,7 @@ pub(crate) fn ctr(schedule: &Schedule, mut counter: u128, mut data: InOutBuf<'_,
     keystream.zeroize();
 }
 
-/// CBC encryption (SP 800-38A, section 6.2). `data` has whole blocks.
+/// Encrypts whole blocks in CBC mode (SP 800-38A, section 6.2).
 #[inline(never)]
 pub(crate) fn cbc_encrypt(
     schedule: &Schedule,
@@ -60,7 +60,7 @@ pub(crate) fn cbc_encrypt(
     blocks.zeroize();
 }
 
-/// CBC decryption (SP 800-38A, section 6.2). `schedule` is [`invert`]ed; `data` has whole blocks.
+/// Decrypts whole blocks in CBC mode (SP 800-38A, section 6.2). `schedule` is [`invert`]ed.
 #[inline(never)]
 pub(crate) fn cbc_decrypt(
     schedule: &Schedule,
@@ -88,7 +88,7 @@ pub(crate) fn cbc_decrypt(
     blocks.zeroize();
 }
 
-/// The schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), first key first.
+/// Computes the schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), in the order of use.
 pub(crate) fn invert(schedule: &Schedule, inverse: &mut Schedule) {
     let rounds = schedule.size.rounds();
     for round in 0..=rounds {
@@ -108,7 +108,7 @@ pub(crate) fn invert(schedule: &Schedule, inverse: &mut Schedule) {
     }
 }
 
-/// SubWord of the key expansion (FIPS 197, section 5.2).
+/// Applies SubWord of the key expansion (FIPS 197, section 5.2).
 pub(crate) fn sub_word(word: u32) -> u32 {
     let mut bytes = [0; BYTES];
     bytes[..4].copy_from_slice(&word.to_le_bytes());
@@ -248,8 +248,8 @@ impl Planes {
         }
     }
 
-    /// Each column times 03 x^3 + 01 x^2 + 01 x + 02: with a the byte and b, c, d those below it,
-    /// the result is 02 (a + b) + b + c + d.
+    /// Multiplies each column by 03 x^3 + 01 x^2 + 01 x + 02: with a the byte and b, c, d those below it, the result is 02
+    /// (a + b) + b + c + d.
     fn mix_columns(&mut self) {
         let below = self.0.map(rotate_rows::<1>);
         let sum: [u64; 8] = core::array::from_fn(|i| self.0[i] ^ below[i]);
@@ -259,8 +259,8 @@ impl Planes {
         }
     }
 
-    /// The inverse polynomial 0b x^3 + 0d x^2 + 09 x + 0e is that of MixColumns times
-    /// 04 x^2 + 05.
+    /// Multiplies each column by the inverse polynomial 0b x^3 + 0d x^2 + 09 x + 0e, which is that of MixColumns times 04
+    /// x^2 + 05.
     fn inverse_mix_columns(&mut self) {
         let sum = self.0.map(|plane| plane ^ rotate_rows::<2>(plane));
         for (plane, quadrupled) in self.0.iter_mut().zip(double(&double(&sum))) {
@@ -270,19 +270,19 @@ impl Planes {
     }
 }
 
-/// Moves each byte to where the one `N` columns to its right was.
+/// Moves each byte to the place `N` columns to its left.
 const fn rotate_columns<const N: u32>(x: u64) -> u64 {
     let low = 0x0001_0001_0001_0001 * ((1 << (16 - 4 * N)) - 1);
     (x >> (4 * N) & low) | (x << (16 - 4 * N) & !low)
 }
 
-/// Moves each byte to where the one `N` rows below it was.
+/// Moves each byte to the place `N` rows above it.
 const fn rotate_rows<const N: u32>(x: u64) -> u64 {
     let low = 0x1111_1111_1111_1111 * ((1 << (4 - N)) - 1);
     (x >> N & low) | (x << (4 - N) & !low)
 }
 
-/// x^254, which is 1 / x, and 0 for 0.
+/// Returns x^254, which is 1 / x, and 0 for 0.
 fn inverse(x: &[u64; 8]) -> [u64; 8] {
     let x2 = square(x);
     let x3 = multiply(&x2, x);

@@ -1,19 +1,19 @@
-//! Four lanes of plain Rust, which compilers make vectors of where the target has any.
+//! Four lanes of plain Rust, which compilers vectorize if the target has vectors.
 
 use inout::InOutBuf;
 
 use crate::poly1305::{self, Element, Multiplier, OneTimeKey};
 use crate::stitched::{self, BLOCK_BYTES, Direction, Keystream, Register, Start, Words};
 
-/// XORs keystream from `start` on onto `data`.
+/// XORs keystream onto `data`, beginning at `start`.
 pub(crate) fn crypt(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
     #[cfg(debug_assertions)]
     crate::dispatch::chacha20::PORTABLE.hit();
     crypt_blocks(start, data);
 }
 
-/// As [`crypt`]; and returns `mac` with all whole MAC blocks of the ciphertext absorbed, before or
-/// after the rounds: side by side, the two took more than half of the time that this crate compiles.
+/// Like [`crypt`]; returns `mac` with all whole MAC blocks of the ciphertext absorbed. That happens before or after the
+/// rounds: interleaving them took more than half of this crate's compile time.
 pub(crate) fn crypt_and_mac(
     direction: Direction,
     start: Start<'_>,
@@ -34,7 +34,7 @@ pub(crate) fn crypt_and_mac(
     mac
 }
 
-/// Encrypts or decrypts the first data of a message, as [`stitched::first`] says.
+/// Encrypts or decrypts the first data of a message, as [`stitched::first`] documents.
 pub(crate) fn first(
     direction: Direction,
     start: Start<'_>,
@@ -67,10 +67,10 @@ pub(crate) fn first(
     (one_time, mac)
 }
 
-/// One copy of the rounds for all three.
+/// One copy of the rounds for all three functions.
 #[inline(never)]
 fn crypt_blocks(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
-    // SAFETY: no instructions beyond the target's; the buffer vouches for the bytes at both pointers.
+    // SAFETY: no instructions beyond the target's; the buffer guarantees the bytes at both pointers.
     unsafe { stitched::crypt_in_columns::<Lanes>(start, data.into()) }
 }
 
@@ -116,7 +116,7 @@ impl Words for Lanes {
         for block in 0..Self::BLOCKS {
             for (i, word) in words.iter().enumerate() {
                 let at = block * BLOCK_BYTES + 4 * i;
-                // SAFETY: the caller has four blocks at both pointers, and `at` is the start of a word of theirs.
+                // SAFETY: the caller has four blocks at both pointers, and `at` is the start of a word in them.
                 unsafe {
                     let data = u32::from_le_bytes(from.add(at).cast::<[u8; 4]>().read());
                     let data = (data ^ word[block]).to_le_bytes();

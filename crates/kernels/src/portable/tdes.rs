@@ -1,4 +1,4 @@
-//! Triple DES on bits, 64 blocks at a time in ordinary words.
+//! Bitsliced Triple DES, 64 blocks at a time in ordinary words.
 
 use core::mem::MaybeUninit;
 
@@ -11,20 +11,20 @@ use crate::bits::{des_cbc, des_gates};
 use crate::requests::Lanes;
 use crate::wipe::wipe_stack;
 
-/// XORs keystream onto `data`, from byte `skip` (less than 8) of the block at `counter` on.
+/// XORs keystream onto `data`, starting at byte `skip` (less than 8) of the block at `counter`.
 pub(crate) fn ctr(keys: &KeyMasks, counter: u64, skip: usize, data: InOutBuf<'_, '_, u8>) {
     #[cfg(debug_assertions)]
     crate::dispatch::tdes::PORTABLE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
     let mut room = MaybeUninit::uninit();
-    // SAFETY: words need no special instruction; the buffer vouches for `bytes` readable at `from`
-    // and writable at `to`, which are the same or do not overlap.
+    // SAFETY: words need no special instruction; the buffer guarantees that `bytes` are readable at `from` and writable at
+    // `to`, which are the same or do not overlap.
     unsafe { des::ctr::<u64>(room.as_mut_ptr(), keys, counter, skip, from, to, bytes) };
     wipe_stack();
 }
 
-/// CBC decryption of whole blocks. `iv` is the ciphertext block before the first, and becomes the last.
+/// Decrypts whole blocks in CBC mode. `iv` is the ciphertext block before the first, and becomes the last.
 pub(crate) fn decrypt(keys: &KeyMasks, iv: &mut [u8; 8], data: InOutBuf<'_, '_, u8>) {
     #[cfg(debug_assertions)]
     crate::dispatch::batch::TDES_BITS.hit();
@@ -32,7 +32,7 @@ pub(crate) fn decrypt(keys: &KeyMasks, iv: &mut [u8; 8], data: InOutBuf<'_, '_, 
     let (whole, rest) = data.split_at(passes * 8 * des::pass_blocks::<u64>());
     let (from, to) = whole.into_raw();
     let mut room = MaybeUninit::uninit();
-    // SAFETY: words need no special instruction; the buffer vouches for the passes.
+    // SAFETY: words need no special instruction; the buffer guarantees the passes.
     unsafe { des_cbc::decrypt::<u64>(room.as_mut_ptr(), keys, iv, from, to, passes) };
     des_cbc::decrypt_rest(keys, iv, rest);
     wipe_stack();
@@ -58,7 +58,7 @@ impl Plane for u64 {
     }
     #[inline(always)]
     unsafe fn lanes_with(_: usize) -> Self {
-        // There is lane 0 alone.
+        // There is only lane 0.
         0
     }
     #[inline(always)]
@@ -67,12 +67,12 @@ impl Plane for u64 {
     }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller has 8 bytes to read at `from`, which is good for an array of them.
+        // SAFETY: the caller has 8 bytes to read at `from`, and an array of them needs no alignment.
         u64::from_le_bytes(unsafe { from.cast::<[u8; 8]>().read() })
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller has room for 8 bytes at `to`, which is good for an array of them.
+        // SAFETY: the caller has room for 8 bytes at `to`, and an array of them needs no alignment.
         unsafe { to.cast::<[u8; 8]>().write(self.to_le_bytes()) }
     }
     #[inline(always)]

@@ -1,24 +1,23 @@
-//! XOR by words of the machine.
+//! XOR by machine words.
 
 use inout::InOutBuf;
 
-/// XORs `keystream` onto `data`, by words. (`InOutBuf::xor_in2out` does it byte by byte where the
-/// output is the input.)
+/// XORs `keystream` onto `data`, word by word. (`InOutBuf::xor_in2out` does it byte by byte if the output is the input.)
 ///
 /// # Panics
-/// When they differ in length.
+/// If they differ in length.
 #[inline(always)]
 pub fn xor(keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
     assert_eq!(keystream.len(), data.len());
     let (from, to) = data.into_raw();
-    // SAFETY: the buffer vouches for its length at both pointers.
+    // SAFETY: the buffer guarantees its length at both pointers.
     unsafe { xor_bytes(keystream, from, to) }
 }
 
-/// XORs `keystream` onto as many bytes of `from`, to `to`.
+/// XORs `keystream` onto the bytes at `from`, and writes the result to `to`.
 ///
 /// # Safety
-/// They are readable at `from` and writable at `to`, the same place or one that does not overlap.
+/// The length of `keystream` is readable at `from` and writable at `to`, the same place or one that does not overlap.
 #[inline(always)]
 pub(crate) unsafe fn xor_bytes(keystream: &[u8], from: *const u8, to: *mut u8) {
     let bytes = keystream.len();
@@ -26,7 +25,7 @@ pub(crate) unsafe fn xor_bytes(keystream: &[u8], from: *const u8, to: *mut u8) {
     let mut at = 0;
     macro_rules! xor {
         ($type:ty) => {
-            // SAFETY: the caller has `bytes` at both pointers, of which as many as the type has are left behind `at`.
+            // SAFETY: the caller has `bytes` at both pointers, of which the size of the type is left after `at`.
             unsafe {
                 let word = from.add(at).cast::<$type>().read_unaligned();
                 let word = word ^ key.add(at).cast::<$type>().read_unaligned();
@@ -35,9 +34,9 @@ pub(crate) unsafe fn xor_bytes(keystream: &[u8], from: *const u8, to: *mut u8) {
             }
         };
     }
-    // No wider than what keystream is stored with: a load waits for several stores to be done.
+    // No wider than the stores of the keystream: a load that spans several stores waits for them.
     while bytes - at >= size_of::<[u64; 4]>() {
-        // SAFETY: the caller has `bytes` at both pointers, of which as many are left behind `at`.
+        // SAFETY: the caller has `bytes` at both pointers, of which 32 are left after `at`.
         unsafe {
             let mut words = from.add(at).cast::<[u64; 4]>().read_unaligned();
             let key = key.add(at).cast::<[u64; 4]>().read_unaligned();

@@ -1,4 +1,4 @@
-//! Poly1305 (RFC 8439, section 2.5) interleaved with the rounds: what it takes, and how the integer units do it.
+//! Poly1305 (RFC 8439, section 2.5) interleaved with the rounds: its interface, and its implementation on the integer units.
 
 use core::marker::PhantomData;
 use core::ptr;
@@ -9,7 +9,7 @@ use super::state::{Beside, DOUBLE_ROUNDS, Data, Direction, Start};
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey, Steps};
 use crate::portable::xor::xor_bytes;
 
-/// What Poly1305 absorbs at a time.
+/// A block of Poly1305.
 pub(crate) type Block = [u8; MAC_BYTES];
 
 /// The powers of r that Poly1305 needs when it is interleaved with the rounds.
@@ -17,30 +17,30 @@ pub(crate) trait Powers {
     type Run<'a>: Run
     where
         Self: 'a;
-    /// What absorbs data on its own, without rounds.
+    /// The way to absorb data on its own, without rounds.
     type Steps: Steps;
 
     /// # Safety
-    /// As [`Run`].
+    /// The same as for [`Run`].
     unsafe fn new(r: &Multiplier) -> Self;
-    /// A run after `value`.
+    /// Begins a run after `value`.
     ///
     /// # Safety
-    /// As [`Run`].
+    /// The same as for [`Run`].
     unsafe fn begin(&self, value: Element) -> Self::Run<'_>;
-    /// Absorbs `data` on its own, without rounds, the last block filled up with zeros.
+    /// Absorbs `data` on its own, without rounds, with the last block padded with zeros.
     ///
     /// # Safety
-    /// As [`Run`].
+    /// The same as for [`Run`].
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, value: Element, data: &[u8]) -> Element {
         // SAFETY: the caller has the instructions of these powers, and so of `Self::Steps`.
         unsafe { value.absorb_padded_by::<Self::Steps>(r, data) }
     }
-    /// As [`absorb`](Self::absorb), by powers that are there; then `last`.
+    /// Like [`absorb`](Self::absorb), with existing powers; absorbs `last` as well.
     ///
     /// # Safety
-    /// As [`Run`].
+    /// The same as for [`Run`].
     #[inline(always)]
     unsafe fn absorb_more(
         &self,
@@ -52,11 +52,12 @@ pub(crate) trait Powers {
         // SAFETY: the caller has the instructions of these powers, and so of `Self::Steps`.
         unsafe { value.absorb_all::<Self::Steps>(r, data, last) }
     }
-    /// XORs as much keystream onto `data`; absorbs the ciphertext as [`absorb_more`](Self::absorb_more)
-    /// does, and reads it no second time.
+    /// XORs `keystream` onto `data`; absorbs the ciphertext like [`absorb_more`](Self::absorb_more), without reading it a
+    /// second time.
     ///
     /// # Safety
-    /// As [`Run`]; `data` are readable and writable, in the same place or in two that do not overlap.
+    /// The same as for [`Run`]; `data` has the length of `keystream`, and is readable and writable, in the same place or in
+    /// two that do not overlap.
     unsafe fn xor_and_absorb(
         &self,
         direction: Direction,
@@ -68,52 +69,51 @@ pub(crate) trait Powers {
     ) -> Element;
 }
 
-/// How powers are made during the rounds of a message's first blocks, after block 0 where r is not known.
+/// Computes powers during the rounds of a message's first blocks, after block 0 if r is not known.
 pub(crate) trait Making {
     type Powers;
-    /// The memory for powers while they are made.
+    /// The memory for powers while they are computed.
     type Room;
-    /// Block 0, then powers.
+    /// Computes block 0, then powers.
     type Keyless<'a>: Beside;
-    /// Powers alone.
+    /// Computes only powers.
     type Keyed<'a>: Beside;
 
-    /// Less data are absorbed sooner without powers.
+    /// The least data that is absorbed faster with powers.
     const BYTES_MIN: usize;
 
     fn room() -> Self::Room;
-    /// Block 0 is at `start`.
+    /// Begins to compute block 0 at `start`, then powers.
     fn keyless<'a>(room: &'a mut Self::Room, start: Start<'_>, bytes: usize) -> Self::Keyless<'a>;
     fn keyed<'a>(room: &'a mut Self::Room, r: &Multiplier, bytes: usize) -> Self::Keyed<'a>;
-    /// After all double rounds.
+    /// Returns the key, after all double rounds.
     fn one_time_key(beside: Self::Keyless<'_>) -> OneTimeKey;
-    /// What is in the room after that.
+    /// Returns the powers in the room, after all double rounds.
     ///
     /// # Safety
-    /// As [`Run`].
+    /// The same as for [`Run`].
     unsafe fn powers(room: &Self::Room) -> Self::Powers;
 }
 
 /// Poly1305 of a run of chunks, each absorbed by ten calls of [`Beside::step`].
 ///
 /// # Safety
-/// Every unsafe method, and `step`, needs the instructions of the registers it belongs to, and the chunk
-/// last named to be readable.
+/// Every unsafe method, and `step`, needs the instructions of its registers, and the last chunk passed must be readable.
 pub(crate) trait Run: Beside {
-    /// Names what is absorbed next.
+    /// Sets the chunk to absorb next.
     fn chunk(&mut self, from: *const u8);
-    /// After the ten calls.
+    /// Ends a chunk, after the ten calls.
     ///
     /// # Safety
-    /// As [`Run`].
+    /// The same as for [`Run`].
     unsafe fn end_of_chunk(&mut self);
-    /// Absorbs the chunk last named, on its own.
+    /// Absorbs the chunk last passed, on its own.
     ///
     /// # Safety
-    /// As [`Run`].
+    /// The same as for [`Run`].
     #[inline(always)]
     unsafe fn whole_chunk(&mut self) {
-        // SAFETY: the caller has the instructions of this run, and the chunk, for its ten steps and what ends them.
+        // SAFETY: the caller has the instructions of this run, and the chunk, for its ten steps and their end.
         unsafe {
             for at in 0..DOUBLE_ROUNDS {
                 self.step(at);
@@ -121,7 +121,7 @@ pub(crate) trait Run: Beside {
             self.end_of_chunk();
         }
     }
-    /// Absorbs `rest`, the last block filled up with zeros, and `last`.
+    /// Absorbs `rest`, with the last block padded with zeros, and `last`.
     ///
     /// # Safety
     /// The CPU has the instructions of the registers that this belongs to.
@@ -139,9 +139,9 @@ pub(crate) struct Chains<'a, const BYTES: usize, S> {
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct ChainPowers<const BYTES: usize, S> {
     r: Multiplier,
-    /// To the power of half the blocks of a chunk.
+    /// r to the power of half the blocks of a chunk.
     join: Element,
-    /// To the powers of 8 and 4, which join what is left after the chunks.
+    /// r to the powers of 8 and 4, which join the rest after the chunks.
     shorter: [Element; 2],
     #[zeroize(skip)]
     steps: PhantomData<S>,
@@ -151,8 +151,8 @@ impl<const BYTES: usize, S> Chains<'_, BYTES, S> {
     const HALF_BLOCKS: usize = BYTES / MAC_BYTES / 2;
     const STEPS: usize = Self::HALF_BLOCKS / BLOCKS_A_STEP;
 
-    /// What code of another kind needs in order to absorb: r, the power that joins two halves of a chunk,
-    /// where what is absorbed next begins, and the value before that.
+    /// Returns what another implementation needs in order to absorb: r, the power that joins two halves of a chunk, the
+    /// address of the data to absorb next, and the value before it.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn parts(&mut self) -> (&Multiplier, Element, *const u8, &mut Element) {
@@ -160,7 +160,7 @@ impl<const BYTES: usize, S> Chains<'_, BYTES, S> {
         (&powers.r, powers.join, self.from.cast(), &mut self.first)
     }
 
-    /// With whole chunks absorbed.
+    /// Returns the value with whole chunks absorbed.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn value(self) -> Element {
@@ -169,7 +169,7 @@ impl<const BYTES: usize, S> Chains<'_, BYTES, S> {
 }
 
 impl<const BYTES: usize, S> ChainPowers<BYTES, S> {
-    /// r, and what joins the halves of 256 bytes, or of a chunk.
+    /// Returns r, and the power that joins the halves of 256 bytes, or of a chunk.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn of_halves(&self, bytes: usize) -> (&Multiplier, Element) {
@@ -223,8 +223,8 @@ impl<const BYTES: usize, S: Steps> Powers for ChainPowers<BYTES, S> {
         data: Data,
         last: Option<&Block>,
     ) -> Element {
-        // SAFETY: the caller has the instructions of `S`, and `data` at both pointers, as many as there is keystream. They are
-        // read before they are decrypted, or after they were encrypted.
+        // SAFETY: the caller has the instructions of `S`, and `data` at both pointers, with the length of the keystream. It
+        // is read before it is decrypted, or after it was encrypted.
         unsafe {
             if direction == Direction::Open {
                 let ciphertext = core::slice::from_raw_parts(data.from, data.bytes);
@@ -265,7 +265,7 @@ impl<const BYTES: usize, S: Steps> Run for Chains<'_, BYTES, S> {
             let half = blocks * MAC_BYTES;
             if rest.len() >= 2 * half {
                 let (halves, left) = rest.split_at(2 * half);
-                // SAFETY: the caller has the instructions of `S`; these are twice 8 blocks, or twice 4.
+                // SAFETY: the caller has the instructions of `S`; there are twice 8 blocks, or twice 4.
                 value = unsafe { S::halves(r, power, value, halves.as_chunks().0) };
                 rest = left;
             }
@@ -282,7 +282,7 @@ impl<const BYTES: usize, S: Steps> Beside for Chains<'_, BYTES, S> {
             return;
         }
         for i in at * BLOCKS_A_STEP..(at + 1) * BLOCKS_A_STEP {
-            // SAFETY: `i` is less than half the blocks of a chunk, and block `i` is there.
+            // SAFETY: `i` is less than half the blocks of a chunk, so block `i` of both halves exists.
             unsafe {
                 let first = self.from.wrapping_add(i);
                 self.first = self.first.step(&self.powers.r, &*first);

@@ -1,33 +1,32 @@
-//! ChaCha20 (RFC 8439, section 2.3) with blocks lying in columns, written once over [`Words`].
+//! ChaCha20 (RFC 8439, section 2.3) with blocks in columns, written once over [`Words`].
 //!
-//! Register i of 16 holds word i of as many blocks as it has lanes, so that a quarter round needs
-//! no shuffle; the blocks are put together at the end.
+//! Register i of 16 holds word i of one block for each lane, so that a quarter round needs no shuffle; the blocks are
+//! assembled at the end.
 
 use crate::contract::needs_instructions;
 
 use super::state::{Beside, DOUBLE_ROUNDS, Register, SIGMA, Start, UNLIKE_FROM};
 
-/// A register of 32-bit words, one of each of `BLOCKS` blocks.
+/// A register of 32-bit words, one from each of `BLOCKS` blocks.
 pub(crate) trait Words: Register {
     const BLOCKS: usize;
 
     needs_instructions! {
         fn splat(word: u32) -> Self;
-        /// `first`, `first + 1`, ... modulo 2^32.
+        /// Returns `first`, `first + 1`, ... modulo 2^32.
         fn counters(first: u32) -> Self;
     }
-    /// XORs the blocks, put together out of their 16 words, onto as many bytes of `from`, and
-    /// writes the result to `to`.
+    /// XORs the blocks, assembled from their 16 words, onto the bytes at `from`, and writes the result to `to`.
     ///
     /// # Safety
     /// `BLOCKS` blocks are readable at `from` and writable at `to`, aligned or not, the same place or one that does not
     /// overlap.
     unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8);
-    /// The same in [`XOR_STEPS`] steps, of which this is number `step`; `words` stay where they are
+    /// Like [`xor_blocks`](Self::xor_blocks), in [`XOR_STEPS`] steps, of which this is number `step`; `words` must not move
     /// from the first to the last.
     ///
     /// # Safety
-    /// As [`xor_blocks`](Self::xor_blocks).
+    /// The same as for [`xor_blocks`](Self::xor_blocks).
     #[inline(always)]
     unsafe fn xor_blocks_step(words: &mut [Self; 16], step: usize, from: *const u8, to: *mut u8) {
         if step + 1 == XOR_STEPS {
@@ -37,10 +36,10 @@ pub(crate) trait Words: Register {
     }
 }
 
-/// The keystream of `V::BLOCKS` blocks. `beside` is called once in each of the ten double rounds.
+/// Computes the keystream of `V::BLOCKS` blocks. `beside` is called once in each of the ten double rounds.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller, who also grants what the ten steps of `beside` need.
+/// The instructions of `V` are enabled in the caller, which also grants what the ten steps of `beside` need.
 #[inline(always)]
 pub(super) unsafe fn block_words<V: Words, B: Beside>(start: Start<'_>, beside: &mut B) -> [V; 16] {
     // SAFETY: the caller has the instructions of `V`, and what `beside` needs in each double round.
@@ -81,7 +80,7 @@ pub(super) unsafe fn block_words<V: Words, B: Beside>(start: Start<'_>, beside: 
                 round(&mut x, 1);
             }
         } else {
-            // Not a loop: what `step` does depends on where it is.
+            // Not a loop: the work of `step` depends on its number.
             double_rounds!(0 1 2 3 4 5 6 7 8 9);
         }
         for (word, initial) in x.iter_mut().zip(initial) {
@@ -91,11 +90,10 @@ pub(super) unsafe fn block_words<V: Words, B: Beside>(start: Start<'_>, beside: 
     }
 }
 
-/// Four quarter rounds at once: columns with a `turn` of 0, diagonals with 1.
+/// Runs four quarter rounds at once: columns with a `turn` of 0, diagonals with 1.
 ///
-/// Two of them run one instruction behind the others. In step, four rotations would wait for the
-/// two pipes that rotate while the others idle: on Zen 4 that takes 650 cycles for 1 KiB where
-/// this takes 580 (and 480 would be the limit).
+/// Two of them run one instruction behind the others. In lockstep, four rotations would wait for the two pipes that rotate
+/// while the others idle: on Zen 4 that takes 650 cycles for 1 KiB, and this takes 580 (480 would be the limit).
 #[inline(always)]
 fn round<V: Words>(x: &mut [V; 16], turn: usize) {
     macro_rules! staggered {
@@ -111,7 +109,7 @@ fn round<V: Words>(x: &mut [V; 16], turn: usize) {
     staggered!(0 1 2 3 4 5 6 7 8 9 10 11 12);
 }
 
-/// Instruction `AT` of the twelve of quarter round `i`; nothing for any other `AT`.
+/// Runs instruction `AT` of the twelve of quarter round `i`; nothing for any other `AT`.
 #[inline(always)]
 fn instruction<V: Words, const AT: i32>(x: &mut [V; 16], turn: usize, i: usize) {
     let a = i;
@@ -131,5 +129,5 @@ fn instruction<V: Words, const AT: i32>(x: &mut [V; 16], turn: usize, i: usize) 
     }
 }
 
-/// The steps of XORing a chunk. At most [`DOUBLE_ROUNDS`]: each is done during one of those.
+/// The steps of XORing a chunk: at most [`DOUBLE_ROUNDS`], as each runs during one of those.
 pub(super) const XOR_STEPS: usize = 8;

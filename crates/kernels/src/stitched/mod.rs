@@ -1,18 +1,18 @@
 //! ChaCha20 (RFC 8439, section 2.4) interleaved with Poly1305, written once over [`Words`] and [`Rows`].
 //!
-//! ChaCha20 fills the vector units and takes a third to half of what a core can issue; Poly1305 runs
-//! on the integer units in what is left.
+//! ChaCha20 fills the vector units and takes a third to half of what a core can issue; Poly1305 runs on the integer units
+//! with the rest.
 //!
 //! ```text
 //! seal    rounds of chunk k with the MAC of chunk k - 1 of the output;  XOR chunk k
 //! open    rounds of chunk k with the MAC of chunk k of the input;       XOR chunk k
 //! ```
 //!
-//! One chain of Poly1305 would be slower than the rounds that it is interleaved with. So each half of a chunk has
-//! one: the second begins at zero, and the first is multiplied by a power of r to join it.
+//! One chain of Poly1305 would be slower than the rounds that it is interleaved with, so each half of a chunk has its own:
+//! the second begins at zero, and a product with a power of r joins the first to it.
 //!
-//! For a message given whole, block 0, the one-time key, and the powers of r are made during the rounds of the first
-//! blocks of data. With AVX-512 block 0 is on the integer units, and so done before they are.
+//! For a message given whole, block 0, the one-time key, and the powers of r are computed during the rounds of the first
+//! blocks of data. With AVX-512, block 0 is computed on the integer units, and so finished before those rounds.
 
 mod chains;
 mod columns;
@@ -36,34 +36,35 @@ pub(crate) use state::{
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey, Steps};
 use crate::portable::xor::xor_bytes;
 
-/// How a backend does as many blocks at once as it does best.
+/// A backend's way to process its best number of blocks at once.
 ///
 /// # Safety
-/// Every method needs the instructions of its implementor, [`Powers`](Self::Powers) and [`Steps`](Self::Steps) included.
-/// Pointers need not be aligned. Data are readable and writable, in the same place or in two that do not overlap.
+/// Every method needs the instructions of its implementor, including those of [`Powers`](Self::Powers) and
+/// [`Steps`](Self::Steps). Pointers need not be aligned. Data is readable and writable, in the same place or in two that do
+/// not overlap.
 pub(crate) trait Chunk {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
-    /// What does Poly1305 during the rounds.
+    /// Poly1305 during the rounds.
     type Powers: Powers;
-    /// What does Poly1305 on its own.
+    /// Poly1305 on its own.
     type Steps: Steps;
 
     /// Returns `mac` with `data` and then `last` absorbed, without rounds and without powers.
     ///
     /// # Safety
-    /// As [`Chunk`].
+    /// The same as for [`Chunk`].
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, mac: Element, data: &[u8], last: Option<&Block>) -> Element {
         // SAFETY: the caller has the instructions of `Self::Steps`.
         unsafe { mac.absorb_all::<Self::Steps>(r, data, last) }
     }
-    /// XORs keystream from `start` on onto `data`.
+    /// XORs keystream onto `data`, beginning at `start`.
     ///
     /// # Safety
-    /// As [`Chunk`].
+    /// The same as for [`Chunk`].
     unsafe fn crypt(start: Start<'_>, data: Data);
-    /// Whether this many bytes are computed soonest as chunks, with nothing during or after them.
+    /// Whether this number of bytes is computed fastest as chunks, with nothing interleaved or after them.
     #[inline(always)]
     fn are_chunks(bytes: usize) -> bool {
         let _ = bytes;
@@ -72,37 +73,37 @@ pub(crate) trait Chunk {
     /// XORs keystream onto data for which [`are_chunks`](Self::are_chunks) holds.
     ///
     /// # Safety
-    /// As [`Chunk`]; `are_chunks` holds of their length.
+    /// The same as for [`Chunk`]; `are_chunks` holds for the length of `data`.
     #[inline(always)]
     unsafe fn crypt_chunks(start: Start<'_>, data: Data) {
-        // SAFETY: the caller has what `crypt` asks for: the instructions and `data`.
+        // SAFETY: the caller has what `crypt` requires: the instructions and `data`.
         unsafe { Self::crypt(start, data) }
     }
-    /// XORs keystream onto whole chunks, at least one, and absorbs a chunk during the rounds of each. To seal, the
-    /// first absorbed is what `running` has yet to absorb, and it is left with the last one.
+    /// XORs keystream onto whole chunks, at least one, and absorbs a chunk during the rounds of each. When sealing, the
+    /// first chunk absorbed is the one that `running` still has to absorb, and it is left with the last one.
     ///
     /// # Safety
-    /// As [`Chunk`]; `data` are whole chunks. To seal, the chunk last named to `running` is readable.
+    /// The same as for [`Chunk`]; `data` is whole chunks. When sealing, the chunk last passed to `running` is readable.
     unsafe fn crypt_and_mac_chunks(
         direction: Direction,
         start: Start<'_>,
         running: &mut <Self::Powers as Powers>::Run<'_>,
         data: Data,
     );
-    /// Makes block 0 at `start`, and behind it in `place` keystream of at least `bytes`, at most a chunk.
-    /// Powers where data of that length are absorbed sooner with them.
+    /// Computes block 0 at `start`, and after it in `place` keystream of at least `bytes`, at most a chunk; and powers, if
+    /// data of that length is absorbed faster with them.
     ///
     /// # Safety
-    /// As [`Chunk`].
+    /// The same as for [`Chunk`].
     unsafe fn begin(
         start: Start<'_>,
         bytes: usize,
         place: &mut Keystream,
     ) -> (OneTimeKey, Option<Self::Powers>);
-    /// Makes block 0 at `start`, and encrypts the first chunk of `data` in the same run, where that is possible.
+    /// Computes block 0 at `start`, and encrypts the first chunk of `data` in the same run, if possible.
     ///
     /// # Safety
-    /// As [`Chunk`].
+    /// The same as for [`Chunk`].
     #[inline(always)]
     unsafe fn begin_and_seal(
         start: Start<'_>,
@@ -112,12 +113,12 @@ pub(crate) trait Chunk {
         let _ = (start, data, place);
         None
     }
-    /// From this length on, powers are made during the first rounds when r is known already.
+    /// The least data for which powers are computed during the first rounds when r is known already.
     const MAKING_BYTES_MIN: usize = usize::MAX;
-    /// As [`begin`](Self::begin), of data at `start` and with r known; only for so many bytes.
+    /// Like [`begin`](Self::begin), for data at `start` and with r known.
     ///
     /// # Safety
-    /// As [`Chunk`]; `bytes` are at least [`MAKING_BYTES_MIN`](Self::MAKING_BYTES_MIN).
+    /// The same as for [`Chunk`]; `bytes` is at least [`MAKING_BYTES_MIN`](Self::MAKING_BYTES_MIN).
     unsafe fn make(
         start: Start<'_>,
         r: &Multiplier,
@@ -127,19 +128,19 @@ pub(crate) trait Chunk {
         let _ = (start, r, bytes, place);
         None
     }
-    /// XORs keystream that is there onto as many bytes.
+    /// XORs ready keystream onto the front of `data`.
     ///
     /// # Safety
-    /// As [`Chunk`]; `data` are at least as many as there is keystream.
+    /// The same as for [`Chunk`]; `data` is at least as long as `keystream`.
     #[inline(always)]
     unsafe fn xor(keystream: &[u8], data: Data) {
-        // SAFETY: the caller has as many bytes of `data` as of `keystream` at both pointers.
+        // SAFETY: the caller has the length of `keystream` at both pointers of `data`.
         unsafe { xor_bytes(keystream, data.from, data.to) }
     }
     /// XORs keystream onto less than a chunk, and at least a byte; `running` absorbs its chunk during the rounds.
     ///
     /// # Safety
-    /// As [`Chunk`]; the chunk last named to `running` is readable.
+    /// The same as for [`Chunk`]; the chunk last passed to `running` is readable.
     unsafe fn crypt_rest_and_mac(
         start: Start<'_>,
         running: &mut <Self::Powers as Powers>::Run<'_>,
@@ -147,15 +148,15 @@ pub(crate) trait Chunk {
     );
 }
 
-/// XORs keystream from `start` on onto `data` by columns alone.
+/// XORs keystream onto `data`, beginning at `start`, by columns only.
 ///
 /// # Safety
-/// As [`Chunk`].
+/// The same as for [`Chunk`].
 #[inline(always)]
 pub(crate) unsafe fn crypt_in_columns<V: Words>(mut start: Start<'_>, mut data: Data) {
     let chunk = V::BLOCKS * BLOCK_BYTES;
-    // SAFETY: the caller has the instructions of `V`, and `data` at both pointers, of which each step takes a chunk. The
-    // place has room for as many blocks.
+    // SAFETY: the caller has the instructions of `V`, and `data` at both pointers, of which each step takes a chunk. `place`
+    // has room for a chunk.
     unsafe {
         while data.bytes >= chunk {
             V::xor_blocks(block_words(start, &mut Nothing), data.from, data.to);
@@ -171,10 +172,10 @@ pub(crate) unsafe fn crypt_in_columns<V: Words>(mut start: Start<'_>, mut data: 
     }
 }
 
-/// A chunk of as many blocks as a register has words, of which it holds one of each. The blocks of one chunk are put
-/// together during the rounds of the next: the shuffles, all for one port of Intel's CPUs, then take 20 of 220 ns for
-/// 1 KiB and not 40 (Xeon, family 6 model 207). Fewer blocks lie in rows, which takes less time, if the sets of `S`,
-/// or else of the wider `R`, have room for them. `M` makes `P`.
+/// A chunk with one block for each word of a register, which holds a word of each. The blocks of one chunk are assembled
+/// during the rounds of the next: the shuffles, all for one port of Intel's CPUs, then take 20 of 220 ns for 1 KiB and not
+/// 40 (Xeon, family 6 model 207). Fewer blocks lie in rows, which is faster, if the sets of `S`, or else of the wider `R`,
+/// have room for them. `M` computes `P`.
 pub(crate) struct InColumnsOrRows<V, S, R, P, M>(PhantomData<(V, S, R, P, M)>);
 
 impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
@@ -187,7 +188,8 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
     #[inline(always)]
     unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
         let chunks = data.bytes / Self::BYTES;
-        // SAFETY: the caller has the instructions of `V`, `S` and `R`, and `data`: the whole chunks, and what is behind them.
+        // SAFETY: the caller has the instructions of `V`, `S` and `R`, and `data`: the whole chunks, and the rest after
+        // them.
         unsafe {
             if chunks > 0 {
                 Self::crypt_chunks(start, data.from, data.to, chunks);
@@ -207,8 +209,9 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
         running: &mut P::Run<'_>,
         mut data: Data,
     ) {
-        // SAFETY: the caller has the instructions of `V` and `P`, and whole chunks of `data`. `running` absorbs the chunk that
-        // is named here before it is decrypted or after it was encrypted, or the one before, for which the caller answers.
+        // SAFETY: the caller has the instructions of `V` and `P`, and whole chunks of `data`. `running` absorbs the chunk
+        // that is passed here before it is decrypted or after it was encrypted, or the previous one, which the caller
+        // guarantees.
         unsafe {
             while data.bytes > 0 {
                 if direction == Direction::Open {
@@ -232,12 +235,12 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
         bytes: usize,
         place: &mut Keystream,
     ) -> (OneTimeKey, Option<P>) {
-        // SAFETY: the caller has the instructions of `V`, `S`, `R` and `M`; the place has room for block 0 and a chunk. The
-        // room of powers was filled by all double rounds when they are taken out.
+        // SAFETY: the caller has the instructions of `V`, `S`, `R` and `M`; the place has room for block 0 and a chunk. All
+        // double rounds have filled the room of the powers when they are taken out.
         unsafe {
             if bytes < M::BYTES_MIN {
                 let bytes = BLOCK_BYTES + bytes;
-                // The first where no more ever comes: then there is no code for the others.
+                // `S` if there is never more data, so that no code for `R` is generated.
                 let most = rows::SETS_MAX * S::SET_BYTES;
                 if BLOCK_BYTES + M::BYTES_MIN - 1 <= most || bytes <= most {
                     rows::keystream::<S, _>(start, bytes, place, 0, &mut Nothing);
@@ -265,8 +268,8 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
         bytes: usize,
         place: &mut Keystream,
     ) -> Option<P> {
-        // SAFETY: the caller has the instructions of `V`, `R` and `M`; the place has room for block 0 and a chunk. The room
-        // of powers was filled by all double rounds.
+        // SAFETY: the caller has the instructions of `V`, `R` and `M`; the place has room for block 0 and a chunk. All
+        // double rounds have filled the room of the powers.
         unsafe {
             #[cfg(debug_assertions)]
             crate::dispatch::chacha20::POWERS_BESIDE.hit();
@@ -278,7 +281,7 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
 
     #[inline(always)]
     unsafe fn xor(keystream: &[u8], data: Data) {
-        // SAFETY: the caller has the instructions of `R`, and as many bytes of `data` as of `keystream`.
+        // SAFETY: the caller has the instructions of `R`, and the length of `keystream` in `data`.
         unsafe { R::xor_bytes(keystream, data) }
     }
 
@@ -294,10 +297,10 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
 }
 
 impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRows<V, S, R, P, M> {
-    /// Keystream of at least `bytes`, or of a chunk, in `place` behind room for block 0.
+    /// Computes keystream of at least `bytes`, or of a chunk, in `place` after room for block 0.
     ///
     /// # Safety
-    /// As [`Chunk`]; the caller grants what `beside` needs.
+    /// The same as for [`Chunk`]; the caller grants what `beside` needs.
     #[inline(always)]
     unsafe fn keystream<B: Beside>(
         start: Start<'_>,
@@ -306,9 +309,9 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
         beside: &mut B,
     ) {
         // SAFETY: the caller has the instructions of `V` and `R`, and grants what `beside` needs; the place has room for
-        // block 0 and a chunk, and there are as many zeros.
+        // block 0 and a chunk, and `ZEROS` is as long as a chunk.
         unsafe {
-            // With so much else to do, three sets take longer than columns.
+            // With that much interleaved work, three sets take longer than columns.
             if bytes <= 2 * R::SET_BYTES {
                 return rows::keystream::<R, B>(start, bytes, place, BLOCK_BYTES, beside);
             }
@@ -322,11 +325,11 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
     /// XORs keystream onto `chunks` chunks, at least one.
     ///
     /// # Safety
-    /// As [`Chunk`], for as many chunks at `from` and `to`.
+    /// The same as for [`Chunk`], for `chunks` chunks at `from` and `to`.
     #[inline(always)]
     unsafe fn crypt_chunks(start: Start<'_>, from: *const u8, to: *mut u8, chunks: usize) {
-        // SAFETY: the caller has the instructions of `V`, and the chunks at both pointers. The words of one are put
-        // together during the rounds of the next, where `before` names its places.
+        // SAFETY: the caller has the instructions of `V`, and the chunks at both pointers. The blocks of one chunk are
+        // assembled during the rounds of the next, at the pointers in `before`.
         unsafe {
             let words = block_words(start, &mut Nothing);
             if chunks < 2 {
@@ -346,11 +349,11 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
     /// XORs keystream onto less than a chunk, and at least a byte.
     ///
     /// # Safety
-    /// As [`Chunk`]; the caller grants what `beside` needs.
+    /// The same as for [`Chunk`]; the caller grants what `beside` needs.
     #[inline(always)]
     unsafe fn crypt_rest<B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
         // SAFETY: the caller has the instructions of `V`, `S` and `R`, grants what `beside` needs, and has `data` at both
-        // pointers: no more than the sets that take them, or than a chunk, for which the place has room.
+        // pointers: no more than the sets that take it, or than a chunk, for which the place has room.
         unsafe {
             if data.bytes <= rows::SETS_MAX * S::SET_BYTES {
                 rows::crypt::<S, B>(start, beside, data);
@@ -366,13 +369,13 @@ impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRo
     }
 }
 
-/// Onto which keystream is made: zeros that were just written to its own place would have to be waited for.
+/// The input from which keystream is computed: zeros just written to its own place would have to be waited for.
 #[repr(align(64))]
 struct Zeros([u8; 16 * BLOCK_BYTES]);
 
 static ZEROS: Zeros = Zeros([0; 16 * BLOCK_BYTES]);
 
-/// The chunk before, whose blocks are put together during the rounds.
+/// The previous chunk, whose blocks are assembled during the rounds.
 struct Before<V> {
     words: [V; 16],
     from: *const u8,
@@ -383,7 +386,7 @@ impl<V: Words> Beside for Before<V> {
     #[inline(always)]
     unsafe fn step(&mut self, double_round: usize) {
         if double_round < XOR_STEPS {
-            // SAFETY: the caller has the instructions of `V`; `crypt_chunks` names a chunk of its data at both pointers.
+            // SAFETY: the caller has the instructions of `V`; `crypt_chunks` sets both pointers to a chunk of its data.
             unsafe { V::xor_blocks_step(&mut self.words, double_round, self.from, self.to) }
         }
     }
@@ -392,18 +395,18 @@ impl<V: Words> Beside for Before<V> {
 impl<V> Drop for Before<V> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: of registers any bytes are values.
+        // SAFETY: any bytes are valid values of registers.
         unsafe { ptr::write_bytes(&mut self.words, 0, 1) };
-        // The zeros are never read: the compiler must not know.
+        // The zeros are never read; hide that from the compiler.
         core::hint::black_box(&mut self.words);
     }
 }
 
-/// As [`Chunk::crypt`]; and returns `mac` with all whole MAC blocks of the ciphertext absorbed, by `powers`
-/// of this r where they are there already.
+/// Like [`Chunk::crypt`]; returns `mac` with all whole MAC blocks of the ciphertext absorbed, with `powers` of this r if
+/// they exist already.
 ///
 /// # Safety
-/// As [`Chunk`].
+/// The same as for [`Chunk`].
 #[inline(always)]
 pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
     direction: Direction,
@@ -422,8 +425,8 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
         rest_bytes,
         last: None,
     };
-    // SAFETY: the caller has the instructions of `C`, and `data`: what is behind the first chunk is also readable and
-    // writable. Whatever a run is told to absorb next is a chunk of the data's ciphertext.
+    // SAFETY: the caller has the instructions of `C`, and `data`: the part after the first chunk is also readable and
+    // writable. A run only gets chunks of the data's ciphertext to absorb.
     unsafe {
         if powers.is_none() && data.bytes >= C::MAKING_BYTES_MIN {
             let mut place = Keystream::new();
@@ -469,12 +472,12 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
     }
 }
 
-/// Encrypts or decrypts the first data of a message with block 0 at `start`. Returns its one-time key, and
-/// the MAC with the associated data and all whole MAC blocks of the ciphertext absorbed; of a message
-/// that `ends` with these data, with all of it absorbed.
+/// Encrypts or decrypts the first data of a message with block 0 at `start`. Returns its one-time key, and the MAC with the
+/// associated data and all whole MAC blocks of the ciphertext absorbed; if the message `ends` with this data, with all of it
+/// absorbed.
 ///
 /// # Safety
-/// As [`Chunk`].
+/// The same as for [`Chunk`].
 #[inline(always)]
 pub(crate) unsafe fn first<C: Chunk>(
     direction: Direction,
@@ -485,8 +488,8 @@ pub(crate) unsafe fn first<C: Chunk>(
 ) -> (OneTimeKey, Element) {
     let lengths = (aad.len() as u128 | (data.bytes as u128) << 64).to_le_bytes();
     let mut place = Keystream::new();
-    // SAFETY: the caller has the instructions of `C`, and `data`, which `begin` leaves alone and `begin_and_seal` encrypts
-    // a chunk of.
+    // SAFETY: the caller has the instructions of `C`, and `data`, which `begin` does not touch and of which `begin_and_seal`
+    // encrypts a chunk.
     unsafe {
         let sealed = match direction {
             Direction::Seal => C::begin_and_seal(start, data, &mut place),
@@ -519,15 +522,15 @@ struct Part<'a> {
     data: Data,
     /// The bytes at the end that are only crypted.
     rest_bytes: usize,
-    /// What is absorbed behind the data.
+    /// A block to absorb after the data.
     last: Option<&'a Block>,
 }
 
 impl Part<'_> {
-    /// What is to be absorbed of the data: before they are decrypted, or after they are encrypted.
+    /// Returns the part of the data to absorb: before it is decrypted, or after it is encrypted.
     ///
     /// # Safety
-    /// As [`Chunk`].
+    /// The same as for [`Chunk`].
     #[inline(always)]
     unsafe fn ciphertext(&self) -> &[u8] {
         let Data { from, to, bytes } = self.data;
@@ -535,15 +538,15 @@ impl Part<'_> {
             Direction::Seal => to.cast_const(),
             Direction::Open => from,
         };
-        // SAFETY: the caller has `bytes` of data at both pointers, of which `rest_bytes` are the end.
+        // SAFETY: the caller has `bytes` of data at both pointers; `rest_bytes` is the length of their end.
         unsafe { core::slice::from_raw_parts(from, bytes - self.rest_bytes) }
     }
 
-    /// The same, with the keystream of the first chunk, or of all data where there are fewer; with none where
-    /// the first chunk is encrypted already.
+    /// Absorbs and crypts the data, with the keystream of its first chunk, or of all data if that is shorter; an empty
+    /// keystream means that the first chunk is encrypted already.
     ///
     /// # Safety
-    /// As [`Chunk`].
+    /// The same as for [`Chunk`].
     #[inline(always)]
     unsafe fn absorb_and_crypt<C: Chunk>(
         mut self,
@@ -565,9 +568,9 @@ impl Part<'_> {
             bytes: first_bytes,
             ..data
         };
-        // SAFETY: the caller has the instructions of `C`, and the data: what is behind a part is also readable and writable.
-        // Keystream is as long as what it is XORed onto. A run is told to absorb the first chunk, before it is decrypted or
-        // after it was encrypted.
+        // SAFETY: the caller has the instructions of `C`, and the data: the rest after a part is also readable and writable.
+        // Keystream has the length of the data it is XORed onto. A run gets the first chunk to absorb before it is decrypted
+        // or after it was encrypted.
         unsafe {
             if data.bytes <= C::BYTES {
                 if let Some(powers) = &powers {
@@ -612,11 +615,11 @@ impl Part<'_> {
         }
     }
 
-    /// The chunks of a run, and what follows them. To seal, `running` has the chunk before the data yet to
-    /// absorb.
+    /// Processes the chunks of a run, and the rest after them. When sealing, `running` still has to absorb the chunk before
+    /// the data.
     ///
     /// # Safety
-    /// As [`Chunk`]; to seal, the chunk last named to `running` is readable.
+    /// The same as for [`Chunk`]; when sealing, the chunk last passed to `running` is readable.
     #[inline(always)]
     unsafe fn chunks<C: Chunk>(self, mut running: <C::Powers as Powers>::Run<'_>) -> Element {
         let Self {
@@ -627,8 +630,8 @@ impl Part<'_> {
             rest_bytes,
             last,
         } = self;
-        // SAFETY: the caller has the instructions of `C`, the data, which each step shortens, and to seal the chunk before
-        // them. What is absorbed at the end is ciphertext: not yet decrypted, or encrypted by then.
+        // SAFETY: the caller has the instructions of `C`, the data, which each step shortens, and when sealing the chunk
+        // before it. The end absorbs ciphertext: data not yet decrypted, or already encrypted.
         unsafe {
             let count = data.bytes / C::BYTES;
             if count > 0 {

@@ -1,10 +1,9 @@
-//! ChaCha20 (RFC 8439, section 2.3) with blocks lying in rows, written once over [`Rows`].
+//! ChaCha20 (RFC 8439, section 2.3) with blocks in rows, written once over [`Rows`].
 //!
-//! The state of a block is four rows of four words. A set of four registers holds row i of as many
-//! blocks as a register has room for, and one instruction does a step of all quarter rounds of them;
-//! between columns and diagonals, the words of three rows turn. What a set takes is the latency of
-//! its chain, so further sets cost little: on Zen 4 with AVX2, one takes 107 ns, two 121 ns
-//! and three 132 ns. Three still fit 16 registers.
+//! The state of a block is four rows of four words. In a set of four registers, register i holds row i of all blocks for
+//! which a register has room, and one instruction does a step of all their quarter rounds; between columns and diagonals,
+//! the words of three rows rotate. A set takes the latency of its chain, so further sets cost little: on Zen 4 with AVX2,
+//! one takes 107 ns, two 121 ns and three 132 ns. Three still fit 16 registers.
 //!
 //! ```text
 //! columns      a0 a1 a2 a3      diagonals    a3 a0 a1 a2
@@ -13,8 +12,8 @@
 //!              d0 d1 d2 d3                   d2 d3 d0 d1
 //! ```
 //!
-//! Row b stays: a round ends with it and the next begins with it, so turning it, as in the usual
-//! drawing, would lengthen the chain.
+//! Row b stays: a round ends with it and the next begins with it, so rotating it, as in the usual presentation, would
+//! lengthen the chain.
 
 use core::ptr;
 
@@ -26,22 +25,22 @@ use super::state::{
 use crate::portable::xor::xor_bytes;
 use crate::wipe::Secret;
 
-/// A register of rows, one of each of `BLOCKS` blocks.
+/// A register of rows, one from each of `BLOCKS` blocks.
 pub(crate) trait Rows: Register {
     const BLOCKS: usize;
     const SET_BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
 
     needs_instructions! {
-        /// The same row for all blocks.
+        /// Returns the same row for all blocks.
         fn repeat_words(row: &[u32; 4]) -> Self;
-        /// The same row for all blocks, its first word in the low bits.
+        /// Returns the same row for all blocks, its first word in the low bits.
         fn repeat(row: u128) -> Self;
-        /// `first`, `first + 1`, ... in the first word of each row; zeros else.
+        /// Returns `first`, `first + 1`, ... in the first word of each row, and zeros elsewhere.
         fn counters(first: u32) -> Self;
     }
-    /// Word i of each row comes from word i + `BY`, modulo 4.
+    /// Rotates each row: word i comes from word i + `BY`, modulo 4.
     fn turn<const BY: u32>(self) -> Self;
-    /// The blocks one after the other, from their rows.
+    /// Assembles the blocks one after the other from their rows.
     fn blocks(set: [Self; 4]) -> [Self; 4];
     /// Reads a register.
     ///
@@ -53,23 +52,23 @@ pub(crate) trait Rows: Register {
     /// # Safety
     /// `to` is valid for writes of a register, aligned or not.
     unsafe fn store(self, to: *mut u8);
-    /// XORs keystream onto as many bytes.
+    /// XORs `keystream` onto the front of `data`.
     ///
     /// # Safety
-    /// The CPU has the instructions of this type; `data` are at least as many, readable and writable, in the same place or
-    /// in two that do not overlap.
+    /// The CPU has the instructions of this type; `data` is at least as long as `keystream`, readable and writable, in the
+    /// same place or in two that do not overlap.
     #[inline(always)]
     unsafe fn xor_bytes(keystream: &[u8], data: Data) {
-        // SAFETY: the caller has as many bytes of `data` as of `keystream` at both pointers.
+        // SAFETY: the caller has the length of `keystream` at both pointers of `data`.
         unsafe { xor_bytes(keystream, data.from, data.to) }
     }
 }
 
-/// The keystream of `SETS` times `R::BLOCKS` blocks, by rows. `beside` is called once in each of
-/// the ten double rounds.
+/// Computes the keystream of `SETS` times `R::BLOCKS` blocks, by rows. `beside` is called once in each of the ten double
+/// rounds.
 ///
 /// # Safety
-/// The instructions of `R` are enabled in the caller, who also grants what `beside` needs.
+/// The instructions of `R` are enabled in the caller, which also grants what `beside` needs.
 #[inline(always)]
 pub(crate) unsafe fn sets<R: Rows, B: Beside, const SETS: usize>(
     start: Start<'_>,
@@ -98,7 +97,7 @@ pub(crate) unsafe fn sets<R: Rows, B: Beside, const SETS: usize>(
         for at in 0..looped {
             double_round(&mut x, beside, at);
         }
-        // Another loop, so that the compiler keeps other values in registers during it.
+        // A second loop, so that the compiler keeps other values in registers during it.
         for at in looped..DOUBLE_ROUNDS {
             double_round(&mut x, beside, at);
         }
@@ -137,7 +136,7 @@ unsafe fn double_round<R: Rows, B: Beside, const SETS: usize>(
     unsafe { beside.second_step(at) };
 }
 
-/// Four quarter rounds of every block.
+/// Runs four quarter rounds of every block.
 #[inline(always)]
 fn round<R: Rows, const SETS: usize>(x: &mut [[R; 4]; SETS]) {
     macro_rules! half {
@@ -160,13 +159,13 @@ fn round<R: Rows, const SETS: usize>(x: &mut [[R; 4]; SETS]) {
     half!(8 7);
 }
 
-/// Writes sets, put together, to `to`.
+/// Assembles sets and writes them to `to`.
 ///
 /// # Safety
 /// `SETS` times `R::SET_BYTES` bytes are writable at `to`.
 #[inline(always)]
 unsafe fn store_sets<R: Rows, const SETS: usize>(sets: [[R; 4]; SETS], to: *mut u8) {
-    // SAFETY: the caller has room for the sets at `to`, of which each takes `R::SET_BYTES`.
+    // SAFETY: the caller has room for the sets at `to`; each takes `R::SET_BYTES`.
     unsafe {
         for (i, set) in sets.into_iter().enumerate() {
             for (j, part) in R::blocks(set).into_iter().enumerate() {
@@ -176,10 +175,10 @@ unsafe fn store_sets<R: Rows, const SETS: usize>(sets: [[R; 4]; SETS], to: *mut 
     }
 }
 
-/// Makes keystream of at least `bytes` in `place`, in whole sets, with `before` bytes of zeros before it.
+/// Computes keystream of at least `bytes` in `place`, in whole sets, preceded by `before` zeros.
 ///
 /// # Safety
-/// As [`sets`]; `bytes` are no more than [`SETS_MAX`] sets.
+/// The same as for [`sets`]; `bytes` is at most [`SETS_MAX`] sets.
 #[inline(always)]
 pub(crate) unsafe fn keystream<R: Rows, B: Beside>(
     start: Start<'_>,
@@ -189,8 +188,8 @@ pub(crate) unsafe fn keystream<R: Rows, B: Beside>(
     beside: &mut B,
 ) {
     debug_assert!(bytes <= SETS_MAX * R::SET_BYTES);
-    // SAFETY: the caller has the instructions of `R`, and grants what `beside` needs; `write` has room for as many sets as
-    // it is passed.
+    // SAFETY: the caller has the instructions of `R`, and grants what `beside` needs; `write` has room for the sets that it
+    // gets.
     unsafe {
         let mut write = |sets| {
             let to = place.write(before + sets * R::SET_BYTES);
@@ -205,16 +204,16 @@ pub(crate) unsafe fn keystream<R: Rows, B: Beside>(
     }
 }
 
-/// XORs keystream onto `data`, of which there is at least a byte.
+/// XORs keystream onto `data`, which has at least one byte.
 ///
 /// # Safety
-/// As [`sets`]; `data` are no longer than [`SETS_MAX`] sets, readable and writable, in the same place
-/// or in two that do not overlap.
+/// The same as for [`sets`]; `data` is at most [`SETS_MAX`] sets long, readable and writable, in the same place or in two
+/// that do not overlap.
 #[inline(always)]
 pub(crate) unsafe fn crypt<R: Rows, B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
     debug_assert!(data.bytes <= SETS_MAX * R::SET_BYTES);
-    // SAFETY: the caller has the instructions of `R`, grants what `beside` needs, and has `data` at both pointers, which
-    // are no longer than the sets.
+    // SAFETY: the caller has the instructions of `R`, grants what `beside` needs, and has `data` at both pointers, which is
+    // no longer than the sets.
     unsafe {
         match data.bytes.div_ceil(R::SET_BYTES) {
             0 | 1 => xor_sets::<R, 1>(sets(start, beside), data),
@@ -224,17 +223,17 @@ pub(crate) unsafe fn crypt<R: Rows, B: Beside>(start: Start<'_>, beside: &mut B,
     }
 }
 
-/// XORs as much of the sets, put together, as there are data. Only a register that the data end
-/// within goes through memory.
+/// Assembles the sets and XORs as much of them as the length of the data. Only a register within which the data ends goes
+/// through memory.
 ///
 /// # Safety
-/// The instructions of `R` are enabled in the caller; `data` are no longer than the sets, readable and writable, in the same
+/// The instructions of `R` are enabled in the caller; `data` is no longer than the sets, readable and writable, in the same
 /// place or in two that do not overlap.
 #[inline(always)]
 unsafe fn xor_sets<R: Rows, const SETS: usize>(sets: [[R; 4]; SETS], data: Data) {
     const { assert!(size_of::<R>() <= BLOCK_BYTES) };
     let mut at = 0;
-    // SAFETY: the caller has the instructions of `R`, and `data` at both pointers; `at` counts what is done of them.
+    // SAFETY: the caller has the instructions of `R`, and `data` at both pointers; `at` counts its processed bytes.
     unsafe {
         let last = 'parts: {
             for set in sets {
@@ -258,5 +257,5 @@ unsafe fn xor_sets<R: Rows, const SETS: usize>(sets: [[R; 4]; SETS], data: Data)
     }
 }
 
-/// The most sets there are registers for.
+/// The most sets for which there are registers.
 pub(crate) const SETS_MAX: usize = 3;

@@ -1,4 +1,4 @@
-//! What every way to compute keystream shares: where it begins, registers, and the work interleaved with it.
+//! The common parts of all ways to compute keystream: its start, registers, and the work interleaved with it.
 
 use inout::InOutBuf;
 
@@ -7,7 +7,7 @@ use crate::wipe::Secret;
 /// Bytes in a ChaCha20 block.
 pub(crate) const BLOCK_BYTES: usize = 64;
 
-/// Where a keystream begins.
+/// The start of a keystream.
 #[derive(Clone, Copy)]
 pub(crate) struct Start<'a> {
     pub(super) key: &'a [u32; 8],
@@ -22,21 +22,21 @@ impl<'a> Start<'a> {
         Self { key, row }
     }
 
-    /// As [`parts`](Self::parts) gave it.
+    /// Creates a start from the results of [`parts`](Self::parts).
     #[inline(always)]
     pub(crate) fn from_parts(key: &'a [u32; 8], row: u128) -> Self {
         Self { key, row }
     }
 
-    /// The key, and the last row of the state: the counter in the low word, above it the nonce. A
-    /// kernel takes these in registers. Out of memory it would load at once what was stored word by
-    /// word, which waits until all instructions before are done.
+    /// Returns the key, and the last row of the state: the counter in the low word, the nonce above it. A kernel takes these
+    /// in registers. From memory it would load a row that was stored word by word, which waits until all preceding
+    /// instructions are done.
     #[inline(always)]
     pub(crate) fn parts(self) -> (&'a [u32; 8], u128) {
         (self.key, self.row)
     }
 
-    /// `blocks` later. The counter wraps at 2^32 and leaves the nonce as it is.
+    /// Returns the start `blocks` later. The counter wraps at 2^32 and does not change the nonce.
     #[inline(always)]
     #[must_use]
     pub(crate) fn later(self, blocks: u32) -> Self {
@@ -48,7 +48,7 @@ impl<'a> Start<'a> {
 
 /// A register of 32-bit words.
 ///
-/// A value proves that the CPU has the instructions of its type: only unsafe methods make one out of anything else.
+/// A value proves that the CPU has the instructions of its type: only unsafe methods create one from anything else.
 pub(crate) trait Register: Copy {
     fn add(self, other: Self) -> Self;
     fn xor(self, other: Self) -> Self;
@@ -72,13 +72,13 @@ impl From<InOutBuf<'_, '_, u8>> for Data {
 }
 
 impl Data {
-    /// Without the first `bytes`.
+    /// Returns the data without the first `bytes`.
     ///
     /// # Safety
-    /// There are as many.
+    /// The data has at least `bytes` bytes.
     #[inline(always)]
     pub(crate) unsafe fn behind(self, bytes: usize) -> Self {
-        // SAFETY: `bytes` are part of the data, which both pointers lead to.
+        // SAFETY: `bytes` are part of the data that both pointers lead to.
         unsafe {
             Self {
                 from: self.from.add(bytes),
@@ -89,7 +89,7 @@ impl Data {
     }
 }
 
-/// What to authenticate: the ciphertext, which is the output of sealing and the input of opening.
+/// The direction of a message. The MAC covers the ciphertext: the output of sealing and the input of opening.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Seal,
@@ -105,20 +105,20 @@ impl Direction {
 /// Room for block 0 and the keystream of the longest chunk.
 pub(crate) type Keystream = Secret<{ 17 * BLOCK_BYTES }>;
 
-/// The work that is interleaved with the rounds. A trait, not a closure: a closure that is not inlined, and so has
-/// neither the instructions of its caller nor its registers, takes three times as long.
+/// The work that is interleaved with the rounds. It is a trait, as a closure that is not inlined has neither its caller's
+/// instructions nor its registers, and takes three times as long.
 pub(crate) trait Beside {
     const IS_NOTHING: bool = false;
-    /// Whether the steps before [`UNLIKE_FROM`] are all alike, and those from there on are not.
+    /// Whether the steps before [`UNLIKE_FROM`] are all alike, and the others are not.
     const IN_TWO_PHASES: bool = false;
 
     /// # Safety
-    /// As the implementor says; `double_round` is below [`DOUBLE_ROUNDS`].
+    /// The preconditions of the implementor; `double_round` is below [`DOUBLE_ROUNDS`].
     unsafe fn step(&mut self, double_round: usize);
     /// Called half a double round later.
     ///
     /// # Safety
-    /// As [`step`](Self::step).
+    /// The same as for [`step`](Self::step).
     #[inline(always)]
     unsafe fn second_step(&mut self, _double_round: usize) {}
 }
